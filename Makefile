@@ -1,0 +1,27 @@
+# Every target is a list of steps in scripts/tasks.py; all this file does is find a Python that is new enough.
+# Written for GNU make with sh, or with cmd on Windows: no shell syntax but 2>&1, which both have.
+#
+#   make demo     what this machine has, and a small computation on it
+#   make test     everything CI runs: format, lint, types, tests  (make test ARGS="-k name")
+#   make check    the same
+#   make format   let ruff mend what it can
+#   make tint     check every shader with Tint too; needs npm
+#   make bench    all benchmarks
+#   make soak     the tests that run for minutes
+#   make clean    remove .venv and every cache
+
+TARGETS := demo test check format tint bench soak clean
+MARK := webgrad-python-is-new-enough
+ASK := -c "import sys; print('$(MARK)' if sys.version_info >= (3, 11) else '')" 2>&1
+probe = $(if $(filter $(MARK),$(shell $(1) $(ASK))),$(1))
+PYTHON ?= $(or $(call probe,python3),$(call probe,python),$(call probe,py),$(call probe,python3.14),\
+  $(call probe,python3.13),$(call probe,python3.12),$(call probe,python3.11))
+NONE = $(error Python 3.11 or newer was not found; install it, or name it: make PYTHON=/path/to/python)
+RUN = @$(or $(strip $(PYTHON)),$(NONE)) -m scripts.tasks
+
+.PHONY: help $(TARGETS)
+help:
+	$(RUN)
+
+$(TARGETS):
+	$(RUN) $@ $(ARGS)

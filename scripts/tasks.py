@@ -1,0 +1,147 @@
+"""The Makefile's targets: `python -m scripts.tasks demo|test|check|format|tint|bench|soak|clean [arguments]`.
+
+In: a target's name, and arguments for its last command. Out: that command's exit code. A target is a list of
+steps; the first step that fails ends it. Steps run in .venv, which is made or brought up to date first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+
+from scripts.driver import main as ensure_driver
+from scripts.setup import main as setup
+from scripts.system import ROOT, VENV, say, venv_python
+
+__all__ = ["TARGETS", "main"]
+
+TINT = ROOT / "scripts" / "tint"
+CACHES = (".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", "build", "dist")
+Step = Callable[[Sequence[str]], int]
+
+
+def python(*command: str, extra: bool = False, environment: Mapping[str, str] | None = None) -> Step:
+    """A step that runs .venv's Python; with `extra` the user's arguments are added."""
+
+    def step(arguments: Sequence[str]) -> int:
+        full = [str(venv_python()), *command, *(arguments if extra else ())]
+        return subprocess.run(full, cwd=ROOT, env=run_environment(environment or {}), check=False).returncode
+
+    return step
+
+
+def run_environment(more: Mapping[str, str]) -> dict[str, str]:
+    """This environment with what drivers ask for; what the user has set stays."""
+    # Mesa complains on standard error where XDG_RUNTIME_DIR is missing.
+    return {"XDG_RUNTIME_DIR": tempfile.gettempdir(), **more, **os.environ}
+
+
+def install(_: Sequence[str]) -> int:
+    """Make .venv with the runtime dependencies."""
+    return setup([])
+
+
+def install_dev(_: Sequence[str]) -> int:
+    """Make .venv with the development tools."""
+    return setup(["--dev"])
+
+
+def driver(_: Sequence[str]) -> int:
+    """See to a Vulkan adapter, where that can be done."""
+    return ensure_driver()
+
+
+def tint(_: Sequence[str]) -> int:
+    """Install the second shader compiler, once; without it its tests are skipped."""
+    lock, npm = TINT / "package-lock.json", shutil.which("npm")
+    stamp = TINT / "node_modules" / ".webgrad-stamp"
+    if not lock.is_file():
+        return 0
+    wanted = hashlib.sha256(lock.read_bytes()).hexdigest()
+    if stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted:
+        return 0
+    if npm is None:
+        say("npm is not on PATH: the tests with the shader compiler Tint will be skipped")
+        return 0
+    say("installing Tint, the second shader compiler (scripts/tint)")
+    # Long: a mirror may be slow, and an npm without a connection waits for minutes.
+    command = [npm, "ci", "--silent", "--no-audit", "--no-fund", "--prefix", str(TINT)]
+    try:
+        failed = subprocess.run(command, cwd=ROOT, check=False, timeout=300).returncode
+    except subprocess.TimeoutExpired:
+        failed = 1
+    if failed:
+        say("npm ci failed: the tests with the shader compiler Tint will be skipped")
+        return 0
+    stamp.write_text(wanted, encoding="utf-8")
+    return 0
+
+
+def bench(arguments: Sequence[str]) -> int:
+    """Run every benchmark."""
+    script = ROOT / "benchmarks" / "run_all.py"
+    if not script.is_file():
+        say("there are no benchmarks yet (benchmarks/run_all.py)")
+        return 0
+    return python(str(script), extra=True)(arguments)
+
+
+def clean(_: Sequence[str]) -> int:
+    """Remove everything that the other targets made."""
+    folders = [VENV, TINT / "node_modules", *(ROOT / name for name in CACHES)]
+    folders += [path for top in ("webgrad", "tests", "scripts") for path in (ROOT / top).rglob("__pycache__")]
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+    return 0
+
+
+# Mesa's software adapter then runs on the calling thread alone.
+TEST_ENVIRONMENT = {"LP_NUM_THREADS": "0"}
+
+
+def pytest(*command: str) -> Step:
+    """A step that runs pytest with the environment of tests."""
+    return python("-m", "pytest", *command, extra=True, environment=TEST_ENVIRONMENT)
+
+
+PREPARE: tuple[Step, ...] = (install_dev, driver, tint)
+CHECKS: tuple[Step, ...] = (
+    *PREPARE,
+    python("-m", "ruff", "format", "--check", "--quiet", "."),
+    python("-m", "ruff", "check", "--quiet", "."),
+    python("-m", "mypy"),
+    pytest(),
+)
+TARGETS: Mapping[str, tuple[Step, ...]] = {
+    "demo": (install, python("-m", "webgrad.cli", "info"), python("-m", "webgrad.cli", "demo", extra=True)),
+    "test": CHECKS,
+    "check": CHECKS,
+    "format": (install_dev, python("-m", "ruff", "check", "--fix", "."), python("-m", "ruff", "format", ".")),
+    "tint": (*PREPARE, pytest("tests/wgsl/test_tint.py")),
+    "bench": (install_dev, driver, bench),
+    "soak": (*PREPARE, pytest("-m", "soak")),
+    "clean": (clean,),
+}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run a target's steps, up to the first that fails."""
+    if not arguments or arguments[0] not in TARGETS:
+        say(f"the targets are {' '.join(TARGETS)}")
+        return 2 if arguments else 0
+    for step in TARGETS[arguments[0]]:
+        if code := step(arguments[1:]):
+            return code
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,73 @@
+"""What every test run shares: the drivers' environment, Hypothesis profiles, and what happens without a GPU.
+
+A test marked gpu is skipped where there is no Vulkan, Metal or DirectX 12 adapter. That is never silent: the
+summary says so in a block of its own, and with CI=true the run fails.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+
+import hypothesis
+import pytest
+
+# Before anything loads a driver, so that a bare `pytest` runs as `make test` does.
+os.environ.setdefault("LP_NUM_THREADS", "0")
+os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.gettempdir())
+os.environ.setdefault("WEBGRAD_CONFIG", os.devnull)  # not the developer's own settings
+
+hypothesis.settings.register_profile("local", deadline=None)
+hypothesis.settings.register_profile("ci", deadline=None, derandomize=True)
+IN_CI = os.environ.get("CI", "").lower() in ("1", "true")
+hypothesis.settings.load_profile("ci" if IN_CI else "local")
+
+skipped_key = pytest.StashKey[int]()
+NO_ADAPTER = "no adapter but OpenGL ones was found; `webgrad info` says what to install"
+
+
+def has_adapter() -> bool:
+    """Whether the tests marked gpu can run."""
+    from webgrad.runtime.adapters import list_adapters
+
+    return any(adapter.backend != "opengl" for adapter in list_adapters())
+
+
+@pytest.hookimpl(trylast=True)  # after deselection, so that only tests that would run are counted
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    gpu_items = [item for item in items if item.get_closest_marker("gpu")]
+    if not gpu_items or has_adapter():
+        return
+    config.stash[skipped_key] = len(gpu_items)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if skipped_key in item.config.stash and item.get_closest_marker("gpu"):
+        # In CI an error, so that the closing line cannot be read as a success.
+        if IN_CI:
+            pytest.fail(NO_ADAPTER, pytrace=False)
+        pytest.skip(NO_ADAPTER)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    count = config.stash.get(skipped_key, 0)
+    if not count:
+        return
+    terminalreporter.section("GPU TESTS WERE SKIPPED", sep="!", red=True, bold=True)
+    terminalreporter.line(f"GPU TESTS WERE SKIPPED: {NO_ADAPTER}; {count} tests did not run.")
+    if IN_CI:
+        terminalreporter.line("CI=true: each of them counts as an error.")
+
+
+@pytest.fixture
+def clean_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    """No WEBGRAD_ variable but the path of an empty file; settings are read anew, before and after."""
+    from webgrad import config
+
+    for name in [name for name in os.environ if name.startswith("WEBGRAD_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("WEBGRAD_CONFIG", os.devnull)
+    config.settings.cache_clear()
+    yield monkeypatch
+    config.settings.cache_clear()

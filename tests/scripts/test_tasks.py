@@ -1,0 +1,62 @@
+"""The Makefile's targets: every one is there, and its steps stop at the first failure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from scripts import tasks
+from scripts.system import ROOT
+from scripts.tasks import TARGETS, main, run_environment
+
+
+def test_the_makefile_has_every_target() -> None:
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    listed = re.search(r"^TARGETS := (.*)$", text, re.MULTILINE)
+    assert listed is not None
+    assert listed[1].split() == list(TARGETS)
+    assert [name for name in TARGETS if f"#   make {name} " not in text] == []
+
+
+def test_the_first_failing_step_ends_a_target(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[tuple[str, list[str]]] = []
+
+    def step(name: str, code: int) -> tasks.Step:
+        def run(arguments: Sequence[str]) -> int:
+            ran.append((name, list(arguments)))
+            return code
+
+        return run
+
+    monkeypatch.setattr(tasks, "TARGETS", {"x": (step("a", 0), step("b", 3), step("c", 0))})
+    assert main(["x", "-k", "name"]) == 3
+    assert ran == [("a", ["-k", "name"]), ("b", ["-k", "name"])]
+
+
+def test_no_target_lists_them_and_an_unknown_one_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    assert main(["unheard-of"]) == 2
+    assert capsys.readouterr().out.count("the targets are demo test check") == 2
+
+
+def test_what_the_user_has_set_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LP_NUM_THREADS", "2")
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    environment = run_environment({"LP_NUM_THREADS": "0", "OTHER": "1"})
+    assert (environment["LP_NUM_THREADS"], environment["OTHER"]) == ("2", "1")
+    assert environment["XDG_RUNTIME_DIR"]
+
+
+def test_without_npm_tint_is_skipped_with_a_word(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tasks, "TINT", tmp_path)
+    assert tasks.tint([]) == 0
+    assert capsys.readouterr().out == ""
+    (tmp_path / "package-lock.json").write_text("{}", encoding="utf-8")
+    monkeypatch.setattr("scripts.tasks.shutil.which", lambda name: None)
+    assert tasks.tint([]) == 0
+    assert "npm is not on PATH" in capsys.readouterr().out

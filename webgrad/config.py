@@ -1,0 +1,347 @@
+"""Settings: what webgrad.toml and the environment say, checked, as one frozen record.
+
+In: the environment and a TOML file. Out: `Settings`, read at first use and then kept until `reload()`.
+This is the only module that reads environment variables. Every option is one row of `OPTIONS`; a value
+that cannot be understood is a `ConfigError` that names where it stands, never a silent default.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import os
+import re
+import sys
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from .errors import ConfigError
+
+__all__ = [
+    "BACKENDS",
+    "FEATURES",
+    "OPTIONS",
+    "MemoryBudget",
+    "Option",
+    "Settings",
+    "config_path",
+    "load_settings",
+    "reload",
+    "settings",
+    "unknown_variables",
+]
+
+BACKENDS = ("vulkan", "metal", "dx12", "opengl")
+FEATURES = ("f16", "f64", "int64", "subgroups", "timestamps", "immediates", "f32-atomics")
+CONFIG_VARIABLE = "WEBGRAD_CONFIG"
+PREFIX = "WEBGRAD_"
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryBudget:
+    """How much device memory may be used: so many bytes, or a fraction of what the device has."""
+
+    bytes: int | None = None
+    fraction: float | None = None
+
+    def of(self, total: int) -> int:
+        """The budget in bytes on a device that has `total` bytes."""
+        return self.bytes if self.bytes is not None else int(total * (self.fraction or 0.0))
+
+    def __str__(self) -> str:
+        return f"{self.bytes} bytes" if self.bytes is not None else f"{100 * (self.fraction or 0.0):g}%"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All options, with the place each came from in `sources` (option → variable or file:key)."""
+
+    device: str | None = None
+    disable_backends: frozenset[str] = frozenset()
+    disable_devices: tuple[str, ...] = ()
+    debug: bool = False
+    memory: MemoryBudget | None = None
+    in_flight: int = 3
+    queue: int = 4096
+    encoder: Literal["fast", "plain"] = "fast"
+    immediates: bool = True
+    disable_features: frozenset[str] = frozenset()
+    path: Path | None = None  # the file that was read, None where there is none
+    sources: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def source(self, option: str) -> str:
+        """Where the value of an option comes from: a variable, file:key, or "default"."""
+        return self.sources.get(option, "default")
+
+
+# Parsers take a string (environment) or a TOML value and raise ValueError for what they do not understand.
+
+
+def _device(value: object) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError
+    return value.strip()
+
+
+def _flag(value: object) -> bool:
+    words = {"0": False, "false": False, "no": False, "off": False}
+    words |= {"1": True, "true": True, "yes": True, "on": True}
+    try:
+        return words[str(value).strip().lower()]
+    except KeyError:
+        raise ValueError from None
+
+
+def _whole(low: int, high: int) -> Callable[[object], int]:
+    def parse(value: object) -> int:
+        if isinstance(value, bool) or not isinstance(value, int | str):
+            raise ValueError
+        number = int(value)
+        if not low <= number <= high:
+            raise ValueError
+        return number
+
+    return parse
+
+
+def _words(value: object) -> tuple[str, ...]:
+    parts = value.split(",") if isinstance(value, str) else value
+    if not isinstance(parts, list):
+        raise ValueError
+    if any(isinstance(part, bool) or not isinstance(part, int | str) for part in parts):
+        raise ValueError
+    return tuple(word for part in parts if (word := str(part).strip()))
+
+
+def _names(allowed: tuple[str, ...]) -> Callable[[object], frozenset[str]]:
+    def parse(value: object) -> frozenset[str]:
+        names = frozenset(word.lower() for word in _words(value))
+        if not names <= set(allowed):
+            raise ValueError
+        return names
+
+    return parse
+
+
+def _one_of(*allowed: str) -> Callable[[object], str]:
+    def parse(value: object) -> str:
+        if str(value).strip().lower() not in allowed:
+            raise ValueError
+        return str(value).strip().lower()
+
+    return parse
+
+
+_UNITS = {"": 1, "b": 1} | {
+    unit: base**power
+    for power, letter in enumerate("kmgt", start=1)
+    for unit, base in ((letter, 1024), (letter + "ib", 1024), (letter + "b", 1000))
+}
+
+
+def _memory(value: object) -> MemoryBudget:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(%|[a-z]*)", str(value).strip().lower())
+    if match is None or isinstance(value, bool):
+        raise ValueError
+    number, unit = float(match[1]), match[2]
+    if unit == "%":
+        if not 0 < number <= 100:
+            raise ValueError
+        return MemoryBudget(fraction=number / 100)
+    if unit not in _UNITS or int(number * _UNITS[unit]) < 1:
+        raise ValueError
+    return MemoryBudget(bytes=int(number * _UNITS[unit]))
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One setting: its name (the TOML key and the field of Settings), variable, parser and documentation."""
+
+    name: str
+    variable: str
+    parse: Callable[[object], Any]
+    default: str  # as documented; the value itself is the field's default in Settings
+    allowed: str  # completes "must be …"
+    sentence: str
+
+
+OPTIONS: tuple[Option, ...] = (
+    Option(
+        "device",
+        "WEBGRAD_DEVICE",
+        _device,
+        "a real GPU if there is one, else `cpu`",
+        "`cpu`, `webgpu`, `webgpu:N`, or a part of an adapter's name",
+        "The default device. `webgpu` is the best adapter, software ones included.",
+    ),
+    Option(
+        "disable_backends",
+        "WEBGRAD_BACKENDS",
+        _names(BACKENDS),
+        "none",
+        f"a list of {', '.join(f'`{name}`' for name in BACKENDS)}",
+        "Graphics interfaces to switch OFF; their drivers are not even loaded.",
+    ),
+    Option(
+        "disable_devices",
+        "WEBGRAD_DISABLE_DEVICES",
+        _words,
+        "none",
+        "a list of adapter numbers or parts of adapter names",
+        "Adapters that are never listed or used.",
+    ),
+    Option(
+        "debug",
+        "WEBGRAD_DEBUG",
+        _flag,
+        "`0`",
+        "`0` or `1`",
+        "Bounds-checked shaders, and an error scope around every native call.",
+    ),
+    Option(
+        "memory",
+        "WEBGRAD_MEMORY",
+        _memory,
+        "decided by the device",
+        'bytes, a size such as `"4GiB"`, or a percentage such as `"50%"`',
+        "Budget of device memory; over it, what was unused longest is let go.",
+    ),
+    Option(
+        "in_flight",
+        "WEBGRAD_IN_FLIGHT",
+        _whole(1, 64),
+        "`3`",
+        "a whole number from 1 to 64",
+        "Submissions that may be under way on the GPU before recording waits.",
+    ),
+    Option(
+        "queue",
+        "WEBGRAD_QUEUE",
+        _whole(1, 1_000_000),
+        "`4096`",
+        "a whole number from 1 to 1000000",
+        "Commands recorded before the queue is flushed by itself.",
+    ),
+    Option(
+        "encoder",
+        "WEBGRAD_ENCODER",
+        _one_of("fast", "plain"),
+        "`fast`",
+        "`fast` or `plain`",
+        "How commands reach the native library: `fast` by ctypes, `plain` by cffi.",
+    ),
+    Option(
+        "immediates",
+        "WEBGRAD_IMMEDIATES",
+        _flag,
+        "`1`",
+        "`0` or `1`",
+        "Kernel parameters as immediates where the adapter has them; `0` always uses uniform buffers.",
+    ),
+    Option(
+        "disable_features",
+        "WEBGRAD_DISABLE_FEATURES",
+        _names(FEATURES),
+        "none",
+        f"a list of {', '.join(f'`{name}`' for name in FEATURES)}",
+        "Adapter features to do without, as if the adapter lacked them.",
+    ),
+)
+
+
+def config_path(
+    environ: Mapping[str, str] | None = None, platform: str = sys.platform, home: Path | None = None
+) -> Path:
+    """Where webgrad.toml is looked for: WEBGRAD_CONFIG, else the platform's folder for settings."""
+    environ = os.environ if environ is None else environ
+    if environ.get(CONFIG_VARIABLE):
+        return Path(environ[CONFIG_VARIABLE]).expanduser()
+    home = home or Path.home()
+    if platform == "win32":
+        folder = Path(environ.get("APPDATA") or home / "AppData" / "Roaming")
+    elif platform == "darwin":
+        folder = home / "Library" / "Application Support"
+    else:
+        folder = Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
+    return folder / "webgrad" / "webgrad.toml"
+
+
+def load_settings(
+    environ: Mapping[str, str], platform: str = sys.platform, home: Path | None = None
+) -> Settings:
+    """The settings of an environment and its webgrad.toml.
+
+    A variable goes before the file; an empty variable counts as unset.
+    """
+    path = config_path(environ, platform, home)
+    table = _read_file(path, required=bool(environ.get(CONFIG_VARIABLE)))
+    values: dict[str, Any] = {}
+    sources: dict[str, str] = {}
+    for option in OPTIONS:
+        if environ.get(option.variable):
+            raw: object = environ[option.variable]
+            source = option.variable
+        elif table is not None and option.name in table:
+            raw, source = table[option.name], f"{path}:{option.name}"
+        else:
+            continue
+        values[option.name] = _parse(option, raw, source)
+        sources[option.name] = source
+    return Settings(**values, path=None if table is None else path, sources=sources)
+
+
+@functools.cache
+def settings() -> Settings:
+    """The settings of this process, read at the first call."""
+    return load_settings(os.environ)
+
+
+def reload() -> Settings:
+    """Read the file and the environment again."""
+    settings.cache_clear()
+    return settings()
+
+
+def unknown_variables(environ: Mapping[str, str] | None = None) -> tuple[tuple[str, str], ...]:
+    """Variables that begin with WEBGRAD_ and mean nothing, each with the nearest known name or ""."""
+    known = {option.variable for option in OPTIONS} | {CONFIG_VARIABLE}
+    # Compared without the prefix, which alone makes any two of them look alike.
+    words = {name.removeprefix(PREFIX): name for name in known}
+    names = sorted(os.environ if environ is None else environ)
+    unknown = [name for name in names if name.startswith(PREFIX) and name not in known]
+    return tuple((name, words.get(_nearest(name.removeprefix(PREFIX), words), "")) for name in unknown)
+
+
+def _parse(option: Option, raw: object, source: str) -> Any:
+    try:
+        return option.parse(raw)
+    except (ValueError, OverflowError):
+        allowed = option.allowed.replace("`", "")
+        raise ConfigError(f"{source}: {raw!r} is not allowed here; it must be {allowed}.") from None
+
+
+def _read_file(path: Path, *, required: bool) -> dict[str, Any] | None:
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        if required:
+            raise ConfigError(f"{CONFIG_VARIABLE} names {path}, and there is no such file.") from None
+        return None
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not valid TOML: {error}") from error
+    known = {option.name for option in OPTIONS}
+    for key in table:
+        if key not in known:
+            near = _nearest(key, known)
+            hint = f"did you mean {near}?" if near else f"the options are {', '.join(sorted(known))}."
+            raise ConfigError(f"{path}:{key}: there is no such option; {hint}")
+    return table
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    return next(iter(difflib.get_close_matches(name, sorted(known), n=1)), "")

@@ -1,0 +1,110 @@
+"""The errors webgrad raises: one tree, each message saying what failed, with which values, and what to do.
+
+    WebgradError
+    ├── ConfigError            a setting in webgrad.toml or the environment is wrong (also ValueError)
+    ├── DeviceError            the device cannot be had, or was misused
+    │   ├── NoAdapterError     no GPU adapter of the kind asked for
+    │   ├── DeviceLostError    the GPU or its driver went away
+    │   └── ForkError          the GPU was used in a forked child
+    ├── OutOfMemoryError       the device has no room (also MemoryError)
+    ├── BufferError            a buffer cannot be used so (also ValueError)
+    │   ├── StaleBufferError   the buffer was freed, or its slot is someone else's now
+    │   └── ForeignBufferError the buffer belongs to another device or batch
+    ├── LaunchError            a kernel launch that cannot be right (also ValueError)
+    ├── BatchError             a Batch used out of order
+    ├── ShapeError             shapes that do not fit (also ValueError)
+    ├── DTypeError             a data type that this op or device does not take (also TypeError)
+    └── ShaderError            WGSL that cannot be made or compiled
+        ├── TemplateError      a .pwgsl template or its defines are wrong
+        └── CompileError       the shader compiler refused the text
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "BatchError",
+    "BufferError",
+    "CompileError",
+    "ConfigError",
+    "DTypeError",
+    "DeviceError",
+    "DeviceLostError",
+    "ForeignBufferError",
+    "ForkError",
+    "LaunchError",
+    "NoAdapterError",
+    "OutOfMemoryError",
+    "ShaderError",
+    "ShapeError",
+    "StaleBufferError",
+    "TemplateError",
+    "WebgradError",
+]
+
+
+class WebgradError(Exception):
+    """The root of every error webgrad raises on purpose."""
+
+
+class ConfigError(WebgradError, ValueError):
+    """A setting in webgrad.toml or the environment is wrong."""
+
+
+class DeviceError(WebgradError):
+    """The device cannot be had, or was misused."""
+
+
+class NoAdapterError(DeviceError):
+    """No GPU adapter of the kind asked for; the message says what to install."""
+
+
+class DeviceLostError(DeviceError):
+    """The GPU or its driver went away; the next use opens a new device."""
+
+
+class ForkError(DeviceError):
+    """The GPU was used in a forked child, where no driver works."""
+
+
+class OutOfMemoryError(WebgradError, MemoryError):
+    """The device has no room, even after everything unused was let go."""
+
+
+class BufferError(WebgradError, ValueError):
+    """A buffer cannot be used so."""
+
+
+class StaleBufferError(BufferError):
+    """The buffer was freed, or its slot belongs to another buffer now."""
+
+
+class ForeignBufferError(BufferError):
+    """The buffer belongs to another device or batch."""
+
+
+class LaunchError(WebgradError, ValueError):
+    """A kernel launch that cannot be right."""
+
+
+class BatchError(WebgradError):
+    """A Batch used out of order: read before execute, say."""
+
+
+class ShapeError(WebgradError, ValueError):
+    """Shapes that do not fit together."""
+
+
+class DTypeError(WebgradError, TypeError):
+    """A data type that this op or device does not take."""
+
+
+class ShaderError(WebgradError):
+    """WGSL that cannot be made or compiled."""
+
+
+class TemplateError(ShaderError):
+    """A .pwgsl template or its defines are wrong; the message gives file and line."""
+
+
+class CompileError(ShaderError):
+    """The shader compiler refused the text; the message shows the numbered source line."""

@@ -1,0 +1,1 @@
+"""The runtime: a queue over virtual buffers, and what stands under it."""

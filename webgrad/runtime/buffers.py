@@ -1,0 +1,65 @@
+"""Virtual buffers: what a tensor holds. A physical buffer stands behind one only while it must.
+
+`Buffer` is the user's reference; dropping it frees the virtual buffer. `Virtual` is the queue's record of it, kept
+in a generational arena; while commands on it are pending it has a slot in the pending queue.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .queue import Queue
+    from .resolve import Pending, Size
+
+__all__ = ["Buffer", "Virtual"]
+
+
+class Virtual:
+    """The queue's record of a virtual buffer."""
+
+    # The rare attributes are class defaults, set on the instance only where they differ: a record is made per command.
+    __slots__ = ("__dict__", "label", "nbytes", "pending", "physical", "size", "slot")
+    host: Any = None  # a host copy to restore it from after the device was lost
+    lost: str = ""  # why its contents are gone; empty where they are not
+    view: tuple[int, int] | None = None  # (handle of the whole, offset)
+
+    def __init__(self, nbytes: int, size: Size, label: str, pending: Pending | None, slot: int) -> None:
+        self.nbytes = nbytes
+        self.size = size  # its size class, or the part of another slot that it is
+        self.label = label
+        self.pending = pending  # the queue it has a slot in; None once its Buffer is dropped
+        self.slot = slot
+        self.physical = 0  # the pool's buffer it sits in, 0 for none yet
+
+    def describe(self) -> str:
+        name = f"'{self.label}'" if self.label else "an unnamed buffer"
+        return f"{name} ({self.nbytes:,} bytes)"
+
+
+class Buffer:
+    """A reference to a virtual buffer of `nbytes` bytes; dropping the last one frees it.
+
+    Made by `Device.allocate` and `Device.upload`.
+    """
+
+    __slots__ = ("__weakref__", "handle", "nbytes", "queue", "virtual", "whole")
+
+    def __init__(self, queue: Queue, handle: int, virtual: Virtual, whole: Buffer | None = None) -> None:
+        self.queue = queue
+        self.handle = handle
+        self.virtual = virtual
+        self.nbytes = virtual.nbytes
+        self.whole = whole  # keeps the buffer alive that this is a view of
+
+    def free(self) -> None:
+        """Free it now; any later use raises StaleBufferError."""
+        self.queue.release(self.handle)
+
+    def __del__(self) -> None:
+        # Only an append, which is atomic: the collector may run this while this very thread holds the queue's lock.
+        self.queue.dropped.append(self.handle)
+
+    def __repr__(self) -> str:
+        label = f" '{self.virtual.label}'" if self.virtual.label else ""
+        return f"<Buffer{label}: {self.nbytes:,} bytes on {self.queue.name}>"

@@ -1,0 +1,203 @@
+"""Encoding: rows of (pipeline, bind group, parameters, grid) into an open compute pass, as fast as Python allows.
+
+The fast encoder calls wgpu-native through `ctypes.PyDLL` with ready-made arguments, four calls a row, interleaved
+by `zip` without bytecode; it keeps the GIL, which a busy second thread would otherwise take at every call. The
+plain encoder is the same in a cffi loop, for platforms where the other fails. Parameters go by immediates, or
+through one uniform buffer and dynamic offsets; the block of them is written anew for every run.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections import deque
+from collections.abc import Sequence
+from ctypes import c_size_t, c_void_p
+from itertools import starmap
+from typing import Any, NamedTuple, Protocol
+
+from wgpu.backends.wgpu_native import ffi, lib
+from wgpu.backends.wgpu_native._ffi import lib_path
+
+from .groups import BindGroup, BindGroups
+from .native import PARAMS_STRIDE, UNIFORM, Handle, NativeDevice
+from .pipelines import Compiled
+
+__all__ = ["Encoder", "Prepared", "Row", "make_encoder"]
+
+class Row(NamedTuple):
+    """One dispatch, resolved: compiled pipeline, bind group, bytes of parameters, grid."""
+
+    pipeline: Compiled
+    group: BindGroup
+    params_size: int
+    grid: tuple[int, int, int]
+
+
+class Prepared:
+    """Rows and the C arguments made of them, which are of the parameter block's generation."""
+
+    __slots__ = ("arguments", "generation", "rows")
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self.rows = rows
+        self.generation = -1
+        self.arguments: tuple[list[tuple[Any, ...]], ...] = ()
+
+
+class Encoder(Protocol):
+    """Turns rows into something quick to run, and runs it into an open pass with fresh parameters."""
+
+    def prepare(self, rows: Sequence[Row]) -> Prepared: ...
+
+    def run(self, compute_pass: Handle, prepared: Prepared, params: Sequence[bytes]) -> None: ...
+
+
+def make_encoder(kind: str, native: NativeDevice, groups: BindGroups) -> Encoder:
+    """The encoder called "fast" or "plain"."""
+    parameters = _Immediates() if native.immediates else _Uniforms(native, groups)
+    return _Fast(parameters) if kind == "fast" else _Plain(parameters)
+
+
+class _Immediates:
+    """Parameters in host memory, one after another; each row points at its own."""
+
+    def __init__(self) -> None:
+        self._block = ctypes.create_string_buffer(1 << 16)
+        self._address = ctypes.addressof(self._block)
+        self.generation = 0
+
+    def reserve(self, nbytes: int) -> None:
+        """Make room. A larger block moves, so rows prepared before are of an older generation."""
+        if nbytes > len(self._block):
+            self._block = ctypes.create_string_buffer(2 * nbytes)
+            self._address = ctypes.addressof(self._block)
+            self.generation += 1
+
+    def fill(self, params: Sequence[bytes]) -> None:
+        data = b"".join(params)
+        ctypes.memmove(self._address, data, len(data))
+
+    def places(self, sizes: Sequence[int]) -> list[tuple[int, int]]:
+        """(address, bytes) for each row; a row without parameters passes four bytes that nobody reads."""
+        self.reserve(sum(sizes) + 4)
+        found = []
+        address = self._address
+        for size in sizes:
+            found.append((address, size or 4))
+            address += size
+        return found
+
+
+class _Uniforms:
+    """Parameters in one uniform buffer, a stride each, addressed by dynamic offsets.
+
+    One buffer is enough: a write takes effect after all earlier submissions and before all later ones.
+    """
+
+    def __init__(self, native: NativeDevice, groups: BindGroups) -> None:
+        self._native = native
+        self._layout = groups.params_layout
+        self.generation = 0
+        self._rows = 0
+        self.reserve(256)
+
+    def reserve(self, rows: int) -> None:
+        """Make room for so many rows; a larger buffer means a new bind group, hence a new generation."""
+        if rows <= self._rows:
+            return
+        self._rows = max(rows, 2 * self._rows)
+        self.buffer = self._native.create_buffer(self._rows * PARAMS_STRIDE, UNIFORM)
+        self.group = self._native.create_bind_group(self._layout, [(self.buffer, 0, PARAMS_STRIDE)])
+        self.offsets = ffi.new("uint32_t[]", [row * PARAMS_STRIDE for row in range(self._rows)])
+        self.first_offset = int(ffi.cast("uintptr_t", self.offsets))
+        self.generation += 1
+
+    def fill(self, params: Sequence[bytes]) -> None:
+        data = b"".join([each.ljust(PARAMS_STRIDE, b"\0") for each in params])
+        self._native.write(self.buffer, 0, ffi.from_buffer(data), len(data))
+
+
+def _pointer(handle: Handle) -> c_void_p:
+    return c_void_p(int(ffi.cast("uintptr_t", handle)))
+
+
+class _Fast:
+    def __init__(self, parameters: _Immediates | _Uniforms) -> None:
+        library = ctypes.PyDLL(lib_path)
+        self._parameters = parameters
+        self._set_pipeline = library.wgpuComputePassEncoderSetPipeline
+        self._set_group = library.wgpuComputePassEncoderSetBindGroup
+        self._set_immediates = library.wgpuComputePassEncoderSetImmediates
+        self._dispatch = library.wgpuComputePassEncoderDispatchWorkgroups
+        for function in (self._set_pipeline, self._set_group, self._set_immediates, self._dispatch):
+            function.restype = None
+        self._pass = c_void_p(0)  # shared by every prepared argument tuple: set once per run
+        self._none, self._zero = c_void_p(0), c_size_t(0)
+
+    def prepare(self, rows: Sequence[Row]) -> Prepared:
+        prepared = Prepared(rows)
+        self._renew(prepared)
+        return prepared
+
+    def _renew(self, prepared: Prepared) -> None:
+        open_pass, none, zero = self._pass, self._none, self._zero
+        rows = prepared.rows
+        prepared.arguments = (
+            [(open_pass, row.pipeline.argument) for row in rows],
+            [(open_pass, 0, row.group.argument, zero, none) for row in rows],
+            self._prepare_params(rows),
+            [(open_pass, *row.grid) for row in rows],
+        )
+        prepared.generation = self._parameters.generation
+
+    def _prepare_params(self, rows: Sequence[Row]) -> list[tuple[Any, ...]]:
+        parameters = self._parameters
+        if isinstance(parameters, _Immediates):
+            places = parameters.places([row.params_size for row in rows])
+            sizes = {size: c_size_t(size) for _, size in places}
+            return [(self._pass, 0, c_void_p(address), sizes[size]) for address, size in places]
+        parameters.reserve(len(rows))
+        group, one, first = _pointer(parameters.group), c_size_t(1), parameters.first_offset
+        return [(self._pass, 1, group, one, c_void_p(first + 4 * row)) for row in range(len(rows))]
+
+    def run(self, compute_pass: Handle, prepared: Prepared, params: Sequence[bytes]) -> None:
+        if prepared.generation != self._parameters.generation:
+            self._renew(prepared)
+        pipelines, groups, places, grids = prepared.arguments
+        self._parameters.fill(params)
+        self._pass.value = int(ffi.cast("uintptr_t", compute_pass))
+        set_params = self._set_immediates if isinstance(self._parameters, _Immediates) else self._set_group
+        deque(
+            zip(
+                starmap(self._set_pipeline, pipelines),
+                starmap(self._set_group, groups),
+                starmap(set_params, places),
+                starmap(self._dispatch, grids),
+                strict=True,
+            ),
+            0,
+        )
+
+
+class _Plain:
+    def __init__(self, parameters: _Immediates | _Uniforms) -> None:
+        self._parameters = parameters
+
+    def prepare(self, rows: Sequence[Row]) -> Prepared:
+        return Prepared(rows)
+
+    def run(self, compute_pass: Handle, prepared: Prepared, params: Sequence[bytes]) -> None:
+        parameters = self._parameters
+        if isinstance(parameters, _Uniforms):
+            parameters.reserve(len(prepared.rows))
+            parameters.fill(params)
+        for number, row in enumerate(prepared.rows):
+            lib.wgpuComputePassEncoderSetPipeline(compute_pass, row.pipeline.handle)
+            lib.wgpuComputePassEncoderSetBindGroup(compute_pass, 0, row.group.handle, 0, ffi.NULL)
+            if isinstance(parameters, _Uniforms):
+                offset = parameters.offsets + number
+                lib.wgpuComputePassEncoderSetBindGroup(compute_pass, 1, parameters.group, 1, offset)
+            elif row.params_size:
+                data = ffi.from_buffer(params[number])
+                lib.wgpuComputePassEncoderSetImmediates(compute_pass, 0, data, row.params_size)
+            lib.wgpuComputePassEncoderDispatchWorkgroups(compute_pass, *row.grid)

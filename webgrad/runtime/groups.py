@@ -1,0 +1,129 @@
+"""Bind groups and their layouts, made once and kept until one of their buffers goes.
+
+A group's key is its layout and the ranges it binds. Layouts are explicit and shared by every pipeline with the
+same list of accesses, so one group serves many pipelines. Each group lives in an arena; dropping a buffer drops
+its groups, since a live group would pin the buffer's memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from ctypes import c_void_p
+from dataclasses import dataclass
+from typing import Any
+
+from wgpu.backends.wgpu_native import ffi
+
+from .arena import Arena
+from .native import Handle, NativeDevice
+from .pool import Pool
+from .stats import Counters
+
+__all__ = ["BindGroup", "BindGroups", "Layout"]
+
+Range = tuple[int, int, int]  # physical buffer, offset, bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A bind group layout and the pipeline layout over it, numbered so that it can stand in a key."""
+
+    number: int
+    group: Handle
+    pipeline: Handle
+
+
+@dataclass(frozen=True, slots=True)
+class BindGroup:
+    """A bind group's handle, and the same as a ready-made C argument."""
+
+    handle: Handle
+    argument: c_void_p
+    buffers: tuple[int, ...]
+
+
+class BindGroups:
+    """The bind groups of one open device, at most `limit` of them."""
+
+    def __init__(self, native: NativeDevice, pool: Pool, counters: Counters, limit: int = 32768) -> None:
+        self.native = native
+        self.limit = limit
+        self.arena: Arena[BindGroup] = Arena("bind group")
+        self.params_layout = None if native.immediates else native.create_group_layout(["uniform"], dynamic=True)
+        self._pool = pool
+        self._counters = counters
+        self._layouts: dict[tuple[str, ...], Layout] = {}
+        self._by_key: dict[tuple[Any, ...], int] = {}
+        self._of_buffer: dict[int, list[tuple[Any, ...]]] = {}
+
+    def __len__(self) -> int:
+        return len(self.arena)
+
+    def layout(self, accesses: tuple[str, ...]) -> Layout:
+        """The layout of a kernel whose storage bindings have these accesses."""
+        found = self._layouts.get(accesses)
+        if found is None:
+            group = self.native.create_group_layout(accesses)
+            groups = [group] if self.params_layout is None else [group, self.params_layout]
+            pipeline = self.native.create_pipeline_layout(groups)
+            found = self._layouts[accesses] = Layout(len(self._layouts), group, pipeline)
+        return found
+
+    def whole(self, layout: Layout, buffers: tuple[int, ...]) -> BindGroup:
+        """The group that binds whole physical buffers."""
+        key = (layout.number, *buffers)
+        handle = self._by_key.get(key)
+        if handle is not None:
+            self._counters.bind_groups_reused += 1
+            return self.arena.get(handle)
+        get = self._pool.buffers.get
+        return self._create(layout, key, buffers, [(physical.handle, 0, physical.size) for physical in map(get, buffers)])
+
+    def ranges(self, layout: Layout, ranges: tuple[Range, ...]) -> BindGroup:
+        """The group that binds parts of physical buffers."""
+        key = (layout.number, *ranges)
+        handle = self._by_key.get(key)
+        if handle is not None:
+            self._counters.bind_groups_reused += 1
+            return self.arena.get(handle)
+        get = self._pool.buffers.get
+        buffers = tuple(buffer for buffer, _, _ in ranges)
+        return self._create(layout, key, buffers, [(get(buffer).handle, offset, size) for buffer, offset, size in ranges])
+
+    @contextmanager
+    def creating(self) -> Iterator[None]:
+        """One error scope around the making of many groups; after an error none of them is kept."""
+        self.native.push_scope()
+        try:
+            yield
+        finally:
+            error = self.native.pop_scope()
+            if error:
+                self.clear()
+                self.native.fail(error, "making bind groups")
+
+    def drop_buffer(self, buffer: int) -> None:
+        """Let go of every group that binds this physical buffer."""
+        for key in self._of_buffer.pop(buffer, ()):
+            handle = self._by_key.pop(key, None)
+            if handle is not None:
+                self.native.release_bind_group(self.arena.remove(handle).handle)
+
+    def clear(self) -> None:
+        """Let every group go."""
+        for handle in self._by_key.values():
+            self.native.release_bind_group(self.arena.remove(handle).handle)
+        self._by_key.clear()
+        self._of_buffer.clear()
+
+    def _create(
+        self, layout: Layout, key: tuple[Any, ...], buffers: tuple[int, ...], ranges: list[tuple[Handle, int, int]]
+    ) -> BindGroup:
+        handle = self.native.create_bind_group(layout.group, ranges)
+        group = BindGroup(handle, c_void_p(int(ffi.cast("uintptr_t", handle))), buffers)
+        self._by_key[key] = self.arena.insert(group)
+        for buffer in buffers:
+            self._of_buffer.setdefault(buffer, []).append(key)
+        self._counters.bind_groups_created += 1
+        return group

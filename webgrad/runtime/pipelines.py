@@ -1,0 +1,159 @@
+"""Pipelines: programs made ready for one device, compiled once, in threads, and kept for the device's life.
+
+A `Pipeline` is what commands name: it outlives a lost device. What was compiled for the open device is kept in
+`Compiler` by the pipeline's number, and compiled again for the next device on demand.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from concurrent.futures import Future, ThreadPoolExecutor
+from ctypes import c_void_p
+
+from wgpu.backends.wgpu_native import ffi
+
+from ..errors import CompileError, DTypeError, LaunchError
+from ..wgsl import Program, render
+from .groups import BindGroups, Layout
+from .native import MAX_PARAMS, Handle, NativeDevice
+from .stats import Counters
+
+__all__ = ["PADDING", "Compiled", "Compiler", "Pipeline"]
+
+_numbers = itertools.count(1)
+PADDING = 16  # every buffer has at least this many bytes
+
+
+class Pipeline:
+    """A program and how it is to be compiled. `in_place` pairs an input's index with the variant that overwrites it."""
+
+    __slots__ = ("accesses", "arity", "careful", "checked", "exact", "in_place", "number", "params_size", "program")
+
+    def __init__(self, program: Program, *, checked: bool, in_place: tuple[tuple[int, Pipeline], ...] = ()) -> None:
+        if program.params_size > MAX_PARAMS:
+            raise LaunchError(
+                f"{program.label} takes {program.params_size} bytes of parameters; at most {MAX_PARAMS} are allowed. "
+                "Pass the rest in a storage buffer."
+            )
+        self.program = program
+        self.checked = checked
+        self.in_place = in_place
+        self.number = next(_numbers)
+        self.arity = len(program.bindings)
+        self.params_size = program.params_size
+        self.accesses = tuple(binding.access for binding in program.bindings)
+        self.exact = program.uses_array_length  # then a binding must end where its buffer does
+        self.careful = self.exact or any(binding.bytes > PADDING for binding in program.bindings)  # check every launch
+
+    def __repr__(self) -> str:
+        return f"<Pipeline {self.number}: {self.program.label}>"
+
+
+class Compiled:
+    """A pipeline on the open device."""
+
+    __slots__ = ("argument", "handle", "layout")
+
+    def __init__(self, handle: Handle, layout: Layout) -> None:
+        self.handle = handle
+        self.argument = c_void_p(int(ffi.cast("uintptr_t", handle)))
+        self.layout = layout
+
+
+class Compiler:
+    """Compiles pipelines for one open device, each once, in a few threads."""
+
+    def __init__(
+        self, native: NativeDevice, groups: BindGroups, counters: Counters, features: frozenset[str], *, workers: int = 4
+    ) -> None:
+        self._native = native
+        self._groups = groups
+        self._counters = counters
+        self._features = features
+        self._workers = workers
+        self._threads: ThreadPoolExecutor | None = None
+        self._compiled: dict[int, Future[Compiled] | Compiled] = {}
+
+    def __len__(self) -> int:
+        return len(self._compiled)
+
+    def request(self, pipeline: Pipeline) -> None:
+        """Begin to compile, unless that was asked for before. The caller holds the device's lock."""
+        if pipeline.number in self._compiled:
+            return
+        missing = pipeline.program.requires - self._features
+        if missing:
+            raise DTypeError(
+                f"{pipeline.program.label} needs {', '.join(sorted(missing))}, which this device lacks "
+                f"(it has: {', '.join(sorted(self._features)) or 'none of the optional features'})"
+            )
+        layout = self._groups.layout(pipeline.accesses)
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(self._workers, thread_name_prefix="webgrad-compile")
+        self._counters.pipelines_compiled += 1
+        self._compiled[pipeline.number] = self._threads.submit(self._compile, pipeline, layout)
+
+    def get(self, pipeline: Pipeline) -> Compiled:
+        """The compiled pipeline; waits for it. A CompileError is raised here, each time."""
+        found = self._compiled.get(pipeline.number)
+        if isinstance(found, Compiled):
+            return found
+        if found is None:
+            self.request(pipeline)
+            return self.get(pipeline)
+        compiled = found.result()
+        self._compiled[pipeline.number] = compiled
+        return compiled
+
+    def close(self) -> None:
+        """Let every pipeline go; waits for those that are being compiled."""
+        if self._threads is not None:
+            self._threads.shutdown(wait=True)
+        for found in self._compiled.values():
+            if isinstance(found, Compiled):
+                self._native.release_pipeline(found.handle)
+            elif found.exception() is None:
+                self._native.release_pipeline(found.result().handle)
+        self._compiled.clear()
+
+    def _compile(self, pipeline: Pipeline, layout: Layout) -> Compiled:
+        program = pipeline.program
+        immediates = self._native.immediates
+        text = render(program, dialect="naga", immediates=immediates, minify=not pipeline.checked)
+        try:
+            handle = self._native.create_pipeline(text, program.entry, layout.pipeline, checked=pipeline.checked)
+        except CompileError as error:
+            raise self._explained(program, layout, error) from None
+        return Compiled(handle, layout)
+
+    def _explained(self, program: Program, layout: Layout, error: CompileError) -> CompileError:
+        """Compile the readable text once more: only its lines can be found in the source."""
+        text = render(program, dialect="naga", immediates=self._native.immediates, minify=False)
+        try:
+            self._native.create_pipeline(text, program.entry, layout.pipeline, checked=True)
+        except CompileError as readable:
+            error = readable
+        return CompileError(explain(program, text, str(error)))
+
+
+def explain(program: Program, text: str, message: str) -> str:
+    """The compiler's words with the entry point, the defines and the numbered source lines they speak of."""
+    reason = next((line for line in message.splitlines() if "error" in line.lower() and "Validation Error" not in line), "")
+    parts = [
+        f"the shader compiler refused {program.label}",
+        f"  entry point: {program.entry}",
+        f"  defines: {' '.join(f'{name}={value}' for name, value in program.defines) or 'none'}",
+        f"  {(reason or message).strip()}",
+    ]
+    lines = text.splitlines()
+    added = len(lines) - len(program.text.splitlines())  # `enable` lines stand before the program's own
+    for number, column in dict.fromkeys(re.findall(r"wgsl:(\d+):(\d+)", message)):
+        index = int(number) - 1
+        origin = index - added
+        where = program.origins[origin] if 0 <= origin < len(program.origins) else ("generated", int(number))
+        parts.append(f"  at {where[0]}:{where[1]}, column {column}")
+        for nearby in range(max(index - 2, 0), min(index + 3, len(lines))):
+            mark = ">" if nearby == index else " "
+            parts.append(f"  {mark} {where[1] + nearby - index:5} | {lines[nearby]}")
+    return "\n".join(parts)

@@ -1,0 +1,31 @@
+"""What kernel choosers know of a device: a plain record, so that choosing needs no GPU.
+
+`kind` decides which kernel shapes are tried: "software" adapters want few threads, wide loads and no
+barriers; "integrated" and "discrete" GPUs want many threads and workgroup memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["PORTABLE", "DeviceProfile", "ProfileKind"]
+
+ProfileKind = Literal["software", "integrated", "discrete"]
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceProfile:
+    """The facts about a device on which the choice of a kernel may depend."""
+
+    kind: ProfileKind
+    features: frozenset[str] = frozenset()  # of: f16 f64 int64 subgroups timestamps immediates f32-atomics
+    subgroup_size: int = 0  # 0: no subgroups, or their size is not fixed
+    max_invocations: int = 256
+    max_workgroup_storage: int = 16384
+    max_workgroups: int = 65535
+    max_storage_buffers: int = 8
+    max_binding_bytes: int = 128 * 2**20
+
+
+PORTABLE = DeviceProfile("discrete")  # the least any WebGPU device has

@@ -1,0 +1,275 @@
+"""Resolving a queue: recorded commands over slots → physical buffers, bind groups, pipelines, ready to replay.
+
+Comes in: a `Pending` queue whose commands name slots (numbers of virtual buffers in order of appearance). Goes
+out: a `Resolved` queue. Walking the commands in order, a slot gets a buffer when it is first used and gives it
+back after its last use if nobody holds the tensor any more; so buffers are reused inside the queue. The invariant:
+when resolving raises, the pool lends exactly what it lent before.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .encode import Prepared, Row
+from .groups import BindGroup
+from .pipelines import Pipeline
+from .pool import Pool
+
+if TYPE_CHECKING:
+    from .buffers import Virtual
+    from .context import Context
+
+__all__ = ["Command", "Grid", "Head", "Pending", "Resolved", "ResolvedQueues", "Size", "resolve"]
+
+View = tuple[int, int, int]  # the slot it is a part of, offset, bytes
+Size = int | View
+Grid = tuple[int, int, int]
+Head = tuple[Pipeline, Grid]
+Command = tuple[Pipeline, Grid, list[int], list[int]]  # pipeline, grid, slots, exact sizes in words
+
+
+class Pending:
+    """The commands recorded since the last flush, flat: they are a key as they stand.
+
+    `code` holds for each command the number of its head (pipeline and grid), the slots of its buffers and, where
+    the kernel asks how long its arrays are, their sizes in words. `virtuals` are the buffers by slot.
+    """
+
+    __slots__ = ("code", "params", "views", "virtuals")
+
+    def __init__(self) -> None:
+        self.code: list[int] = []
+        self.params: list[bytes] = []
+        self.virtuals: list[Virtual] = []
+        self.views = 0
+
+    def key(self) -> tuple[bytes, tuple[Size, ...], bytes]:
+        """What makes two queues the same: commands, sizes, and what is dropped. Never the parameters."""
+        virtuals = self.virtuals
+        sizes = tuple([each.size for each in virtuals])
+        return array("I", self.code).tobytes(), sizes, bytes([each.pending is self for each in virtuals])
+
+    def commands(self, heads: Sequence[Head]) -> list[Command]:
+        """The recorded numbers as commands."""
+        code = self.code
+        found: list[Command] = []
+        at, end = 0, len(code)
+        while at < end:
+            pipeline, grid = heads[code[at]]
+            first = at + 1
+            after = first + pipeline.arity
+            at = after + pipeline.arity if pipeline.exact else after
+            found.append((pipeline, grid, code[first:after], code[after:at]))
+        return found
+
+
+@dataclass(slots=True)
+class Resolved:
+    """A queue ready to replay, valid while its inputs sit in the same buffers and `needed` are free."""
+
+    prepared: Prepared
+    inputs: list[int]  # by slot: the buffer it had before, 0 for none
+    needed: frozenset[int]  # buffers that must be free before
+    touched: frozenset[int]
+    outcome: tuple[tuple[int, int], ...]  # (slot, buffer) of tensors that got their buffer here and are still held
+    to_lend: tuple[int, ...]
+    to_give: tuple[int, ...]
+    overwritten: tuple[int, ...]  # slots that came with contents and are written to
+    in_place: int
+
+
+
+class ResolvedQueues:
+    """Resolved queues by structure, a few variants each (inputs may ping-pong), the least used go first."""
+
+    def __init__(self, max_commands: int = 300_000, variants: int = 4) -> None:
+        self.max_commands = max_commands
+        self.variants = variants
+        self._queues: OrderedDict[object, list[Resolved]] = OrderedDict()
+        self._commands = 0
+
+    def __len__(self) -> int:
+        return sum(map(len, self._queues.values()))
+
+    def find(self, key: object, inputs: list[int], free: set[int]) -> Resolved | None:
+        """The variant whose inputs sit where they did and whose other buffers are free."""
+        for resolved in self._queues.get(key, ()):
+            if resolved.inputs == inputs and resolved.needed <= free:
+                self._queues.move_to_end(key)
+                return resolved
+        return None
+
+    def remember(self, key: object, resolved: Resolved) -> None:
+        variants = self._queues.setdefault(key, [])
+        variants.append(resolved)
+        self._queues.move_to_end(key)
+        self._commands += len(resolved.prepared.rows)
+        if len(variants) > self.variants:
+            self._commands -= len(variants.pop(0).prepared.rows)
+        while self._commands > self.max_commands and len(self._queues) > 1:
+            _, dropped = self._queues.popitem(last=False)
+            self._commands -= sum(len(each.prepared.rows) for each in dropped)
+
+    def drop_buffer(self, buffer: int) -> None:
+        """Forget every queue that uses this buffer."""
+        for key, variants in list(self._queues.items()):
+            kept = [each for each in variants if buffer not in each.touched]
+            if len(kept) < len(variants):
+                self._commands -= sum(len(each.prepared.rows) for each in variants if buffer in each.touched)
+                if kept:
+                    self._queues[key] = kept
+                else:
+                    del self._queues[key]
+
+    def clear(self) -> None:
+        self._queues.clear()
+        self._commands = 0
+
+
+def resolve(pending: Pending, inputs: list[int], heads: Sequence[Head], context: Context) -> Resolved:
+    """Give every slot its buffer, every command its bind group and pipeline."""
+    pool = context.pool
+    commands = pending.commands(heads)
+    lent_before = {buffer for buffer, _ in pool.buffers.items()} - pool.free
+    try:
+        with context.groups.creating():
+            return _Walk(pending, inputs, context).run(commands)
+    except BaseException:
+        _restore(pool, lent_before)
+        raise
+    finally:
+        pool.protected = set()
+
+
+def _restore(pool: Pool, lent_before: set[int]) -> None:
+    pool.take_these(lent_before & pool.free)
+    for buffer in {buffer for buffer, _ in pool.buffers.items()} - lent_before - pool.free:
+        pool.give(buffer)
+
+
+class _Walk:
+    """One walk over the commands: who holds which buffer at each point."""
+
+    def __init__(self, pending: Pending, inputs: list[int], context: Context) -> None:
+        self.context = context
+        self.pool = context.pool
+        self.came_with = inputs
+        self.views = pending.views
+        self.sizes = [each.size for each in pending.virtuals]
+        self.held = [each.pending is pending for each in pending.virtuals]
+        self.physical = list(inputs)
+        self.inputs = set(filter(None, inputs))
+        self.needed: set[int] = set()
+        self.touched = set(self.inputs)
+        self.pool.protected = self.touched
+        self.in_place = 0
+
+    def run(self, commands: list[Command]) -> Resolved:
+        steps = []
+        request = self.context.compiler.request
+        for (pipeline, grid, slots, exact), dying in zip(commands, self._last_uses(commands), strict=True):
+            params_size = pipeline.params_size
+            if pipeline.in_place and dying:
+                pipeline, slots = self._overwrite(pipeline, slots, dying)
+            request(pipeline)
+            steps.append((pipeline, self._group(pipeline, slots, exact), params_size, grid))
+            for slot in dying:
+                self._drop(slot)
+        compiled = self.context.compiler.get
+        rows = [Row(compiled(pipeline), group, params_size, grid) for pipeline, group, params_size, grid in steps]
+        return self._resolved(self.context.encoder.prepare(rows), commands)
+
+    def _resolved(self, prepared: Prepared, commands: list[Command]) -> Resolved:
+        physical, held, came_with = self.physical, self.held, self.came_with
+        for slot, is_held in enumerate(held):
+            if not is_held:
+                self._drop(slot)
+        kept = {buffer for buffer in physical if buffer}
+        return Resolved(
+            prepared=prepared,
+            inputs=came_with,
+            needed=frozenset(self.needed),
+            touched=frozenset(self.touched),
+            outcome=tuple((slot, buffer) for slot, buffer in enumerate(physical) if buffer and not came_with[slot]),
+            to_lend=tuple(kept - self.inputs),
+            to_give=tuple(self.inputs - kept),
+            overwritten=tuple(slot for slot in _written(commands) if came_with[slot] and held[slot]),
+            in_place=self.in_place,
+        )
+
+    def _last_uses(self, commands: list[Command]) -> list[list[int]]:
+        """For each command, the dropped slots it is the last to use."""
+        sizes, held = self.sizes, self.held
+        dying: list[list[int]] = [[] for _ in commands]
+        seen = bytearray(len(sizes))
+        for position in range(len(commands) - 1, -1, -1):
+            for slot in commands[position][2]:
+                if not seen[slot]:
+                    seen[slot] = 1
+                    size = sizes[slot]
+                    if not isinstance(size, int):
+                        slot = size[0]
+                        if seen[slot]:
+                            continue
+                        seen[slot] = 1
+                    if not held[slot]:
+                        dying[position].append(slot)
+        return dying
+
+    def _drop(self, slot: int) -> None:
+        buffer = self.physical[slot]
+        if buffer:
+            self.physical[slot] = 0
+            self.pool.give(buffer)
+
+    def _overwrite(self, pipeline: Pipeline, slots: list[int], dying: list[int]) -> tuple[Pipeline, list[int]]:
+        """Let the output take over the buffer of an input that dies here, where the kernel has a variant for it."""
+        output = slots[-1]
+        sizes, physical = self.sizes, self.physical
+        if physical[output] or not isinstance(sizes[output], int):
+            return pipeline, slots
+        for index, variant in pipeline.in_place:
+            slot = slots[index]
+            if slot in dying and physical[slot] and sizes[slot] == sizes[output] and slots.count(slot) == 1:
+                physical[output], physical[slot] = physical[slot], 0
+                self.in_place += 1
+                kept = slots[:-1]
+                kept[index] = output
+                return variant, kept
+        return pipeline, slots
+
+    def _buffer(self, slot: int) -> int:
+        """The physical buffer of a slot, taken from the pool at its first use."""
+        buffer = self.physical[slot]
+        if not buffer:
+            size = self.sizes[slot]
+            if not isinstance(size, int):
+                return self._buffer(size[0])
+            buffer = self.physical[slot] = self.pool.take(size)
+            if buffer not in self.inputs:
+                self.needed.add(buffer)
+            self.touched.add(buffer)
+        return buffer
+
+    def _group(self, pipeline: Pipeline, slots: list[int], exact: list[int]) -> BindGroup:
+        physical = self.physical
+        buffers = tuple([physical[slot] or self._buffer(slot) for slot in slots])
+        groups = self.context.groups
+        layout = groups.layout(pipeline.accesses)
+        if not exact and not self.views:
+            return groups.whole(layout, buffers)
+        ranges = []
+        for place, (slot, buffer) in enumerate(zip(slots, buffers, strict=True)):
+            size = self.sizes[slot]
+            offset, nbytes = (0, size) if isinstance(size, int) else size[1:]
+            ranges.append((buffer, offset, 4 * exact[place] if exact else nbytes))
+        return groups.ranges(layout, tuple(ranges))
+
+
+def _written(commands: list[Command]) -> list[int]:
+    pairs = ((slot, access) for each in commands for slot, access in zip(each[2], each[0].accesses, strict=True))
+    return sorted({slot for slot, access in pairs if access == "read_write"})

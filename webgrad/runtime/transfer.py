@@ -1,0 +1,170 @@
+"""Bytes between host and device: host memory made fit for upload, read-back buffers, and waiting for the GPU.
+
+Uploads are plain copies of what NumPy lays out, padded to whole words. A read-back buffer is lent, mapped, copied
+out of, unmapped and given back; the invariant is that a mapped buffer is never part of a submit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from wgpu.backends.wgpu_native import ffi
+
+from ..errors import BufferError, DeviceLostError, DTypeError
+from .native import READBACK, Handle, NativeDevice
+
+__all__ = ["Bytes", "ReadBack", "Staging", "as_bytes", "wait_until", "write_bytes"]
+
+Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+
+_KEPT = 128 << 20  # bytes of read-back buffers kept for the next read
+_SUCCESS = 1
+
+
+def as_bytes(data: Any) -> Bytes:
+    """Host memory as a flat uint8 array, without a copy where it is contiguous.
+
+    Takes NumPy arrays (read-only ones too) and anything with the buffer protocol.
+    """
+    try:
+        array = data if isinstance(data, np.ndarray) else np.frombuffer(data, np.uint8)
+    except (TypeError, ValueError, builtins.BufferError) as error:
+        raise DTypeError(
+            f"cannot upload a {type(data).__name__}: give a NumPy array or an object with the buffer protocol ({error})"
+        ) from None
+    if array.dtype.hasobject:
+        raise DTypeError(f"cannot upload an array of dtype {array.dtype}: its elements are Python objects")
+    if not array.dtype.isnative:
+        raise DTypeError(
+            f"cannot upload an array of dtype {array.dtype.str} (foreign byte order): GPUs read this machine's; "
+            "convert it with array.astype(array.dtype.newbyteorder('='))"
+        )
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+def write_bytes(write: Callable[[int, Any, int], None], data: Bytes) -> None:
+    """Call `write(offset, pointer, bytes)` for the whole words and, padded with zeros, for a tail of 1–3 bytes."""
+    whole = data.nbytes & ~3
+    if whole:
+        write(0, ffi.from_buffer(data[:whole]), whole)
+    if whole < data.nbytes:
+        write(whole, ffi.from_buffer(bytes(data[whole:]).ljust(4, b"\0")), 4)
+
+
+def wait_until(
+    done: Callable[[], bool], native: NativeDevice, submission: int, timeout: float | None = None
+) -> bool:
+    """Poll on this thread until `done()`; the callback may also be run by another thread's poll."""
+    if timeout is None:
+        while not done():
+            native.poll(submission=submission, wait=True)
+            if not done():
+                time.sleep(20e-6)  # another thread is about to run the callback
+        return True
+    deadline = time.monotonic() + timeout
+    pause = 20e-6
+    while True:
+        native.poll()
+        if done():
+            return True
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return False
+        time.sleep(min(pause, left))
+        pause = min(2 * pause, 1e-3)
+
+
+class Staging:
+    """Read-back buffers of one open device, kept by size (powers of two)."""
+
+    def __init__(self, native: NativeDevice) -> None:
+        self.native = native
+        self.bytes_kept = 0
+        self.waiting: set[ReadBack] = set()  # the driver will call these back: they must not be collected before
+        self._free: dict[int, list[Handle]] = {}
+        self._lock = threading.Lock()
+
+    def take(self, nbytes: int) -> tuple[int, Handle]:
+        """Lend a buffer of at least so many bytes: (its size, handle)."""
+        size = max(1 << (nbytes - 1).bit_length(), 4096) if nbytes < 1 << 24 else (nbytes + 0xFFFFF) & ~0xFFFFF
+        with self._lock:
+            kept = self._free.get(size)
+            if kept:
+                self.bytes_kept -= size
+                return size, kept.pop()
+        return size, self.native.create_buffer(size, READBACK)
+
+    def give(self, size: int, handle: Handle) -> None:
+        """Take an unmapped buffer back."""
+        with self._lock:
+            if self.bytes_kept + size <= _KEPT:
+                self.bytes_kept += size
+                self._free.setdefault(size, []).append(handle)
+                return
+        self.native.release_buffer(handle)
+
+    def clear(self) -> None:
+        """Let every kept buffer go."""
+        with self._lock:
+            kept, self._free, self.bytes_kept = self._free, {}, 0
+        for handles in kept.values():
+            for handle in handles:
+                self.native.release_buffer(handle)
+
+
+class ReadBack:
+    """A read that was submitted: wait for it, then take its bytes once."""
+
+    def __init__(self, staging: Staging, size: int, handle: Handle, nbytes: int, submission: int) -> None:
+        self.staging = staging
+        self._native = staging.native
+        self._size = size
+        self._handle = handle
+        self._nbytes = nbytes
+        self._submission = submission
+        self._status: tuple[int, str] | None = None
+        self._ticket = ffi.new_handle(self._on_mapped)
+        staging.waiting.add(self)
+        self._native.map_read(handle, (nbytes + 3) & ~3, self._ticket)
+
+    def _on_mapped(self, status: int, message: str) -> None:
+        self._status = (status, message)
+        self.staging.waiting.discard(self)
+
+    @property
+    def _mapped(self) -> bool:
+        return self._status is not None
+
+    def wait(self) -> Bytes:
+        """Block until the bytes are here."""
+        wait_until(lambda: self._mapped, self._native, self._submission)
+        return self._collect()
+
+    async def wait_async(self) -> Bytes:
+        """The same, letting other tasks run meanwhile."""
+        pause = 0.0
+        while True:
+            self._native.poll()
+            if self._mapped:
+                return self._collect()
+            await asyncio.sleep(pause)
+            pause = min(pause + 20e-6, 1e-3)
+
+    def _collect(self) -> Bytes:
+        status, message = self._status or (0, "")
+        if status != _SUCCESS or self._native.lost:
+            if self._native.lost or "lost" in message:
+                raise DeviceLostError("the GPU device was lost while a buffer was read back")
+            raise BufferError(f"a buffer could not be read back: {message.strip()}")
+        result = np.empty(self._nbytes, np.uint8)
+        if self._nbytes:
+            result[:] = np.frombuffer(self._native.mapped(self._handle, (self._nbytes + 3) & ~3), np.uint8)[: self._nbytes]
+        self._native.unmap(self._handle)
+        self.staging.give(self._size, self._handle)
+        return result

@@ -1,0 +1,37 @@
+"""The final text of a Program for one compiler.
+
+In: a Program, the dialect (naga or tint), whether params come by immediates, whether to minify. Out: WGSL.
+Invariant: without minifying, line i of the result is line i of `program.text`, so origins still hold: the
+enable directives share the first line.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Literal
+
+from webgrad.wgsl.minify import minify as minify_text
+from webgrad.wgsl.program import Program
+
+__all__ = ["Dialect", "render"]
+
+Dialect = Literal["naga", "tint"]
+_UNIFORM = "@group(1) @binding(0) var<uniform>"
+_IMMEDIATE = "var<immediate>"
+# Which features each compiler wants to see enabled; naga refuses `enable subgroups;`.
+_ENABLES: dict[Dialect, tuple[tuple[str, str], ...]] = {
+    "naga": (("f16", "f16"),),
+    "tint": (("f16", "f16"), ("subgroups", "subgroups")),
+}
+
+
+@lru_cache(maxsize=4096)
+def render(
+    program: Program, *, dialect: Dialect = "naga", immediates: bool = False, minify: bool = False
+) -> str:
+    """The WGSL text to give to a compiler."""
+    text = program.text.replace(_UNIFORM, _IMMEDIATE, 1) if immediates else program.text
+    if minify:
+        text = minify_text(text, program.entry)
+    enables = "".join(f"enable {word};" for feature, word in _ENABLES[dialect] if feature in program.requires)
+    return enables + text

@@ -1,0 +1,131 @@
+"""WGSL text as tokens: words, numbers and operators, each with its place in the text.
+
+In: WGSL text. Out: a list of Token. Comments (block comments nest) and space are skipped. Invariant: `>` is
+always a token of its own, so that `array<vec4<f32>>` needs no look-ahead; `>>`, `>=` and `>>=` are runs of
+touching tokens.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["Token", "TokenError", "closing", "comment_end", "template_lists", "tokenize"]
+
+Kind = Literal["word", "number", "sign"]
+
+_PATTERN = re.compile(
+    r"""
+      (?P<space>\s+|//[^\n\r\v\f\x85\u2028\u2029]*)
+    | (?P<comment>/\*)
+    | (?P<number>
+          0[xX](?:[0-9a-fA-F]*\.[0-9a-fA-F]+|[0-9a-fA-F]+\.?)(?:[pP][+-]?[0-9]+)?(?:l[iuf]|[iufh])?
+        | (?:[0-9]*\.[0-9]+|[0-9]+\.?)(?:[eE][+-]?[0-9]+)?(?:l[iuf]|[iufh])?
+      )
+    | (?P<word>[^\W\d]\w*)
+    | (?P<sign><<=|->|&&|\|\||\+\+|--|\+=|-=|\*=|/=|%=|&=|\|=|\^=|==|!=|<=|<<|[-+*/%&|^!~<>=(){}\[\];:,.@])
+    """,
+    re.VERBOSE,
+)
+_COMMENT_EDGE = re.compile(r"/\*|\*/")
+_CLOSING = {"(": ")", "[": "]", "{": "}"}
+
+
+class TokenError(Exception):
+    """A character that WGSL does not have, or a bracket that does not match; carries the offset."""
+
+    def __init__(self, message: str, offset: int) -> None:
+        super().__init__(message)
+        self.offset = offset
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One token; `text` is as written, `start` its offset."""
+
+    kind: Kind
+    text: str
+    start: int
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.text)
+
+
+def tokenize(text: str) -> list[Token]:
+    """The tokens of a WGSL text, in order.
+
+    >>> [token.text for token in tokenize("let x = a<vec2<f32>>(1.5e3f); // c")]
+    ['let', 'x', '=', 'a', '<', 'vec2', '<', 'f32', '>', '>', '(', '1.5e3f', ')', ';']
+    """
+    tokens: list[Token] = []
+    position = 0
+    while position < len(text):
+        match = _PATTERN.match(text, position)
+        if match is None:
+            raise TokenError(f"{text[position]!r} is not a WGSL character", position)
+        kind = match.lastgroup
+        if kind == "comment":
+            position = comment_end(text, position)
+            continue
+        if kind in ("word", "number", "sign"):
+            tokens.append(Token(kind, match.group(), position))  # type: ignore[arg-type]
+        position = match.end()
+    return tokens
+
+
+def comment_end(text: str, start: int) -> int:
+    """The offset behind the block comment that begins at `start`."""
+    depth = 0
+    for match in _COMMENT_EDGE.finditer(text, start):
+        depth += 1 if match.group() == "/*" else -1
+        if depth == 0:
+            return match.end()
+    raise TokenError("the block comment opened here is never closed with */", start)
+
+
+def closing(tokens: list[Token]) -> dict[int, int]:
+    """For the index of each opening bracket, the index of its closing one."""
+    pairs: dict[int, int] = {}
+    stack: list[int] = []
+    for index, token in enumerate(tokens):
+        if token.kind != "sign":
+            continue
+        if token.text in _CLOSING:
+            stack.append(index)
+        elif token.text in (")", "]", "}"):
+            if not stack or _CLOSING[tokens[stack[-1]].text] != token.text:
+                raise TokenError(f"`{token.text}` closes nothing", token.start)
+            pairs[stack.pop()] = index
+    if stack:
+        opening = tokens[stack[-1]]
+        raise TokenError(f"`{opening.text}` is never closed", opening.start)
+    return pairs
+
+
+def template_lists(tokens: list[Token]) -> dict[int, int]:
+    """For the index of each `<` that opens a template list, the index of its `>`, as WGSL discovers them.
+
+    >>> template_lists(tokenize("a < b; array<vec2<f32>>"))
+    {7: 9, 5: 10}
+    """
+    pairs: dict[int, int] = {}
+    candidates: list[tuple[int, int]] = []  # (index of `<`, depth of brackets)
+    depth = 0
+    for index, token in enumerate(tokens):
+        text = token.text
+        if text == "<" and index > 0 and tokens[index - 1].kind == "word":
+            candidates.append((index, depth))
+        elif text == ">" and candidates and candidates[-1][1] == depth:
+            pairs[candidates.pop()[0]] = index
+        elif text in ("(", "["):
+            depth += 1
+        elif text in (")", "]", "&&", "||"):
+            while candidates and candidates[-1][1] >= depth:
+                candidates.pop()
+            depth -= text in (")", "]")
+        elif text in (";", "{", ":", "="):
+            candidates.clear()
+            depth = 0
+    return pairs
