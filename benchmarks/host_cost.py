@@ -1,8 +1,9 @@
 """What the host pays for a queue of 1,000 small dispatches, against the bare cffi loop in the same run.
 
 Prints µs per command, to submit, and the ratio to the bare loop: replay of a resolved queue; a repeated queue
-(allocate, record, free, find, replay, submit); a queue seen for the first time (pipelines known, pool warm); one
-eager command; and the replay beside a busy Python thread. The GPU's own time is waited for, never measured.
+(allocate, record, free, find, replay, submit); a queue seen for the first time (pipelines known, pool warm);
+one eager command; and the replay beside a busy Python thread. The GPU's own time is waited for, never
+measured.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ struct Params {{ count: u32, factor: f32 }}
 @group(0) @binding(2) var<storage, read_write> y: array<f32>;
 var<uniform> p: Params;
 @compute @workgroup_size(1)
-fn scale(@builtin(global_invocation_id) id: vec3<u32>) {{ if (id.x < p.count) {{ y[id.x] = x[id.x] * p.factor + w[id.x] + {}.0; }} }}
+fn scale(@builtin(global_invocation_id) id: vec3<u32>) {{
+    if (id.x < p.count) {{ y[id.x] = x[id.x] * p.factor + w[id.x] + {}.0; }}
+}}
 """
 
 
@@ -42,14 +45,16 @@ class Work:
 
     def __init__(self, device: Device) -> None:
         self.device = device
-        self.pipelines = [device.pipeline(program_from_source(SOURCE.format(n), label=f"scale {n}")) for n in range(4)]
+        self.pipelines = [
+            device.pipeline(program_from_source(SOURCE.format(n), label=f"scale {n}")) for n in range(4)
+        ]
         self.params = [struct.pack("<If", 1, 1.0 + n * 1e-6) for n in range(COMMANDS)]
         self.input = device.upload(np.ones(64, np.float32))
         self.weights = [device.upload(np.ones(64, np.float32)) for _ in range(WEIGHTS)]
         self.usual = self.mix(0)
 
     def mix(self, seed: int) -> list[tuple[int, Buffer]]:
-        """For each command the size of its result and, for every third, a weight; another seed, another queue."""
+        """Each command's size of result and, for every third, a weight; another seed, another queue."""
         random = np.random.default_rng(seed)
         sizes = np.where(random.random(COMMANDS) < 0.9, 256, 512).tolist()
         weights = iter(random.permutation(WEIGHTS))
@@ -69,7 +74,7 @@ def median_time(run: Callable[[], object], device: Device, repeats: int = REPEAT
     """Median seconds of `run`, with the GPU idle before each."""
     times = []
     for _ in range(repeats):
-        device.queue.context.native.poll(wait=True)
+        device.queue.context.native.wait()
         start = time.perf_counter()
         kept = run()
         times.append(time.perf_counter() - start)
@@ -83,10 +88,14 @@ def bare_loop(device: Device, work: Work) -> Callable[[], None]:
     native = device.queue.context.native
     params = [ffi.from_buffer(each) for each in work.params]
     commands = [
-        (row.pipeline.handle, row.group.handle, data, row.params_size) for row, data in zip(rows, params, strict=True)
+        (row.pipeline.handle, row.group.handle, data, row.params_size)
+        for row, data in zip(rows, params, strict=True)
     ]
     set_pipeline, set_group = lib.wgpuComputePassEncoderSetPipeline, lib.wgpuComputePassEncoderSetBindGroup
-    set_immediates, dispatch = lib.wgpuComputePassEncoderSetImmediates, lib.wgpuComputePassEncoderDispatchWorkgroups
+    set_immediates, dispatch = (
+        lib.wgpuComputePassEncoderSetImmediates,
+        lib.wgpuComputePassEncoderDispatchWorkgroups,
+    )
 
     def run() -> None:
         encoder = lib.wgpuDeviceCreateCommandEncoder(native.device, ffi.NULL)
@@ -184,7 +193,9 @@ def main() -> int:
     print(f"Python {sys.version.split()[0]}, {device.info.name}, encoder {device.settings.encoder}")
     print(f"bare cffi loop, encode to submit        {base / COMMANDS * 1e6:6.2f} µs per command")
     for name, ratio, target in rows:
-        print(f"{name:<38}  {ratio * base / COMMANDS * 1e6:6.2f} µs  {ratio:5.2f} × bare (target ≤ {target} ×)")
+        print(
+            f"{name:<38}  {ratio * base / COMMANDS * 1e6:6.2f} µs  {ratio:5.2f} × bare (target ≤ {target} ×)"
+        )
     print(f"  bind groups made per command, first time: {groups:.2f}")
     print(f"one eager command, call to submitted    {one * 1e6:6.1f} µs (target ≤ 100 µs)")
     print(f"replay beside a busy thread             {beside / alone:6.2f} × alone (target ≤ 3 ×)")

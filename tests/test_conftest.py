@@ -19,7 +19,7 @@ def run_without_adapters(ci: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", GPU_TEST],
         cwd=ROOT,
-        env=os.environ | {"CI": ci, "WEBGRAD_BACKENDS": ",".join(BACKENDS)},
+        env=os.environ | {"CI": ci, "WEBGRAD_DISABLE_BACKENDS": ",".join(BACKENDS)},
         capture_output=True,
         text=True,
         check=False,

@@ -16,7 +16,7 @@ STAGES: tuple[tuple[str, ...], ...] = (
     ("tensor", "ops"),
     ("graph",),
     ("schedule",),
-    ("kernel", "lower"),
+    ("lower",),
     ("kernels",),
     ("wgsl",),
     ("runtime",),

@@ -11,7 +11,42 @@ import webgrad
 ROOT = Path(__file__).parents[1]
 MOST_SECONDS = 0.250  # beyond NumPy
 
-PUBLIC_NAMES: list[str] = []
+PUBLIC_NAMES = [
+    "Batch",
+    "BatchArray",
+    "BatchError",
+    "Buffer",
+    "BufferError",
+    "CompileError",
+    "ConfigError",
+    "CpuDevice",
+    "DTypeError",
+    "Device",
+    "DeviceError",
+    "DeviceLostError",
+    "Event",
+    "ForeignBufferError",
+    "ForkError",
+    "Kernel",
+    "LaunchError",
+    "NoAdapterError",
+    "OutOfMemoryError",
+    "ShaderError",
+    "ShapeError",
+    "StaleBufferError",
+    "TemplateError",
+    "WebgradError",
+    "__version__",
+    "default_device",
+    "devices",
+    "kernel",
+    "open_device",
+    "open_device_async",
+    "reset_stats",
+    "set_default_device",
+    "stats",
+    "synchronize",
+]
 
 TIMED = """
 import sys, time

@@ -179,7 +179,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "disable_backends",
-        "WEBGRAD_BACKENDS",
+        "WEBGRAD_DISABLE_BACKENDS",
         _names(BACKENDS),
         "none",
         f"a list of {', '.join(f'`{name}`' for name in BACKENDS)}",

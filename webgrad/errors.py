@@ -1,22 +1,22 @@
 """The errors webgrad raises: one tree, each message saying what failed, with which values, and what to do.
 
-    WebgradError
-    ├── ConfigError            a setting in webgrad.toml or the environment is wrong (also ValueError)
-    ├── DeviceError            the device cannot be had, or was misused
-    │   ├── NoAdapterError     no GPU adapter of the kind asked for
-    │   ├── DeviceLostError    the GPU or its driver went away
-    │   └── ForkError          the GPU was used in a forked child
-    ├── OutOfMemoryError       the device has no room (also MemoryError)
-    ├── BufferError            a buffer cannot be used so (also ValueError)
-    │   ├── StaleBufferError   the buffer was freed, or its slot is someone else's now
-    │   └── ForeignBufferError the buffer belongs to another device or batch
-    ├── LaunchError            a kernel launch that cannot be right (also ValueError)
-    ├── BatchError             a Batch used out of order
-    ├── ShapeError             shapes that do not fit (also ValueError)
-    ├── DTypeError             a data type that this op or device does not take (also TypeError)
-    └── ShaderError            WGSL that cannot be made or compiled
-        ├── TemplateError      a .pwgsl template or its defines are wrong
-        └── CompileError       the shader compiler refused the text
+WebgradError
+├── ConfigError            a setting in webgrad.toml or the environment is wrong (also ValueError)
+├── DeviceError            the device cannot be had, or was misused
+│   ├── NoAdapterError     no GPU adapter of the kind asked for
+│   ├── DeviceLostError    the GPU or its driver went away
+│   └── ForkError          the GPU was used in a forked child
+├── OutOfMemoryError       the device has no room (also MemoryError)
+├── BufferError            a buffer cannot be used so (also ValueError)
+│   ├── StaleBufferError   the buffer was freed, or its slot is someone else's now
+│   └── ForeignBufferError the buffer belongs to another device or batch
+├── LaunchError            a kernel launch that cannot be right (also ValueError)
+├── BatchError             a Batch used out of order
+├── ShapeError             shapes that do not fit (also ValueError)
+├── DTypeError             a data type that this op or device does not take (also TypeError)
+└── ShaderError            WGSL that cannot be made or compiled
+    ├── TemplateError      a .pwgsl template or its defines are wrong
+    └── CompileError       the shader compiler refused the text
 """
 
 from __future__ import annotations

@@ -40,4 +40,5 @@ for await (const line of createInterface({ input: process.stdin })) {
   console.log(JSON.stringify({ label, errors: await check(text) }));
 }
 device.destroy();
-process.exit(0);
+// Dawn keeps the event loop alive; end only once everything written has left.
+process.stdout.write('', () => process.exit(0));

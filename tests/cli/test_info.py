@@ -107,7 +107,7 @@ def test_any_encoding(encoding: str, machine: pytest.MonkeyPatch) -> None:
 
 def test_json(machine: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     machine.setattr(adapters, "list_adapters", lambda: (GPU,))
-    machine.setenv("WEBGRAD_BACKENDS", "opengl")
+    machine.setenv("WEBGRAD_DISABLE_BACKENDS", "opengl")
     assert main(["info", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["default"] == {"device": "webgpu:0", "reason": "the only discrete GPU"}
@@ -115,7 +115,7 @@ def test_json(machine: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
     assert report["devices"][0]["features"] == ["f16", "subgroups"]
     assert report["config"]["settings"]["disable_backends"] == {
         "value": ["opengl"],
-        "source": "WEBGRAD_BACKENDS",
+        "source": "WEBGRAD_DISABLE_BACKENDS",
     }
     assert set(report["config"]["settings"]) == {option.name for option in config.OPTIONS}
 

@@ -256,7 +256,7 @@ print(*(name for name in ("libvulkan.so", "libEGL.so") if name in loaded))
     [("opengl", {"vulkan"}, ["libvulkan.so"]), ("vulkan,opengl", set(), [])],
 )
 def test_a_disabled_backend_is_not_even_loaded(off: str, backends: set[str], libraries: list[str]) -> None:
-    environment = os.environ | {"WEBGRAD_BACKENDS": off}
+    environment = os.environ | {"WEBGRAD_DISABLE_BACKENDS": off}
     root = Path(__file__).parents[2]
     done = subprocess.run(
         [sys.executable, "-c", LIST], cwd=root, env=environment, capture_output=True, text=True, check=True

@@ -86,7 +86,7 @@ def test_any_struct_packs_as_numpy_would(types: list[str]) -> None:
         offsets.append(one.offset)
         values.append(tuple(range(i, i + count)) if count > 1 else i)
     dtype = np.dtype(
-        {"names": names, "formats": formats, "offsets": offsets, "itemsize": program.params_size}  # type: ignore[arg-type]
+        {"names": names, "formats": formats, "offsets": offsets, "itemsize": program.params_size}
     )
     expected = np.zeros(1, dtype)
     for name, value in zip(names, values, strict=True):

@@ -47,7 +47,10 @@ def test_a_for_variable_ends_with_its_loop() -> None:
 
 
 def test_nested_loops_without_blocks_between() -> None:
-    text = "fn f() { for (var i = 0; ; ) { for (var j = i; ; ) { _ = j; } _ = i; } if (true) { } let i = 1; _ = i; }"
+    text = (
+        "fn f() { for (var i = 0; ; ) { for (var j = i; ; ) { _ = j; } _ = i; } "
+        "if (true) { } let i = 1; _ = i; }"
+    )
     assert uses(text) == {"i@18": [44, 66], "j@40": [57], "i@89": [100]}
 
 
@@ -108,7 +111,9 @@ def test_mistakes(text: str, message: str) -> None:
     )
 )
 def test_any_body_resolves_or_is_a_compile_error(pieces: list[str]) -> None:
+    message = "text:1: "
     try:
         resolved(f"fn f() {{ {' '.join(pieces)} }}")
     except CompileError as error:
-        assert str(error).startswith("text:1: ")
+        message = str(error)
+    assert message.startswith("text:1: ")

@@ -26,7 +26,7 @@ from webgrad.kernels.launch import (
 from webgrad.runtime.profile import DeviceProfile
 from webgrad.wgsl import Program, load_template
 
-__all__ = ["BINARY_OPS", "UNARY_OPS", "Broadcast", "binary", "fill", "unary"]
+__all__ = ["BINARY_OPS", "BROADCAST_OPS", "UNARY_OPS", "Broadcast", "binary", "fill", "unary"]
 
 Broadcast = Literal["none", "row", "scalar"]
 
@@ -58,6 +58,14 @@ BINARY_OPS: dict[str, frozenset[str]] = {
     "div": FLOATS,
     "silu_mul": FLOATS,
 }
+# Ops that take a repeated row or scalar as second input.
+BROADCAST_OPS: dict[str, frozenset[str]] = {
+    "add": FLOATS | {"i32", "u32"},
+    "sub": FLOATS | {"i32", "u32"},
+    "mul": FLOATS | {"i32", "u32"},
+    "div": FLOATS,
+}
+_IN_PLACE = FLOATS | {"i32", "u32"}  # of binary ops; integers of 8 and 16 bits are too rare
 _SCALARS = {"scale": 1}  # run-time scalars of a unary op
 # The same ops on bool's bytes 0 and 1: minimum is and, maximum is or.
 _BOOL_AS_U8 = frozenset({"maximum", "minimum", "mul"})
@@ -81,7 +89,7 @@ def binary(
 ) -> Launch:
     """y = op(a, b) over n elements; buffers (a, b, y).
 
-    With broadcast "row", b is one row of `columns` elements, repeated over a; with "scalar" it is one element.
+    With broadcast "row", b is a row of `columns` elements, repeated over a; with "scalar" one element.
     """
     return _binary(profile, op, dtype, n, broadcast, columns)
 
@@ -107,22 +115,31 @@ def _unary(profile: DeviceProfile, op: str, dtype: str, n: int) -> Launch:
 @lru_cache(maxsize=1024)
 def _unary_programs(profile: DeviceProfile, op: str, dtype: str) -> tuple[Program, Program]:
     entry = "unary_grid" if has_workgroups(profile) else "unary_chunks"
-    defines = {"OP": op, "T": dtype, **float_defines(profile, dtype)}
+    defines: dict[str, str | int] = {"OP": op, "T": dtype, **float_defines(profile, dtype)}
     plain = load_template("unary.pwgsl", entry, **defines)
     return plain, load_template("unary.pwgsl", entry, **defines, INPLACE=1)
 
 
 @lru_cache(maxsize=4096)
-def _binary(profile: DeviceProfile, op: str, dtype: str, n: int, broadcast: Broadcast, columns: int) -> Launch:
+def _binary(
+    profile: DeviceProfile, op: str, dtype: str, n: int, broadcast: Broadcast, columns: int
+) -> Launch:
     _check_op("binary", op, BINARY_OPS)
-    dtype = "u8" if dtype == "bool" and op in _BOOL_AS_U8 else check_dtype(op, dtype, BINARY_OPS[op])
     layout, period = _row_layout(broadcast, n, columns)
+    dtype = _binary_dtype(op, dtype, layout)
     program, in_place = _binary_programs(profile, op, dtype, layout)
     groups = ceil_div(n, 4)
     grid = _grid(profile, groups)
     step = (_LANES if layout == "row" else 4 * _LANES) % period
     params = pack(program, groups=groups, chunk=CHUNK, grid_x=grid[0], columns=period, column_step=step)
     return Launch(program, params, grid, in_place)
+
+
+def _binary_dtype(op: str, dtype: str, layout: str) -> str:
+    if layout == "none":
+        return "u8" if dtype == "bool" and op in _BOOL_AS_U8 else check_dtype(op, dtype, BINARY_OPS[op])
+    _check_op("broadcasting", op, BROADCAST_OPS)
+    return check_dtype(f"{op} with broadcasting", dtype, BROADCAST_OPS[op])
 
 
 def _row_layout(broadcast: Broadcast, n: int, columns: int) -> tuple[str, int]:
@@ -143,10 +160,10 @@ def _binary_programs(
     profile: DeviceProfile, op: str, dtype: str, layout: str
 ) -> tuple[Program, tuple[tuple[int, Program], ...]]:
     entry = "binary_grid" if has_workgroups(profile) else "binary_chunks"
-    defines = {"OP": op, "T": dtype, **float_defines(profile, dtype)}
+    defines: dict[str, str | int] = {"OP": op, "T": dtype, **float_defines(profile, dtype)}
     if layout != "none":
         defines["BROADCAST"] = layout
-    targets = (0, 1) if layout == "none" else (0,)
+    targets = ((0, 1) if layout == "none" else (0,)) if dtype in _IN_PLACE else ()
     in_place = tuple((i, load_template("binary.pwgsl", entry, **defines, INPLACE=i + 1)) for i in targets)
     return load_template("binary.pwgsl", entry, **defines), in_place
 

@@ -1,24 +1,24 @@
 """One kernel launch as data, and the arithmetic that every chooser shares.
 
-In: sizes and a device's profile. Out: `Launch`es: a Program, its packed params and its grid. Invariant: sizes are
-params, never defines, so one Program (and one pipeline) serves every shape of its kind, and no grid is larger
-than the device allows.
+In: sizes and a device's profile. Out: `Launch`es: a Program, its packed params and its grid. Invariant:
+sizes are params, never defines, so one Program (and one pipeline) serves every shape of its kind, and no
+grid is larger than the device allows.
 """
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass
 
 from webgrad.errors import DTypeError, LaunchError
 from webgrad.runtime.profile import DeviceProfile
 from webgrad.wgsl import Program
+from webgrad.wgsl.packing import packer
 
 __all__ = [
     "FLOATS",
     "INTEGERS",
-    "Launch",
     "SIGNED",
+    "Launch",
     "ceil_div",
     "check_dtype",
     "compute_type",
@@ -42,14 +42,13 @@ _SHORT_NAMES = {
     "uint16": "u16",
     "uint8": "u8",
 }
-_FORMATS = {"u32": "<I", "i32": "<i", "f32": "<f"}
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
     """A program over buffers in binding order, inputs first and the output last.
 
-    `in_place` holds the variants (i, program) whose output overwrites input i: same params and grid, one buffer less.
+    `in_place` holds the variants (i, program) whose output overwrites input i: one buffer less.
     `temporary_bytes` is the size of the output where it is only the next stage's source; 0 for a result.
     """
 
@@ -70,34 +69,26 @@ def grid_for(profile: DeviceProfile, workgroups: int) -> tuple[int, int, int]:
     lines = max(1, ceil_div(workgroups, profile.max_workgroups))
     if lines > profile.max_workgroups:
         limit = profile.max_workgroups**2
-        raise LaunchError(
-            f"{workgroups:,} workgroups are more than the device's {limit:,}; split the work into several launches"
-        )
+        raise LaunchError(f"{workgroups:,} workgroups are more than the device's {limit:,}; split the work")
     return ceil_div(workgroups, lines), lines, 1
 
 
 def pack(program: Program, **values: float) -> bytes:
     """The bytes of a program's params struct; values for fields the program lacks are an error."""
-    data = bytearray(program.params_size)
-    for field in program.params:
-        value = values.pop(field.name)
-        number = value if field.type == "f32" else int(value)
-        try:
-            struct.pack_into(_FORMATS[field.type], data, field.offset, number)
-        except (struct.error, OverflowError):
-            raise LaunchError(
-                f"{program.label}: the param {field.name} = {value} does not fit {field.type}; use a smaller tensor"
-            ) from None
-    if values:
-        raise LaunchError(f"{program.label} has no params {', '.join(sorted(values))}")
-    return bytes(data)
+    names = [field.name for field in program.params]
+    unknown = values.keys() - set(names)
+    if unknown:
+        raise LaunchError(f"{program.label} has no params {', '.join(sorted(unknown))}")
+    return packer(program).pack(*[values[name] for name in names])
 
 
 def check_dtype(op: str, dtype: str, offered: frozenset[str]) -> str:
-    """The short name of a data type ("f32"), given that or NumPy's ("float32"), if the op is offered for it."""
+    """A data type's short name ("f32"), given that or NumPy's ("float32"), if the op is offered for it."""
     short = _SHORT_NAMES.get(dtype, dtype)
     if short not in offered:
-        raise DTypeError(f"{op} is not offered for {dtype}, only for {', '.join(sorted(offered))}; convert it first")
+        raise DTypeError(
+            f"{op} is not offered for {dtype}, only for {', '.join(sorted(offered))}; convert it first"
+        )
     return short
 
 
@@ -111,7 +102,9 @@ def compute_type(dtype: str) -> str:
 def has_workgroups(profile: DeviceProfile) -> bool:
     """Whether kernels with 256 threads and workgroup memory are both possible and worth it."""
     return (
-        profile.kind != "software" and profile.max_invocations >= 256 and profile.max_workgroup_storage >= 16384
+        profile.kind != "software"
+        and profile.max_invocations >= 256
+        and profile.max_workgroup_storage >= 16384
     )
 
 

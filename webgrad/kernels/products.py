@@ -1,8 +1,8 @@
-"""Which kernel computes a matrix product: software lanes, software threads, GPU tiles, or thin ones for few rows.
+"""Which kernel computes a matrix product: software lanes or threads, GPU tiles, or thin ones for few rows.
 
-In: profile, dtype, sizes and B's layout. Out: one `Launch` over (a, b, c). Invariant: every kernel reads inside its
-operands for any sizes, and all products with more than 8 rows, whole groups of four and one layout of B share
-one Program.
+In: profile, dtype, sizes and B's layout. Out: one `Launch` over (a, b, c). Invariant: every kernel reads
+inside its operands for any sizes, and all products with more than 8 rows, whole groups of four and one
+layout of B share one Program.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SUBGROUPS = (4, 8)  # sizes matmul_lanes is made for
 
 @dataclass(frozen=True, slots=True)
 class _Kernel:
-    """A program, the block of C that a workgroup owns, and what its strides count (elements, or groups of four)."""
+    """A program, the block of C that a workgroup owns, and how many elements each stride counts by."""
 
     program: Program
     block_rows: int
@@ -71,8 +71,10 @@ def matmul(profile: DeviceProfile, dtype: str, m: int, n: int, k: int, *, transp
 def _kernel(profile: DeviceProfile, dtype: str, m: int, n: int, k: int, transposed: bool) -> _Kernel:
     odd = n % 4 != 0 or k % 4 != 0
     if has_workgroups(profile):
-        return _thin(profile, dtype, _power(m), odd, transposed) if m <= THIN_ROWS else _tile(
-            profile, dtype, odd, transposed
+        return (
+            _thin(profile, dtype, _power(m), odd, transposed)
+            if m <= THIN_ROWS
+            else _tile(profile, dtype, odd, transposed)
         )
     if m <= 2 and not transposed and n % 4 == 0 and n // 4 >= 8 * _WIDE_COLUMNS:
         return _columns(profile, dtype, _power(m))
@@ -100,7 +102,7 @@ def _operands(dtype: str, odd: bool, transposed: bool) -> dict[str, str | int]:
 
 
 def _wide_loads(profile: DeviceProfile) -> dict[str, int]:
-    """64-bit loads pay where memory is the limit, in thin products; elsewhere taking them apart costs 10 %."""
+    """64-bit loads pay where memory is the limit, in thin products; elsewhere splitting them costs 10 %."""
     return {"B64": 1} if "int64" in profile.features else {}
 
 
@@ -124,7 +126,9 @@ def _thin(profile: DeviceProfile, dtype: str, rows: int, odd: bool, transposed: 
 @lru_cache(maxsize=256)
 def _columns(profile: DeviceProfile, dtype: str, rows: int) -> _Kernel:
     defines = _operands(dtype, False, False) | _wide_loads(profile) | {"ROWS": rows, "SINGLE": 1}
-    return _Kernel(load_template("matvec.pwgsl", "matvec_columns", **defines), rows, 8 * _WIDE_COLUMNS, 1, 4, 4)
+    return _Kernel(
+        load_template("matvec.pwgsl", "matvec_columns", **defines), rows, 8 * _WIDE_COLUMNS, 1, 4, 4
+    )
 
 
 @lru_cache(maxsize=256)
@@ -134,7 +138,12 @@ def _lanes(profile: DeviceProfile, dtype: str, rows: int, odd: bool, transposed:
         defines |= _wide_loads(profile)
     unit = 1 if odd else 4
     return _Kernel(
-        load_template("matmul.pwgsl", "matmul_lanes", **defines), rows, profile.subgroup_size, unit, unit, unit
+        load_template("matmul.pwgsl", "matmul_lanes", **defines),
+        rows,
+        profile.subgroup_size,
+        unit,
+        unit,
+        unit,
     )
 
 

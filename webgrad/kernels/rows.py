@@ -1,7 +1,8 @@
 """Which kernels compute along rows: softmax, reductions in one or more stages, and the dot product.
 
-In: profile, op, dtype, rows and columns. Out: a `Launch`, or several to be run in order, each reading what the one
-before wrote. Invariant: no segment of a split row is empty, so max and min always have an element to begin with.
+In: profile, op, dtype, rows and columns. Out: a `Launch`, or several to be run in order, each reading what
+the one before wrote. Invariant: no segment of a split row is empty, so max and min have an element to
+begin with.
 """
 
 from __future__ import annotations
@@ -22,18 +23,24 @@ from webgrad.kernels.launch import (
     pack,
 )
 from webgrad.runtime.profile import DeviceProfile
-from webgrad.wgsl import load_template
+from webgrad.wgsl import Program, load_template
 
 __all__ = ["REDUCE_OPS", "dot", "reduce", "softmax"]
 
-SHORT_ROW = 64  # elements: below, a GPU gives each row a thread and not a workgroup
+SHORT_ROW = 64  # elements: up to here a GPU gives each row a thread and not a workgroup
+SHORT_ROW_THREADS = 64  # to a workgroup, then
 LONG_SEGMENT = 16384  # elements one thread or workgroup adds up: more would lose accuracy and parallelism
 SOFTWARE_PARTS = 64  # parts that keep a software adapter's threads busy
 DEVICE_PARTS = 256  # the same for a GPU, counted in workgroups
 SHORT_SEGMENT = 256  # elements: a part shorter than this is not worth splitting off
 
 _NUMBERS = FLOATS | INTEGERS
-REDUCE_OPS: dict[str, frozenset[str]] = {"sum": _NUMBERS, "prod": _NUMBERS, "max": _NUMBERS, "min": _NUMBERS}
+REDUCE_OPS: dict[str, frozenset[str]] = {
+    "sum": _NUMBERS,
+    "prod": FLOATS | {"i32", "u32"},
+    "max": _NUMBERS,
+    "min": _NUMBERS,
+}
 _DOT_DTYPES = FLOATS | {"i32", "u32"}
 _NEEDS_ELEMENTS = frozenset({"max", "min"})
 _BOOL_AS_U8 = frozenset({"max", "min"})  # any and all
@@ -51,8 +58,10 @@ def softmax(profile: DeviceProfile, dtype: str, rows: int, columns: int) -> Laun
         defines["ODD"] = 1
     if width not in (1, 8):
         defines["WIDTH"] = width
+    if entry == "softmax_group" and has_workgroups(profile) and "subgroups" in profile.features:
+        defines["SUBGROUPS"] = 1
     program = load_template("softmax.pwgsl", entry, **defines)
-    in_place = ()
+    in_place: tuple[tuple[int, Program], ...] = ()
     if not (odd and _is_packed(defines)):  # there the two sides have different types, words and atomic words
         in_place = ((0, load_template("softmax.pwgsl", entry, **defines, INPLACE=1)),)
     grid = grid_for(profile, ceil_div(rows, width) if columns else 0)
@@ -77,7 +86,7 @@ def reduce(profile: DeviceProfile, op: str, dtype: str, rows: int, columns: int)
 
 @lru_cache(maxsize=4096)
 def dot(profile: DeviceProfile, dtype: str, n: int) -> tuple[Launch, ...]:
-    """The sum of a * b over n elements: the first stage has the buffers (a, b, target), the others (source, target)."""
+    """The sum of a * b over n elements: buffers (a, b, target) in the first stage, then (source, target)."""
     dtype = check_dtype("dot", dtype, _DOT_DTYPES)
     _check_sizes("dot", 1, n)
     return tuple(_stages(profile, "dot", "sum", dtype, 1, n))
@@ -95,13 +104,15 @@ def _is_packed(defines: dict[str, str | int]) -> bool:
 def _row_kernel(profile: DeviceProfile, rows: int, columns: int, family: str) -> tuple[str, int]:
     """The entry point, and how many rows a workgroup takes."""
     if has_workgroups(profile):
-        return (f"{family}_thread", SHORT_ROW) if columns <= SHORT_ROW else (f"{family}_group", 1)
+        return (f"{family}_thread", SHORT_ROW_THREADS) if columns <= SHORT_ROW else (f"{family}_group", 1)
     few_and_long = rows < 8 and columns >= LONG_SEGMENT and profile.max_invocations >= 256
     return (f"{family}_group", 1) if family == "softmax" and few_and_long else (f"{family}_thread", 8)
 
 
-def _stages(profile: DeviceProfile, first_op: str, op: str, dtype: str, rows: int, columns: int) -> list[Launch]:
-    """The launches from rows of `dtype`, through partial results in the computing type, to one of `dtype` a row."""
+def _stages(
+    profile: DeviceProfile, first_op: str, op: str, dtype: str, rows: int, columns: int
+) -> list[Launch]:
+    """The launches from rows of `dtype`, through partial results in the computing type, to one a row."""
     segment = _segment(profile, rows, columns)
     if segment >= columns:
         return [_stage(profile, first_op, dtype, "all", rows, columns, columns)]
@@ -116,7 +127,7 @@ def _stages(profile: DeviceProfile, first_op: str, op: str, dtype: str, rows: in
 
 
 def _segment(profile: DeviceProfile, rows: int, columns: int) -> int:
-    """How many elements of a row a part takes: the whole row if there are rows enough, else a multiple of 4."""
+    """How many elements of a row a part takes: all where there are rows enough, else a multiple of 4."""
     wanted = DEVICE_PARTS if has_workgroups(profile) else SOFTWARE_PARTS
     for_parallelism = min(ceil_div(wanted, max(1, rows)), columns // SHORT_SEGMENT)
     segments = max(ceil_div(columns, LONG_SEGMENT), for_parallelism, 1)

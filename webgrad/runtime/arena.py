@@ -1,7 +1,7 @@
-"""Generational arenas: values behind integer handles that cannot be confused with a later value in the same slot.
+"""Generational arenas: values behind integer handles, never confused with a later value in the same slot.
 
-A handle is `generation << 32 | index`. Removing a value raises its slot's generation, so that an old handle is
-found out as stale, never answered with another value.
+A handle is `generation << 32 | index`. Removing a value raises its slot's generation, so that an old handle
+is found out as stale, never answered with another value.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ class Arena(Generic[Value]):
             self._values[index] = value
         else:
             index = len(self._values)
+            self._generations.append(1)  # first: a Ctrl-C between the two must not leave a value without one
             self._values.append(value)
-            self._generations.append(1)
         return self._generations[index] << INDEX_BITS | index
 
     def get(self, handle: int) -> Value:

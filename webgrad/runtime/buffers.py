@@ -1,7 +1,7 @@
 """Virtual buffers: what a tensor holds. A physical buffer stands behind one only while it must.
 
-`Buffer` is the user's reference; dropping it frees the virtual buffer. `Virtual` is the queue's record of it, kept
-in a generational arena; while commands on it are pending it has a slot in the pending queue.
+`Buffer` is the user's reference; dropping it frees the virtual buffer. `Virtual` is the queue's record of
+it, kept in a generational arena; while commands on it are pending it has a slot in the pending queue.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ __all__ = ["Buffer", "Virtual"]
 class Virtual:
     """The queue's record of a virtual buffer."""
 
-    # The rare attributes are class defaults, set on the instance only where they differ: a record is made per command.
+    # The rare attributes are class defaults, set on the instance only where they differ: a record is made
+    # for every command.
     __slots__ = ("__dict__", "label", "nbytes", "pending", "physical", "size", "slot")
     host: Any = None  # a host copy to restore it from after the device was lost
     lost: str = ""  # why its contents are gone; empty where they are not
-    view: tuple[int, int] | None = None  # (handle of the whole, offset)
+    view: tuple[Buffer, int] | None = None  # (the whole it is a part of, offset)
 
     def __init__(self, nbytes: int, size: Size, label: str, pending: Pending | None, slot: int) -> None:
         self.nbytes = nbytes
@@ -38,27 +39,34 @@ class Virtual:
 
 
 class Buffer:
-    """A reference to a virtual buffer of `nbytes` bytes; dropping the last one frees it.
+    """A reference to a virtual buffer; dropping the last one frees it.
 
     Made by `Device.allocate` and `Device.upload`.
     """
 
-    __slots__ = ("__weakref__", "handle", "nbytes", "queue", "virtual", "whole")
+    __slots__ = ("__weakref__", "handle", "queue", "virtual")
 
-    def __init__(self, queue: Queue, handle: int, virtual: Virtual, whole: Buffer | None = None) -> None:
+    def __init__(self, queue: Queue, handle: int, virtual: Virtual) -> None:
         self.queue = queue
         self.handle = handle
         self.virtual = virtual
-        self.nbytes = virtual.nbytes
-        self.whole = whole  # keeps the buffer alive that this is a view of
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes it has."""
+        return self.virtual.nbytes
 
     def free(self) -> None:
         """Free it now; any later use raises StaleBufferError."""
         self.queue.release(self.handle)
 
     def __del__(self) -> None:
-        # Only an append, which is atomic: the collector may run this while this very thread holds the queue's lock.
-        self.queue.dropped.append(self.handle)
+        # Only an append, which is atomic: the collector may run this while this very thread holds the
+        # queue's lock.
+        try:
+            self.queue.dropped.append(self.handle)
+        except AttributeError:  # Ctrl-C came while it was being made
+            return
 
     def __repr__(self) -> str:
         label = f" '{self.virtual.label}'" if self.virtual.label else ""

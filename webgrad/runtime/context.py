@@ -1,16 +1,15 @@
-"""Everything that dies with an open device: native device, pool, bind groups, compiled pipelines, resolved queues.
+"""What dies with an open device: native device, pool, bind groups, compiled pipelines, resolved queues.
 
-The queue above it lives on: when a device is lost it gets a new context. The invariant: a physical buffer's end
-ends its bind groups and the resolved queues that use it, so nothing prepared can name a freed object.
+The queue above it lives on: when a device is lost it gets a new context. The invariant: a physical buffer's
+end ends its bind groups and the resolved queues that use it, so nothing prepared can name a freed object.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any
-
-from wgpu.backends.wgpu_native import ffi
 
 from .encode import make_encoder
 from .groups import BindGroups
@@ -18,12 +17,25 @@ from .native import NativeDevice
 from .pipelines import Compiler
 from .pool import Pool
 from .resolve import Resolved, ResolvedQueues
+from .shield import shield
 from .stats import Counters
 from .transfer import Bytes, Staging, wait_until, write_bytes
 
 __all__ = ["Context", "Event"]
 
 UPLOADS_PER_SUBMIT = 16 << 20  # a write's staging memory is kept until a submit: submit after so many bytes
+
+
+class Progress:
+    """How many submissions the GPU has finished; counted by the driver's callbacks."""
+
+    __slots__ = ("completed",)
+
+    def __init__(self) -> None:
+        self.completed = 0
+
+    def advance(self) -> None:
+        self.completed += 1
 
 
 class Event:
@@ -39,19 +51,29 @@ class Event:
     @property
     def finished(self) -> bool:
         """Whether the GPU is known to have finished, without asking it."""
-        return self._context.completed >= self._serial
+        return self._context.progress.completed >= self._serial
 
     @property
     def done(self) -> bool:
         """Whether the GPU has finished; never blocks."""
         if not self.finished:
-            self._context.native.poll()
+            self._context.check()
+            with shield:
+                self._context.native.poll()
         return self.finished
 
     def wait(self, timeout: float | None = None) -> bool:
         """Block until the GPU has finished, or `timeout` seconds have passed; tells which."""
         context = self._context
-        return wait_until(lambda: self.finished, context.native, self._submission, timeout)
+        if not self.finished:
+            context.check()
+        with shield:
+            return wait_until(lambda: self.finished, context.native, self._submission, timeout)
+
+    @property
+    def lost(self) -> bool:
+        """Whether its device is gone."""
+        return not self._context.native.alive()
 
 
 class Context:
@@ -59,7 +81,7 @@ class Context:
 
     def __init__(
         self,
-        native: NativeDevice,
+        open_native: Callable[[Callable[[], None]], NativeDevice],
         features: frozenset[str],
         counters: Counters,
         *,
@@ -68,31 +90,41 @@ class Context:
         encoder: str,
         largest: Callable[[], str],
     ) -> None:
+        progress = Progress()
+        native = open_native(progress.advance)
         self.native = native
+        self.progress = progress
         self.counters = counters
         self.max_in_flight = in_flight
-        self.pool = Pool(native, counters, budget, self._forget_buffer, largest)
+        self.pool = Pool(native, counters, budget, self._forget_buffer, largest, self._settle)
+        native.account = self.pool.account
         self.groups = BindGroups(native, self.pool, counters)
         self.compiler = Compiler(native, self.groups, counters, features)
-        self.encoder = make_encoder(encoder, native, self.groups)
+        self.encoder = make_encoder(encoder, native, self.groups, self.pool.make)
         self.resolved = ResolvedQueues()
-        self.staging = Staging(native)
-        self.completed = 0  # submissions the GPU has finished
+        self.staging = Staging(native, self.pool.make)
+        self.closed = False
         self.submitted = 0
         self.last_submission = 0
+        self.check: Callable[[], None] = lambda: None  # raises where the driver must not be called
         self._in_flight: deque[Event] = deque()
         self._unsubmitted_bytes = 0
-        self._finished_ticket: Any = ffi.new_handle(self._on_finished)
-
-    def _on_finished(self) -> None:
-        self.completed += 1
 
     def _forget_buffer(self, buffer: int) -> None:
         self.resolved.drop_buffer(buffer)
         self.groups.drop_buffer(buffer)
 
+    def forsake(self, refuse: Callable[[], None]) -> None:
+        """In a forked child: the driver is never called again; `refuse` raises whenever that is wanted."""
+        self.check = refuse
+        self.native.forsake()
+
+    def _settle(self) -> None:
+        self.submit(None).wait()
+
     def redo(self, resolved: Resolved) -> None:
         """Lend and take back what a resolved queue does."""
+        self.pool.bytes_peak = max(self.pool.bytes_peak, self.pool.bytes_live + resolved.peak)
         self.pool.take_these(resolved.to_lend)
         for buffer in resolved.to_give:
             self.pool.give(buffer)
@@ -105,17 +137,18 @@ class Context:
 
     def submit(self, commands: Any | None) -> Event:
         """Submit a command buffer (None: pending writes only)."""
-        self.last_submission = self.native.submit(commands)
+        self.last_submission = self.native.submit(
+            commands, may_block=self.progress.completed < self.submitted
+        )
         self._unsubmitted_bytes = 0
         self.submitted += 1
         self.counters.submissions += 1
-        self.native.when_done(self._finished_ticket)
         event = Event(self, self.submitted, self.last_submission)
         self._in_flight.append(event)
         return event
 
     def throttle(self) -> None:
-        """Let the driver free what is done, keep few submissions in flight and the caches within their limits."""
+        """Let the driver free what is done; keep few submissions in flight and the caches in their limits."""
         self.native.poll()
         in_flight = self._in_flight
         while in_flight and in_flight[0].finished:
@@ -131,18 +164,21 @@ class Context:
         handle = self.pool.buffers.get(buffer).handle
         for start in range(0, source.nbytes, UPLOADS_PER_SUBMIT):
             part = source[start : start + UPLOADS_PER_SUBMIT]
-            write_bytes(lambda offset, data, nbytes, at=start: self.native.write(handle, at + offset, data, nbytes), part)
+            write_bytes(partial(self.native.write, handle), part, start)
             self._unsubmitted_bytes += part.nbytes
             if self._unsubmitted_bytes >= UPLOADS_PER_SUBMIT:
                 self.submit(None)
                 self.throttle()
 
     def close(self) -> None:
-        """Let everything native go."""
+        """Let everything native go; the device itself goes with the last who waits on it."""
+        if self.closed:
+            return
+        self.closed = True
         self.resolved.clear()
         self.compiler.close()
-        self.groups.clear()
-        self.staging.clear()
+        self.encoder.close()
+        self.groups.close()
+        self.staging.close()
         for physical in self.pool.buffers:
             self.native.release_buffer(physical.handle)
-        self.native.close()

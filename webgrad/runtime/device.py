@@ -1,24 +1,26 @@
 """Devices: an adapter opened, with its queue, its profile and its pipelines; opened once, at first use.
 
-`open_device` gives the one Device of an adapter; a Device outlives the loss of the native device under it. The
-invariant: in a forked child no call reaches the driver, and at exit none is left running.
+`open_device` gives the one Device of an adapter; a Device outlives the loss of the native device under it.
+The invariant: in a forked child no call reaches the driver, and at exit none is left running.
 """
 
 from __future__ import annotations
 
 import asyncio
 import atexit
+import ctypes
 import functools
 import os
+import re
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..config import Settings
 from ..config import settings as current_settings
 from ..errors import DTypeError, ForkError
-from ..wgsl import Program, program_from_source
+from ..wgsl import Program
 from . import adapters
 from .adapters import AdapterInfo
 from .buffers import Buffer
@@ -26,29 +28,35 @@ from .context import Context, Event
 from .host import memory_bytes
 from .native import NativeDevice
 from .pipelines import Pipeline
-from .profile import DeviceProfile, ProfileKind
+from .profile import PORTABLE, DeviceProfile, ProfileKind
 from .queue import Limits, Queue
 from .stats import Counters, Stats
-from .transfer import Bytes, as_bytes
+from .transfer import Bytes
 
-__all__ = ["CpuDevice", "Device", "open_device", "open_device_async"]
+__all__ = [
+    "CpuDevice",
+    "Device",
+    "default_device",
+    "open_device",
+    "open_device_async",
+    "reset_stats",
+    "set_default_device",
+    "stats",
+    "synchronize",
+]
 
-_PROFILES: dict[str, ProfileKind] = {"software": "software", "integrated": "integrated", "other": "integrated"}
-
-_SUBGROUP_PROBE = """
-@group(0) @binding(0) var<storage, read_write> size: array<u32>;
-@compute @workgroup_size(64)
-fn probe(@builtin(subgroup_size) lanes: u32, @builtin(local_invocation_index) index: u32) {
-    if (index == 0u) { size[0] = lanes; }
+_PROFILES: dict[str, ProfileKind] = {
+    "software": "software",
+    "integrated": "integrated",
+    "other": "integrated",
 }
-"""
 
 
 class Device:
     """A GPU: virtual buffers, recorded commands, pipelines.
 
-    `settings` and `features` narrow what the adapter offers; a Device made directly is its user's own, one from
-    `open_device` is shared.
+    `settings` and `features` narrow what the adapter offers; a Device made directly is its user's own, one
+    from `open_device` is shared.
     """
 
     def __init__(self, info: AdapterInfo, settings: Settings | None = None) -> None:
@@ -57,7 +65,7 @@ class Device:
         self.settings = settings or current_settings()
         self.features = info.features
         self.counters = Counters()
-        self._pipelines: dict[tuple[Program, bool], Pipeline] = {}
+        self._pipelines: dict[tuple[Program, bool, tuple[tuple[int, Program], ...]], Pipeline] = {}
         limits = info.limits
         budget = self._budget()
         self.budget = budget
@@ -68,12 +76,13 @@ class Device:
                 max_pending_bytes=budget,
                 max_workgroups=limits["max-compute-workgroups-per-dimension"],
                 max_buffer=limits["max-buffer-size"] & ~0xFFFFF,
+                max_binding=limits["max-storage-buffer-binding-size"] & ~3,
                 min_offset=limits["min-storage-buffer-offset-alignment"],
             ),
             self.counters,
             self._open_context,
         )
-        _opened.add(self)
+        _opened.every.add(self)
 
     def _budget(self) -> int:
         memory = memory_bytes() or 8 << 30
@@ -82,12 +91,17 @@ class Device:
         return min(memory // 2, 8 * self.info.limits["max-buffer-size"])
 
     def _open_context(self) -> Context:
-        raw = adapters.raw_adapter(self.info.index)
-        native = NativeDevice(
-            raw, _feature_numbers(self.features), immediates="immediates" in self.features
-        )
+        def open_native(when_done: Callable[[], None]) -> NativeDevice:
+            return NativeDevice(
+                adapters.raw_adapter(self.info.index),
+                _feature_numbers(self.features),
+                when_done,
+                immediates="immediates" in self.features,
+                quick=self.settings.encoder == "fast",
+            )
+
         return Context(
-            native,
+            open_native,
             self.features,
             self.counters,
             budget=self.budget,
@@ -115,15 +129,14 @@ class Device:
         )
 
     def _subgroup_size(self) -> int:
-        """The size of subgroups where it is one for all kernels: told by the adapter, or measured in software."""
-        smallest, largest = self.info.subgroup_sizes
+        """The size of subgroups, 0 where kernels may differ: told by the adapter, or by Mesa's name."""
         if "subgroups" not in self.features:
             return 0
-        if smallest == largest or not self.info.software:
-            return smallest if smallest == largest else 0
-        size = self.allocate(4)
-        self.dispatch(self.pipeline(program_from_source(_SUBGROUP_PROBE, label="subgroup size")), [size])
-        return int(self.read(size).view("<u4")[0])
+        smallest, largest = self.info.subgroup_sizes
+        if smallest == largest:
+            return smallest
+        lanes = re.search(r"llvmpipe \(.*?(\d+) bits\)", self.info.name)  # its vectors hold 32-bit lanes
+        return int(lanes[1]) // 32 if lanes else 0
 
     # Buffers
 
@@ -132,11 +145,8 @@ class Device:
         return self.queue.allocate(nbytes, label)
 
     def upload(self, data: Any, label: str = "", *, keep: bool = False) -> Buffer:
-        """A buffer with a copy of host memory. `keep` holds on to the host memory, in case the device is lost."""
-        source = as_bytes(data)
-        buffer = self.queue.allocate(source.nbytes, label)
-        self.queue.write(buffer, source, keep=keep)
-        return buffer
+        """A buffer with a copy of host memory. `keep` holds on to that, in case the device is lost."""
+        return self.queue.upload(data, label, keep=keep)
 
     def read(self, buffer: Buffer) -> Bytes:
         """A buffer's bytes, once all that was recorded has run."""
@@ -153,19 +163,26 @@ class Device:
     ) -> Pipeline:
         """The pipeline of a program. Bounds checks are left out for our own kernels, unless debugging."""
         careful = self.settings.debug if checked is None else checked or self.settings.debug
-        found = self._pipelines.get((program, careful))
+        key = (program, careful, tuple(in_place))
+        found = self._pipelines.get(key)
         if found is None:
             missing = program.requires - self.features
             if missing:
                 raise DTypeError(
-                    f"{program.label} needs {', '.join(sorted(missing))}, which {self.name} ({self.info.name}) lacks"
+                    f"{program.label} needs {', '.join(sorted(missing))}, "
+                    f"which {self.name} ({self.info.name}) lacks"
                 )
             variants = tuple((index, self.pipeline(variant, checked=checked)) for index, variant in in_place)
-            found = self._pipelines[program, careful] = Pipeline(program, checked=careful, in_place=variants)
+            # Threads may come here together: the first one's pipeline is everyone's.
+            found = self._pipelines.setdefault(key, Pipeline(program, checked=careful, in_place=variants))
         return found
 
     def dispatch(
-        self, pipeline: Pipeline, buffers: Sequence[Buffer], params: bytes = b"", grid: tuple[int, int, int] = (1, 1, 1)
+        self,
+        pipeline: Pipeline,
+        buffers: Sequence[Buffer],
+        params: bytes = b"",
+        grid: tuple[int, int, int] = (1, 1, 1),
     ) -> None:
         """Record one dispatch."""
         self.queue.dispatch(pipeline, buffers, params, grid)
@@ -183,7 +200,11 @@ class Device:
     def stats(self) -> Stats:
         """The counters, with the pool's bytes."""
         pool = self.queue.context.pool
-        readings = {"bytes_live": pool.bytes_live, "bytes_pooled": pool.bytes_free, "bytes_peak": pool.bytes_peak}
+        readings = {
+            "bytes_live": pool.bytes_live,
+            "bytes_pooled": pool.bytes_free,
+            "bytes_peak": pool.bytes_peak,
+        }
         return Stats(self.counters.as_dict() | readings)
 
     def reset_stats(self) -> None:
@@ -201,6 +222,8 @@ class CpuDevice:
         self.name = "cpu"
         self.counters = Counters()
 
+        self.profile = PORTABLE
+
     def __repr__(self) -> str:
         return f"<CpuDevice {self.info.name}>"
 
@@ -216,30 +239,64 @@ class CpuDevice:
         self.counters.reset()
 
 
-_shared: dict[str, Device | CpuDevice] = {}
-_shared_lock = threading.Lock()
-_opened: weakref.WeakSet[Device] = weakref.WeakSet()
+class _Opened:
+    """The process's devices: the shared ones, the default, and all that must be told of a fork."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.shared: dict[str, Device | CpuDevice] = {}
+        self.default: str | None = None  # set by the program; None: by the settings
+        self.every: weakref.WeakSet[Device] = weakref.WeakSet()
+
+
+_opened = _Opened()
 
 
 def open_device(spec: str | None = None) -> Device | CpuDevice:
-    """The device for `spec` (cpu, webgpu, webgpu:N, part of an adapter's name; None: the default), opened once."""
+    """The device for `spec`, opened once: cpu, webgpu, webgpu:N, part of a name, or None for the default."""
+    spec = _opened.default if spec is None else spec
     settings = current_settings()
-    if spec == "cpu":  # no driver is asked where none is wanted
-        found: tuple[AdapterInfo, ...] = ()
-    else:
-        found = adapters.list_adapters()
+    found = () if spec == "cpu" else adapters.list_adapters()  # no driver is asked where none is wanted
     choice = adapters.choose(spec, found, settings)
-    with _shared_lock:
-        device = _shared.get(choice.device)
+    with _opened.lock:
+        device = _opened.shared.get(choice.device)
         if device is None:
             device = CpuDevice() if choice.device == "cpu" else Device(choice.adapter, settings)
-            _shared[choice.device] = device
+            _opened.shared[choice.device] = device
         return device
 
 
 async def open_device_async(spec: str | None = None) -> Device | CpuDevice:
     """The same without blocking the event loop: the driver takes most of a second to start."""
     return await asyncio.to_thread(open_device, spec)
+
+
+def default_device() -> Device | CpuDevice:
+    """The device that is used where none is named."""
+    return open_device(None)
+
+
+def set_default_device(device: Device | CpuDevice | str | None) -> None:
+    """Use this device where none is named (cpu, webgpu:N, …); None goes back to the settings' choice."""
+    spec = device.name if isinstance(device, Device | CpuDevice) else device
+    if spec is not None:
+        spec = open_device(spec).name
+    _opened.default = spec
+
+
+def stats(device: str | None = None) -> Stats:
+    """What the device (None: the default) has done since it was opened or its counters were reset."""
+    return open_device(device).stats()
+
+
+def reset_stats(device: str | None = None) -> None:
+    """Set the counters of the device (None: the default) to zero."""
+    open_device(device).reset_stats()
+
+
+def synchronize(device: str | None = None) -> None:
+    """Submit what is recorded on the device (None: the default) and wait until it is done."""
+    open_device(device).synchronize()
 
 
 def _feature_numbers(features: frozenset[str]) -> list[int]:
@@ -255,21 +312,33 @@ def _feature_numbers(features: frozenset[str]) -> list[int]:
 
 def _refuse_fork() -> None:
     raise ForkError(
-        f"this process ({os.getpid()}) was forked from one that uses the GPU, and no driver works in such a child. "
-        "Start workers with multiprocessing.get_context('spawn'), or use the GPU in one process only."
+        f"this process ({os.getpid()}) was forked from one that uses the GPU, and no driver works in such a "
+        "child. Start workers with multiprocessing.get_context('spawn'), or use the GPU in one process only."
     )
 
 
 def _after_fork() -> None:
-    global _shared_lock
-    _shared_lock = threading.Lock()
-    for device in _opened:
+    _opened.lock = threading.Lock()
+    for device in _opened.every:
         device.queue.renew_lock()  # whoever held it is not in this process
         device.queue.trouble = _refuse_fork
+        device.queue.context.forsake(_refuse_fork)
+    if _opened.every:
+        _skip_exit_handlers()
+
+
+def _skip_exit_handlers() -> None:
+    """Let this process end, after all of Python's own handlers, without those of the drivers.
+
+    Mesa's would join threads that exist in the parent only, and crash: test_device.py, the forked child.
+    """
+    library = ctypes.CDLL(None)
+    if hasattr(library, "on_exit"):  # glibc has it: the last handler to be registered is the first to run
+        library.on_exit(ctypes.cast(library._exit, ctypes.c_void_p), None)
 
 
 def _at_exit() -> None:
-    for device in list(_opened):
+    for device in list(_opened.every):
         device.queue.finish()
 
 

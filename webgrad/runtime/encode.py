@@ -1,28 +1,30 @@
-"""Encoding: rows of (pipeline, bind group, parameters, grid) into an open compute pass, as fast as Python allows.
+"""Encoding: rows of (pipeline, bind group, parameters, grid) into an open pass, as fast as Python allows.
 
-The fast encoder calls wgpu-native through `ctypes.PyDLL` with ready-made arguments, four calls a row, interleaved
-by `zip` without bytecode; it keeps the GIL, which a busy second thread would otherwise take at every call. The
-plain encoder is the same in a cffi loop, for platforms where the other fails. Parameters go by immediates, or
-through one uniform buffer and dynamic offsets; the block of them is written anew for every run.
+The fast encoder calls wgpu-native through `ctypes.PyDLL` with ready-made arguments, four calls a row,
+interleaved by `zip` without bytecode; it keeps the GIL, which a busy second thread would otherwise take at
+every call. The plain encoder is the same in a cffi loop, for platforms where the other fails. Parameters go
+by immediates, or through one uniform buffer and dynamic offsets; the block of them is written anew for
+every run.
 """
 
 from __future__ import annotations
 
 import ctypes
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from ctypes import c_size_t, c_void_p
 from itertools import starmap
 from typing import Any, NamedTuple, Protocol
 
 from wgpu.backends.wgpu_native import ffi, lib
-from wgpu.backends.wgpu_native._ffi import lib_path
 
+from .calls import address_of, library
 from .groups import BindGroup, BindGroups
 from .native import PARAMS_STRIDE, UNIFORM, Handle, NativeDevice
 from .pipelines import Compiled
 
 __all__ = ["Encoder", "Prepared", "Row", "make_encoder"]
+
 
 class Row(NamedTuple):
     """One dispatch, resolved: compiled pipeline, bind group, bytes of parameters, grid."""
@@ -51,10 +53,14 @@ class Encoder(Protocol):
 
     def run(self, compute_pass: Handle, prepared: Prepared, params: Sequence[bytes]) -> None: ...
 
+    def close(self) -> None: ...
 
-def make_encoder(kind: str, native: NativeDevice, groups: BindGroups) -> Encoder:
+
+def make_encoder(
+    kind: str, native: NativeDevice, groups: BindGroups, make_buffer: Callable[[int, int], Handle]
+) -> Encoder:
     """The encoder called "fast" or "plain"."""
-    parameters = _Immediates() if native.immediates else _Uniforms(native, groups)
+    parameters = _Immediates() if native.immediates else _Uniforms(native, groups, make_buffer)
     return _Fast(parameters) if kind == "fast" else _Plain(parameters)
 
 
@@ -72,6 +78,9 @@ class _Immediates:
             self._block = ctypes.create_string_buffer(2 * nbytes)
             self._address = ctypes.addressof(self._block)
             self.generation += 1
+
+    def close(self) -> None:
+        """Nothing of it is native."""
 
     def fill(self, params: Sequence[bytes]) -> None:
         data = b"".join(params)
@@ -94,8 +103,13 @@ class _Uniforms:
     One buffer is enough: a write takes effect after all earlier submissions and before all later ones.
     """
 
-    def __init__(self, native: NativeDevice, groups: BindGroups) -> None:
+    def __init__(
+        self, native: NativeDevice, groups: BindGroups, make_buffer: Callable[[int, int], Handle]
+    ) -> None:
         self._native = native
+        self._make_buffer = make_buffer
+        self.buffer: Handle = None
+        self.group: Handle = None
         self._layout = groups.params_layout
         self.generation = 0
         self._rows = 0
@@ -105,34 +119,40 @@ class _Uniforms:
         """Make room for so many rows; a larger buffer means a new bind group, hence a new generation."""
         if rows <= self._rows:
             return
-        self._rows = max(rows, 2 * self._rows)
-        self.buffer = self._native.create_buffer(self._rows * PARAMS_STRIDE, UNIFORM)
-        self.group = self._native.create_bind_group(self._layout, [(self.buffer, 0, PARAMS_STRIDE)])
+        more = max(rows, 2 * self._rows)
+        buffer = self._make_buffer(more * PARAMS_STRIDE, UNIFORM)
+        self.close()
+        self._rows, self.buffer = more, buffer
+        self.group = self._native.create_bind_group(self._layout, [(buffer, 0, PARAMS_STRIDE)])
         self.offsets = ffi.new("uint32_t[]", [row * PARAMS_STRIDE for row in range(self._rows)])
-        self.first_offset = int(ffi.cast("uintptr_t", self.offsets))
+        self.first_offset = address_of(self.offsets)
         self.generation += 1
+
+    def close(self) -> None:
+        """Let the buffer and its group go."""
+        if self.buffer is not None:
+            self._native.release_bind_group(self.group)
+            self._native.release_buffer(self.buffer)
+            self.buffer = None
 
     def fill(self, params: Sequence[bytes]) -> None:
         data = b"".join([each.ljust(PARAMS_STRIDE, b"\0") for each in params])
         self._native.write(self.buffer, 0, ffi.from_buffer(data), len(data))
 
 
-def _pointer(handle: Handle) -> c_void_p:
-    return c_void_p(int(ffi.cast("uintptr_t", handle)))
-
-
 class _Fast:
     def __init__(self, parameters: _Immediates | _Uniforms) -> None:
-        library = ctypes.PyDLL(lib_path)
+        functions = library()
         self._parameters = parameters
-        self._set_pipeline = library.wgpuComputePassEncoderSetPipeline
-        self._set_group = library.wgpuComputePassEncoderSetBindGroup
-        self._set_immediates = library.wgpuComputePassEncoderSetImmediates
-        self._dispatch = library.wgpuComputePassEncoderDispatchWorkgroups
+        self._set_pipeline = functions.wgpuComputePassEncoderSetPipeline
+        self._set_group = functions.wgpuComputePassEncoderSetBindGroup
+        self._set_immediates = functions.wgpuComputePassEncoderSetImmediates
+        self._dispatch = functions.wgpuComputePassEncoderDispatchWorkgroups
         for function in (self._set_pipeline, self._set_group, self._set_immediates, self._dispatch):
             function.restype = None
         self._pass = c_void_p(0)  # shared by every prepared argument tuple: set once per run
         self._none, self._zero = c_void_p(0), c_size_t(0)
+        self.close = parameters.close
 
     def prepare(self, rows: Sequence[Row]) -> Prepared:
         prepared = Prepared(rows)
@@ -157,7 +177,7 @@ class _Fast:
             sizes = {size: c_size_t(size) for _, size in places}
             return [(self._pass, 0, c_void_p(address), sizes[size]) for address, size in places]
         parameters.reserve(len(rows))
-        group, one, first = _pointer(parameters.group), c_size_t(1), parameters.first_offset
+        group, one, first = c_void_p(address_of(parameters.group)), c_size_t(1), parameters.first_offset
         return [(self._pass, 1, group, one, c_void_p(first + 4 * row)) for row in range(len(rows))]
 
     def run(self, compute_pass: Handle, prepared: Prepared, params: Sequence[bytes]) -> None:
@@ -165,7 +185,7 @@ class _Fast:
             self._renew(prepared)
         pipelines, groups, places, grids = prepared.arguments
         self._parameters.fill(params)
-        self._pass.value = int(ffi.cast("uintptr_t", compute_pass))
+        self._pass.value = compute_pass
         set_params = self._set_immediates if isinstance(self._parameters, _Immediates) else self._set_group
         deque(
             zip(
@@ -182,6 +202,7 @@ class _Fast:
 class _Plain:
     def __init__(self, parameters: _Immediates | _Uniforms) -> None:
         self._parameters = parameters
+        self.close = parameters.close
 
     def prepare(self, rows: Sequence[Row]) -> Prepared:
         return Prepared(rows)

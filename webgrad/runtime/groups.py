@@ -1,8 +1,8 @@
 """Bind groups and their layouts, made once and kept until one of their buffers goes.
 
-A group's key is its layout and the ranges it binds. Layouts are explicit and shared by every pipeline with the
-same list of accesses, so one group serves many pipelines. Each group lives in an arena; dropping a buffer drops
-its groups, since a live group would pin the buffer's memory.
+A group's key is its layout and the ranges it binds. Layouts are explicit and shared by every pipeline with
+the same list of accesses, so one group serves many pipelines. Each group lives in an arena; dropping a
+buffer drops its groups, since a live group would pin the buffer's memory.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ from ctypes import c_void_p
 from dataclasses import dataclass
 from typing import Any
 
-from wgpu.backends.wgpu_native import ffi
-
 from .arena import Arena
+from .calls import address_of
 from .native import Handle, NativeDevice
 from .pool import Pool
 from .stats import Counters
@@ -50,12 +49,15 @@ class BindGroups:
         self.native = native
         self.limit = limit
         self.arena: Arena[BindGroup] = Arena("bind group")
-        self.params_layout = None if native.immediates else native.create_group_layout(["uniform"], dynamic=True)
+        self.params_layout = (
+            None if native.immediates else native.create_group_layout(["uniform"], dynamic=True)
+        )
         self._pool = pool
         self._counters = counters
         self._layouts: dict[tuple[str, ...], Layout] = {}
         self._by_key: dict[tuple[Any, ...], int] = {}
         self._of_buffer: dict[int, list[tuple[Any, ...]]] = {}
+        self._new: list[tuple[Any, ...]] = []  # keys of the groups made since `creating` began
 
     def __len__(self) -> int:
         return len(self.arena)
@@ -78,7 +80,9 @@ class BindGroups:
             self._counters.bind_groups_reused += 1
             return self.arena.get(handle)
         get = self._pool.buffers.get
-        return self._create(layout, key, buffers, [(physical.handle, 0, physical.size) for physical in map(get, buffers)])
+        return self._create(
+            layout, key, buffers, [(physical.handle, 0, physical.size) for physical in map(get, buffers)]
+        )
 
     def ranges(self, layout: Layout, ranges: tuple[Range, ...]) -> BindGroup:
         """The group that binds parts of physical buffers."""
@@ -89,26 +93,33 @@ class BindGroups:
             return self.arena.get(handle)
         get = self._pool.buffers.get
         buffers = tuple(buffer for buffer, _, _ in ranges)
-        return self._create(layout, key, buffers, [(get(buffer).handle, offset, size) for buffer, offset, size in ranges])
+        return self._create(
+            layout, key, buffers, [(get(buffer).handle, offset, size) for buffer, offset, size in ranges]
+        )
 
     @contextmanager
     def creating(self) -> Iterator[None]:
         """One error scope around the making of many groups; after an error none of them is kept."""
+        self._new.clear()
         self.native.push_scope()
         try:
             yield
         finally:
             error = self.native.pop_scope()
             if error:
-                self.clear()
+                for key in self._new:
+                    self._drop(key)
                 self.native.fail(error, "making bind groups")
 
     def drop_buffer(self, buffer: int) -> None:
         """Let go of every group that binds this physical buffer."""
         for key in self._of_buffer.pop(buffer, ()):
-            handle = self._by_key.pop(key, None)
-            if handle is not None:
-                self.native.release_bind_group(self.arena.remove(handle).handle)
+            self._drop(key)
+
+    def _drop(self, key: tuple[Any, ...]) -> None:
+        handle = self._by_key.pop(key, None)
+        if handle is not None:
+            self.native.release_bind_group(self.arena.remove(handle).handle)
 
     def clear(self) -> None:
         """Let every group go."""
@@ -117,13 +128,26 @@ class BindGroups:
         self._by_key.clear()
         self._of_buffer.clear()
 
+    def close(self) -> None:
+        """Let the layouts go too."""
+        self.clear()
+        for layout in self._layouts.values():
+            self.native.release_layouts(layout.group, layout.pipeline)
+        if self.params_layout is not None:
+            self.native.release_layouts(self.params_layout, None)
+
     def _create(
-        self, layout: Layout, key: tuple[Any, ...], buffers: tuple[int, ...], ranges: list[tuple[Handle, int, int]]
+        self,
+        layout: Layout,
+        key: tuple[Any, ...],
+        buffers: tuple[int, ...],
+        ranges: list[tuple[Handle, int, int]],
     ) -> BindGroup:
         handle = self.native.create_bind_group(layout.group, ranges)
-        group = BindGroup(handle, c_void_p(int(ffi.cast("uintptr_t", handle))), buffers)
+        group = BindGroup(handle, c_void_p(address_of(handle)), buffers)
         self._by_key[key] = self.arena.insert(group)
         for buffer in buffers:
             self._of_buffer.setdefault(buffer, []).append(key)
+        self._new.append(key)
         self._counters.bind_groups_created += 1
         return group

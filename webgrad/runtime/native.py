@@ -1,19 +1,24 @@
-"""The thin device layer: make a buffer, write, make a pipeline, run a command list, read. Nothing above it calls wgpu.
+"""The thin device layer: make a buffer, write, make a pipeline, run a command list, read; only it calls wgpu.
 
-Takes plain values and handles, gives handles (cffi pointers into wgpu-native). Every call that may fail runs in
-error scopes and raises; the invariant is that nothing reaches a submit that could abort the process: wgpu-native
-panics on a submit to a lost device, with an invalid command buffer or with a mapped buffer.
+Takes plain values and handles, gives handles (cffi pointers into wgpu-native). Every call that may fail
+runs in error scopes and raises; the invariant is that nothing reaches a submit that could abort the
+process: wgpu-native panics on a submit to a lost device, with an invalid command buffer or with a mapped
+buffer.
 """
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
+import numpy as np
 from wgpu.backends.wgpu_native import ffi, lib
 
 from ..errors import CompileError, DeviceError, DeviceLostError, OutOfMemoryError
+from .calls import Calls, Copy, PlainCalls, QuickCalls
+from .shield import shield
 
 __all__ = ["MAX_PARAMS", "PARAMS_STRIDE", "Handle", "NativeDevice", "native_object_counts"]
 
@@ -40,32 +45,38 @@ def _text(view: Any) -> str:
     return str(ffi.unpack(view.data, view.length).decode("utf-8", "replace"))
 
 
-@ffi.callback("void(WGPUPopErrorScopeStatus, WGPUErrorType, WGPUStringView, void *, void *)")
+def _callback(signature: str) -> Callable[[Callable[..., None]], Any]:
+    """ffi.callback with a type."""
+    decorate: Callable[[Callable[..., None]], Any] = ffi.callback(signature)
+    return decorate
+
+
+@_callback("void(WGPUPopErrorScopeStatus, WGPUErrorType, WGPUStringView, void *, void *)")
 def _on_scope(status: int, kind: int, message: Any, _1: Any, _2: Any) -> None:
     _scope.error = None if kind == _NO_ERROR else (kind, _text(message))
 
 
-@ffi.callback("void(WGPUMapAsyncStatus, WGPUStringView, void *, void *)")
+@_callback("void(WGPUMapAsyncStatus, WGPUStringView, void *, void *)")
 def _on_map(status: int, message: Any, ticket: Any, _2: Any) -> None:
     ffi.from_handle(ticket)(status, _text(message))
 
 
-@ffi.callback("void(WGPUQueueWorkDoneStatus, WGPUStringView, void *, void *)")
+@_callback("void(WGPUQueueWorkDoneStatus, WGPUStringView, void *, void *)")
 def _on_work_done(status: int, message: Any, ticket: Any, _2: Any) -> None:
     ffi.from_handle(ticket)()
 
 
-@ffi.callback("void(WGPUDevice const *, WGPUDeviceLostReason, WGPUStringView, void *, void *)")
+@_callback("void(WGPUDevice const *, WGPUDeviceLostReason, WGPUStringView, void *, void *)")
 def _on_lost(device: Any, reason: int, message: Any, ticket: Any, _2: Any) -> None:
     ffi.from_handle(ticket).lost = True
 
 
-@ffi.callback("void(WGPUDevice const *, WGPUErrorType, WGPUStringView, void *, void *)")
+@_callback("void(WGPUDevice const *, WGPUErrorType, WGPUStringView, void *, void *)")
 def _on_uncaptured(device: Any, kind: int, message: Any, ticket: Any, _2: Any) -> None:
     ffi.from_handle(ticket).stray_errors.append(_text(message))
 
 
-@ffi.callback("void(WGPURequestDeviceStatus, WGPUDevice, WGPUStringView, void *, void *)")
+@_callback("void(WGPURequestDeviceStatus, WGPUDevice, WGPUStringView, void *, void *)")
 def _on_device(status: int, device: Any, message: Any, ticket: Any, _2: Any) -> None:
     ffi.from_handle(ticket).append((status, device, _text(message)))
 
@@ -76,6 +87,9 @@ class _State:
     def __init__(self) -> None:
         self.lost = False
         self.stray_errors: list[str] = []
+        self.waiting: set[Any] = (
+            set()
+        )  # tickets of reads: a lost device may call back long after it is dropped
 
 
 def _view(text: bytes) -> Any:
@@ -106,69 +120,100 @@ def _open(adapter: Any, features: Sequence[int], state_handle: Any) -> Handle:
     info.mode = lib.WGPUCallbackMode_AllowSpontaneous
     info.callback = _on_device
     info.userdata1 = ticket
-    lib.wgpuAdapterRequestDevice(adapter._internal, descriptor, info[0])
+    with shield:
+        lib.wgpuAdapterRequestDevice(adapter._internal, descriptor, info[0])
     if not answers or answers[0][0] != 1:
         reason = answers[0][2].strip() if answers else "the driver gave no answer"
         raise DeviceError(f"the adapter refused to open a device: {reason}")
     return answers[0][1]
 
 
-_keep_alive: list[Any] = []  # callback states outlive their device: the driver may call back while it is dropped
+_keep_alive: list[
+    Any
+] = []  # what the driver calls back outlives its device: it may call while that is dropped
 
 
 class NativeDevice:
     """One open wgpu device and its queue.
 
-    `adapter` is the wgpu-py adapter, `features` the native feature numbers to ask for.
+    `adapter` is the wgpu-py adapter, `features` the native feature numbers to ask for; `when_done` is called
+    once for every submission that the GPU has finished, in order.
     """
 
-    def __init__(self, adapter: Any, features: Sequence[int], *, immediates: bool) -> None:
+    def __init__(
+        self,
+        adapter: Any,
+        features: Sequence[int],
+        when_done: Callable[[], None],
+        *,
+        immediates: bool,
+        quick: bool,
+    ) -> None:
         self.immediates = immediates
+        self.queue: Handle | None = None
+        self._submitting, self._reading = threading.Lock(), threading.Lock()  # `destroy` keeps out of both
+        self.account: Callable[[], str] = str  # what is in use, for the error when memory runs out
+        self._scopes = threading.RLock()
         self._state = _State()
         state_handle = ffi.new_handle(self._state)
-        _keep_alive.append((self._state, state_handle))
+        _keep_alive.append(state_handle)
         self.device = _open(adapter, features, state_handle)
         self.queue = lib.wgpuDeviceGetQueue(self.device)
-        self._pop_info = ffi.new("WGPUPopErrorScopeCallbackInfo *")
-        self._pop_info.mode = lib.WGPUCallbackMode_AllowSpontaneous
-        self._pop_info.callback = _on_scope
+        done_ticket = ffi.new_handle(when_done)
+        _keep_alive.append(done_ticket)
+        calls = QuickCalls if quick else PlainCalls
+        self._calls: Calls = calls(self.device, self.queue, _on_scope, _on_work_done, done_ticket)
         self._entries = ffi.new("WGPUBindGroupEntry[]", 64)
         self._group_descriptor = ffi.new("WGPUBindGroupDescriptor *")
         self._group_descriptor.entries = self._entries
         for index in range(64):
             self._entries[index].binding = index
-        self._closed = False
 
     @property
     def lost(self) -> bool:
         """Whether the driver has said that the device is gone."""
         return self._state.lost
 
-    # Error scopes: two filters, pushed and popped around whatever may fail. They belong to the calling thread.
+    def alive(self) -> bool:
+        """Whether the device is there still; 1 µs: an encoder of a lost one makes the driver call back."""
+        self._calls.touch()
+        return not self.lost
+
+    # Error scopes: two filters, pushed and popped around what may fail. wgpu-native keeps one stack of them
+    # for all threads, and an error goes to the newest: so only one thread at a time may have scopes open.
+    # tests/runtime/test_native.py fails without the lock.
 
     def push_scope(self) -> None:
-        lib.wgpuDevicePushErrorScope(self.device, _OUT_OF_MEMORY)
-        lib.wgpuDevicePushErrorScope(self.device, _VALIDATION)
+        self._scopes.acquire()
+        self._calls.push_scope(_OUT_OF_MEMORY)
+        self._calls.push_scope(_VALIDATION)
 
     def pop_scope(self) -> tuple[int, str] | None:
-        info = self._pop_info[0]
-        lib.wgpuDevicePopErrorScope(self.device, info)
-        error: tuple[int, str] | None = _scope.error
-        lib.wgpuDevicePopErrorScope(self.device, info)
-        return error or _scope.error
+        try:
+            self._calls.pop_scope()
+            error: tuple[int, str] | None = _scope.error
+            self._calls.pop_scope()
+            return error or _scope.error
+        finally:
+            self._scopes.release()
 
     def fail(self, error: tuple[int, str], doing: str) -> NoReturn:
         """Raise what the driver said as an error of ours."""
+        raise self._translated(error, doing)
+
+    def _translated(self, error: tuple[int, str], doing: str) -> DeviceError | OutOfMemoryError:
         kind, text = error
         reason = text.replace("Validation Error", "").replace("Caused by:", "").strip()
         if self.lost or "device is lost" in text.lower():
             self._state.lost = True
-            raise DeviceLostError(f"the GPU device was lost while {doing}")
+            return DeviceLostError(f"the GPU device was lost while {doing}")
         if kind == 3 or "not enough memory" in text.lower() or "out of memory" in text.lower():
-            raise OutOfMemoryError(f"the GPU has no memory left while {doing}: {reason}")
-        raise DeviceError(f"the GPU refused {doing}: {reason}")
+            return OutOfMemoryError(f"the GPU has no memory left while {doing}: {reason}. {self.account()}")
+        return DeviceError(f"the GPU refused {doing}: {reason}")
 
-    def _guarded(self, doing: str, call: Callable[[], Handle], release: Callable[[Handle], None] | None) -> Handle:
+    def _guarded(
+        self, doing: str, call: Callable[[], Handle], release: Callable[[Handle], None] | None
+    ) -> Handle:
         self.push_scope()
         try:
             handle = call()
@@ -193,8 +238,7 @@ class NativeDevice:
         )
 
     def release_buffer(self, handle: Handle) -> None:
-        if not self._closed:
-            lib.wgpuBufferRelease(handle)
+        lib.wgpuBufferRelease(handle)
 
     def create_group_layout(self, kinds: Sequence[str], *, dynamic: bool = False) -> Handle:
         entries = ffi.new("WGPUBindGroupLayoutEntry[]", max(len(kinds), 1))
@@ -224,8 +268,13 @@ class NativeDevice:
             lib.wgpuPipelineLayoutRelease,
         )
 
+    def release_layouts(self, group: Handle, pipeline: Handle | None) -> None:
+        lib.wgpuBindGroupLayoutRelease(group)
+        if pipeline is not None:
+            lib.wgpuPipelineLayoutRelease(pipeline)
+
     def create_bind_group(self, layout: Handle, ranges: Iterable[tuple[Handle, int, int]]) -> Handle:
-        """Bind (buffer, offset, bytes) ranges in order. The caller holds the device's lock, and an error scope."""
+        """Bind (buffer, offset, bytes) ranges in order. The caller holds the device's lock and a scope."""
         entries = self._entries
         count = 0
         for buffer, offset, nbytes in ranges:
@@ -240,8 +289,7 @@ class NativeDevice:
         return lib.wgpuDeviceCreateBindGroup(self.device, descriptor)
 
     def release_bind_group(self, handle: Handle) -> None:
-        if not self._closed:
-            lib.wgpuBindGroupRelease(handle)
+        lib.wgpuBindGroupRelease(handle)
 
     def create_pipeline(self, text: str, entry: str, layout: Handle, *, checked: bool) -> Handle:
         """Compile WGSL text into a pipeline; CompileError carries the compiler's own words."""
@@ -270,14 +318,12 @@ class NativeDevice:
         if error:
             if pipeline:
                 lib.wgpuComputePipelineRelease(pipeline)
-            if not self.lost and "device is lost" not in error[1].lower():
-                raise CompileError(error[1])
-            self.fail(error, "compiling a shader")
+            found = self._translated(error, "compiling a shader")
+            raise CompileError(error[1]) if type(found) is DeviceError else found
         return pipeline
 
     def release_pipeline(self, handle: Handle) -> None:
-        if not self._closed:
-            lib.wgpuComputePipelineRelease(handle)
+        lib.wgpuComputePipelineRelease(handle)
 
     # Work
 
@@ -292,83 +338,99 @@ class NativeDevice:
     def begin(self) -> tuple[Handle, Handle]:
         """Open an encoder with one compute pass, inside error scopes that `finish` closes."""
         self.push_scope()
-        encoder = lib.wgpuDeviceCreateCommandEncoder(self.device, ffi.NULL)
-        return encoder, lib.wgpuCommandEncoderBeginComputePass(encoder, ffi.NULL)
+        return self._calls.begin()
 
-    def finish(
-        self, encoder: Handle, compute_pass: Handle, copies: Iterable[tuple[Handle, int, Handle, int]]
-    ) -> Handle:
+    def finish(self, encoder: Handle, compute_pass: Handle, copies: Iterable[Copy]) -> Handle:
         """End the pass, append (source, offset, target, bytes) copies, and give the command buffer."""
-        lib.wgpuComputePassEncoderEnd(compute_pass)
-        for source, offset, target, nbytes in copies:
-            lib.wgpuCommandEncoderCopyBufferToBuffer(encoder, source, offset, target, 0, nbytes)
-        commands = lib.wgpuCommandEncoderFinish(encoder, ffi.NULL)
+        commands = self._calls.end(encoder, compute_pass, copies)
         error = self.pop_scope()
-        lib.wgpuComputePassEncoderRelease(compute_pass)
-        lib.wgpuCommandEncoderRelease(encoder)
+        self._calls.release(encoder, compute_pass)
         if error:
-            lib.wgpuCommandBufferRelease(commands)
+            self._calls.release_commands(commands)
             self.fail(error, "recording commands")
+        return commands
+
+    def copy(self, copies: Iterable[Copy]) -> Handle:
+        """A command buffer with nothing but copies in it."""
+        self.push_scope()
+        commands = self._calls.copy(copies)
+        error = self.pop_scope()
+        if error:
+            self._calls.release_commands(commands)
+            self.fail(error, "recording a copy")
         return commands
 
     def abandon(self, encoder: Handle, compute_pass: Handle) -> None:
         """Give up an open encoder after an error of our own."""
-        lib.wgpuComputePassEncoderRelease(compute_pass)
-        lib.wgpuCommandEncoderRelease(encoder)
+        self._calls.release(encoder, compute_pass)
         self.pop_scope()
 
-    def submit(self, commands: Handle | None) -> int:
-        """Submit one finished command buffer (None: only pending writes); gives the submission's index."""
-        if self.lost:  # a submit to a lost device panics in wgpu-native, past any error scope
-            if commands is not None:
-                lib.wgpuCommandBufferRelease(commands)
-            raise DeviceLostError("the GPU device was lost before a submit")
-        if commands is None:
-            return int(lib.wgpuQueueSubmitForIndex(self.queue, 0, ffi.NULL))
-        index = int(lib.wgpuQueueSubmitForIndex(self.queue, 1, ffi.new("WGPUCommandBuffer[1]", [commands])))
-        lib.wgpuCommandBufferRelease(commands)
+    def submit(self, commands: Handle | None, *, may_block: bool = True) -> int:
+        """Submit one finished command buffer (None: only pending writes); gives the submission's index.
+
+        `when_done` is called on a later poll, once the GPU has finished it.
+        """
+        with self._submitting:
+            try:
+                if not self.alive():  # a submit to a lost device panics in wgpu-native, past any error scope
+                    raise DeviceLostError("the GPU device was lost before a submit")
+                index = self._calls.submit(commands, may_block=may_block)
+            finally:
+                if commands is not None:
+                    self._calls.release_commands(commands)
+            self._calls.when_done()
         return index
 
-    def when_done(self, ticket: Any) -> None:
-        """Call the function behind `ticket` (an `ffi.new_handle`) once all that was submitted so far is done."""
-        info = ffi.new("WGPUQueueWorkDoneCallbackInfo *")
-        info.mode = lib.WGPUCallbackMode_AllowSpontaneous
-        info.callback = _on_work_done
-        info.userdata1 = ticket
-        lib.wgpuQueueOnSubmittedWorkDone(self.queue, info[0])
+    def map_read(self, buffer: Handle, nbytes: int, when_mapped: Callable[[int, str], None]) -> None:
+        """Ask for a read-back buffer's contents; `when_mapped` gets (status, message) on a poll."""
+        waiting = self._state.waiting
 
-    def map_read(self, buffer: Handle, nbytes: int, ticket: Any) -> None:
-        """Ask for a read-back buffer's contents; the function behind `ticket` gets (status, message) on a poll."""
+        def called_back(status: int, message: str) -> None:
+            waiting.discard(ticket.pop())
+            when_mapped(status, message)
+
+        ticket = [ffi.new_handle(called_back)]
+        waiting.update(ticket)
         info = ffi.new("WGPUBufferMapCallbackInfo *")
         info.mode = lib.WGPUCallbackMode_AllowSpontaneous
         info.callback = _on_map
-        info.userdata1 = ticket
-        self._guarded(
-            "mapping a buffer",
-            lambda: lib.wgpuBufferMapAsync(buffer, 1, 0, nbytes, info[0]),
-            None,
-        )
+        info.userdata1 = ticket[0]
+        lib.wgpuBufferMapAsync(buffer, 1, 0, nbytes, info[0])
 
-    def mapped(self, buffer: Handle, nbytes: int) -> Any:
-        """The bytes of a mapped buffer, valid until `unmap`."""
-        return ffi.buffer(lib.wgpuBufferGetConstMappedRange(buffer, 0, nbytes), nbytes)
+    def copy_mapped(self, buffer: Handle, nbytes: int) -> Any:
+        """The bytes of a mapped buffer as a NumPy array, whole words; the buffer is unmapped."""
+        with self._reading:
+            if not self.alive():  # wgpu-native panics here too
+                raise DeviceLostError("the GPU device was lost while a buffer was read back")
+            data = lib.wgpuBufferGetConstMappedRange(buffer, 0, nbytes)
+            result = np.frombuffer(ffi.buffer(data, nbytes), np.uint8).copy()
+            lib.wgpuBufferUnmap(buffer)
+        return result
 
     def unmap(self, buffer: Handle) -> None:
         lib.wgpuBufferUnmap(buffer)
 
-    def poll(self, *, submission: int | None = None, wait: bool = False) -> None:
-        """Let the driver free what is done and call back; with `wait`, block until the submission is done."""
+    def poll(self) -> None:
+        """Let the driver free what is done and call back, without waiting."""
+        self._calls.poll()
+
+    def wait(self, submission: int | None = None) -> None:
+        """Block until a submission is done (None: until all are)."""
         index = ffi.NULL if submission is None else ffi.new("WGPUSubmissionIndex *", submission)
-        lib.wgpuDevicePoll(self.device, wait, index)
+        lib.wgpuDevicePoll(self.device, True, index)
 
     def destroy(self) -> None:
         """Make the device lost at once, as a driver reset would."""
-        lib.wgpuDeviceDestroy(self.device)
+        with self._submitting, self._reading:
+            lib.wgpuDeviceDestroy(self.device)
 
-    def close(self) -> None:
-        """Let the native device go. Handles made by it must not be used afterwards."""
-        if not self._closed:
-            self._closed = True
+    def forsake(self) -> None:
+        """In a forked child: leave the native device to the parent."""
+        self.queue = None
+
+    def __del__(self) -> None:
+        # Not sooner: another thread may be waiting on the device, or hold an event of it.
+        if self.queue is not None and not sys.is_finalizing():
             lib.wgpuQueueRelease(self.queue)
             lib.wgpuDeviceRelease(self.device)
 

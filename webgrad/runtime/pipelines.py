@@ -1,7 +1,7 @@
 """Pipelines: programs made ready for one device, compiled once, in threads, and kept for the device's life.
 
-A `Pipeline` is what commands name: it outlives a lost device. What was compiled for the open device is kept in
-`Compiler` by the pipeline's number, and compiled again for the next device on demand.
+A `Pipeline` is what commands name: it outlives a lost device. What was compiled for the open device is kept
+in `Compiler` by the pipeline's number, and compiled again for the next device on demand.
 """
 
 from __future__ import annotations
@@ -11,10 +11,9 @@ import re
 from concurrent.futures import Future, ThreadPoolExecutor
 from ctypes import c_void_p
 
-from wgpu.backends.wgpu_native import ffi
-
-from ..errors import CompileError, DTypeError, LaunchError
+from ..errors import CompileError, DTypeError, LaunchError, OutOfMemoryError
 from ..wgsl import Program, render
+from .calls import address_of
 from .groups import BindGroups, Layout
 from .native import MAX_PARAMS, Handle, NativeDevice
 from .stats import Counters
@@ -26,15 +25,30 @@ PADDING = 16  # every buffer has at least this many bytes
 
 
 class Pipeline:
-    """A program and how it is to be compiled. `in_place` pairs an input's index with the variant that overwrites it."""
+    """A program and how it is to be compiled.
 
-    __slots__ = ("accesses", "arity", "careful", "checked", "exact", "in_place", "number", "params_size", "program")
+    `in_place` pairs an input's index with the variant that overwrites it.
+    """
 
-    def __init__(self, program: Program, *, checked: bool, in_place: tuple[tuple[int, Pipeline], ...] = ()) -> None:
+    __slots__ = (
+        "accesses",
+        "arity",
+        "careful",
+        "checked",
+        "exact",
+        "in_place",
+        "number",
+        "params_size",
+        "program",
+    )
+
+    def __init__(
+        self, program: Program, *, checked: bool, in_place: tuple[tuple[int, Pipeline], ...] = ()
+    ) -> None:
         if program.params_size > MAX_PARAMS:
             raise LaunchError(
-                f"{program.label} takes {program.params_size} bytes of parameters; at most {MAX_PARAMS} are allowed. "
-                "Pass the rest in a storage buffer."
+                f"{program.label} takes {program.params_size} bytes of parameters; at most {MAX_PARAMS} are "
+                "allowed. Pass the rest in a storage buffer."
             )
         self.program = program
         self.checked = checked
@@ -44,7 +58,9 @@ class Pipeline:
         self.params_size = program.params_size
         self.accesses = tuple(binding.access for binding in program.bindings)
         self.exact = program.uses_array_length  # then a binding must end where its buffer does
-        self.careful = self.exact or any(binding.bytes > PADDING for binding in program.bindings)  # check every launch
+        self.careful = self.exact or any(
+            binding.bytes > PADDING for binding in program.bindings
+        )  # check every launch
 
     def __repr__(self) -> str:
         return f"<Pipeline {self.number}: {self.program.label}>"
@@ -57,7 +73,7 @@ class Compiled:
 
     def __init__(self, handle: Handle, layout: Layout) -> None:
         self.handle = handle
-        self.argument = c_void_p(int(ffi.cast("uintptr_t", handle)))
+        self.argument = c_void_p(address_of(handle))
         self.layout = layout
 
 
@@ -65,7 +81,13 @@ class Compiler:
     """Compiles pipelines for one open device, each once, in a few threads."""
 
     def __init__(
-        self, native: NativeDevice, groups: BindGroups, counters: Counters, features: frozenset[str], *, workers: int = 4
+        self,
+        native: NativeDevice,
+        groups: BindGroups,
+        counters: Counters,
+        features: frozenset[str],
+        *,
+        workers: int = 4,
     ) -> None:
         self._native = native
         self._groups = groups
@@ -102,7 +124,11 @@ class Compiler:
         if found is None:
             self.request(pipeline)
             return self.get(pipeline)
-        compiled = found.result()
+        try:
+            compiled = found.result()
+        except OutOfMemoryError:
+            del self._compiled[pipeline.number]  # there may be room the next time
+            raise
         self._compiled[pipeline.number] = compiled
         return compiled
 
@@ -122,7 +148,9 @@ class Compiler:
         immediates = self._native.immediates
         text = render(program, dialect="naga", immediates=immediates, minify=not pipeline.checked)
         try:
-            handle = self._native.create_pipeline(text, program.entry, layout.pipeline, checked=pipeline.checked)
+            handle = self._native.create_pipeline(
+                text, program.entry, layout.pipeline, checked=pipeline.checked
+            )
         except CompileError as error:
             raise self._explained(program, layout, error) from None
         return Compiled(handle, layout)
@@ -137,23 +165,28 @@ class Compiler:
         return CompileError(explain(program, text, str(error)))
 
 
+_PLACE = re.compile(r"┌─ [^:\n]*:(\d+):(\d+)")
+_REASON = re.compile(r"^.*error: .*$|\^+ .*$|^ *= .*$", re.MULTILINE)
+
+
 def explain(program: Program, text: str, message: str) -> str:
     """The compiler's words with the entry point, the defines and the numbered source lines they speak of."""
-    reason = next((line for line in message.splitlines() if "error" in line.lower() and "Validation Error" not in line), "")
+    defines = " ".join(f"{name}={value}" for name, value in program.defines)
+    reasons = [each.strip(" ^=") for each in _REASON.findall(message)] or [message.strip()]
     parts = [
         f"the shader compiler refused {program.label}",
         f"  entry point: {program.entry}",
-        f"  defines: {' '.join(f'{name}={value}' for name, value in program.defines) or 'none'}",
-        f"  {(reason or message).strip()}",
+        f"  defines: {defines or 'none'}",
+        *(f"  {each}" for each in dict.fromkeys(reasons)),
     ]
     lines = text.splitlines()
-    added = len(lines) - len(program.text.splitlines())  # `enable` lines stand before the program's own
-    for number, column in dict.fromkeys(re.findall(r"wgsl:(\d+):(\d+)", message)):
+    for number, column in dict.fromkeys(_PLACE.findall(message)):
         index = int(number) - 1
-        origin = index - added
-        where = program.origins[origin] if 0 <= origin < len(program.origins) else ("generated", int(number))
-        parts.append(f"  at {where[0]}:{where[1]}, column {column}")
-        for nearby in range(max(index - 2, 0), min(index + 3, len(lines))):
+        if not 0 <= index < min(len(lines), len(program.origins)):
+            continue
+        file, line = program.origins[index]
+        parts.append(f"  at {file}:{line}, column {column}")
+        for nearby in range(max(index - 2, 0), min(index + 3, len(lines), len(program.origins))):
             mark = ">" if nearby == index else " "
-            parts.append(f"  {mark} {where[1] + nearby - index:5} | {lines[nearby]}")
+            parts.append(f"  {mark} {program.origins[nearby][1]:5} | {lines[nearby]}")
     return "\n".join(parts)

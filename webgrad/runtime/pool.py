@@ -8,7 +8,7 @@ that may be lent; a buffer is in it or lent, never both.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass
 
 from ..errors import OutOfMemoryError
@@ -45,7 +45,8 @@ class Physical:
 class Pool:
     """The physical buffers of one open device.
 
-    `on_evict(id)` is called before a buffer goes, `largest()` names the largest tensors for an error.
+    `on_evict(id)` is called before a buffer goes, `largest()` names the largest tensors for an error,
+    `settle()` waits until the driver has let go of what was dropped.
     """
 
     def __init__(
@@ -55,13 +56,16 @@ class Pool:
         budget: int,
         on_evict: Callable[[int], None],
         largest: Callable[[], str],
+        settle: Callable[[], None],
     ) -> None:
         self.native = native
         self.counters = counters
         self.budget = budget
         self.buffers: Arena[Physical] = Arena("physical buffer")
         self.free: set[int] = set()
-        self.protected: set[int] = set()  # touched by the queue that is being resolved: not to be evicted
+        self.protected: Set[int] = (
+            frozenset()
+        )  # touched by the queue that is being resolved: not to be evicted
         self.bytes_total = 0
         self.bytes_free = 0
         self.bytes_peak = 0
@@ -69,6 +73,7 @@ class Pool:
         self._clock = 0
         self._on_evict = on_evict
         self._largest = largest
+        self._settle = settle
 
     @property
     def bytes_live(self) -> int:
@@ -92,12 +97,15 @@ class Pool:
     def take_these(self, wanted: Iterable[int]) -> None:
         """Lend these free buffers, by id."""
         for buffer in wanted:
-            size = self.buffers.get(buffer).size
-            self.free.remove(buffer)
-            ids = self._lists[size]
-            del ids[bisect_left(ids, buffer)]
-            self.bytes_free -= size
+            self._unlist(buffer)
         self.bytes_peak = max(self.bytes_peak, self.bytes_live)
+
+    def _unlist(self, buffer: int) -> None:
+        size = self.buffers.get(buffer).size
+        self.free.remove(buffer)
+        ids = self._lists[size]
+        del ids[bisect_left(ids, buffer)]
+        self.bytes_free -= size
 
     def give(self, buffer: int) -> None:
         """Take a lent buffer back."""
@@ -123,7 +131,7 @@ class Pool:
         self.evict(self.bytes_total + 1)
 
     def _drop(self, buffer: int) -> int:
-        self.take_these((buffer,))
+        self._unlist(buffer)
         self._on_evict(buffer)
         physical = self.buffers.remove(buffer)
         self.native.release_buffer(physical.handle)
@@ -135,26 +143,32 @@ class Pool:
         over = self.bytes_total + size - self.budget
         if over > 0 and self.evict(over) < over:
             raise self._out_of_memory(size, "the budget is used up")
-        try:
-            handle = self.native.create_buffer(size)
-        except OutOfMemoryError:
-            handle = self._retry(size)
+        handle = self.make(size)
         self.counters.buffers_created += 1
         self.bytes_total += size
         return self.buffers.insert(Physical(handle, size))
 
-    def _retry(self, size: int) -> Handle:
-        """Dropped buffers are freed by the driver only after a submit and a poll: evict, wait, ask once more."""
-        self.clear()
-        self.native.poll(submission=self.native.submit(None), wait=True)
+    def make(self, size: int, *usage: int) -> Handle:
+        """A native buffer, which is not counted; where the driver has no room: evict, wait, ask once more."""
         try:
-            return self.native.create_buffer(size)
+            return self.native.create_buffer(size, *usage)
+        except OutOfMemoryError:
+            self.clear()
+            self._settle()  # the driver frees dropped buffers only after a submit and a poll
+        try:
+            return self.native.create_buffer(size, *usage)
         except OutOfMemoryError as error:
-            raise self._out_of_memory(size, str(error)) from None
+            raise self._out_of_memory(size, str(error).partition("\n")[0]) from None
 
     def _out_of_memory(self, size: int, reason: str) -> OutOfMemoryError:
         return OutOfMemoryError(
-            f"no room for a buffer of {readable_bytes(size)}: {readable_bytes(self.bytes_live)} in use, "
-            f"limit {readable_bytes(self.budget)} ({reason}). The largest tensors: {self._largest()}. "
+            f"no room for a buffer of {readable_bytes(size)}: {self.account()}\n({reason})"
+        )
+
+    def account(self) -> str:
+        """What is in use, what is allowed, and what to do."""
+        return (
+            f"{readable_bytes(self.bytes_live)} in use, limit {readable_bytes(self.budget)}. "
+            f"The largest tensors: {self._largest()}. "
             "Free some of them, work in smaller batches, or raise the limit (WEBGRAD_MEMORY)."
         )

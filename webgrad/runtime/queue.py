@@ -1,9 +1,9 @@
 """The queue: commands are recorded against virtual buffers, and run when a value is needed.
 
-Comes in: dispatches (pipeline, buffers, parameters, grid), uploads, reads. A flush resolves what is pending (or
-finds it resolved), encodes it into one pass and submits once. The invariant: recording changes nothing but the
-pending list, and a flush that raises before its submit leaves that list as it was, unless the device is lost.
-All of it happens under one lock, so threads may share a device.
+Comes in: dispatches (pipeline, buffers, parameters, grid), uploads, reads. A flush resolves what is pending
+(or finds it resolved), encodes it into one pass and submits once. The invariant: recording changes nothing
+but the pending list, and a flush that raises before its submit leaves that list as it was, unless the
+device is lost. All of it happens under one lock, so threads may share a device.
 """
 
 from __future__ import annotations
@@ -12,62 +12,84 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from operator import index
 from typing import Any
 
 import numpy as np
 
 from ..errors import (
     BufferError,
-    DeviceError,
     DeviceLostError,
     ForeignBufferError,
     LaunchError,
     OutOfMemoryError,
-    ShaderError,
 )
 from .arena import Arena
 from .buffers import Buffer, Virtual
 from .context import Context, Event
+from .native import Handle
 from .pipelines import PADDING, Pipeline
 from .pool import size_class
 from .resolve import Grid, Head, Pending, Resolved, resolve
+from .shield import shield
 from .stats import Counters, readable_bytes
-from .transfer import Bytes, ReadBack, as_bytes
+from .transfer import Bytes, ReadBack, as_bytes, is_constant
 
 __all__ = ["Limits", "Queue"]
 
-Copy = tuple[int, Any, int]  # slot, read-back handle, bytes
+Copy = tuple[Virtual, Handle]  # what is read, and the read-back buffer it is copied to
 
 FIRST_CUT = 64  # commands before the first flush after a read: the GPU should start early
 CUT_GROWTH = 4
+LARGE = 1 << 16  # bytes from which a buffer counts towards what may be pending
+TIDY_EVERY = 4096  # new buffers between two looks at what was dropped
 _SIZES_KEPT = 4096
 
 
 class Limits:
     """What the queue must know of its device."""
 
-    __slots__ = ("max_buffer", "max_commands", "max_pending_bytes", "max_workgroups", "min_offset")
+    __slots__ = (
+        "max_binding",
+        "max_buffer",
+        "max_commands",
+        "max_pending_bytes",
+        "max_workgroups",
+        "min_offset",
+    )
 
     def __init__(
-        self, max_commands: int, max_pending_bytes: int, max_workgroups: int, max_buffer: int, min_offset: int
+        self,
+        *,
+        max_commands: int,
+        max_pending_bytes: int,
+        max_workgroups: int,
+        max_buffer: int,
+        max_binding: int,
+        min_offset: int,
     ) -> None:
         self.max_commands = max_commands
         self.max_pending_bytes = max_pending_bytes
         self.max_workgroups = max_workgroups
         self.max_buffer = max_buffer
+        self.max_binding = max_binding
         self.min_offset = min_offset
 
 
 class Queue:
     """Virtual buffers and the commands over them, of one device. `open_context` opens the device (again)."""
 
-    def __init__(self, name: str, limits: Limits, counters: Counters, open_context: Callable[[], Context]) -> None:
+    def __init__(
+        self, name: str, limits: Limits, counters: Counters, open_context: Callable[[], Context]
+    ) -> None:
         self.name = name
         self.limits = limits
         self.counters = counters
         self.context = open_context()
-        self.dropped: deque[int] = deque()  # handles whose Buffer was collected; anyone may append at any time
-        self.trouble: Callable[[], None] | None = None  # raises, or repairs what keeps the device from being used
+        # The handles whose Buffer was collected; anyone may append at any time.
+        self.dropped: deque[int] = deque()
+        # Raises, or repairs what keeps the device from being used.
+        self.trouble: Callable[[], None] | None = None
         self.last_event: Event | None = None
         self._open_context = open_context
         self._virtual: Arena[Virtual] = Arena("buffer")
@@ -75,35 +97,37 @@ class Queue:
         self._heads: list[Head] = []  # (pipeline, grid) by number, as it stands in the pending code
         self._head_numbers: dict[Head, int] = {}
         self._sizes: dict[int, int] = {}  # bytes → size class, for sizes seen
-        self._cut_at = FIRST_CUT
+        self._first_cut = min(FIRST_CUT, limits.max_commands)
+        self._cut_at = self._first_cut
         self._held = 0
         self._pending_bytes = 0
+        self._tidy_at = TIDY_EVERY
         self.renew_lock()
 
     def renew_lock(self) -> None:
         """A lock nobody holds: at the start, and in a forked child."""
         self.lock = threading.RLock()
-        self._acquire, self._release_lock = self.lock.acquire, self.lock.release
 
     # Buffers
 
     def allocate(self, nbytes: int, label: str = "") -> Buffer:
         """A new virtual buffer; no memory is taken until something is written to it."""
-        self._acquire()
-        try:
-            if self.dropped or self.trouble is not None:
-                self._enter()
+        with self.lock:
+            if self.trouble is not None:
+                self.trouble()
+            if nbytes.__class__ is not int:
+                nbytes = index(nbytes)
             size = self._sizes.get(nbytes) or self._size_of(nbytes, label)
-            self._pending_bytes += size
-            if self._pending_bytes > self.limits.max_pending_bytes:
-                self._flush_bytes(size)
             pending = self._pending
             virtuals = pending.virtuals
-            virtual = Virtual(nbytes, size, label, pending, len(virtuals))
+            slot = len(virtuals)
+            if slot >= self._tidy_at or size >= LARGE:
+                pending = self._make_room(size)
+                virtuals = pending.virtuals
+                slot = len(virtuals)
+            virtual = Virtual(nbytes, size, label, pending, slot)
             virtuals.append(virtual)
             return Buffer(self, self._virtual.insert(virtual), virtual)
-        finally:
-            self._release_lock()
 
     def _size_of(self, nbytes: int, label: str) -> int:
         if not 0 <= nbytes <= self.limits.max_buffer:
@@ -113,7 +137,10 @@ class Queue:
             )
         if len(self._sizes) >= _SIZES_KEPT:
             self._sizes.clear()
-        size = self._sizes[nbytes] = size_class(nbytes)
+        size = size_class(nbytes)
+        if nbytes <= self.limits.max_binding < size:
+            size = self.limits.max_binding  # or it could not be bound as a whole
+        self._sizes[nbytes] = size
         return size
 
     def view(self, buffer: Buffer, offset: int, nbytes: int) -> Buffer:
@@ -122,43 +149,67 @@ class Queue:
             self._enter()
             whole = self._get(buffer)
             step = self.limits.min_offset
-            if offset % step or offset < 0 or nbytes <= 0 or nbytes % 4 or offset + nbytes > (whole.nbytes + 3) & ~3:
+            if (
+                offset % step
+                or offset < 0
+                or nbytes <= 0
+                or nbytes % 4
+                or offset + nbytes > (whole.nbytes + PADDING - 1) // PADDING * PADDING
+            ):
                 raise BufferError(
-                    f"a view of {nbytes} bytes at offset {offset} of {whole.describe()} cannot be: the offset must be a "
-                    f"multiple of {step}, the length a multiple of 4, and both inside the buffer"
+                    f"a view of {nbytes} bytes at offset {offset} of {whole.describe()} cannot be: "
+                    f"the offset must be a multiple of {step}, the length a multiple of 4, "
+                    "and both inside the buffer"
                 )
-            base, start = whole.view or (buffer.handle, 0)
+            base, start = whole.view or (buffer, 0)
             virtual = Virtual(nbytes, 0, whole.label, None, 0)
             virtual.view = (base, start + offset)
-            return Buffer(self, self._virtual.insert(virtual), virtual, buffer)
+            return Buffer(self, self._virtual.insert(virtual), virtual)
 
     def release(self, handle: int) -> None:
         """Free a virtual buffer; from now on its handle is stale."""
-        with self.lock:
+        with shield, self.lock:
             self.dropped.append(handle)
             self._drain()
 
     def _drain(self) -> None:
-        """Let go of the buffers that were dropped. One with a slot gives its memory back at the next flush."""
+        """Let go of dropped buffers. One that commands may use gives its memory back at the next flush."""
         dropped, discard, pending = self.dropped, self._virtual.discard, self._pending
         while dropped:
             virtual = discard(dropped.popleft())
             if virtual is not None:
                 if virtual.pending is pending:
                     virtual.pending = None
-                elif virtual.physical:
+                    if pending.code:
+                        continue  # commands may use it
+                if virtual.physical:
                     self.context.pool.give(virtual.physical)
                     virtual.physical = 0
+
+    def _make_room(self, size: int) -> Pending:
+        """Now and then: let dropped buffers and unused slots go; flush when too many bytes are pending."""
+        self._drain()
+        if not self._pending.code:
+            self._begin()
+        elif size >= LARGE and not self._held:
+            if self.context.pool.bytes_live + self._pending_bytes + size > self.limits.max_pending_bytes:
+                self._flush("bytes", ramp=self._cut_at)
+            self._pending_bytes += size
+        self._tidy_at = len(self._pending.virtuals) + TIDY_EVERY
+        self._pending.views += size > self.limits.max_binding  # every launch is checked from now on
+        return self._pending
 
     def _get(self, buffer: Buffer) -> Virtual:
         if not isinstance(buffer, Buffer):
             raise BufferError(f"a {type(buffer).__name__} is not a buffer: upload it first")
         if buffer.queue is not self:
-            raise ForeignBufferError(f"{buffer!r} belongs to another device, not to this {self.name}: move it here first")
+            raise ForeignBufferError(
+                f"{buffer!r} belongs to another device, not to this {self.name}: move it here first"
+            )
         return self._virtual.get(buffer.handle)
 
     def _enter(self) -> None:
-        """What every entry does first: find out whether the device can be used, and let dropped buffers go."""
+        """What every entry does first: see whether the device can be used, and let dropped buffers go."""
         if self.trouble is not None:
             self.trouble()
         if self.dropped:
@@ -170,35 +221,36 @@ class Queue:
         self, pipeline: Pipeline, buffers: Sequence[Buffer], params: bytes = b"", grid: Grid = (1, 1, 1)
     ) -> None:
         """Record one dispatch. Nothing runs before a flush; what cannot be right is an error now."""
-        self._acquire()
-        try:
-            if self.dropped or self.trouble is not None:
-                self._enter()
+        with self.lock:
+            if self.trouble is not None:
+                self.trouble()
             pending = self._pending
             if len(pending.params) >= self._cut_at and self._cut(pipeline, grid):
                 pending = self._pending
             slots = []
             for buffer in buffers:
-                virtual = buffer.virtual
+                virtual = buffer.virtual if buffer.__class__ is Buffer else self._get(buffer)
                 slots.append(virtual.slot if virtual.pending is pending else self._admit(buffer))
             head = self._head_numbers.get((pipeline, grid))
             if (
                 head is None
                 or pipeline.careful
                 or pending.views
+                or params.__class__ is not bytes
                 or len(params) != pipeline.params_size
                 or len(slots) != pipeline.arity
                 or len(set(slots)) != len(slots)
             ):
                 head = self._checked_head(pipeline, buffers, slots, params, grid)
-                if not all(grid):
+                if head is None:
                     return
-            pending.code += (head, *slots)
-            if pipeline.exact:
-                pending.code += [(buffer.nbytes + 3) // 4 or 4 for buffer in buffers]
+            words = [(buffer.nbytes + 3) // 4 or 4 for buffer in buffers] if pipeline.exact else ()
+            pending.code += (
+                head,
+                *slots,
+                *words,
+            )  # no call until the next line's: Ctrl-C cannot part the two
             pending.params.append(params)
-        finally:
-            self._release_lock()
 
     def _admit(self, buffer: Buffer) -> int:
         """A slot for a buffer that is new to the pending queue."""
@@ -207,34 +259,74 @@ class Queue:
     def _new_slot(self, virtual: Virtual) -> int:
         pending = self._pending
         if virtual.view is not None:
-            handle, offset = virtual.view
-            whole = self._virtual.get(handle)
+            base, offset = virtual.view
+            whole = self._get(base)
             slot = whole.slot if whole.pending is pending else self._new_slot(whole)
             virtual.size = (slot, offset, virtual.nbytes)
             pending.views += 1
-        elif not virtual.physical:
-            if virtual.lost:
-                raise DeviceLostError(f"{virtual.describe()} {virtual.lost}, and has no host copy: make it again")
-            if virtual.host is not None:
-                self._fill(virtual, virtual.host)
-        virtual.pending = pending
-        virtual.slot = len(pending.virtuals)
+        elif virtual.nbytes > self.limits.max_binding:
+            pending.views += 1
+        if virtual.view is None and not virtual.physical:
+            self._restore(virtual)
+        slot = len(pending.virtuals)
+        virtual.pending, virtual.slot = (
+            pending,
+            slot,
+        )  # no call until the next line's: Ctrl-C cannot part the two
         pending.virtuals.append(virtual)
-        return virtual.slot
+        return slot
+
+    def _restore(self, virtual: Virtual) -> None:
+        """Bring a buffer back whose memory went with a lost device."""
+        if virtual.lost:
+            raise DeviceLostError(f"{virtual.describe()} {virtual.lost}, and has no host copy: make it again")
+        if virtual.host is not None:
+            self._fill(virtual, virtual.host)
 
     def _checked_head(
         self, pipeline: Pipeline, buffers: Sequence[Buffer], slots: list[int], params: bytes, grid: Grid
-    ) -> int:
-        """The number of a (pipeline, grid), after every check there is; begins to compile a new pipeline."""
-        check_launch(pipeline, [each.nbytes for each in buffers], params, grid, self.limits.max_workgroups)
+    ) -> int | None:
+        """The number of a (pipeline, grid), after every check there is; begins to compile a new pipeline.
+
+        None for a grid with no workgroup in it: there is nothing to do.
+        """
+        grid = check_launch(
+            pipeline, [each.nbytes for each in buffers], params, grid, self.limits.max_workgroups
+        )
+        self._check_sizes(pipeline, buffers)
         self._check_aliases(pipeline, slots)
+        if not all(grid):
+            return None
         head = self._head_numbers.get((pipeline, grid))
         if head is None:
-            if not pipeline.in_place:  # else the flush knows which variant is wanted
-                self.context.compiler.request(pipeline)
-            head = self._head_numbers[pipeline, grid] = len(self._heads)
-            self._heads.append((pipeline, grid))
+            with shield:
+                if not pipeline.in_place:  # else the flush knows which variant is wanted
+                    self._request(pipeline)
+                head = self._head_numbers[pipeline, grid] = len(self._heads)
+                self._heads.append((pipeline, grid))
         return head
+
+    def _request(self, pipeline: Pipeline) -> None:
+        try:
+            self.context.compiler.request(pipeline)
+        except DeviceLostError:
+            self._note_loss()
+            raise
+
+    def _check_sizes(self, pipeline: Pipeline, buffers: Sequence[Buffer]) -> None:
+        """Refuse what is too large to be bound, or too small for an element where it is bound to the byte."""
+        label, most = pipeline.program.label, self.limits.max_binding
+        for binding, buffer in zip(pipeline.program.bindings, buffers, strict=True):
+            nbytes, virtual = buffer.nbytes, buffer.virtual
+            if nbytes > most:
+                raise LaunchError(
+                    f"{label}: {virtual.describe()} cannot be bound to {binding.name} as a whole: "
+                    f"this device binds at most {most:,} bytes; bind views of it, one after another"
+                )
+            if 0 < nbytes < binding.bytes and (pipeline.exact or virtual.view is not None):
+                raise LaunchError(
+                    f"{label}: {binding.name} ({binding.type}) needs {binding.bytes} bytes, not {nbytes}"
+                )
 
     def _check_aliases(self, pipeline: Pipeline, slots: list[int]) -> None:
         """WebGPU forbids one buffer as read and as read_write in a dispatch, even for disjoint parts."""
@@ -263,11 +355,6 @@ class Queue:
             return True
         return False
 
-    def _flush_bytes(self, size: int) -> None:
-        if not self._held and self._pending.code:
-            self._flush("bytes", ramp=self._cut_at)
-            self._pending_bytes = size
-
     @contextmanager
     def hold(self) -> Iterator[None]:
         """Record a stretch of commands that is submitted as one, however long."""
@@ -278,11 +365,21 @@ class Queue:
             finally:
                 self._held -= 1
 
+    def compile(self, pipeline: Pipeline) -> None:
+        """Compile a pipeline now, so that a shader error is raised here."""
+        with shield, self.lock:
+            self._enter()
+            try:
+                self.context.compiler.get(pipeline)
+            except DeviceLostError:
+                self._note_loss()
+                raise
+
     # Running
 
     def flush(self, cause: str = "eval") -> Event | None:
         """Submit what is pending, without waiting. Gives the event of the newest submission."""
-        with self.lock:
+        with shield, self.lock:
             self._enter()
             self._flush(cause)
             return self.last_event
@@ -292,40 +389,51 @@ class Queue:
         event = self.flush("synchronize")
         if event is not None:
             event.wait()
-            if self.context.native.lost:
-                self._mark_lost()
+            if event.lost:
+                with shield, self.lock:
+                    self._note_loss()
                 raise DeviceLostError("the GPU device was lost while it was waited for")
 
-    def _flush(self, cause: str, copies: Sequence[Copy] = (), ramp: int = FIRST_CUT) -> None:
-        """Resolve, encode, submit. `copies` are (slot, read-back handle, bytes), at the end of the same submission."""
+    def _flush(self, cause: str, copies: Sequence[Copy] = (), ramp: int = 0) -> None:
+        """Resolve, encode, submit, with `copies` at the end of the same submission."""
         pending, context, counters = self._pending, self.context, self.counters
-        if not pending.code and not copies:
+        if not pending.code:
+            if copies:
+                self._flush_copies(cause, copies)
             return
-        if self.dropped:
-            self._drain()
-        try:
-            resolved = self._resolved()
+        with shield:
+            if self.dropped:
+                self._drain()
             try:
-                commands = self._encode(resolved, pending, copies)
-                self.last_event = context.submit(commands)
-            except BaseException:
-                context.undo(resolved)
+                resolved = self._submit(pending, copies)
+            except DeviceLostError:
+                self._note_loss()
                 raise
-        except DeviceLostError:
-            self._mark_lost()
+            except (OutOfMemoryError, BufferError):
+                raise  # everything stays as it was: free something, and the next flush runs it
+            except Exception:
+                self._discard("was to be computed by commands that could not be run")
+                raise
+            counters.flushes[cause] += 1
+            counters.commands += len(pending.params)
+            counters.dispatches += len(pending.params)
+            counters.in_place += resolved.in_place
+            self._settle(resolved)
+            self._cut_at = ramp or self._first_cut
+            context.throttle()
+
+    def _submit(self, pending: Pending, copies: Sequence[Copy]) -> Resolved:
+        context = self.context
+        resolved = self._resolved()
+        context.pool.protected = resolved.touched  # until submitted, whatever has to make room meanwhile
+        try:
+            self.last_event = context.submit(self._encode(resolved, pending, copies))
+        except BaseException:
+            context.undo(resolved)
             raise
-        except OutOfMemoryError:
-            raise  # everything stays as it was: free something, and the next flush runs it
-        except (DeviceError, ShaderError):
-            self._discard("was to be computed by commands that the GPU refused")
-            raise
-        counters.flushes[cause] += 1
-        counters.commands += len(pending.params)
-        counters.dispatches += len(pending.params)
-        counters.in_place += resolved.in_place
-        self._settle(resolved)
-        self._cut_at = ramp
-        context.throttle()
+        finally:
+            context.pool.protected = frozenset()
+        return resolved
 
     def _resolved(self) -> Resolved:
         pending, context = self._pending, self.context
@@ -347,8 +455,8 @@ class Queue:
         native = context.native
         where = dict(resolved.outcome) if copies else {}
         sources = [
-            (context.pool.buffers.get(where.get(slot) or pending.virtuals[slot].physical).handle, 0, target, nbytes)
-            for slot, target, nbytes in copies
+            self._copy(where.get(virtual.slot, 0) if virtual.pending is pending else 0, virtual, target)
+            for virtual, target in copies
         ]
         encoder, compute_pass = native.begin()
         try:
@@ -357,6 +465,25 @@ class Queue:
             native.abandon(encoder, compute_pass)
             raise
         return native.finish(encoder, compute_pass, sources)
+
+    def _flush_copies(self, cause: str, copies: Sequence[Copy]) -> None:
+        """Submit copies alone, where no command is pending."""
+        context = self.context
+        try:
+            commands = context.native.copy([self._copy(0, virtual, target) for virtual, target in copies])
+            self.last_event = context.submit(commands)
+        except DeviceLostError:
+            self._note_loss()
+            raise
+        self.counters.flushes[cause] += 1
+        context.throttle()
+
+    def _copy(self, computed: int, virtual: Virtual, target: Handle) -> tuple[Handle, int, Handle, int]:
+        """From where to where a read-back copies; `computed` is where pending commands put it, or 0."""
+        buffer = computed or virtual.physical
+        if not buffer:
+            raise BufferError(f"{virtual.describe()} was never written: there is nothing to read")
+        return self.context.pool.buffers.get(buffer).handle, 0, target, (virtual.nbytes + 3) & ~3
 
     def _settle(self, resolved: Resolved) -> None:
         """After a submit: note where the held tensors are, and begin an empty queue."""
@@ -368,45 +495,71 @@ class Queue:
         self._begin()
 
     def _begin(self) -> None:
+        self._pending.forget()
         self._pending = Pending()
         self._pending_bytes = 0
+        self._tidy_at = TIDY_EVERY
 
     # Transfers
 
     def write(self, buffer: Buffer, data: Any, *, keep: bool = False) -> None:
         """Fill a buffer from host memory. Only a buffer that pending commands use makes a flush.
 
-        With `keep` the host memory is kept (copied if it can be written to), to restore the buffer from after the
-        device was lost.
+        With `keep` the host memory is kept (copied if it can be written to), to restore the buffer from
+        after the device was lost.
         """
         source = as_bytes(data)
-        with self.lock:
+        with shield, self.lock:
             self._enter()
             virtual = self._get(buffer)
             if source.nbytes != virtual.nbytes:
-                raise BufferError(f"{virtual.describe()} cannot take {source.nbytes:,} bytes: the sizes must be equal")
+                raise BufferError(
+                    f"{virtual.describe()} cannot take {source.nbytes:,} bytes: the sizes must be equal"
+                )
             if virtual.view is not None:
                 raise BufferError(f"{virtual.describe()} is a view: write to the whole buffer")
             if virtual.pending is self._pending and self._uses(virtual.slot):
                 self._flush("write")
-            virtual.lost = ""
-            virtual.host = None
+            self._write(virtual, source, keep)
+
+    def upload(self, data: Any, label: str = "", *, keep: bool = False) -> Buffer:
+        """A new buffer, filled from host memory: nothing pending can use it, and nothing is flushed."""
+        source = as_bytes(data)
+        with shield, self.lock:
+            self._enter()
+            buffer = self.allocate(source.nbytes, label)
+            self._write(buffer.virtual, source, keep)
+            return buffer
+
+    def _write(self, virtual: Virtual, source: Bytes, keep: bool) -> None:
+        try:
             self._fill(virtual, source)
-            if keep:
-                virtual.host = source.copy() if source.flags.writeable else source
+        except OutOfMemoryError:
+            if self._held or not self._pending.code:
+                raise
+            self._flush("bytes")  # so that what was dropped gives its memory back
+            self._fill(virtual, source)
+        virtual.lost = ""
+        virtual.host = None if not keep else source if is_constant(source) else source.copy()
 
     def _uses(self, slot: int) -> bool:
         """Whether a pending command uses a slot, or a view of it."""
         pending = self._pending
-        slots = {slot} | {each.slot for each in pending.virtuals if isinstance(each.size, tuple) and each.size[0] == slot}
+        slots = {slot} | {
+            each.slot for each in pending.virtuals if isinstance(each.size, tuple) and each.size[0] == slot
+        }
         return any(not slots.isdisjoint(used) for _, _, used, _ in pending.commands(self._heads))
 
     def _fill(self, virtual: Virtual, source: Bytes) -> None:
+        with shield:
+            self._fill_shielded(virtual, source)
+
+    def _fill_shielded(self, virtual: Virtual, source: Bytes) -> None:
         context = self.context
         try:
             fresh = not virtual.physical
             if fresh:
-                virtual.physical = context.pool.take(virtual.size)
+                virtual.physical = context.pool.take(self._size_of(virtual.nbytes, virtual.label))
             try:
                 context.write(virtual.physical, source)
             except BaseException:
@@ -415,7 +568,7 @@ class Queue:
                     virtual.physical = 0
                 raise
         except DeviceLostError:
-            self._mark_lost()
+            self._note_loss()
             raise
         self.counters.bytes_uploaded += source.nbytes
 
@@ -436,48 +589,45 @@ class Queue:
         try:
             result = wait()
         except DeviceLostError:
-            with self.lock:
-                if started.staging is self.context.staging:
-                    self._mark_lost()
+            with shield, self.lock:
+                self._note_loss()
             raise
         self.counters.bytes_downloaded += result.nbytes
         return result
 
     def _start_read(self, buffer: Buffer) -> ReadBack | None:
         """Submit what is pending with a copy of the buffer behind it."""
-        with self.lock:
+        with shield, self.lock:
             self._enter()
             virtual = self._get(buffer)
             if not virtual.nbytes:
                 return None
             if virtual.view is not None:
                 raise BufferError(f"{virtual.describe()} is a view: read the whole buffer")
-            slot = virtual.slot if virtual.pending is self._pending else self._new_slot(virtual)
-            if not virtual.physical and not self._uses(slot):
-                raise BufferError(f"{virtual.describe()} was never written: there is nothing to read")
+            if not virtual.physical:
+                self._restore(virtual)
             context = self.context
-            nbytes = (virtual.nbytes + 3) & ~3
             try:
-                size, handle = context.staging.take(nbytes)
+                size, handle = context.staging.take((virtual.nbytes + 3) & ~3)
             except DeviceLostError:
-                self._mark_lost()
+                self._note_loss()
                 raise
             try:
-                self._flush("read", [(slot, handle, nbytes)])
+                self._flush("read", [(virtual, handle)])
             except BaseException:
                 context.staging.give(size, handle)
                 raise
             self.counters.host_round_trips += 1
-            try:
-                return ReadBack(context.staging, size, handle, virtual.nbytes, context.last_submission)
-            except DeviceLostError:
-                self._mark_lost()
-                raise
+            return ReadBack(context.staging, size, handle, virtual.nbytes, context.last_submission)
 
     # Trouble
 
-    def _mark_lost(self) -> None:
-        """The device is gone: drop what was pending, and open a new one at the next use."""
+    def _note_loss(self) -> None:
+        """Where the device is gone: drop what was pending, and open a new one at the next use."""
+        if self.context.closed or self.context.native.alive():
+            return
+        for virtual in self._written():
+            virtual.host = None  # it is older than what was to be computed
         self._discard("was to be computed on a device that was lost")
         for virtual in self._virtual:
             if virtual.physical:
@@ -489,24 +639,33 @@ class Queue:
         self.trouble = self._reopen
 
     def _reopen(self) -> None:
-        self.context = self._open_context()
-        self.trouble = None
+        with shield:
+            self.context = self._open_context()
+            self.trouble = None
 
     def _discard(self, why: str) -> None:
         """Drop the pending commands; what they were to compute says so when it is used."""
-        pending = self._pending
-        for pipeline, _, slots, _ in pending.commands(self._heads):
-            for slot, access in zip(slots, pipeline.accesses, strict=True):
-                virtual = pending.virtuals[slot]
-                if access == "read_write" and not virtual.physical:
-                    virtual.lost, virtual.host = why, None
-        for virtual in pending.virtuals:
+        for virtual in self._written():
+            if not virtual.physical:
+                virtual.lost, virtual.host = why, None
+        for virtual in self._pending.virtuals:
             if virtual.pending is None and virtual.physical:
                 self.context.pool.give(virtual.physical)
         self._begin()
 
+    def _written(self) -> list[Virtual]:
+        """The buffers, whole ones, that pending commands write to."""
+        virtuals = self._pending.virtuals
+        found = []
+        for pipeline, _, slots, _ in self._pending.commands(self._heads):
+            for slot, access in zip(slots, pipeline.accesses, strict=True):
+                if access == "read_write":
+                    size = virtuals[slot].size
+                    found.append(virtuals[slot if isinstance(size, int) else size[0]])
+        return found
+
     def finish(self) -> None:
-        """At exit: drop what is pending and let the GPU finish what it has, so that no driver thread is left running."""
+        """At exit: drop what is pending and let the GPU finish, so that no driver thread is left running."""
         if self.trouble is None and not self.context.native.lost and self.lock.acquire(timeout=5):
             try:
                 self._begin()
@@ -518,20 +677,36 @@ class Queue:
     def largest(self, count: int = 5) -> str:
         """The largest buffers that hold memory, for an error message."""
         held = sorted((each for each in self._virtual if each.physical), key=lambda each: -each.nbytes)
-        return ", ".join(f"{each.label or 'unnamed'} {readable_bytes(each.nbytes)}" for each in held[:count]) or "none"
+        return (
+            ", ".join(f"{each.label or 'unnamed'} {readable_bytes(each.nbytes)}" for each in held[:count])
+            or "none"
+        )
 
 
-def check_launch(pipeline: Pipeline, sizes: Sequence[int], params: bytes, grid: Grid, most: int) -> None:
-    """Refuse a launch that cannot be right, saying what is wrong with it."""
+def check_launch(
+    pipeline: Pipeline, sizes: Sequence[int], params: bytes, grid: Sequence[int], most: int
+) -> Grid:
+    """Refuse a launch that cannot be right, saying what is wrong with it; gives the grid as plain numbers."""
+    if not isinstance(pipeline, Pipeline):
+        raise LaunchError(f"a {type(pipeline).__name__} is not a pipeline: make one with Device.pipeline")
     label, bindings = pipeline.program.label, pipeline.program.bindings
     if len(sizes) != pipeline.arity:
         names = ", ".join(binding.name for binding in bindings) or "none"
         raise LaunchError(f"{label} takes {pipeline.arity} buffers ({names}), not {len(sizes)}")
+    if not isinstance(params, bytes):
+        raise LaunchError(f"{label}: parameters are given as bytes, not as a {type(params).__name__}")
     if len(params) != pipeline.params_size:
         names = ", ".join(f"{each.name}: {each.type}" for each in pipeline.program.params) or "none"
-        raise LaunchError(f"{label} takes {pipeline.params_size} bytes of parameters ({names}), not {len(params)}")
-    if len(grid) != 3 or any(not 0 <= count <= most for count in grid):
-        raise LaunchError(f"{label}: a grid of {grid} workgroups is not allowed; each must be from 0 to {most}")
+        raise LaunchError(
+            f"{label} takes {pipeline.params_size} bytes of parameters ({names}), not {len(params)}"
+        )
+    if len(grid) != 3 or any(not hasattr(count, "__index__") or not 0 <= count <= most for count in grid):
+        raise LaunchError(
+            f"{label}: a grid of {grid} workgroups is not allowed; each must be from 0 to {most}"
+        )
     for binding, nbytes in zip(bindings, sizes, strict=True):
         if nbytes < binding.bytes > PADDING:
-            raise LaunchError(f"{label}: {binding.name} ({binding.type}) needs {binding.bytes} bytes, not {nbytes}")
+            raise LaunchError(
+                f"{label}: {binding.name} ({binding.type}) needs {binding.bytes} bytes, not {nbytes}"
+            )
+    return index(grid[0]), index(grid[1]), index(grid[2])

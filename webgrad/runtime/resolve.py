@@ -1,9 +1,9 @@
-"""Resolving a queue: recorded commands over slots → physical buffers, bind groups, pipelines, ready to replay.
+"""Resolving a queue: recorded commands over slots → physical buffers, bind groups, pipelines.
 
-Comes in: a `Pending` queue whose commands name slots (numbers of virtual buffers in order of appearance). Goes
-out: a `Resolved` queue. Walking the commands in order, a slot gets a buffer when it is first used and gives it
-back after its last use if nobody holds the tensor any more; so buffers are reused inside the queue. The invariant:
-when resolving raises, the pool lends exactly what it lent before.
+Comes in: a `Pending` queue whose commands name slots (numbers of virtual buffers in order of appearance).
+Goes out: a `Resolved` queue. Walking the commands in order, a slot gets a buffer when it is first used and
+gives it back after its last use if nobody holds the tensor any more; so buffers are reused inside the
+queue. The invariant: when resolving raises, the pool lends exactly what it lent before.
 """
 
 from __future__ import annotations
@@ -30,13 +30,14 @@ Size = int | View
 Grid = tuple[int, int, int]
 Head = tuple[Pipeline, Grid]
 Command = tuple[Pipeline, Grid, list[int], list[int]]  # pipeline, grid, slots, exact sizes in words
+Step = tuple[Pipeline, BindGroup, int, Grid]  # pipeline, bind group, bytes of parameters, grid
 
 
 class Pending:
     """The commands recorded since the last flush, flat: they are a key as they stand.
 
-    `code` holds for each command the number of its head (pipeline and grid), the slots of its buffers and, where
-    the kernel asks how long its arrays are, their sizes in words. `virtuals` are the buffers by slot.
+    `code` holds for each command the number of its head (pipeline and grid), the slots of its buffers and,
+    where the kernel asks how long its arrays are, their sizes in words. `virtuals` are the buffers by slot.
     """
 
     __slots__ = ("code", "params", "views", "virtuals")
@@ -46,6 +47,10 @@ class Pending:
         self.params: list[bytes] = []
         self.virtuals: list[Virtual] = []
         self.views = 0
+
+    def forget(self) -> None:
+        """Let the records go. Every tensor names the last queue it was in, and must not keep all of it."""
+        self.code, self.params, self.virtuals = [], [], []
 
     def key(self) -> tuple[bytes, tuple[Size, ...], bytes]:
         """What makes two queues the same: commands, sizes, and what is dropped. Never the parameters."""
@@ -75,22 +80,29 @@ class Resolved:
     inputs: list[int]  # by slot: the buffer it had before, 0 for none
     needed: frozenset[int]  # buffers that must be free before
     touched: frozenset[int]
-    outcome: tuple[tuple[int, int], ...]  # (slot, buffer) of tensors that got their buffer here and are still held
+    outcome: tuple[
+        tuple[int, int], ...
+    ]  # (slot, buffer) of tensors that got their buffer here and are still held
     to_lend: tuple[int, ...]
     to_give: tuple[int, ...]
     overwritten: tuple[int, ...]  # slots that came with contents and are written to
     in_place: int
+    peak: int = 0  # bytes it has lent at most, beyond what was lent before
 
+    @property
+    def weight(self) -> int:
+        """How much it takes to remember it: its commands and its slots."""
+        return len(self.prepared.rows) + len(self.inputs)
 
 
 class ResolvedQueues:
     """Resolved queues by structure, a few variants each (inputs may ping-pong), the least used go first."""
 
-    def __init__(self, max_commands: int = 300_000, variants: int = 4) -> None:
-        self.max_commands = max_commands
+    def __init__(self, max_weight: int = 600_000, variants: int = 4) -> None:
+        self.max_weight = max_weight
         self.variants = variants
         self._queues: OrderedDict[object, list[Resolved]] = OrderedDict()
-        self._commands = 0
+        self._weight = 0
 
     def __len__(self) -> int:
         return sum(map(len, self._queues.values()))
@@ -107,19 +119,19 @@ class ResolvedQueues:
         variants = self._queues.setdefault(key, [])
         variants.append(resolved)
         self._queues.move_to_end(key)
-        self._commands += len(resolved.prepared.rows)
+        self._weight += resolved.weight
         if len(variants) > self.variants:
-            self._commands -= len(variants.pop(0).prepared.rows)
-        while self._commands > self.max_commands and len(self._queues) > 1:
+            self._weight -= variants.pop(0).weight
+        while self._weight > self.max_weight and len(self._queues) > 1:
             _, dropped = self._queues.popitem(last=False)
-            self._commands -= sum(len(each.prepared.rows) for each in dropped)
+            self._weight -= sum(each.weight for each in dropped)
 
     def drop_buffer(self, buffer: int) -> None:
         """Forget every queue that uses this buffer."""
         for key, variants in list(self._queues.items()):
             kept = [each for each in variants if buffer not in each.touched]
             if len(kept) < len(variants):
-                self._commands -= sum(len(each.prepared.rows) for each in variants if buffer in each.touched)
+                self._weight -= sum(each.weight for each in variants if buffer in each.touched)
                 if kept:
                     self._queues[key] = kept
                 else:
@@ -127,7 +139,7 @@ class ResolvedQueues:
 
     def clear(self) -> None:
         self._queues.clear()
-        self._commands = 0
+        self._weight = 0
 
 
 def resolve(pending: Pending, inputs: list[int], heads: Sequence[Head], context: Context) -> Resolved:
@@ -135,14 +147,24 @@ def resolve(pending: Pending, inputs: list[int], heads: Sequence[Head], context:
     pool = context.pool
     commands = pending.commands(heads)
     lent_before = {buffer for buffer, _ in pool.buffers.items()} - pool.free
+    live_before, peak_before = pool.bytes_live, pool.bytes_peak
+    pool.bytes_peak = live_before
     try:
+        walk = _Walk(pending, inputs, context)
         with context.groups.creating():
-            return _Walk(pending, inputs, context).run(commands)
+            steps = walk.run(commands)
+        # Only now: the compiling threads need error scopes, and have to wait for those of `creating`.
+        compiled = context.compiler.get
+        rows = [Row(compiled(pipeline), group, size, grid) for pipeline, group, size, grid in steps]
+        resolved = walk.resolved(context.encoder.prepare(rows), commands)
+        resolved.peak = pool.bytes_peak - live_before
+        return resolved
     except BaseException:
         _restore(pool, lent_before)
         raise
     finally:
         pool.protected = set()
+        pool.bytes_peak = max(pool.bytes_peak, peak_before)
 
 
 def _restore(pool: Pool, lent_before: set[int]) -> None:
@@ -168,41 +190,43 @@ class _Walk:
         self.pool.protected = self.touched
         self.in_place = 0
 
-    def run(self, commands: list[Command]) -> Resolved:
+    def run(self, commands: list[Command]) -> list[Step]:
+        """Give every command its bind group, and ask for its pipeline."""
         steps = []
         request = self.context.compiler.request
-        for (pipeline, grid, slots, exact), dying in zip(commands, self._last_uses(commands), strict=True):
+        unused, last_uses = self._last_uses(commands)
+        for slot in unused:
+            self._drop(slot)
+        for (pipeline, grid, slots, exact), dying in zip(commands, last_uses, strict=True):
             params_size = pipeline.params_size
             if pipeline.in_place and dying:
-                pipeline, slots = self._overwrite(pipeline, slots, dying)
+                pipeline, slots = self._overwrite(pipeline, slots, exact, dying)
             request(pipeline)
             steps.append((pipeline, self._group(pipeline, slots, exact), params_size, grid))
             for slot in dying:
                 self._drop(slot)
-        compiled = self.context.compiler.get
-        rows = [Row(compiled(pipeline), group, params_size, grid) for pipeline, group, params_size, grid in steps]
-        return self._resolved(self.context.encoder.prepare(rows), commands)
+        return steps
 
-    def _resolved(self, prepared: Prepared, commands: list[Command]) -> Resolved:
+    def resolved(self, prepared: Prepared, commands: list[Command]) -> Resolved:
+        """What is left of the walk, to be replayed."""
         physical, held, came_with = self.physical, self.held, self.came_with
-        for slot, is_held in enumerate(held):
-            if not is_held:
-                self._drop(slot)
         kept = {buffer for buffer in physical if buffer}
         return Resolved(
             prepared=prepared,
             inputs=came_with,
             needed=frozenset(self.needed),
             touched=frozenset(self.touched),
-            outcome=tuple((slot, buffer) for slot, buffer in enumerate(physical) if buffer and not came_with[slot]),
+            outcome=tuple(
+                (slot, buffer) for slot, buffer in enumerate(physical) if buffer and not came_with[slot]
+            ),
             to_lend=tuple(kept - self.inputs),
             to_give=tuple(self.inputs - kept),
-            overwritten=tuple(slot for slot in _written(commands) if came_with[slot] and held[slot]),
+            overwritten=tuple(slot for slot in self._written(commands) if came_with[slot] and held[slot]),
             in_place=self.in_place,
         )
 
-    def _last_uses(self, commands: list[Command]) -> list[list[int]]:
-        """For each command, the dropped slots it is the last to use."""
+    def _last_uses(self, commands: list[Command]) -> tuple[list[int], list[list[int]]]:
+        """The dropped slots that no command uses, and for each command those it is the last to use."""
         sizes, held = self.sizes, self.held
         dying: list[list[int]] = [[] for _ in commands]
         seen = bytearray(len(sizes))
@@ -218,7 +242,8 @@ class _Walk:
                         seen[slot] = 1
                     if not held[slot]:
                         dying[position].append(slot)
-        return dying
+        unused = [slot for slot, used in enumerate(seen) if not used and not held[slot]]
+        return unused, dying
 
     def _drop(self, slot: int) -> None:
         buffer = self.physical[slot]
@@ -226,21 +251,31 @@ class _Walk:
             self.physical[slot] = 0
             self.pool.give(buffer)
 
-    def _overwrite(self, pipeline: Pipeline, slots: list[int], dying: list[int]) -> tuple[Pipeline, list[int]]:
-        """Let the output take over the buffer of an input that dies here, where the kernel has a variant for it."""
+    def _overwrite(
+        self, pipeline: Pipeline, slots: list[int], exact: list[int], dying: list[int]
+    ) -> tuple[Pipeline, list[int]]:
+        """Let the output take over the buffer of an input that dies here, where the kernel has a variant."""
         output = slots[-1]
         sizes, physical = self.sizes, self.physical
         if physical[output] or not isinstance(sizes[output], int):
             return pipeline, slots
+        bases = [self._base(slot) for slot in slots]
         for index, variant in pipeline.in_place:
             slot = slots[index]
-            if slot in dying and physical[slot] and sizes[slot] == sizes[output] and slots.count(slot) == 1:
+            if exact and exact[index] != exact[-1]:
+                continue
+            if slot in dying and physical[slot] and sizes[slot] == sizes[output] and bases.count(slot) == 1:
                 physical[output], physical[slot] = physical[slot], 0
                 self.in_place += 1
                 kept = slots[:-1]
                 kept[index] = output
                 return variant, kept
         return pipeline, slots
+
+    def _base(self, slot: int) -> int:
+        """The slot itself, or the one it is a view of."""
+        size = self.sizes[slot]
+        return slot if isinstance(size, int) else size[0]
 
     def _buffer(self, slot: int) -> int:
         """The physical buffer of a slot, taken from the pool at its first use."""
@@ -269,7 +304,10 @@ class _Walk:
             ranges.append((buffer, offset, 4 * exact[place] if exact else nbytes))
         return groups.ranges(layout, tuple(ranges))
 
-
-def _written(commands: list[Command]) -> list[int]:
-    pairs = ((slot, access) for each in commands for slot, access in zip(each[2], each[0].accesses, strict=True))
-    return sorted({slot for slot, access in pairs if access == "read_write"})
+    def _written(self, commands: list[Command]) -> list[int]:
+        pairs = (
+            (slot, access)
+            for each in commands
+            for slot, access in zip(each[2], each[0].accesses, strict=True)
+        )
+        return sorted({self._base(slot) for slot, access in pairs if access == "read_write"})

@@ -6,48 +6,44 @@ The invariant: a counter only grows until `reset`; the `bytes_*` rows are readin
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 __all__ = ["Counters", "Stats"]
 
-COUNTERS = (
-    "commands",  # recorded
-    "dispatches",  # encoded
-    "submissions",
-    "queues_replayed",  # flushes that found their queue resolved
-    "queues_resolved",
-    "pipelines_compiled",
-    "bind_groups_created",
-    "bind_groups_reused",
-    "buffers_created",
-    "buffers_reused",
-    "buffers_evicted",
-    "in_place",
-    "host_round_trips",
-    "bytes_uploaded",
-    "bytes_downloaded",
-)
 FLUSH_CAUSES = ("read", "synchronize", "eval", "execute", "full", "bytes", "write")
 
 
+@dataclass(slots=True)
 class Counters:
     """The numbers of one device, bumped in place by the runtime."""
 
-    __slots__ = (*COUNTERS, "flushes")
-
-    def __init__(self) -> None:
-        self.reset()
+    commands: int = 0  # recorded
+    dispatches: int = 0  # encoded
+    submissions: int = 0
+    queues_replayed: int = 0  # flushes that found their queue resolved
+    queues_resolved: int = 0
+    pipelines_compiled: int = 0
+    bind_groups_created: int = 0
+    bind_groups_reused: int = 0
+    buffers_created: int = 0
+    buffers_reused: int = 0
+    buffers_evicted: int = 0
+    in_place: int = 0
+    host_round_trips: int = 0
+    bytes_uploaded: int = 0
+    bytes_downloaded: int = 0
+    flushes: dict[str, int] = field(default_factory=lambda: dict.fromkeys(FLUSH_CAUSES, 0))
 
     def reset(self) -> None:
-        for name in COUNTERS:
-            setattr(self, name, 0)
-        self.flushes: dict[str, int] = dict.fromkeys(FLUSH_CAUSES, 0)
-
-    def __getattr__(self, name: str) -> int:  # for the type checker: every counter is an int
-        raise AttributeError(name)
+        """Set all of them to zero."""
+        zero = Counters()
+        for each in fields(self):
+            setattr(self, each.name, getattr(zero, each.name))
 
     def as_dict(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in COUNTERS} | {"flushes": dict(self.flushes)}
+        """A copy, by name."""
+        return asdict(self)
 
 
 class Stats(Mapping[str, Any]):

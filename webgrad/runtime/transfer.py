@@ -1,7 +1,7 @@
 """Bytes between host and device: host memory made fit for upload, read-back buffers, and waiting for the GPU.
 
-Uploads are plain copies of what NumPy lays out, padded to whole words. A read-back buffer is lent, mapped, copied
-out of, unmapped and given back; the invariant is that a mapped buffer is never part of a submit.
+Uploads are plain copies of what NumPy lays out, padded to whole words. A read-back buffer is lent, mapped,
+copied out of, unmapped and given back; the invariant is that a mapped buffer is never part of a submit.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from wgpu.backends.wgpu_native import ffi
 
 from ..errors import BufferError, DeviceLostError, DTypeError
 from .native import READBACK, Handle, NativeDevice
+from .shield import shield
 
-__all__ = ["Bytes", "ReadBack", "Staging", "as_bytes", "wait_until", "write_bytes"]
+__all__ = ["Bytes", "ReadBack", "Staging", "as_bytes", "is_constant", "wait_until", "write_bytes"]
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
@@ -36,25 +37,44 @@ def as_bytes(data: Any) -> Bytes:
         array = data if isinstance(data, np.ndarray) else np.frombuffer(data, np.uint8)
     except (TypeError, ValueError, builtins.BufferError) as error:
         raise DTypeError(
-            f"cannot upload a {type(data).__name__}: give a NumPy array or an object with the buffer protocol ({error})"
+            f"cannot upload a {type(data).__name__}: give a NumPy array or an object with the buffer "
+            f"protocol ({error})"
         ) from None
     if array.dtype.hasobject:
         raise DTypeError(f"cannot upload an array of dtype {array.dtype}: its elements are Python objects")
     if not array.dtype.isnative:
         raise DTypeError(
-            f"cannot upload an array of dtype {array.dtype.str} (foreign byte order): GPUs read this machine's; "
-            "convert it with array.astype(array.dtype.newbyteorder('='))"
+            f"cannot upload an array of dtype {array.dtype.str} (foreign byte order): GPUs read this "
+            "machine's; convert it with array.astype(array.dtype.newbyteorder('='))"
         )
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
-def write_bytes(write: Callable[[int, Any, int], None], data: Bytes) -> None:
-    """Call `write(offset, pointer, bytes)` for the whole words and, padded with zeros, for a tail of 1–3 bytes."""
+def is_constant(array: np.ndarray[Any, Any]) -> bool:
+    """Whether nobody can change what an array shows: it is read-only, and so is what it is a view of."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        if base.flags.writeable:
+            return False
+        base = base.base
+    if base is None:
+        return True
+    try:
+        return memoryview(base).readonly
+    except TypeError:
+        return False
+
+
+def write_bytes(write: Callable[[int, Any, int], None], data: Bytes, start: int = 0) -> None:
+    """Call `write(offset, pointer, bytes)` for the whole words, and for a tail padded to a word.
+
+    Offsets count from `start`. Copies must be of whole words, and a host array need not be.
+    """
     whole = data.nbytes & ~3
     if whole:
-        write(0, ffi.from_buffer(data[:whole]), whole)
+        write(start, ffi.from_buffer(data[:whole]), whole)
     if whole < data.nbytes:
-        write(whole, ffi.from_buffer(bytes(data[whole:]).ljust(4, b"\0")), 4)
+        write(start + whole, ffi.from_buffer(bytes(data[whole:]).ljust(4, b"\0")), 4)
 
 
 def wait_until(
@@ -63,8 +83,10 @@ def wait_until(
     """Poll on this thread until `done()`; the callback may also be run by another thread's poll."""
     if timeout is None:
         while not done():
-            native.poll(submission=submission, wait=True)
+            native.wait(submission)
             if not done():
+                if native.lost:
+                    return False
                 time.sleep(20e-6)  # another thread is about to run the callback
         return True
     deadline = time.monotonic() + timeout
@@ -83,27 +105,30 @@ def wait_until(
 class Staging:
     """Read-back buffers of one open device, kept by size (powers of two)."""
 
-    def __init__(self, native: NativeDevice) -> None:
+    def __init__(self, native: NativeDevice, make_buffer: Callable[[int, int], Handle]) -> None:
         self.native = native
         self.bytes_kept = 0
-        self.waiting: set[ReadBack] = set()  # the driver will call these back: they must not be collected before
+        self._most = _KEPT
+        self._make_buffer = make_buffer
         self._free: dict[int, list[Handle]] = {}
         self._lock = threading.Lock()
 
     def take(self, nbytes: int) -> tuple[int, Handle]:
         """Lend a buffer of at least so many bytes: (its size, handle)."""
-        size = max(1 << (nbytes - 1).bit_length(), 4096) if nbytes < 1 << 24 else (nbytes + 0xFFFFF) & ~0xFFFFF
+        size = (
+            max(1 << (nbytes - 1).bit_length(), 4096) if nbytes < 1 << 24 else (nbytes + 0xFFFFF) & ~0xFFFFF
+        )
         with self._lock:
             kept = self._free.get(size)
             if kept:
                 self.bytes_kept -= size
                 return size, kept.pop()
-        return size, self.native.create_buffer(size, READBACK)
+        return size, self._make_buffer(size, READBACK)
 
     def give(self, size: int, handle: Handle) -> None:
         """Take an unmapped buffer back."""
         with self._lock:
-            if self.bytes_kept + size <= _KEPT:
+            if self.bytes_kept + size <= self._most:
                 self.bytes_kept += size
                 self._free.setdefault(size, []).append(handle)
                 return
@@ -117,6 +142,11 @@ class Staging:
             for handle in handles:
                 self.native.release_buffer(handle)
 
+    def close(self) -> None:
+        """Keep no buffer from now on: the device is going."""
+        self._most = 0
+        self.clear()
+
 
 class ReadBack:
     """A read that was submitted: wait for it, then take its bytes once."""
@@ -129,13 +159,13 @@ class ReadBack:
         self._nbytes = nbytes
         self._submission = submission
         self._status: tuple[int, str] | None = None
-        self._ticket = ffi.new_handle(self._on_mapped)
-        staging.waiting.add(self)
-        self._native.map_read(handle, (nbytes + 3) & ~3, self._ticket)
+        self._abandoned = False
+        self._native.map_read(handle, (nbytes + 3) & ~3, self._on_mapped)
 
     def _on_mapped(self, status: int, message: str) -> None:
         self._status = (status, message)
-        self.staging.waiting.discard(self)
+        if self._abandoned:
+            self._put_back()
 
     @property
     def _mapped(self) -> bool:
@@ -143,28 +173,40 @@ class ReadBack:
 
     def wait(self) -> Bytes:
         """Block until the bytes are here."""
-        wait_until(lambda: self._mapped, self._native, self._submission)
-        return self._collect()
+        with shield:
+            wait_until(lambda: self._mapped, self._native, self._submission)
+            return self._collect()
 
     async def wait_async(self) -> Bytes:
         """The same, letting other tasks run meanwhile."""
         pause = 0.0
-        while True:
-            self._native.poll()
+        try:
+            while True:
+                with shield:
+                    self._native.poll()
+                    if self._mapped or self._native.lost:
+                        return self._collect()
+                await asyncio.sleep(pause)
+                pause = min(pause + 20e-6, 1e-3)
+        except asyncio.CancelledError:
+            self._abandoned = True
             if self._mapped:
-                return self._collect()
-            await asyncio.sleep(pause)
-            pause = min(pause + 20e-6, 1e-3)
+                self._put_back()
+            raise
 
     def _collect(self) -> Bytes:
         status, message = self._status or (0, "")
-        if status != _SUCCESS or self._native.lost:
-            if self._native.lost or "lost" in message:
+        if status != _SUCCESS:
+            if not self._native.alive():
+                self._native.release_buffer(self._handle)
                 raise DeviceLostError("the GPU device was lost while a buffer was read back")
             raise BufferError(f"a buffer could not be read back: {message.strip()}")
-        result = np.empty(self._nbytes, np.uint8)
-        if self._nbytes:
-            result[:] = np.frombuffer(self._native.mapped(self._handle, (self._nbytes + 3) & ~3), np.uint8)[: self._nbytes]
-        self._native.unmap(self._handle)
+        result: Bytes = self._native.copy_mapped(self._handle, (self._nbytes + 3) & ~3)
         self.staging.give(self._size, self._handle)
-        return result
+        return result[: self._nbytes]
+
+    def _put_back(self) -> None:
+        """After a cancelled read."""
+        if self._status and self._status[0] == _SUCCESS:
+            self._native.unmap(self._handle)
+            self.staging.give(self._size, self._handle)

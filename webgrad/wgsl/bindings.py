@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 
 from webgrad.errors import TemplateError
 from webgrad.wgsl.program import Field, Program
-from webgrad.wgsl.template import KERNELS, template_names
-from webgrad.wgsl.variants import template_variants
+from webgrad.wgsl.template import KERNELS, load_template, template_names
+from webgrad.wgsl.variants import variant_keys
 
 __all__ = ["first_variants", "function_name", "generate", "main"]
 
@@ -50,10 +50,10 @@ def first_variants(templates: Sequence[str] | None = None) -> Iterator[tuple[str
     """For each entry point (template, Program) of its first declared variant, in the order of the files."""
     for template in template_names() if templates is None else templates:
         seen: set[str] = set()
-        for program in template_variants(template):
-            if program.entry not in seen:
-                seen.add(program.entry)
-                yield template, program
+        for entry, defines in variant_keys(template):
+            if entry not in seen:
+                seen.add(entry)
+                yield template, load_template(template, entry, **defines)
 
 
 def generate(templates: Sequence[str] | None = None) -> str:

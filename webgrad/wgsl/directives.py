@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from webgrad.errors import TemplateError
 from webgrad.wgsl.tokens import TokenError, comment_end
@@ -76,6 +77,7 @@ def template_error(place: Place, message: str) -> TemplateError:
     return TemplateError(f"{place.file}:{place.line}: {message}\n    {shown}")
 
 
+@lru_cache(maxsize=64)  # an include is read for every variant
 def parse_tree(text: str, file: str) -> tuple[Node, ...]:
     """The nodes of one template file."""
     parser = _Parser(_logical_lines(text, file))

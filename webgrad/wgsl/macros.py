@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 __all__ = ["Budget", "Macro", "MacroError", "UnclosedCall", "expand", "parse_definition", "split_tokens"]
 
@@ -59,8 +60,7 @@ class Budget:
             raise MacroError(f"the expanded text is longer than {self.limit:,} characters")
 
 
-@dataclass(frozen=True, slots=True)
-class _Token:
+class _Token(NamedTuple):  # a tuple, as there are very many
     text: str
     hidden: frozenset[str]  # macros this token came out of: they are not expanded again
 

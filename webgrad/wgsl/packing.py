@@ -6,13 +6,15 @@ Invariant: a value that does not fit its field is a LaunchError that names the f
 
 from __future__ import annotations
 
+import functools
 import struct
 from collections.abc import Sequence
 from typing import SupportsFloat, SupportsIndex
 
 from webgrad.errors import LaunchError
+from webgrad.wgsl.program import Program
 
-__all__ = ["Packer", "ParamValue"]
+__all__ = ["Packer", "ParamValue", "packer"]
 
 ParamScalar = SupportsIndex | SupportsFloat
 ParamValue = ParamScalar | Sequence[ParamScalar]
@@ -82,6 +84,13 @@ class Packer:
                 if reason := _unfit(component, part):
                     return LaunchError(f"{self._kernel}: param `{name}` is {value!r}; {type_name} {reason}")
         return LaunchError(f"{self._kernel}: params {values!r} cannot be packed")
+
+
+@functools.lru_cache(maxsize=4096)
+def packer(program: Program) -> Packer:
+    """The packer of a program's params."""
+    fields = [(field.name, field.type, field.offset) for field in program.params]
+    return Packer(program.label, fields, program.params_size)
 
 
 def _split(type_name: str) -> tuple[str, int]:

@@ -109,7 +109,7 @@ def _check_defines(file: str, text: str, defines: tuple[tuple[str, str], ...]) -
     """A define that the template never mentions is a misspelling."""
     if not defines:
         return
-    words = _words(text, frozenset())
+    words = _words(text)
     for name, _ in defines:
         if name not in words:
             near = difflib.get_close_matches(name, sorted(words), 3, 0.5)
@@ -117,12 +117,19 @@ def _check_defines(file: str, text: str, defines: tuple[tuple[str, str], ...]) -
             raise TemplateError(f"{file}: define `{name}` is not mentioned in the template{hint}")
 
 
-def _words(text: str, seen: frozenset[str]) -> set[str]:
-    words = set(_WORD.findall(text))
-    for included in _INCLUDE.findall(text):
-        if included not in seen:
+@lru_cache(maxsize=64)
+def _words(text: str) -> frozenset[str]:
+    """Every word of a template and of what it includes."""
+    words: set[str] = set()
+    seen: set[str] = set()
+    pending = [text]
+    while pending:
+        current = pending.pop()
+        words.update(_WORD.findall(current))
+        for name in set(_INCLUDE.findall(current)) - seen:
+            seen.add(name)
             try:
-                words |= _words(template_text(included), seen | {included})
+                pending.append(template_text(name))
             except TemplateError:
-                continue  # the preprocessor says so, if it is reached
-    return words
+                continue  # the preprocessor says so, if it comes to it
+    return frozenset(words)

@@ -8,26 +8,27 @@ touching tokens.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 __all__ = ["Token", "TokenError", "closing", "comment_end", "template_lists", "tokenize"]
 
 Kind = Literal["word", "number", "sign"]
+_KINDS: dict[str, Kind] = {"word": "word", "number": "number", "sign": "sign"}
 
 _PATTERN = re.compile(
     r"""
-      (?P<space>\s+|//[^\n\r\v\f\x85\u2028\u2029]*)
-    | (?P<comment>/\*)
+      (?P<word>[^\W\d]\w*)
     | (?P<number>
           0[xX](?:[0-9a-fA-F]*\.[0-9a-fA-F]+|[0-9a-fA-F]+\.?)(?:[pP][+-]?[0-9]+)?(?:l[iuf]|[iufh])?
         | (?:[0-9]*\.[0-9]+|[0-9]+\.?)(?:[eE][+-]?[0-9]+)?(?:l[iuf]|[iufh])?
       )
-    | (?P<word>[^\W\d]\w*)
+    | (?P<space>//[^\n\r\v\f\x85\u2028\u2029]*)
     | (?P<sign><<=|->|&&|\|\||\+\+|--|\+=|-=|\*=|/=|%=|&=|\|=|\^=|==|!=|<=|<<|[-+*/%&|^!~<>=(){}\[\];:,.@])
+    | (?P<stranger>\S)
     """,
     re.VERBOSE,
 )
+_COMMENT = re.compile(r"//[^\n\r\v\f\x85\u2028\u2029]*|/\*")
 _COMMENT_EDGE = re.compile(r"/\*|\*/")
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
@@ -40,9 +41,8 @@ class TokenError(Exception):
         self.offset = offset
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
-    """One token; `text` is as written, `start` its offset."""
+class Token(NamedTuple):
+    """One token; `text` is as written, `start` its offset. (A tuple, as there are very many.)"""
 
     kind: Kind
     text: str
@@ -60,19 +60,26 @@ def tokenize(text: str) -> list[Token]:
     ['let', 'x', '=', 'a', '<', 'vec2', '<', 'f32', '>', '>', '(', '1.5e3f', ')', ';']
     """
     tokens: list[Token] = []
-    position = 0
-    while position < len(text):
-        match = _PATTERN.match(text, position)
-        if match is None:
-            raise TokenError(f"{text[position]!r} is not a WGSL character", position)
-        kind = match.lastgroup
-        if kind == "comment":
-            position = comment_end(text, position)
-            continue
-        if kind in ("word", "number", "sign"):
-            tokens.append(Token(kind, match.group(), position))  # type: ignore[arg-type]
-        position = match.end()
+    for match in _PATTERN.finditer(_blank_block_comments(text)):
+        kind = _KINDS.get(match.lastgroup or "")
+        if kind is not None:
+            tokens.append(Token(kind, match.group(), match.start()))
+        elif match.lastgroup == "stranger":
+            raise TokenError(f"{match.group()!r} is not a WGSL character", match.start())
     return tokens
+
+
+def _blank_block_comments(text: str) -> str:
+    """The text with spaces for block comments, so that offsets stay."""
+    if "/*" not in text:
+        return text
+    pieces: list[str] = []
+    position = 0
+    while match := _COMMENT.search(text, position):
+        end = comment_end(text, match.start()) if match.group() == "/*" else match.end()
+        pieces += [text[position : match.start()], " " * (end - match.start())]
+        position = end
+    return "".join([*pieces, text[position:]])
 
 
 def comment_end(text: str, start: int) -> int:

@@ -18,7 +18,7 @@ from webgrad.wgsl.program import Program
 from webgrad.wgsl.reflect import entry_names
 from webgrad.wgsl.template import expand_template, load_template, template_names, template_text
 
-__all__ = ["VariantLine", "all_variants", "template_variants", "variant_lines"]
+__all__ = ["VariantLine", "all_variants", "template_variants", "variant_keys", "variant_lines"]
 
 _HEADER = re.compile(r"\s*//!\s*(\w*)\s*(:?)(.*)")
 _ENTRIES = re.compile(r"\s*([\w|]+)(?=\s|$)(?!\s*=)")
@@ -74,8 +74,8 @@ def _parse(place: Place, text: str) -> VariantLine:
     return VariantLine(place, entries, tuple(choices.items()))
 
 
-def template_variants(name: str) -> Iterator[Program]:
-    """Every declared variant of one template."""
+def variant_keys(name: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """The (entry point, defines) of every declared variant of one template."""
     seen: set[tuple[str, tuple[tuple[str, str], ...]]] = set()
     for line in variant_lines(template_text(name), name):
         for defines in line.combinations():
@@ -83,7 +83,13 @@ def template_variants(name: str) -> Iterator[Program]:
             for entry in line.entries or _entries(line.place, name, key):
                 if (entry, key) not in seen:
                     seen.add((entry, key))
-                    yield load_template(name, entry, **defines)
+                    yield entry, defines
+
+
+def template_variants(name: str) -> Iterator[Program]:
+    """Every declared variant of one template."""
+    for entry, defines in variant_keys(name):
+        yield load_template(name, entry, **defines)
 
 
 def _entries(place: Place, name: str, defines: tuple[tuple[str, str], ...]) -> tuple[str, ...]:

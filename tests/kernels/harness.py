@@ -1,0 +1,162 @@
+"""Launches on the test adapter: renders, compiles, uploads, dispatches and reads back, with uniform params.
+
+In: `Launch`es and NumPy arrays. Out: the output's elements. Pipelines are kept for the run: the software
+adapter takes long to compile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+import wgpu
+
+from webgrad.kernels.launch import Launch, ceil_div
+from webgrad.runtime.profile import PORTABLE, DeviceProfile
+from webgrad.wgsl import Program, render
+
+__all__ = [
+    "DTYPES",
+    "FULL_GPU",
+    "NATIVE_F16",
+    "PROFILES",
+    "Array",
+    "as_float64",
+    "random_values",
+    "run",
+    "run_stages",
+]
+
+Array = npt.NDArray[Any]
+DTYPES: dict[str, Any] = {
+    "f32": np.float32,
+    "f16": np.float16,
+    "bf16": ml_dtypes.bfloat16,
+    "i32": np.int32,
+    "u32": np.uint32,
+    "i16": np.int16,
+    "u16": np.uint16,
+    "i8": np.int8,
+    "u8": np.uint8,
+}
+# Every way of choosing; all of them run on the software adapter, whose subgroups have 8 lanes.
+PROFILES: dict[str, DeviceProfile] = {
+    "software": DeviceProfile("software", frozenset({"f16", "int64", "subgroups"}), 8),
+    "software-32-bit": DeviceProfile("software", frozenset({"subgroups"}), 8),
+    "software-4-lanes": DeviceProfile("software", frozenset({"int64", "subgroups"}), 4),
+    "software-portable": DeviceProfile("software"),
+    "integrated": DeviceProfile("integrated", frozenset({"subgroups"}), 32),
+    "portable": PORTABLE,
+}
+NATIVE_F16 = DeviceProfile("discrete", frozenset({"f16"}))
+FULL_GPU = DeviceProfile("discrete", frozenset({"f16", "subgroups"}), 32)
+_GUARD = b"\xff" * 65536
+_FEATURES = ("shader-f16", "shader-int64", "subgroup")
+_STORAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
+
+
+@cache
+def _device() -> Any:
+    adapter = wgpu.gpu.request_adapter_sync(power_preference="high-performance")
+    return adapter.request_device_sync(
+        required_features=[name for name in _FEATURES if name in adapter.features]
+    )
+
+
+@cache
+def _layout(kinds: tuple[str, ...]) -> Any:
+    entries = [
+        {"binding": i, "visibility": wgpu.ShaderStage.COMPUTE, "buffer": {"type": kind}}
+        for i, kind in enumerate(kinds)
+    ]
+    return _device().create_bind_group_layout(entries=entries)
+
+
+@cache
+def _pipeline(program: Program) -> tuple[Any, Any, Any]:
+    text = render(program, dialect="naga", immediates=False, minify=False)
+    kinds = tuple("read-only-storage" if b.access == "read" else "storage" for b in program.bindings)
+    storage, uniform = _layout(kinds), _layout(("uniform",))
+    layout = _device().create_pipeline_layout(bind_group_layouts=[storage, uniform])
+    module = _device().create_shader_module(label=program.label, code=text)
+    stage = {"module": module, "entry_point": program.entry}
+    return _device().create_compute_pipeline(layout=layout, compute=stage), storage, uniform
+
+
+def _upload(data: bytes) -> Any:
+    """A buffer padded to 16 bytes, as the runtime pads, and a guard zone behind that.
+
+    Our kernels ship without bounds checks; here checks are on, and with a buffer of the exact size they would
+    hide a stray index. The guard is part of the binding and all NaN: reading it shows in the result, writing
+    it in `_read`.
+    """
+    padded = data + b"\xa5" * (-len(data) % 16) + _GUARD
+    return _device().create_buffer_with_data(data=padded, usage=_STORAGE)
+
+
+def _bind(layout: Any, buffers: Sequence[Any]) -> Any:
+    entries = [{"binding": i, "resource": {"buffer": buffer}} for i, buffer in enumerate(buffers)]
+    return _device().create_bind_group(layout=layout, entries=entries)
+
+
+def _dispatch(program: Program, launch: Launch, buffers: Sequence[Any]) -> None:
+    pipeline, storage, uniform = _pipeline(program)
+    data = launch.params + bytes(-len(launch.params) % 16)
+    params = _device().create_buffer_with_data(data=data, usage=wgpu.BufferUsage.UNIFORM)
+    encoder = _device().create_command_encoder()
+    compute = encoder.begin_compute_pass()
+    compute.set_pipeline(pipeline)
+    compute.set_bind_group(0, _bind(storage, buffers))
+    compute.set_bind_group(1, _bind(uniform, [params]))
+    compute.dispatch_workgroups(*launch.grid)
+    compute.end()
+    _device().queue.submit([encoder.finish()])
+
+
+def _read(buffer: Any, dtype: Any, count: int) -> Array:
+    data = bytes(_device().queue.read_buffer(buffer))
+    assert data.endswith(_GUARD), "the kernel wrote beyond the end of its output"
+    assert len(data) == ceil_div(count * np.dtype(dtype).itemsize, 16) * 16 + len(_GUARD)
+    return np.frombuffer(data[: count * np.dtype(dtype).itemsize], dtype)
+
+
+def run(
+    launch: Launch, inputs: Sequence[Array], dtype: Any, count: int, in_place: int | None = None
+) -> Array:
+    """The output of one launch; with `in_place` that of the variant that overwrites this input."""
+    return run_stages((launch,), inputs, dtype, count, in_place)
+
+
+def run_stages(
+    launches: Sequence[Launch], inputs: Sequence[Array], dtype: Any, count: int, in_place: int | None = None
+) -> Array:
+    """The output of launches that each read what the one before wrote; the first reads the inputs."""
+    buffers = [_upload(values.tobytes()) for values in inputs]
+    for launch in launches:
+        if in_place is None:
+            size = launch.temporary_bytes or count * np.dtype(dtype).itemsize
+            target = _upload(b"\xee" * size)
+            _dispatch(launch.program, launch, [*buffers, target])
+        else:
+            target = buffers[in_place]
+            _dispatch(dict(launch.in_place)[in_place], launch, buffers)
+        buffers = [target]
+    return _read(buffers[0], dtype, count)
+
+
+def random_values(dtype: str, shape: int | tuple[int, ...], seed: int = 0) -> Array:
+    """Normal numbers for floats, and the whole range for integers."""
+    generator = np.random.default_rng(seed)
+    kind = DTYPES[dtype]
+    if dtype in ("f32", "f16", "bf16"):
+        return np.asarray(generator.standard_normal(shape).astype(kind))
+    limits = np.iinfo(kind)
+    return np.asarray(generator.integers(limits.min, limits.max, shape, kind, endpoint=True))
+
+
+def as_float64(values: Array) -> npt.NDArray[np.float64]:
+    return values.astype(np.float64)

@@ -1,0 +1,276 @@
+"""Devices: opened once, closed to forked children, and quiet at exit."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.runtime.helpers import Bench, bench, floats, run_python
+from webgrad.config import MemoryBudget
+from webgrad.runtime.device import CpuDevice, Device, open_device, open_device_async
+
+# Opening
+
+
+@pytest.mark.gpu
+def test_a_device_is_opened_once() -> None:
+    device = open_device("webgpu")
+    assert isinstance(device, Device)
+    assert open_device(device.name) is device
+    assert asyncio.run(open_device_async("webgpu")) is device
+    with ThreadPoolExecutor(4) as threads:
+        assert set(threads.map(open_device, ["webgpu"] * 4)) == {device}
+
+
+def test_the_cpu_is_a_device() -> None:
+    device = open_device("cpu")
+    assert isinstance(device, CpuDevice)
+    assert open_device("cpu") is device
+    device.synchronize()
+    device.reset_stats()
+    assert device.stats()["commands"] == 0
+    assert repr(device).startswith("<CpuDevice ")
+
+
+@pytest.mark.gpu
+def test_devices_made_directly_are_apart() -> None:
+    one, two = bench(), bench()
+    one.numbers(one.scale(one.upload(floats(1)), 2))
+    assert two.stats["commands"] == 0
+
+
+@pytest.mark.gpu
+def test_a_device_says_what_it_is(shared: Bench) -> None:
+    info = shared.device.info
+    assert repr(shared.device) == f"<Device {info.device}: {info.name}>"
+    profile = shared.device.profile
+    assert profile.features == info.features
+    assert profile.max_workgroups == 65535
+    assert profile.max_binding_bytes == info.limits["max-storage-buffer-binding-size"]
+    assert profile.kind == ("software" if info.software else profile.kind)
+
+
+@pytest.mark.gpu
+def test_features_that_are_switched_off_are_off() -> None:
+    without = bench(disable_features=frozenset({"subgroups"}), immediates=False)
+    assert not {"subgroups", "immediates"} & without.device.features
+    assert without.device.profile.subgroup_size == 0
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    ("memory", "budget"), [(MemoryBudget(bytes=1 << 20), 1 << 20), (MemoryBudget(fraction=0.001), None)]
+)
+def test_the_budget_is_the_settings(memory: MemoryBudget, budget: int | None) -> None:
+    found = bench(memory=memory).device.budget
+    assert found == budget if budget is not None else 0 < found < 1 << 40
+
+
+# Forked children
+
+
+def in_child(check: str) -> str:
+    """A program that uses the GPU, forks, runs `check` in the child, and then works on in the parent."""
+    return f"""
+import os, signal, sys, time
+from webgrad.errors import ForkError
+from webgrad.runtime.adapters import list_adapters
+from webgrad.runtime.device import open_device
+from tests.runtime.helpers import bench, floats
+
+b = bench()
+x = b.upload(floats(1, 2), keep=True)
+assert b.numbers(b.scale(x, 2)).tolist() == [2, 4]
+y = b.scale(x, 3)  # pending at the fork
+b.device.flush()
+z = b.scale(x, 4)
+shared = open_device("webgpu")
+
+def refused(use):
+    start = time.monotonic()
+    try:
+        use()
+    except ForkError as error:
+        assert "spawn" in str(error), error
+    else:
+        raise SystemExit("no ForkError")
+    assert time.monotonic() - start < 1
+
+child = os.fork()
+if child == 0:
+    signal.alarm(10)
+{check}
+    sys.exit(0)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+assert b.numbers(z).tolist() == [4, 8]
+assert b.numbers(b.add(x, y)).tolist() == [4, 8]
+print("parent done")
+"""
+
+
+FORKED_USES = {
+    "allocate": "b.device.allocate(4)",
+    "upload": "b.upload(floats(1))",
+    "write": "b.queue.write(x, floats(3, 4))",
+    "view": "b.queue.view(x, 0, 4)",
+    "dispatch": "b.scale_into(x, y, 2)",
+    "read": "b.numbers(z)",
+    "flush": "b.device.flush()",
+    "synchronize": "b.device.synchronize()",
+    "open_device": "open_device('webgpu')",
+    "list_adapters": "list_adapters()",
+    "a new device": "bench()",
+    "the shared device": "shared.allocate(4)",
+}
+
+
+@pytest.mark.gpu
+@pytest.mark.fault
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_forked_child_is_refused_and_its_parent_goes_on() -> None:
+    lines = [f"    refused(lambda: {use})  # {name}" for name, use in FORKED_USES.items()]
+    lines += ["    x.free()", "    del y, z, b, shared", "    import gc; gc.collect()"]
+    result = run_python(in_child("\n".join(lines)))
+    assert result.stderr == ""
+    assert (result.returncode, result.stdout) == (0, "parent done\n")
+
+
+@pytest.mark.gpu
+@pytest.mark.fault
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_child_forked_while_another_thread_has_the_lock() -> None:
+    check = "    refused(lambda: b.device.allocate(4))"
+    code = in_child(check).replace(
+        "child = os.fork()",
+        """import threading
+taken = threading.Event()
+def hold():
+    with b.queue.hold():
+        taken.set()
+        time.sleep(0.5)
+threading.Thread(target=hold).start()
+taken.wait()
+child = os.fork()""",
+    )
+    result = run_python(code)
+    assert result.stderr == ""
+    assert (result.returncode, result.stdout) == (0, "parent done\n")
+
+
+@pytest.mark.gpu
+@pytest.mark.fault
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_events_in_a_forked_child_do_not_hang() -> None:
+    check = "    refused(lambda: busy.done)\n    refused(busy.wait)\n    refused(lambda: busy.wait(0.1))"
+    code = in_child(check).replace(
+        "child = os.fork()",
+        "b.spin(b.upload(floats(1)), 40_000_000)\nbusy = b.device.flush()\nchild = os.fork()",
+    )
+    result = run_python(code)
+    assert result.stderr == ""
+    assert (result.returncode, result.stdout) == (0, "parent done\n")
+
+
+@pytest.mark.gpu
+@pytest.mark.fault
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_forked_child_keeps_its_exit_code_and_its_handlers() -> None:
+    check = "    import atexit; atexit.register(print, 'handler', flush=True)\n    sys.exit(7)"
+    result = run_python(in_child(check).replace("[1]) == 0", "[1]) == 7"))
+    assert (result.returncode, result.stdout, result.stderr) == (0, "handler\nparent done\n", "")
+
+
+@pytest.mark.gpu
+@pytest.mark.fault
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_the_cpu_may_be_used_in_a_forked_child() -> None:
+    result = run_python(in_child("    assert open_device('cpu').name == 'cpu'"))
+    assert (result.returncode, result.stdout, result.stderr) == (0, "parent done\n", "")
+
+
+# Exit
+
+EXITS = {
+    "nothing used": "import webgrad.runtime.device",
+    "opened": "",
+    "recorded": "y = b.scale(x, 2)",
+    "in flight": "b.spin(x, 20_000_000); b.device.flush()",
+    "in flight and recorded": "b.spin(x, 20_000_000); b.device.flush(); y = b.scale(x, 2)",
+    "compiling": "b.device.dispatch(b.spin_pipeline, [x], bytes(4))",
+    "uploaded": "y = b.upload(np.zeros(100_000))",
+    "in a cycle": "c = [x]; c.append(c); y = b.scale(x, 2); del x",
+    "read": "b.numbers(b.scale(x, 2))",
+    "by sys.exit": "y = b.scale(x, 2); b.device.flush(); sys.exit(0)",
+}
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("last_words", EXITS.values(), ids=EXITS.keys())
+def test_a_program_may_end_at_any_time(last_words: str) -> None:
+    code = f"""
+import sys
+import numpy as np
+from tests.runtime.helpers import bench, floats
+b = bench()
+x = b.upload(floats(1))
+{last_words}
+"""
+    start = time.monotonic()
+    result = run_python(code)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+    assert time.monotonic() - start < 20
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("daemon", [False, True], ids=["thread", "daemon thread"])
+def test_a_program_may_end_while_a_thread_works(daemon: bool) -> None:
+    code = f"""
+import threading, time
+from tests.runtime.helpers import bench, floats
+b = bench()
+started = threading.Event()
+
+def work():
+    for step in range(100_000 if {daemon} else 200):
+        x = b.upload(floats(step))
+        for _ in range(5):
+            x = b.scale(x, 1)
+        b.numbers(x)
+        started.set()
+
+threading.Thread(target=work, daemon={daemon}).start()
+started.wait()
+time.sleep(0.05)
+"""
+    start = time.monotonic()
+    result = run_python(code)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+    assert time.monotonic() - start < 20
+
+
+@pytest.mark.gpu
+def test_an_uncaught_error_is_all_that_is_printed() -> None:
+    code = """
+from tests.runtime.helpers import bench, floats
+b = bench()
+y = b.scale(b.upload(floats(1)), 2)
+raise ValueError("mine")
+"""
+    result = run_python(code)
+    assert result.returncode == 1
+    assert result.stderr.splitlines()[-1] == "ValueError: mine"
+    assert result.stderr.count("Traceback") == 1
+
+
+def test_importing_the_runtime_opens_nothing() -> None:
+    code = """
+import webgrad.runtime.device
+from webgrad.runtime.adapters import _cache
+assert _cache._entries is None
+"""
+    result = run_python(code)
+    assert (result.returncode, result.stderr) == (0, "")

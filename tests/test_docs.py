@@ -1,0 +1,63 @@
+"""What the texts promise: README's code runs, and the examples in docstrings give what they show."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import os
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import webgrad
+
+ROOT = Path(__file__).parents[1]
+MODULES = [
+    each.name for each in pkgutil.walk_packages(webgrad.__path__, "webgrad.") if "__main__" not in each.name
+]
+
+
+def code_of(page: str) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("number", range(len(code_of("docs/guide.md"))))
+def test_the_code_in_the_guide_runs(number: int, capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        exec(compile(code_of("docs/guide.md")[number], "docs/guide.md", "exec"), {})
+    finally:
+        webgrad.set_default_device(None)
+    assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize("device", [pytest.param("webgpu", marks=pytest.mark.gpu), "cpu"])
+def test_the_code_in_the_readme_runs(device: str) -> None:
+    for block in code_of("README.md"):
+        environment = os.environ | {"WEBGRAD_DEVICE": device}
+        done = subprocess.run(
+            [sys.executable, "-c", block],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert "(64, 128)" in done.stdout
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings(name: str) -> None:
+    assert doctest.testmod(importlib.import_module(name)).failed == 0
+
+
+def test_every_error_is_in_the_tree_that_errors_draws() -> None:
+    from webgrad import errors
+
+    drawn = re.findall(r"[├└]── (\w+)", errors.__doc__ or "")
+    assert sorted([*drawn, "WebgradError"]) == sorted(errors.__all__)

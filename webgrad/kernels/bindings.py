@@ -1,0 +1,648 @@
+"""Typed calls of the kernel templates, one for each entry point.
+
+Written by `python -m webgrad.wgsl.bindings` from the templates; change those and run it again.
+Each call takes the buffers and params by keyword and gives (buffers in binding order, packed params).
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from webgrad.wgsl.packing import Packer
+
+__all__ = [
+    "binary_chunks",
+    "binary_grid",
+    "fill_chunks",
+    "fill_grid",
+    "matmul_lanes",
+    "matmul_thread",
+    "matmul_tile",
+    "matvec_columns",
+    "matvec_dots",
+    "matvec_slices",
+    "reduce_group",
+    "reduce_thread",
+    "softmax_group",
+    "softmax_thread",
+    "unary_chunks",
+    "unary_grid",
+]
+
+BufferT = TypeVar("BufferT")
+
+
+_BINARY_CHUNKS = Packer(
+    "binary_chunks",
+    (
+        ("groups", "u32", 0),
+        ("chunk", "u32", 4),
+        ("grid_x", "u32", 8),
+        ("columns", "u32", 12),
+        ("column_step", "u32", 16),
+    ),
+    20,
+)
+
+
+def binary_chunks(
+    *,
+    a: BufferT,
+    b: BufferT,
+    y: BufferT,
+    groups: int,
+    chunk: int,
+    grid_x: int,
+    columns: int,
+    column_step: int,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """binary.pwgsl, entry point binary_chunks: writes y."""
+    buffers = (a, b, y)
+    return buffers, _BINARY_CHUNKS.pack(
+        groups,
+        chunk,
+        grid_x,
+        columns,
+        column_step,
+    )
+
+
+_BINARY_GRID = Packer(
+    "binary_grid",
+    (
+        ("groups", "u32", 0),
+        ("chunk", "u32", 4),
+        ("grid_x", "u32", 8),
+        ("columns", "u32", 12),
+        ("column_step", "u32", 16),
+    ),
+    20,
+)
+
+
+def binary_grid(
+    *,
+    a: BufferT,
+    b: BufferT,
+    y: BufferT,
+    groups: int,
+    chunk: int,
+    grid_x: int,
+    columns: int,
+    column_step: int,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """binary.pwgsl, entry point binary_grid: writes y."""
+    buffers = (a, b, y)
+    return buffers, _BINARY_GRID.pack(
+        groups,
+        chunk,
+        grid_x,
+        columns,
+        column_step,
+    )
+
+
+_FILL_CHUNKS = Packer(
+    "fill_chunks",
+    (
+        ("groups", "u32", 0),
+        ("chunk", "u32", 4),
+        ("grid_x", "u32", 8),
+        ("pattern", "u32", 12),
+    ),
+    16,
+)
+
+
+def fill_chunks(
+    *,
+    y: BufferT,
+    groups: int,
+    chunk: int,
+    grid_x: int,
+    pattern: int,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """fill.pwgsl, entry point fill_chunks: writes y."""
+    buffers = (y,)
+    return buffers, _FILL_CHUNKS.pack(
+        groups,
+        chunk,
+        grid_x,
+        pattern,
+    )
+
+
+_FILL_GRID = Packer(
+    "fill_grid",
+    (
+        ("groups", "u32", 0),
+        ("chunk", "u32", 4),
+        ("grid_x", "u32", 8),
+        ("pattern", "u32", 12),
+    ),
+    16,
+)
+
+
+def fill_grid(
+    *,
+    y: BufferT,
+    groups: int,
+    chunk: int,
+    grid_x: int,
+    pattern: int,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """fill.pwgsl, entry point fill_grid: writes y."""
+    buffers = (y,)
+    return buffers, _FILL_GRID.pack(
+        groups,
+        chunk,
+        grid_x,
+        pattern,
+    )
+
+
+_MATMUL_LANES = Packer(
+    "matmul_lanes",
+    (
+        ("m", "u32", 0),
+        ("n", "u32", 4),
+        ("k", "u32", 8),
+        ("column_groups", "u32", 12),
+        ("steps", "u32", 16),
+        ("a_stride", "u32", 20),
+        ("b_stride", "u32", 24),
+        ("c_stride", "u32", 28),
+        ("column_blocks", "u32", 32),
+        ("grid_x", "u32", 36),
+    ),
+    40,
+)
+
+
+def matmul_lanes(
+    *,
+    a: BufferT,
+    b: BufferT,
+    c: BufferT,
+    m: int,
+    n: int,
+    k: int,
+    column_groups: int,
+    steps: int,
+    a_stride: int,
+    b_stride: int,
+    c_stride: int,
+    column_blocks: int,
+    grid_x: int,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """matmul.pwgsl, entry point matmul_lanes: writes c."""
+    buffers = (a, b, c)
+    return buffers, _MATMUL_LANES.pack(
+        m,
+        n,
+        k,
+        column_groups,
+        steps,
+        a_stride,
+        b_stride,
+        c_stride,
+        column_blocks,
+        grid_x,
+    )
+
+
+_MATMUL_THREAD = Packer(
+    "matmul_thread",
+    (
+        ("m", "u32", 0),
+        ("n", "u32", 4),
+        ("k", "u32", 8),
+        ("column_groups", "u32", 12),
+        ("steps", "u32", 16),
+        ("a_stride", "u32", 20),
+        ("b_stride", "u32", 24),
+        ("c_stride", "u32", 28),
+        ("column_blocks", "u32", 32),
+        ("grid_x", "u32", 36),
+    ),
+    40,
+)
+
+
+def matmul_thread(
+    *,
+    a: BufferT,
+    b: BufferT,
+    c: BufferT,
+    m: int,
+    n: int,
+    k: int,
+    column_groups: int,
+    steps: int,
+    a_stride: int,
+    b_stride: int,
+    c_stride: int,
+    column_blocks: int,
+    grid_x: int,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """matmul.pwgsl, entry point matmul_thread: writes c."""
+    buffers = (a, b, c)
+    return buffers, _MATMUL_THREAD.pack(
+        m,
+        n,
+        k,
+        column_groups,
+        steps,
+        a_stride,
+        b_stride,
+        c_stride,
+        column_blocks,
+        grid_x,
+    )
+
+
+_MATMUL_TILE = Packer(
+    "matmul_tile",
+    (
+        ("m", "u32", 0),
+        ("n", "u32", 4),
+        ("k", "u32", 8),
+        ("column_groups", "u32", 12),
+        ("steps", "u32", 16),
+        ("a_stride", "u32", 20),
+        ("b_stride", "u32", 24),
+        ("c_stride", "u32", 28),
+        ("column_blocks", "u32", 32),
+        ("grid_x", "u32", 36),
+    ),
+    40,
+)
+
+
+def matmul_tile(
+    *,
+    a: BufferT,
+    b: BufferT,
+    c: BufferT,
+    m: int,
+    n: int,
+    k: int,
+    column_groups: int,
+    steps: int,
+    a_stride: int,
+    b_stride: int,
+    c_stride: int,
+    column_blocks: int,
+    grid_x: int,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """matmul.pwgsl, entry point matmul_tile: writes c."""
+    buffers = (a, b, c)
+    return buffers, _MATMUL_TILE.pack(
+        m,
+        n,
+        k,
+        column_groups,
+        steps,
+        a_stride,
+        b_stride,
+        c_stride,
+        column_blocks,
+        grid_x,
+    )
+
+
+_MATVEC_COLUMNS = Packer(
+    "matvec_columns",
+    (
+        ("m", "u32", 0),
+        ("n", "u32", 4),
+        ("k", "u32", 8),
+        ("column_groups", "u32", 12),
+        ("steps", "u32", 16),
+        ("a_stride", "u32", 20),
+        ("b_stride", "u32", 24),
+        ("c_stride", "u32", 28),
+        ("column_blocks", "u32", 32),
+        ("grid_x", "u32", 36),
+    ),
+    40,
+)
+
+
+def matvec_columns(
+    *,
+    a: BufferT,
+    b: BufferT,
+    c: BufferT,
+    m: int,
+    n: int,
+    k: int,
+    column_groups: int,
+    steps: int,
+    a_stride: int,
+    b_stride: int,
+    c_stride: int,
+    column_blocks: int,
+    grid_x: int,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """matvec.pwgsl, entry point matvec_columns: writes c."""
+    buffers = (a, b, c)
+    return buffers, _MATVEC_COLUMNS.pack(
+        m,
+        n,
+        k,
+        column_groups,
+        steps,
+        a_stride,
+        b_stride,
+        c_stride,
+        column_blocks,
+        grid_x,
+    )
+
+
+_MATVEC_SLICES = Packer(
+    "matvec_slices",
+    (
+        ("m", "u32", 0),
+        ("n", "u32", 4),
+        ("k", "u32", 8),
+        ("column_groups", "u32", 12),
+        ("steps", "u32", 16),
+        ("a_stride", "u32", 20),
+        ("b_stride", "u32", 24),
+        ("c_stride", "u32", 28),
+        ("column_blocks", "u32", 32),
+        ("grid_x", "u32", 36),
+    ),
+    40,
+)
+
+
+def matvec_slices(
+    *,
+    a: BufferT,
+    b: BufferT,
+    c: BufferT,
+    m: int,
+    n: int,
+    k: int,
+    column_groups: int,
+    steps: int,
+    a_stride: int,
+    b_stride: int,
+    c_stride: int,
+    column_blocks: int,
+    grid_x: int,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """matvec.pwgsl, entry point matvec_slices: writes c."""
+    buffers = (a, b, c)
+    return buffers, _MATVEC_SLICES.pack(
+        m,
+        n,
+        k,
+        column_groups,
+        steps,
+        a_stride,
+        b_stride,
+        c_stride,
+        column_blocks,
+        grid_x,
+    )
+
+
+_MATVEC_DOTS = Packer(
+    "matvec_dots",
+    (
+        ("m", "u32", 0),
+        ("n", "u32", 4),
+        ("k", "u32", 8),
+        ("column_groups", "u32", 12),
+        ("steps", "u32", 16),
+        ("a_stride", "u32", 20),
+        ("b_stride", "u32", 24),
+        ("c_stride", "u32", 28),
+        ("column_blocks", "u32", 32),
+        ("grid_x", "u32", 36),
+    ),
+    40,
+)
+
+
+def matvec_dots(
+    *,
+    a: BufferT,
+    b: BufferT,
+    c: BufferT,
+    m: int,
+    n: int,
+    k: int,
+    column_groups: int,
+    steps: int,
+    a_stride: int,
+    b_stride: int,
+    c_stride: int,
+    column_blocks: int,
+    grid_x: int,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """matvec.pwgsl, entry point matvec_dots: writes c."""
+    buffers = (a, b, c)
+    return buffers, _MATVEC_DOTS.pack(
+        m,
+        n,
+        k,
+        column_groups,
+        steps,
+        a_stride,
+        b_stride,
+        c_stride,
+        column_blocks,
+        grid_x,
+    )
+
+
+_REDUCE_THREAD = Packer(
+    "reduce_thread",
+    (
+        ("parts", "u32", 0),
+        ("columns", "u32", 4),
+        ("segment", "u32", 8),
+        ("segments", "u32", 12),
+        ("grid_x", "u32", 16),
+    ),
+    20,
+)
+
+
+def reduce_thread(
+    *,
+    x: BufferT,
+    y: BufferT,
+    parts: int,
+    columns: int,
+    segment: int,
+    segments: int,
+    grid_x: int,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """reduce.pwgsl, entry point reduce_thread: writes y."""
+    buffers = (x, y)
+    return buffers, _REDUCE_THREAD.pack(
+        parts,
+        columns,
+        segment,
+        segments,
+        grid_x,
+    )
+
+
+_REDUCE_GROUP = Packer(
+    "reduce_group",
+    (
+        ("parts", "u32", 0),
+        ("columns", "u32", 4),
+        ("segment", "u32", 8),
+        ("segments", "u32", 12),
+        ("grid_x", "u32", 16),
+    ),
+    20,
+)
+
+
+def reduce_group(
+    *,
+    x: BufferT,
+    y: BufferT,
+    parts: int,
+    columns: int,
+    segment: int,
+    segments: int,
+    grid_x: int,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """reduce.pwgsl, entry point reduce_group: writes y."""
+    buffers = (x, y)
+    return buffers, _REDUCE_GROUP.pack(
+        parts,
+        columns,
+        segment,
+        segments,
+        grid_x,
+    )
+
+
+_SOFTMAX_THREAD = Packer(
+    "softmax_thread",
+    (
+        ("rows", "u32", 0),
+        ("columns", "u32", 4),
+        ("grid_x", "u32", 8),
+    ),
+    12,
+)
+
+
+def softmax_thread(
+    *,
+    x: BufferT,
+    y: BufferT,
+    rows: int,
+    columns: int,
+    grid_x: int,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """softmax.pwgsl, entry point softmax_thread: writes y."""
+    buffers = (x, y)
+    return buffers, _SOFTMAX_THREAD.pack(
+        rows,
+        columns,
+        grid_x,
+    )
+
+
+_SOFTMAX_GROUP = Packer(
+    "softmax_group",
+    (
+        ("rows", "u32", 0),
+        ("columns", "u32", 4),
+        ("grid_x", "u32", 8),
+    ),
+    12,
+)
+
+
+def softmax_group(
+    *,
+    x: BufferT,
+    y: BufferT,
+    rows: int,
+    columns: int,
+    grid_x: int,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """softmax.pwgsl, entry point softmax_group: writes y."""
+    buffers = (x, y)
+    return buffers, _SOFTMAX_GROUP.pack(
+        rows,
+        columns,
+        grid_x,
+    )
+
+
+_UNARY_CHUNKS = Packer(
+    "unary_chunks",
+    (
+        ("groups", "u32", 0),
+        ("chunk", "u32", 4),
+        ("grid_x", "u32", 8),
+        ("scalar", "f32", 12),
+    ),
+    16,
+)
+
+
+def unary_chunks(
+    *,
+    x: BufferT,
+    y: BufferT,
+    groups: int,
+    chunk: int,
+    grid_x: int,
+    scalar: float,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """unary.pwgsl, entry point unary_chunks: writes y."""
+    buffers = (x, y)
+    return buffers, _UNARY_CHUNKS.pack(
+        groups,
+        chunk,
+        grid_x,
+        scalar,
+    )
+
+
+_UNARY_GRID = Packer(
+    "unary_grid",
+    (
+        ("groups", "u32", 0),
+        ("chunk", "u32", 4),
+        ("grid_x", "u32", 8),
+        ("scalar", "f32", 12),
+    ),
+    16,
+)
+
+
+def unary_grid(
+    *,
+    x: BufferT,
+    y: BufferT,
+    groups: int,
+    chunk: int,
+    grid_x: int,
+    scalar: float,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """unary.pwgsl, entry point unary_grid: writes y."""
+    buffers = (x, y)
+    return buffers, _UNARY_GRID.pack(
+        groups,
+        chunk,
+        grid_x,
+        scalar,
+    )
