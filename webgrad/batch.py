@@ -14,13 +14,22 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import index
 from typing import Any, Literal
 
 import ml_dtypes
 import numpy as np
 
 from .custom import Grid, Kernel
-from .errors import BatchError, BufferError, DTypeError, ForeignBufferError, ShapeError
+from .errors import (
+    BatchError,
+    BufferError,
+    DTypeError,
+    ForeignBufferError,
+    LaunchError,
+    OutOfMemoryError,
+    ShapeError,
+)
 from .kernels import choose
 from .kernels.launch import Launch
 from .runtime.buffers import Buffer
@@ -138,23 +147,23 @@ class Batch:
     def upload(self, array: Any, label: str = "") -> BatchArray:
         """A copy of a NumPy array (or what `np.asarray` takes) on the device."""
         host = np.asarray(array)
-        if host.dtype not in _DTYPES or not host.dtype.isnative:
-            names = ", ".join(sorted(each.name for each in _DTYPES))
-            raise DTypeError(
-                f"a batch takes {names}, not {host.dtype.str if host.dtype.names is None else host.dtype}; "
-                "convert it with array.astype"
-            )
-        value = BatchArray(self, host.shape, host.dtype)
+        value = BatchArray(self, host.shape, _supported(host.dtype))
         if isinstance(self.device, Device):
             value._buffer = self.device.upload(host, label)
         else:
-            value._host = host.copy()
+            value._host = _copied(host)
         value._ready = True
         return value
 
     def empty(self, shape: int | Sequence[int], dtype: Any = np.float32) -> BatchArray:
         """A value without contents, for a kernel of your own to write to."""
-        return self._result(tuple(shape) if isinstance(shape, Sequence) else (shape,), np.dtype(dtype))
+        sizes = tuple(map(index, shape)) if isinstance(shape, Sequence) else (index(shape),)
+        if min(sizes, default=0) < 0:
+            raise ShapeError(f"an array of shape {sizes} cannot be: no side may be negative")
+        value = self._result(sizes, _supported(np.dtype(dtype)))
+        if not isinstance(self.device, Device):
+            value._host = _copied(np.broadcast_to(value.dtype.type(0), sizes))
+        return value
 
     def import_buffer(
         self, buffer: BatchArray | Buffer, shape: Sequence[int] | None = None, dtype: Any = np.float32
@@ -167,7 +176,7 @@ class Batch:
             raise ForeignBufferError(
                 f"{buffer!r} is not a buffer of {self.device.name}: upload its contents instead"
             )
-        dtype = np.dtype(dtype)
+        dtype = _supported(np.dtype(dtype))
         value = BatchArray(self, (buffer.nbytes // dtype.itemsize,) if shape is None else tuple(shape), dtype)
         if value.nbytes != buffer.nbytes:
             raise ShapeError(
@@ -277,6 +286,8 @@ class Batch:
     ) -> None:
         """Record a launch of your own kernel; what it writes to can be read after `execute`."""
         self._own("run", *arrays)
+        if not isinstance(kernel, Kernel):
+            raise LaunchError(f"run takes a kernel made by webgrad.kernel, not a {type(kernel).__name__}")
         if not isinstance(self.device, Device) or kernel.device is not self.device:
             raise ForeignBufferError(
                 f"{kernel!r} was made for {kernel.device.name}, this batch is on {self.device.name}"
@@ -464,6 +475,23 @@ class Batch:
 
     def _shaped(self, array: BatchArray, data: Ndarray) -> Ndarray:
         return data.view(array.dtype).reshape(array.shape)
+
+
+def _supported(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    if dtype not in _DTYPES or not dtype.isnative:
+        names = ", ".join(sorted(each.name for each in _DTYPES))
+        raise DTypeError(
+            f"a batch takes {names}, not {dtype.str if dtype.names is None else dtype}; "
+            "convert it with array.astype"
+        )
+    return dtype
+
+
+def _copied(host: Ndarray) -> Ndarray:
+    try:
+        return host.copy()
+    except MemoryError as error:
+        raise OutOfMemoryError(f"the host has no room for a copy of {host.nbytes:,} bytes: {error}") from None
 
 
 def _buffer(array: BatchArray) -> Buffer:

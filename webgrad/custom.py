@@ -42,7 +42,8 @@ class Kernel:
         self, *buffers: Buffer, grid: Grid | None = None, threads: Grid | None = None, **params: ParamValue
     ) -> None:
         """Record one launch over `grid` workgroups, or over at least `threads` invocations."""
-        pipeline, data, workgroups = self.prepare([each.nbytes for each in buffers], grid, threads, params)
+        sizes = [self.device.queue.size_of(each) for each in buffers]
+        pipeline, data, workgroups = self.prepare(sizes, grid, threads, params)
         self.device.dispatch(pipeline, buffers, data, workgroups)
 
     def prepare(

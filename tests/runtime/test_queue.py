@@ -203,6 +203,28 @@ def test_an_upload_without_room_makes_the_queue_give_back_what_was_dropped() -> 
     assert [small.numbers(total).tolist() for total in sums] == [[3]] * 6
 
 
+def test_small_uploads_without_room_make_the_queue_give_back_what_was_dropped() -> None:
+    small = bench(memory=MemoryBudget(bytes=32 * 256))
+    for number in range(100):  # each upload is dropped while the command that overwrites it is pending
+        y = small.scale(small.upload(floats(number)), 2)
+    assert flushes(small)["bytes"] >= 2
+    assert small.numbers(y).tolist() == [198]
+    assert small.stats["dispatches"] == 100
+
+
+def test_an_upload_without_room_in_a_held_stretch_is_an_error_and_loses_nothing() -> None:
+    small = bench(memory=MemoryBudget(bytes=4 * 256))
+    x = small.upload(floats(3))
+    with small.queue.hold():
+        y = small.scale(x, 2)
+        held = [small.upload(floats(number)) for number in range(3)]
+        with pytest.raises(OutOfMemoryError):
+            small.upload(floats(9))
+    assert flushes(small) == {}
+    held.clear()
+    assert small.numbers(y).tolist() == [6]
+
+
 # Buffers that are dropped
 
 

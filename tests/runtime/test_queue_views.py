@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -81,3 +83,11 @@ def test_a_buffer_above_the_binding_limit_works_in_pieces(alone: Bench) -> None:
     numbers = alone.numbers(large)
     found = [numbers[at // 4] for offset, nbytes in pieces for at in (offset, offset + nbytes - 256)]
     assert found == [2, 6, 2 * (1 + limit), 2 * np.float32(3 + limit)]
+
+
+def test_a_size_class_does_not_pass_the_binding_limit(alone: Bench) -> None:
+    alone.queue.limits = dataclasses.replace(alone.queue.limits, max_binding=1000)  # its class: 1,024 bytes
+    x = alone.upload(np.arange(250))
+    assert x.virtual.size == 1000
+    assert alone.numbers(alone.scale(x, 2)).tolist() == [2 * i for i in range(250)]
+    assert alone.stats["bytes_live"] % 1000 == 0

@@ -187,6 +187,10 @@ def choose(spec: str | None, adapters: Sequence[AdapterInfo], settings: Settings
         spec, origin = settings.device, f" by {settings.source('device')}"
     if spec is None:
         return _default(adapters)
+    if not isinstance(spec, str):
+        raise DeviceError(
+            f"a device is asked for by its name, such as 'webgpu', not by a {type(spec).__name__}."
+        )
     asked = f"{spec} was asked for{origin}"
     if spec == "cpu":
         return Choice(cpu_device(), asked)

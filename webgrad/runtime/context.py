@@ -180,5 +180,4 @@ class Context:
         self.encoder.close()
         self.groups.close()
         self.staging.close()
-        for physical in self.pool.buffers:
-            self.native.release_buffer(physical.handle)
+        self.pool.close()

@@ -19,17 +19,18 @@ from typing import Any
 
 from ..config import Settings
 from ..config import settings as current_settings
-from ..errors import DTypeError, ForkError
+from ..errors import DTypeError, ForkError, LaunchError
 from ..wgsl import Program
 from . import adapters
 from .adapters import AdapterInfo
 from .buffers import Buffer
+from .checks import Limits
 from .context import Context, Event
 from .host import memory_bytes
 from .native import NativeDevice
 from .pipelines import Pipeline
 from .profile import PORTABLE, DeviceProfile, ProfileKind
-from .queue import Limits, Queue
+from .queue import Queue
 from .stats import Counters, Stats
 from .transfer import Bytes
 
@@ -162,7 +163,11 @@ class Device:
         self, program: Program, *, checked: bool | None = None, in_place: Sequence[tuple[int, Program]] = ()
     ) -> Pipeline:
         """The pipeline of a program. Bounds checks are left out for our own kernels, unless debugging."""
-        careful = self.settings.debug if checked is None else checked or self.settings.debug
+        if not isinstance(program, Program):
+            raise LaunchError(
+                f"a {type(program).__name__} is not a program: make one with webgrad.wgsl.program_from_source"
+            )
+        careful = self.settings.debug if checked is None else bool(checked) or self.settings.debug
         key = (program, careful, tuple(in_place))
         found = self._pipelines.get(key)
         if found is None:

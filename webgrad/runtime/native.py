@@ -8,6 +8,7 @@ buffer.
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -73,7 +74,7 @@ def _on_lost(device: Any, reason: int, message: Any, ticket: Any, _2: Any) -> No
 
 @_callback("void(WGPUDevice const *, WGPUErrorType, WGPUStringView, void *, void *)")
 def _on_uncaptured(device: Any, kind: int, message: Any, ticket: Any, _2: Any) -> None:
-    ffi.from_handle(ticket).stray_errors.append(_text(message))
+    logging.getLogger("webgrad").error("the GPU driver reported: %s", _text(message))
 
 
 @_callback("void(WGPURequestDeviceStatus, WGPUDevice, WGPUStringView, void *, void *)")
@@ -86,10 +87,8 @@ class _State:
 
     def __init__(self) -> None:
         self.lost = False
-        self.stray_errors: list[str] = []
-        self.waiting: set[Any] = (
-            set()
-        )  # tickets of reads: a lost device may call back long after it is dropped
+        # Tickets of reads: a lost device may call back long after it is dropped.
+        self.waiting: set[Any] = set()
 
 
 def _view(text: bytes) -> Any:
@@ -128,9 +127,9 @@ def _open(adapter: Any, features: Sequence[int], state_handle: Any) -> Handle:
     return answers[0][1]
 
 
-_keep_alive: list[
-    Any
-] = []  # what the driver calls back outlives its device: it may call while that is dropped
+# What the driver calls back outlives its device: it may call while that is dropped.
+_keep_alive: list[Any] = []
+_PIPELINE = "webgrad pipeline"  # the label of those that are compiled outside of scopes
 
 
 class NativeDevice:
@@ -168,6 +167,8 @@ class NativeDevice:
         self._group_descriptor.entries = self._entries
         for index in range(64):
             self._entries[index].binding = index
+        self._calls.push_scope(_OUT_OF_MEMORY)
+        self._calls.push_scope(_VALIDATION)
 
     @property
     def lost(self) -> bool:
@@ -181,7 +182,10 @@ class NativeDevice:
 
     # Error scopes: two filters, pushed and popped around what may fail. wgpu-native keeps one stack of them
     # for all threads, and an error goes to the newest: so only one thread at a time may have scopes open.
-    # tests/runtime/test_native.py fails without the lock.
+    # tests/runtime/test_native.py fails without the lock. Pipelines, which compile long and in several
+    # threads, are made outside: whoever meets an error of theirs knows it by the label, and passes over it.
+    # At the bottom lies a pair that is never popped: an error that no scope meets is told to a callback under
+    # the lock of the stack, and that callback would wait for the GIL of a thread that waits for the stack.
 
     def push_scope(self) -> None:
         self._scopes.acquire()
@@ -189,6 +193,10 @@ class NativeDevice:
         self._calls.push_scope(_VALIDATION)
 
     def pop_scope(self) -> tuple[int, str] | None:
+        error = self._pop()
+        return None if error and _PIPELINE in error[1] else error
+
+    def _pop(self) -> tuple[int, str] | None:
         try:
             self._calls.pop_scope()
             error: tuple[int, str] | None = _scope.error
@@ -306,13 +314,15 @@ class NativeDevice:
         error = self.pop_scope()
         pipeline = ffi.NULL
         if not error:
+            label, label_keep = _view(_PIPELINE.encode())
             descriptor = ffi.new("WGPUComputePipelineDescriptor *")
+            descriptor.label = label[0]
             descriptor.layout = layout
             descriptor.compute.module = module
             descriptor.compute.entryPoint = name[0]
-            self.push_scope()
             pipeline = lib.wgpuDeviceCreateComputePipeline(self.device, descriptor)
-            error = self.pop_scope()
+            error = self._pipeline_error(pipeline, descriptor)
+            del label_keep
         lib.wgpuShaderModuleRelease(module)
         del code_keep, name_keep
         if error:
@@ -321,6 +331,20 @@ class NativeDevice:
             found = self._translated(error, "compiling a shader")
             raise CompileError(error[1]) if type(found) is DeviceError else found
         return pipeline
+
+    def _pipeline_error(self, pipeline: Handle, descriptor: Any) -> tuple[int, str] | None:
+        """Why a pipeline is invalid, None where it is not: asked by using it, and told by making it again."""
+        invalid: tuple[int, str] | None = (0, "")
+        while invalid and "GetBindGroupLayout" not in invalid[1]:  # then it was another thread's
+            self.push_scope()
+            lib.wgpuBindGroupLayoutRelease(lib.wgpuComputePipelineGetBindGroupLayout(pipeline, 0))
+            invalid = self._pop()
+        if not invalid:
+            return None
+        descriptor.label.length = 0
+        self.push_scope()
+        lib.wgpuComputePipelineRelease(lib.wgpuDeviceCreateComputePipeline(self.device, descriptor))
+        return self.pop_scope() or invalid
 
     def release_pipeline(self, handle: Handle) -> None:
         lib.wgpuComputePipelineRelease(handle)

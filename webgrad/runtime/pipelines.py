@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from ctypes import c_void_p
 
@@ -21,6 +22,7 @@ from .stats import Counters
 __all__ = ["PADDING", "Compiled", "Compiler", "Pipeline"]
 
 _numbers = itertools.count(1)
+STACK = 64 << 20  # bytes for a compiling thread: compilers recurse, and some systems give only 512 KiB
 PADDING = 16  # every buffer has at least this many bytes
 
 
@@ -114,7 +116,11 @@ class Compiler:
         if self._threads is None:
             self._threads = ThreadPoolExecutor(self._workers, thread_name_prefix="webgrad-compile")
         self._counters.pipelines_compiled += 1
-        self._compiled[pipeline.number] = self._threads.submit(self._compile, pipeline, layout)
+        usual = threading.stack_size(STACK)  # of the threads that are started here
+        try:
+            self._compiled[pipeline.number] = self._threads.submit(self._compile, pipeline, layout)
+        finally:
+            threading.stack_size(usual)
 
     def get(self, pipeline: Pipeline) -> Compiled:
         """The compiled pipeline; waits for it. A CompileError is raised here, each time."""

@@ -130,6 +130,14 @@ class Pool:
         """Let every free buffer go."""
         self.evict(self.bytes_total + 1)
 
+    def close(self) -> None:
+        """Let every buffer go, lent ones too: their device is gone."""
+        for physical in self.buffers:
+            self.native.release_buffer(physical.handle)
+        self.buffers = Arena("physical buffer")
+        self.free, self._lists = set(), {}
+        self.bytes_total = self.bytes_free = 0
+
     def _drop(self, buffer: int) -> int:
         self._unlist(buffer)
         self._on_evict(buffer)

@@ -21,11 +21,11 @@ from ..errors import (
     BufferError,
     DeviceLostError,
     ForeignBufferError,
-    LaunchError,
     OutOfMemoryError,
 )
 from .arena import Arena
 from .buffers import Buffer, Virtual
+from .checks import Limits, check_launch
 from .context import Context, Event
 from .native import Handle
 from .pipelines import PADDING, Pipeline
@@ -35,7 +35,7 @@ from .shield import shield
 from .stats import Counters, readable_bytes
 from .transfer import Bytes, ReadBack, as_bytes, is_constant
 
-__all__ = ["Limits", "Queue"]
+__all__ = ["Queue"]
 
 Copy = tuple[Virtual, Handle]  # what is read, and the read-back buffer it is copied to
 
@@ -44,36 +44,6 @@ CUT_GROWTH = 4
 LARGE = 1 << 16  # bytes from which a buffer counts towards what may be pending
 TIDY_EVERY = 4096  # new buffers between two looks at what was dropped
 _SIZES_KEPT = 4096
-
-
-class Limits:
-    """What the queue must know of its device."""
-
-    __slots__ = (
-        "max_binding",
-        "max_buffer",
-        "max_commands",
-        "max_pending_bytes",
-        "max_workgroups",
-        "min_offset",
-    )
-
-    def __init__(
-        self,
-        *,
-        max_commands: int,
-        max_pending_bytes: int,
-        max_workgroups: int,
-        max_buffer: int,
-        max_binding: int,
-        min_offset: int,
-    ) -> None:
-        self.max_commands = max_commands
-        self.max_pending_bytes = max_pending_bytes
-        self.max_workgroups = max_workgroups
-        self.max_buffer = max_buffer
-        self.max_binding = max_binding
-        self.min_offset = min_offset
 
 
 class Queue:
@@ -148,6 +118,7 @@ class Queue:
         with self.lock:
             self._enter()
             whole = self._get(buffer)
+            offset, nbytes = index(offset), index(nbytes)
             step = self.limits.min_offset
             if (
                 offset % step
@@ -199,6 +170,10 @@ class Queue:
         self._pending.views += size > self.limits.max_binding  # every launch is checked from now on
         return self._pending
 
+    def size_of(self, buffer: Buffer) -> int:
+        """The bytes of a buffer of this device; an error where it is none, or no more."""
+        return self._get(buffer).nbytes
+
     def _get(self, buffer: Buffer) -> Virtual:
         if not isinstance(buffer, Buffer):
             raise BufferError(f"a {type(buffer).__name__} is not a buffer: upload it first")
@@ -245,11 +220,7 @@ class Queue:
                 if head is None:
                     return
             words = [(buffer.nbytes + 3) // 4 or 4 for buffer in buffers] if pipeline.exact else ()
-            pending.code += (
-                head,
-                *slots,
-                *words,
-            )  # no call until the next line's: Ctrl-C cannot part the two
+            pending.code += (head, *slots, *words)  # no call up to the next line's: Ctrl-C cannot part them
             pending.params.append(params)
 
     def _admit(self, buffer: Buffer) -> int:
@@ -269,10 +240,7 @@ class Queue:
         if virtual.view is None and not virtual.physical:
             self._restore(virtual)
         slot = len(pending.virtuals)
-        virtual.pending, virtual.slot = (
-            pending,
-            slot,
-        )  # no call until the next line's: Ctrl-C cannot part the two
+        virtual.pending, virtual.slot = pending, slot  # no call up to the next line's, as above
         pending.virtuals.append(virtual)
         return slot
 
@@ -290,11 +258,8 @@ class Queue:
 
         None for a grid with no workgroup in it: there is nothing to do.
         """
-        grid = check_launch(
-            pipeline, [each.nbytes for each in buffers], params, grid, self.limits.max_workgroups
-        )
-        self._check_sizes(pipeline, buffers)
-        self._check_aliases(pipeline, slots)
+        virtuals = [self._pending.virtuals[slot] for slot in slots]
+        grid = check_launch(pipeline, buffers, virtuals, params, grid, self.limits)
         if not all(grid):
             return None
         head = self._head_numbers.get((pipeline, grid))
@@ -312,34 +277,6 @@ class Queue:
         except DeviceLostError:
             self._note_loss()
             raise
-
-    def _check_sizes(self, pipeline: Pipeline, buffers: Sequence[Buffer]) -> None:
-        """Refuse what is too large to be bound, or too small for an element where it is bound to the byte."""
-        label, most = pipeline.program.label, self.limits.max_binding
-        for binding, buffer in zip(pipeline.program.bindings, buffers, strict=True):
-            nbytes, virtual = buffer.nbytes, buffer.virtual
-            if nbytes > most:
-                raise LaunchError(
-                    f"{label}: {virtual.describe()} cannot be bound to {binding.name} as a whole: "
-                    f"this device binds at most {most:,} bytes; bind views of it, one after another"
-                )
-            if 0 < nbytes < binding.bytes and (pipeline.exact or virtual.view is not None):
-                raise LaunchError(
-                    f"{label}: {binding.name} ({binding.type}) needs {binding.bytes} bytes, not {nbytes}"
-                )
-
-    def _check_aliases(self, pipeline: Pipeline, slots: list[int]) -> None:
-        """WebGPU forbids one buffer as read and as read_write in a dispatch, even for disjoint parts."""
-        seen: dict[int, str] = {}
-        for slot, access in zip(slots, pipeline.accesses, strict=True):
-            size = self._pending.virtuals[slot].size
-            base = slot if isinstance(size, int) else size[0]
-            if base in seen and "read_write" in (access, seen[base]):
-                raise LaunchError(
-                    f"{pipeline.program.label}: one buffer is bound twice and written; "
-                    "write to a buffer of its own, or use the kernel's in-place variant"
-                )
-            seen[base] = access
 
     def _cut(self, pipeline: Pipeline, grid: Grid) -> bool:
         """Flush a long queue, at a place that comes again when the program loops.
@@ -508,7 +445,7 @@ class Queue:
         With `keep` the host memory is kept (copied if it can be written to), to restore the buffer from
         after the device was lost.
         """
-        source = as_bytes(data)
+        source = as_bytes(data, self.limits.max_buffer)
         with shield, self.lock:
             self._enter()
             virtual = self._get(buffer)
@@ -524,7 +461,7 @@ class Queue:
 
     def upload(self, data: Any, label: str = "", *, keep: bool = False) -> Buffer:
         """A new buffer, filled from host memory: nothing pending can use it, and nothing is flushed."""
-        source = as_bytes(data)
+        source = as_bytes(data, self.limits.max_buffer)
         with shield, self.lock:
             self._enter()
             buffer = self.allocate(source.nbytes, label)
@@ -681,32 +618,3 @@ class Queue:
             ", ".join(f"{each.label or 'unnamed'} {readable_bytes(each.nbytes)}" for each in held[:count])
             or "none"
         )
-
-
-def check_launch(
-    pipeline: Pipeline, sizes: Sequence[int], params: bytes, grid: Sequence[int], most: int
-) -> Grid:
-    """Refuse a launch that cannot be right, saying what is wrong with it; gives the grid as plain numbers."""
-    if not isinstance(pipeline, Pipeline):
-        raise LaunchError(f"a {type(pipeline).__name__} is not a pipeline: make one with Device.pipeline")
-    label, bindings = pipeline.program.label, pipeline.program.bindings
-    if len(sizes) != pipeline.arity:
-        names = ", ".join(binding.name for binding in bindings) or "none"
-        raise LaunchError(f"{label} takes {pipeline.arity} buffers ({names}), not {len(sizes)}")
-    if not isinstance(params, bytes):
-        raise LaunchError(f"{label}: parameters are given as bytes, not as a {type(params).__name__}")
-    if len(params) != pipeline.params_size:
-        names = ", ".join(f"{each.name}: {each.type}" for each in pipeline.program.params) or "none"
-        raise LaunchError(
-            f"{label} takes {pipeline.params_size} bytes of parameters ({names}), not {len(params)}"
-        )
-    if len(grid) != 3 or any(not hasattr(count, "__index__") or not 0 <= count <= most for count in grid):
-        raise LaunchError(
-            f"{label}: a grid of {grid} workgroups is not allowed; each must be from 0 to {most}"
-        )
-    for binding, nbytes in zip(bindings, sizes, strict=True):
-        if nbytes < binding.bytes > PADDING:
-            raise LaunchError(
-                f"{label}: {binding.name} ({binding.type}) needs {binding.bytes} bytes, not {nbytes}"
-            )
-    return index(grid[0]), index(grid[1]), index(grid[2])

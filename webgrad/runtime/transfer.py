@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import builtins
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -28,8 +29,8 @@ _KEPT = 128 << 20  # bytes of read-back buffers kept for the next read
 _SUCCESS = 1
 
 
-def as_bytes(data: Any) -> Bytes:
-    """Host memory as a flat uint8 array, without a copy where it is contiguous.
+def as_bytes(data: Any, most: int = sys.maxsize) -> Bytes:
+    """Host memory as a flat uint8 array of `most` bytes or fewer, without a copy where it is contiguous.
 
     Takes NumPy arrays (read-only ones too) and anything with the buffer protocol.
     """
@@ -46,6 +47,11 @@ def as_bytes(data: Any) -> Bytes:
         raise DTypeError(
             f"cannot upload an array of dtype {array.dtype.str} (foreign byte order): GPUs read this "
             "machine's; convert it with array.astype(array.dtype.newbyteorder('='))"
+        )
+    if array.nbytes > most:  # found out before a copy is made of it
+        raise BufferError(
+            f"an array of {array.nbytes:,} bytes cannot be uploaded: this device's buffers have at most "
+            f"{most:,}; split the tensor"
         )
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 

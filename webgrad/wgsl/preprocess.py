@@ -55,6 +55,8 @@ class Expanded:
 def normalise_defines(defines: Mapping[str, DefineValue]) -> tuple[tuple[str, str], ...]:
     """Defines as sorted pairs of texts; True is 1 and False is 0."""
     pairs = []
+    if not isinstance(defines, Mapping):
+        raise TemplateError(f"defines are given as a dictionary of names, not as a {type(defines).__name__}")
     for name, value in sorted(defines.items()):
         if not _NAME.fullmatch(name):
             raise TemplateError(f"define {name!r} is not a name; use letters, digits and underscores")

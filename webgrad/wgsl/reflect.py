@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from webgrad.errors import CompileError
 from webgrad.wgsl.layout import Layout, Layouts
+from webgrad.wgsl.limits import check_branches, check_depth
 from webgrad.wgsl.preprocess import Expanded
 from webgrad.wgsl.program import Access, Binding, Field, Program
 from webgrad.wgsl.scopes import Resolution, reachable, resolve
@@ -39,7 +40,9 @@ def reflect(
     expanded: Expanded, *, entry: str | None, label: str, defines: tuple[tuple[str, str], ...]
 ) -> Program:
     """The Program of one entry point; `entry` may be None where there is only one."""
-    module = parse_module(Source(expanded.text, expanded.origins))
+    source = Source(expanded.text, expanded.origins)
+    check_depth(source)
+    module = parse_module(source)
     return _Reflection(module, label, entry).program(expanded, label, defines)
 
 
@@ -63,6 +66,7 @@ class _Reflection:
             if one.kind == "const_assert":
                 roots |= self.resolution.references[one.start]
         self.names = reachable(module, self.resolution, roots)
+        check_branches(module, self.resolution, self.entry)
 
     def find_entry(self, label: str, name: str | None) -> Declaration:
         entries = self.module.entries()

@@ -1,4 +1,4 @@
-"""Ctrl-C at every place where Python can take it: KeyboardInterrupt, nothing torn, nothing hung, nothing done twice."""
+"""Ctrl-C at every place where Python can take it: nothing torn, nothing hung, nothing done twice."""
 
 from __future__ import annotations
 
@@ -140,6 +140,7 @@ def test_an_interrupt_during_a_long_wait_is_raised_after_it(wait: str) -> None:
     timer = threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGINT))
 
     def run() -> None:
+        timer.start()
         if wait == "read":
             private.device.read(y)
         elif wait == "synchronize":
@@ -148,11 +149,10 @@ def test_an_interrupt_during_a_long_wait_is_raised_after_it(wait: str) -> None:
             event = private.device.flush()
             assert event is not None
             event.wait()
+        time.sleep(1)  # where the wait was shorter than the timer
 
     with pytest.raises(KeyboardInterrupt):
-        timer.start()
         run()
-        time.sleep(1)  # where the wait was shorter than the timer
     timer.join()
     assert private.device.read(y).size == 4
     sane(private)
@@ -189,7 +189,7 @@ def test_the_lock_is_free_after_an_interrupt() -> None:
     private = bench()
     x = private.upload(VALUES)
     at = 1
-    while interrupted(at, lambda: private.device.allocate(16) and private.scale(x, 2)):
+    while interrupted(at, lambda: private.scale(x, 2)):
         at += 1
     found: list[Any] = []
     thread = threading.Thread(target=lambda: found.append(private.numbers(x)))
@@ -200,11 +200,16 @@ def test_the_lock_is_free_after_an_interrupt() -> None:
 
 def test_the_shield_puts_off_and_nests() -> None:
     reached = []
-    with pytest.raises(KeyboardInterrupt), shield:
+
+    def interrupt_inside() -> None:
         with shield:
-            signal.raise_signal(signal.SIGINT)
-            reached.append("inner")
-        reached.append("outer")
+            with shield:
+                signal.raise_signal(signal.SIGINT)
+                reached.append("inner")
+            reached.append("outer")
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupt_inside()
     assert reached == ["inner", "outer"]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 

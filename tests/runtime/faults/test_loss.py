@@ -1,4 +1,4 @@
-"""A device lost at every native call: DeviceLostError, then a new device, with what has a host copy brought back."""
+"""A device lost at every native call: DeviceLostError, then a new device, with what was kept brought back."""
 
 from __future__ import annotations
 
@@ -330,5 +330,5 @@ def test_never_written_is_no_loss() -> None:
     private.queue.context.native.destroy()
     with pytest.raises(DeviceLostError):
         private.upload(floats(1))
-    with pytest.raises(BufferError, match="'empty'.*never written"):
+    with pytest.raises(BufferError, match=r"'empty'.*never written"):
         private.numbers(empty)

@@ -1,9 +1,11 @@
-"""Memory that runs out at every allocation: the work is done, or it waits, whole, until there is room again."""
+"""Memory that runs out at every allocation: the work is done, or waits, whole, until there is room again."""
 
 from __future__ import annotations
 
+import operator
 import struct
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +28,7 @@ ENCODINGS: dict[str, dict[str, Any]] = {
 
 
 class Work:
-    """Uploads, a long queue over many sizes, reads: steps that can each be asked for again after they failed."""
+    """Uploads, a long queue over many sizes, reads: each step can be asked for again after it failed."""
 
     def __init__(self, bench: Bench) -> None:
         self.bench = bench
@@ -94,7 +96,7 @@ def test_one_failure_anywhere_is_not_noticed(settings: dict[str, Any]) -> None:
     for at in range(1, len(creations(settings)) + 1):
         private = bench(**settings)
         work = Work(private)
-        with Memory(private.queue.context.native).failing(lambda call, at=at: call == at):
+        with Memory(private.queue.context.native).failing(partial(operator.eq, at)):
             for step in work.steps:
                 step()
                 check_books(private)
@@ -108,7 +110,7 @@ def test_no_room_from_any_allocation_on_loses_nothing(settings: dict[str, Any]) 
         work = Work(private)
         memory = Memory(private.queue.context.native)
         failed = 0
-        with memory.failing(lambda call, at=at: call >= at):
+        with memory.failing(partial(operator.le, at)):
             for step in work.steps:
                 for _ in range(2):
                     try:
