@@ -1,4 +1,4 @@
-"""Pipelines are compiled by several threads at once, outside of error scopes: each error finds its own maker."""
+"""Pipelines are compiled by several threads at once, outside of error scopes: errors find their makers."""
 
 from __future__ import annotations
 

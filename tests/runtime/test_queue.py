@@ -335,3 +335,13 @@ def test_a_flush_without_room_loses_nothing() -> None:
     spare.free()
     assert small.numbers(y)[0] == 5
     assert small.stats["dispatches"] == 1
+
+
+def test_numbered_heads_are_bounded(alone: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("webgrad.runtime.queue.HEADS_KEPT", 8)
+    source = alone.device.upload(floats(1, 2, 3))
+    for grid in range(1, 40):
+        result = alone.device.allocate(12)
+        alone.device.dispatch(alone.scale_pipeline, (source, result), scale_params(3, grid), (grid, 1, 1))
+        assert np.array_equal(alone.device.read(result).view(np.float32), floats(1, 2, 3) * grid)
+    assert len(alone.queue._heads) <= 8

@@ -226,7 +226,6 @@ class CpuDevice:
         self.info = adapters.cpu_device()
         self.name = "cpu"
         self.counters = Counters()
-
         self.profile = PORTABLE
 
     def __repr__(self) -> str:

@@ -43,6 +43,7 @@ FIRST_CUT = 64  # commands before the first flush after a read: the GPU should s
 CUT_GROWTH = 4
 LARGE = 1 << 16  # bytes from which a buffer counts towards what may be pending
 TIDY_EVERY = 4096  # new buffers between two looks at what was dropped
+HEADS_KEPT = 1 << 16  # different pairs of pipeline and grid that are numbered at a time
 _SIZES_KEPT = 4096
 
 
@@ -434,6 +435,9 @@ class Queue:
     def _begin(self) -> None:
         self._pending.forget()
         self._pending = Pending()
+        if len(self._heads) >= HEADS_KEPT:  # their numbers stand in the keys of resolved queues
+            self._heads, self._head_numbers = [], {}
+            self.context.resolved.clear()
         self._pending_bytes = 0
         self._tidy_at = TIDY_EVERY
 

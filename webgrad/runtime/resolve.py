@@ -80,9 +80,7 @@ class Resolved:
     inputs: list[int]  # by slot: the buffer it had before, 0 for none
     needed: frozenset[int]  # buffers that must be free before
     touched: frozenset[int]
-    outcome: tuple[
-        tuple[int, int], ...
-    ]  # (slot, buffer) of tensors that got their buffer here and are still held
+    outcome: tuple[tuple[int, int], ...]  # (slot, buffer) of held tensors that got their buffer here
     to_lend: tuple[int, ...]
     to_give: tuple[int, ...]
     overwritten: tuple[int, ...]  # slots that came with contents and are written to
