@@ -150,10 +150,8 @@ def main(steps: int) -> int:
     stats = device.stats()
     commands = stats["commands"]
     growth = memory[-1] / memory[1] - 1
-    print(
     each = seconds / commands * 1e6
     print(f"{commands:,} commands, {seconds:.0f} s ({each:.1f} µs each, the GPU's time included)")
-    )
     print(f"queues: {stats['queues_resolved']:,} resolved, {stats['queues_replayed']:,} replayed")
     print(f"peak on the device: {stats['bytes_peak'] >> 20:,} MiB")
     good = [
