@@ -21,6 +21,7 @@ Handle = Any
 Copy = tuple[Handle, int, Handle, int]  # source, offset, target, bytes
 
 _SPONTANEOUS = int(lib.WGPUCallbackMode_AllowSpontaneous)
+_READ = 1  # WGPUMapMode
 
 
 class Calls(Protocol):
@@ -48,6 +49,8 @@ class Calls(Protocol):
 
     def poll(self) -> None: ...
 
+    def map_read(self, buffer: Handle, nbytes: int, ticket: Handle) -> None: ...
+
 
 def address_of(pointer: Handle) -> int:
     """A cffi pointer as a number."""
@@ -63,7 +66,7 @@ class PlainCalls:
     """Through cffi: works wherever wgpu does."""
 
     def __init__(
-        self, device: Handle, queue: Handle, on_scope: Handle, on_done: Handle, ticket: Handle
+        self, device: Handle, queue: Handle, on_scope: Handle, on_done: Handle, ticket: Handle, on_map: Handle
     ) -> None:
         self._device, self._queue = device, queue
         self._scope_info = ffi.new("WGPUPopErrorScopeCallbackInfo *")
@@ -74,6 +77,8 @@ class PlainCalls:
             on_done,
             ticket,
         )
+        self._map_info = ffi.new("WGPUBufferMapCallbackInfo *")
+        self._map_info.mode, self._map_info.callback = _SPONTANEOUS, on_map
 
     def push_scope(self, kind: int) -> None:
         lib.wgpuDevicePushErrorScope(self._device, kind)
@@ -121,9 +126,13 @@ class PlainCalls:
     def poll(self) -> None:
         lib.wgpuDevicePoll(self._device, False, ffi.NULL)
 
+    def map_read(self, buffer: Handle, nbytes: int, ticket: Handle) -> None:
+        self._map_info.userdata1 = ticket
+        lib.wgpuBufferMapAsync(buffer, _READ, 0, nbytes, self._map_info[0])
+
 
 class _CallbackInfo(ctypes.Structure):
-    """WGPUPopErrorScopeCallbackInfo and WGPUQueueWorkDoneCallbackInfo, which are laid out alike."""
+    """The CallbackInfo of error scopes, finished work and mapped buffers, which are laid out alike."""
 
     _fields_ = (
         ("next", c_void_p),
@@ -153,6 +162,7 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "wgpuComputePassEncoderRelease": (None, (c_void_p,)),
     "wgpuCommandBufferRelease": (None, (c_void_p,)),
     "wgpuQueueSubmitForIndex": (c_uint64, (c_void_p, c_size_t, c_void_p)),
+    "wgpuBufferMapAsync": (_Future, (c_void_p, c_uint64, c_size_t, c_size_t, _CallbackInfo)),
     "wgpuDevicePoll": (c_int, (c_void_p, c_int, c_void_p)),
     "wgpuQueueOnSubmittedWorkDone": (_Future, (c_void_p, _CallbackInfo)),
 }
@@ -162,7 +172,7 @@ class QuickCalls:
     """Through ctypes, keeping the GIL."""
 
     def __init__(
-        self, device: Handle, queue: Handle, on_scope: Handle, on_done: Handle, ticket: Handle
+        self, device: Handle, queue: Handle, on_scope: Handle, on_done: Handle, ticket: Handle, on_map: Handle
     ) -> None:
         quick, blocking = library(), ctypes.CDLL(lib_path)
         self._call = {}
@@ -175,6 +185,7 @@ class QuickCalls:
         self._device, self._queue = address_of(device), address_of(queue)
         self._scope_info = _CallbackInfo(None, _SPONTANEOUS, address_of(on_scope), None, None)
         self._done_info = _CallbackInfo(None, _SPONTANEOUS, address_of(on_done), address_of(ticket), None)
+        self._map_info = _CallbackInfo(None, _SPONTANEOUS, address_of(on_map), None, None)
 
     def push_scope(self, kind: int) -> None:
         self._call["wgpuDevicePushErrorScope"](self._device, kind)
@@ -226,3 +237,7 @@ class QuickCalls:
 
     def poll(self) -> None:
         self._call["wgpuDevicePoll"](self._device, 0, None)
+
+    def map_read(self, buffer: Handle, nbytes: int, ticket: Handle) -> None:
+        self._map_info.user1 = address_of(ticket)
+        self._call["wgpuBufferMapAsync"](address_of(buffer), _READ, 0, nbytes, self._map_info)

@@ -147,9 +147,10 @@ class Context:
         self._in_flight.append(event)
         return event
 
-    def throttle(self) -> None:
+    def throttle(self, *, poll: bool = True) -> None:
         """Let the driver free what is done; keep few submissions in flight and the caches in their limits."""
-        self.native.poll()
+        if poll:
+            self.native.poll()
         in_flight = self._in_flight
         while in_flight and in_flight[0].finished:
             in_flight.popleft()

@@ -161,7 +161,7 @@ class NativeDevice:
         done_ticket = ffi.new_handle(when_done)
         _keep_alive.append(done_ticket)
         calls = QuickCalls if quick else PlainCalls
-        self._calls: Calls = calls(self.device, self.queue, _on_scope, _on_work_done, done_ticket)
+        self._calls: Calls = calls(self.device, self.queue, _on_scope, _on_work_done, done_ticket, _on_map)
         self._entries = ffi.new("WGPUBindGroupEntry[]", 64)
         self._group_descriptor = ffi.new("WGPUBindGroupDescriptor *")
         self._group_descriptor.entries = self._entries
@@ -415,11 +415,7 @@ class NativeDevice:
 
         ticket = [ffi.new_handle(called_back)]
         waiting.update(ticket)
-        info = ffi.new("WGPUBufferMapCallbackInfo *")
-        info.mode = lib.WGPUCallbackMode_AllowSpontaneous
-        info.callback = _on_map
-        info.userdata1 = ticket[0]
-        lib.wgpuBufferMapAsync(buffer, 1, 0, nbytes, info[0])
+        self._calls.map_read(buffer, nbytes, ticket[0])
 
     def copy_mapped(self, buffer: Handle, nbytes: int) -> Any:
         """The bytes of a mapped buffer as a NumPy array, whole words; the buffer is unmapped."""

@@ -204,9 +204,14 @@ class Queue:
             if len(pending.params) >= self._cut_at and self._cut(pipeline, grid):
                 pending = self._pending
             slots = []
-            for buffer in buffers:
-                virtual = buffer.virtual if buffer.__class__ is Buffer else self._get(buffer)
-                slots.append(virtual.slot if virtual.pending is pending else self._admit(buffer))
+            try:
+                for buffer in buffers:
+                    virtual = buffer.virtual
+                    slots.append(virtual.slot if virtual.pending is pending else self._admit(buffer))
+            except AttributeError:
+                for buffer in buffers:
+                    self._get(buffer)  # says which of them is no buffer
+                raise
             head = self._head_numbers.get((pipeline, grid))
             if (
                 head is None
@@ -414,7 +419,7 @@ class Queue:
             self._note_loss()
             raise
         self.counters.flushes[cause] += 1
-        context.throttle()
+        context.throttle(poll=False)  # whoever reads is about to wait
 
     def _copy(self, computed: int, virtual: Virtual, target: Handle) -> tuple[Handle, int, Handle, int]:
         """From where to where a read-back copies; `computed` is where pending commands put it, or 0."""
