@@ -72,3 +72,18 @@ def test_an_error_keeps_the_groups_that_were_made_before(alone: Bench) -> None:
         alone.scale_into(x, kept, 3)
         assert alone.numbers(kept).tolist() == [3]
     assert alone.stats["bind_groups_created"] == 2
+
+
+def test_a_long_lived_buffer_does_not_remember_groups_that_are_gone(alone: Bench) -> None:
+    weight = alone.upload(floats(1, 2, 3))
+    groups = alone.queue.context.groups
+    for _ in range(30):
+        other = alone.upload(floats(0, 0, 0))
+        alone.scale_into(weight, other, 2.0)
+        alone.device.synchronize()
+        del other
+        alone.queue.flush()
+        alone.queue.context.pool.clear()
+    remembered = sum(map(len, groups._of_buffer.values()))
+    assert remembered <= 4
+    assert len(groups) <= 2

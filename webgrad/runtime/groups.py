@@ -56,7 +56,7 @@ class BindGroups:
         self._counters = counters
         self._layouts: dict[tuple[str, ...], Layout] = {}
         self._by_key: dict[tuple[Any, ...], int] = {}
-        self._of_buffer: dict[int, list[tuple[Any, ...]]] = {}
+        self._of_buffer: dict[int, set[tuple[Any, ...]]] = {}
         self._new: list[tuple[Any, ...]] = []  # keys of the groups made since `creating` began
 
     def __len__(self) -> int:
@@ -75,27 +75,28 @@ class BindGroups:
     def whole(self, layout: Layout, buffers: tuple[int, ...]) -> BindGroup:
         """The group that binds whole physical buffers."""
         key = (layout.number, *buffers)
-        handle = self._by_key.get(key)
-        if handle is not None:
-            self._counters.bind_groups_reused += 1
-            return self.arena.get(handle)
-        get = self._pool.buffers.get
-        return self._create(
-            layout, key, buffers, [(physical.handle, 0, physical.size) for physical in map(get, buffers)]
-        )
+        found = self._find(key)
+        if found is None:
+            physical = map(self._pool.buffers.get, buffers)
+            found = self._create(layout, key, buffers, [(each.handle, 0, each.size) for each in physical])
+        return found
 
     def ranges(self, layout: Layout, ranges: tuple[Range, ...]) -> BindGroup:
         """The group that binds parts of physical buffers."""
         key = (layout.number, *ranges)
+        found = self._find(key)
+        if found is None:
+            get = self._pool.buffers.get
+            parts = [(get(buffer).handle, offset, size) for buffer, offset, size in ranges]
+            found = self._create(layout, key, tuple(buffer for buffer, _, _ in ranges), parts)
+        return found
+
+    def _find(self, key: tuple[Any, ...]) -> BindGroup | None:
         handle = self._by_key.get(key)
-        if handle is not None:
-            self._counters.bind_groups_reused += 1
-            return self.arena.get(handle)
-        get = self._pool.buffers.get
-        buffers = tuple(buffer for buffer, _, _ in ranges)
-        return self._create(
-            layout, key, buffers, [(get(buffer).handle, offset, size) for buffer, offset, size in ranges]
-        )
+        if handle is None:
+            return None
+        self._counters.bind_groups_reused += 1
+        return self.arena.get(handle)
 
     @contextmanager
     def creating(self) -> Iterator[None]:
@@ -113,13 +114,18 @@ class BindGroups:
 
     def drop_buffer(self, buffer: int) -> None:
         """Let go of every group that binds this physical buffer."""
-        for key in self._of_buffer.pop(buffer, ()):
+        for key in tuple(self._of_buffer.get(buffer, ())):
             self._drop(key)
 
     def _drop(self, key: tuple[Any, ...]) -> None:
-        handle = self._by_key.pop(key, None)
-        if handle is not None:
-            self.native.release_bind_group(self.arena.remove(handle).handle)
+        group = self.arena.remove(self._by_key.pop(key))
+        for buffer in group.buffers:
+            keys = self._of_buffer.get(buffer)
+            if keys is not None:
+                keys.discard(key)
+                if not keys:
+                    del self._of_buffer[buffer]
+        self.native.release_bind_group(group.handle)
 
     def clear(self) -> None:
         """Let every group go."""
@@ -147,7 +153,7 @@ class BindGroups:
         group = BindGroup(handle, c_void_p(address_of(handle)), buffers)
         self._by_key[key] = self.arena.insert(group)
         for buffer in buffers:
-            self._of_buffer.setdefault(buffer, []).append(key)
+            self._of_buffer.setdefault(buffer, set()).add(key)
         self._new.append(key)
         self._counters.bind_groups_created += 1
         return group
