@@ -8,9 +8,11 @@ queue. The invariant: when resolving raises, the pool lends exactly what it lent
 
 from __future__ import annotations
 
+import gc
 from array import array
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -143,32 +145,48 @@ class ResolvedQueues:
 def resolve(pending: Pending, inputs: list[int], heads: Sequence[Head], context: Context) -> Resolved:
     """Give every slot its buffer, every command its bind group and pipeline."""
     pool = context.pool
-    commands = pending.commands(heads)
-    lent_before = {buffer for buffer, _ in pool.buffers.items()} - pool.free
+    free_before = set(pool.free)
     live_before, peak_before = pool.bytes_live, pool.bytes_peak
     pool.bytes_peak = live_before
+    walk = _Walk(pending, inputs, context)
     try:
-        walk = _Walk(pending, inputs, context)
-        with context.groups.creating():
-            steps = walk.run(commands)
-        # Only now: the compiling threads need error scopes, and have to wait for those of `creating`.
-        compiled = context.compiler.get
-        rows = [Row(compiled(pipeline), group, size, grid) for pipeline, group, size, grid in steps]
-        resolved = walk.resolved(context.encoder.prepare(rows), commands)
+        with _collector_paused():
+            commands = pending.commands(heads)
+            with context.groups.creating():
+                steps = walk.run(commands)
+            # Only now: the compiling threads need error scopes, and have to wait for those of `creating`.
+            compiled = context.compiler.get
+            rows = [Row(compiled(pipeline), group, size, grid) for pipeline, group, size, grid in steps]
+            resolved = walk.resolved(context.encoder.prepare(rows), commands)
         resolved.peak = pool.bytes_peak - live_before
         return resolved
     except BaseException:
-        _restore(pool, lent_before)
+        _restore(pool, walk, free_before)
         raise
     finally:
         pool.protected = set()
         pool.bytes_peak = max(pool.bytes_peak, peak_before)
 
 
-def _restore(pool: Pool, lent_before: set[int]) -> None:
-    pool.take_these(lent_before & pool.free)
-    for buffer in {buffer for buffer, _ in pool.buffers.items()} - lent_before - pool.free:
-        pool.give(buffer)
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """No garbage collection: thousands of records are made that all live, and it would walk them again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _restore(pool: Pool, walk: _Walk, free_before: set[int]) -> None:
+    """Lend and take back until the pool lends what it lent before; what is new is free."""
+    made = walk.touched - walk.inputs - free_before
+    for buffer in (free_before | made) - pool.free:
+        if buffer in pool.buffers:  # else it was evicted
+            pool.give(buffer)
+    pool.take_these(pool.free - free_before - made)
 
 
 class _Walk:
