@@ -20,6 +20,7 @@ from wgpu.backends.wgpu_native import ffi, lib
 
 from webgrad.runtime.buffers import Buffer
 from webgrad.runtime.device import Device
+from webgrad.runtime.pipelines import Pipeline
 from webgrad.runtime.resolve import Pending
 from webgrad.wgsl import program_from_source
 
@@ -49,24 +50,32 @@ class Work:
             device.pipeline(program_from_source(SOURCE.format(n), label=f"scale {n}")) for n in range(4)
         ]
         self.params = [struct.pack("<If", 1, 1.0 + n * 1e-6) for n in range(COMMANDS)]
+        self.start = device.upload(np.ones(64, np.float32))
         self.input = device.upload(np.ones(64, np.float32))
         self.weights = [device.upload(np.ones(64, np.float32)) for _ in range(WEIGHTS)]
         self.usual = self.mix(0)
 
-    def mix(self, seed: int) -> list[tuple[int, Buffer]]:
-        """Each command's size of result and, for every third, a weight; another seed, another queue."""
+    def mix(self, seed: int) -> list[tuple[Pipeline, Buffer, int, bytes]]:
+        """Each command's kernel, weight (every third its own), size and params; a seed, a queue."""
         random = np.random.default_rng(seed)
         sizes = np.where(random.random(COMMANDS) < 0.9, 256, 512).tolist()
         weights = iter(random.permutation(WEIGHTS))
-        return [(size, self.input if n % 3 else self.weights[next(weights)]) for n, size in enumerate(sizes)]
+        return [
+            (
+                self.pipelines[n & 3],
+                self.input if n % 3 else self.weights[next(weights)],
+                size,
+                self.params[n],
+            )
+            for n, size in enumerate(sizes)
+        ]
 
-    def record(self, mix: list[tuple[int, Buffer]]) -> Buffer:
-        allocate, dispatch = self.device.queue.allocate, self.device.queue.dispatch
-        value = self.input
-        for n, (size, weight) in enumerate(mix):
-            result = allocate(size)
-            dispatch(self.pipelines[n & 3], (value, weight, result), self.params[n], (1, 1, 1))
-            value = result
+    def record(self, mix: list[tuple[Pipeline, Buffer, int, bytes]]) -> Buffer:
+        value = self.start
+        with self.device.queue.hold() as recorder:
+            compute = recorder.compute
+            for pipeline, weight, size, params in mix:
+                value = compute(pipeline, (value, weight), size, params)
         return value
 
 
@@ -120,8 +129,7 @@ def newest_resolved(device: Device) -> object:
 
 
 def resolved_rows(device: Device, work: Work) -> list[object]:
-    with device.queue.hold():
-        kept = work.record(work.usual)
+    kept = work.record(work.usual)
     device.flush()
     del kept
     return newest_resolved(device).prepared.rows
@@ -141,8 +149,7 @@ def main() -> int:
         queue.context.throttle()
 
     def repeated() -> object:
-        with queue.hold():
-            value = work.record(work.usual)
+        value = work.record(work.usual)
         queue.flush()
         return value
 
@@ -150,14 +157,12 @@ def main() -> int:
 
     def first_time() -> object:
         mix = next(mixes)
-        with queue.hold():
-            value = work.record(mix)
+        value = work.record(mix)
         queue.flush()
         return value
 
     def eager() -> object:
-        result = queue.allocate(256)
-        queue.dispatch(work.pipelines[0], (work.input, work.weights[0], result), work.params[0], (1, 1, 1))
+        result = queue.compute(work.pipelines[0], (work.input, work.weights[0]), 256, work.params[0])
         queue.flush()
         return result
 

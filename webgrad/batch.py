@@ -430,13 +430,13 @@ class Batch:
         event = None
         if isinstance(self.device, Device):
             queue = self.device.queue
-            with queue.hold():
+            with queue.hold() as recorder:
                 while (
                     self._commands
                 ):  # popped one by one: a value nobody else holds is free after its last command
                     command = self._commands.popleft()
                     assert isinstance(command, _Dispatch)
-                    queue.dispatch(command.pipeline, command.buffers, command.params, command.grid)
+                    recorder.dispatch(command.pipeline, command.buffers, command.params, command.grid)
                     del command
                 event = queue.flush("execute")
         else:

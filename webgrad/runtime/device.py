@@ -192,6 +192,18 @@ class Device:
         """Record one dispatch."""
         self.queue.dispatch(pipeline, buffers, params, grid)
 
+    def compute(
+        self,
+        pipeline: Pipeline,
+        inputs: Sequence[Buffer],
+        nbytes: int,
+        params: bytes = b"",
+        grid: tuple[int, int, int] = (1, 1, 1),
+        label: str = "",
+    ) -> Buffer:
+        """Record one dispatch into a new buffer of `nbytes` bytes, which is the kernel's last binding."""
+        return self.queue.compute(pipeline, inputs, nbytes, params, grid, label)
+
     def flush(self) -> Event | None:
         """Submit what is recorded, without waiting."""
         return self.queue.flush("eval")

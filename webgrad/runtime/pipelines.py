@@ -60,9 +60,13 @@ class Pipeline:
         self.params_size = program.params_size
         self.accesses = tuple(binding.access for binding in program.bindings)
         self.exact = program.uses_array_length  # then a binding must end where its buffer does
-        self.careful = self.exact or any(
-            binding.bytes > PADDING for binding in program.bindings
-        )  # check every launch
+        # Every launch must be checked in full, unless it writes to its last binding alone and minds no sizes.
+        self.careful = (
+            self.exact
+            or self.accesses.count("read_write") != 1
+            or self.accesses[-1] != "read_write"
+            or any(binding.bytes > PADDING for binding in program.bindings)
+        )
 
     def __repr__(self) -> str:
         return f"<Pipeline {self.number}: {self.program.label}>"

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from operator import index
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,7 +35,7 @@ from .shield import shield
 from .stats import Counters, readable_bytes
 from .transfer import Bytes, ReadBack, as_bytes, is_constant
 
-__all__ = ["Queue"]
+__all__ = ["Queue", "Recorder"]
 
 Copy = tuple[Virtual, Handle]  # what is read, and the read-back buffer it is copied to
 
@@ -45,6 +45,14 @@ LARGE = 1 << 16  # bytes from which a buffer counts towards what may be pending
 TIDY_EVERY = 4096  # new buffers between two looks at what was dropped
 HEADS_KEPT = 1 << 16  # different pairs of pipeline and grid that are numbered at a time
 _SIZES_KEPT = 4096
+
+
+class Recorder(NamedTuple):
+    """The queue's recording calls without its lock, for whoever holds it."""
+
+    allocate: Callable[..., Buffer]
+    dispatch: Callable[..., None]
+    compute: Callable[..., Buffer]
 
 
 class Queue:
@@ -86,19 +94,22 @@ class Queue:
         with self.lock:
             if self.trouble is not None:
                 self.trouble()
-            if nbytes.__class__ is not int:
-                nbytes = index(nbytes)
-            size = self._sizes.get(nbytes) or self._size_of(nbytes, label)
-            pending = self._pending
+            return self._new(nbytes, label)
+
+    def _new(self, nbytes: int, label: str = "") -> Buffer:
+        if nbytes.__class__ is not int:
+            nbytes = index(nbytes)
+        size = self._sizes.get(nbytes) or self._size_of(nbytes, label)
+        pending = self._pending
+        virtuals = pending.virtuals
+        slot = len(virtuals)
+        if slot >= self._tidy_at or size >= LARGE:
+            pending = self._make_room(size)
             virtuals = pending.virtuals
             slot = len(virtuals)
-            if slot >= self._tidy_at or size >= LARGE:
-                pending = self._make_room(size)
-                virtuals = pending.virtuals
-                slot = len(virtuals)
-            virtual = Virtual(nbytes, size, label, pending, slot)
-            virtuals.append(virtual)
-            return Buffer(self, self._virtual.insert(virtual), virtual)
+        virtual = Virtual(nbytes, size, label, pending, slot)
+        virtuals.append(virtual)
+        return Buffer(self, self._virtual.insert(virtual), virtual)
 
     def _size_of(self, nbytes: int, label: str) -> int:
         if not 0 <= nbytes <= self.limits.max_buffer:
@@ -200,38 +211,81 @@ class Queue:
         with self.lock:
             if self.trouble is not None:
                 self.trouble()
+            self._record(pipeline, buffers, params, grid)
+
+    def compute(
+        self,
+        pipeline: Pipeline,
+        inputs: Sequence[Buffer],
+        nbytes: int,
+        params: bytes = b"",
+        grid: Grid = (1, 1, 1),
+        label: str = "",
+    ) -> Buffer:
+        """Record one dispatch into a new buffer of `nbytes` bytes, which is the kernel's last binding."""
+        with self.lock:
+            if self.trouble is not None:
+                self.trouble()
+            return self._compute(pipeline, inputs, nbytes, params, grid, label)
+
+    def _compute(
+        self,
+        pipeline: Pipeline,
+        inputs: Sequence[Buffer],
+        nbytes: int,
+        params: bytes = b"",
+        grid: Grid = (1, 1, 1),
+        label: str = "",
+    ) -> Buffer:
+        output = self._new(nbytes, label)
+        self._record(pipeline, (*inputs, output), params, grid)
+        return output
+
+    def _record(
+        self, pipeline: Pipeline, buffers: Sequence[Buffer], params: bytes = b"", grid: Grid = (1, 1, 1)
+    ) -> None:
+        pending = self._pending
+        if len(pending.params) >= self._cut_at and self._cut(pipeline, grid):
             pending = self._pending
-            if len(pending.params) >= self._cut_at and self._cut(pipeline, grid):
-                pending = self._pending
-            slots = []
-            try:
-                for buffer in buffers:
-                    virtual = buffer.virtual
-                    slots.append(virtual.slot if virtual.pending is pending else self._admit(buffer))
-            except AttributeError:
-                for buffer in buffers:
-                    self._get(buffer)  # says which of them is no buffer
-                raise
-            head = self._head_numbers.get((pipeline, grid))
-            if (
-                head is None
-                or pipeline.careful
-                or pending.views
-                or params.__class__ is not bytes
-                or len(params) != pipeline.params_size
-                or len(slots) != pipeline.arity
-                or len(set(slots)) != len(slots)
-            ):
-                head = self._checked_head(pipeline, buffers, slots, params, grid)
-                if head is None:
-                    return
-            words = [(buffer.nbytes + 3) // 4 or 4 for buffer in buffers] if pipeline.exact else ()
-            pending.code += (head, *slots, *words)  # no call up to the next line's: Ctrl-C cannot part them
-            pending.params.append(params)
+        slots = []
+        try:
+            for buffer in buffers:
+                virtual = buffer.virtual
+                slots.append(virtual.slot if virtual.pending is pending else self._admit(buffer))
+        except AttributeError:
+            for buffer in buffers:
+                self._get(buffer)  # says which of them is no buffer
+            raise
+        head = self._head_numbers.get((pipeline, grid))
+        if (
+            head is None
+            or pipeline.careful
+            or pending.views
+            or params.__class__ is not bytes
+            or len(params) != pipeline.params_size
+            or len(slots) != pipeline.arity
+            or slots.count(slots[-1]) != 1  # the one that is written; the others may repeat
+        ):
+            head = self._checked_head(pipeline, buffers, slots, params, grid)
+            if head is None:
+                return
+        words = [(buffer.nbytes + 3) // 4 or 4 for buffer in buffers] if pipeline.exact else ()
+        pending.code += (head, *slots, *words)  # no call up to the next line's: Ctrl-C cannot part them
+        pending.params.append(params)
 
     def _admit(self, buffer: Buffer) -> int:
         """A slot for a buffer that is new to the pending queue."""
-        return self._new_slot(self._get(buffer))
+        virtual = self._get(buffer)
+        if not virtual.physical or virtual.view is not None or virtual.nbytes > self.limits.max_binding:
+            return self._new_slot(virtual)
+        pending = self._pending
+        slot = len(pending.virtuals)
+        virtual.pending, virtual.slot = (
+            pending,
+            slot,
+        )  # no call up to the next line's: Ctrl-C cannot part them
+        pending.virtuals.append(virtual)
+        return slot
 
     def _new_slot(self, virtual: Virtual) -> int:
         pending = self._pending
@@ -299,12 +353,13 @@ class Queue:
         return False
 
     @contextmanager
-    def hold(self) -> Iterator[None]:
-        """Record a stretch of commands that is submitted as one, however long."""
+    def hold(self) -> Iterator[Recorder]:
+        """Record a stretch of commands that is submitted as one, however long, by the recorder it gives."""
         with self.lock:
+            self._enter()
             self._held += 1
             try:
-                yield
+                yield Recorder(self._new, self._record, self._compute)
             finally:
                 self._held -= 1
 
