@@ -51,14 +51,15 @@ class Kernel:
     ) -> tuple[Pipeline, bytes, tuple[int, int, int]]:
         """Check a launch over buffers of these sizes; gives what is to be recorded."""
         self._check_buffers(sizes)
-        missing = [name for name in self._names if name not in params]
-        unknown = [name for name in params if name not in self._names]
-        if missing or unknown:
-            wrong = [f"missing: {', '.join(missing)}"] * bool(missing) + [
-                f"unknown: {', '.join(unknown)}"
-            ] * bool(unknown)
-            takes = ", ".join(f"{each.name}: {each.type}" for each in self.program.params) or "none"
-            raise LaunchError(f"{self.program.label} takes the parameters ({takes}); {'; '.join(wrong)}")
+        for what, names in (
+            ("missing", [name for name in self._names if name not in params]),
+            ("unknown", [name for name in params if name not in self._names]),
+        ):
+            if names:
+                takes = ", ".join(f"{each.name}: {each.type}" for each in self.program.params) or "none"
+                raise LaunchError(
+                    f"{self.program.label} takes the parameters ({takes}); {what}: {', '.join(names)}"
+                )
         data = self._packer.pack(*[params[name] for name in self._names])
         return self._pipeline, data, self._workgroups(grid, threads)
 
