@@ -8,27 +8,19 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import importlib.metadata
 import sys
 from collections.abc import Mapping, Sequence
 
+from .. import __version__
 from ..errors import WebgradError
 
-__all__ = ["main", "version"]
+__all__ = ["main"]
 
 # command → (module, what it does); arguments after the command go to the module as they are
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "info": ("webgrad.cli.info", "show the devices, their features, and the active settings"),
     "demo": ("webgrad.cli.demo", "run a small computation on the GPU and say how it went"),
 }
-
-
-def version() -> str:
-    """The installed version of webgrad, or "unknown" in a source tree that was never installed."""
-    try:
-        return importlib.metadata.version("webgrad")
-    except importlib.metadata.PackageNotFoundError:
-        return "unknown"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -54,7 +46,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog="commands:\n" + "\n".join(f"  {name:{width}}  {does}" for name, (_, does) in COMMANDS.items()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"webgrad {version()}")
+    parser.add_argument("--version", action="version", version=f"webgrad {__version__}")
     parser.add_argument("command", choices=COMMANDS, help=argparse.SUPPRESS)
     # Each module parses its own options, --help included.
     parser.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)

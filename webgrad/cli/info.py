@@ -19,10 +19,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TextIO
 
-from .. import config
+from .. import __version__, config
 from ..errors import NoAdapterError
 from ..runtime import adapters, host
-from . import version
 from .text import NO_BREAK, Line, encodable, layout, size
 
 __all__ = ["Report", "collect", "main"]
@@ -123,7 +122,7 @@ def as_json(report: Report) -> dict[str, Any]:
 
 
 def _versions() -> dict[str, str]:
-    versions = {"webgrad": version(), "Python": platform.python_version()}
+    versions = {"webgrad": __version__, "Python": platform.python_version()}
     for name in ("numpy", "ml_dtypes", "wgpu"):
         try:
             versions[name] = importlib.metadata.version(name)
