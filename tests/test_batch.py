@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import webgrad as wg
-from webgrad.batch import REFERENCE
+from webgrad.kernels.reference import REFERENCE
 
 gpu = pytest.mark.gpu
 DEVICES = [pytest.param("webgpu", marks=gpu), "cpu"]
@@ -338,3 +338,44 @@ def test_any_sequence_gives_the_same_on_gpu_and_cpu(ops: list[str], data: st.Dat
         batch.execute()
     for on_gpu, on_cpu in zip(*values, strict=True):
         np.testing.assert_allclose(batches[0].read(on_gpu), batches[1].read(on_cpu), rtol=1e-5, atol=1e-6)
+
+
+@gpu
+def test_a_freed_buffer_stops_the_batch_before_anything_is_recorded() -> None:
+    device = wg.open_device("webgpu")
+    assert isinstance(device, wg.Device)
+    batch = wg.Batch(device)
+    buffer = device.upload(np.ones(4, np.float32))
+    value = batch.relu(batch.import_buffer(buffer))
+    result = batch.add(value, value)
+    buffer.free()
+    for _ in range(2):
+        with pytest.raises(wg.StaleBufferError):
+            batch.execute()
+        with pytest.raises(wg.BatchError, match="execute"):
+            batch.read(result)
+    assert device.queue.waiting == 0
+    with pytest.raises(wg.StaleBufferError):
+        batch.import_buffer(buffer)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_import_sees_a_value_otherwise_or_refuses(device: str) -> None:
+    first, second = wg.Batch(device), wg.Batch(device)
+    value = first.upload(np.arange(8, dtype=np.float32))
+    assert second.read(second.import_buffer(value, (2, 4))).shape == (2, 4)
+    assert second.read(second.import_buffer(value, dtype=np.int32)).dtype == np.int32
+    for shape in ((4, 4), (-2, -4), (2.0, 4), "8"):
+        with pytest.raises(wg.ShapeError):
+            second.import_buffer(value, shape)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_limits_and_empty_rows(device: str) -> None:
+    x = np.array([-np.inf, -200], np.float32)
+    assert run(device, lambda batch: batch.gelu(batch.upload(x))).tolist() == [0, 0]
+    assert run(device, lambda batch: batch.silu(batch.upload(x))).tolist() == [0, 0]
+    empty = np.zeros((3, 0), np.float32)
+    assert run(device, lambda batch: batch.softmax(batch.upload(empty))).shape == (3, 0)
+    found = run(device, lambda batch: batch.add(batch.upload(empty), batch.upload(np.zeros(0, np.float32))))
+    assert found.shape == (3, 0)

@@ -147,3 +147,29 @@ def test_the_cpu_has_no_kernels() -> None:
 def test_source_must_be_text() -> None:
     with pytest.raises(wg.LaunchError, match="WGSL text"):
         wg.kernel(b"fn", device="webgpu")  # type: ignore[arg-type]
+
+
+def test_numpy_numbers_are_numbers_and_negative_ones_are_refused(device: wg.Device, axpy: wg.Kernel) -> None:
+    x, y = device.upload(np.ones(4, np.float32)), device.upload(np.zeros(4, np.float32))
+    axpy(x, y, threads=np.int64(4), factor=np.float32(2), offset=(0, 0))  # type: ignore[arg-type]
+    assert device.read(y).view(np.float32).tolist() == [2, 2, 2, 2]
+    with pytest.raises(wg.LaunchError, match="-5"):
+        axpy(x, y, threads=-5, factor=1.0, offset=(0, 0))
+
+
+def test_an_empty_array_has_no_length_on_a_gpu(device: wg.Device, axpy: wg.Kernel) -> None:
+    empty = device.upload(np.empty(0, np.float32))
+    with pytest.raises(wg.LaunchError, match="empty"):
+        axpy(empty, device.upload(np.zeros(4, np.float32)), threads=4, factor=1.0, offset=(0, 0))
+
+
+def test_a_parameter_cannot_be_called_threads(device: wg.Device) -> None:
+    source = AXPY.replace("factor", "threads")
+    with pytest.raises(wg.LaunchError, match="rename"):
+        wg.kernel(source, device=device)
+
+
+def test_a_batch_value_is_for_batch_run(device: wg.Device, axpy: wg.Kernel) -> None:
+    value = wg.Batch(device).upload(np.ones(4, np.float32))
+    with pytest.raises(wg.BufferError, match=r"Batch\.run"):
+        axpy(value, value, threads=4, factor=1.0, offset=(0, 0))  # type: ignore[arg-type]

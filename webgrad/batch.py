@@ -32,10 +32,12 @@ from .errors import (
 )
 from .kernels import choose
 from .kernels.launch import Launch
+from .kernels.reference import REFERENCE
 from .runtime.buffers import Buffer
 from .runtime.context import Event
 from .runtime.device import CpuDevice, Device, open_device
 from .runtime.pipelines import PADDING, Pipeline
+from .runtime.queue import Queue
 from .wgsl.packing import ParamValue
 
 __all__ = ["Batch", "BatchArray"]
@@ -88,38 +90,6 @@ class BatchArray:
         return f"<BatchArray {self.shape} {self.dtype.name} on {self._batch.device.name}, {state}>"
 
 
-def _erf(x: Ndarray) -> Ndarray:
-    return np.asarray(np.frompyfunc(math.erf, 1, 1)(x), x.dtype)
-
-
-def _sigmoid(x: Ndarray) -> Ndarray:
-    e = np.exp(-np.abs(x))
-    return np.where(x >= 0, 1 / (1 + e), e / (1 + e))
-
-
-def _softmax(x: Ndarray) -> Ndarray:
-    e = np.exp(x - x.max(axis=-1, keepdims=True))
-    return np.asarray(e / e.sum(axis=-1, keepdims=True))
-
-
-# What the cpu device computes, and the GPU is compared with. Floats narrower than f32 are widened.
-REFERENCE: dict[str, Callable[..., Ndarray]] = {
-    "relu": lambda x: np.maximum(x, 0),
-    "gelu": lambda x: x * 0.5 * (1 + _erf(x / np.float32(math.sqrt(2)))),
-    "sigmoid": _sigmoid,
-    "tanh": np.tanh,
-    "silu": lambda x: x * _sigmoid(x),
-    "scale": lambda x, factor: x * factor,
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "div": np.divide,
-    "softmax": _softmax,
-    "matmul": lambda a, b, transposed: a @ (b.T if transposed else b),
-    "dot": lambda a, b: np.asarray(np.vdot(a, b)),
-}
-
-
 class Batch:
     """A list of operations that one `execute` submits at once.
 
@@ -131,7 +101,7 @@ class Batch:
     """
 
     def __init__(self, device: Device | CpuDevice | str | None = None) -> None:
-        self.device = device if isinstance(device, Device | CpuDevice) else open_device(device)
+        self.device = open_device(device)
         self._commands: deque[_Dispatch | Callable[[], None]] = deque()
         # Made by commands not executed yet; weak, so that what the user drops is free inside the batch.
         self._results: list[weakref.ref[BatchArray]] = []
@@ -157,43 +127,41 @@ class Batch:
 
     def empty(self, shape: int | Sequence[int], dtype: Any = np.float32) -> BatchArray:
         """A value without contents, for a kernel of your own to write to."""
-        sizes = tuple(map(index, shape)) if isinstance(shape, Sequence) else (index(shape),)
-        if min(sizes, default=0) < 0:
-            raise ShapeError(f"an array of shape {sizes} cannot be: no side may be negative")
-        value = self._result(sizes, _supported(np.dtype(dtype)))
+        sizes = _sides(shape)
+        value = self._result("empty", sizes, _supported(np.dtype(dtype)))
         if not isinstance(self.device, Device):
             value._host = _copied(np.broadcast_to(value.dtype.type(0), sizes))
         return value
 
     def import_buffer(
-        self, buffer: BatchArray | Buffer, shape: Sequence[int] | None = None, dtype: Any = np.float32
+        self, buffer: BatchArray | Buffer, shape: int | Sequence[int] | None = None, dtype: Any = None
     ) -> BatchArray:
-        """Use an executed value of another batch, or a device's buffer seen as `shape` and `dtype`."""
+        """Use an executed value of another batch, or a device's buffer (float32), or see it otherwise."""
         if isinstance(buffer, BatchArray):
-            return self._import_array(buffer)
-        owner = getattr(buffer, "queue", None)
-        if not isinstance(self.device, Device) or owner is not self.device.queue:
+            if buffer._batch.device is not self.device:
+                raise ForeignBufferError(
+                    f"{buffer!r} is not on this batch's device, {self.device.name}: read it, upload it here"
+                )
+            if not buffer._ready:
+                raise BatchError(f"{buffer!r} has no value yet: execute its own batch first")
+            host, memory = buffer._host, buffer._buffer
+            shape, dtype = buffer.shape if shape is None else shape, dtype or buffer.dtype
+        elif isinstance(self.device, Device) and getattr(buffer, "queue", None) is self.device.queue:
+            host, memory = None, buffer
+        else:
             raise ForeignBufferError(
                 f"{buffer!r} is not a buffer of {self.device.name}: upload its contents instead"
             )
-        dtype = _supported(np.dtype(dtype))
-        value = BatchArray(self, (buffer.nbytes // dtype.itemsize,) if shape is None else tuple(shape), dtype)
+        if memory is not None:
+            memory.queue.size_of(memory)  # says so where it was freed
+        dtype = _supported(np.dtype(dtype or np.float32))
+        value = BatchArray(self, _sides(buffer.nbytes // dtype.itemsize if shape is None else shape), dtype)
         if value.nbytes != buffer.nbytes:
             raise ShapeError(
                 f"{buffer!r} cannot be seen as {dtype.name} of shape {value.shape}: {value.nbytes} bytes"
             )
-        value._buffer, value._ready = buffer, True
-        return value
-
-    def _import_array(self, array: BatchArray) -> BatchArray:
-        if array._batch.device is not self.device:
-            raise ForeignBufferError(
-                f"{array!r} is not on this batch's device, {self.device.name}: read it and upload it here"
-            )
-        if not array._ready:
-            raise BatchError(f"{array!r} has no value yet: execute its own batch first")
-        value = BatchArray(self, array.shape, array.dtype)
-        value._buffer, value._host, value._ready = array._buffer, array._host, True
+        value._host = None if host is None else host.reshape(-1).view(dtype).reshape(value.shape)
+        value._buffer, value._ready = memory, True
         return value
 
     # Operations
@@ -279,6 +247,7 @@ class Batch:
     def run(
         self,
         kernel: Kernel,
+        /,
         *arrays: BatchArray,
         grid: Grid | None = None,
         threads: Grid | None = None,
@@ -303,7 +272,7 @@ class Batch:
     def _binary(self, op: str, a: BatchArray, b: BatchArray) -> BatchArray:
         self._own(op, a, b)
         dtype = _common(op, a, b)
-        broadcast = _broadcast(op, a.shape, b.shape)
+        broadcast = _broadcast(op, a.shape, b.shape) if a.size else "none"
         columns = b.size if broadcast == "row" else 1
         chooser = functools.partial(choose.binary, self.device.profile, op, dtype.name)
         return self._map(
@@ -323,10 +292,10 @@ class Batch:
                     f"{op}: {array!r} belongs to another batch; bring it in with import_buffer"
                 )
 
-    def _result(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> BatchArray:
+    def _result(self, op: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> BatchArray:
         value = BatchArray(self, shape, dtype)
         if isinstance(self.device, Device):
-            value._buffer = self.device.allocate(value.nbytes)
+            value._buffer = self.device.allocate(value.nbytes, f"{op} {shape}")
         self._results.append(weakref.ref(value))
         return value
 
@@ -347,7 +316,7 @@ class Batch:
             or math.prod(shape) * dtype.itemsize <= self.device.profile.max_binding_bytes
         ):
             return self._record(op, (launch,), inputs, shape, dtype, *scalars)
-        result = self._result(shape, dtype)
+        result = self._result(op, shape, dtype)
         self._commands += self._pieces(op, self.device, chooser, inputs, result, period)
         return result
 
@@ -389,7 +358,7 @@ class Batch:
         dtype: np.dtype[Any],
         *scalars: Any,
     ) -> BatchArray:
-        result = self._result(shape, dtype)
+        result = self._result(op, shape, dtype)
         if isinstance(self.device, Device):
             self._commands += self._dispatches(op, self.device, launches, inputs, result)
         else:
@@ -426,30 +395,39 @@ class Batch:
     # Running
 
     def execute(self) -> Event | None:
-        """Run what was recorded, in one submission, without waiting; gives its event (None on the cpu)."""
+        """Run what was recorded, in one submission, without waiting.
+
+        Gives the event of the newest submission, None on the cpu. An error leaves the batch as it was.
+        """
         event = None
         if isinstance(self.device, Device):
-            queue = self.device.queue
-            with queue.hold() as recorder:
-                while (
-                    self._commands
-                ):  # popped one by one: a value nobody else holds is free after its last command
+            self._check_buffers(self.device.queue)
+            with self.device.queue.hold() as recorder:
+                while self._commands:
+                    # Popped one by one: a value that nobody else holds is free after its last command.
                     command = self._commands.popleft()
                     assert isinstance(command, _Dispatch)
                     recorder.dispatch(command.pipeline, command.buffers, command.params, command.grid)
                     del command
-                event = queue.flush("execute")
+                event = self.device.queue.flush("execute")
         else:
-            while self._commands:
-                command = self._commands.popleft()
-                assert not isinstance(command, _Dispatch)
-                command()
-                self.device.counters.commands += 1
+            for run in self._commands:
+                assert not isinstance(run, _Dispatch)
+                run()
+            self.device.counters.commands += len(self._commands)
+            self._commands.clear()
         for result in self._results:
             if (array := result()) is not None:
                 array._ready = True
         self._results.clear()
         return event
+
+    def _check_buffers(self, queue: Queue) -> None:
+        """Find out what was freed before anything is recorded."""
+        for command in self._commands:
+            assert isinstance(command, _Dispatch)
+            for buffer in command.buffers:
+                queue.size_of(buffer)
 
     def read(self, array: BatchArray) -> Ndarray:
         """A value as a NumPy array; waits for the GPU."""
@@ -492,6 +470,16 @@ def _copied(host: Ndarray) -> Ndarray:
         return host.copy()
     except MemoryError as error:
         raise OutOfMemoryError(f"the host has no room for a copy of {host.nbytes:,} bytes: {error}") from None
+
+
+def _sides(shape: int | Sequence[int]) -> tuple[int, ...]:
+    try:
+        sides = tuple(map(index, shape)) if isinstance(shape, Sequence) else (index(shape),)
+    except TypeError:
+        raise ShapeError(f"a shape is whole numbers, not {shape!r}") from None
+    if min(sides, default=0) < 0:
+        raise ShapeError(f"an array of shape {sides} cannot be: no side may be negative")
+    return sides
 
 
 def _buffer(array: BatchArray) -> Buffer:

@@ -199,7 +199,7 @@ OPTIONS: tuple[Option, ...] = (
         _flag,
         "`0`",
         "`0` or `1`",
-        "Bounds-checked shaders, and an error scope around every native call.",
+        "Our own kernels keep the bounds checks that users' kernels always have.",
     ),
     Option(
         "memory",

@@ -8,11 +8,13 @@ error in Python, and users' kernels keep the compiler's bounds checks.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import index
 from typing import Any
 
 from .errors import DeviceError, LaunchError
 from .runtime.buffers import Buffer
-from .runtime.device import Device, open_device
+from .runtime.checks import checked_grid
+from .runtime.device import CpuDevice, Device, open_device
 from .runtime.pipelines import Pipeline
 from .wgsl import Program, program_from_source
 from .wgsl.packing import ParamValue, packer
@@ -31,6 +33,10 @@ class Kernel:
         self._pipeline = device.pipeline(program, checked=True)
         self._names = tuple(field.name for field in program.params)
         self._packer = packer(program)
+        for name in sorted({"grid", "threads"} & set(self._names)):
+            raise LaunchError(
+                f"{program.label}: a parameter cannot be called {name}, as a launch's own are; rename it"
+            )
         device.queue.compile(self._pipeline)  # a shader error belongs here, not to a later flush
 
     def __repr__(self) -> str:
@@ -71,11 +77,11 @@ class Kernel:
                 f"{self.program.label} takes {len(bindings)} buffers ({names}), not {len(sizes)}"
             )
         for binding, nbytes in zip(bindings, sizes, strict=True):
-            step = binding.element_bytes
-            if step and nbytes % min(step, 4):
+            step = min(binding.element_bytes, 4)
+            if 0 < nbytes < binding.bytes or (step and nbytes % step):
                 raise LaunchError(
-                    f"{self.program.label}: {binding.name} is {binding.type} with elements of {step} bytes; "
-                    f"a buffer of {nbytes} bytes does not hold a whole number of words"
+                    f"{self.program.label}: a buffer of {nbytes} bytes does not fit {binding.name}, which is "
+                    f"{binding.type}: {binding.bytes} bytes or more, whole words"
                 )
 
     def _workgroups(self, grid: Grid | None, threads: Grid | None) -> tuple[int, int, int]:
@@ -83,23 +89,18 @@ class Kernel:
         if (grid is None) == (threads is None):
             raise LaunchError(f"{label}: give either grid= (workgroups) or threads= (invocations)")
         counts = _three(label, grid if grid is not None else threads)
-        if threads is not None:
+        if threads is not None and min(counts) >= 0:
             size = self.program.workgroup_size
             counts = tuple(-(-count // width) for count, width in zip(counts, size, strict=True))
-        most = self.device.queue.limits.max_workgroups
-        if any(not 0 <= count <= most for count in counts):
-            raise LaunchError(
-                f"{label}: a grid of {counts} workgroups is not allowed, each must be from 0 to {most}; "
-                "use a second dimension and a linear index"
-            )
-        return counts[0], counts[1], counts[2]
+        return checked_grid(label, counts, self.device.queue.limits.max_workgroups)
 
 
 def _three(label: str, counts: Any) -> tuple[int, ...]:
-    values = (counts,) if isinstance(counts, int) else tuple(counts) if isinstance(counts, Sequence) else ()
-    if not 1 <= len(values) <= 3 or any(
-        isinstance(each, bool) or not isinstance(each, int) for each in values
-    ):
+    try:
+        values = tuple(map(index, counts)) if isinstance(counts, Sequence) else (index(counts),)
+    except TypeError:
+        values = ()
+    if not 1 <= len(values) <= 3:
         raise LaunchError(f"{label}: a grid is one to three whole numbers, not {counts!r}")
     return (*values, 1, 1)[:3]
 
@@ -110,7 +111,7 @@ def kernel(
     entry: str | None = None,
     label: str = "kernel",
     defines: dict[str, str | int | float | bool] | None = None,
-    device: Device | str | None = None,
+    device: Device | CpuDevice | str | None = None,
 ) -> Kernel:
     """A kernel from WGSL, or from .pwgsl with `defines`, for a GPU device.
 
@@ -127,7 +128,7 @@ def kernel(
     """
     if not isinstance(source, str):
         raise LaunchError(f"a kernel's source is WGSL text, not a {type(source).__name__}")
-    chosen = device if isinstance(device, Device) else open_device(device)
+    chosen = open_device(device)
     if not isinstance(chosen, Device):
         raise DeviceError(
             "kernels written in WGSL need a GPU, and the device is cpu: pass device='webgpu' for any "

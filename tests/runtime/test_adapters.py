@@ -184,7 +184,7 @@ def test_a_missing_adapter_lists_what_there_is(machine: Any) -> None:
         choose("webgpu:1", list_adapters(settings), settings)
     assert str(caught.value) == (
         "webgpu:1 was asked for, and there is no such GPU adapter.\n"
-        "There are: webgpu:0 = Radeon RX (RADV).\n"
+        "There are: webgpu:0 = Radeon RX (RADV); and cpu.\n"
         "Switched off by the file:disable_devices: Iris."
     )
 

@@ -55,7 +55,7 @@ def test_free_then_drop_frees_once(alone: Bench) -> None:
 
 
 def test_what_is_not_a_buffer_is_refused(shared: Bench) -> None:
-    with pytest.raises(BufferError, match="ndarray is not a buffer"):
+    with pytest.raises(BufferError, match="ndarray is not a device"):
         shared.device.read(floats(1))  # type: ignore[arg-type]
 
 

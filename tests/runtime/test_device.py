@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+import webgrad
 from tests.runtime.helpers import Bench, bench, floats, run_python
 from webgrad.config import MemoryBudget
 from webgrad.runtime.device import CpuDevice, Device, open_device, open_device_async
@@ -274,3 +277,54 @@ assert _cache._entries is None
 """
     result = run_python(code)
     assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_the_cpu_works_in_a_forked_child_and_starts_no_driver() -> None:
+    code = """
+import os, sys
+import numpy as np
+import webgrad as wg
+
+def relu():
+    batch = wg.Batch()
+    value = batch.relu(batch.upload(np.array([-1, 1], np.float32)))
+    batch.execute()
+    return batch.read(value).tolist()
+
+if os.environ.get("WEBGRAD_DEVICE") is None and wg.default_device().name != "cpu":
+    print("a real GPU")
+    sys.exit()
+assert relu() == [0, 1]
+child = os.fork()
+if not child:
+    os._exit(0 if relu() == [0, 1] else 1)
+assert os.waitpid(child, 0)[1] == 0
+if os.environ.get("WEBGRAD_DEVICE"):
+    from webgrad.runtime.adapters import _cache
+    assert _cache._entries is None
+print("done")
+"""
+    for environment in ({}, {"WEBGRAD_DEVICE": "CPU"}):
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env=os.environ | environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.strip() in ("done", "a real GPU")
+
+
+@pytest.mark.gpu
+def test_a_device_is_taken_wherever_a_name_is(alone: Bench) -> None:
+    device = alone.device
+    assert open_device(device) is device
+    assert webgrad.stats(device)["commands"] == device.stats()["commands"]
+    webgrad.set_default_device(device)
+    try:
+        assert webgrad.default_device() is device
+        assert webgrad.Batch().device is device
+    finally:
+        webgrad.set_default_device(None)
+    assert webgrad.default_device() is not device

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.runtime.helpers import Bench, floats, refuse, scale_params
-from webgrad.errors import BufferError, LaunchError
+from webgrad.errors import BufferError, LaunchError, StaleBufferError
 
 pytestmark = pytest.mark.gpu
 
@@ -91,3 +91,15 @@ def test_a_size_class_does_not_pass_the_binding_limit(alone: Bench) -> None:
     assert x.virtual.size == 1000
     assert alone.numbers(alone.scale(x, 2)).tolist() == [2 * i for i in range(250)]
     assert alone.stats["bytes_live"] % 1000 == 0
+
+
+def test_a_view_is_stale_with_its_whole(alone: Bench) -> None:
+    whole = alone.upload(np.ones(256, np.float32))
+    view = alone.queue.view(whole, 0, 256)
+    alone.scale(view, 2.0)
+    whole.free()
+    with pytest.raises(StaleBufferError):
+        alone.scale(view, 2.0)
+    alone.device.synchronize()
+    with pytest.raises(StaleBufferError):
+        alone.scale(view, 2.0)

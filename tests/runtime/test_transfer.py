@@ -17,6 +17,7 @@ from wgpu.backends.wgpu_native import ffi
 from tests.runtime.helpers import Bench, floats
 from webgrad.errors import BufferError, DTypeError
 from webgrad.runtime.context import UPLOADS_PER_SUBMIT
+from webgrad.runtime.native import native_object_counts
 from webgrad.runtime.transfer import as_bytes, is_constant, write_bytes
 
 # Host memory
@@ -321,3 +322,22 @@ def test_read_back_buffers_are_kept_for_the_next_read(alone: Bench) -> None:
         alone.numbers(x)
         sizes.append(alone.queue.context.staging.bytes_kept)
     assert sizes == [32768] * 4
+
+
+@pytest.mark.gpu
+def test_a_closed_asynchronous_read_gives_its_buffer_back(alone: Bench) -> None:
+    x = alone.upload(floats(1, 2, 3))
+    target = alone.device.allocate(4)
+
+    def leave_reads() -> int:
+        for _ in range(6):
+            alone.spin(target, 20_000_000)  # so that the bytes are not here at once
+            read = alone.device.read_async(x)
+            read.send(None)
+            read.close()
+        alone.device.synchronize()
+        assert alone.numbers(x).tolist() == [1, 2, 3]
+        return native_object_counts()["Buffer"]
+
+    leave_reads()
+    assert leave_reads() == leave_reads()

@@ -192,6 +192,7 @@ def choose(spec: str | None, adapters: Sequence[AdapterInfo], settings: Settings
             f"a device is asked for by its name, such as 'webgpu', not by a {type(spec).__name__}."
         )
     asked = f"{spec} was asked for{origin}"
+    spec = spec.strip().lower()
     if spec == "cpu":
         return Choice(cpu_device(), asked)
     if not spec:
@@ -201,7 +202,7 @@ def choose(spec: str | None, adapters: Sequence[AdapterInfo], settings: Settings
     elif spec.startswith("webgpu:"):
         matches = [info for info in adapters if info.device == spec]
     else:
-        matches = [info for info in adapters if spec.lower() in info.name.lower()]
+        matches = [info for info in adapters if spec in info.name.lower()]
     if not matches:
         raise NoAdapterError(_no_adapter(asked, adapters, settings))
     best = "" if len(matches) == 1 else f", and this is the best of {len(matches)} that fit"
@@ -225,7 +226,8 @@ def _default(adapters: Sequence[AdapterInfo]) -> Choice:
 def _no_adapter(asked: str, adapters: Sequence[AdapterInfo], settings: Settings) -> str:
     lines = [f"{asked}, and there is no such GPU adapter."]
     if adapters:
-        lines.append("There are: " + "; ".join(f"{info.device} = {info.name}" for info in adapters) + ".")
+        there = "; ".join(f"{info.device} = {info.name}" for info in adapters)
+        lines.append(f"There are: {there}; and cpu.")
     for option in ("disable_backends", "disable_devices"):
         if getattr(settings, option):
             off = ", ".join(sorted(getattr(settings, option)))

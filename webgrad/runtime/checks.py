@@ -16,7 +16,7 @@ from .buffers import Buffer, Virtual
 from .pipelines import PADDING, Pipeline
 from .resolve import Grid
 
-__all__ = ["Limits", "check_launch"]
+__all__ = ["Limits", "check_launch", "checked_grid"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ def check_launch(
     _check_counts(pipeline, len(buffers), params)
     _check_sizes(pipeline, buffers, limits.max_binding)
     _check_aliases(pipeline, virtuals)
-    return _checked_grid(pipeline, grid, limits.max_workgroups)
+    return checked_grid(pipeline.program.label, grid, limits.max_workgroups)
 
 
 def _check_counts(pipeline: Pipeline, count: int, params: bytes) -> None:
@@ -72,6 +72,11 @@ def _check_sizes(pipeline: Pipeline, buffers: Sequence[Buffer], most: int) -> No
                 f"{label}: {virtual.describe()} cannot be bound to {binding.name} as a whole: "
                 f"this device binds at most {most:,} bytes; bind views of it, one after another"
             )
+        if not nbytes and pipeline.exact:
+            raise LaunchError(
+                f"{label}: {binding.name} is empty, and arrayLength cannot be 0 on a GPU: leave the launch "
+                "out, or pass the length as a parameter"
+            )
         to_the_byte = pipeline.exact or virtual.view is not None  # else it is padded to PADDING bytes
         if nbytes < binding.bytes and (binding.bytes > PADDING or (nbytes and to_the_byte)):
             raise LaunchError(
@@ -92,10 +97,11 @@ def _check_aliases(pipeline: Pipeline, virtuals: Sequence[Virtual]) -> None:
         seen[base] = access
 
 
-def _checked_grid(pipeline: Pipeline, grid: Sequence[int], most: int) -> Grid:
+def checked_grid(label: str, grid: Sequence[int], most: int) -> Grid:
+    """Three counts of workgroups as plain numbers, none of them negative or more than `most`."""
     if len(grid) != 3 or any(not hasattr(count, "__index__") or not 0 <= count <= most for count in grid):
         raise LaunchError(
-            f"{pipeline.program.label}: a grid of {grid} workgroups is not allowed; "
-            f"each must be from 0 to {most}"
+            f"{label}: a grid of {grid} workgroups is not allowed; each must be from 0 to {most}: use a "
+            "second dimension and a linear index for more"
         )
     return index(grid[0]), index(grid[1]), index(grid[2])

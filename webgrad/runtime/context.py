@@ -41,12 +41,11 @@ class Progress:
 class Event:
     """One submission: has the GPU finished it?"""
 
-    __slots__ = ("_context", "_serial", "_submission")
+    __slots__ = ("_context", "_serial")
 
-    def __init__(self, context: Context, serial: int, submission: int) -> None:
+    def __init__(self, context: Context, serial: int) -> None:
         self._context = context
         self._serial = serial
-        self._submission = submission
 
     @property
     def finished(self) -> bool:
@@ -67,8 +66,7 @@ class Event:
         context = self._context
         if not self.finished:
             context.check()
-        with shield:
-            return wait_until(lambda: self.finished, context.native, self._submission, timeout)
+        return wait_until(lambda: self.finished, context.native, timeout)
 
     @property
     def lost(self) -> bool:
@@ -105,7 +103,6 @@ class Context:
         self.staging = Staging(native, self.pool.make)
         self.closed = False
         self.submitted = 0
-        self.last_submission = 0
         self.check: Callable[[], None] = lambda: None  # raises where the driver must not be called
         self._in_flight: deque[Event] = deque()
         self._unsubmitted_bytes = 0
@@ -137,13 +134,11 @@ class Context:
 
     def submit(self, commands: Any | None) -> Event:
         """Submit a command buffer (None: pending writes only)."""
-        self.last_submission = self.native.submit(
-            commands, may_block=self.progress.completed < self.submitted
-        )
+        self.native.submit(commands, may_block=self.progress.completed < self.submitted)
         self._unsubmitted_bytes = 0
         self.submitted += 1
         self.counters.submissions += 1
-        event = Event(self, self.submitted, self.last_submission)
+        event = Event(self, self.submitted)
         self._in_flight.append(event)
         return event
 

@@ -222,7 +222,8 @@ class Device:
             "bytes_pooled": pool.bytes_free,
             "bytes_peak": pool.bytes_peak,
         }
-        return Stats(self.counters.as_dict() | readings)
+        waiting = self.queue.waiting
+        return Stats({**self.counters.as_dict(), **readings, "commands": self.counters.commands + waiting})
 
     def reset_stats(self) -> None:
         """Set the counters to zero, and the peak to what is in use now."""
@@ -261,28 +262,42 @@ class _Opened:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.shared: dict[str, Device | CpuDevice] = {}
-        self.default: str | None = None  # set by the program; None: by the settings
+        self.default: Device | CpuDevice | None = None  # set by the program; None: by the settings
+        self.chosen: tuple[Settings, str] | None = None  # by the settings, so that adapters are asked once
         self.every: weakref.WeakSet[Device] = weakref.WeakSet()
 
 
 _opened = _Opened()
 
 
-def open_device(spec: str | None = None) -> Device | CpuDevice:
+def open_device(spec: Device | CpuDevice | str | None = None) -> Device | CpuDevice:
     """The device for `spec`, opened once: cpu, webgpu, webgpu:N, part of a name, or None for the default."""
-    spec = _opened.default if spec is None else spec
+    if isinstance(spec, Device | CpuDevice):
+        return spec
+    if spec is None and _opened.default is not None:
+        return _opened.default
     settings = current_settings()
-    found = () if spec == "cpu" else adapters.list_adapters()  # no driver is asked where none is wanted
-    choice = adapters.choose(spec, found, settings)
+    choice = _choice(spec, settings)
     with _opened.lock:
         device = _opened.shared.get(choice.device)
         if device is None:
             device = CpuDevice() if choice.device == "cpu" else Device(choice.adapter, settings)
             _opened.shared[choice.device] = device
+        if spec is None:
+            _opened.chosen = (settings, choice.device)
         return device
 
 
-async def open_device_async(spec: str | None = None) -> Device | CpuDevice:
+def _choice(spec: str | None, settings: Settings) -> adapters.Choice:
+    """What is meant; drivers are asked only where one may be wanted, so the cpu works in a forked child."""
+    if spec is None and _opened.chosen is not None and _opened.chosen[0] is settings:
+        spec = _opened.chosen[1]
+    wanted = settings.device if spec is None else spec
+    cpu = isinstance(wanted, str) and wanted.strip().lower() == "cpu"
+    return adapters.choose(spec, () if cpu else adapters.list_adapters(), settings)
+
+
+async def open_device_async(spec: Device | CpuDevice | str | None = None) -> Device | CpuDevice:
     """The same without blocking the event loop: the driver takes most of a second to start."""
     return await asyncio.to_thread(open_device, spec)
 
@@ -294,23 +309,20 @@ def default_device() -> Device | CpuDevice:
 
 def set_default_device(device: Device | CpuDevice | str | None) -> None:
     """Use this device where none is named (cpu, webgpu:N, …); None goes back to the settings' choice."""
-    spec = device.name if isinstance(device, Device | CpuDevice) else device
-    if spec is not None:
-        spec = open_device(spec).name
-    _opened.default = spec
+    _opened.default = None if device is None else open_device(device)
 
 
-def stats(device: str | None = None) -> Stats:
+def stats(device: Device | CpuDevice | str | None = None) -> Stats:
     """What the device (None: the default) has done since it was opened or its counters were reset."""
     return open_device(device).stats()
 
 
-def reset_stats(device: str | None = None) -> None:
+def reset_stats(device: Device | CpuDevice | str | None = None) -> None:
     """Set the counters of the device (None: the default) to zero."""
     open_device(device).reset_stats()
 
 
-def synchronize(device: str | None = None) -> None:
+def synchronize(device: Device | CpuDevice | str | None = None) -> None:
     """Submit what is recorded on the device (None: the default) and wait until it is done."""
     open_device(device).synchronize()
 

@@ -114,8 +114,8 @@ class Queue:
     def _size_of(self, nbytes: int, label: str) -> int:
         if not 0 <= nbytes <= self.limits.max_buffer:
             raise BufferError(
-                f"a buffer {label!r} of {nbytes:,} bytes cannot be: this device's buffers have from 0 to "
-                f"{self.limits.max_buffer:,} bytes; split the tensor"
+                f"a buffer{f' {label!r}' if label else ''} of {nbytes:,} bytes cannot be: this device's have "
+                f"from 0 to {self.limits.max_buffer:,} bytes; split what is larger"
             )
         if len(self._sizes) >= _SIZES_KEPT:
             self._sizes.clear()
@@ -182,18 +182,29 @@ class Queue:
         self._pending.views += size > self.limits.max_binding  # every launch is checked from now on
         return self._pending
 
+    @property
+    def waiting(self) -> int:
+        """How many commands are recorded and not submitted."""
+        return len(self._pending.params)
+
     def size_of(self, buffer: Buffer) -> int:
         """The bytes of a buffer of this device; an error where it is none, or no more."""
         return self._get(buffer).nbytes
 
     def _get(self, buffer: Buffer) -> Virtual:
         if not isinstance(buffer, Buffer):
-            raise BufferError(f"a {type(buffer).__name__} is not a buffer: upload it first")
+            raise BufferError(
+                f"a {type(buffer).__name__} is not a device's buffer: upload it first, or use Batch.run for "
+                "the values of a batch"
+            )
         if buffer.queue is not self:
             raise ForeignBufferError(
                 f"{buffer!r} belongs to another device, not to this {self.name}: move it here first"
             )
-        return self._virtual.get(buffer.handle)
+        virtual = self._virtual.get(buffer.handle)
+        if virtual.view is not None:
+            self._get(virtual.view[0])  # a view goes with its whole
+        return virtual
 
     def _enter(self) -> None:
         """What every entry does first: see whether the device can be used, and let dropped buffers go."""
@@ -269,7 +280,7 @@ class Queue:
             head = self._checked_head(pipeline, buffers, slots, params, grid)
             if head is None:
                 return
-        words = [(buffer.nbytes + 3) // 4 or 4 for buffer in buffers] if pipeline.exact else ()
+        words = [(buffer.nbytes + 3) // 4 for buffer in buffers] if pipeline.exact else ()
         pending.code += (head, *slots, *words)  # no call up to the next line's: Ctrl-C cannot part them
         pending.params.append(params)
 
@@ -318,6 +329,8 @@ class Queue:
 
         None for a grid with no workgroup in it: there is nothing to do.
         """
+        for buffer in buffers:
+            self._get(buffer)
         virtuals = [self._pending.virtuals[slot] for slot in slots]
         grid = check_launch(pipeline, buffers, virtuals, params, grid, self.limits)
         if not all(grid):
@@ -619,7 +632,7 @@ class Queue:
                 context.staging.give(size, handle)
                 raise
             self.counters.host_round_trips += 1
-            return ReadBack(context.staging, size, handle, virtual.nbytes, context.last_submission)
+            return ReadBack(context.staging, size, handle, virtual.nbytes)
 
     # Trouble
 

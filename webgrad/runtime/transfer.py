@@ -27,6 +27,7 @@ Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
 _KEPT = 128 << 20  # bytes of read-back buffers kept for the next read
 _SUCCESS = 1
+EAGER = 200e-6  # seconds of waiting without a pause
 
 
 def as_bytes(data: Any, most: int = sys.maxsize) -> Bytes:
@@ -83,29 +84,22 @@ def write_bytes(write: Callable[[int, Any, int], None], data: Bytes, start: int 
         write(start + whole, ffi.from_buffer(bytes(data[whole:]).ljust(4, b"\0")), 4)
 
 
-def wait_until(
-    done: Callable[[], bool], native: NativeDevice, submission: int, timeout: float | None = None
-) -> bool:
-    """Poll on this thread until `done()`; the callback may also be run by another thread's poll."""
-    if timeout is None:
-        while not done():
-            native.wait(submission)
-            if not done():
-                if native.lost:
-                    return False
-                time.sleep(20e-6)  # another thread is about to run the callback
-        return True
-    deadline = time.monotonic() + timeout
-    pause = 20e-6
+def wait_until(done: Callable[[], bool], native: NativeDevice, timeout: float | None = None) -> bool:
+    """Poll on this thread until `done()`, the device is lost, or `timeout` seconds have passed.
+
+    The callback may also be run by another thread's poll. Ctrl-C is heard between two polls, which come
+    without a pause at first and then at a twentieth of the time waited: the wait is hardly longer for it.
+    """
+    began = time.monotonic()
     while True:
-        native.poll()
+        with shield:
+            native.poll()
         if done():
             return True
-        left = deadline - time.monotonic()
-        if left <= 0:
-            return False
-        time.sleep(min(pause, left))
-        pause = min(2 * pause, 1e-3)
+        waited = time.monotonic() - began
+        if native.lost or (timeout is not None and waited >= timeout):
+            return done()
+        time.sleep(0 if waited < EAGER else min(waited / 20, 1e-3))
 
 
 class Staging:
@@ -157,21 +151,22 @@ class Staging:
 class ReadBack:
     """A read that was submitted: wait for it, then take its bytes once."""
 
-    def __init__(self, staging: Staging, size: int, handle: Handle, nbytes: int, submission: int) -> None:
+    def __init__(self, staging: Staging, size: int, handle: Handle, nbytes: int) -> None:
         self.staging = staging
         self._native = staging.native
         self._size = size
         self._handle = handle
         self._nbytes = nbytes
-        self._submission = submission
         self._status: tuple[int, str] | None = None
-        self._abandoned = False
+        self._abandoned = self._settled = False
+        self._lock = threading.RLock()  # a callback may come on any thread that polls
         self._native.map_read(handle, (nbytes + 3) & ~3, self._on_mapped)
 
     def _on_mapped(self, status: int, message: str) -> None:
-        self._status = (status, message)
-        if self._abandoned:
-            self._put_back()
+        with self._lock:
+            self._status = (status, message)
+            if self._abandoned:
+                self._put_back()
 
     @property
     def _mapped(self) -> bool:
@@ -179,9 +174,13 @@ class ReadBack:
 
     def wait(self) -> Bytes:
         """Block until the bytes are here."""
-        with shield:
-            wait_until(lambda: self._mapped, self._native, self._submission)
-            return self._collect()
+        try:
+            wait_until(lambda: self._mapped, self._native)
+            with shield:
+                return self._collect()
+        except BaseException:
+            self._abandon()
+            raise
 
     async def wait_async(self) -> Bytes:
         """The same, letting other tasks run meanwhile."""
@@ -194,25 +193,33 @@ class ReadBack:
                         return self._collect()
                 await asyncio.sleep(pause)
                 pause = min(pause + 20e-6, 1e-3)
-        except asyncio.CancelledError:
-            self._abandoned = True
-            if self._mapped:
-                self._put_back()
+        except BaseException:  # cancelled or closed
+            self._abandon()
             raise
 
     def _collect(self) -> Bytes:
         status, message = self._status or (0, "")
         if status != _SUCCESS:
             if not self._native.alive():
-                self._native.release_buffer(self._handle)
                 raise DeviceLostError("the GPU device was lost while a buffer was read back")
             raise BufferError(f"a buffer could not be read back: {message.strip()}")
         result: Bytes = self._native.copy_mapped(self._handle, (self._nbytes + 3) & ~3)
+        self._settled = True
         self.staging.give(self._size, self._handle)
         return result[: self._nbytes]
 
+    def _abandon(self) -> None:
+        """Nobody wants the bytes any more: the buffer goes back as soon as the driver is done with it."""
+        with self._lock:
+            if not self._settled and not self._abandoned:
+                self._abandoned = True
+                if self._mapped:
+                    self._put_back()
+
     def _put_back(self) -> None:
-        """After a cancelled read."""
-        if self._status and self._status[0] == _SUCCESS:
+        self._settled = True
+        if self._status and self._status[0] == _SUCCESS and self._native.alive():
             self._native.unmap(self._handle)
             self.staging.give(self._size, self._handle)
+        else:
+            self._native.release_buffer(self._handle)

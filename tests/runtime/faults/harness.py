@@ -32,7 +32,7 @@ LOSS_POINTS: dict[str, tuple[str, str, int]] = {
     "finish": ("native", "finish", 1),
     "submit": ("native", "submit", 1),
     "read, before map": ("native", "map_read", 1),
-    "read, between map and poll": ("native", "wait", 1),
+    "read, between map and poll": ("native", "poll", 2),
     "read, before the copy out": ("native", "copy_mapped", 1),
 }
 

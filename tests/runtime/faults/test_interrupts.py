@@ -243,3 +243,20 @@ def test_the_shield_does_nothing_in_another_thread() -> None:
     thread.start()
     thread.join()
     assert handlers == [signal.default_int_handler]
+
+
+def test_ctrl_c_is_heard_while_the_gpu_works() -> None:
+    private = bench()
+    target = private.device.allocate(4)
+    private.spin(target, 1000)
+    private.device.synchronize()
+    private.spin(target, 1_000_000_000)  # two seconds
+    event = private.device.flush()
+    assert event is not None
+    timer = threading.Timer(0.3, signal.raise_signal, (signal.SIGINT,))
+    timer.start()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        event.wait(timeout=20)
+    assert time.monotonic() - began < 5
+    event.wait()

@@ -226,6 +226,6 @@ def test_a_buffer_no_device_can_have_is_refused_at_once() -> None:
     private = bench()
     most = private.queue.limits.max_buffer
     for nbytes in (most + 1, 3 << 30, 1 << 62, 1 << 80):
-        with pytest.raises(ValueError, match="split the tensor"):
+        with pytest.raises(ValueError, match="split"):
             private.device.allocate(nbytes, "giant")
     sane(private)
