@@ -43,7 +43,7 @@ class Calls(Protocol):
 
     def release_commands(self, commands: Handle) -> None: ...
 
-    def submit(self, commands: Handle | None, *, may_block: bool) -> int: ...
+    def submit(self, commands: Handle | None, *, may_block: bool) -> None: ...
 
     def when_done(self) -> None: ...
 
@@ -115,10 +115,11 @@ class PlainCalls:
     def release_commands(self, commands: Handle) -> None:
         lib.wgpuCommandBufferRelease(commands)
 
-    def submit(self, commands: Handle | None, *, may_block: bool) -> int:
+    def submit(self, commands: Handle | None, *, may_block: bool) -> None:
         if commands is None:
-            return int(lib.wgpuQueueSubmitForIndex(self._queue, 0, ffi.NULL))
-        return int(lib.wgpuQueueSubmitForIndex(self._queue, 1, ffi.new("WGPUCommandBuffer[1]", [commands])))
+            lib.wgpuQueueSubmit(self._queue, 0, ffi.NULL)
+        else:
+            lib.wgpuQueueSubmit(self._queue, 1, ffi.new("WGPUCommandBuffer[1]", [commands]))
 
     def when_done(self) -> None:
         lib.wgpuQueueOnSubmittedWorkDone(self._queue, self._done_info[0])
@@ -161,7 +162,7 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "wgpuComputePassEncoderEnd": (None, (c_void_p,)),
     "wgpuComputePassEncoderRelease": (None, (c_void_p,)),
     "wgpuCommandBufferRelease": (None, (c_void_p,)),
-    "wgpuQueueSubmitForIndex": (c_uint64, (c_void_p, c_size_t, c_void_p)),
+    "wgpuQueueSubmit": (None, (c_void_p, c_size_t, c_void_p)),
     "wgpuBufferMapAsync": (_Future, (c_void_p, c_uint64, c_size_t, c_size_t, _CallbackInfo)),
     "wgpuDevicePoll": (c_int, (c_void_p, c_int, c_void_p)),
     "wgpuQueueOnSubmittedWorkDone": (_Future, (c_void_p, _CallbackInfo)),
@@ -180,8 +181,8 @@ class QuickCalls:
             function = getattr(quick, name)
             function.restype, function.argtypes = result, arguments
             self._call[name] = function
-        self._blocking_submit = blocking.wgpuQueueSubmitForIndex
-        self._blocking_submit.restype, self._blocking_submit.argtypes = _SIGNATURES["wgpuQueueSubmitForIndex"]
+        self._blocking_submit = blocking.wgpuQueueSubmit
+        self._blocking_submit.restype, self._blocking_submit.argtypes = _SIGNATURES["wgpuQueueSubmit"]
         self._device, self._queue = address_of(device), address_of(queue)
         self._scope_info = _CallbackInfo(None, _SPONTANEOUS, address_of(on_scope), None, None)
         self._done_info = _CallbackInfo(None, _SPONTANEOUS, address_of(on_done), address_of(ticket), None)
@@ -226,11 +227,12 @@ class QuickCalls:
     def release_commands(self, commands: Handle) -> None:
         self._call["wgpuCommandBufferRelease"](commands)
 
-    def submit(self, commands: Handle | None, *, may_block: bool) -> int:
-        submit = self._blocking_submit if may_block else self._call["wgpuQueueSubmitForIndex"]
+    def submit(self, commands: Handle | None, *, may_block: bool) -> None:
+        submit = self._blocking_submit if may_block else self._call["wgpuQueueSubmit"]
         if commands is None:
-            return int(submit(self._queue, 0, None))
-        return int(submit(self._queue, 1, ctypes.byref(c_void_p(commands))))
+            submit(self._queue, 0, None)
+        else:
+            submit(self._queue, 1, ctypes.byref(c_void_p(commands)))
 
     def when_done(self) -> None:
         self._call["wgpuQueueOnSubmittedWorkDone"](self._queue, self._done_info)

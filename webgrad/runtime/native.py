@@ -389,8 +389,8 @@ class NativeDevice:
         self._calls.release(encoder, compute_pass)
         self.pop_scope()
 
-    def submit(self, commands: Handle | None, *, may_block: bool = True) -> int:
-        """Submit one finished command buffer (None: only pending writes); gives the submission's index.
+    def submit(self, commands: Handle | None, *, may_block: bool = True) -> None:
+        """Submit one finished command buffer (None: only pending writes).
 
         `when_done` is called on a later poll, once the GPU has finished it.
         """
@@ -398,12 +398,11 @@ class NativeDevice:
             try:
                 if not self.alive():  # a submit to a lost device panics in wgpu-native, past any error scope
                     raise DeviceLostError("the GPU device was lost before a submit")
-                index = self._calls.submit(commands, may_block=may_block)
+                self._calls.submit(commands, may_block=may_block)
             finally:
                 if commands is not None:
                     self._calls.release_commands(commands)
             self._calls.when_done()
-        return index
 
     def map_read(self, buffer: Handle, nbytes: int, when_mapped: Callable[[int, str], None]) -> None:
         """Ask for a read-back buffer's contents; `when_mapped` gets (status, message) on a poll."""
@@ -434,10 +433,9 @@ class NativeDevice:
         """Let the driver free what is done and call back, without waiting."""
         self._calls.poll()
 
-    def wait(self, submission: int | None = None) -> None:
-        """Block until a submission is done (None: until all are)."""
-        index = ffi.NULL if submission is None else ffi.new("WGPUSubmissionIndex *", submission)
-        lib.wgpuDevicePoll(self.device, True, index)
+    def wait(self) -> None:
+        """Block until all that was submitted is done, deaf to Ctrl-C; `transfer.wait_until` is not."""
+        lib.wgpuDevicePoll(self.device, True, ffi.NULL)
 
     def destroy(self) -> None:
         """Make the device lost at once, as a driver reset would."""
