@@ -397,7 +397,8 @@ class Batch:
     def execute(self) -> Event | None:
         """Run what was recorded, in one submission, without waiting.
 
-        Gives the event of the newest submission, None on the cpu. An error leaves the batch as it was.
+        Gives the event of the newest submission, None on the cpu. After an error nothing is ready to be read
+        that was not before, and what can still run does so at the next call.
         """
         event = None
         if isinstance(self.device, Device):
