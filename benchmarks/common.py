@@ -9,7 +9,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from webgrad.runtime.device import Device, open_device
+from webgrad.runtime.device import open_device
+from webgrad.runtime.webgpu import Device
 
 __all__ = ["gpu", "inline_dispatches", "median_seconds", "report", "resident_bytes"]
 

@@ -19,8 +19,8 @@ inline_dispatches()
 import numpy as np  # noqa: E402
 
 from webgrad.runtime.buffers import Buffer  # noqa: E402
-from webgrad.runtime.device import Device  # noqa: E402
 from webgrad.runtime.pipelines import Pipeline  # noqa: E402
+from webgrad.runtime.webgpu import Device  # noqa: E402
 from webgrad.wgsl import program_from_source  # noqa: E402
 
 STEPS, COMMANDS, KERNELS, SIZES, LEVELS, WEIGHTS, LAYERS = 60, 33_257, 40, 30, 5, 200, 20

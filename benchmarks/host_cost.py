@@ -19,9 +19,9 @@ from common import gpu, median_seconds, report
 from wgpu.backends.wgpu_native import ffi, lib
 
 from webgrad.runtime.buffers import Buffer
-from webgrad.runtime.device import Device
 from webgrad.runtime.pipelines import Pipeline
 from webgrad.runtime.resolve import Pending
+from webgrad.runtime.webgpu import Device
 from webgrad.wgsl import program_from_source
 
 COMMANDS = 1000

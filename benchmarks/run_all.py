@@ -6,7 +6,16 @@ import subprocess
 import sys
 from pathlib import Path
 
-SCRIPTS = ("host_cost", "diffusion_stream", "feed_forward", "transfers", "soak", "faults", "matmul")
+SCRIPTS = (
+    "host_cost",
+    "diffusion_stream",
+    "feed_forward",
+    "transfers",
+    "soak",
+    "faults",
+    "matmul",
+    "tensors",
+)
 
 
 def main() -> int:

@@ -15,8 +15,8 @@ from wgpu import BufferUsage
 from wgpu.backends.wgpu_native import ffi, lib
 
 from webgrad.runtime import adapters
-from webgrad.runtime.device import Device
 from webgrad.runtime.native import READBACK, STORAGE
+from webgrad.runtime.webgpu import Device
 
 SMALL, LARGE = 256, 64 << 20
 

@@ -24,6 +24,8 @@ EXAMPLES: dict[
     "encoder": ('"plain"', "plain", "plain"),
     "immediates": ("false", "off", False),
     "disable_features": ('["f16"]', "f16", frozenset({"f16"})),
+    "graph": ("500", "500", 500),
+    "graph_memory": ('"1GiB"', "1GiB", MemoryBudget(bytes=1 << 30)),
 }
 WRONG: dict[str, tuple[str, str]] = {  # option → (TOML value, variable's text)
     "device": ("3", "  "),
@@ -36,6 +38,8 @@ WRONG: dict[str, tuple[str, str]] = {  # option → (TOML value, variable's text
     "encoder": ('"quick"', "quick"),
     "immediates": ("2", "2"),
     "disable_features": ('"f17"', "f17"),
+    "graph": ("0", "many"),
+    "graph_memory": ('"many"', "120%"),
 }
 
 

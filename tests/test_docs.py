@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import webgrad
@@ -53,7 +54,12 @@ def test_the_code_in_the_readme_runs(device: str) -> None:
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_in_docstrings(name: str) -> None:
-    assert doctest.testmod(importlib.import_module(name)).failed == 0
+    webgrad.set_default_device("cpu")
+    try:
+        found = doctest.testmod(importlib.import_module(name), extraglobs={"wg": webgrad, "np": np})
+    finally:
+        webgrad.set_default_device(None)
+    assert found.failed == 0
 
 
 def test_every_error_is_in_the_tree_that_errors_draws() -> None:

@@ -1,6 +1,6 @@
 """webgrad: tensors and machine learning on every GPU, in browsers, and on the CPU.
 
-Importing it is light and touches no GPU: every name is loaded when it is first used.
+Importing it is light and touches no GPU: what needs the native library is loaded when it is first used.
 """
 
 from __future__ import annotations
@@ -9,18 +9,73 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from . import errors
+from .dtypes import (
+    DType,
+    as_dtype,
+    bfloat16,
+    bool,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    promote,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
 from .errors import *  # noqa: F403  (the error tree is public as it stands)
+from .ops import (
+    activations,
+    creation,
+    elementwise,
+    evaluation,
+    images,
+    indexing,
+    interop,
+    losses,
+    manipulation,
+    normalise,
+    positions,
+    products,
+    random,
+    reductions,
+    scans,
+    scattering,
+    sorting,
+)
+from .ops.activations import *  # noqa: F403
+from .ops.creation import *  # noqa: F403
+from .ops.elementwise import *  # noqa: F403
+from .ops.evaluation import *  # noqa: F403
+from .ops.images import *  # noqa: F403
+from .ops.indexing import *  # noqa: F403
+from .ops.interop import *  # noqa: F403
+from .ops.losses import *  # noqa: F403
+from .ops.manipulation import *  # noqa: F403
+from .ops.normalise import *  # noqa: F403
+from .ops.positions import *  # noqa: F403
+from .ops.products import *  # noqa: F403
+from .ops.reductions import *  # noqa: F403
+from .ops.scans import *  # noqa: F403
+from .ops.scattering import *  # noqa: F403
+from .ops.sorting import *  # noqa: F403
+from .tensor import Tensor
 
 if TYPE_CHECKING:
     from .batch import Batch as Batch
     from .batch import BatchArray as BatchArray
     from .custom import Kernel as Kernel
     from .custom import kernel as kernel
+    from .explanation import Explanation as Explanation
+    from .explanation import explain as explain
     from .runtime.adapters import devices as devices
     from .runtime.buffers import Buffer as Buffer
     from .runtime.context import Event as Event
     from .runtime.device import CpuDevice as CpuDevice
-    from .runtime.device import Device as Device
     from .runtime.device import default_device as default_device
     from .runtime.device import open_device as open_device
     from .runtime.device import open_device_async as open_device_async
@@ -28,18 +83,21 @@ if TYPE_CHECKING:
     from .runtime.device import set_default_device as set_default_device
     from .runtime.device import stats as stats
     from .runtime.device import synchronize as synchronize
+    from .runtime.webgpu import Device as Device
 
-# public name → the module that has it
+# public name → the module that has it, loaded when the name is first used
 _HOMES = {
     "Batch": "batch",
     "BatchArray": "batch",
     "Buffer": "runtime.buffers",
     "CpuDevice": "runtime.device",
-    "Device": "runtime.device",
+    "Device": "runtime.webgpu",
     "Event": "runtime.context",
+    "Explanation": "explanation",
     "Kernel": "custom",
     "default_device": "runtime.device",
     "devices": "runtime.adapters",
+    "explain": "explanation",
     "kernel": "custom",
     "open_device": "runtime.device",
     "open_device_async": "runtime.device",
@@ -50,7 +108,45 @@ _HOMES = {
 }
 
 __version__ = "0.1.0"
-__all__ = [*errors.__all__, *_HOMES, "__version__"]
+__all__ = [
+    "DType",
+    "Tensor",
+    "__version__",
+    "as_dtype",
+    "bfloat16",
+    "bool",
+    "float16",
+    "float32",
+    "float64",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "promote",
+    "random",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+]
+__all__ += errors.__all__
+__all__ += creation.__all__
+__all__ += interop.__all__
+__all__ += elementwise.__all__
+__all__ += indexing.__all__
+__all__ += manipulation.__all__
+__all__ += reductions.__all__
+__all__ += scans.__all__
+__all__ += sorting.__all__
+__all__ += scattering.__all__
+__all__ += products.__all__
+__all__ += activations.__all__
+__all__ += normalise.__all__
+__all__ += losses.__all__
+__all__ += images.__all__
+__all__ += positions.__all__
+__all__ += evaluation.__all__
+__all__ += _HOMES
 
 
 def __getattr__(name: str) -> Any:

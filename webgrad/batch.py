@@ -35,9 +35,10 @@ from .kernels.launch import Launch
 from .kernels.reference import REFERENCE
 from .runtime.buffers import Buffer
 from .runtime.context import Event
-from .runtime.device import CpuDevice, Device, open_device
+from .runtime.device import CpuDevice, open_device
 from .runtime.pipelines import PADDING, Pipeline
 from .runtime.queue import Queue
+from .runtime.webgpu import Device
 from .wgsl.packing import ParamValue
 
 __all__ = ["Batch", "BatchArray"]

@@ -69,6 +69,8 @@ class Settings:
     encoder: Literal["fast", "plain"] = "fast"
     immediates: bool = True
     disable_features: frozenset[str] = frozenset()
+    graph: int = 2000
+    graph_memory: MemoryBudget | None = None
     path: Path | None = None  # the file that was read, None where there is none
     sources: Mapping[str, str] = field(default_factory=dict, hash=False)
 
@@ -248,6 +250,22 @@ OPTIONS: tuple[Option, ...] = (
         "none",
         f"a list of {', '.join(f'`{name}`' for name in FEATURES)}",
         "Adapter features to do without, as if the adapter lacked them.",
+    ),
+    Option(
+        "graph",
+        "WEBGRAD_GRAPH",
+        _whole(1, 10_000_000),
+        "`2000`",
+        "a whole number from 1 to 10000000",
+        "Ops that may wait to be computed; about there the newest value is computed by itself.",
+    ),
+    Option(
+        "graph_memory",
+        "WEBGRAD_GRAPH_MEMORY",
+        _memory,
+        '`"12.5%"` of the machine\'s memory',
+        'bytes, a size such as `"4GiB"`, or a percentage such as `"50%"`',
+        "New data that waiting ops may hold on to before the newest value is computed by itself.",
     ),
 )
 

@@ -14,8 +14,9 @@ from typing import Any
 from .errors import DeviceError, LaunchError
 from .runtime.buffers import Buffer
 from .runtime.checks import checked_grid
-from .runtime.device import CpuDevice, Device, open_device
+from .runtime.device import CpuDevice, open_device
 from .runtime.pipelines import Pipeline
+from .runtime.webgpu import Device
 from .wgsl import Program, program_from_source
 from .wgsl.packing import ParamValue, packer
 

@@ -12,7 +12,10 @@ WebgradError
 │   └── ForeignBufferError the buffer belongs to another device or batch
 ├── LaunchError            a kernel launch that cannot be right (also ValueError)
 ├── BatchError             a Batch used out of order
+├── ArgumentError          an option or number that is not allowed (also ValueError)
 ├── ShapeError             shapes that do not fit (also ValueError)
+│   └── AxisError          an axis that a tensor does not have (also IndexError)
+├── IndexingError          an index that a tensor does not have, or cannot take (also IndexError)
 ├── DTypeError             a data type that this op or device does not take (also TypeError)
 └── ShaderError            WGSL that cannot be made or compiled
     ├── TemplateError      a .pwgsl template or its defines are wrong
@@ -22,6 +25,8 @@ WebgradError
 from __future__ import annotations
 
 __all__ = [
+    "ArgumentError",
+    "AxisError",
     "BatchError",
     "BufferError",
     "CompileError",
@@ -31,6 +36,7 @@ __all__ = [
     "DeviceLostError",
     "ForeignBufferError",
     "ForkError",
+    "IndexingError",
     "LaunchError",
     "NoAdapterError",
     "OutOfMemoryError",
@@ -90,8 +96,20 @@ class BatchError(WebgradError):
     """A Batch used out of order: read before execute, say."""
 
 
+class ArgumentError(WebgradError, ValueError):
+    """An option or a number that is not allowed; the message says which are."""
+
+
 class ShapeError(WebgradError, ValueError):
     """Shapes that do not fit together."""
+
+
+class AxisError(ShapeError, IndexError):
+    """An axis that a tensor does not have."""
+
+
+class IndexingError(WebgradError, IndexError):
+    """An index that a tensor does not have, or cannot take."""
 
 
 class DTypeError(WebgradError, TypeError):

@@ -19,8 +19,8 @@ import pytest
 from webgrad import config
 from webgrad.runtime.adapters import list_adapters
 from webgrad.runtime.buffers import Buffer
-from webgrad.runtime.device import Device
 from webgrad.runtime.pipelines import Pipeline
+from webgrad.runtime.webgpu import Device
 from webgrad.wgsl import program_from_source
 
 __all__ = ["Bench", "Floats", "bench", "floats", "refuse", "run_python", "scale_params"]

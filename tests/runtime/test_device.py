@@ -14,7 +14,8 @@ import pytest
 import webgrad
 from tests.runtime.helpers import Bench, bench, floats, run_python
 from webgrad.config import MemoryBudget
-from webgrad.runtime.device import CpuDevice, Device, open_device, open_device_async
+from webgrad.runtime.device import CpuDevice, open_device, open_device_async
+from webgrad.runtime.webgpu import Device
 
 # Opening
 

@@ -1,15 +1,17 @@
-"""`webgrad demo`: a feed-forward network in batches, checked, timed, with the runtime's counters.
+"""`webgrad demo`: a fused computation over tensors, then a feed-forward network in batches.
 
-In: the device to use. Out: what was computed, how fast, and what the runtime did for it. The results are
-compared with NumPy before any figure is printed.
+In: the device to use. Out: what was computed, how fast, in which kernels, and what the runtime did for it.
+Every result is compared with NumPy before a figure is printed.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +21,9 @@ __all__ = ["main"]
 
 ROWS, WIDTH, HIDDEN, LAYERS = 64, 256, 1024, 8
 RUNS = 5
+LARGEST_ERROR = 1e-4  # relative to the largest value
+Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
+AnyDevice = wg.Device | wg.CpuDevice
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -27,46 +32,93 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--device", help="cpu, webgpu, webgpu:N or a part of an adapter's name (default: the best)"
     )
-    device = wg.open_device(parser.parse_args(arguments).device)
-    software = [each.device for each in wg.devices() if each.software]
-    if device.name == "cpu" and software:
-        print(f"\nThere is no GPU; the software adapter is tried with: webgrad demo --device {software[0]}")
-    print(f"\n{LAYERS} layers of x + silu(x @ gate) * (x @ up) @ down on {device!r}")
-    print(f"x is {ROWS} x {WIDTH}, the hidden width {HIDDEN}")
+    wanted = parser.parse_args(arguments).device
+    device = wg.open_device(wanted)
+    right = [_show_tensors(each) for each in _devices(device, alone=wanted is not None)]
+    right.append(_show_batches(device))
+    return 0 if all(right) else 1
+
+
+def _devices(chosen: AnyDevice, *, alone: bool) -> list[AnyDevice]:
+    """The chosen device; without a word from the user, the best adapter too, a software one included."""
+    adapters = [each.device for each in wg.devices() if each.type != "cpu"]
+    if alone or chosen.name != "cpu" or not adapters:
+        return [chosen]
+    return [chosen, wg.open_device(adapters[0])]
+
+
+def _timed(device: AnyDevice, run: Callable[[], Array]) -> tuple[Array, float]:
+    """What a function gives, and the seconds it takes; the counters are those of all calls but the first."""
+    times = []
+    for _ in range(RUNS + 1):
+        start = time.perf_counter()
+        result = run()
+        times.append(time.perf_counter() - start)
+        if len(times) == 1:
+            wg.reset_stats(device.name)
+    typical = statistics.median(times[1:])
+    print(f"first run {times[0] * 1e3:.0f} ms, then {typical * 1e3:.1f} ms each", end="")
+    return result, typical
+
+
+def _report(result: Array, expected: Array) -> bool:
+    error = float(np.abs(result - expected).max() / np.abs(expected).max())
+    print(f"; largest relative difference from NumPy: {error:.1e}")
+    return error < LARGEST_ERROR
+
+
+# Tensors
+
+
+def _show_tensors(device: AnyDevice) -> bool:
+    random = np.random.default_rng(0)
+    shapes = ((ROWS, WIDTH), (WIDTH, HIDDEN), (HIDDEN,))
+    arrays: list[Array] = [random.standard_normal(shape, np.float32) / 8 for shape in shapes]
+    x, w, b = (wg.asarray(each, device=device) for each in arrays)
+
+    def computed() -> wg.Tensor:
+        return wg.softmax(wg.gelu(x @ w + b), axis=-1)
+
+    print(f"\nsoftmax(gelu(x @ w + b)) on {device!r}, x {ROWS} x {WIDTH}, w {WIDTH} x {HIDDEN}")
+    result, _ = _timed(device, lambda: computed().numpy())
+    right = _report(result, _expected_tensors(*arrays))
+    print(wg.explain(computed()))
+    return right
+
+
+def _expected_tensors(x: Array, w: Array, b: Array) -> Array:
+    linear = x.astype(np.float64) @ w + b
+    erf = np.vectorize(math.erf)(linear / math.sqrt(2))
+    powers = np.exp(linear * (1 + erf) / 2)
+    expected: Array = powers / powers.sum(axis=-1, keepdims=True)
+    return expected
+
+
+# Batches
+
+
+def _show_batches(device: AnyDevice) -> bool:
+    print(f"\n{LAYERS} layers of x + silu(x @ gate) * (x @ up) @ down in one batch on {device!r}")
     random = np.random.default_rng(0)
     x = random.standard_normal((ROWS, WIDTH), np.float32)
     weights = [_layer(random) for _ in range(LAYERS)]
     owner = wg.Batch(device)
     uploaded = [[owner.upload(each) for each in layer] for layer in weights]
-    times = []
-    for run in range(RUNS + 1):
-        start = time.perf_counter()
-        result = _network(device, x, uploaded)
-        times.append(time.perf_counter() - start)
-        if run == 0:
-            wg.reset_stats(device.name)
-    expected = _expected(x, weights)
-    error = float(np.abs(result - expected).max() / np.abs(expected).max())
+    result, seconds = _timed(device, lambda: _network(device, x, uploaded))
     operations = LAYERS * 3 * 2 * ROWS * WIDTH * HIDDEN
-    typical = statistics.median(times[1:])
-    speed = operations / typical / 1e9
-    print(f"first run {times[0] * 1e3:.0f} ms, then {typical * 1e3:.1f} ms each: {speed:.1f} GFLOP/s")
-    print(f"largest relative difference from NumPy: {error:.1e}\n")
-    print(f"counters of {RUNS} runs:")
-    print(wg.stats(device.name))
-    return 0 if error < 1e-4 else 1
+    print(f": {operations / seconds / 1e9:.1f} GFLOP/s", end="")
+    right = _report(result, _expected_network(x, weights))
+    if device.name != "cpu":
+        print(f"counters of {RUNS} runs:\n{wg.stats(device.name)}")
+    return right
 
 
-def _layer(random: np.random.Generator) -> list[np.ndarray[tuple[int, ...], np.dtype[np.float32]]]:
+def _layer(random: np.random.Generator) -> list[Array]:
     shapes = [(WIDTH, HIDDEN), (WIDTH, HIDDEN), (HIDDEN, WIDTH)]
     return [random.standard_normal(shape, np.float32) / np.float32(2 * np.sqrt(shape[0])) for shape in shapes]
 
 
-def _network(
-    device: wg.Device | wg.CpuDevice,
-    x: np.ndarray[tuple[int, ...], np.dtype[np.float32]],
-    layers: list[list[wg.BatchArray]],
-) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+def _network(device: AnyDevice, x: Array, layers: list[list[wg.BatchArray]]) -> Array:
     batch = wg.Batch(device)
     value = batch.upload(x)
     for layer in layers:
@@ -77,11 +129,8 @@ def _network(
     return batch.read(value)
 
 
-def _expected(
-    x: np.ndarray[tuple[int, ...], np.dtype[np.float32]],
-    weights: list[list[np.ndarray[tuple[int, ...], np.dtype[np.float32]]]],
-) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    value = x.astype(np.float64)
+def _expected_network(x: Array, weights: list[list[Array]]) -> Array:
+    value: Array = x.astype(np.float64)
     for gate, up, down in weights:
         gated = value @ gate
         value = value + (gated / (1 + np.exp(-gated)) * (value @ up)) @ down

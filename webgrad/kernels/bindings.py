@@ -23,8 +23,17 @@ __all__ = [
     "matvec_slices",
     "reduce_group",
     "reduce_thread",
+    "scatter",
     "softmax_group",
     "softmax_thread",
+    "sort_count_group",
+    "sort_count_thread",
+    "sort_merge",
+    "sort_move_group",
+    "sort_move_thread",
+    "sort_scan_group",
+    "sort_scan_thread",
+    "sort_small",
     "unary_chunks",
     "unary_grid",
 ]
@@ -530,6 +539,45 @@ def reduce_group(
     )
 
 
+_SCATTER = Packer(
+    "scatter",
+    (
+        ("parts", "u32", 0),
+        ("rows", "u32", 4),
+        ("columns", "u32", 8),
+        ("count", "u32", 12),
+        ("share", "u32", 16),
+        ("grid_x", "u32", 20),
+    ),
+    24,
+)
+
+
+def scatter(
+    *,
+    base: BufferT,
+    index: BufferT,
+    updates: BufferT,
+    y: BufferT,
+    parts: int,
+    rows: int,
+    columns: int,
+    count: int,
+    share: int,
+    grid_x: int,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """scatter.pwgsl, entry point scatter: writes y."""
+    buffers = (base, index, updates, y)
+    return buffers, _SCATTER.pack(
+        parts,
+        rows,
+        columns,
+        count,
+        share,
+        grid_x,
+    )
+
+
 _SOFTMAX_THREAD = Packer(
     "softmax_thread",
     (
@@ -582,6 +630,331 @@ def softmax_group(
     return buffers, _SOFTMAX_GROUP.pack(
         rows,
         columns,
+        grid_x,
+    )
+
+
+_SORT_MERGE = Packer(
+    "sort_merge",
+    (
+        ("rows", "u32", 0),
+        ("n", "u32", 4),
+        ("chunk", "u32", 8),
+        ("chunks", "u32", 12),
+        ("shift", "u32", 16),
+        ("digits", "u32", 20),
+        ("grid_x", "u32", 24),
+    ),
+    28,
+)
+
+
+def sort_merge(
+    *,
+    keys: BufferT,
+    scratch: BufferT,
+    order: BufferT,
+    rows: int,
+    n: int,
+    chunk: int,
+    chunks: int,
+    shift: int,
+    digits: int,
+    grid_x: int,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """sort.pwgsl, entry point sort_merge: writes scratch, order."""
+    buffers = (keys, scratch, order)
+    return buffers, _SORT_MERGE.pack(
+        rows,
+        n,
+        chunk,
+        chunks,
+        shift,
+        digits,
+        grid_x,
+    )
+
+
+_SORT_COUNT_THREAD = Packer(
+    "sort_count_thread",
+    (
+        ("rows", "u32", 0),
+        ("n", "u32", 4),
+        ("chunk", "u32", 8),
+        ("chunks", "u32", 12),
+        ("shift", "u32", 16),
+        ("digits", "u32", 20),
+        ("grid_x", "u32", 24),
+    ),
+    28,
+)
+
+
+def sort_count_thread(
+    *,
+    keys: BufferT,
+    before: BufferT,
+    counts: BufferT,
+    rows: int,
+    n: int,
+    chunk: int,
+    chunks: int,
+    shift: int,
+    digits: int,
+    grid_x: int,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """sort.pwgsl, entry point sort_count_thread: writes counts."""
+    buffers = (keys, before, counts)
+    return buffers, _SORT_COUNT_THREAD.pack(
+        rows,
+        n,
+        chunk,
+        chunks,
+        shift,
+        digits,
+        grid_x,
+    )
+
+
+_SORT_MOVE_THREAD = Packer(
+    "sort_move_thread",
+    (
+        ("rows", "u32", 0),
+        ("n", "u32", 4),
+        ("chunk", "u32", 8),
+        ("chunks", "u32", 12),
+        ("shift", "u32", 16),
+        ("digits", "u32", 20),
+        ("grid_x", "u32", 24),
+    ),
+    28,
+)
+
+
+def sort_move_thread(
+    *,
+    keys: BufferT,
+    before: BufferT,
+    counts: BufferT,
+    order: BufferT,
+    rows: int,
+    n: int,
+    chunk: int,
+    chunks: int,
+    shift: int,
+    digits: int,
+    grid_x: int,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """sort.pwgsl, entry point sort_move_thread: writes counts, order."""
+    buffers = (keys, before, counts, order)
+    return buffers, _SORT_MOVE_THREAD.pack(
+        rows,
+        n,
+        chunk,
+        chunks,
+        shift,
+        digits,
+        grid_x,
+    )
+
+
+_SORT_SCAN_THREAD = Packer(
+    "sort_scan_thread",
+    (
+        ("rows", "u32", 0),
+        ("n", "u32", 4),
+        ("chunk", "u32", 8),
+        ("chunks", "u32", 12),
+        ("shift", "u32", 16),
+        ("digits", "u32", 20),
+        ("grid_x", "u32", 24),
+    ),
+    28,
+)
+
+
+def sort_scan_thread(
+    *,
+    counts: BufferT,
+    rows: int,
+    n: int,
+    chunk: int,
+    chunks: int,
+    shift: int,
+    digits: int,
+    grid_x: int,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """sort.pwgsl, entry point sort_scan_thread: writes counts."""
+    buffers = (counts,)
+    return buffers, _SORT_SCAN_THREAD.pack(
+        rows,
+        n,
+        chunk,
+        chunks,
+        shift,
+        digits,
+        grid_x,
+    )
+
+
+_SORT_SMALL = Packer(
+    "sort_small",
+    (
+        ("rows", "u32", 0),
+        ("n", "u32", 4),
+        ("chunk", "u32", 8),
+        ("chunks", "u32", 12),
+        ("shift", "u32", 16),
+        ("digits", "u32", 20),
+        ("grid_x", "u32", 24),
+    ),
+    28,
+)
+
+
+def sort_small(
+    *,
+    keys: BufferT,
+    order: BufferT,
+    rows: int,
+    n: int,
+    chunk: int,
+    chunks: int,
+    shift: int,
+    digits: int,
+    grid_x: int,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """sort.pwgsl, entry point sort_small: writes order."""
+    buffers = (keys, order)
+    return buffers, _SORT_SMALL.pack(
+        rows,
+        n,
+        chunk,
+        chunks,
+        shift,
+        digits,
+        grid_x,
+    )
+
+
+_SORT_COUNT_GROUP = Packer(
+    "sort_count_group",
+    (
+        ("rows", "u32", 0),
+        ("n", "u32", 4),
+        ("chunk", "u32", 8),
+        ("chunks", "u32", 12),
+        ("shift", "u32", 16),
+        ("digits", "u32", 20),
+        ("grid_x", "u32", 24),
+    ),
+    28,
+)
+
+
+def sort_count_group(
+    *,
+    keys: BufferT,
+    before: BufferT,
+    counts: BufferT,
+    rows: int,
+    n: int,
+    chunk: int,
+    chunks: int,
+    shift: int,
+    digits: int,
+    grid_x: int,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """sort.pwgsl, entry point sort_count_group: writes counts."""
+    buffers = (keys, before, counts)
+    return buffers, _SORT_COUNT_GROUP.pack(
+        rows,
+        n,
+        chunk,
+        chunks,
+        shift,
+        digits,
+        grid_x,
+    )
+
+
+_SORT_MOVE_GROUP = Packer(
+    "sort_move_group",
+    (
+        ("rows", "u32", 0),
+        ("n", "u32", 4),
+        ("chunk", "u32", 8),
+        ("chunks", "u32", 12),
+        ("shift", "u32", 16),
+        ("digits", "u32", 20),
+        ("grid_x", "u32", 24),
+    ),
+    28,
+)
+
+
+def sort_move_group(
+    *,
+    keys: BufferT,
+    before: BufferT,
+    starts: BufferT,
+    order: BufferT,
+    rows: int,
+    n: int,
+    chunk: int,
+    chunks: int,
+    shift: int,
+    digits: int,
+    grid_x: int,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """sort.pwgsl, entry point sort_move_group: writes order."""
+    buffers = (keys, before, starts, order)
+    return buffers, _SORT_MOVE_GROUP.pack(
+        rows,
+        n,
+        chunk,
+        chunks,
+        shift,
+        digits,
+        grid_x,
+    )
+
+
+_SORT_SCAN_GROUP = Packer(
+    "sort_scan_group",
+    (
+        ("rows", "u32", 0),
+        ("n", "u32", 4),
+        ("chunk", "u32", 8),
+        ("chunks", "u32", 12),
+        ("shift", "u32", 16),
+        ("digits", "u32", 20),
+        ("grid_x", "u32", 24),
+    ),
+    28,
+)
+
+
+def sort_scan_group(
+    *,
+    counts: BufferT,
+    rows: int,
+    n: int,
+    chunk: int,
+    chunks: int,
+    shift: int,
+    digits: int,
+    grid_x: int,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """sort.pwgsl, entry point sort_scan_group: writes counts."""
+    buffers = (counts,)
+    return buffers, _SORT_SCAN_GROUP.pack(
+        rows,
+        n,
+        chunk,
+        chunks,
+        shift,
+        digits,
         grid_x,
     )
 

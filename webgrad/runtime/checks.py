@@ -85,16 +85,21 @@ def _check_sizes(pipeline: Pipeline, buffers: Sequence[Buffer], most: int) -> No
 
 
 def _check_aliases(pipeline: Pipeline, virtuals: Sequence[Virtual]) -> None:
-    """WebGPU forbids one buffer as read and as read_write in a dispatch, even for disjoint parts."""
-    seen: dict[int, str] = {}
+    """WebGPU forbids one buffer as read and as read_write in a dispatch, and parts written that overlap."""
+    seen: dict[int, list[tuple[str, int, int]]] = {}
     for virtual, access in zip(virtuals, pipeline.accesses, strict=True):
-        base = virtual.slot if isinstance(virtual.size, int) else virtual.size[0]
-        if base in seen and "read_write" in (access, seen[base]):
+        size = virtual.size
+        base, start, nbytes = (virtual.slot, 0, size) if isinstance(size, int) else size
+        others = seen.setdefault(base, [])
+        if any(
+            "read_write" in (access, other) and (access != other or (start < end and begin < start + nbytes))
+            for other, begin, end in others
+        ):
             raise LaunchError(
                 f"{pipeline.program.label}: one buffer is bound twice and written; "
                 "write to a buffer of its own, or use the kernel's in-place variant"
             )
-        seen[base] = access
+        others.append((access, start, start + nbytes))
 
 
 def checked_grid(label: str, grid: Sequence[int], most: int) -> Grid:

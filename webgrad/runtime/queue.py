@@ -80,6 +80,7 @@ class Queue:
         self._cut_at = self._first_cut
         self._held = 0
         self._pending_bytes = 0
+        self._crowded = False  # there was no room for what is pending
         self._tidy_at = TIDY_EVERY
         self.renew_lock()
 
@@ -408,6 +409,8 @@ class Queue:
     def _flush(self, cause: str, copies: Sequence[Copy] = (), ramp: int = 0) -> None:
         """Resolve, encode, submit, with `copies` at the end of the same submission."""
         pending, context, counters = self._pending, self.context, self.counters
+        if self._crowded:
+            self._prune()
         if not pending.code:
             if copies:
                 self._flush_copies(cause, copies)
@@ -421,6 +424,7 @@ class Queue:
                 self._note_loss()
                 raise
             except (OutOfMemoryError, BufferError):
+                self._crowded = True
                 raise  # everything stays as it was: free something, and the next flush runs it
             except Exception:
                 self._discard("was to be computed by commands that could not be run")
@@ -432,6 +436,16 @@ class Queue:
             self._settle(resolved)
             self._cut_at = ramp or self._first_cut
             context.throttle()
+
+    def _prune(self) -> None:
+        """After a flush without room: forget commands whose results were dropped since."""
+        with shield:
+            self._drain()
+            for virtual in self._pending.prune(self._heads):
+                if virtual.physical:
+                    self.context.pool.give(virtual.physical)
+                    virtual.physical = 0
+            self._crowded = False
 
     def _submit(self, pending: Pending, copies: Sequence[Copy]) -> Resolved:
         context = self.context

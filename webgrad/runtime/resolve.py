@@ -73,6 +73,31 @@ class Pending:
             found.append((pipeline, grid, code[first:after], code[after:at]))
         return found
 
+    def prune(self, heads: Sequence[Head]) -> list[Virtual]:
+        """Leave out commands whose results nobody holds or reads; gives the dropped buffers now unused."""
+        virtuals = self.virtuals
+        whole = [at if isinstance(each.size, int) else each.size[0] for at, each in enumerate(virtuals)]
+        live = {whole[at] for at, each in enumerate(virtuals) if each.pending is self}
+        kept: list[tuple[list[int], bytes]] = []
+        at = len(self.code)
+        for (pipeline, _, slots, words), params in zip(
+            reversed(self.commands(heads)), reversed(self.params), strict=True
+        ):
+            start = at - 1 - len(slots) - len(words)
+            written = {
+                whole[slot]
+                for slot, access in zip(slots, pipeline.accesses, strict=True)
+                if access == "read_write"
+            }
+            if written & live:
+                live.update(whole[slot] for slot in slots)
+                kept.append((self.code[start:at], params))
+            at = start
+        kept.reverse()
+        self.code = [number for code, _ in kept for number in code]
+        self.params = [params for _, params in kept]
+        return [each for at, each in enumerate(virtuals) if each.pending is None and whole[at] not in live]
+
 
 @dataclass(slots=True)
 class Resolved:

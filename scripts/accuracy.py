@@ -1,0 +1,274 @@
+"""Measure every function of floats and write docs/accuracy.md: `python -m scripts.accuracy`.
+
+In: the rows of `webgrad.ops.maps`. Out: the page, with everything between its two marks replaced. float32
+inputs are taken from the whole range by their bits; what is measured is the distance of NumPy's and of an
+adapter's results from float64, in units in the last place. `compute` runs one expression on the adapter.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import webgrad as wg
+from scripts.system import ROOT
+from webgrad.graph.op import Op
+from webgrad.ops.maps import MAPS
+from webgrad.wgsl import library
+
+__all__ = ["MEASURED", "PAGE", "compute", "exact", "lacks", "launch", "main", "samples", "ulps"]
+
+Array = npt.NDArray[Any]
+PAGE = ROOT / "docs" / "accuracy.md"
+BEGIN = "<!-- accuracy: made by `python -m scripts.accuracy` -->"
+END = "<!-- end of accuracy -->"
+SMALLEST = 2.0**-126  # the smallest normal number; below it a device may give 0
+_WGSL = {"float32": "f32", "int32": "i32", "uint32": "u32", "float64": "f64", "int64": "i64", "uint64": "u64"}
+_EXACT_MAPS = ("floor", "ceil", "round", "trunc")
+MEASURED: tuple[Op, ...] = tuple(
+    row
+    for row in MAPS
+    if row.name in ("divide", "power")
+    or (row.types == "f" and row.result == "same" and row.name not in _EXACT_MAPS)
+)
+
+
+# Running an expression
+
+
+def launch(
+    expression: str, inputs: Sequence[tuple[str, Array]], output: str, count: int, device: str = "webgpu"
+) -> Array:
+    """The bytes of y, `count` elements of type `output`, after y[i] = expression of x0[i], x1[i], …
+
+    Each input is the WGSL type of its elements, and their values. Functions of the library are added.
+    """
+    bindings = [
+        f"@group(0) @binding({at}) var<storage, read> x{at}: array<{kind}>;"
+        for at, (kind, _) in enumerate(inputs)
+    ]
+    names = sorted(set(re.findall(r"\bwg_\w+", expression)))
+    source = f"""{library.functions(names)}
+{chr(10).join(bindings)}
+@group(0) @binding({len(inputs)}) var<storage, read_write> y: array<{output}>;
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {{
+    for (var i = id.x; i < {count}u; i += groups.x * 64u) {{ y[i] = {expression}; }}
+}}"""
+    opened = wg.open_device(device)
+    assert isinstance(opened, wg.Device)
+    kernel = wg.kernel(source, device=opened)
+    size = 8 if "64" in output else 4
+    lanes = 4 if "vec4" in output else 2 if "vec2" in output else 1
+    result = opened.upload(np.zeros(count * lanes * size, np.uint8))
+    kernel(*[opened.upload(np.ascontiguousarray(values)) for _, values in inputs], result, grid=64)
+    return opened.read(result)
+
+
+def compute(
+    expression: str, operands: Sequence[Array], result: Any, width: int, device: str = "webgpu"
+) -> Array:
+    """An expression over {0}, {1}, … for each element of arrays of one length, as scalars or four at a time.
+
+    Bools travel as uint32.
+    """
+    count = operands[0].size
+    padded = [np.concatenate([each, np.repeat(each[-1:], -count % width)]) for each in operands]
+    words: list[tuple[str, Array]] = []
+    terms: list[str] = []
+    for at, each in enumerate(padded):
+        boolean = each.dtype == np.bool_
+        values = each.astype(np.uint32) if boolean else each
+        kind = _type(values.dtype, width)
+        words.append((kind, values))
+        terms.append(f"(x{at}[i] != {kind}(0u))" if boolean else f"x{at}[i]")
+    text = library.spell(expression.format(*terms), width)
+    result = np.dtype(result)
+    stored = np.dtype(np.uint32) if result == np.bool_ else result
+    kind = _type(stored, width)
+    if result == np.bool_:
+        text = f"select({kind}(0u), {kind}(1u), {text})"
+    data = launch(text, words, kind, padded[0].size // width, device)
+    return data.view(stored)[:count].astype(result)
+
+
+def _type(dtype: np.dtype[Any], width: int) -> str:
+    scalar = _WGSL[dtype.name]
+    return scalar if width == 1 else f"vec4<{scalar}>"
+
+
+def lacks(text: str, device: str = "webgpu") -> str:
+    """The feature for 64-bit types that a text needs and the adapter has not; empty if it can run."""
+    needed = {"f64": "f64", "i64": "int64", "u64": "int64"}
+    have = wg.open_device(device).info.features
+    return next((feature for word, feature in needed.items() if word in text and feature not in have), "")
+
+
+# Measuring
+
+
+def _by_math(function: Callable[[float], float]) -> Callable[[Array], Array]:
+    slow: Callable[[Array], Any] = np.frompyfunc(function, 1, 1)
+    return lambda x: np.asarray(slow(x)).astype(np.float64)
+
+
+def _gelu(x: Array) -> Array:
+    return np.where(np.isneginf(x), 0.0, 0.5 * x * _by_math(math.erfc)(x * -math.sqrt(0.5)))
+
+
+_EXACT: dict[str, Callable[..., Array]] = {
+    "erf": _by_math(math.erf),
+    "erfc": _by_math(math.erfc),
+    "gelu": _gelu,
+}
+
+
+def exact(row: Op, operands: Sequence[Array]) -> Array:
+    """A row's value in float64, for float32 operands."""
+    with np.errstate(all="ignore"):
+        wide = [each.astype(np.float64) for each in operands]
+        function: Callable[..., Any] = _EXACT.get(row.name, row.numpy)
+        return np.asarray(function(*wide))
+
+
+def ulps(actual: Array, expected: Array) -> Array:
+    """The distance of float32 values from float64 ones, in units in the last place of float32.
+
+    Infinities count as the next number after the largest; NaN beside a number is infinitely far.
+    """
+    limit = 2.0**128
+    with np.errstate(all="ignore"):
+        unit = np.spacing(np.minimum(np.abs(expected), 3.4028235e38).astype(np.float32)).astype(np.float64)
+        wide = np.clip(actual.astype(np.float64), -limit, limit)
+        distance = np.abs(wide - np.clip(expected, -limit, limit)) / unit
+    distance = np.where(np.isnan(actual) & np.isnan(expected), 0.0, distance)
+    return np.where(np.isnan(distance), np.inf, distance)
+
+
+SPECIAL = np.array(
+    [
+        0,
+        -0.0,
+        1,
+        -1,
+        0.5,
+        -0.5,
+        2,
+        -2,
+        3,
+        np.inf,
+        -np.inf,
+        np.nan,
+        1e-45,
+        -1e-45,
+        1.17e-38,
+        3.4028235e38,
+        -3.4028235e38,
+    ],
+    np.float32,
+)
+
+
+def _patterns(count: int, generator: np.random.Generator) -> Array:
+    """float32 numbers evenly over all bit patterns, one drawn from each stretch, and special ones."""
+    step = 2**32 // count
+    bits = np.arange(count, dtype=np.int64) * step + generator.integers(0, step, count)
+    return np.concatenate([bits.astype(np.uint32).view(np.float32), SPECIAL])
+
+
+def samples(row: Op, count: int) -> list[Array]:
+    """Operands for a row: half of them from all bit patterns, half from its domain."""
+    generator = np.random.default_rng(0)
+    usual = generator.uniform(*row.domain, count // 2).astype(np.float32)
+    first = np.concatenate([_patterns(count // 2, generator), usual])
+    if row.arity == 1:
+        return [first]
+    if row.name != "power":
+        return [first, generator.permutation(first)]
+    # Half of the exponents are such that the power is within range.
+    with np.errstate(all="ignore"):
+        fitting = generator.uniform(-104, 89, first.size) / np.log(np.abs(first.astype(np.float64)))
+    drawn = _patterns(first.size - SPECIAL.size, generator)
+    return [first, np.where(generator.random(first.size) < 0.5, fitting, drawn).astype(np.float32)]
+
+
+@dataclass(frozen=True, slots=True)
+class Worst:
+    """The largest error among normal results, and where it is."""
+
+    error: float
+    place: tuple[float, ...]
+
+    def __str__(self) -> str:
+        place = ", ".join(f"{each:.9g}" for each in self.place)
+        return f"{self.error:.2f} | {place}" if self.error else "0 | everywhere"
+
+
+def _worst(actual: Array, expected: Array, operands: Sequence[Array]) -> Worst:
+    distance = np.where(np.abs(expected) < SMALLEST, 0.0, ulps(actual, expected))
+    at = int(np.argmax(distance))
+    return Worst(float(distance[at]), tuple(float(each[at]) for each in operands))
+
+
+def measure(row: Op, count: int, device: str) -> tuple[Worst, Worst]:
+    """The largest errors of NumPy and of the adapter."""
+    operands = samples(row, count)
+    expected = exact(row, operands)
+    assert not isinstance(row.wgsl, str)
+    with np.errstate(all="ignore"):
+        on_cpu = np.asarray(row.numpy(*operands))
+    on_gpu = compute(row.wgsl["f32"], operands, np.float32, 4, device)
+    return _worst(on_cpu, expected, operands), _worst(on_gpu, expected, operands)
+
+
+# The page
+
+
+def table(count: int, device: str) -> str:
+    """The measurements as a Markdown table."""
+    opened = wg.open_device(device)
+    lines = [
+        f"Measured on NumPy {np.__version__} and on {opened.info.name}, {count:,} inputs for each function.",
+        "",
+        "| function | domain | limit | cpu | at | adapter | at |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in MEASURED:
+        cpu, gpu = measure(row, count, device)
+        low, high = row.domain
+        lines.append(f"| `{row.name}` | {low:g} to {high:g} | {row.tolerance:g} | {cpu} | {gpu} |")
+    return "\n".join(lines)
+
+
+def with_table(page: str, text: str) -> str:
+    """The page with another table in it."""
+    before, _, rest = page.partition(BEGIN)
+    _, found, after = rest.partition(END)
+    if not found:
+        raise ValueError(f"{PAGE.name} must hold the lines {BEGIN} and {END}")
+    return f"{before}{BEGIN}\n{text}\n{END}{after}"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        description="Measure the functions of floats and write docs/accuracy.md."
+    )
+    parser.add_argument("--patterns", type=int, default=1 << 22, help="inputs for each function")
+    parser.add_argument("--device", default="webgpu", help="the adapter to measure")
+    chosen = parser.parse_args(arguments)
+    text = table(chosen.patterns, chosen.device)
+    PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8"), text), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,163 @@
+"""Write docs/ops.md from the table of ops and the public functions: `python -m scripts.ops_page`.
+
+In: `webgrad.ops.table.TABLE`, and the modules of functions. Out: the page. A test fails where the page is not
+what this would write.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+from collections.abc import Iterator
+from types import ModuleType
+
+import webgrad as wg
+from scripts.system import ROOT
+from webgrad.graph.op import Op
+from webgrad.ops.table import TABLE
+
+__all__ = ["PAGE", "main", "page", "says", "sentence"]
+
+PAGE = ROOT / "docs" / "ops.md"
+KINDS = {"b": "bool", "i": "integers", "u": "unsigned", "f": "floats"}
+# kind → the compute type of its 64-bit dtype, and that dtype's name
+WIDE = {"i": ("i64", "int64"), "u": ("u64", "uint64"), "f": ("f64", "float64")}
+# Rows whose `doc` is for readers of the table, or whose function says more than they do
+SENTENCES = {
+    "cast": "The values in another dtype: floats to integers by truncation, kept in range, NaN as 0.",
+    "bitcast": "The same bits as another dtype of the same width.",
+    "reshape": "The same elements in another shape.",
+    "permute": "The axes in another order.",
+    "expand": "The elements repeated along axes of side 1 and new leading ones.",
+    "pad": "A number before and after each axis.",
+    "slice": "Parts of each axis, by start, stop and a positive step.",
+    "take": "Slices of an axis by index; indices out of range are clamped.",
+    "take_along": "Elements of an axis, by an index for each; indices out of range are clamped.",
+    "scatter_set": "Rows replaced at computed places; of several for one row the last stays.",
+    "scatter_add": "Rows added at computed places; every one counts.",
+    "scatter_max": "The larger of the rows there and the rows given, at computed places; NaN stays.",
+    "sum": "The sum over axes; of floats in short runs, so that rounding errors stay small.",
+    "prod": "The product over axes.",
+    "sort_order": "The stable order of keys along the last axis.",
+}
+# (op, column) → what the row alone does not tell
+CELLS = {
+    ("cast", "result"): "any",
+    ("bitcast", "result"): "any",
+    ("sort_order", "result"): "int32",
+    ("sort_order", "gpus"): "not uint64",
+    ("random_bits", "dtypes"): "uint32",
+    ("random_bits", "gpus"): "all",
+}
+MODULES = (
+    ("creation", "Making tensors"),
+    ("interop", "From other libraries"),
+    ("elementwise", "Element by element"),
+    ("indexing", "Indexing"),
+    ("manipulation", "Shapes and arrangement"),
+    ("reductions", "Over axes"),
+    ("scans", "Along an axis"),
+    ("sorting", "Order"),
+    ("scattering", "Writing to computed places"),
+    ("products", "Products"),
+    ("activations", "Activations"),
+    ("normalise", "Normalisation"),
+    ("losses", "Losses"),
+    ("images", "Images"),
+    ("positions", "Positions"),
+    ("random", "Random numbers, as `webgrad.random.…`"),
+    ("evaluation", "Computing now"),
+)
+
+HEAD = """\
+# Ops
+
+<!-- made by `python -m scripts.ops_page` -->
+
+The primitives are rows of a table, `webgrad/ops/table.py`; both backends and the property tests are made from
+them. Every other function is composed of primitives, and fusion makes one kernel of it where it can.
+
+## Primitives
+
+Dtypes: **floats** are bfloat16, float16, float32 and float64; **integers** int8 to int64; **unsigned** uint8
+to uint64. On the cpu all of them work. GPUs need a feature for 64-bit dtypes, and "not …" says what is not
+offered on any GPU. "Error" is what tests allow a float32 result, in units in the last place against float64;
+0 is exactly NumPy's result ([accuracy.md](accuracy.md) has what was measured). Where no result is named it
+has the dtype of the operands; functions may convert them first, so that the sum of an int8 tensor is int32.
+
+| op | kind | dtypes | on GPUs | result | error | |
+|---|---|---|---|---|---|---|"""
+
+MIDDLE = """
+## Functions
+
+All take and give tensors; a second operand may be a Python number. Many are methods too: `x.sum(axis=0)`."""
+
+
+def page() -> str:
+    """The page as it should be."""
+    rows = [_row(op) for op in TABLE.values() if op.kind not in ("leaf", "scalar")]
+    return "\n".join([HEAD, *rows, MIDDLE, *_functions(), ""])
+
+
+def _row(op: Op) -> str:
+    columns = {"dtypes": _dtypes(op), "gpus": _on_gpus(op), "result": _result(op), "error": _error(op)}
+    cells = [CELLS.get((op.name, column), text) for column, text in columns.items()]
+    return "| " + " | ".join([f"`{op.name}`", op.kind, *cells, says(op)]) + " |"
+
+
+def _dtypes(op: Op) -> str:
+    return "all" if op.types == "biuf" else ", ".join(KINDS[each] for each in op.types)
+
+
+def _on_gpus(op: Op) -> str:
+    """What a map op, or the one that folds, does not spell in WGSL; all else only moves elements."""
+    spelled = TABLE[op.wgsl].wgsl if op.kind in ("reduce", "scan") and isinstance(op.wgsl, str) else op.wgsl
+    if isinstance(spelled, str):
+        return "all"
+    missing = [name for kind, (compute, name) in WIDE.items() if kind in op.types and compute not in spelled]
+    return f"not {', '.join(missing)}" if missing else "all"
+
+
+def _result(op: Op) -> str:
+    return "" if op.result == "same" else op.result
+
+
+def _error(op: Op) -> str:
+    return f"{op.tolerance:g}" if op.kind == "map" and "f" in op.types and op.result == "same" else ""
+
+
+def says(op: Op) -> str:
+    """What an op does: its row's own words, or those of the function of its name."""
+    said = SENTENCES.get(op.name) or op.doc
+    return said or sentence(getattr(wg, op.name))
+
+
+def _functions() -> Iterator[str]:
+    for name, title in MODULES:
+        module = importlib.import_module(f"webgrad.ops.{name}")
+        yield f"\n### {title}\n"
+        yield "| | |\n|---|---|"
+        for each in _public(module):
+            yield f"| `{each}` | {sentence(getattr(module, each))} |"
+
+
+def _public(module: ModuleType) -> list[str]:
+    return sorted(module.__all__, key=str.lower)
+
+
+def sentence(function: object) -> str:
+    """The first paragraph of a docstring on one line, fit for a table."""
+    text = inspect.getdoc(function) or ""
+    return " ".join(text.split("\n\n")[0].split()).replace("|", "\\|")
+
+
+def main() -> int:
+    """The command line."""
+    PAGE.write_text(page(), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

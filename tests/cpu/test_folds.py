@@ -1,0 +1,76 @@
+"""Folds: short runs of additions, any strides, and what an empty fold gives."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.cpu.helpers import drawn, fold
+from webgrad import dtypes
+from webgrad.cpu.folds import fold_of, sum_floats
+
+Array = np.ndarray[Any, Any]
+
+
+def layouts(shape: tuple[int, ...]) -> list[Array]:
+    generator = np.random.default_rng(5)
+    plain = generator.standard_normal(shape).astype(np.float32)
+    wide = generator.standard_normal([2 * side for side in shape]).astype(np.float32)
+    return [
+        plain,
+        np.asfortranarray(plain),
+        wide[tuple(slice(None, None, 2) for _ in shape)],
+        plain[tuple(slice(None, None, -1) for _ in shape)],
+        np.broadcast_to(plain[:1], shape),
+        plain.transpose(1, 2, 0).copy().transpose(2, 0, 1),
+    ]
+
+
+@pytest.mark.parametrize("shape", [(3, 4, 5), (33, 17, 40), (1, 300, 2)], ids=str)
+def test_sums_of_any_layout(shape: tuple[int, ...]) -> None:
+    for x in layouts(shape):
+        for count in (1, 2, 3):
+            for axes in itertools.combinations(range(3), count):
+                before = x.copy()
+                got = sum_floats(x, axes)
+                assert got.dtype == np.float32
+                np.testing.assert_allclose(got, x.astype(np.float64).sum(axes), rtol=1e-5, atol=2e-5)
+                np.testing.assert_array_equal(x, before)
+
+
+@pytest.mark.parametrize("layout", ["C", "F", "turned", "repeated"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_no_long_accumulator(layout: str, axis: int) -> None:
+    shape = (1 << 20, 3) if axis == 0 else (3, 1 << 20)
+    x = np.full(shape, 0.1, np.float32, order="F" if layout == "F" else "C")
+    if layout == "turned":
+        x = np.full(shape[::-1], 0.1, np.float32).T
+    if layout == "repeated":
+        x = np.broadcast_to(np.float32(0.1), shape)
+    np.testing.assert_allclose(sum_floats(x, (axis,)), float(np.float32(0.1)) * (1 << 20), rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "max", "min"])
+@pytest.mark.parametrize(
+    "dtype", [dtypes.bool, dtypes.uint8, dtypes.int64, dtypes.float32, dtypes.float64], ids=str
+)
+def test_empty_folds_give_the_identity(name: str, dtype: dtypes.DType) -> None:
+    if dtype.kind == "b" and name in ("sum", "prod"):
+        return
+    sig = fold(name, drawn(2, 0, 3, dtype=dtype), 1).sig
+    function = fold_of(sig, dtype.numpy)
+    assert function is not None
+    got = function(np.empty((2, 0, 3), dtype.numpy), (1,))
+    assert sig.op.identity is not None
+    assert got.dtype == dtype.numpy
+    np.testing.assert_array_equal(got, np.full((2, 3), sig.op.identity(dtype.numpy), dtype.numpy))
+
+
+def test_small_integers_wrap() -> None:
+    sig = fold("sum", drawn(3, dtype=dtypes.uint8), 0).sig
+    function = fold_of(sig, np.dtype(np.uint8))
+    assert function is not None
+    assert function(np.array([200, 100, 3], np.uint8), (0,)) == (303) % 256

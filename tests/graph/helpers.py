@@ -1,0 +1,95 @@
+"""Graphs for tests: leaves without data on the cpu device, so that everything up to the text needs no GPU.
+
+`value` makes a leaf that must not be computed with; `numbers` one that may. `apply` and `graph_of` are short
+for what the ops do. `unlimited_backlog` keeps the backlog from computing a leaf without data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+
+from webgrad import dtypes
+from webgrad.dtypes import DType
+from webgrad.graph.node import Backlog, Node, backlog, leaf
+from webgrad.graph.snapshot import Snapshot, snapshot, walk
+from webgrad.ops import primitives
+from webgrad.ops.table import TABLE
+from webgrad.runtime.device import CpuDevice, open_device
+from webgrad.tensor import Tensor
+
+__all__ = [
+    "CPU",
+    "apply",
+    "backlog_of",
+    "fold",
+    "graph_of",
+    "numbers",
+    "tensor",
+    "unlimited_backlog",
+    "value",
+]
+
+
+def _cpu() -> CpuDevice:
+    device = open_device("cpu")
+    assert isinstance(device, CpuDevice)
+    return device
+
+
+CPU = _cpu()
+_NO_DATA = np.zeros(())
+
+
+def value(*shape: int, dtype: DType = dtypes.float32) -> Node:
+    """A leaf of a shape, without data."""
+    return leaf(_NO_DATA, shape, dtype, CPU)
+
+
+def tensor(*shape: int, dtype: DType = dtypes.float32) -> Tensor:
+    """The same as a Tensor, for the functions of webgrad.ops."""
+    return Tensor(value(*shape, dtype=dtype))
+
+
+def numbers(array: Any, dtype: Any = np.float32) -> Node:
+    """A leaf with data."""
+    made = np.asarray(array, dtype)
+    return leaf(made, made.shape, dtypes.as_dtype(made.dtype), CPU)
+
+
+def apply(name: str, *operands: Any) -> Node:
+    """A map op by its name."""
+    return primitives.elementwise(TABLE[name], *operands)
+
+
+def fold(name: str, x: Node, *axes: int) -> Node:
+    """A reduce by its name."""
+    return primitives.reduce(TABLE[name], x, axes)
+
+
+def graph_of(*roots: Node | Tensor) -> Snapshot:
+    """The snapshot of a graph."""
+    nodes = [each.node if isinstance(each, Tensor) else each for each in roots]
+    return snapshot(walk(nodes), nodes)
+
+
+@contextmanager
+def backlog_of(most: int, most_bytes: int) -> Iterator[Backlog]:
+    """The backlog, empty and with other limits; as it was afterwards, and empty again."""
+    before = backlog.most, backlog.most_bytes, backlog.compute, backlog.mark
+    backlog.most, backlog.most_bytes, backlog.mark = most, most_bytes, None
+    backlog.settled()
+    yield backlog
+    backlog.most, backlog.most_bytes, backlog.compute, backlog.mark = before
+    backlog.settled()
+
+
+@pytest.fixture(autouse=True)
+def unlimited_backlog() -> Iterator[None]:
+    """No value is computed only because much waits."""
+    with backlog_of(1 << 40, 1 << 60):
+        yield

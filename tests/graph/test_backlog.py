@@ -1,0 +1,147 @@
+"""The backlog: a loop that never reads is computed bit by bit, in phase with itself."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from tests.graph.helpers import CPU, apply, backlog_of, numbers
+from webgrad import config, dtypes
+from webgrad.errors import ConfigError
+from webgrad.evaluate import limit_backlog, plans, read
+from webgrad.graph.node import Backlog, Node, backlog, leaf
+from webgrad.runtime.host import memory_bytes
+
+
+@pytest.fixture
+def computed() -> Iterator[list[Node]]:
+    """What the backlog asks to compute, at a limit of 10 nodes and 1,000 bytes; nothing is."""
+    found: list[Node] = []
+
+    def compute(node: Node) -> None:
+        found.append(node)
+        backlog.settled()
+
+    with backlog_of(10, 1000):
+        backlog.compute = compute
+        yield found
+
+
+@pytest.fixture
+def real_backlog(clean_environment: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    """The backlog as the settings have it, before and after."""
+    backlog.mark = None
+    yield clean_environment
+    clean_environment.undo()
+    config.settings.cache_clear()
+    limit_backlog()
+
+
+def test_it_is_cut_where_it_is_full_and_then_at_a_like_node(computed: list[Node]) -> None:
+    x = numbers([1.0])
+    made = []
+    for _ in range(40):  # three nodes a turn: the limit falls inside a turn
+        first = apply("multiply", x, 2.0)
+        second = apply("negative", first)
+        x = apply("exp", second)
+        made += [first, second, x]
+    places = [next(at for at, one in enumerate(made, 1) if one is each) for each in computed]
+    assert places[0] == 10
+    assert {each.sig.op.name for each in computed} == {made[9].sig.op.name}
+    assert {b - a for a, b in itertools.pairwise(places)} == {12}  # in phase: the same plan again
+
+
+def test_it_is_cut_at_twice_the_limit_where_nothing_repeats(computed: list[Node]) -> None:
+    made = [apply("negative", numbers(np.zeros(count + 1, np.int8), np.int8)) for count in range(60)]
+    places = [next(at for at, one in enumerate(made, 1) if one is each) for each in computed]
+    assert places == [10, 30, 50]
+
+
+def test_leaves_are_counted_in_bytes(computed: list[Node]) -> None:
+    x = numbers(np.zeros(100))  # 400 bytes
+    assert (apply("negative", x), computed)[1] == []
+    y = apply("add", x, numbers(np.zeros(100)))
+    assert computed == []
+    numbers(np.zeros(100))  # 1,200 bytes: a leaf alone computes nothing
+    assert computed == []
+    z = apply("add", y, 1.0)
+    assert computed == [z]
+    apply("add", z, 1.0)
+    assert computed == [z]
+
+
+def test_leaf_bytes_are_those_of_its_dtype() -> None:
+    meter = Backlog()
+    meter.most_bytes = 100
+    meter.limit = 50
+    meter.added(100)
+    assert (meter.nbytes, meter.limit) == (100, 50)
+    meter.added(1)
+    assert meter.limit == 0
+    before = backlog.nbytes
+    leaf(np.zeros(3, np.int8), (3,), dtypes.int8, CPU)
+    assert backlog.nbytes == before + 3
+
+
+def test_the_settings_bound_it(real_backlog: pytest.MonkeyPatch) -> None:
+    limit_backlog()
+    memory = memory_bytes() or 8 << 30
+    assert (backlog.most, backlog.most_bytes) == (2000, memory // 8)
+    real_backlog.setenv("WEBGRAD_GRAPH", "123")
+    real_backlog.setenv("WEBGRAD_GRAPH_MEMORY", "5MiB")
+    config.settings.cache_clear()
+    limit_backlog()
+    assert (backlog.most, backlog.most_bytes) == (123, 5 << 20)
+    real_backlog.setenv("WEBGRAD_GRAPH_MEMORY", "50%")
+    config.settings.cache_clear()
+    limit_backlog()
+    assert backlog.most_bytes == pytest.approx(memory / 2, rel=1e-6)
+
+
+@pytest.mark.parametrize(("name", "text"), [("WEBGRAD_GRAPH", "0"), ("WEBGRAD_GRAPH_MEMORY", "lots")])
+def test_settings_that_make_no_sense_are_refused(
+    clean_environment: pytest.MonkeyPatch, name: str, text: str
+) -> None:
+    clean_environment.setenv(name, text)
+    with pytest.raises(ConfigError, match=name):
+        config.settings()
+
+
+def test_a_loop_that_never_reads_is_computed(real_backlog: pytest.MonkeyPatch) -> None:
+    real_backlog.setenv("WEBGRAD_GRAPH", "100")
+    config.settings.cache_clear()
+    limit_backlog()
+    backlog.settled()
+    before = plans()
+    x = numbers(np.zeros(4))
+    seen = 0
+    for _ in range(1000):
+        x = apply("add", x, 1.0)
+        seen += x.storage is not None
+        assert backlog.count <= 200
+    assert 5 <= seen <= 12
+    assert plans() - before <= 2  # cut in phase: the same structure every time
+
+
+def test_a_loop_that_only_makes_leaves_is_computed(real_backlog: pytest.MonkeyPatch) -> None:
+    real_backlog.setenv("WEBGRAD_GRAPH_MEMORY", "1MiB")
+    config.settings.cache_clear()
+    limit_backlog()
+    backlog.settled()
+    x = numbers(np.zeros(1 << 16))
+    seen = 0
+    for turn in range(40):  # 256 KiB each
+        x = apply("add", x, numbers(np.full(1 << 16, turn)))
+        seen += x.storage is not None
+        assert backlog.nbytes <= 2 << 20
+    assert seen >= 5
+
+
+def test_reading_starts_it_anew() -> None:
+    x = apply("add", numbers([1.0]), 1.0)
+    assert backlog.count > 0
+    assert read(x).tolist() == [2.0]
+    assert (backlog.count, backlog.nbytes, backlog.limit) == (0, 0, backlog.most)

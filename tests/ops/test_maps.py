@@ -1,0 +1,322 @@
+"""Every map row: its NumPy side against what it promises, its WGSL in every compute type against NumPy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from scripts.accuracy import MEASURED, PAGE, SMALLEST, compute, exact, lacks, samples, ulps
+from webgrad import dtypes
+from webgrad.errors import DTypeError, ShapeError
+from webgrad.graph.node import leaf, make
+from webgrad.graph.op import Op
+from webgrad.ops import maps
+from webgrad.ops.maps import MAPS
+from webgrad.runtime.device import open_device
+
+Array = npt.NDArray[Any]
+ROWS = {row.name: row for row in MAPS}
+NUMPY: dict[str, Any] = {
+    "f32": np.float32,
+    "i32": np.int32,
+    "u32": np.uint32,
+    "bool": np.bool_,
+    "i64": np.int64,
+    "u64": np.uint64,
+    "f64": np.float64,
+}
+KINDS = {"f32": "f", "f64": "f", "i32": "i", "i64": "i", "u32": "u", "u64": "u", "bool": "b"}
+SPELLED = [(row.name, kind) for row in MAPS if not isinstance(row.wgsl, str) for kind in row.wgsl]
+
+
+def call(name: str, *operands: Any) -> Array:
+    with np.errstate(all="ignore"):
+        return np.asarray(ROWS[name].numpy(*operands))
+
+
+# The NumPy side
+
+
+def test_names_are_the_contract() -> None:
+    expected = """
+        add subtract multiply divide floor_divide remainder power negative abs sign maximum minimum
+        equal not_equal less less_equal greater greater_equal isnan isinf isfinite
+        logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor bitwise_invert
+        left_shift right_shift where random_bits
+        exp exp2 expm1 log log1p log2 log10 sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh
+        erf erfc sqrt rsqrt sigmoid gelu gelu_tanh floor ceil round trunc
+    """
+    assert sorted(ROWS) == sorted(expected.split())
+    assert len(ROWS) == len(MAPS)
+
+
+@pytest.mark.parametrize("row", MAPS, ids=lambda row: row.name)
+def test_rows_claim_what_they_spell(row: Op) -> None:
+    assert not isinstance(row.wgsl, str)
+    assert {KINDS[kind] for kind in row.wgsl} == set(row.types)
+    assert row.cost >= 1
+    for kind, text in row.wgsl.items():
+        assert all(f"{{{at}}}" in text for at in range(row.arity)), (kind, text)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64])
+def test_integer_division_follows_numpy(dtype: Any) -> None:
+    low = np.iinfo(dtype).min
+    a = np.array([7, -7, 7, -7, 5, -5, low, low], dtype)
+    b = np.array([2, 2, -2, -2, 0, 0, -1, 1], dtype)
+    assert call("floor_divide", a, b).tolist() == [3, -4, -4, 3, 0, 0, low, low]
+    assert call("remainder", a, b).tolist() == [1, 1, -1, -1, 0, 0, 0, 0]
+
+
+def test_integer_powers_wrap_and_have_no_fractions() -> None:
+    low = np.iinfo(np.int32).min
+    base = np.array([2, -1, 1, 0, 3, -3, -1, 0, 2, 7], np.int32)
+    exponent = np.array([31, -3, -5, -1, -1, 5, low, 0, 32, 20], np.int32)
+    wrapped = (7**20 + 2**31) % 2**32 - 2**31
+    assert call("power", base, exponent).tolist() == [low, -1, 1, 0, 0, -243, 1, 1, 0, wrapped]
+    big = np.array([3, 2], np.uint64)
+    assert call("power", big, np.array([100, 64], np.uint64)).tolist() == [3**100 % 2**64, 0]
+    assert call("power", np.int8(5), np.array([[3], [4]], np.int8)).tolist() == [[125], [113]]
+
+
+def test_shifts_by_more_than_the_width() -> None:
+    a = np.array([1, -1, -8, 5], np.int32)
+    for by in (32, 40, -1):
+        assert call("left_shift", a, np.full_like(a, by)).tolist() == [0, 0, 0, 0]
+        assert call("right_shift", a, np.full_like(a, by)).tolist() == [0, -1, -1, 0]
+
+
+def test_floats_keep_nan_and_signs() -> None:
+    nan, inf = np.nan, np.inf
+    np.testing.assert_array_equal(call("maximum", [nan, 1, 2], [1, nan, 3]), [nan, nan, 3])
+    np.testing.assert_array_equal(call("sign", np.array([nan, -2.0, 0.0])), [nan, -1, 0])
+    np.testing.assert_array_equal(call("remainder", [-1.0, 1, inf, 1], [inf, inf, 1, 0]), [inf, 1, nan, nan])
+    np.testing.assert_array_equal(call("round", np.array([0.5, 1.5, -2.5])), [0, 2, -2])
+    x = np.array([-inf, inf, nan], np.float32)
+    np.testing.assert_array_equal(call("gelu", x), [0, inf, nan])
+    np.testing.assert_array_equal(call("gelu_tanh", x), [0, inf, nan])
+    np.testing.assert_array_equal(call("sigmoid", x), [0, 1, nan])
+
+
+@pytest.mark.parametrize("name", ["erf", "erfc", "gelu"])
+def test_error_functions_are_accurate_in_float64(name: str) -> None:
+    x = np.concatenate([np.linspace(-6, 30, 4001), np.geomspace(1e-300, 1, 500), [-1e300, 0.0, -0.0]])
+    by_math: Callable[[float], float] = {
+        "erf": math.erf,
+        "erfc": math.erfc,
+        "gelu": lambda each: 0.5 * each * math.erfc(-each * math.sqrt(0.5)),
+    }[name]
+    expected = np.array([by_math(float(each)) for each in x])
+    kept = np.abs(expected) > 1e-300
+    actual = call(name, x)
+    np.testing.assert_allclose(actual[kept], expected[kept], rtol=2e-15 if name == "erf" else 4e-13)
+    np.testing.assert_allclose(actual[~kept], 0, atol=1e-299)
+
+
+@pytest.mark.parametrize(
+    ("key", "counter", "expected"),
+    [
+        ((0, 0), (0, 0), (0x6B200159, 0x99BA4EFE)),
+        ((0xFFFFFFFF, 0xFFFFFFFF), (0xFFFFFFFF, 0xFFFFFFFF), (0x1CB996FC, 0xBB002BE7)),
+        ((0x13198A2E, 0x03707344), (0x243F6A88, 0x85A308D3), (0xC4923A9C, 0x483DF7A0)),
+    ],
+)
+def test_threefry_gives_the_published_words(
+    key: tuple[int, int], counter: tuple[int, int], expected: tuple[int, int]
+) -> None:
+    words = [np.array([each], np.uint32) for each in (*counter, *key)]
+    x, y = maps.threefry(*words)
+    assert (int(x[0]), int(y[0])) == expected
+
+
+def test_random_bits_is_the_first_word() -> None:
+    counter = np.arange(1000, dtype=np.uint32)
+    key0, key1 = np.full_like(counter, 7), np.full_like(counter, 0x80000001)
+    bits = call("random_bits", counter, key0, key1)
+    np.testing.assert_array_equal(bits, maps.threefry(counter, np.zeros_like(counter), key0, key1)[0])
+    ones = np.unpackbits(bits.view(np.uint8)).mean()
+    assert 0.48 < ones < 0.52
+    assert np.unique(bits).size == 1000
+
+
+def _node(dtype: Any, shape: tuple[int, ...] = (2,)) -> Any:
+    return leaf(np.zeros(shape, dtype.numpy), shape, dtype, open_device("cpu"))
+
+
+def test_where_checks_its_operands() -> None:
+    condition, x = _node(dtypes.bool, (3, 1)), _node(dtypes.float32)
+    chosen = make(ROWS["where"], (condition, x, x))
+    assert chosen.sig.shape == (3, 2)
+    assert chosen.sig.dtype is dtypes.float32
+    with pytest.raises(DTypeError, match=r"where \(its condition\) is not offered for float32"):
+        make(ROWS["where"], (x, x, x))
+    with pytest.raises(DTypeError, match="where: float32 and int32 must be one dtype"):
+        make(ROWS["where"], (condition, x, _node(dtypes.int32)))
+    with pytest.raises(ShapeError, match="where: the shapes"):
+        make(ROWS["where"], (_node(dtypes.bool, (3,)), x, x))
+
+
+def test_unclaimed_dtypes_are_refused() -> None:
+    with pytest.raises(DTypeError, match=r"exp is not offered for int32.*astype"):
+        make(ROWS["exp"], (_node(dtypes.int32),))
+    with pytest.raises(DTypeError, match="random_bits takes uint32 words, not uint8"):
+        make(ROWS["random_bits"], (_node(dtypes.uint8),) * 3)
+    assert make(ROWS["less"], (_node(dtypes.float32),) * 2).sig.dtype is dtypes.bool
+
+
+def test_the_page_has_every_function() -> None:
+    lines = [line.split(" | ") for line in PAGE.read_text(encoding="utf-8").splitlines() if " to " in line]
+    rows = [
+        (line[0], float(line[2]), float(line[3]), float(line[5]))
+        for line in lines
+        if line[0].startswith("| `")
+    ]
+    assert [row[:2] for row in rows] == [(f"| `{row.name}`", row.tolerance) for row in MEASURED]
+    assert [name for name, limit, cpu, adapter in rows if max(cpu, adapter) > limit] == []
+
+
+# The WGSL
+
+
+def _values(kind: str, count: int) -> Array:
+    """Special values, and random ones of every size."""
+    generator = np.random.default_rng(1)
+    dtype = np.dtype(NUMPY[kind])
+    if kind == "bool":
+        return generator.random(count) < 0.5
+    if dtype.kind == "f":
+        special = [0, -0.0, 1, -1, 0.5, 2.5, -1.5, np.nan, np.inf, -np.inf, 1e-40, -1e-40, 3e38, -3e38, 1e7]
+        drawn = generator.standard_normal(count) * 10.0 ** generator.integers(-3, 4, count)
+        return np.concatenate([special, drawn]).astype(dtype)
+    limits = np.iinfo(dtype)
+    special = [0, 1, 2, 3, 7, 31, 32, 33, 63, 64, limits.max, limits.max - 1, limits.min, limits.min + 1]
+    small = generator.integers(-40 if dtype.kind == "i" else 0, 70, count)
+    bits = generator.integers(0, 256, count * dtype.itemsize, np.uint8).view(dtype)
+    if dtype.kind == "i":
+        special += [-1, -2, -7, -31, -32]
+    return np.concatenate([np.array(special, dtype), small.astype(dtype), bits])
+
+
+def _operands(row: Op, kind: str) -> list[Array]:
+    """Each special value beside each; random ones beside random ones. Odd in number."""
+    values = _values(kind, 1200)
+    if row.arity == 1:
+        return [values]
+    head, generator = values[:19], np.random.default_rng(2)
+    first, second = (np.array(each, values.dtype) for each in zip(*product(head, head), strict=True))
+    a = np.concatenate([first, generator.permutation(values)])
+    b = np.concatenate([second, generator.permutation(values)])
+    if row.arity == 2:
+        return [a, b]
+    if row.name == "where":
+        return [generator.random(a.size) < 0.5, a, b]
+    return [a, b, generator.permutation(a)]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("width", [1, 4])
+@pytest.mark.parametrize(("name", "kind"), SPELLED)
+def test_wgsl_agrees_with_numpy(name: str, kind: str, width: int) -> None:
+    row = ROWS[name]
+    if lacks(kind):
+        pytest.skip(f"the adapter has no {kind}")
+    assert not isinstance(row.wgsl, str)
+    operands = _operands(row, kind)
+    expected = call(name, *operands)
+    actual = compute(row.wgsl[kind], operands, expected.dtype, width)
+    if row.tolerance and kind == "f32":
+        error = ulps(actual, exact(row, operands) if row in MEASURED else expected.astype(np.float64))
+        allowed = np.where(np.abs(expected) < SMALLEST, SMALLEST / 2.0**-149, row.tolerance)
+        at = int(np.argmax(error - allowed))
+        assert error[at] <= allowed[at], [each[at] for each in operands]
+    elif row.tolerance and kind == "f64":
+        np.testing.assert_allclose(actual, expected, rtol=1e-15)
+    else:
+        np.testing.assert_array_equal(actual, expected)  # NaN is equal to NaN, and -0 to 0
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("row", MEASURED, ids=lambda row: row.name)
+@pytest.mark.parametrize("where", ["cpu", "webgpu"])
+def test_functions_keep_to_their_tolerance(row: Op, where: str) -> None:
+    operands = samples(row, 1 << 16)
+    assert not isinstance(row.wgsl, str)
+    actual = (
+        call(row.name, *operands) if where == "cpu" else compute(row.wgsl["f32"], operands, np.float32, 4)
+    )
+    expected = exact(row, operands)
+    error = ulps(actual, expected)
+    allowed = np.where(np.abs(expected) < SMALLEST, SMALLEST / 2.0**-149, row.tolerance)
+    at = int(np.argmax(error - allowed))
+    assert error[at] <= allowed[at], [each[at] for each in operands]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("row", [row for row in MEASURED if row.arity == 1], ids=lambda row: row.name)
+def test_functions_of_sums_and_products_are_as_accurate(row: Op) -> None:
+    """In a fused kernel compilers see how the argument was made, and may reorder the function's own sums."""
+    generator = np.random.default_rng(3)
+    a = generator.uniform(0.3, 3, 1 << 14).astype(np.float32)
+    b = (generator.uniform(*row.domain, a.size) / a).astype(np.float32)
+    assert not isinstance(row.wgsl, str)
+    for inner, argument in (("({0} * {1})", a * b), ("({0} + {1} * {0})", a + b * a)):
+        actual = compute(row.wgsl["f32"].replace("{0}", inner), [a, b], np.float32, 4)
+        expected = exact(row, [argument])
+        error = np.where(np.abs(expected) < SMALLEST, 0, ulps(actual, expected))
+        at = int(np.argmax(error))
+        assert error[at] <= row.tolerance, (a[at], b[at], argument[at])
+
+
+@pytest.mark.gpu
+def test_comparisons_survive_what_compilers_do_to_them() -> None:
+    """x == x is not true of NaN, and !(a < b) is not a >= b."""
+    nan = np.array([np.nan, 1, np.inf, -0.0], np.float32)
+    one = np.ones_like(nan)
+    cases = {
+        "wg_equal({0}, {0})": [False, True, True, True],
+        "wg_not_equal({0}, {0})": [True, False, False, False],
+        "wg_less_equal({0}, {0})": [False, True, True, True],
+        "!wg_less({0}, {1})": [True, True, True, False],
+        "!wg_greater_equal({0}, {1})": [True, False, False, True],
+        "!wg_not_equal({0}, {1})": [False, True, False, False],
+    }
+    for expression, expected in cases.items():
+        operands = [nan, one] if "{1}" in expression else [nan]
+        for width in (1, 4):
+            assert compute(expression, operands, np.bool_, width).tolist() == expected, expression
+
+
+@pytest.mark.gpu
+def test_powers_between_whole_exponents() -> None:
+    """y log2(x) close to a half, where it is rounded either way."""
+    generator = np.random.default_rng(4)
+    x = np.exp(generator.uniform(-80, 80, 1 << 15)).astype(np.float32)
+    y = ((np.arange(x.size) % 250 - 125.5) / np.log2(x.astype(np.float64))).astype(np.float32)
+    row = ROWS["power"]
+    assert not isinstance(row.wgsl, str)
+    error = ulps(compute(row.wgsl["f32"], [x, y], np.float32, 4), exact(row, [x, y]))
+    at = int(np.argmax(error))
+    assert error[at] <= row.tolerance, (x[at], y[at])
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", ["sin", "cos", "tan"])
+def test_huge_angles(name: str) -> None:
+    """Multiples of π/2 and numbers nearest to them, where the reduced angle is smallest."""
+    quarters = np.concatenate([np.arange(1, 9000), 2.0 ** np.arange(13, 120), 3.0 ** np.arange(9, 76)])
+    near = (quarters * (math.pi / 2)).astype(np.float32)
+    x = np.concatenate(
+        [near, np.nextafter(near, np.float32(0)), -near, [np.float32(6381956970095103 * 2.0**74)]]
+    )
+    x = x.astype(np.float32)
+    row = ROWS[name]
+    assert not isinstance(row.wgsl, str)
+    for width in (1, 4):
+        error = ulps(compute(row.wgsl["f32"], [x], np.float32, width), exact(row, [x]))
+        assert error.max() <= row.tolerance, x[int(np.argmax(error))]

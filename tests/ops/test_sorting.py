@@ -1,0 +1,198 @@
+"""Sorting against NumPy: every dtype, NaN and signed zeros, stability, directions, top-k, searching."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import hypothesis.extra.numpy as arrays
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webgrad import dtypes
+from webgrad.errors import ArgumentError, AxisError, DTypeError, ShapeError
+from webgrad.ops import sorting
+from webgrad.ops.creation import asarray
+from webgrad.ops.sorting import argsort, searchsorted, sort, topk
+from webgrad.tensor import Tensor
+
+INF, NAN = np.inf, np.nan
+Array = np.ndarray[Any, Any]
+SPECIAL = np.array(
+    [NAN, INF, 1, -0.0, 0.0, -INF, -1, 1e-45, -1e-45, 3e38, -3e38, -NAN, 0.0, -0.0], np.float32
+)
+
+
+def on_cpu(values: Any, dtype: Any = None) -> Tensor:
+    return asarray(values, dtype, device="cpu")
+
+
+def values_of(dtype: dtypes.DType, shape: tuple[int, ...], seed: int = 0) -> Array:
+    generator = np.random.default_rng(seed)
+    if dtype.kind == "b":
+        return generator.random(shape) < 0.5
+    if dtype.kind == "f":
+        return generator.standard_normal(shape).astype(dtype.numpy)
+    limits = np.iinfo(dtype.numpy)
+    return generator.integers(limits.min, limits.max, shape, dtype.numpy, endpoint=True)
+
+
+def backwards(x: Array, axis: int) -> Array:
+    """The stable order from the largest down, NaN first: that of the reversed array, reversed."""
+    places = np.flip(np.argsort(np.flip(x, axis), axis=axis, kind="stable"), axis)
+    return np.asarray(x.shape[axis] - 1 - places)
+
+
+@pytest.mark.parametrize("dtype", dtypes.ALL, ids=lambda each: each.name)
+def test_every_dtype(dtype: dtypes.DType) -> None:
+    for shape, axis in [((50,), 0), ((4, 9), -1), ((9, 4), 0), ((3, 7, 2), 1)]:
+        x = values_of(dtype, shape)
+        expected = np.argsort(
+            x.astype(np.float64) if dtype.name == "bfloat16" else x, axis=axis, kind="stable"
+        )
+        places = argsort(on_cpu(x), axis)
+        assert places.dtype is dtypes.int32
+        np.testing.assert_array_equal(places.numpy(), expected)
+        result = sort(on_cpu(x), axis)
+        assert result.dtype is dtype
+        np.testing.assert_array_equal(result.numpy(), np.take_along_axis(x, expected, axis))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_nan_is_last_and_zeros_are_equal(dtype: Any) -> None:
+    x = SPECIAL.clip(-60000, 60000).astype(dtype)
+    x[1], x[5] = INF, -INF
+    np.testing.assert_array_equal(argsort(on_cpu(x)).numpy(), np.argsort(x, kind="stable"))
+    assert sort(on_cpu(x)).numpy().tobytes() == np.sort(x, kind="stable").tobytes()
+
+
+def test_every_order_of_the_smallest_and_largest_integers() -> None:
+    for dtype in (np.int8, np.int32, np.int64, np.uint64):
+        limits = np.iinfo(dtype)
+        x = np.array([0, limits.max, limits.min, 1, limits.max - 1, limits.min + 1, 0], dtype)
+        np.testing.assert_array_equal(argsort(on_cpu(x)).numpy(), np.argsort(x, kind="stable"))
+
+
+def test_descending_is_stable_and_has_nan_first() -> None:
+    np.testing.assert_array_equal(argsort(on_cpu(SPECIAL), descending=True).numpy(), backwards(SPECIAL, 0))
+    x = np.random.default_rng(1).integers(0, 4, (5, 30)).astype(np.int16)
+    for axis in (0, 1):
+        expected = backwards(x, axis)
+        np.testing.assert_array_equal(argsort(on_cpu(x), axis, descending=True).numpy(), expected)
+        values = sort(on_cpu(x), axis, descending=True).numpy()
+        np.testing.assert_array_equal(values, np.take_along_axis(x, expected, axis))
+
+
+@pytest.mark.property
+@given(
+    arrays.arrays(
+        np.float32,
+        arrays.array_shapes(max_dims=3, min_side=0),
+        elements=st.floats(width=32),
+        fill=st.nothing(),
+    )
+)
+def test_any_floats(x: Array) -> None:
+    np.testing.assert_array_equal(argsort(on_cpu(x)).numpy(), np.argsort(x, kind="stable"))
+    np.testing.assert_array_equal(argsort(on_cpu(x), 0, descending=True).numpy(), backwards(x, 0))
+
+
+def test_empty_and_single() -> None:
+    for shape, axis in [((0,), 0), ((3, 0), 1), ((0, 3), 1), ((1,), 0), ((2, 1), 1)]:
+        x = np.ones(shape, np.float32)
+        assert sort(on_cpu(x), axis).shape == argsort(on_cpu(x), axis).shape == shape
+    assert argsort(on_cpu([[5.0], [4.0]])).tolist() == [[0], [0]]
+
+
+def test_wide_keys_are_sorted_by_halves_where_the_device_sorts_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sorting, "CpuDevice", type(None))  # as if this were a GPU
+    x = values_of(dtypes.int64, (3, 40))
+    x[:, ::3] &= 0xFFFFFFFF  # ties in the high word
+    x[:, 1::3] &= ~0xFFFFFFFF  # and in the low one
+    x[2] = x[2] >> 62
+    np.testing.assert_array_equal(argsort(on_cpu(x)).numpy(), np.argsort(x, kind="stable"))
+    np.testing.assert_array_equal(argsort(on_cpu(x), descending=True).numpy(), backwards(x, 1))
+    floats = np.concatenate([SPECIAL.astype(np.float64), np.array([5e-324, -5e-324, 1.5])])
+    np.testing.assert_array_equal(argsort(on_cpu(floats)).numpy(), np.argsort(floats, kind="stable"))
+
+
+def test_methods() -> None:
+    x = on_cpu([[3, 1], [0, 2]])
+    assert x.sort(axis=0).tolist() == [[0, 1], [3, 2]]
+    assert x.argsort(descending=True).tolist() == [[0, 1], [1, 0]]
+    assert [each.tolist() for each in x.topk(1)] == [[[3], [2]], [[0], [1]]]
+
+
+@pytest.mark.parametrize("axis", [0, 1, -2])
+@pytest.mark.parametrize("largest", [True, False])
+def test_top_k(axis: int, largest: bool) -> None:
+    x = np.random.default_rng(3).integers(0, 9, (6, 8)).astype(np.float32)
+    order = backwards(x, axis) if largest else np.argsort(x, axis=axis, kind="stable")
+    for k in (0, 1, 4, 6):
+        places = np.take(order, np.arange(k), axis)
+        values, found = topk(on_cpu(x), k, axis, largest)
+        np.testing.assert_array_equal(found.numpy(), places)
+        np.testing.assert_array_equal(values.numpy(), np.take_along_axis(x, places, axis))
+        assert found.dtype is dtypes.int32
+
+
+def test_top_k_takes_nan_for_the_largest() -> None:
+    x = on_cpu([1.0, NAN, 5.0, -INF])
+    values, places = topk(x, 2)
+    assert places.tolist() == [1, 2]
+    np.testing.assert_array_equal(values.numpy(), [NAN, 5])
+    assert topk(x, 3, largest=False)[1].tolist() == [3, 0, 2]
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("length", [0, 1, 2, 7, 8, 9, 100, 1000])
+def test_searching(side: Any, length: int) -> None:
+    generator = np.random.default_rng(length)
+    line = np.sort(generator.integers(0, 50, length).astype(np.int32))
+    values = generator.integers(-5, 55, (4, 5)).astype(np.int32)
+    result = searchsorted(on_cpu(line), on_cpu(values), side)
+    assert result.dtype is dtypes.int32
+    np.testing.assert_array_equal(result.numpy(), np.searchsorted(line, values, side))
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_searching_special_floats_and_mixed_types(side: Any) -> None:
+    line = np.sort(SPECIAL)
+    np.testing.assert_array_equal(
+        searchsorted(on_cpu(line), on_cpu(SPECIAL), side).numpy(), np.searchsorted(line, SPECIAL, side)
+    )
+    whole = on_cpu(np.array([1, 2, 3], np.int8))
+    assert searchsorted(whole, on_cpu(np.array([2.5, 2.0])), side).tolist() == [2, 1 if side == "left" else 2]
+    assert searchsorted(whole, on_cpu(9), side).item() == 3
+
+
+def test_searching_with_a_sorter() -> None:
+    x = np.random.default_rng(0).standard_normal(40).astype(np.float32)
+    order = argsort(on_cpu(x))
+    values = np.linspace(-3, 3, 13).astype(np.float32)
+    expected = np.searchsorted(x, values, sorter=np.argsort(x))
+    np.testing.assert_array_equal(searchsorted(on_cpu(x), on_cpu(values), sorter=order).numpy(), expected)
+
+
+def test_mistakes_are_named() -> None:
+    x = on_cpu([[1, 2, 3]])
+    with pytest.raises(AxisError, match=r"sort.*5"):
+        sort(x, 5)
+    with pytest.raises(AxisError, match="argsort"):
+        argsort(on_cpu(1.0))
+    with pytest.raises(DTypeError, match="sort takes a webgrad tensor, not a ndarray"):
+        sort(np.ones(3))  # type: ignore[arg-type]
+    with pytest.raises(ShapeError, match=r"topk: k is from 0 to 3, the side of axis 1 of \(1, 3\), not 4"):
+        topk(x, 4)
+    with pytest.raises(ArgumentError, match=r"topk: k is a whole number, not 1.5"):
+        topk(x, 1.5)  # type: ignore[arg-type]
+    with pytest.raises(
+        ShapeError, match=r"searchsorted takes a sorted tensor of one dimension, not .*\(1, 3\)"
+    ):
+        searchsorted(x, x)
+    line = on_cpu([1, 2])
+    with pytest.raises(ArgumentError, match="side is 'left' or 'right', not 'middle'"):
+        searchsorted(line, line, "middle")
+    with pytest.raises(DTypeError, match=r"sorter is argsort\(x1\), .* not float32 of shape \(2,\)"):
+        searchsorted(line, line, sorter=on_cpu([1.0, 0.0]))

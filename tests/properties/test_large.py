@@ -1,0 +1,163 @@
+"""Tensors beyond the limits of one binding (128 MiB) and of one row of workgroups (65,535), and long odd folds.
+
+The values are cheap to make and to check on the host; each test holds at most about a gigabyte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.properties.helpers import Array, gpu, place
+from webgrad import dtypes
+from webgrad.evaluate import evaluate, read
+from webgrad.graph.node import Node
+from webgrad.ops import primitives as p
+from webgrad.ops.table import TABLE
+from webgrad.runtime.profile import ProfileKind
+from webgrad.runtime.webgpu import Device
+
+pytestmark = [pytest.mark.gpu, pytest.mark.property]
+BINDING = 128 * 2**20  # bytes: what every device can bind at once
+GROUPS = 65_535
+
+
+@pytest.fixture(params=["software", "discrete"])
+def device(request: pytest.FixtureRequest) -> Iterator[Device]:
+    """A device of the test's own, so that its memory goes with it; kernels as for one kind of device."""
+    kind: ProfileKind = request.param
+    shared = gpu()
+    own = Device(shared.info, shared.settings)
+    lanes = shared.profile.subgroup_size if kind == "software" else 0
+    own.__dict__["profile"] = replace(
+        shared.profile, kind=kind, subgroup_size=lanes, max_binding_bytes=BINDING, max_workgroups=GROUPS
+    )
+    yield own
+    own.synchronize()
+
+
+def op(name: str, *operands: Node | float) -> Node:
+    return p.elementwise(TABLE[name], *operands)
+
+
+def fold(name: str, x: Node, *axes: int) -> Node:
+    return p.reduce(TABLE[name], x, axes)
+
+
+def ramp(count: int, dtype: dtypes.DType, period: int = 251) -> Array:
+    """0, 1, 2 … again and again: a period that no power of two divides."""
+    return np.resize(np.arange(period).astype(dtype.numpy), count)
+
+
+def test_a_map_of_more_workgroups_than_a_row_of_the_grid_holds(device: Device) -> None:
+    x = ramp(1024 * GROUPS + 4099, dtypes.uint8)
+    np.testing.assert_array_equal(read(op("bitwise_xor", place(x, device), 85)), x ^ 85)
+
+
+def test_a_fold_of_more_rows_than_a_row_of_the_grid_holds(device: Device) -> None:
+    x = ramp((GROUPS + 66) * 1028, dtypes.uint8).reshape(-1, 1028)
+    x[::3, 77] = 253
+    np.testing.assert_array_equal(read(fold("max", place(x, device), 1)), x.max(1))
+
+
+def test_a_product_of_more_batches_than_a_row_of_the_grid_holds(device: Device) -> None:
+    a = ramp((GROUPS + 3) * 2, dtypes.float32, 7).reshape(-1, 1, 2)
+    b = ramp((GROUPS + 3) * 6, dtypes.float32, 11).reshape(-1, 2, 3)
+    np.testing.assert_array_equal(read(p.contract(place(a, device), place(b, device))), a @ b)
+
+
+def test_a_map_over_the_binding_limit(device: Device) -> None:
+    x = ramp(BINDING // 4 + 10_007, dtypes.float32)
+    node = op("add", op("multiply", place(x, device), 2.0), 1.0)
+    np.testing.assert_array_equal(read(node), x * 2 + 1)
+
+
+def test_a_map_of_halves_over_the_binding_limit(device: Device) -> None:
+    x = ramp(BINDING // 2 + 4_093, dtypes.float16)
+    np.testing.assert_array_equal(read(op("less", place(x, device), 100.0)), x < 100)
+
+
+def test_a_transposed_map_over_the_binding_limit(device: Device) -> None:
+    x = ramp(BINDING + 128 * 1031, dtypes.uint8).reshape(-1, 128)
+    np.testing.assert_array_equal(read(op("add", p.permute(place(x, device), (1, 0)), 3)), x.T + np.uint8(3))
+
+
+@pytest.mark.parametrize("axes", [(0,), (1,), (0, 1)])
+def test_sums_over_the_binding_limit(device: Device, axes: tuple[int, ...]) -> None:
+    rows = BINDING // 2 // 1_000 + 642
+    x = ramp(rows * 1_000, dtypes.float16, 7).reshape(rows, 1_000)
+    wide = p.cast(place(x, device), dtypes.float32)
+    wanted = x.sum(axes, np.float64)
+    np.testing.assert_allclose(read(fold("sum", wide, *axes)), wanted, rtol=1e-6)
+
+
+def test_rows_taken_from_a_table_over_the_binding_limit(device: Device) -> None:
+    rows = BINDING // 96 + 4_001
+    table = ramp(rows * 96, dtypes.uint8).reshape(rows, 96)
+    index = np.array([0, 1, rows - 1, rows // 2, rows + 5, BINDING // 96, BINDING // 96 + 1], np.int32)
+    wanted = table[np.clip(index, 0, rows - 1)]
+    np.testing.assert_array_equal(read(p.take(place(table, device), place(index, device), 0)), wanted)
+
+
+def test_taking_more_than_the_binding_limit(device: Device) -> None:
+    table = ramp(40 * 1_024, dtypes.float32, 40 * 1_024).reshape(40, 1_024)
+    index = np.resize(np.arange(40), BINDING // 4_096 + 65).astype(np.int32)
+    np.testing.assert_array_equal(read(p.take(place(table, device), place(index, device), 0)), table[index])
+
+
+@pytest.mark.parametrize("device", ["software"], indirect=True)  # tiles of 64 rows would take long for three
+def test_a_product_with_a_matrix_over_the_binding_limit(device: Device) -> None:
+    columns = BINDING // 2 // 512 + 300
+    a = ramp(3 * 512, dtypes.float16, 5).reshape(3, 512)
+    b = ramp(512 * columns, dtypes.float16, 3).reshape(512, columns)
+    node = p.contract(p.cast(place(a, device), dtypes.float32), p.cast(place(b, device), dtypes.float32))
+    np.testing.assert_allclose(read(node), a.astype(np.float32) @ b.astype(np.float32), rtol=1e-6)
+
+
+def test_a_product_that_is_over_the_binding_limit(device: Device) -> None:
+    a = ramp(5_801 * 4, dtypes.float32, 9).reshape(5_801, 4)
+    b = ramp(4 * 5_801, dtypes.float32, 13).reshape(4, 5_801)
+    assert a.shape[0] * b.shape[1] * 4 > BINDING
+    np.testing.assert_array_equal(read(p.contract(place(a, device), place(b, device))), a @ b)
+
+
+@pytest.mark.parametrize("count", [2**24 + 3, 10_000_019, 65_537])
+def test_long_odd_sums_keep_their_digits(device: Device, count: int) -> None:
+    ones = place(np.ones(count, np.float32), device)
+    waves = np.sin(np.arange(count)).astype(np.float32)
+    total, waved = fold("sum", ones, 0), fold("sum", place(waves, device), 0)
+    evaluate([total, waved])
+    assert read(total) == np.float32(count)  # one accumulator would stop at 2^24
+    exact = waves.sum(dtype=np.float64)
+    assert abs(float(read(waved)) - exact) < 1e-6 * np.abs(waves).sum(dtype=np.float64)
+
+
+def test_a_long_odd_product_and_maximum_of_integers(device: Device) -> None:
+    x = ramp(3_000_017, dtypes.int32, 1_001) * 2 + 1
+    node = place(x, device)
+    product, largest = fold("prod", node, 0), fold("max", node, 0)
+    evaluate([product, largest])
+    assert read(product) == np.prod(x, dtype=np.int32)
+    assert read(largest) == 2_001
+
+
+def test_a_huge_broadcast_is_not_stored(device: Device) -> None:
+    """4 GiB of float32, of which nothing but the operands and the sums is in memory."""
+    rows, columns = ramp(32_768, dtypes.float32), ramp(32_771, dtypes.float32, 13)
+    column = p.reshape(place(rows, device), (32_768, 1))
+    node = fold("sum", op("add", column, place(columns, device)), 1)
+    wanted = rows.astype(np.float64) * 32_771 + columns.sum(dtype=np.float64)
+    np.testing.assert_allclose(read(node), wanted, rtol=1e-6)
+    assert device.stats()["bytes_peak"] < 2**26
+
+
+def test_a_broadcast_of_more_than_32_bits_of_elements(device: Device) -> None:
+    """Only a corner is looked at; its places in the whole need more than 32 bits."""
+    side = 70_000
+    column = p.reshape(p.iota(side, dtypes.int32, device), (side, 1))
+    whole = p.expand(column, (side, side))
+    corner = p.slice_(whole, ((side - 2, side, 1), (side - 3, side, 1)))
+    np.testing.assert_array_equal(read(op("add", corner, 1)), [[69_999] * 3, [70_000] * 3])

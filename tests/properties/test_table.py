@@ -1,0 +1,72 @@
+"""Every op of the table × every dtype it claims × six layouts, against NumPy, on the cpu and on a GPU.
+
+The cases are made from the rows: a new map row is tested without a word here. Floats with a tolerance are compared
+with NumPy in float64, all others with the row's own NumPy function, bit by bit but for the payload of NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.properties.cases import cases_of
+from tests.properties.helpers import AnyDevice, Case, differences, gpu, on
+from webgrad import dtypes
+from webgrad.dtypes import DType
+from webgrad.errors import DTypeError
+from webgrad.evaluate import evaluate
+from webgrad.graph.op import Op
+from webgrad.ops.table import TABLE
+from webgrad.runtime.webgpu import Device
+
+pytestmark = pytest.mark.property
+DEVICES = [pytest.param("cpu"), pytest.param("webgpu", marks=pytest.mark.gpu)]
+SOURCES = ("leaf", "scalar")  # values, not ops: every case is made of them
+
+
+def claims(op: Op, dtype: DType) -> bool:
+    """Whether a row offers an op for a dtype."""
+    return dtype is dtypes.uint32 if op.name == "random_bits" else dtype.kind in op.types
+
+
+def offered(op: Op, dtype: DType, device: AnyDevice) -> bool:
+    """Whether a device can do it: the adapter has the dtype, and the row has WGSL for it."""
+    if not isinstance(device, Device):
+        return True
+    if dtype.feature and dtype.feature not in device.features:
+        return False
+    return op.kind != "map" or isinstance(op.wgsl, str) or dtype.compute in op.wgsl
+
+
+@pytest.mark.parametrize("device_name", DEVICES)
+@pytest.mark.parametrize("name", [name for name in TABLE if name not in SOURCES])
+def test_op(name: str, device_name: str) -> None:
+    op, device = TABLE[name], on(device_name)
+    types = [dtype for dtype in dtypes.ALL if claims(op, dtype) and offered(op, dtype, device)]
+
+    def build() -> Iterator[Case]:
+        for dtype in types:
+            yield from cases_of(op, dtype, device)
+
+    wrong = differences(build, may_flush=device_name != "cpu")
+    assert not wrong, f"{len(wrong)} cases on {device_name}:\n" + "\n".join(wrong[:20])
+
+
+@pytest.mark.parametrize("name", [name for name, op in TABLE.items() if op.types != "biuf" and op.arity])
+def test_unclaimed_dtypes_are_refused_at_the_call(name: str) -> None:
+    op = TABLE[name]
+    for dtype in dtypes.ALL:
+        if not claims(op, dtype):
+            with pytest.raises(DTypeError, match=dtype.name):
+                next(cases_of(op, dtype, on("cpu")))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", [name for name, op in TABLE.items() if op.kind == "map"])
+def test_what_gpus_lack_is_refused_by_name(name: str) -> None:
+    op = TABLE[name]
+    for dtype in dtypes.ALL:
+        if claims(op, dtype) and not offered(op, dtype, gpu()):
+            with pytest.raises(DTypeError, match=f"{dtype.name}|{dtype.feature}"):
+                evaluate([next(cases_of(op, dtype, gpu())).node])

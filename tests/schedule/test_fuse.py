@@ -1,0 +1,224 @@
+"""What is stored and what is computed inside a kernel: the rules of fusion, one test each."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from tests.graph.helpers import apply, fold, graph_of, tensor, value
+from tests.schedule.graphs import PORTABLE, SOFTWARE, assert_valid, planned
+from webgrad import dtypes
+from webgrad.graph.node import Node
+from webgrad.ops import primitives
+from webgrad.ops.activations import softmax
+from webgrad.ops.table import TABLE
+from webgrad.schedule import fuse
+from webgrad.schedule.plan import Schedule
+
+
+def stored_ops(plan: Schedule) -> list[str]:
+    """The names of the ops whose results are stored, in order."""
+    assert_valid(plan)
+    return [plan.graph.sigs[each].op.name for group in plan.groups for each in group.outputs]
+
+
+def column(x: Node) -> Node:
+    """(n,) as (n, 1)."""
+    return primitives.reshape(x, (*x.sig.shape, 1))
+
+
+# Maps and movement
+
+
+def test_movement_vanishes() -> None:
+    x = value(8, 12)
+
+    def build() -> Node:
+        turned = primitives.permute(x, (1, 0))
+        cut = primitives.slice_(turned, ((1, 11, 2), (0, 8, 1)))
+        return apply("add", primitives.flip(cut, (1,)), primitives.expand(value(1, 8), (5, 8)))
+
+    (group,) = planned(build()).groups
+    assert group.kind == "map"
+    assert len(group.reads) == 2
+
+
+def test_a_cheap_map_with_several_readers_is_computed_again() -> None:
+    def build() -> list[Node]:
+        cheap = apply("add", value(8, 16), 1.0)
+        return [fold("sum", cheap, 0), fold("max", cheap, 1)]
+
+    assert stored_ops(planned(*build())) == ["sum", "max"]
+
+
+def test_dear_work_with_several_readers_is_stored() -> None:
+    def build() -> list[Node]:
+        dear = value(8, 16)
+        for _ in range(fuse.DEAR // TABLE["exp"].cost + 1):
+            dear = apply("exp", dear)
+        return [fold("sum", dear, 0), fold("max", dear, 1)]
+
+    assert stored_ops(planned(*build())) == ["exp", "sum", "max"]
+
+
+def test_a_map_pulled_at_many_indices_is_stored() -> None:
+    def build(count: int) -> Node:
+        inner = apply("exp", value(8, 16))
+        total = primitives.flip(inner, (0,))
+        for number in range(1, count):
+            part = primitives.flip(
+                primitives.slice_(primitives.pad(inner, ((0, 0), (number, 0))), ((0, 8, 1), (0, 16, 1))), (1,)
+            )
+            total = apply("add", total, part)
+        return total
+
+    assert stored_ops(planned(build(fuse.MAX_MAPS))) == ["add"]
+    assert stored_ops(planned(build(fuse.MAX_MAPS + 2))) == ["exp", "add"]
+
+
+def test_a_kernel_reads_no_more_than_the_device_binds() -> None:
+    def total() -> Node:
+        made = value(8)
+        for _ in range(20):
+            made = apply("add", made, value(8))
+        return made
+
+    for profile, most in (
+        (PORTABLE, 8),
+        (SOFTWARE, 48),
+        (dataclasses.replace(PORTABLE, max_storage_buffers=4), 4),
+    ):
+        plan = planned(total(), profile=profile)
+        assert_valid(plan)
+        for group in plan.groups:
+            assert len(group.reads) + len(group.outputs) <= most
+    assert len(planned(total(), profile=SOFTWARE).groups) == 1
+
+
+def test_a_kernel_takes_at_most_so_many_scalars() -> None:
+    def total() -> Node:
+        made = value(8)
+        for number in range(40):
+            made = apply("multiply" if number % 2 else "add", made, 1.5 + number)
+        return made
+
+    plan = planned(total())
+    assert_valid(plan)
+    assert len(plan.groups) >= 4
+    assert all(len(group.scalars) <= fuse.MAX_SCALARS for group in plan.groups)
+
+
+def test_equal_scalars_count_once() -> None:
+    def total() -> Node:
+        made = value(8)
+        for number in range(40):
+            made = apply("multiply" if number % 2 else "add", made, 1.5)
+        return made
+
+    assert len(planned(total()).groups) == 1
+
+
+# Folds
+
+
+def test_a_fold_takes_maps_before_and_after_it() -> None:
+    x, y = value(8, 16), value(8)
+
+    def build() -> Node:
+        return apply("exp", apply("add", fold("sum", apply("multiply", x, x), 1), y))
+
+    (group,) = planned(build()).groups
+    assert (group.kind, group.row_axes) == ("rows", (0,))
+    assert set(group.reads) == {at for at, sig in enumerate(graph_of(build()).sigs) if sig.kind == "leaf"}
+
+
+def test_folds_over_the_same_rows_share_a_kernel() -> None:
+    x = value(8, 16)
+
+    def build() -> Node:
+        spread = apply("subtract", column(fold("max", x, 1)), column(fold("min", x, 1)))
+        return apply("divide", x, spread)
+
+    assert stored_ops(planned(build())) == ["divide"]
+
+
+def test_folds_over_other_rows_do_not_share_a_kernel() -> None:
+    x = value(32, 16)
+
+    def build() -> Node:
+        return apply("add", apply("add", x, column(fold("max", x, 1))), fold("max", x, 0))
+
+    assert len(stored_ops(planned(build()))) == 2
+
+
+def test_a_fold_of_a_fold_over_its_rows_is_another_kernel() -> None:
+    x = value(64, 100)
+    assert len(planned(fold("sum", fold("max", x, 1), 0)).groups) == 2
+
+
+def test_a_fold_with_more_rows_is_another_kernel() -> None:
+    """In one kernel the maximum of a whole sample would be computed again for each of its rows."""
+    x = value(40, 50, 60)
+
+    def build() -> Node:
+        whole = primitives.reshape(fold("max", x, 1, 2), (40, 1, 1))
+        return fold("sum", apply("subtract", x, whole), 2)
+
+    assert len(stored_ops(planned(build()))) == 2
+
+
+def test_a_reshape_that_mixes_rows_ends_the_kernel() -> None:
+    x = value(6, 8)
+
+    def kept() -> Node:
+        return apply("exp", primitives.reshape(apply("divide", x, column(fold("sum", x, 1))), (2, 3, 8)))
+
+    def mixed() -> Node:
+        return apply("exp", primitives.reshape(apply("divide", x, column(fold("sum", x, 1))), (8, 6)))
+
+    assert len(planned(kept()).groups) == 1
+    assert stored_ops(planned(mixed())) == ["sum", "exp"]
+
+
+def test_a_value_with_a_fold_before_it_that_two_kernels_need_is_stored() -> None:
+    x = value(32, 64)
+
+    def build() -> list[Node]:
+        soft = softmax_of(x)
+        return [fold("sum", soft, 0), fold("max", soft, 0)]
+
+    assert stored_ops(planned(*build()))[0] == "divide"
+
+
+def softmax_of(x: Node) -> Node:
+    powers = apply("exp", apply("subtract", x, column(fold("max", x, 1))))
+    return apply("divide", powers, column(fold("sum", powers, 1)))
+
+
+def test_halves_that_would_share_words_end_the_kernel() -> None:
+    def build(columns: int) -> Node:
+        x = primitives.cast(value(8, columns, dtype=dtypes.float16), dtypes.float32)
+        return primitives.cast(apply("divide", x, column(fold("sum", x, 1))), dtypes.float16)
+
+    assert len(planned(build(12)).groups) == 1
+    assert len(planned(build(13)).groups) == 2
+
+
+# What the user holds
+
+
+def test_a_held_value_with_a_fold_before_it_is_stored() -> None:
+    x = tensor(16, 64)
+    weights = softmax(x)
+    result = weights * 2.0
+    graph = graph_of(result)
+    assert "divide" in stored_ops(planned(result))
+    del weights
+    assert graph.sigs[graph.roots[0]].op.name == "multiply"
+    assert stored_ops(planned(result)) == ["multiply"]
+
+
+def test_a_held_map_is_not_stored_for_it() -> None:
+    inner = apply("exp", value(8))
+    result = apply("negative", inner)
+    assert stored_ops(planned(result)) == ["negative"]
+    assert inner.storage is None

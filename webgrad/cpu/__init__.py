@@ -1,0 +1,1 @@
+"""The cpu: groups by NumPy, block by block, and the node-by-node reference."""

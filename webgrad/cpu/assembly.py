@@ -1,0 +1,163 @@
+"""A plan while it is made: the list of steps, and which value every node has.
+
+In: nodes to compute whole, loops, products. Out: `finish` gives the steps as functions of the list of values,
+with values let go as soon as no later step needs them, and their memory given to a result of the same kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..graph.snapshot import Snapshot
+from .code import Action, Code, Run, fresh
+from .loop import Loop, Source, Store, Work
+from .operations import is_half
+from .products import matmul
+
+__all__ = ["Assembly"]
+
+Array = np.ndarray[Any, Any]
+LARGE = 1 << 14  # bytes from which a value is let go at once
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    run: Run
+    uses: tuple[int, ...]
+    makes: tuple[int, ...]
+
+
+class Assembly:
+    """Steps over numbered values; `main` says which number a node's value has."""
+
+    def __init__(self, graph: Snapshot) -> None:
+        self.graph = graph
+        self.main = Code(graph, lambda node: graph.sigs[node].shape)
+        self._steps: list[_Step] = []
+        self._made: dict[int, Action] = {}
+        self._owner: dict[int, int] = {}  # of a view: the value whose memory it is
+
+    # Adding steps
+
+    def compute(self, nodes: Sequence[int]) -> None:
+        """Nodes one after another, each whole."""
+        self.main.add_all(nodes)
+        self._take_actions()
+
+    def source(self, node: int) -> Source:
+        """A node's value, as float32 if it is there in that form."""
+        narrow = self.main.is_only_narrow(node)
+        slot = self.main.value(node, narrow=narrow)
+        self._take_actions()
+        return Source(node, slot, narrow)
+
+    def loop(self, work: Work, externals: Sequence[int], outer: dict[int, int]) -> None:
+        """A loop over blocks. `outer`: the roots that are outputs, each with the node whose shape it gets."""
+        sources = [self.source(each) for each in externals]
+        stores = [self._store_of(root, outer.get(root), folded=bool(work.folded)) for root in work.roots]
+        makes = [each.slot for each in stores] + [each.inner for each in stores if each.inner is not None]
+        loop = Loop(self.graph, work, sources, stores)
+        self._steps.append(_Step(loop, tuple(each.slot for each in sources), tuple(makes)))
+
+    def _store_of(self, root: int, outer: int | None, *, folded: bool) -> Store:
+        narrow = outer is not None and not folded and is_half(self.graph.sigs[root].dtype)
+        own = self.main.declare(root, narrow=narrow)
+        dtype = self.main.values[own].dtype
+        if outer is None or outer == root or folded:
+            return Store(root, own, narrow, self.graph.sigs[root].shape, dtype)
+        slot = self.main.declare(outer, narrow=narrow)
+        self._owner[own] = slot
+        return Store(root, slot, narrow, self.graph.sigs[outer].shape, dtype, inner=own)
+
+    def product(self, node: int, outer: int) -> None:
+        """A matrix product in an array of the shape that it is reshaped to."""
+        a, b = (self.main.value(each, narrow=False) for each in self.graph.inputs[node])
+        self._take_actions()
+        slot, own = self.main.declare(outer, narrow=True), self.main.declare(node, narrow=True)
+        whole, inner = self.main.values[slot], self.main.values[own]
+        self._owner[own] = slot
+
+        def run(values: list[Any]) -> None:
+            values[slot] = np.empty(whole.shape, whole.dtype)
+            values[own] = matmul(values[a], values[b], values[slot].reshape(inner.shape))
+
+        self._steps.append(_Step(run, (a, b), (slot, own)))
+
+    def store(self, node: int) -> None:
+        """An output as later groups find it: half floats are rounded, and a root has an array of its own."""
+        slot = self.main.value(node, narrow=True)
+        self._take_actions()
+        self.main.forget_wide(node)
+        action = self._made.get(slot)
+        if action is not None and node in self.graph.roots:
+            function = _copied if action.operation.view else _contiguous
+            self._steps.append(_Step(fresh(function, (slot,), slot), (slot,), (slot,)))
+
+    def _take_actions(self) -> None:
+        for action in self.main.actions[len(self._made) :]:
+            run = fresh(action.operation.function, action.inputs, action.output)
+            self._steps.append(_Step(run, action.inputs, (action.output,)))
+            self._made[action.output] = action
+            if action.operation.view:
+                self._owner[action.output] = self._owner_of(action.inputs[0])
+
+    def _owner_of(self, slot: int) -> int:
+        return self._owner.get(slot, slot)
+
+    # The finished plan
+
+    def finish(self, results: set[int]) -> list[Run]:
+        """The steps, as functions of the list of values; `results` are the values that stay."""
+        last: dict[int, int] = {}
+        for at, step in enumerate(self._steps):
+            for each in (*step.uses, *step.makes):
+                last[each] = last[self._owner_of(each)] = at
+        self._reuse(last, results)
+        ending: dict[int, list[int]] = {}
+        for step in self._steps:
+            for each in step.makes:
+                value = self.main.values[each]
+                if each not in results and self.graph.sigs[value.node].nbytes >= LARGE:
+                    ending.setdefault(last[each], []).append(each)
+        runs: list[Run] = []
+        for at, step in enumerate(self._steps):
+            runs.append(step.run)
+            if at in ending:
+                runs.append(_let_go(tuple(dict.fromkeys(ending[at]))))
+        return runs
+
+    def _reuse(self, last: dict[int, int], results: set[int]) -> None:
+        """Let results take the memory of values of their own kind that end with the same loop."""
+        ours = {each for step in self._steps if isinstance(step.run, Loop) for each in step.makes}
+        ours |= {slot for slot, action in self._made.items() if action.operation.function is matmul}
+        for at, step in enumerate(self._steps):
+            if not isinstance(step.run, Loop):
+                continue
+            owners = [self._owner_of(each) for each in step.uses]
+            taken: set[int] = set()
+            for store, source in step.run.reusable:
+                slot = source.slot
+                free = slot in ours - results - taken - self._owner.keys() and last[slot] == at
+                if free and owners.count(slot) == 1 and store.reuse is None and store.inner is None:
+                    store.reuse = slot
+                    taken.add(slot)
+
+
+def _let_go(slots: tuple[int, ...]) -> Run:
+    def run(values: list[Any]) -> None:
+        for each in slots:
+            values[each] = None
+
+    return run
+
+
+def _contiguous(x: Any) -> Array:
+    return np.asarray(x, order="C")
+
+
+def _copied(x: Any) -> Array:
+    return np.array(x, order="C")

@@ -1,0 +1,58 @@
+"""The cpu's plans: a schedule as a list of steps, made once and run again and again.
+
+In: a `Schedule`. Out: `run` gives the arrays of the graph's roots from those of its leaves. The invariants:
+inputs are never written to; every result is a contiguous array of its own; several threads may run one plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..runtime.profile import DeviceProfile
+from ..schedule.plan import Schedule
+from .assembly import Assembly
+from .code import Run
+from .groups import add_group
+
+__all__ = ["CPU_PROFILE", "CpuPlan"]
+
+Array = np.ndarray[Any, Any]
+
+CPU_PROFILE = DeviceProfile("software", max_storage_buffers=64, max_binding_bytes=1 << 62)
+
+
+class CpuPlan:
+    """A schedule for NumPy. Make schedules for it with `schedule(graph, CPU_PROFILE, split=False)`."""
+
+    def __init__(self, schedule: Schedule) -> None:
+        graph = schedule.graph
+        assembly = Assembly(graph)
+        main = assembly.main
+        self._leaves: list[tuple[int, int]] = []  # node, value
+        self._scalars: list[tuple[int, int, np.dtype[Any]]] = []
+        for node in graph.order():
+            sig = graph.sigs[node]
+            if sig.kind == "leaf":
+                self._leaves.append((node, main.declare(node, narrow=True)))
+            elif sig.kind == "scalar":
+                self._scalars.append((node, main.declare(node, narrow=True), sig.dtype.numpy))
+        for group in schedule.groups:
+            add_group(assembly, group)
+        self._roots = [(node, main.value(node, narrow=True)) for node in graph.roots]
+        self._runs: list[Run] = assembly.finish({value for _, value in self._roots})
+        self._blank: list[Any] = [None] * len(main.values)
+
+    def run(self, values: Mapping[int, Array], scalars: Mapping[int, object]) -> dict[int, Array]:
+        """The roots' arrays from the leaves' arrays and the scalars' numbers."""
+        slots = self._blank.copy()
+        for node, slot in self._leaves:
+            slots[slot] = values[node]
+        for node, slot, dtype in self._scalars:
+            slots[slot] = np.array(scalars[node], dtype)
+        with np.errstate(all="ignore"):
+            for run in self._runs:
+                run(slots)
+        return {node: slots[slot] for node, slot in self._roots}

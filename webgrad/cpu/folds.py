@@ -1,0 +1,86 @@
+"""Folds: axes of an array folded by addition, multiplication, maximum or minimum.
+
+In: an array of any strides and the axes, counted from the front in order. Out: a new array without them. The
+invariant: no sum of floats has one long running accumulator; where NumPy would add row after row, the rows
+are added in short runs, and the results again in short runs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..graph.node import Signature
+
+__all__ = ["fold_of", "sum_floats"]
+
+Array = np.ndarray[Any, Any]
+Fold = Callable[..., Array]
+
+RUN = 16  # additions one after another
+_UFUNCS: dict[str, np.ufunc] = {
+    "add": np.add,
+    "multiply": np.multiply,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+}
+
+
+def fold_of(sig: Signature, dtype: np.dtype[Any]) -> Fold | None:
+    """The function (array, axes) of a reduce that is computed in `dtype`; None for one that is not known
+    here.
+    """
+    ufunc = _UFUNCS.get(str(sig.op.wgsl))
+    if ufunc is None or sig.op.identity is None:
+        return None
+    if ufunc is np.add and dtype.kind == "f":
+        return sum_floats
+    start = dtype.type(sig.op.identity(dtype))
+
+    def fold(x: Array, axes: tuple[int, ...]) -> Array:
+        if not x.size:
+            return np.full([side for axis, side in enumerate(x.shape) if axis not in axes], start)
+        return ufunc.reduce(x, axis=axes, dtype=dtype)  # type: ignore[no-any-return]
+
+    return fold
+
+
+def sum_floats(x: Array, axes: tuple[int, ...]) -> Array:
+    """The sum over axes, pairwise or in short runs."""
+    kept = x.ndim - len(axes)
+    if axes[0] == kept and x.flags.c_contiguous:  # NumPy adds pairwise along the last axis
+        if len(axes) > 1:
+            x = x.reshape(*x.shape[:kept], math.prod(x.shape[kept:]))
+        return np.add.reduce(x, axis=-1)  # type: ignore[no-any-return]
+    for axis in reversed(axes):
+        x = _sum_axis(x, axis)
+    return x
+
+
+def _sum_axis(x: Array, axis: int) -> Array:
+    while x.shape[axis] > RUN and not _is_innermost(x, axis):
+        side = x.shape[axis]
+        before, after = x.shape[:axis], x.shape[axis + 1 :]
+        whole = (slice(None),) * axis
+        main = side - side % RUN
+        runs = x[(*whole, slice(main))].reshape(
+            *before, side // RUN, RUN, *after
+        )  # splitting an axis is a view
+        sums = np.add.reduce(runs, axis=axis + 1)
+        if main != side:
+            sums[(*whole, -1)] += np.add.reduce(x[(*whole, slice(main, None))], axis=axis)
+        x = sums
+    return np.add.reduce(x, axis=axis)  # type: ignore[no-any-return]
+
+
+def _is_innermost(x: Array, axis: int) -> bool:
+    """Whether NumPy's inner loop runs along this axis, so that it adds pairwise."""
+    own = abs(x.strides[axis])
+    return own != 0 and all(
+        own < abs(stride)
+        for at, (side, stride) in enumerate(zip(x.shape, x.strides, strict=True))
+        if at != axis and side > 1
+    )

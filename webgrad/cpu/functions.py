@@ -1,0 +1,200 @@
+"""Element functions that the rows of the op table leave to plain NumPy, in a quick form.
+
+In: arrays, and `out`, which has their broadcast shape and does not share their memory. Out: `out`, or a new
+array. The rows stay the truth: these agree with them up to rounding, and in every special value. Floats are
+computed in float64 and rounded once; a long array goes by pieces, so that what is in between stays in the
+cache.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .threads import Scratch
+
+__all__ = ["element_function"]
+
+Array = np.ndarray[Any, Any]
+Function = Callable[..., Any]
+
+PIECE = 1 << 14
+_scratch = Scratch()
+_DOUBLE = np.dtype(np.float64)
+
+
+def element_function(name: str, numpy: Function, dtype: np.dtype[Any]) -> Function | None:
+    """The function of a map op whose operands have a dtype: takes arrays and `out`. None: only the row has
+    one.
+    """
+    if isinstance(numpy, np.ufunc):
+        return numpy
+    if name == "power" and dtype.kind == "f":
+        return np.power
+    if name in _DOUBLES:
+        return _DOUBLES[name] if dtype == np.float32 else None
+    return _OTHERS.get(name)
+
+
+# Float functions, by pieces
+
+
+def _by_pieces(kernel: Callable[[Array, Array], None]) -> Function:
+    """A function of float32 arrays from one that works on two flat ones of at most PIECE elements."""
+
+    def function(x: Array, out: Array | None = None) -> Array:
+        source = np.ravel(x)
+        direct = out is not None and out.flags.c_contiguous and out.size == source.size
+        result = out if direct else np.empty(np.shape(x), np.float32)
+        assert result is not None
+        target = result.reshape(-1)
+        for start in range(0, source.size, PIECE):
+            kernel(source[start : start + PIECE], target[start : start + PIECE])
+        if out is None or direct:
+            return result
+        np.copyto(out, result)
+        return out
+
+    return function
+
+
+def _doubles(count: int, size: int) -> list[Array]:
+    return [_scratch.array(number, (size,), _DOUBLE, 8 * PIECE) for number in range(count)]
+
+
+def _polynomial(coefficients: tuple[float, ...], x: Array, out: Array) -> None:
+    """Highest power first."""
+    np.multiply(x, coefficients[0], out=out)
+    for each in coefficients[1:-1]:
+        out += each
+        out *= x
+    out += coefficients[-1]
+
+
+# t · Σ cᵢ tⁱ with t = 1 / (1 + 0.3 z) is erfc(z) exp(z²) for z from 0 to 10.7, within 1.6e-9 of its value:
+# the
+# Chebyshev interpolation of degree 10, as powers. Beyond, erfc is 0 in float32.
+_TAIL = (
+    0.0566112630848,
+    -0.338108392364,
+    0.758022489131,
+    -0.860879249249,
+    0.792970062187,
+    -0.295861683892,
+    0.272945610928,
+    0.108416479675,
+    0.167957789747,
+    0.168642238592,
+    0.16928339226,
+)
+_TAIL_SLOPE = 0.3
+_TAIL_END = 10.7
+# erf(x) / x as a series in x², for |x| up to 0.5
+_SERIES = tuple(
+    2 / math.sqrt(math.pi) * (-1) ** n / (math.factorial(n) * (2 * n + 1)) for n in reversed(range(8))
+)
+
+
+def _complement(z: Array, t: Array, tail: Array) -> None:
+    """erfc of z, from 0 to _TAIL_END, into `tail`; z becomes exp(-z²)."""
+    np.multiply(z, _TAIL_SLOPE, out=t)
+    t += 1
+    np.reciprocal(t, out=t)
+    _polynomial(_TAIL, t, tail)
+    tail *= t
+    np.multiply(z, z, out=z)
+    np.negative(z, out=z)
+    np.exp(z, out=z)
+    tail *= z
+
+
+def _erfc(x: Array, out: Array) -> None:
+    z, t, tail = _doubles(3, x.size)
+    np.abs(x, out=z)
+    np.minimum(z, _TAIL_END, out=z)
+    _complement(z, t, tail)
+    np.subtract(2, tail, out=tail, where=np.signbit(x))
+    np.copyto(out, tail, casting="same_kind")
+
+
+def _erf(x: Array, out: Array) -> None:
+    z, t, tail = _doubles(3, x.size)
+    np.abs(x, out=z)
+    small = z < 0.5
+    np.minimum(z, _TAIL_END, out=z)
+    _complement(z, t, tail)
+    np.subtract(1, tail, out=tail)
+    np.copysign(tail, x, out=tail)
+    if small.any():
+        np.multiply(x, x, out=z, dtype=np.float64)
+        _polynomial(_SERIES, z, t)
+        t *= x
+        np.copyto(tail, t, where=small)
+    np.copyto(out, tail, casting="same_kind")
+
+
+def _gelu(x: Array, out: Array) -> None:
+    """max(x, 0) - |x| Φ(-|x|): no cancellation on either side."""
+    z, t, tail = _doubles(3, x.size)
+    np.abs(x, out=z)
+    np.minimum(z, _TAIL_END * math.sqrt(2), out=z)
+    z *= math.sqrt(0.5)
+    np.multiply(z, math.sqrt(0.5), out=out, casting="same_kind")  # |x| / 2, where that still matters
+    _complement(z, t, tail)
+    tail *= out
+    np.maximum(x, 0, out=t)
+    t -= tail
+    np.copyto(out, t, casting="same_kind")
+
+
+def _gelu_tanh(x: Array, out: Array) -> None:
+    """x / (1 + exp(-2u)) with u = √(2/π) (x + 0.044715 x³); far out on the left it is 0, at -inf too."""
+    wide, u = _doubles(2, x.size)
+    np.maximum(x, -1e3, out=wide)
+    np.multiply(wide, wide, out=u)
+    u *= -math.sqrt(8 / math.pi) * 0.044715
+    u -= math.sqrt(8 / math.pi)
+    u *= wide
+    np.exp(u, out=u)
+    u += 1
+    np.divide(wide, u, out=out, casting="same_kind")
+
+
+def _sigmoid(x: Array, out: Array) -> None:
+    wide, top = _doubles(2, x.size)
+    np.negative(x, out=wide)
+    np.exp(wide, out=wide)
+    wide += 1
+    np.reciprocal(wide, out=top)
+    np.copyto(out, top, casting="same_kind")
+
+
+_DOUBLES: dict[str, Function] = {
+    "erf": _by_pieces(_erf),
+    "erfc": _by_pieces(_erfc),
+    "gelu": _by_pieces(_gelu),
+    "gelu_tanh": _by_pieces(_gelu_tanh),
+    "sigmoid": _by_pieces(_sigmoid),
+}
+
+
+# Others, of any dtype
+
+
+def _rsqrt(x: Array, out: Array | None = None) -> Array:
+    root: Array = np.sqrt(x, out=out)
+    return np.divide(1, root, out=out)
+
+
+def _where(condition: Array, a: Array, b: Array, out: Array | None = None) -> Array:
+    if out is None:
+        return np.where(condition, a, b)
+    np.copyto(out, b)
+    np.copyto(out, a, where=condition)
+    return out
+
+
+_OTHERS: dict[str, Function] = {"rsqrt": _rsqrt, "where": _where}

@@ -1,0 +1,254 @@
+"""What NumPy does for a node: one function of arrays, and what is known about it.
+
+In: a node's signature, its inputs' signatures, and the shape of the result, which is the whole of it or one
+block. Out: an `Operation`. float16 and bfloat16 have two forms: narrow, as they are stored, and wide, as
+float32, in which they are computed with; an operation says which it takes and gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from ..dtypes import DType
+from ..graph.node import Signature
+from .folds import fold_of
+from .functions import element_function
+from .products import matmul
+
+__all__ = ["Operation", "convert", "iota", "is_half", "is_view", "operation_of", "wide_type"]
+
+Array = np.ndarray[Any, Any]
+Shape = tuple[int, ...]
+Form = Literal["narrow", "wide", "either"]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What to do with the inputs' arrays.
+
+    `into`: the function takes `out` too, and fills it. `view`: the result may be a part of an input.
+    `elementwise`: `out` may be an input of the same shape and dtype. The form "either": the result has the
+    form of the inputs, which is one for all of them but indices.
+    """
+
+    function: Callable[..., Any]
+    takes: Form = "wide"
+    gives: Form = "wide"
+    into: bool = False
+    view: bool = False
+    elementwise: bool = False
+
+
+def is_half(dtype: DType) -> bool:
+    """Whether a dtype is computed in another, float32."""
+    return dtype.kind == "f" and dtype.itemsize == 2
+
+
+def wide_type(dtype: DType) -> np.dtype[Any]:
+    """The type that NumPy computes in."""
+    return np.dtype(np.float32) if is_half(dtype) else dtype.numpy
+
+
+def is_view(sig: Signature) -> bool:
+    """Whether a node's elements are those of its input, at other places."""
+    return sig.kind == "move" and sig.op.name != "pad"
+
+
+def operation_of(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
+    """The operation of a node that is no leaf."""
+    if sig.kind == "map":
+        return _map(sig, inputs)
+    make = _BY_NAME.get(sig.op.name) or _BY_KIND.get(sig.kind)
+    return (make and make(sig, inputs, shape)) or _plain(sig)
+
+
+def _plain(sig: Signature) -> Operation:
+    """By the row of the table, whole."""
+    dtype = wide_type(sig.dtype)
+
+    def plain(*arrays: Array) -> Array:
+        return np.asarray(sig.op.numpy(sig, *arrays)).astype(dtype, copy=False)
+
+    return Operation(plain)
+
+
+def _map(sig: Signature, inputs: list[Signature]) -> Operation:
+    dtype = wide_type(sig.dtype)
+    quick = element_function(sig.op.name, sig.op.numpy, wide_type(inputs[-1].dtype))
+    if quick is not None:
+        return Operation(quick, into=True, elementwise=isinstance(quick, np.ufunc))
+
+    def plain(*arrays: Array) -> Array:
+        return np.asarray(sig.op.numpy(*arrays)).astype(dtype, copy=False)
+
+    return Operation(plain)
+
+
+# Casts
+
+
+def convert(dtype: np.dtype[Any]) -> Callable[..., Array]:
+    """The function that rounds or wraps to a dtype: not for floats to integers."""
+
+    def cast(x: Array, out: Array | None = None) -> Array:
+        if out is None:
+            return x.astype(dtype)
+        np.copyto(out, x, casting="unsafe")
+        return out
+
+    return cast
+
+
+def _cast(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
+    dtype = sig.dtype.numpy
+    if inputs[0].dtype.kind != "f" or sig.dtype.kind not in "iu":
+        return Operation(convert(dtype), gives="narrow", into=True)
+    limits = np.iinfo(dtype)
+    low, high = float(limits.min), float(limits.max + 1)  # both are powers of two, and exact
+
+    def saturate(x: Array) -> Array:
+        """As kernels convert: what is out of range stops at the ends, NaN becomes 0."""
+        x = np.asarray(x)
+        result = np.asarray(x.astype(dtype))
+        outside = ~((x >= low) & (x < high))  # true for NaN
+        if outside.any():
+            bad = x[outside]
+            ends = np.where(bad > 0, dtype.type(limits.max), dtype.type(limits.min))
+            result[outside] = np.where(np.isnan(bad), dtype.type(0), ends)
+        return result
+
+    return Operation(saturate, gives="narrow")
+
+
+def _bitcast(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
+    dtype = sig.dtype.numpy
+
+    def bits(x: Array) -> Array:
+        seen: Array = np.ascontiguousarray(x).view(dtype)
+        return seen.reshape(shape)
+
+    return Operation(bits, "narrow", "narrow", view=True)
+
+
+def iota(dtype: np.dtype[Any], start: int, stop: int) -> Array:
+    """Indices from start up to stop; integers wrap."""
+    return np.arange(start, stop).astype(dtype, copy=False)
+
+
+def _iota(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
+    dtype, (length,) = sig.dtype.numpy, shape
+    return Operation(lambda: iota(dtype, 0, length), gives="narrow")
+
+
+# Movement: "either" form, since elements stay what they are
+
+
+def _moved(function: Callable[[Array], Array]) -> Operation:
+    return Operation(function, "either", "either", view=True)
+
+
+def _reshape(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
+    return _moved(lambda x: x.reshape(shape))
+
+
+def _permute(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
+    axes = sig.attributes[0]
+    return _moved(lambda x: x.transpose(axes))
+
+
+def _expand(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
+    return _moved(lambda x: np.broadcast_to(x, shape))
+
+
+def _slice(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
+    index = tuple(slice(*each) for each in sig.attributes[0])
+    return _moved(lambda x: x[index])
+
+
+def _flip(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
+    axes = sig.attributes[0]
+    index = tuple(slice(None, None, -1 if axis in axes else 1) for axis in range(len(shape)))
+    return _moved(lambda x: x[index])
+
+
+def _pad(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
+    widths = sig.attributes[0]
+    inner = tuple(slice(before, side - after) for side, (before, after) in zip(shape, widths, strict=True))
+
+    def pad(x: Array, value: Array, out: Array | None = None) -> Array:
+        result = np.empty(shape, x.dtype) if out is None else out
+        result[...] = value
+        result[inner] = x
+        return result
+
+    return Operation(pad, "either", "either", into=True)
+
+
+# Computed indices: those out of range are clamped, as on a GPU
+
+
+def _take(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
+    (axis,) = sig.attributes
+
+    def take(x: Array, index: Array) -> Array:
+        return np.take(x, index.astype(np.intp, copy=False), axis=axis, mode="clip")
+
+    return Operation(take, "either", "either")
+
+
+def _take_along(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
+    (axis,) = sig.attributes
+
+    def take_along(x: Array, index: Array) -> Array:
+        side = x.shape[axis]
+        inside = np.clip(index.astype(np.intp, copy=False), 0, max(side - 1, 0))
+        full = (*shape[:axis], side, *shape[axis + 1 :])
+        return np.take_along_axis(np.broadcast_to(x, full), np.broadcast_to(inside, shape), axis)
+
+    return Operation(take_along, "either", "either")
+
+
+def _concat(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
+    (axis,) = sig.attributes
+
+    def concat(*arrays: Array, out: Array | None = None) -> Array:
+        return np.concatenate(arrays, axis, out=out)
+
+    return Operation(concat, "either", "either", into=True)
+
+
+# Folds and products
+
+
+def _reduce(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation | None:
+    fold = fold_of(sig, wide_type(sig.dtype))
+    if fold is None:
+        return None
+    axes = sig.attributes[0]
+    return Operation(lambda x: fold(x, axes))
+
+
+def _contract(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
+    return Operation(matmul, into=True)
+
+
+Maker = Callable[[Signature, list[Signature], Shape], Operation | None]
+_BY_KIND: dict[str, Maker] = {"reduce": _reduce, "contract": _contract}
+_BY_NAME: dict[str, Maker] = {
+    "cast": _cast,
+    "bitcast": _bitcast,
+    "iota": _iota,
+    "reshape": _reshape,
+    "permute": _permute,
+    "expand": _expand,
+    "slice": _slice,
+    "flip": _flip,
+    "pad": _pad,
+    "take": _take,
+    "take_along": _take_along,
+    "concat": _concat,
+}

@@ -1,0 +1,65 @@
+"""Matrix products by BLAS: floats as they are, integers in float64 where that is exact.
+
+In: (…, m, k) and (…, k, n) of one dtype, float32, float64 or integers. Out: (…, m, n); integers wrap.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+
+__all__ = ["matmul"]
+
+Array = np.ndarray[Any, Any]
+
+WORTH_IT = 1 << 15  # multiplications from which integers are looked at before they are multiplied
+EXACT = 1 << 53  # float64 holds every integer up to here
+
+
+def matmul(a: Array, b: Array, out: Array | None = None) -> Array:
+    """The product over the last two axes, the others broadcast; `out` is contiguous."""
+    if a.dtype.kind != "f":
+        result = _integers(a, b)
+        if out is None:
+            return result
+        np.copyto(out, result)
+        return out
+    a, b = _ready(a), _ready(b)
+    if a.ndim > 2 and math.prod(b.shape[:-2]) == 1 and a.ndim >= b.ndim and a.flags.c_contiguous:
+        # One product for all of the batch
+        b = b.reshape(b.shape[-2:])
+        rows = math.prod(a.shape[:-1])
+        result = np.empty((*a.shape[:-1], b.shape[1]), a.dtype) if out is None else out
+        np.matmul(a.reshape(rows, a.shape[-1]), b, out=result.reshape(rows, b.shape[1]))
+        return result
+    if out is None and max(a.ndim, b.ndim) > 2:  # else the batch's axes would lie as the inputs' do
+        sides = itertools.zip_longest(a.shape[-3::-1], b.shape[-3::-1], fillvalue=1)
+        batch = [one if other == 1 else other for one, other in sides]
+        out = np.empty((*reversed(batch), a.shape[-2], b.shape[-1]), a.dtype)
+    return np.matmul(a, b, out=out)
+
+
+def _ready(x: Array) -> Array:
+    """x, copied if BLAS could not read it as a matrix or a transposed one."""
+    row, column = x.strides[-2:]
+    rows, columns = x.shape[-2:]
+    item = x.itemsize
+    plain = (column == item or columns == 1) and (row >= item * columns or rows == 1) and row % item == 0
+    turned = (row == item or rows == 1) and (column >= item * rows or columns == 1) and column % item == 0
+    return x if plain or turned else np.ascontiguousarray(x)
+
+
+def _integers(a: Array, b: Array) -> Array:
+    """By BLAS in float64 where nothing is rounded: NumPy alone is many times slower with integers."""
+    if a.size * b.shape[-1] < WORTH_IT or not b.size or _largest(a) * _largest(b) * a.shape[-1] >= EXACT:
+        return np.asarray(np.matmul(a, b))
+    exact = matmul(a.astype(np.float64), b.astype(np.float64))
+    wrapped: Array = exact.astype(np.int64).astype(a.dtype)
+    return wrapped
+
+
+def _largest(x: Array) -> int:
+    return max(int(x.max()), -int(x.min()))

@@ -1,0 +1,161 @@
+"""Data types: what an element is, how it lies in memory, and in which type kernels compute with it.
+
+`DType`s are compared by identity. `promote` follows the array API standard's table, and PyTorch's rule where
+that is silent: an integer with a float gives the float.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Literal
+
+import ml_dtypes
+import numpy as np
+
+from .errors import DTypeError
+
+__all__ = [
+    "ALL",
+    "DType",
+    "as_dtype",
+    "bfloat16",
+    "bool",
+    "dtype_of_scalar",
+    "float16",
+    "float32",
+    "float64",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "promote",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+]
+
+Kind = Literal["b", "i", "u", "f"]  # bool, signed, unsigned, float
+
+
+class DType:
+    """The type of a tensor's elements.
+
+    >>> wg.float32.itemsize
+    4
+    """
+
+    __slots__ = ("compute", "feature", "itemsize", "kind", "name", "numpy")
+
+    def __init__(self, name: str, kind: Kind, numpy: Any, compute: str, feature: str = "") -> None:
+        self.name = name
+        self.kind: Kind = kind
+        self.numpy: np.dtype[Any] = np.dtype(numpy)
+        self.itemsize = self.numpy.itemsize
+        self.compute = compute  # the WGSL type that kernels compute in
+        self.feature = feature  # what an adapter must have for it; empty: nothing
+
+    def __repr__(self) -> str:
+        return f"webgrad.{self.name}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return as_dtype, (self.name,)
+
+
+bool = DType("bool", "b", np.bool_, "bool")
+int8 = DType("int8", "i", np.int8, "i32")
+int16 = DType("int16", "i", np.int16, "i32")
+int32 = DType("int32", "i", np.int32, "i32")
+int64 = DType("int64", "i", np.int64, "i64", "int64")
+uint8 = DType("uint8", "u", np.uint8, "u32")
+uint16 = DType("uint16", "u", np.uint16, "u32")
+uint32 = DType("uint32", "u", np.uint32, "u32")
+uint64 = DType("uint64", "u", np.uint64, "u64", "int64")
+bfloat16 = DType("bfloat16", "f", ml_dtypes.bfloat16, "f32")
+float16 = DType("float16", "f", np.float16, "f32")
+float32 = DType("float32", "f", np.float32, "f32")
+float64 = DType("float64", "f", np.float64, "f64", "f64")
+
+ALL = (
+    bool,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+    bfloat16,
+    float16,
+    float32,
+    float64,
+)
+_BY_NAME = {each.name: each for each in ALL}
+_BY_NUMPY = {each.numpy: each for each in ALL}
+_BOOL: type = type(bool is None)  # Python's own: the name is taken here
+_BY_TYPE: dict[object, DType] = {_BOOL: bool, int: int32, float: float32}
+
+
+def as_dtype(value: Any) -> DType:
+    """A DType from itself, its name, a NumPy dtype, or Python's bool, int or float.
+
+    >>> wg.as_dtype("float32") is wg.float32
+    True
+    """
+    if value.__class__ is DType:
+        return value
+    try:
+        found = _BY_NAME.get(value) if isinstance(value, str) else _BY_TYPE.get(value)
+    except TypeError:  # not hashable
+        found = None
+    if found is None and value is not None:
+        try:
+            found = _BY_NUMPY.get(np.dtype(value).newbyteorder("="))
+        except TypeError:
+            found = None
+    if found is None:
+        raise DTypeError(f"{value!r} is no data type of webgrad; there are {', '.join(_BY_NAME)}")
+    return found
+
+
+def dtype_of_scalar(value: Any, other: DType) -> DType:
+    """The type of a Python number beside a tensor of type `other`: the tensor's own, where the kind allows.
+
+    A float beside integers makes float32, an int beside bools int32, as in PyTorch.
+    """
+    kind = "b" if isinstance(value, (np.bool_, _BOOL)) else "i" if isinstance(value, int) else "f"
+    if other.kind == "f" or (kind != "f" and other.kind != "b") or kind == other.kind:
+        return other
+    return float32 if kind == "f" else int32
+
+
+_SIGNED = (int8, int16, int32, int64)
+_UNSIGNED = (uint8, uint16, uint32, uint64)
+
+
+@lru_cache(maxsize=256)
+def promote(a: DType, b: DType) -> DType:
+    """The type of a result from two tensors' types.
+
+    >>> wg.promote(wg.int8, wg.uint8)
+    webgrad.int16
+    """
+    if a is b:
+        return a
+    if a.kind == "b" or b.kind == "b":
+        return b if a.kind == "b" else a
+    if a.kind == "f" or b.kind == "f":
+        if a.kind != b.kind:
+            return a if a.kind == "f" else b
+        if a.itemsize == b.itemsize:
+            return float32  # float16 and bfloat16: neither holds the other
+        return a if a.itemsize > b.itemsize else b
+    if a.kind == b.kind:
+        return a if a.itemsize > b.itemsize else b
+    signed, unsigned = (a, b) if a.kind == "i" else (b, a)
+    if unsigned is uint64:
+        raise DTypeError(
+            f"{a.name} and {b.name} have no common integer type: convert one of them with astype first"
+        )
+    return max(signed, _SIGNED[_UNSIGNED.index(unsigned) + 1], key=lambda each: each.itemsize)

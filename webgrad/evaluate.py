@@ -1,0 +1,172 @@
+"""Values for nodes: the one place where the stages meet. Plans are found by structure, or made; then they
+run.
+
+In: nodes. Out: the same nodes, settled: each holds its storage. `evaluate` submits and returns; `read` waits.
+The invariant: a structure seen before is neither scheduled, lowered nor written again.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from .config import settings
+from .errors import WebgradError
+from .graph.node import Node, Signature, backlog, where_made
+from .graph.snapshot import Walk, snapshot, walk
+from .runtime.device import CpuDevice
+from .runtime.host import memory_bytes
+
+__all__ = ["PLANS_KEPT", "clear_plans", "evaluate", "limit_backlog", "plans", "read", "read_async"]
+
+PLANS_KEPT = 1024
+
+
+class Plan(Protocol):
+    """What runs a graph of one structure. `stored` are the numbers of the nodes it gives values for."""
+
+    stored: tuple[int, ...]
+
+    def run(self, nodes: list[Node]) -> list[Any]:
+        """Storage for `stored`, from the storage of the leaves among `nodes`."""
+        ...
+
+
+class _State:
+    """The plans, and the lock under which nodes change."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.plans: OrderedDict[tuple[int, ...], Plan] = OrderedDict()
+        self.made = 0
+
+
+_state = _State()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: setattr(_state, "lock", threading.RLock()))
+
+
+def limit_backlog() -> None:
+    """Bound what may wait, as the settings say; reads them anew."""
+    options = settings()
+    memory = memory_bytes() or 8 << 30
+    backlog.most = backlog.limit = options.graph
+    backlog.most_bytes = memory // 8 if options.graph_memory is None else options.graph_memory.of(memory)
+    backlog.compute = lambda node: evaluate([node])
+
+
+limit_backlog()
+
+
+def plans() -> int:
+    """How many plans were made in this process."""
+    return _state.made
+
+
+def clear_plans() -> None:
+    """Forget every plan."""
+    _state.plans.clear()
+
+
+def evaluate(nodes: Sequence[Node]) -> None:
+    """Give every node its storage, and submit: a NumPy array on the cpu, a buffer of the device on a GPU."""
+    sig = nodes[0].sig if nodes else None  # what is computed has a leaf's
+    for device in _record(nodes):
+        try:
+            device.flush()
+        except WebgradError as error:
+            raise _placed(error, sig, nodes[0]) from None
+
+
+def _record(nodes: Sequence[Node]) -> list[Any]:
+    """Compute, or record for a GPU, what is not computed; gives the GPUs on which something waits."""
+    by_device: dict[Any, list[Node]] = {}
+    with _state.lock:
+        for each in nodes:
+            if each.sig.kind == "scalar":
+                each.settle(_stored_number(each))
+            elif each.storage is None:
+                by_device.setdefault(each.sig.device, []).append(each)
+        for roots in by_device.values():
+            try:
+                _run(roots if len(roots) == 1 else list(dict.fromkeys(roots)))
+            except WebgradError as error:
+                raise _placed(error, roots[0].sig, roots[0]) from None
+    return [device for device in by_device if device.is_gpu]
+
+
+def _stored_number(node: Node) -> Any:
+    array = np.array(node.storage, node.sig.dtype.numpy)
+    return node.sig.device.upload(array) if node.sig.device.is_gpu else array
+
+
+def _run(roots: list[Node]) -> None:
+    walked = walk(roots)
+    key, nodes = walked.key, walked.nodes
+    plan = _state.plans.get(key)
+    if plan is None:
+        plan = _made(roots, walked)
+        _state.plans[key] = plan
+        if len(_state.plans) > PLANS_KEPT:
+            _state.plans.popitem(last=False)
+    else:
+        _state.plans.move_to_end(key)
+    for number, storage in zip(plan.stored, plan.run(nodes), strict=True):
+        nodes[number].settle(storage)
+    backlog.settled()
+
+
+def _made(roots: list[Node], walked: Walk) -> Plan:
+    _state.made += 1
+    graph = snapshot(walked, roots)
+    device = roots[0].sig.device
+    if isinstance(device, CpuDevice):
+        from .host import HostPlan
+
+        return HostPlan(graph)
+    from .gpu import GpuPlan
+
+    return GpuPlan(graph, device)
+
+
+def _placed(error: WebgradError, sig: Signature | None, node: Node) -> WebgradError:
+    """An error that came while a node was computed, with the user's line that made it."""
+    if error.args and "\n  while computing" not in str(error.args[0]):
+        place = where_made(node)
+        line = f"\n  while computing {sig!r}" + (f", made at {place}" if place else "")
+        error.args = (f"{error.args[0]}{line}", *error.args[1:])
+    return error
+
+
+def read(node: Node) -> np.ndarray[Any, Any]:
+    """A node's value on the host; on the cpu it may be the storage itself, not to be written to."""
+    sig = node.sig  # what is computed has a leaf's
+    _record([node])
+    if not sig.device.is_gpu:
+        return node.storage  # type: ignore[no-any-return]
+    try:
+        return _array(node, sig.device.read(node.storage))
+    except WebgradError as error:
+        raise _placed(error, sig, node) from None
+
+
+async def read_async(node: Node) -> np.ndarray[Any, Any]:
+    """The same, letting other tasks run while a GPU works."""
+    sig = node.sig  # what is computed has a leaf's
+    _record([node])
+    if not sig.device.is_gpu:
+        return node.storage  # type: ignore[no-any-return]
+    try:
+        return _array(node, await sig.device.read_async(node.storage))
+    except WebgradError as error:
+        raise _placed(error, sig, node) from None
+
+
+def _array(node: Node, data: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    array: np.ndarray[Any, Any] = data.view(node.sig.dtype.numpy).reshape(node.sig.shape)
+    return array

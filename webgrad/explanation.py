@@ -1,0 +1,124 @@
+"""What would run: the kernels of a value that is not computed yet, with their bytes, IR and text.
+
+In: tensors. Out: an `Explanation`, which prints well. Nothing is computed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .cpu.execute import CPU_PROFILE
+from .errors import ArgumentError, DTypeError
+from .graph.snapshot import Snapshot, snapshot, walk
+from .lower.compile import alias_of, compile_schedule
+from .lower.domains import name_of
+from .ops.primitives import check_device
+from .runtime.stats import readable_bytes
+from .schedule.schedule import schedule
+from .tensor import Tensor
+
+__all__ = ["Explanation", "KernelExplanation", "explain"]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelExplanation:
+    """One kernel: its ops in order, the bytes it moves, its IR, its WGSL, and its workgroups."""
+
+    name: str
+    ops: tuple[str, ...]
+    bytes_read: int
+    bytes_written: int
+    ir: str
+    wgsl: str
+    grid: tuple[int, int, int]
+
+    def __repr__(self) -> str:
+        moved = f"reads {readable_bytes(self.bytes_read)}, writes {readable_bytes(self.bytes_written)}"
+        return f"<kernel {self.name}: {len(self.ops)} ops, {moved}, grid {self.grid}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The kernels in order, the graph they compute, and the most bytes that are held at one time."""
+
+    device: str
+    kernels: list[KernelExplanation]
+    graph: str
+    bytes_peak: int
+
+    def __str__(self) -> str:
+        count = len(self.kernels)
+        peak = readable_bytes(self.bytes_peak)
+        lines = [f"{count} kernel{'' if count == 1 else 's'} on {self.device}, peak {peak}"]
+        for number, each in enumerate(self.kernels, 1):
+            lines += [
+                f"  {number}. {each.name}: {', '.join(each.ops)}",
+                f"     reads {readable_bytes(each.bytes_read)}, writes {readable_bytes(each.bytes_written)}, "
+                f"grid {' × '.join(map(str, each.grid))}",
+            ]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def explain(*tensors: Any) -> Explanation:
+    """The kernels that would compute these tensors; nothing is computed.
+
+    On the cpu each kernel is a group that NumPy computes, shown as a GPU would have it; what GPUs do not
+    offer has no text there.
+
+    >>> x = wg.ones((4, 8))
+    >>> print(wg.explain(wg.exp(x * 2)).kernels[0].ops)
+    ('expand', 'multiply', 'exp')
+    """
+    if not tensors:
+        raise ArgumentError("explain takes one tensor or more")
+    for each in tensors:
+        if not isinstance(each, Tensor):
+            raise DTypeError(f"explain takes tensors, not a {type(each).__name__}")
+    roots = list(dict.fromkeys(each.node for each in tensors))
+    check_device("explain", *roots)
+    graph = snapshot(walk(roots), roots)
+    device = roots[0].sig.device
+    text = repr(graph)
+    profile = device.profile if device.is_gpu else CPU_PROFILE
+    plan = schedule(graph, profile)
+    compiled = compile_schedule(plan, profile, offered=device.is_gpu)
+    kernels: list[KernelExplanation] = []
+    steps = []
+    for groups, launches in compiled:
+        ops = tuple(graph.sigs[each].op.name for group in groups for each in group.inside)
+        reads = {each for group in groups for each in group.reads}
+        writes = {each for group in groups for each in group.outputs}
+        steps.append((reads, writes))
+        texts = [(each.kernel.name, str(each.kernel), each.program.text, each.grid) for each in launches]
+        if not texts and graph.sigs[groups[0].outputs[0]].size and alias_of(graph, groups) is None:
+            texts = [(name_of(graph, groups[0]), "", "", (0, 0, 0))]  # the cpu's alone
+        kernels += [
+            KernelExplanation(
+                name,
+                ops,
+                sum(graph.sigs[each].nbytes for each in reads),
+                sum(graph.sigs[each].nbytes for each in writes),
+                ir,
+                wgsl,
+                grid,
+            )
+            for name, ir, wgsl, grid in texts
+        ]
+    return Explanation(device.name, kernels, text, _peak(graph, steps))
+
+
+def _peak(graph: Snapshot, steps: list[tuple[set[int], set[int]]]) -> int:
+    """The most bytes held at one time: leaves, roots, and what is between a value's first and last use."""
+    leaves = {at for at in graph.order() if graph.sigs[at].kind == "leaf"}
+    keep = leaves | set(graph.roots)
+    last = {each: at for at, (reads, writes) in enumerate(steps) for each in reads | writes}
+    live = set(leaves)
+    peak: int = sum(graph.sigs[each].nbytes for each in live)
+    for at, (reads, writes) in enumerate(steps):
+        live |= writes
+        peak = max(peak, sum(graph.sigs[each].nbytes for each in live))
+        live -= {each for each in reads | writes if last[each] == at and each not in keep}
+    return peak

@@ -1,0 +1,1 @@
+"""The lazy graph: ops, nodes, and a graph as numbers."""

@@ -1,0 +1,220 @@
+"""Nodes: the lazy graph. A node is a flyweight: its signature, its inputs, and its value once there is one.
+
+In: an op, inputs, attributes. Out: a Node. Invariants: a signature (op, shape, dtype, device, attributes) is
+interned, so inference runs once per (op, input signatures); a node that has storage is a leaf and holds no
+inputs; nothing here recurses, and no node has a `__del__`, so graphs of any depth are built and dropped.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+from ..errors import DTypeError
+from .op import LEAF, SCALAR, Op
+
+__all__ = [
+    "Node",
+    "Signature",
+    "backlog",
+    "check_offered",
+    "clear_signatures",
+    "leaf",
+    "make",
+    "scalar",
+    "signature",
+    "source",
+    "where_made",
+]
+
+
+class Signature:
+    """What is known of a node without its inputs. Interned: equal ones are the same object."""
+
+    __slots__ = ("attributes", "device", "dtype", "kind", "nbytes", "number", "op", "shape", "size")
+
+    def __init__(
+        self,
+        op: Op,
+        shape: tuple[int, ...],
+        dtype: Any,
+        device: Any,
+        attributes: tuple[Any, ...],
+        number: int,
+    ) -> None:
+        self.op = op
+        self.kind = op.kind
+        self.shape = shape
+        self.dtype = dtype
+        self.device = device
+        self.attributes = attributes
+        self.number = number
+        self.size = math.prod(shape)
+        self.nbytes = self.size * dtype.itemsize
+
+    def __repr__(self) -> str:
+        sides = ", ".join(map(str, self.shape))
+        extra = f" {self.attributes}" if self.attributes else ""
+        return f"{self.op.name}{extra} ({sides}) {self.dtype.name}"
+
+
+class Node:
+    """A value that is computed when it is needed."""
+
+    __slots__ = ("__weakref__", "inputs", "sig", "storage", "where")
+
+    def __init__(self, sig: Signature, inputs: tuple[Node, ...], storage: Any, where: Any) -> None:
+        self.sig = sig
+        self.inputs = inputs
+        self.storage = storage
+        self.where = where  # (code, offset) of the user's line; the frame itself would keep tensors alive
+
+    def __repr__(self) -> str:
+        return f"<Node {self.sig!r}{'' if self.storage is None else ', computed'}>"
+
+    def settle(self, storage: Any) -> None:
+        """The value is there: become a leaf and let the inputs go."""
+        sig = self.sig
+        self.storage = storage
+        self.inputs = ()
+        self.sig = signature(LEAF, sig.shape, sig.dtype, sig.device)
+
+
+_LIMIT = 1 << 16  # signatures kept of each table
+_interned: dict[tuple[Any, ...], Signature] = {}
+_results: dict[tuple[Any, ...], Signature] = {}
+_count = 0
+
+
+def clear_signatures() -> None:
+    """Forget every signature; nodes keep theirs, and numbers are never used again."""
+    _interned.clear()
+    _results.clear()
+
+
+def signature(
+    op: Op, shape: tuple[int, ...], dtype: Any, device: Any, attributes: tuple[Any, ...] = ()
+) -> Signature:
+    """The one signature with these contents."""
+    global _count
+    key = (op, shape, dtype, device, attributes)
+    found = _interned.get(key)
+    if found is None:
+        if len(_interned) >= _LIMIT:
+            clear_signatures()
+        _count += 1
+        found = _interned[key] = Signature(op, shape, dtype, device, attributes, _count)
+    return found
+
+
+def make(op: Op, inputs: tuple[Node, ...], attributes: tuple[Any, ...] = ()) -> Node:
+    """A node of a result that is not computed yet. Inputs have one device; a scalar's is anything."""
+    key = (op, attributes, *[each.sig for each in inputs])
+    sig = _results.get(key)
+    if sig is None:
+        sig = _infer(op, inputs, attributes)
+        if len(_results) >= _LIMIT:
+            _results.clear()
+        _results[key] = sig
+    node = Node(sig, inputs, None, _user_frame())
+    backlog.count += 1
+    if backlog.count >= backlog.limit:
+        backlog.consider(node)
+    return node
+
+
+class Backlog:
+    """How much waits to be computed: a loop that never reads must not grow without bound.
+
+    A full backlog is cut at a node like the one where it was cut before: such a place comes again when a
+    program loops, and the same plan with it. Without one it is cut at twice the length.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0  # nodes made since something was computed
+        self.limit = self.most = 2000  # the count at which to look, and the count that is full
+        self.nbytes = 0  # of leaves made since then
+        self.most_bytes = 1 << 40
+        self.mark: Signature | None = None
+        self.compute: Callable[[Node], None] = lambda node: None
+
+    def consider(self, node: Node) -> None:
+        """Compute a node if the backlog is full and this is a good place."""
+        far = self.nbytes > self.most_bytes or self.count >= 2 * self.most
+        if far or (self.count >= self.most and self.mark in (None, node.sig)):
+            self.mark = node.sig
+            self.compute(node)
+
+    def settled(self) -> None:
+        """Something was computed."""
+        self.count = self.nbytes = 0
+        self.limit = self.most
+
+    def added(self, nbytes: int) -> None:
+        """A leaf was made."""
+        self.nbytes += nbytes
+        if self.nbytes > self.most_bytes:
+            self.limit = 0
+
+
+backlog = Backlog()
+
+
+def _infer(op: Op, inputs: tuple[Node, ...], attributes: tuple[Any, ...]) -> Signature:
+    assert op.infer is not None, op
+    sigs = tuple(each.sig for each in inputs)
+    shape, dtype = op.infer(sigs, attributes)
+    if op.kind == "map" and sigs[0].device.is_gpu:
+        check_offered(op, sigs[-1].dtype)
+    return signature(op, shape, dtype, sigs[0].device, attributes)
+
+
+def source(op: Op, shape: tuple[int, ...], dtype: Any, device: Any, attributes: tuple[Any, ...] = ()) -> Node:
+    """A node without inputs, such as an iota."""
+    return Node(signature(op, shape, dtype, device, attributes), (), None, _user_frame())
+
+
+def leaf(storage: Any, shape: tuple[int, ...], dtype: Any, device: Any) -> Node:
+    """A node that has its value."""
+    sig = signature(LEAF, shape, dtype, device)
+    backlog.added(sig.nbytes)
+    return Node(sig, (), storage, None)
+
+
+def scalar(value: Any, dtype: Any, device: Any) -> Node:
+    """A number known to the host, of no dimensions: kernels take it as a parameter."""
+    return Node(signature(SCALAR, (), dtype, device), (), value, None)
+
+
+def check_offered(op: Op, dtype: Any) -> None:
+    """Refuse a map op for a dtype that GPUs do not compute it in."""
+    if not isinstance(op.wgsl, str) and dtype.compute not in op.wgsl:
+        raise DTypeError(
+            f"{op.name} of {dtype.name} is not offered on GPUs: convert with x.astype(webgrad.float32), or "
+            "compute it on the cpu with x.to_device('cpu')"
+        )
+
+
+# The user's line
+
+_OURS = {str(path) for path in Path(__file__).parent.parent.rglob("*.py")}
+
+
+def _user_frame() -> tuple[CodeType, int]:
+    frame: Any = sys._getframe(2)
+    while frame.f_code.co_filename in _OURS and frame.f_back is not None:
+        frame = frame.f_back
+    return frame.f_code, frame.f_lasti
+
+
+def where_made(node: Node) -> str:
+    """The user's line that made a node: "train.py:12"; empty where it is not known."""
+    if node.where is None:
+        return ""
+    code, offset = node.where
+    line = next((line for start, end, line in code.co_lines() if start <= offset < end), None)
+    return f"{code.co_filename}:{line or code.co_firstlineno}"

@@ -1,0 +1,65 @@
+"""The record of a primitive op: one row of `ops/table.py`, which nodes carry to every later stage.
+
+Later stages know the ops by their kind and by what the row says (NumPy reference, WGSL), never by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+__all__ = ["LEAF", "SCALAR", "Kind", "Op"]
+
+Kind = Literal[
+    "leaf",  # storage: a buffer of the device, or a NumPy array on the cpu
+    "scalar",  # one number, known to the host; a parameter of kernels
+    "map",  # element by element, with broadcasting
+    "cast",  # the same elements in another dtype: by value, or by bits
+    "iota",  # the index along an axis
+    "move",  # other indices, the same elements
+    "gather",  # indices that are themselves computed
+    "concat",  # several tensors side by side
+    "reduce",  # an axis folded
+    "contract",  # a matrix product
+    "scan",  # running totals along an axis
+    "sort",  # the permutation that sorts
+    "scatter",  # elements written to computed places
+]
+Infer = Callable[[tuple[Any, ...], tuple[Any, ...]], tuple[tuple[int, ...], Any]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Op:
+    """A primitive.
+
+    `numpy` computes it: of a map op from the arrays, of any other from the result's signature and the arrays.
+    `wgsl` spells a map op, `{0}` its first operand: one text, or one per compute type (f32 i32 u32 bool i64
+    u64 f64). `wg_…` names are functions of `wgsl/library`. `types` are the kinds of dtype it is offered for.
+    """
+
+    name: str
+    kind: Kind
+    arity: int  # -1: any number
+    numpy: Callable[..., Any]
+    wgsl: str | Mapping[str, str] = ""
+    types: str = "biuf"
+    result: Literal["same", "bool"] | str = "same"  # a dtype's name where it is always that
+    infer: Infer | None = None  # (input signatures, attributes) → shape, dtype; None: broadcast, by `result`
+    cost: int = 1  # of a map op: about how many additions
+    identity: Callable[[Any], Any] | None = None  # of a reduce: the start value for a dtype
+    domain: tuple[float, float] = (-1e3, 1e3)  # floats the tests draw from, beside special values
+    tolerance: float = 0.0  # of float32 against NumPy in float64, in units in the last place; 0: equal
+    doc: str = ""
+    gradient: Any = field(default=None, repr=False)
+
+    def __repr__(self) -> str:
+        return f"<Op {self.name}>"
+
+
+def _stored(*_: Any) -> Any:
+    raise AssertionError("a leaf has its value")
+
+
+LEAF = Op("leaf", "leaf", 0, _stored)
+SCALAR = Op("scalar", "scalar", 0, _stored)

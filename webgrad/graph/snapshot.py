@@ -1,0 +1,155 @@
+"""A graph as numbers: what the later stages see. Nodes are numbered inputs first; tensors are not held.
+
+In: the nodes to compute. Out: a `Snapshot` and its `key`: two graphs of one structure have equal keys,
+whatever their values. The key is a flat tuple of numbers: a hash made while building could not tell a+a from
+a+b.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from math import copysign
+from typing import Any, NamedTuple
+
+from .node import Node, Signature
+
+__all__ = ["Snapshot", "Walk", "snapshot", "walk"]
+
+Key = tuple[int, ...]
+_REFERENCES = next(
+    map(sys.getrefcount, [object()])
+)  # to an object that only a list holds, counted in this way
+
+
+class Snapshot:
+    """Signatures and inputs by number; `held` are those that someone outside the graph still refers to."""
+
+    __slots__ = ("held", "inputs", "roots", "sigs")
+
+    def __init__(
+        self,
+        sigs: list[Signature],
+        inputs: list[tuple[int, ...]],
+        roots: tuple[int, ...],
+        held: frozenset[int] = frozenset(),
+    ) -> None:
+        self.sigs = sigs
+        self.inputs = inputs
+        self.roots = roots
+        self.held = held
+
+    def __len__(self) -> int:
+        return len(self.sigs)
+
+    def add(self, sig: Signature, inputs: tuple[int, ...]) -> int:
+        """A new node behind the others; gives its number."""
+        self.sigs.append(sig)
+        self.inputs.append(inputs)
+        return len(self.sigs) - 1
+
+    def order(self) -> list[int]:
+        """The nodes that the roots need, inputs first."""
+        order: list[int] = []
+        seen = bytearray(len(self.sigs))
+        stack = list(reversed(self.roots))
+        while stack:
+            number = stack[-1]
+            if seen[number] == 2:
+                stack.pop()
+                continue
+            waiting = [each for each in self.inputs[number] if seen[each] != 2]
+            if waiting and seen[number] == 0:
+                seen[number] = 1
+                stack += reversed(waiting)
+            else:
+                seen[number] = 2
+                order.append(number)
+                stack.pop()
+        return order
+
+    def __repr__(self) -> str:
+        lines = []
+        for number in self.order():
+            inputs = ", ".join(f"%{each}" for each in self.inputs[number])
+            mark = "  → result" if number in self.roots else ""
+            lines.append(f"%{number} = {self.sigs[number]!r}({inputs}){mark}")
+        return "\n".join(lines)
+
+
+class Walk(NamedTuple):
+    """A graph as it was walked: its key, its nodes, their numbers by identity, and which of them are held."""
+
+    key: Key
+    nodes: list[Node]
+    numbers: dict[int, int]
+    held: list[int]
+
+
+def walk(roots: Sequence[Node]) -> Walk:
+    """The structure's key, and what is needed to make a snapshot or to run a plan.
+
+    Scalars of one type and value in the same place of the same op are one: an optimiser's learning rate is
+    the same number for all parameters.
+    """
+    each: Node | None = None
+    nodes: list[Node] = []
+    numbers: dict[int, int] = {}
+    uses: list[int] = []
+    code: list[int] = []
+    scalars: dict[tuple[Any, ...], int] = {}
+    stack = list(roots)
+    while stack:
+        node = stack[-1]
+        identity = id(node)
+        if identity in numbers:
+            stack.pop()
+            continue
+        inputs = node.inputs
+        ready = True
+        for each in inputs:
+            if id(each) not in numbers:
+                stack.append(each)
+                ready = False
+        if not ready:
+            continue
+        stack.pop()
+        sig = node.sig
+        number = len(nodes)
+        nodes.append(node)
+        uses.append(0)
+        code.append(sig.number)
+        for position, each in enumerate(inputs):
+            source = numbers[id(each)]
+            uses[source] += 1
+            if each.sig.kind == "scalar":
+                value = each.storage
+                sign = copysign(1.0, value) if value == 0 else 0.0  # -0.0 equals 0.0
+                key = (sig.op.name, position, each.sig.number, value, sign)
+                source = numbers[id(each)] = scalars.setdefault(key, source)
+            code.append(source)
+        numbers[identity] = number
+    del node, inputs, stack  # so that they are not counted as holders
+    each = None
+    counts = map(sys.getrefcount, nodes)
+    held = [
+        number
+        for number, (references, used) in enumerate(zip(counts, uses, strict=True))
+        if references - used > _REFERENCES and nodes[number].inputs
+    ]
+    code.append(-1)
+    code += [numbers[id(each)] for each in roots]
+    code.append(-1)
+    code += held
+    return Walk(tuple(code), nodes, numbers, held)
+
+
+def snapshot(walked: Walk, roots: Sequence[Node]) -> Snapshot:
+    """The graph that was walked, as numbers."""
+    numbers = walked.numbers
+    return Snapshot(
+        [node.sig for node in walked.nodes],
+        [tuple(numbers[id(each)] for each in node.inputs) for node in walked.nodes],
+        tuple(numbers[id(each)] for each in roots),
+        frozenset(walked.held),
+    )

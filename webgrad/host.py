@@ -1,0 +1,36 @@
+"""Plans for the cpu, as `evaluate` runs them: from nodes to their arrays.
+
+In: a graph; then, for each run, the nodes. Out: arrays for the roots, and for stored values that someone
+holds.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .cpu.execute import CPU_PROFILE, CpuPlan
+from .graph.node import Node
+from .graph.snapshot import Snapshot
+from .schedule.schedule import schedule
+
+__all__ = ["HostPlan"]
+
+
+class HostPlan:
+    """A graph by NumPy."""
+
+    def __init__(self, graph: Snapshot) -> None:
+        self.leaves = [at for at, sig in enumerate(graph.sigs) if sig.kind == "leaf"]
+        self.scalars = [at for at, sig in enumerate(graph.sigs) if sig.kind == "scalar"]
+        made = schedule(graph, CPU_PROFILE, split=False)
+        outputs = {each for group in made.groups for each in group.outputs}
+        graph.roots = tuple(dict.fromkeys([*graph.roots, *sorted(outputs & graph.held)]))
+        self.stored = graph.roots
+        self.plan = CpuPlan(made)
+
+    def run(self, nodes: list[Node]) -> list[Any]:
+        """The arrays of `stored`."""
+        leaves = {at: nodes[at].storage for at in self.leaves}
+        scalars = {at: nodes[at].storage for at in self.scalars}
+        found = self.plan.run(leaves, scalars)
+        return [found[each] for each in self.stored]

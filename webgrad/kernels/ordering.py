@@ -1,0 +1,207 @@
+"""Which kernels sort rows of keys, and which write rows to computed places.
+
+In: profile, sizes, and for scatters what is done and the dtype. Out: a `SortPlan` of launches over numbered
+buffers, or one `Launch`. Invariant: both are deterministic: equal keys keep their order, and of several
+updates to one row each is applied in its turn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from webgrad.errors import DTypeError, LaunchError, ShapeError
+from webgrad.kernels.launch import (
+    FLOATS,
+    INTEGERS,
+    Launch,
+    ceil_div,
+    check_dtype,
+    grid_for,
+    has_workgroups,
+    pack,
+)
+from webgrad.runtime.profile import DeviceProfile
+from webgrad.wgsl import Program, load_template
+
+__all__ = [
+    "KEYS",
+    "ORDER",
+    "SCATTERS",
+    "TEMPORARIES",
+    "SortPlan",
+    "SortStep",
+    "scatter_launch",
+    "sort_launches",
+]
+
+KEYS, ORDER, TEMPORARIES = 0, 1, 2  # numbers of a sort's buffers; temporary i is TEMPORARIES + i
+
+SOFTWARE_MERGED = 1024  # keys: up to here a software adapter gives each row one thread
+SOFTWARE_PARTS = 64  # chunks of all rows that keep a software adapter's threads busy
+SHORTEST_CHUNK = 1024  # keys: shorter chunks would spend their time on their 256 counts
+GPU_MERGED = 32  # keys: up to here a GPU gives each row a thread
+GPU_SMALL = 1024  # keys that fit in workgroup memory
+GPU_CHUNK = 4096  # keys to a workgroup of 256
+SOFTWARE_BITS, GPU_BITS = 8, 4  # of a digit
+
+SOFTWARE_OWNERS = 64  # threads that share a scatter: each reads every index
+GPU_OWNERS = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class SortStep:
+    """A launch, and the numbers of its buffers in binding order; the last is always written."""
+
+    launch: Launch
+    buffers: tuple[int, ...]
+
+    @property
+    def written(self) -> tuple[int, ...]:
+        """The numbers of the buffers that the launch changes."""
+        bindings = self.launch.program.bindings
+        return tuple(
+            number
+            for number, binding in zip(self.buffers, bindings, strict=True)
+            if binding.access == "read_write"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SortPlan:
+    """Steps to be run in order over KEYS (uint32), ORDER (the result, 32-bit places) and temporaries."""
+
+    steps: tuple[SortStep, ...]
+    temporary_bytes: tuple[int, ...]  # of each temporary
+
+
+@lru_cache(maxsize=1024)
+def sort_launches(profile: DeviceProfile, rows: int, n: int) -> SortPlan:
+    """The stable order of each row of (rows, n) uint32 keys, by places counted from the row's start."""
+    if rows < 0 or n < 0 or n >= 2**31:
+        raise ShapeError(f"sort of ({rows}, {n}) keys: sizes are from 0 to 2147483647")
+    if rows == 0 or n == 0:
+        return SortPlan((), ())
+    if not has_workgroups(profile):
+        return _merged(profile, rows, n, 8) if n <= SOFTWARE_MERGED else _by_digits(profile, rows, n)
+    if n <= GPU_MERGED:
+        return _merged(profile, rows, n, 64)
+    return _small(profile, rows, n) if n <= GPU_SMALL else _by_digits(profile, rows, n)
+
+
+def _launch(
+    profile: DeviceProfile, program: Program, workgroups: int, rows: int, n: int, **sizes: int
+) -> Launch:
+    grid = grid_for(profile, workgroups)
+    values = {"chunk": 0, "chunks": 0, "shift": 0, "digits": 0, **sizes}
+    return Launch(program, pack(program, rows=rows, n=n, grid_x=grid[0], **values), grid)
+
+
+def _merged(profile: DeviceProfile, rows: int, n: int, width: int) -> SortPlan:
+    defines = {} if width == 8 else {"WIDTH": width}
+    program = load_template("sort.pwgsl", "sort_merge", **defines)
+    launch = _launch(profile, program, ceil_div(rows, width), rows, n)
+    return SortPlan((SortStep(launch, (KEYS, TEMPORARIES, ORDER)),), (4 * rows * n,))
+
+
+def _small(profile: DeviceProfile, rows: int, n: int) -> SortPlan:
+    launch = _launch(
+        profile, load_template("sort.pwgsl", "sort_small"), rows, rows, n, chunk=1 << (n - 1).bit_length()
+    )
+    return SortPlan((SortStep(launch, (KEYS, ORDER)),), ())
+
+
+def _by_digits(profile: DeviceProfile, rows: int, n: int) -> SortPlan:
+    """Count, scan and move for each digit; their number is even, so that the last move writes ORDER."""
+    on_gpu = has_workgroups(profile)
+    kind, bits, threads = ("group", GPU_BITS, 1) if on_gpu else ("thread", SOFTWARE_BITS, 8)
+    chunk = GPU_CHUNK if on_gpu else min(n, max(SHORTEST_CHUNK, ceil_div(rows * n, SOFTWARE_PARTS)))
+    chunks, digits = ceil_div(n, chunk), 1 << bits
+    places, counts = TEMPORARIES, TEMPORARIES + 1
+    sizes = {"chunk": chunk, "chunks": chunks, "digits": digits}
+    steps: list[SortStep] = []
+    for shift in range(0, 32, bits):
+        first = {} if shift else {"FIRST": 1}
+        source = () if not shift else (places,) if (shift // bits) % 2 else (ORDER,)
+        target = ORDER if (shift // bits) % 2 else places
+        for entry, defines, items, buffers in (
+            ("count", first, rows * chunks, (KEYS, *source, counts)),
+            ("scan", {}, rows, (counts,)),
+            ("move", first, rows * chunks, (KEYS, *source, counts, target)),
+        ):
+            program = load_template("sort.pwgsl", f"sort_{entry}_{kind}", **defines)
+            workgroups = ceil_div(items, threads)
+            steps.append(
+                SortStep(_launch(profile, program, workgroups, rows, n, shift=shift, **sizes), buffers)
+            )
+    return SortPlan(tuple(steps), (4 * rows * n, 4 * rows * digits * chunks))
+
+
+_WIDE = frozenset({"i64", "u64", "f64"})
+_SHORT_NAMES = {"int64": "i64", "uint64": "u64", "float64": "f64", "bool": "u8"}
+# What can be done, and for which data types; bool is stored as u8.
+SCATTERS: dict[str, frozenset[str]] = {
+    "set": FLOATS | INTEGERS | _WIDE,
+    "add": FLOATS | INTEGERS | _WIDE,
+    "max": FLOATS | INTEGERS | _WIDE,
+}
+_BITS = {"f32": "u32", "i32": "u32", "f16": "u16", "bf16": "u16", "i16": "u16", "i8": "u8", "i64": "u64"}
+_PER_WORD = {"u8": 4, "i8": 4, "u16": 2, "i16": 2, "f16": 2, "bf16": 2}
+_FEATURES = {"i64": "int64", "u64": "int64", "f64": "f64"}
+
+
+@lru_cache(maxsize=4096)
+def scatter_launch(
+    profile: DeviceProfile, how: str, dtype: str, rows: int, columns: int, count: int
+) -> Launch:
+    """base (rows, columns) with `count` rows of updates written to the rows that an index names.
+
+    Buffers (base, index, updates, y). `how` is set, add or max. The index is int32; what lies outside of 0 to
+    rows - 1 goes to the nearest row. float16 and bfloat16 are rounded after each addition.
+    """
+    if how not in SCATTERS:
+        raise DTypeError(f"there is no scatter {how!r}; there are {', '.join(SCATTERS)}")
+    if dtype == "bool" and how == "add":
+        raise DTypeError("scatter add is not offered for bool: convert it first, or use max, which is or")
+    if rows < 0 or columns < 0 or count < 0:
+        raise ShapeError(f"scatter of {count} rows into ({rows}, {columns}): sizes are never negative")
+    short = check_dtype(f"scatter {how}", _SHORT_NAMES.get(dtype, dtype), SCATTERS[how])
+    if how == "set" and short in _WIDE:
+        return _scatter(profile, how, "u32", rows, 2 * columns, count)
+    feature = _FEATURES.get(short, "")
+    if feature and feature not in profile.features:
+        raise DTypeError(f"scatter {how} of {dtype} needs an adapter with {feature}: convert it, or use cpu")
+    return _scatter(profile, how, _stored_type(how, short), rows, columns, count)
+
+
+def _stored_type(how: str, short: str) -> str:
+    """Setting only moves bits, and integers of one width add alike."""
+    if how == "set" or (how == "add" and short in INTEGERS | {"i64"}):
+        return _BITS.get(short, short)
+    return short
+
+
+def _scatter(profile: DeviceProfile, how: str, stored: str, rows: int, columns: int, count: int) -> Launch:
+    on_gpu = has_workgroups(profile)
+    owners, width = (GPU_OWNERS, 64) if on_gpu else (SOFTWARE_OWNERS, 8)
+    odd = columns % 4 != 0 or stored in _WIDE
+    defines: dict[str, str | int] = {"HOW": how, "T": stored}
+    if odd:
+        defines["ODD"] = 1
+    if width != 8:
+        defines["WIDTH"] = width
+    program = load_template("scatter.pwgsl", "scatter", **defines)
+    if rows * columns >= 2**32 or count * columns >= 2**32:
+        raise LaunchError(f"scatter of ({count}, {columns}) into ({rows}, {columns}): too many elements")
+    units = columns if odd else columns // 4
+    if odd:
+        words = ceil_div(rows * columns, _PER_WORD.get(stored, 1))
+        share = max(1, ceil_div(words, owners))
+        parts = ceil_div(words, share)
+    else:
+        share = max(1, ceil_div(rows, max(1, owners // max(1, units))))
+        parts = units * ceil_div(rows, share)
+    grid = grid_for(profile, ceil_div(parts, width))
+    params = pack(program, parts=parts, rows=rows, columns=units, count=count, share=share, grid_x=grid[0])
+    in_place = load_template("scatter.pwgsl", "scatter", **defines, INPLACE=1)
+    return Launch(program, params, grid, ((0, in_place),))

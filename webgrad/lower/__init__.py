@@ -1,0 +1,1 @@
+"""One kernel as loops: index expressions, pulling, domains, passes, and the text."""

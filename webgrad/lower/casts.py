@@ -1,0 +1,86 @@
+"""Casts between dtypes as WGSL: by value as NumPy where NumPy is defined, saturating where it is not, or by
+bits.
+"""
+
+from __future__ import annotations
+
+from ..dtypes import DType
+
+__all__ = ["cast_text"]
+
+_WIDE = {"i64", "u64", "f64"}
+
+
+def _type(scalar: str, width: int) -> str:
+    return scalar if width == 1 else f"vec4<{scalar}>"
+
+
+def cast_text(source: DType, target: DType, by_bits: bool, value: str, width: int) -> str:
+    """The expression that makes a value of one dtype one of another; `wg_…` names are not spelled yet."""
+    if by_bits:
+        return _by_bits(source, target, value, width)
+    made = _type(target.compute, width)
+    if target.kind == "b":
+        if source.kind == "f":
+            return f"wg_cast_{source.compute}_bool({value})"
+        return value if source.kind == "b" else f"{value} != {_type(source.compute, width)}()"
+    if source.kind == "b":
+        return f"select({made}(), {made}(1), {value})" if target.compute not in _WIDE else f"{made}({value})"
+    if source.kind == "f" and target.kind in "iu":
+        name = target.compute if target.itemsize >= 4 else f"{target.kind}{8 * target.itemsize}"
+        return f"wg_cast_{source.compute}_{name}({value})"
+    if target.kind == "f":
+        wide = value if source.compute == target.compute else f"{made}({value})"
+        if target.itemsize == 2 and not (source.kind == "f" and source is target):
+            return f"wg_round_{'f16' if target.name == 'float16' else 'bf16'}({wide})"
+        return wide
+    wide = _integer(source.compute, target.compute, value, width)
+    if target.itemsize < 4 and not (source.kind == target.kind and source.itemsize <= target.itemsize):
+        return f"wg_wrap_{target.kind}{8 * target.itemsize}({wide})"
+    return wide
+
+
+def _integer(source: str, target: str, value: str, width: int) -> str:
+    """An integer in another integer type; signs are extended, or kept, in steps that compilers agree on."""
+    if source == target:
+        return value
+    same_sign = {"i32": "i64", "u32": "u64", "i64": "i32", "u64": "u32"}[source]
+    resized = f"{_type(same_sign, width)}({value})"
+    if target == same_sign:
+        return resized
+    if source[1:] == target[1:]:
+        return f"bitcast<{_type(target, width)}>({value})"
+    return f"bitcast<{_type(target, width)}>({resized})"
+
+
+def _by_bits(source: DType, target: DType, value: str, width: int) -> str:
+    if source.itemsize >= 4:
+        same = source.compute == target.compute
+        return value if same else f"bitcast<{_type(target.compute, width)}>({value})"
+    return _from_bits(target, _to_bits(source, value), width)
+
+
+def _to_bits(dtype: DType, value: str) -> str:
+    """The bits of a packed dtype's element, as u32."""
+    if dtype.kind == "f":
+        return f"wg_{'f16' if dtype.name == 'float16' else 'bf16'}_bits({value})"
+    if dtype.kind == "b":
+        return f"select(U(0u), U(1u), {value})"
+    if dtype.kind == "u":
+        return value
+    return f"(bitcast<U>({value}) & U({(1 << 8 * dtype.itemsize) - 1}u))"
+
+
+def _from_bits(dtype: DType, bits: str, width: int) -> str:
+    """The element that bits are, in the compute type."""
+    if dtype.name == "bfloat16":
+        return f"bitcast<F>({bits} << U(16u))"
+    if dtype.name == "float16":
+        if width == 1:
+            return f"wg_unpack1_f16({bits}, 0u)"
+        return f"wg_unpack4_f16({bits}.xz | ({bits}.yw << vec2<u32>(16u)))"
+    if dtype.kind == "b":
+        return f"{bits} != U(0u)"
+    if dtype.kind == "u":
+        return bits
+    return f"wg_wrap_i{8 * dtype.itemsize}(bitcast<I>({bits}))"

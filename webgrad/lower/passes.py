@@ -1,0 +1,120 @@
+"""Passes: plain functions from kernel to kernel, each optional: any choice of them is right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from .ir import Instruction, Kernel
+
+__all__ = ["PASSES", "drop_unused", "fold_constants", "share_values"]
+
+Changed = tuple[list[Instruction], Instruction | None]
+Change = Callable[[tuple[Instruction, ...], Instruction | None], Changed]
+_EFFECTS = frozenset({"store", "write", "loop", "end_loop", "if", "end_if", "combine"})
+_FIXED: dict[str, Callable[[int, int], int]] = {
+    "+": lambda a, b: (a + b) & 0xFFFFFFFF,
+    "-": lambda a, b: (a - b) & 0xFFFFFFFF,
+    "*": lambda a, b: (a * b) & 0xFFFFFFFF,
+    "/": lambda a, b: a // b if b else a,
+    "%": lambda a, b: a % b if b else 0,
+    "min": min,
+}
+
+
+def drop_unused(kernel: Kernel) -> Kernel:
+    """Leave out values that nothing needs, and blocks in which nothing happens."""
+    return _each_body(kernel, _used)
+
+
+def _each_body(kernel: Kernel, change: Change) -> Kernel:
+    """A kernel with its body, and the bodies of its holes, changed. `change` also gives the result's new
+    name.
+    """
+    holes = []
+    for hole in kernel.holes:
+        body, result = change(hole.body, hole.result)
+        holes.append(replace(hole, body=tuple(body), result=result))
+    body, _ = change(kernel.body, None)
+    return replace(kernel, body=tuple(body), holes=tuple(holes))
+
+
+def _used(old: tuple[Instruction, ...], result: Instruction | None) -> Changed:
+    used: set[int] = set() if result is None else {id(result)}
+    kept: list[Instruction] = []
+    for each in reversed(old):
+        if each.op in _EFFECTS or id(each) in used:
+            kept.append(each)
+            used.update(map(id, each.args))
+    kept.reverse()
+    body: list[Instruction] = []
+    for each in kept:
+        if each.op in ("end_loop", "end_if") and body and body[-1] is each.args[0]:
+            body.pop()
+        else:
+            body.append(each)
+    return body, result
+
+
+def _rebuilt(each: Instruction, names: dict[int, Instruction]) -> Instruction:
+    args = tuple(names.get(id(arg), arg) for arg in each.args)
+    if all(a is b for a, b in zip(args, each.args, strict=True)):
+        return each
+    made = names[id(each)] = Instruction(each.op, each.type, args, each.data)
+    return made
+
+
+def fold_constants(kernel: Kernel) -> Kernel:
+    """Do index arithmetic of constants now, and leave out x + 0, x * 1 and x / 1."""
+    return _each_body(kernel, _folded)
+
+
+def _folded(body_before: tuple[Instruction, ...], result: Instruction | None) -> Changed:
+    names: dict[int, Instruction] = {}
+    body: list[Instruction] = []
+    for old in body_before:
+        each = _rebuilt(old, names)
+        if each.op == "arithmetic":
+            a, b = each.args
+            if a.op == b.op == "const":
+                each = Instruction("const", each.type, (), _FIXED[each.data](a.data, b.data))
+                names[id(old)] = each
+            elif b.op == "const" and (b.data, each.data) in ((0, "+"), (0, "-"), (1, "*"), (1, "/")):
+                names[id(old)] = a
+                continue
+        body.append(each)
+    return body, _renamed(result, names)
+
+
+def _renamed(result: Instruction | None, names: dict[int, Instruction]) -> Instruction | None:
+    return None if result is None else names.get(id(result), result)
+
+
+def share_values(kernel: Kernel) -> Kernel:
+    """Make equal values once in a block; what reads registers, or has effects, is left alone."""
+    return _each_body(kernel, _shared)
+
+
+def _shared(body_before: tuple[Instruction, ...], result: Instruction | None) -> Changed:
+    names: dict[int, Instruction] = {}
+    body: list[Instruction] = []
+    scopes: list[dict[Any, Instruction]] = [{}]
+    for old in body_before:
+        each = _rebuilt(old, names)
+        if each.op in ("end_loop", "end_if"):
+            scopes.pop()
+        elif each.op not in _EFFECTS and each.op not in ("register", "read"):
+            key = (each.op, each.type, each.data.__class__, each.data, *map(id, each.args))
+            found = next((scope[key] for scope in scopes if key in scope), None)
+            if found is not None:
+                names[id(old)] = found
+                continue
+            scopes[-1][key] = each
+        body.append(each)
+        if each.op in ("loop", "if"):
+            scopes.append({})
+    return body, _renamed(result, names)
+
+
+PASSES: tuple[Callable[[Kernel], Kernel], ...] = (fold_constants, share_values, drop_unused)

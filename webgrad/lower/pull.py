@@ -1,0 +1,400 @@
+"""Pulling: the element of a node at these indices, as instructions.
+
+Movement only rewrites indices, maps become values, a fold opens a loop in the block where its indices are
+known, and a stored node is a load. In: a group's nodes. Out: instructions in a `Builder`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..dtypes import int32, uint32
+from ..graph.snapshot import Snapshot
+from .builder import LANE, Builder
+from .index import ZERO, Index, flatten, unflatten, variable
+from .ir import U32, Buffer, Instruction, Type
+
+__all__ = ["Puller"]
+
+Indices = tuple[Index, ...]
+BLOCK = 64  # terms added in one go: sums of sums keep the rounding error small
+
+
+class Puller:
+    """Values of nodes at indices, for one kernel. `threads` > 1: they share the folds at the rows' depth."""
+
+    def __init__(self, graph: Snapshot, outputs: Sequence[int], reads: Sequence[int], fold_op: Any) -> None:
+        self.graph = graph
+        self.builder = Builder()
+        self.outputs = tuple(outputs)
+        self.buffers: list[Buffer] = []
+        self.numbers: dict[int, int] = {}  # value → number of its buffer
+        self.scalars: dict[int, int] = {}
+        self.given: dict[
+            int, Callable[[Indices], Instruction]
+        ] = {}  # value → what gives it, for a contraction's result
+        self.threads = 1
+        self.row_depth = 0
+        self._loops = 0
+        self._fold_op = fold_op  # name of a map op → its row
+        for each in reads:
+            self._bind(each, written=False)
+        for each in outputs:
+            self._bind(each, written=True)
+
+    def _bind(self, value: int, written: bool) -> None:
+        sig = self.graph.sigs[value]
+        self.numbers[value] = len(self.buffers)
+        self.buffers.append(Buffer(value, sig.dtype, sig.size, written))
+
+    # Values
+
+    def pull(self, number: int, indices: Indices) -> Instruction:
+        """The value of a node at indices; what was pulled before in an open block is not computed again."""
+        key = ("pull", number, indices)
+        for block in reversed(self.builder.blocks):
+            found = block.made.get(key)
+            if found is not None:
+                return found
+        value = self._pull(number, indices)
+        self.builder.blocks[self.builder.depths[id(value)]].made[key] = value
+        return value
+
+    def _pull(self, number: int, indices: Indices) -> Instruction:
+        sig = self.graph.sigs[number]
+        if number in self.given:
+            return self.given[number](indices)
+        if sig.kind == "scalar":
+            at = self.scalars.setdefault(number, len(self.scalars))
+            return self.builder.emit("scalar", Type(sig.dtype.compute), (), at)
+        buffer = self.numbers.get(number)
+        if buffer is not None and not self.buffers[buffer].written:
+            return self.load(buffer, flatten(indices, sig.shape))
+        pull: Callable[..., Instruction] = _PULLERS[sig.kind]
+        return pull(self, number, indices)
+
+    def _map(self, number: int, indices: Indices) -> Instruction:
+        sig = self.graph.sigs[number]
+        args = [self.pull(each, self._broadcast(each, indices)) for each in self.graph.inputs[number]]
+        value = self.builder.apply(sig.op, sig.dtype.compute, *args)
+        if sig.dtype.kind in "iu" and sig.dtype.itemsize < 4:
+            wide = int32 if sig.dtype.kind == "i" else uint32
+            value = self.builder.cast(value, wide, sig.dtype)  # wraps
+        return value
+
+    def _broadcast(self, number: int, indices: Indices) -> Indices:
+        shape = self.graph.sigs[number].shape
+        last = indices[len(indices) - len(shape) :]
+        return tuple(ZERO if side == 1 else index for side, index in zip(shape, last, strict=True))
+
+    def _cast(self, number: int, indices: Indices) -> Instruction:
+        sig = self.graph.sigs[number]
+        (source,) = self.graph.inputs[number]
+        value = self.pull(source, indices)
+        return self.builder.cast(
+            value, self.graph.sigs[source].dtype, sig.dtype, by_bits=sig.op.name == "bitcast"
+        )
+
+    def _iota(self, number: int, indices: Indices) -> Instruction:
+        value = self.builder.index_lanes(indices[0])
+        return self.builder.cast(value, uint32, self.graph.sigs[number].dtype)
+
+    # Movement
+
+    def _move(self, number: int, indices: Indices) -> Instruction:
+        sig = self.graph.sigs[number]
+        source = self.graph.inputs[number][0]
+        if sig.op.name == "pad":
+            return self._pad(number, indices)
+        return self.pull(source, moved(sig, self.graph.sigs[source].shape, indices))
+
+    def _pad(self, number: int, indices: Indices) -> Instruction:
+        source, filler = self.graph.inputs[number]
+        sig = self.graph.sigs[number]
+        inside: Instruction | None = None
+        places: list[Index] = []
+        for index, side, (before, _) in zip(
+            indices, self.graph.sigs[source].shape, sig.attributes[0], strict=True
+        ):
+            place = index.shifted(-before)
+            if place.low < 0 or place.high >= side:
+                inside = self.both(inside, self.within(place, side))
+                place = place.limited(side)
+            places.append(place)
+        value = self.pull(source, tuple(places))
+        if inside is None:
+            return value
+        return self.builder.select(inside, value, self.pull(filler, ()))
+
+    def within(self, place: Index, side: int) -> Instruction:
+        """Whether an index that may be negative (and then wraps) is below a side."""
+        build = self.builder
+        stop = build.size(side)
+        if not build.has_lanes(place):
+            return build.compare("<", build.index(place), stop)
+        parts = [build.compare("<", build.index(build.in_lane(place, lane)), stop) for lane in range(4)]
+        return build.lanes(parts)
+
+    def both(self, a: Instruction | None, b: Instruction) -> Instruction:
+        return b if a is None else self.builder.apply(self._fold_op("logical_and"), "bool", a, b)
+
+    def _concat(self, number: int, indices: Indices) -> Instruction:
+        """The input that an index falls into; where lanes agree, only that one is loaded."""
+        sig, build = self.graph.sigs[number], self.builder
+        (axis,) = sig.attributes
+        pieces = []
+        start = 0
+        for each in self.graph.inputs[number]:
+            side = self.graph.sigs[each].shape[axis]
+            if side and indices[axis].high >= start and indices[axis].low < start + side:
+                pieces.append((each, start, side))
+            start += side
+        if len(pieces) == 1:
+            each, start, side = pieces[0]
+            return self._piece(each, indices, axis, start, side)
+        if not build.has_lanes(indices[axis]):
+            return self._concat_branches(sig, indices, axis, pieces)
+        value: Instruction | None = None
+        for each, start, side in pieces:
+            part = self._piece(each, indices, axis, start, side)
+            if value is None:
+                value = part
+            else:
+                value = build.select(self.within(indices[axis].shifted(-start), side), part, value)
+        assert value is not None
+        return value
+
+    def _piece(self, number: int, indices: Indices, axis: int, start: int, side: int) -> Instruction:
+        place = indices[axis].shifted(-start).limited(side)
+        return self.pull(number, (*indices[:axis], place, *indices[axis + 1 :]))
+
+    def _concat_branches(
+        self, sig: Any, indices: Indices, axis: int, pieces: list[tuple[int, int, int]]
+    ) -> Instruction:
+        build = self.builder
+        depth = max(build.depth_of(index) for index in indices)
+        width = 4 if any(build.has_lanes(index) for index in indices) else 1
+        type = Type(sig.dtype.compute, width)
+        suspended = build.outside(max(depth, self._pinned_depth()))
+        zero = build.widened(build.constant(0, Type(sig.dtype.compute)), width)
+        register = build.here("register", type, (zero,))
+        for each, start, side in pieces:
+            build.open_if(self.within(indices[axis].shifted(-start), side))
+            part = self._piece(each, indices, axis, start, side)
+            build.here("write", None, (register, build.widened(part, width)))
+            build.close()
+        value = build.here("read", type, (register,))
+        build.blocks += suspended
+        return value
+
+    def _pinned_depth(self) -> int:
+        return max((at for at, block in enumerate(self.builder.blocks) if block.pinned), default=0)
+
+    # Computed indices
+
+    def _gather(self, number: int, indices: Indices) -> Instruction:
+        sig = self.graph.sigs[number]
+        source, index = self.graph.inputs[number]
+        (axis,) = sig.attributes
+        rank = len(self.graph.sigs[index].shape)
+        if sig.op.name == "take":
+            at = indices[axis : axis + rank]
+            before, after = indices[:axis], indices[axis + rank :]
+        else:
+            at = self._broadcast(index, indices)
+            shape = self.graph.sigs[source].shape
+            whole = tuple(ZERO if side == 1 else each for side, each in zip(shape, indices, strict=True))
+            before, after = whole[:axis], whole[axis + 1 :]
+        side = self.graph.sigs[source].shape[axis]
+        place = self._place(self.pull(index, at), self.graph.sigs[index].dtype, side)
+        return self.pull(source, (*before, self.builder.dynamic(place, side), *after))
+
+    def _place(self, value: Instruction, dtype: Any, side: int) -> Instruction:
+        """A computed index, clamped: below 0 is 0, beyond the side the last."""
+        build = self.builder
+        if dtype is not uint32:
+            value = build.cast(value, dtype, int32)
+            value = build.cast(value, int32, uint32, by_bits=True)
+        assert value.type is not None
+        parts = []
+        for lane in range(value.type.width):
+            part = build.lane(value, lane)
+            low = build.arithmetic("min", part, build.size(max(side - 1, 0)))
+            if dtype.kind == "i":
+                negative = build.compare(">=", part, build.constant(1 << 31))
+                low = build.select(negative, build.constant(0), low)
+            parts.append(low)
+        return parts[0] if len(parts) == 1 else build.lanes(parts)
+
+    # Folds
+
+    def _reduce(self, number: int, indices: Indices) -> Instruction:
+        """A loop over the folded axes, in the block where the kept indices are known."""
+        sig, build = self.graph.sigs[number], self.builder
+        (source,) = self.graph.inputs[number]
+        shape = self.graph.sigs[source].shape
+        # Not outside of a condition: its loads may be beyond the end there.
+        depth = max((build.depth_of(index) for index in indices), default=0)
+        depth = max(depth, self._pinned_depth(), self.row_depth if self.threads > 1 else 0)
+        suspended = build.outside(depth)
+        lanes = any(build.has_lanes(index) for index in indices)
+        axes = sig.attributes[0]
+        sides = [shape[axis] for axis in axes]
+        length = math.prod(sides)
+        trailing = [axis for axis, side in enumerate(shape) if side != 1][-1:]
+        vector = not lanes and bool(trailing) and trailing[0] in axes and shape[trailing[0]] % 4 == 0
+        shared = self.threads if depth == self.row_depth else 1
+        total = self._fold_loop(
+            number, indices, axes, sides, length // 4 if vector else length, vector, lanes, shared
+        )
+        build.blocks += suspended
+        return total
+
+    def _fold_loop(
+        self,
+        number: int,
+        indices: Indices,
+        axes: tuple[int, ...],
+        sides: list[int],
+        steps: int,
+        vector: bool,
+        lanes: bool,
+        shared: int,
+    ) -> Instruction:
+        sig, build = self.graph.sigs[number], self.builder
+        (source,) = self.graph.inputs[number]
+        fold = self._fold_op(sig.op.wgsl)
+        compute = Type(sig.dtype.compute, 4 if vector or lanes else 1)
+        start_value = sig.op.identity(sig.dtype.numpy)  # type: ignore[misc]
+        identity = build.widened(build.constant(start_value, Type(compute.scalar)), compute.width)
+        register = build.here("register", compute, (identity,))
+        zero, stop = build.constant(0), build.size(steps)
+        blocked = sig.dtype.kind == "f" and sig.op.wgsl == "add"
+        inner = register
+        first = build.emit("thread", U32, (), "local") if shared > 1 else zero
+        stride = build.constant(shared)
+        if blocked:
+            stretch = build.constant(BLOCK * shared)
+            outer = build.open_loop(zero, stop, stretch)
+            inner = build.here("register", compute, (identity,))
+            end = build.arithmetic("min", build.arithmetic("+", outer, stretch), stop)
+            loop = build.open_loop(build.arithmetic("+", outer, first) if shared > 1 else outer, end, stride)
+        else:
+            loop = build.open_loop(first, stop, stride)
+        place = self.loop_index(loop, steps, vector)
+        folded = dict(zip(axes, unflatten(place, sides), strict=True))
+        kept = iter(indices)
+        rank = len(self.graph.sigs[source].shape)
+        at = tuple(folded[axis] if axis in folded else next(kept) for axis in range(rank))
+        value = build.widened(self.pull(source, at), compute.width)
+        self._accumulate(fold, compute, inner, value)
+        build.close()
+        if blocked:
+            self._accumulate(fold, compute, register, build.here("read", compute, (inner,)))
+            build.close()
+        total = build.here("read", compute, (register,))
+        if vector:
+            parts = [build.lane(total, lane) for lane in range(4)]
+            low = build.apply(fold, compute.scalar, parts[0], parts[1])
+            total = build.apply(
+                fold, compute.scalar, low, build.apply(fold, compute.scalar, parts[2], parts[3])
+            )
+        if shared > 1:
+            total = build.here("combine", total.type, (total,), fold)
+        if sig.dtype.kind in "iu" and sig.dtype.itemsize < 4:
+            total = build.cast(total, int32 if sig.dtype.kind == "i" else uint32, sig.dtype)
+        return total
+
+    def _accumulate(self, fold: Any, type: Type, register: Instruction, value: Instruction) -> None:
+        build = self.builder
+        before = build.here("read", type, (register,))
+        build.here("write", None, (register, build.here("apply", type, (before, value), fold)))
+
+    def loop_index(self, loop: Instruction, steps: int, vector: bool) -> Index:
+        """A loop's variable as an index: the step itself, or the four elements of a step."""
+        self._loops += 1
+        name = f"loop{self._loops}"
+        self.builder.values[name] = loop
+        index = variable(name, steps)
+        return index * 4 + self.new_lane() if vector else index
+
+    def new_lane(self) -> Index:
+        """The variable that counts the lanes of a vector."""
+        return variable(f"lane{self._loops}", 4, LANE)
+
+    # Memory
+
+    def load(self, buffer: int, place: Index) -> Instruction:
+        """The element at a place, or four: at once where they lie together, else one by one."""
+        build = self.builder
+        type = self.buffers[buffer].dtype.compute
+        if not self.buffers[buffer].size:  # in a loop that never runs
+            return build.constant(0, Type(type))
+        if not build.has_lanes(place):
+            return build.emit("load", Type(type), (build.index(place),), buffer)
+        group = self.group_of(place)
+        if group is not None:
+            return build.emit("load", Type(type, 4), (build.index(group),), buffer)
+        parts = [build.index(build.in_lane(place, lane)) for lane in range(4)]
+        return build.lanes([build.emit("load", Type(type), (part,), buffer) for part in parts])
+
+    def group_of(self, place: Index) -> Index | None:
+        """The number of the group of four that the lanes are, where they are one."""
+        lane = [atom for atom in place.terms if atom.kind == LANE]
+        if len(lane) != 1 or place.terms[lane[0]] != 1 or place.constant % 4:
+            return None
+        rest = {atom: factor for atom, factor in place.terms.items() if atom is not lane[0]}
+        if any(factor % 4 for factor in rest.values()):
+            return None
+        base = Index({atom: factor // 4 for atom, factor in rest.items()}, place.constant // 4)
+        return None if self.builder.has_lanes(base) else base
+
+    def store(self, number: int, place: Index, value: Instruction) -> None:
+        """Write a value to an output."""
+        build, buffer = self.builder, self.numbers[number]
+        if not build.has_lanes(place):
+            build.here("store", None, (build.index(place), value), buffer)
+            return
+        group = self.group_of(place)
+        if group is not None:
+            build.here("store", None, (build.index(group), build.widened(value, 4)), buffer)
+            return
+        for lane in range(4):
+            at = build.index(build.in_lane(place, lane))
+            build.here("store", None, (at, build.lane(value, lane)), buffer)
+
+
+def moved(sig: Any, shape: tuple[int, ...], indices: Indices) -> Indices:
+    """The indices of the input that a movement's indices mean."""
+    name = sig.op.name
+    if name == "reshape":
+        return unflatten(flatten(indices, sig.shape), shape)
+    if name == "permute":
+        order = dict(zip(sig.attributes[0], indices, strict=True))
+        return tuple(order[axis] for axis in range(len(indices)))
+    if name == "expand":
+        last = indices[len(indices) - len(shape) :]
+        return tuple(ZERO if side == 1 else index for side, index in zip(shape, last, strict=True))
+    if name == "slice":
+        return tuple(
+            (index * step).shifted(start)
+            for index, (start, _, step) in zip(indices, sig.attributes[0], strict=True)
+        )
+    assert name == "flip", name
+    return tuple(
+        (index * -1).shifted(side - 1) if axis in sig.attributes[0] else index
+        for axis, (index, side) in enumerate(zip(indices, shape, strict=True))
+    )
+
+
+_PULLERS: dict[str, Any] = {
+    "map": Puller._map,
+    "cast": Puller._cast,
+    "iota": Puller._iota,
+    "move": Puller._move,
+    "concat": Puller._concat,
+    "gather": Puller._gather,
+    "reduce": Puller._reduce,
+}

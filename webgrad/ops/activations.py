@@ -1,0 +1,213 @@
+"""Activations: the functions between layers, with PyTorch's names, arguments and results at NaN and infinity.
+
+In: a tensor of floats. Out: one of the same shape and dtype. 16-bit floats are computed in float32 and
+rounded once. Everything here is map ops, softmax and its logarithm two folds besides: one kernel each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..errors import ArgumentError, ShapeError
+from ..tensor import Tensor
+from . import primitives
+from .creation import as_tensor
+from .elementwise import clip, exp, expm1, log, log1p, maximum, sigmoid, tanh, where
+from .reductions import converted, floating, fold
+from .reshaping import part
+from .shapes import normalise_axes, normalise_axis
+from .table import TABLE
+
+__all__ = [
+    "elu",
+    "gelu",
+    "glu",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
+    "leaky_relu",
+    "log_softmax",
+    "mish",
+    "relu",
+    "relu6",
+    "selu",
+    "silu",
+    "softmax",
+    "softplus",
+    "swish",
+]
+
+# "Self-Normalizing Neural Networks", Klambauer et al. 2017: the fixed point with mean 0 and variance 1
+_SELU_ALPHA = 1.6732632423543772
+_SELU_SCALE = 1.0507009873554805
+
+
+def _applied(op: str, x: Any, function: Callable[[Tensor], Tensor]) -> Tensor:
+    """A function of floats, computed wide and given back in x's own dtype."""
+    x = as_tensor(op, x)
+    return converted(function(floating(op, x)), x.dtype)
+
+
+def relu(x: Tensor) -> Tensor:
+    """max(x, 0); NaN stays. Integers too.
+
+    >>> wg.relu(wg.asarray([-1.0, 2.0])).tolist()
+    [0.0, 2.0]
+    """
+    return maximum(as_tensor("relu", x), 0)
+
+
+def relu6(x: Tensor) -> Tensor:
+    """x kept between 0 and 6.
+
+    >>> wg.relu6(wg.asarray([-1.0, 9.0])).tolist()
+    [0.0, 6.0]
+    """
+    return clip(as_tensor("relu6", x), 0, 6)
+
+
+def leaky_relu(x: Tensor, negative_slope: float = 0.01) -> Tensor:
+    """x where it is positive, else x * negative_slope.
+
+    >>> wg.leaky_relu(wg.asarray([-2.0, 2.0]), 0.5).tolist()
+    [-1.0, 2.0]
+    """
+    return _applied("leaky_relu", x, lambda x: where(x > 0, x, x * negative_slope))
+
+
+def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
+    """x where it is positive, else alpha * (exp(x) - 1).
+
+    >>> wg.elu(wg.asarray([0.0, 2.0])).tolist()
+    [0.0, 2.0]
+    """
+    return _applied("elu", x, lambda x: where(x > 0, x, expm1(x) * alpha))
+
+
+def selu(x: Tensor) -> Tensor:
+    """`elu`, scaled so that means and variances settle at 0 and 1 from layer to layer."""
+    slope = _SELU_ALPHA * _SELU_SCALE
+    return _applied("selu", x, lambda x: where(x > 0, x * _SELU_SCALE, expm1(x) * slope))
+
+
+def gelu(x: Tensor, approximate: str = "none") -> Tensor:
+    """x * Φ(x), Φ being the normal distribution; with "tanh" the usual approximation of it.
+
+    >>> wg.gelu(wg.asarray([0.0, 100.0])).tolist()
+    [0.0, 100.0]
+    """
+    rows = {"none": "gelu", "tanh": "gelu_tanh"}
+    if approximate not in rows:
+        raise ArgumentError(f'gelu: approximate must be one of "none", "tanh", not {approximate!r}')
+    return Tensor(primitives.elementwise(TABLE[rows[approximate]], as_tensor("gelu", x).node))
+
+
+def silu(x: Tensor) -> Tensor:
+    """x * sigmoid(x).
+
+    >>> wg.silu(wg.asarray([0.0, 100.0])).tolist()
+    [0.0, 100.0]
+    """
+    return _applied("silu", x, lambda x: x * sigmoid(x))
+
+
+swish = silu
+
+
+def mish(x: Tensor) -> Tensor:
+    """x * tanh(log(1 + exp(x))).
+
+    >>> wg.mish(wg.asarray([0.0, 100.0])).tolist()
+    [0.0, 100.0]
+    """
+    return _applied("mish", x, lambda x: x * tanh(log1p(exp(x))))
+
+
+def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+    """log(1 + exp(beta * x)) / beta; x itself where beta * x is above the threshold.
+
+    >>> wg.softplus(wg.asarray([-200.0, 100.0])).tolist()
+    [0.0, 100.0]
+    """
+
+    def curve(x: Tensor) -> Tensor:
+        scaled = x if beta == 1 else x * beta
+        soft = log1p(exp(scaled))
+        return where(scaled > threshold, x, soft if beta == 1 else soft / beta)
+
+    return _applied("softplus", x, curve)
+
+
+def hardsigmoid(x: Tensor) -> Tensor:
+    """(x + 3) / 6, kept between 0 and 1.
+
+    >>> wg.hardsigmoid(wg.asarray([-4.0, 0.0, 4.0])).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    return _applied("hardsigmoid", x, lambda x: clip(x + 3.0, 0.0, 6.0) / 6.0)
+
+
+def hardswish(x: Tensor) -> Tensor:
+    """x * hardsigmoid(x).
+
+    >>> wg.hardswish(wg.asarray([0.0, 3.0, 4.0])).tolist()
+    [0.0, 3.0, 4.0]
+    """
+    return _applied("hardswish", x, lambda x: x * clip(x + 3.0, 0.0, 6.0) / 6.0)
+
+
+def hardtanh(x: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
+    """x kept between two values.
+
+    >>> wg.hardtanh(wg.asarray([-4.0, 0.5, 4.0])).tolist()
+    [-1.0, 0.5, 1.0]
+    """
+    if min_val > max_val:
+        raise ArgumentError(f"hardtanh: min_val {min_val} is above max_val {max_val}; exchange them")
+    return clip(as_tensor("hardtanh", x), min_val, max_val)
+
+
+def glu(x: Tensor, axis: int = -1) -> Tensor:
+    """The first half of an axis times the sigmoid of its second half.
+
+    >>> wg.glu(wg.asarray([2.0, 0.0])).tolist()
+    [1.0]
+    """
+    x = as_tensor("glu", x)
+    place = normalise_axis("glu", axis, x.ndim)
+    side = x.shape[place]
+    if side % 2:
+        raise ShapeError(f"glu: axis {axis} of shape {x.shape} has side {side}, which has no halves")
+    wide = floating("glu", x)
+    return converted(part(wide, place, 0, side // 2) * sigmoid(part(wide, place, side // 2, side)), x.dtype)
+
+
+def _shifted(op: str, x: Any, axis: int | Sequence[int]) -> tuple[Tensor, tuple[int, ...]]:
+    """x minus its maximum over the axes, so that exponentials stay finite."""
+    axes = normalise_axes(op, axis, x.ndim)
+    wide = floating(op, x)
+    return wide - fold("max", wide, axes, keepdims=True), axes
+
+
+def softmax(x: Tensor, axis: int | Sequence[int] = -1) -> Tensor:
+    """exp(x) divided by its sum over an axis.
+
+    >>> wg.softmax(wg.asarray([1000.0, 1000.0])).tolist()
+    [0.5, 0.5]
+    """
+    x = as_tensor("softmax", x)
+    shifted, axes = _shifted("softmax", x, axis)
+    powers = exp(shifted)
+    return converted(powers / fold("sum", powers, axes, keepdims=True), x.dtype)
+
+
+def log_softmax(x: Tensor, axis: int | Sequence[int] = -1) -> Tensor:
+    """The logarithm of softmax, where softmax itself would be too small.
+
+    >>> wg.log_softmax(wg.asarray([0.0, 1000.0])).tolist()
+    [-1000.0, 0.0]
+    """
+    x = as_tensor("log_softmax", x)
+    shifted, axes = _shifted("log_softmax", x, axis)
+    return converted(shifted - log(fold("sum", exp(shifted), axes, keepdims=True)), x.dtype)

@@ -1,0 +1,329 @@
+"""Creation: tensors from the host's values, and from nothing but a shape.
+
+In: NumPy arrays, lists, numbers, other libraries' arrays, shapes. Out: Tensors on a device. The invariant:
+what needs no memory of its own (zeros, arange, …) takes none; it is made where it is used.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..dtypes import DType, as_dtype
+from ..errors import ArgumentError, BufferError, DTypeError, ShapeError
+from ..graph.node import Node, make
+from ..runtime.device import AnyDevice, DeviceLike, open_device
+from ..tensor import Tensor
+from . import primitives
+from .interop import check_dtype, host_array, move, place
+from .primitives import elementwise
+from .table import TABLE
+
+__all__ = [
+    "arange",
+    "asarray",
+    "empty",
+    "empty_like",
+    "eye",
+    "full",
+    "full_like",
+    "linspace",
+    "meshgrid",
+    "ones",
+    "ones_like",
+    "tensor",
+    "zeros",
+    "zeros_like",
+]
+
+Shape = int | Sequence[int]
+Number = bool | int | float
+_DEFAULTS = {bool: dtypes.bool, int: dtypes.int32, float: dtypes.float32}
+
+
+# Checks that other functions share
+
+
+def as_tensor(op: str, value: Any) -> Tensor:
+    """The tensor that an op was given; anything else is refused, since the op could not know its device."""
+    if isinstance(value, Tensor):
+        return value
+    raise DTypeError(
+        f"{op} takes a webgrad tensor, not a {type(value).__name__}: make one with "
+        f"webgrad.asarray({_short(value)})"
+    )
+
+
+def _short(value: Any) -> str:
+    shown = repr(value) if isinstance(value, (bool, int, float, list, tuple)) else "…"
+    return shown if len(shown) <= 40 else "…"
+
+
+def as_shape(op: str, shape: Shape) -> tuple[int, ...]:
+    """A shape from one side or a sequence of them."""
+    try:
+        sides = tuple(map(index, shape)) if isinstance(shape, (tuple, list, np.ndarray)) else (index(shape),)  # type: ignore[arg-type]
+    except TypeError:
+        raise ShapeError(f"{op}: {shape!r} is no shape: give whole numbers, such as (2, 3)") from None
+    if any(side < 0 for side in sides):
+        raise ShapeError(f"{op}: a shape has no negative sides, and {sides} was given")
+    return sides
+
+
+def as_number(op: str, value: Any) -> Number:
+    """A Python number from one of Python's or NumPy's."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if not isinstance(value, (bool, int, float)):
+        raise DTypeError(f"{op} takes a real number here, not {_named(value)}")
+    return value
+
+
+def _named(value: Any) -> str:
+    return f"a tensor of shape {value.shape}" if isinstance(value, Tensor) else f"{value!r}"
+
+
+# From values
+
+
+def asarray(value: Any, dtype: Any = None, *, device: DeviceLike = None, copy: bool | None = None) -> Tensor:
+    """A tensor of the values of an array, nested lists, a number, a buffer, or what NumPy or DLPack reads.
+
+    Lists of floats become float32, of ints int32; arrays keep their dtype. The values are copied; on the cpu,
+    `copy=False` shares a contiguous array's memory, which must not be written to then.
+
+    >>> wg.asarray([[1, 2], [3, 4]]).dtype
+    webgrad.int32
+    """
+    wanted = None if dtype is None else as_dtype(dtype)
+    if isinstance(value, Tensor):
+        there = value if device is None else move(value, open_device(device))
+        if wanted is not None and wanted is not there.dtype:
+            check_dtype("asarray", wanted, there.device)
+            return Tensor(primitives.cast(there.node, wanted))
+        return Tensor(there.node) if copy else there
+    array = host_array("asarray", value, wanted)
+    if copy is False and not (isinstance(value, np.ndarray) and _is_same(array, value)):
+        raise BufferError(
+            f"asarray: copy=False shares the memory of a NumPy array of the dtype asked for, and a "
+            f"{type(value).__name__} had to be converted to {array.dtype.name}"
+        )
+    return place("asarray", array, open_device(device), copy=copy)
+
+
+def _is_same(array: Any, value: Any) -> bool:
+    return array is value or np.may_share_memory(array, value)
+
+
+def tensor(value: Any, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
+    """A new tensor of some values: `asarray` that always copies, by PyTorch's name.
+
+    >>> wg.tensor([1.5, 2.5]).tolist()
+    [1.5, 2.5]
+    """
+    return asarray(value, dtype, device=device, copy=True)
+
+
+# From a shape
+
+
+def _target(op: str, dtype: Any, device: DeviceLike) -> tuple[DType, AnyDevice]:
+    where = open_device(device)
+    wanted = as_dtype(dtype)
+    check_dtype(op, wanted, where)
+    return wanted, where
+
+
+def full(shape: Shape, fill_value: Any, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
+    """Every element the same number; a float makes float32, an int int32.
+
+    >>> wg.full((2, 2), 7).tolist()
+    [[7, 7], [7, 7]]
+    """
+    return _full("full", shape, fill_value, dtype, device)
+
+
+def _full(op: str, shape: Shape, value: Any, dtype: Any, device: DeviceLike) -> Tensor:
+    sides = as_shape(op, shape)
+    number = as_number(op, value)
+    wanted, where = _target(op, dtype if dtype is not None else _DEFAULTS[type(number)], device)
+    return Tensor(primitives.expand(primitives.constant(op, number, wanted, where), sides))
+
+
+def zeros(shape: Shape, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
+    """Zeros, of float32 where nothing else is said.
+
+    >>> wg.zeros((2, 3)).shape
+    (2, 3)
+    """
+    return _full("zeros", shape, 0, dtypes.float32 if dtype is None else dtype, device)
+
+
+def ones(shape: Shape, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
+    """Ones, of float32 where nothing else is said."""
+    return _full("ones", shape, 1, dtypes.float32 if dtype is None else dtype, device)
+
+
+def empty(shape: Shape, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
+    """A tensor to be filled later; its values are zeros, which cost nothing."""
+    return _full("empty", shape, 0, dtypes.float32 if dtype is None else dtype, device)
+
+
+def full_like(x: Tensor, fill_value: Any, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
+    """The same number everywhere, in the shape, dtype and place of x."""
+    return _full_like("full_like", x, fill_value, dtype, device)
+
+
+def _full_like(op: str, x: Tensor, value: Any, dtype: Any, device: DeviceLike) -> Tensor:
+    x = as_tensor(op, x)
+    return _full(
+        op, x.shape, value, x.dtype if dtype is None else dtype, x.device if device is None else device
+    )
+
+
+def zeros_like(x: Tensor, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
+    """Zeros in the shape, dtype and place of x."""
+    return _full_like("zeros_like", x, 0, dtype, device)
+
+
+def ones_like(x: Tensor, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
+    """Ones in the shape, dtype and place of x."""
+    return _full_like("ones_like", x, 1, dtype, device)
+
+
+def empty_like(x: Tensor, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
+    """A tensor to be filled later, in the shape, dtype and place of x; its values are zeros."""
+    return _full_like("empty_like", x, 0, dtype, device)
+
+
+# From an index
+
+
+def arange(
+    start: Number,
+    stop: Number | None = None,
+    step: Number = 1,
+    dtype: Any = None,
+    *,
+    device: DeviceLike = None,
+) -> Tensor:
+    """From `start` (0 where only one number is given) up to and without `stop`, by `step`.
+
+    >>> wg.arange(2, 8, 2).tolist()
+    [2, 4, 6]
+    """
+    numbers = [as_number("arange", each) for each in ((0, start) if stop is None else (start, stop))]
+    first, last = numbers
+    by = as_number("arange", step)
+    if by == 0 or not all(map(math.isfinite, (first, last, by))):
+        raise ShapeError(
+            f"arange from {first} to {last} by {by} does not end: give finite numbers and a step"
+        )
+    length = max(0, math.ceil((last - first) / by))
+    floats = any(isinstance(each, float) for each in (first, last, by))
+    wanted, where = _target("arange", (float if floats else int) if dtype is None else dtype, device)
+    if wanted.kind == "b":
+        raise DTypeError("arange is not offered for bool: use arange(…) != 0")
+    return Tensor(_line(primitives.iota(length, _counter(wanted), where), first, by, wanted, length))
+
+
+def _counter(dtype: DType) -> DType:
+    """The type to count in: exact, and wide enough."""
+    return dtype if dtype.kind in "iu" and dtype.itemsize >= 4 else dtypes.int32
+
+
+def _line(count: Node, start: Number, step: Number, dtype: DType, length: int) -> Node:
+    """start + count * step in a dtype; the last value must fit it."""
+    if length and dtype.kind != "f":
+        for each in (start, start + (length - 1) * step):
+            primitives.constant("arange", each, dtype, count.sig.device)
+    exact = count.sig.dtype if dtype.kind != "f" else dtype if dtype.itemsize >= 4 else dtypes.float32
+    result = primitives.cast(count, exact)
+    for op, number, neutral in ((_MULTIPLY, step, 1), (_ADD, start, 0)):
+        if number != neutral:
+            fitting = int(number) % (1 << 8 * exact.itemsize) if exact.kind == "u" else number
+            result = elementwise(op, result, fitting)
+    return primitives.cast(result, dtype)
+
+
+def linspace(
+    start: float,
+    stop: float,
+    num: int,
+    dtype: Any = None,
+    *,
+    device: DeviceLike = None,
+    endpoint: bool = True,
+) -> Tensor:
+    """`num` numbers at equal distances from `start` to `stop`, the last one unless `endpoint` is False.
+
+    >>> wg.linspace(0, 1, 5).tolist()
+    [0.0, 0.25, 0.5, 0.75, 1.0]
+    """
+    (length,) = as_shape("linspace", num)
+    first, last = float(as_number("linspace", start)), float(as_number("linspace", stop))
+    wanted, where = _target("linspace", dtypes.float32 if dtype is None else dtype, device)
+    if wanted.kind != "f":
+        raise DTypeError(
+            f"linspace is not offered for {wanted.name}: make floats, and convert them with astype"
+        )
+    exact = wanted if wanted.itemsize >= 4 else dtypes.float32
+    count = primitives.iota(length, dtypes.int32, where)
+    share = elementwise(
+        TABLE["divide"], primitives.cast(count, exact), max(1, length - 1 if endpoint else length)
+    )
+    up = elementwise(_ADD, elementwise(_MULTIPLY, share, last - first), first)
+    if not endpoint or length < 2:
+        return Tensor(primitives.cast(up, wanted))
+    # The second half from the other end: the last one is `stop` itself, and errors stay half as large.
+    left = elementwise(_SUBTRACT, 1.0, share)
+    down = elementwise(_SUBTRACT, last, elementwise(_MULTIPLY, left, last - first))
+    near = elementwise(TABLE["less"], share, 0.5)
+    return Tensor(primitives.cast(make(TABLE["where"], (near, up, down)), wanted))
+
+
+def eye(
+    rows: int, columns: int | None = None, *, k: int = 0, dtype: Any = None, device: DeviceLike = None
+) -> Tensor:
+    """Ones on a diagonal, the k-th above the main one, and zeros elsewhere.
+
+    >>> wg.eye(2, 3, k=1).tolist()
+    [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    height, width = as_shape("eye", (rows, rows if columns is None else columns))
+    wanted, where = _target("eye", dtypes.float32 if dtype is None else dtype, device)
+    down = primitives.reshape(primitives.iota(height, dtypes.int32, where), (height, 1))
+    along = elementwise(_SUBTRACT, primitives.iota(width, dtypes.int32, where), index(k))
+    return Tensor(primitives.cast(elementwise(TABLE["equal"], down, along), wanted))
+
+
+def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
+    """Coordinates of a grid from those along its axes, each in the shape of the whole grid.
+
+    >>> [each.shape for each in wg.meshgrid(wg.arange(2), wg.arange(3))]
+    [(3, 2), (3, 2)]
+    """
+    if indexing not in ("xy", "ij"):
+        raise ArgumentError(f"meshgrid: indexing is 'xy' or 'ij', not {indexing!r}")
+    axes = [as_tensor("meshgrid", each) for each in arrays]
+    if any(each.ndim > 1 for each in axes):
+        raise ShapeError(f"meshgrid takes tensors of one dimension, not {[each.shape for each in axes]}")
+    order = list(range(len(axes)))
+    if indexing == "xy" and len(axes) > 1:
+        order[0], order[1] = 1, 0
+    sides = [0] * len(axes)
+    for each, place_ in zip(axes, order, strict=True):
+        sides[place_] = each.size
+    grids = []
+    for each, place_ in zip(axes, order, strict=True):
+        alone = tuple(each.size if at == place_ else 1 for at in range(len(axes)))
+        grids.append(Tensor(primitives.expand(primitives.reshape(each.node, alone), tuple(sides))))
+    return grids
+
+
+_ADD, _MULTIPLY, _SUBTRACT = TABLE["add"], TABLE["multiply"], TABLE["subtract"]

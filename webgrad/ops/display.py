@@ -1,0 +1,103 @@
+"""Tensors as text: repr and str like NumPy's, and a small HTML table for notebooks.
+
+In: a tensor. Out: text. Of a large tensor only the elements that are shown are read, cut out on its device:
+never more than `MOST`, whatever its shape and NumPy's print options.
+"""
+
+from __future__ import annotations
+
+import html as markup
+import math
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import bfloat16
+from ..evaluate import evaluate, read
+from ..graph.node import Node
+from ..tensor import Tensor
+from . import primitives
+
+__all__ = ["html", "represent", "text"]
+
+Array = np.ndarray[Any, Any]
+MOST = 1000  # elements that are read to be shown
+
+
+def represent(x: Tensor) -> str:
+    """The repr: values, dtype and device."""
+    shown = _shown(x, ", ", "tensor(")
+    facts = f"dtype={x.dtype.name}, device={x.device.name})"
+    if (not x.size and x.shape != (0,)) or x.size > _limit():
+        facts = f"shape={x.shape}, {facts}"
+    last = shown.rpartition("\n")[2]
+    first_line = 0 if "\n" in shown else len("tensor(")
+    room = np.get_printoptions()["linewidth"] - len(facts) - len(", ") - first_line
+    return f"tensor({shown},{' ' if len(last) <= room else chr(10) + ' ' * len('tensor(')}{facts}"
+
+
+def text(x: Tensor) -> str:
+    """The str: values alone."""
+    return _shown(x, " ", "")
+
+
+def html(x: Tensor) -> str:
+    """A table of what the tensor is, and its values as text."""
+    sides = " × ".join(map(str, x.shape)) or "a single number"
+    facts = {"shape": sides, "dtype": x.dtype.name, "device": f"{x.device.name} ({x.device.info.name})"}
+    rows = "".join(_row(name, markup.escape(value)) for name, value in facts.items())
+    values = f"<pre style='margin: 0; text-align: left'>{markup.escape(_shown(x, ' ', ''))}</pre>"
+    return f"<table>{rows}{_row('values', values)}</table>"
+
+
+def _row(name: str, cell: str) -> str:
+    return f"<tr><th style='text-align: left'>{name}</th><td style='text-align: left'>{cell}</td></tr>"
+
+
+def _shown(x: Tensor, separator: str, prefix: str) -> str:
+    options = np.get_printoptions()
+    if x.size <= _limit():
+        return _written(read(x.node), separator, prefix, threshold=MOST, edges=options["edgeitems"])
+    edges = _edges(x.shape, options["edgeitems"])
+    if not edges:
+        return "..."
+    return _written(_corners(x, edges), separator, prefix, threshold=0, edges=edges)
+
+
+def _limit() -> int:
+    """The size up to which a tensor is shown whole."""
+    return int(min(np.get_printoptions()["threshold"], MOST))
+
+
+def _edges(shape: tuple[int, ...], wanted: int) -> int:
+    """How many elements to show at either end of each axis: as many as wanted, or as `MOST` allows."""
+    fitting = (
+        each for each in range(wanted, 0, -1) if math.prod(min(side, 2 * each) for side in shape) <= MOST
+    )
+    return next(fitting, 0)
+
+
+def _written(array: Array, separator: str, prefix: str, threshold: int, edges: int) -> str:
+    if array.dtype == bfloat16.numpy:
+        array = array.astype(np.float32)  # NumPy writes it as an object, without aligning
+    return np.array2string(array, separator=separator, prefix=prefix, threshold=threshold, edgeitems=edges)
+
+
+def _corners(x: Tensor, edges: int) -> Array:
+    """The ends of all axes, with one element of filling between them, where NumPy will write dots."""
+    evaluate([x.node])  # the whole, so that showing it is not computing it twice
+    node = x.node
+    long = [axis for axis, side in enumerate(x.shape) if side > 2 * edges]
+    for axis in long:
+        side = node.sig.shape[axis]
+        node = primitives.concat([_part(node, axis, 0, edges), _part(node, axis, side - edges, side)], axis)
+    array = read(node)
+    for axis in long:
+        array = np.insert(array, edges, array.dtype.type(0), axis=axis)
+    return array
+
+
+def _part(x: Node, axis: int, start: int, stop: int) -> Node:
+    ranges = [(0, side, 1) for side in x.sig.shape]
+    ranges[axis] = (start, stop, 1)
+    return primitives.slice_(x, tuple(ranges))

@@ -1,0 +1,449 @@
+"""Functions of single elements: the map rows of the table as a user calls them, and what is composed of them.
+
+In: tensors, beside which numbers and NumPy arrays may stand. Out: tensors of the broadcast shape. Operands
+are promoted as the array API says; shapes, dtypes and devices that do not fit are refused at the call.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import ml_dtypes
+
+from .. import dtypes
+from ..dtypes import as_dtype
+from ..errors import DeviceError, DTypeError
+from ..graph.node import Node, make
+from ..runtime.device import DeviceLike
+from ..tensor import Tensor, operand
+from . import primitives, shapes
+from .creation import as_tensor, full_like
+from .interop import check_dtype
+from .operators import Operand, combiner
+from .primitives import elementwise
+from .table import TABLE
+
+__all__ = [
+    "abs",
+    "acos",
+    "acosh",
+    "add",
+    "allclose",
+    "array_equal",
+    "asin",
+    "asinh",
+    "astype",
+    "atan",
+    "atan2",
+    "atanh",
+    "bitcast",
+    "bitwise_and",
+    "bitwise_invert",
+    "bitwise_left_shift",
+    "bitwise_or",
+    "bitwise_right_shift",
+    "bitwise_xor",
+    "ceil",
+    "clamp",
+    "clip",
+    "copysign",
+    "cos",
+    "cosh",
+    "divide",
+    "equal",
+    "erf",
+    "erfc",
+    "exp",
+    "exp2",
+    "expm1",
+    "floor",
+    "floor_divide",
+    "greater",
+    "greater_equal",
+    "hypot",
+    "isclose",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "lerp",
+    "less",
+    "less_equal",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "logaddexp",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "maximum",
+    "minimum",
+    "multiply",
+    "nan_to_num",
+    "negative",
+    "not_equal",
+    "positive",
+    "pow",
+    "power",
+    "reciprocal",
+    "remainder",
+    "round",
+    "rsqrt",
+    "sigmoid",
+    "sign",
+    "signbit",
+    "sin",
+    "sinh",
+    "sqrt",
+    "square",
+    "subtract",
+    "tan",
+    "tanh",
+    "trunc",
+    "where",
+]
+
+Unary = Callable[[Tensor], Tensor]
+Binary = Callable[[Any, Any], Tensor]
+
+
+# Making functions of rows
+
+
+def _named(function: Any, name: str, doc: str) -> Any:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+def _unary(name: str, doc: str, others: Unary | None = None, kinds: str = "iu") -> Unary:
+    """A function of one tensor; `others` says what it gives for dtypes that its row is not for."""
+    op = TABLE[name]
+
+    def function(x: Tensor) -> Tensor:
+        x = as_tensor(name, x)
+        if others is not None and x.dtype.kind in kinds:
+            return others(x)
+        return Tensor(elementwise(op, x.node))
+
+    return _named(function, name, doc)  # type: ignore[no-any-return]
+
+
+def _binary(name: str, doc: str, public: str = "") -> Binary:
+    combine = combiner(name)
+
+    def function(a: Any, b: Any) -> Tensor:
+        if a.__class__ is Tensor and b.__class__ is Tensor:
+            return Tensor(combine(a.node, b.node))
+        return Tensor(combine(*operands(name, a, b)))
+
+    return _named(function, public or name, doc)  # type: ignore[no-any-return]
+
+
+def _logical(name: str, doc: str) -> Binary:
+    op = TABLE[name]
+
+    def function(a: Any, b: Any) -> Tensor:
+        return Tensor(elementwise(op, *[_truth(each) for each in operands(name, a, b)]))
+
+    return _named(function, name, doc)  # type: ignore[no-any-return]
+
+
+def operands(op: str, *values: Any) -> list[Operand]:
+    """Operands as nodes and numbers; one at least must be a tensor."""
+    beside = next((each for each in values if isinstance(each, Tensor)), None)
+    if beside is None:
+        beside = as_tensor(op, values[0])
+    found = [operand(op, each, beside.node) for each in values]
+    for value, each in zip(values, found, strict=True):
+        if each is NotImplemented:
+            as_tensor(op, value)  # which says what is wrong with it
+    return found
+
+
+def _truth(value: Operand) -> Operand:
+    return _truth_of(value) if isinstance(value, Node) else bool(value)
+
+
+def _truth_of(x: Node) -> Node:
+    """Whether elements are not zero."""
+    return x if x.sig.dtype.kind == "b" else elementwise(TABLE["not_equal"], x, 0)
+
+
+def _floats(op: str, *values: Any) -> list[Tensor]:
+    """Operands as tensors of one floating dtype."""
+    nodes = primitives.common(op, operands(op, *values))
+    shapes.check_kind(op, "f", nodes[0].sig.dtype)
+    return [Tensor(each) for each in nodes]
+
+
+def _never(x: Tensor) -> Tensor:
+    return full_like(x, False, dtypes.bool)
+
+
+def _always(x: Tensor) -> Tensor:
+    return full_like(x, True, dtypes.bool)
+
+
+# Arithmetic
+
+add = _binary("add", "a + b.")
+subtract = _binary("subtract", "a - b.")
+multiply = _binary("multiply", "a * b.")
+divide = _binary("divide", "a / b; integers are divided as float32.")
+floor_divide = _binary("floor_divide", "a / b rounded down; integers divided by 0 give 0.")
+remainder = _binary("remainder", "What floor_divide leaves, with the sign of b; of integers by 0 it is 0.")
+power = _binary("power", "a to the power of b; integers wrap, and take no negative powers.")
+pow = _binary("power", "a to the power of b, by the array API's name.", "pow")
+maximum = _binary("maximum", "The larger of two; NaN where one is NaN.")
+minimum = _binary("minimum", "The smaller of two; NaN where one is NaN.")
+atan2 = _binary("atan2", "The angle of the point (b, a), from -π to π.")
+negative = _unary("negative", "-x; of unsigned integers it wraps.")
+abs = _unary("abs", "The value without its sign.")
+sign = _unary("sign", "-1, 0 or 1; NaN of NaN.")
+
+# Comparison, logic and bits
+
+equal = _binary("equal", "Whether a is equal to b.")
+not_equal = _binary("not_equal", "Whether a is not equal to b.")
+less = _binary("less", "Whether a is less than b.")
+less_equal = _binary("less_equal", "Whether a is less than b, or equal.")
+greater = _binary("greater", "Whether a is greater than b.")
+greater_equal = _binary("greater_equal", "Whether a is greater than b, or equal.")
+logical_and = _logical("logical_and", "Whether both are true; numbers are true unless they are 0.")
+logical_or = _logical("logical_or", "Whether one is true; numbers are true unless they are 0.")
+logical_xor = _logical("logical_xor", "Whether exactly one is true; numbers are true unless they are 0.")
+bitwise_and = _binary("bitwise_and", "a & b, of integers or bools.")
+bitwise_or = _binary("bitwise_or", "a | b, of integers or bools.")
+bitwise_xor = _binary("bitwise_xor", "a ^ b, of integers or bools.")
+bitwise_invert = _unary("bitwise_invert", "~x, of integers or bools.")
+bitwise_left_shift = _binary("left_shift", "a << b; by the width or more, 0.", "bitwise_left_shift")
+bitwise_right_shift = _binary("right_shift", "a >> b, keeping the sign.", "bitwise_right_shift")
+isnan = _unary("isnan", "Whether it is not a number.", _never, "biu")
+isinf = _unary("isinf", "Whether it is infinite.", _never, "biu")
+isfinite = _unary("isfinite", "Whether it is finite.", _always, "biu")
+
+# Functions of floats
+
+exp = _unary("exp", "e to the power of x.")
+exp2 = _unary("exp2", "2 to the power of x.")
+expm1 = _unary("expm1", "exp(x) - 1, exact near 0.")
+log = _unary("log", "The natural logarithm.")
+log1p = _unary("log1p", "log(1 + x), exact near 0.")
+log2 = _unary("log2", "The logarithm to base 2.")
+log10 = _unary("log10", "The logarithm to base 10.")
+sin = _unary("sin", "The sine of an angle in radians.")
+cos = _unary("cos", "The cosine of an angle in radians.")
+tan = _unary("tan", "The tangent of an angle in radians.")
+asin = _unary("asin", "The angle of a sine.")
+acos = _unary("acos", "The angle of a cosine.")
+atan = _unary("atan", "The angle of a tangent.")
+sinh = _unary("sinh", "The hyperbolic sine.")
+cosh = _unary("cosh", "The hyperbolic cosine.")
+tanh = _unary("tanh", "The hyperbolic tangent.")
+asinh = _unary("asinh", "The inverse of sinh.")
+acosh = _unary("acosh", "The inverse of cosh.")
+atanh = _unary("atanh", "The inverse of tanh.")
+erf = _unary("erf", "The error function.")
+erfc = _unary("erfc", "1 - erf(x), exact where that is small.")
+sqrt = _unary("sqrt", "The square root.")
+rsqrt = _unary("rsqrt", "1 / sqrt(x).")
+sigmoid = _unary("sigmoid", "1 / (1 + exp(-x)).")
+floor = _unary("floor", "Rounded down; integers stay.", lambda x: x)
+ceil = _unary("ceil", "Rounded up; integers stay.", lambda x: x)
+round = _unary("round", "To the nearest whole number, halves to the even one; integers stay.", lambda x: x)
+trunc = _unary("trunc", "Without what is after the point; integers stay.", lambda x: x)
+
+
+# Composed
+
+
+def logical_not(x: Tensor) -> Tensor:
+    """Whether it is not true; numbers are true unless they are 0."""
+    return Tensor(elementwise(TABLE["logical_not"], _truth_of(as_tensor("logical_not", x).node)))
+
+
+def positive(x: Tensor) -> Tensor:
+    """The same values."""
+    return Tensor(as_tensor("positive", x).node)
+
+
+def square(x: Tensor) -> Tensor:
+    """x times itself."""
+    node = as_tensor("square", x).node
+    return Tensor(elementwise(TABLE["multiply"], node, node))
+
+
+def reciprocal(x: Tensor) -> Tensor:
+    """1 / x."""
+    return 1 / as_tensor("reciprocal", x)
+
+
+def where(condition: Tensor, a: Any, b: Any) -> Tensor:
+    """a where the condition is true, else b.
+
+    >>> wg.where(wg.asarray([True, False]), wg.asarray([1, 2]), 0).tolist()
+    [1, 0]
+    """
+    condition = as_tensor("where", condition)
+    device = condition.device
+    _, *choices = operands("where", condition, a, b)
+    if not any(isinstance(each, Node) for each in choices):
+        choices = [_constant(choices, device), choices[1]]
+    first, second = primitives.common("where", choices)
+    if first.sig.device is not device:
+        raise DeviceError(
+            f"where: the condition is on {device.name}, the choices on {first.sig.device.name}: move one "
+            f"with x.to_device({device.name!r})"
+        )
+    return Tensor(make(TABLE["where"], (_truth_of(condition.node), first, second)))
+
+
+def _constant(numbers: Sequence[Any], device: Any) -> Node:
+    """The first of some numbers in the type of all: float32 if one is a float, int32 if an int, or bool."""
+    kinds = {type(each) for each in numbers}
+    dtype = as_dtype(float if float in kinds else int if int in kinds else bool)
+    return primitives.constant("where", numbers[0], dtype, device)
+
+
+def clip(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
+    """x kept between two bounds, numbers or tensors; None is no bound, and NaN stays.
+
+    >>> wg.clip(wg.asarray([-2.0, 0.5, 7.0]), 0, 1).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    result = as_tensor("clip", x)
+    if min is not None:
+        result = maximum(result, min)
+    return result if max is None else minimum(result, max)
+
+
+clamp = clip
+
+
+def lerp(a: Tensor, b: Any, weight: Any) -> Tensor:
+    """The way from a to b: a where the weight is 0, b where it is 1, exactly.
+
+    >>> wg.lerp(wg.asarray([0.0, 10.0]), 20.0, 0.25).tolist()
+    [5.0, 12.5]
+    """
+    start, stop, share = _floats("lerp", a, b, weight)
+    whole = stop - start
+    return where(share < 0.5, start + whole * share, stop - whole * (1 - share))
+
+
+def nan_to_num(
+    x: Tensor, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
+) -> Tensor:
+    """NaN and infinities replaced: by 0, and by the largest and lowest numbers of the dtype."""
+    x = as_tensor("nan_to_num", x)
+    if x.dtype.kind != "f":
+        return x
+    most = float(ml_dtypes.finfo(x.dtype.numpy).max)  # type: ignore[no-untyped-call]
+    result = where(isnan(x), nan, x)
+    result = where(x == math.inf, most if posinf is None else posinf, result)
+    return where(x == -math.inf, -most if neginf is None else neginf, result)
+
+
+def signbit(x: Tensor) -> Tensor:
+    """Whether the sign is minus; that of -0.0 and of NaN counts.
+
+    >>> wg.signbit(wg.asarray([-0.0, 0.0])).tolist()
+    [True, False]
+    """
+    x = as_tensor("signbit", x)
+    return _minus(x.astype(dtypes.float32)) if x.dtype.kind == "f" else x < 0
+
+
+def _minus(x: Tensor) -> Tensor:
+    return Tensor(make(TABLE["bitcast"], (x.node,), (dtypes.int32,))) < 0
+
+
+def copysign(a: Any, b: Any) -> Tensor:
+    """The value of a with the sign of b."""
+    value, signed = _floats("copysign", a, b)
+    return where(signbit(signed), -abs(value), abs(value))
+
+
+def hypot(a: Any, b: Any) -> Tensor:
+    """sqrt(a² + b²), which does not overflow on the way."""
+    first, second = (abs(each) for each in _floats("hypot", a, b))
+    large, small = maximum(first, second), minimum(first, second)
+    ratio = where(large == 0, 0.0, small / large)
+    return where((first == math.inf) | (second == math.inf), math.inf, large * sqrt(1 + ratio * ratio))
+
+
+def logaddexp(a: Any, b: Any) -> Tensor:
+    """log(exp(a) + exp(b)), which does not overflow on the way."""
+    first, second = _floats("logaddexp", a, b)
+    # Equal ones apart, since the difference of two infinities is NaN.
+    return where(
+        first == second, first + math.log(2), maximum(first, second) + log1p(exp(-abs(first - second)))
+    )
+
+
+def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
+    """Whether |a - b| ≤ atol + rtol |b|, element by element; infinities are close to themselves only."""
+    first, second = (Tensor(each) for each in primitives.common("isclose", operands("isclose", a, b)))
+    if first.dtype.kind != "f":
+        first, second = first.astype(dtypes.float32), second.astype(dtypes.float32)
+    near = (abs(first - second) <= atol + rtol * abs(second)) & isfinite(second)
+    result = near | (first == second)
+    return result | (isnan(first) & isnan(second)) if equal_nan else result
+
+
+def allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+    """Whether all elements are close, as one bool: computes and reads.
+
+    >>> wg.allclose(wg.asarray([1.0, 2.0]), wg.asarray([1.0, 2.000001]))
+    True
+    """
+    return bool(isclose(a, b, rtol, atol, equal_nan).all())
+
+
+def array_equal(a: Tensor, b: Tensor, equal_nan: bool = False) -> bool:
+    """Whether shapes and all elements are equal, as one bool: computes and reads."""
+    first, second = as_tensor("array_equal", a), as_tensor("array_equal", b)
+    if first.shape != second.shape:
+        return False
+    same = first == second
+    if equal_nan and first.dtype.kind == second.dtype.kind == "f":
+        same = same | (isnan(first) & isnan(second))
+    return bool(same.all())
+
+
+# Types
+
+
+def astype(x: Tensor, dtype: Any, *, copy: bool = True, device: DeviceLike = None) -> Tensor:
+    """The values in another dtype: floats to integers by truncation, kept in range, NaN as 0; integers wrap.
+
+    >>> wg.astype(wg.asarray([1.9, -1.9, 300.0]), wg.uint8).tolist()
+    [1, 0, 255]
+    """
+    x = as_tensor("astype", x) if device is None else as_tensor("astype", x).to_device(device)
+    wanted = as_dtype(dtype)
+    if wanted is x.dtype and not copy:
+        return x
+    check_dtype("astype", wanted, x.device)
+    return Tensor(primitives.cast(x.node, wanted))
+
+
+def bitcast(x: Tensor, dtype: Any) -> Tensor:
+    """The same bits as another dtype of the same width.
+
+    >>> hex(wg.bitcast(wg.asarray([1.0]), wg.uint32).item())
+    '0x3f800000'
+    """
+    x = as_tensor("bitcast", x)
+    wanted = as_dtype(dtype)
+    if wanted.itemsize != x.dtype.itemsize or "b" in (wanted.kind, x.dtype.kind):
+        raise DTypeError(
+            f"bitcast from {x.dtype.name} to {wanted.name}: both must have the same width, and neither be "
+            "bool; astype converts values"
+        )
+    check_dtype("bitcast", wanted, x.device)
+    return Tensor(x.node if wanted is x.dtype else make(TABLE["bitcast"], (x.node,), (wanted,)))

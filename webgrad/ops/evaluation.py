@@ -1,0 +1,35 @@
+"""Computing now: what a user calls to have tensors computed without reading them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ..errors import DTypeError
+from ..evaluate import evaluate
+from ..tensor import Tensor
+
+__all__ = ["eval"]
+
+
+def eval(*tensors: Any) -> None:
+    """Compute tensors, or all that are in lists, tuples and dicts: submits the work and returns; reads wait.
+
+    >>> x = wg.ones(3) * 2
+    >>> wg.eval(x)
+    """
+    evaluate([each.node for each in _found(tensors)])
+
+
+def _found(value: Any) -> Iterator[Tensor]:
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, Tensor):
+            yield each
+        elif isinstance(each, Mapping):
+            waiting += each.values()
+        elif isinstance(each, Sequence) and not isinstance(each, str | bytes):
+            waiting += each
+        else:
+            raise DTypeError(f"eval takes tensors, or lists and dicts of them, not a {type(each).__name__}")

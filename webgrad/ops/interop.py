@@ -1,0 +1,221 @@
+"""The way in and out: other libraries' arrays and Python's values to tensors, and tensors to them.
+
+In: anything NumPy can read, or that has the buffer protocol or DLPack. Out: Tensors, or host copies of them.
+The invariant: what goes out is a copy of its own, what comes in is copied unless `copy=False` asks to share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes, errors
+from ..dtypes import DType, as_dtype
+from ..errors import DeviceError, DTypeError, NoAdapterError, ShapeError
+from ..evaluate import read
+from ..graph.node import leaf, signature
+from ..runtime.device import AnyDevice, CpuDevice, DeviceLike, open_device
+from ..tensor import Tensor
+from .table import TABLE
+
+__all__ = ["from_dlpack", "from_numpy"]
+
+Array = np.ndarray[Any, Any]
+_NARROW = {dtypes.float64: dtypes.float32, dtypes.int64: dtypes.int32, dtypes.uint64: dtypes.int32}
+_HOST = (1, 3, 11)  # DLPack's kDLCPU and the two kinds of host memory that a GPU has pinned
+
+
+# In
+
+
+def host_array(op: str, value: Any, dtype: DType | None = None) -> Array:
+    """A value as a NumPy array of a dtype that webgrad has: the one asked for, else its own.
+
+    Python's numbers have no dtype of their own: lists of floats are float32, of ints int32.
+    """
+    if isinstance(value, (bytes, bytearray)):
+        value = memoryview(value)
+    has_dtype = hasattr(value, "dtype") or hasattr(value, "__array__") or _is_buffer(value)
+    array = _by_numpy(op, value)
+    own = as_dtype(array.dtype)
+    array = array.astype(own.numpy, copy=False)  # to this machine's byte order
+    wanted = dtype or (own if has_dtype else _NARROW.get(own, own))
+    if not has_dtype and wanted.kind in "iu" and own.kind in "iu":
+        _refuse_overflow(op, array, wanted)
+    return array if wanted is own else converted(array, wanted)
+
+
+def _is_buffer(value: Any) -> bool:
+    try:
+        memoryview(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _by_numpy(op: str, value: Any) -> Array:
+    if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
+        return _by_dlpack(op, value)
+    try:
+        array = np.asarray(value)
+    except ValueError as error:  # lists of different lengths
+        raise ShapeError(f"{op}: these values do not make an array: {error}") from None
+    except TypeError as error:
+        raise DTypeError(f"{op}: a {type(value).__name__} cannot be read as an array: {error}") from None
+    if array.dtype.kind in "OSUMmVc" and array.dtype not in (each.numpy for each in dtypes.ALL):
+        raise DTypeError(
+            f"{op}: a {type(value).__name__} of {array.dtype} values holds no numbers or bools of a type "
+            f"that webgrad has: {', '.join(each.name for each in dtypes.ALL)}"
+        )
+    return array
+
+
+def _by_dlpack(op: str, value: Any) -> Array:
+    kind = int(value.__dlpack_device__()[0])
+    if kind not in _HOST:
+        raise DeviceError(
+            f"{op}: this {type(value).__name__} is in the memory of another library's device (DLPack kind "
+            f"{kind}): copy it to the host first"
+        )
+    try:
+        return np.from_dlpack(value)
+    except (RuntimeError, TypeError, BufferError) as error:
+        raise DTypeError(f"{op}: NumPy cannot read this {type(value).__name__} by DLPack: {error}") from None
+
+
+def _refuse_overflow(op: str, array: Array, dtype: DType) -> None:
+    limits = np.iinfo(dtype.numpy)
+    if array.size and (int(array.min()) < limits.min or int(array.max()) > limits.max):
+        outside = int(array.max()) if int(array.max()) > limits.max else int(array.min())
+        raise DTypeError(
+            f"{op}: {outside} does not fit {dtype.name}, which holds {limits.min} to {limits.max}: pass a "
+            "wider type, such as dtype=webgrad.int64"
+        )
+
+
+def converted(array: Array, dtype: DType) -> Array:
+    """An array in another dtype, by the rule that tensors are converted by."""
+    row = TABLE["cast"]
+    with np.errstate(all="ignore"):
+        result: Array = row.numpy(signature(row, array.shape, dtype, None, (dtype,)), array)
+    return result
+
+
+def check_dtype(op: str, dtype: DType, device: AnyDevice) -> None:
+    """Refuse a dtype that a device has not."""
+    if dtype.feature and dtype.feature not in device.info.features:
+        narrow = "float32" if dtype.kind == "f" else "int32"
+        raise DTypeError(
+            f"{op}: {device.name} ({device.info.name}) has no {dtype.name}: pass dtype=webgrad.{narrow}, or "
+            "use device='cpu'"
+        )
+
+
+def place(op: str, array: Array, device: Any, *, copy: bool | None = None) -> Tensor:
+    """A tensor of an array's values on a device; copy=False shares the array's memory, or raises."""
+    dtype = as_dtype(array.dtype)
+    check_dtype(op, dtype, device)
+    if not isinstance(device, CpuDevice):
+        if copy is False:
+            raise errors.BufferError(
+                f"{op}: copy=False cannot be had on {device.name}: values must be sent to it"
+            )
+        storage: Any = device.upload(array)
+    elif copy is False:
+        if not array.flags.c_contiguous:
+            raise errors.BufferError(f"{op}: copy=False cannot be had of an array that is not contiguous")
+        storage = array
+    else:
+        storage = np.array(array, order="C")
+    return Tensor(leaf(storage, array.shape, dtype, device))
+
+
+def from_numpy(array: Array, device: DeviceLike = None) -> Tensor:
+    """A tensor of a NumPy array's values, copied.
+
+    >>> wg.from_numpy(np.ones(2, np.int8)).dtype
+    webgrad.int8
+    """
+    if not isinstance(array, np.ndarray):
+        raise DTypeError(f"from_numpy takes a NumPy array, not a {type(array).__name__}: use webgrad.asarray")
+    return place("from_numpy", host_array("from_numpy", array), open_device(device))
+
+
+def from_dlpack(value: Any, *, device: DeviceLike = None, copy: bool | None = None) -> Tensor:
+    """A tensor of the values of another library's array, by the DLPack protocol.
+
+    >>> wg.from_dlpack(np.arange(3.0)).tolist()
+    [0.0, 1.0, 2.0]
+    """
+    if isinstance(value, Tensor) and (device is None or open_device(device) is value.device):
+        return Tensor(value.node)
+    if not hasattr(value, "__dlpack__"):
+        raise DTypeError(f"from_dlpack: a {type(value).__name__} has no __dlpack__: use webgrad.asarray")
+    return place(
+        "from_dlpack",
+        host_array("from_dlpack", _by_dlpack("from_dlpack", value)),
+        open_device(device),
+        copy=copy,
+    )
+
+
+def move(x: Tensor, device: AnyDevice) -> Tensor:
+    """The same values on another device."""
+    if device is x.device:
+        return x
+    fresh = x.device.is_gpu  # what is read from a GPU is nobody else's
+    return place(
+        "to_device", read(x.node), device, copy=False if fresh and isinstance(device, CpuDevice) else None
+    )
+
+
+# Out
+
+
+def to_numpy(x: Tensor, dtype: Any, copy: bool | None) -> Array:
+    """What np.asarray(x) gives."""
+    if copy is False:
+        raise errors.BufferError("a tensor gives NumPy a copy of its values: copy=False cannot be had")
+    array = x.numpy()
+    return array if dtype is None else array.astype(dtype, copy=False)
+
+
+def to_dlpack(x: Tensor, dl_device: Any, copy: bool | None) -> Any:
+    """A DLPack capsule over a copy in host memory."""
+    if dl_device is not None and tuple(dl_device) != x.__dlpack_device__():
+        raise BufferError(
+            f"a tensor is exported to host memory only, not to DLPack device {tuple(dl_device)}"
+        )
+    if copy is False:
+        raise BufferError("a tensor is exported as a copy: copy=False cannot be had")
+    if x.dtype is dtypes.bfloat16:
+        raise DTypeError(
+            "bfloat16 cannot be exported by DLPack: convert with x.astype(webgrad.float32) first"
+        )
+    return x.numpy().__dlpack__()
+
+
+def restore(array: Array, device: str) -> Tensor:
+    """A pickled tensor: on the device it was on, or on the default one where there is no such adapter."""
+    try:
+        where = open_device(device)
+    except NoAdapterError:
+        where = open_device(None)
+    return place("unpickling", array, where)
+
+
+def targets_of(targets: Sequence[Any], dtype: Any, device: Any) -> tuple[DType | None, Any]:
+    """The dtype and the device that `x.to(...)` names, None where it names none."""
+    for each in targets:
+        if isinstance(each, Tensor):
+            dtype, device = each.dtype, each.device
+        elif isinstance(each, AnyDevice) or (isinstance(each, str) and each not in _DTYPE_NAMES):
+            device = each
+        elif each is not None:
+            dtype = each
+    return None if dtype is None else as_dtype(dtype), device
+
+
+_DTYPE_NAMES = frozenset(each.name for each in dtypes.ALL)

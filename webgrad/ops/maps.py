@@ -1,0 +1,375 @@
+"""The map ops, one row each: element by element, operands of one dtype, with broadcasting.
+
+`wgsl` is an expression over {0}, {1}, …, scalars or vectors of four alike; names that begin with `wg_` are
+functions of `wgsl/library.wgsl`. A compute type that a row does not spell is not offered on GPUs. Integers
+follow NumPy and wrap; floats keep NaN and infinities. Compilers assume that there are no NaN, so what depends
+on them goes through functions that look at bits.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..errors import DTypeError
+from ..graph.node import Signature
+from ..graph.op import Op
+from . import shapes
+
+__all__ = ["MAPS", "threefry"]
+
+Array = np.ndarray[Any, Any]
+Sigs = tuple[Signature, ...]
+
+
+# What NumPy lacks, or does otherwise. Each gives the dtype it was given.
+
+
+def _power(base: Array, exponent: Array) -> Array:
+    """Integers wrap; of negative exponents only 1 and -1 have a power, the others give 0."""
+    if base.dtype.kind not in "iu":
+        return np.asarray(np.power(base, exponent))
+    square = np.broadcast_arrays(base, exponent)[0].copy()
+    left = np.where(exponent < 0, exponent & 1, exponent)
+    result = np.ones_like(square)
+    while np.any(left):
+        result = np.where(left & 1 == 1, result * square, result)
+        square = square * square
+        left = left >> 1
+    unit = (base == 1) | (base == base.dtype.type(-1) if base.dtype.kind == "i" else False)
+    return np.asarray(np.where((exponent < 0) & ~unit, base.dtype.type(0), result))
+
+
+def _sigmoid(x: Array) -> Array:
+    small = np.exp(-np.abs(x))
+    share: Array = np.where(np.signbit(x), small, x.dtype.type(1)) / (1 + small)
+    return share
+
+
+# The error function: math's in float64. In float32 the kernels' approximations, ten times as fast.
+
+_ERF: Any = np.frompyfunc(math.erf, 1, 1)
+_ERFC: Any = np.frompyfunc(math.erfc, 1, 1)
+_ERF_NEAR = (
+    *(0.128379166, -0.37612626, 0.112835787, -0.0268533472),
+    *(0.0051871622, -0.00079978531, 7.80690316e-5),
+)
+_ERFC_NEAR = (
+    *(1.02158272, -0.687160909, 0.279471517, -0.0364359021, -0.0215028133),
+    *(0.00643521547, 0.00304291351, -0.000726362225, -0.000529147452, -4.67994578e-5),
+)
+_NORMAL_TAIL = (
+    *(0.737438381, -0.539486647, 0.274453729, -0.0809261724, 0.00109971117, 0.00831780024),
+    *(-0.00116977841, -0.00109307421, 0.000136255403, 0.000172092492, 2.57185293e-5),
+)
+
+
+def _polynomial(x: Array, coefficients: tuple[float, ...]) -> Array:
+    """The sum of coefficients[i] x^i, in x's dtype."""
+    result = np.full_like(x, coefficients[-1])
+    for each in coefficients[-2::-1]:
+        result *= x
+        result += x.dtype.type(each)
+    return result
+
+
+def _times_exp_square(factor: Array, x: Array, scale: float) -> Array:
+    """factor exp(scale x²) in float32: an error of x² would be one of the result."""
+    return (factor * np.exp(np.square(x, dtype=np.float64) * scale)).astype(np.float32)
+
+
+def _erfc_near(x: Array) -> Array:
+    """erfc of float32 numbers from 0 up."""
+    below = x + np.float32(2)
+    return _times_exp_square(_polynomial(2 * (x / below) - 1, _ERFC_NEAR) / below, x, -1)
+
+
+def _erf(x: Array) -> Array:
+    if x.dtype != np.float32:
+        return np.asarray(_ERF(x)).astype(x.dtype)
+    size = np.minimum(np.abs(x), np.float32(4))
+    near = size + size * _polynomial(size * size, _ERF_NEAR)
+    return np.copysign(np.where(size < 1, near, 1 - _erfc_near(size)), x)
+
+
+def _erfc(x: Array) -> Array:
+    if x.dtype != np.float32:
+        return np.asarray(_ERFC(x)).astype(x.dtype)
+    near = _erfc_near(np.minimum(np.abs(x), np.float32(11)))
+    return np.where(x < 0, 2 - near, near)
+
+
+def _gelu(x: Array) -> Array:
+    """x Φ(x); 0 at -inf, the limit."""
+    if x.dtype != np.float32:
+        share = 0.5 * np.asarray(_ERFC(x * -math.sqrt(0.5))).astype(x.dtype)
+        return np.where(np.isneginf(x), 0, x * share)
+    size = np.minimum(np.abs(x), np.float32(15))
+    share = size / (size + np.float32(3.25))
+    tail = _times_exp_square(share * _polynomial(2 * share - 1, _NORMAL_TAIL), size, -0.5)
+    return np.maximum(x, np.float32(0)) - tail
+
+
+def _gelu_tanh(x: Array) -> Array:
+    wide = x.astype(np.float64)
+    share = _sigmoid(math.sqrt(8 / math.pi) * (wide + 0.044715 * wide**3))
+    return np.where(np.isneginf(x), 0, wide * share).astype(x.dtype)
+
+
+def _rsqrt(x: Array) -> Array:
+    return 1 / np.sqrt(x)
+
+
+_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+
+
+def threefry(counter0: Array, counter1: Array, key0: Array, key1: Array) -> tuple[Array, Array]:
+    """Threefry-2x32 with 20 rounds: two random uint32 words for a counter of two words, by a key of two."""
+    keys = (key0, key1, key0 ^ key1 ^ np.uint32(0x1BD11BDA))
+    x, y = counter0 + key0, counter1 + key1
+    for block in range(5):
+        for turn in _ROTATIONS[block % 2]:
+            x = x + y
+            y = ((y << np.uint32(turn)) | (y >> np.uint32(32 - turn))) ^ x
+        x = x + keys[(block + 1) % 3]
+        y = y + (keys[(block + 2) % 3] + np.uint32(block + 1))
+    return x, y
+
+
+def _random_bits(counter: Array, key0: Array, key1: Array) -> Array:
+    return threefry(counter, np.zeros_like(counter), key0, key1)[0]
+
+
+# Rules where operands are not all of one dtype.
+
+
+def _chosen(sigs: Sigs, attributes: tuple[Any, ...]) -> tuple[tuple[int, ...], Any]:
+    condition, a, b = sigs
+    shapes.check_kind("where (its condition)", "b", condition.dtype)
+    if a.dtype is not b.dtype:
+        raise DTypeError(
+            f"where: {a.dtype.name} and {b.dtype.name} must be one dtype; convert one with astype"
+        )
+    return shapes.broadcast("where", [each.shape for each in sigs]), a.dtype
+
+
+def _words(sigs: Sigs, attributes: tuple[Any, ...]) -> tuple[tuple[int, ...], Any]:
+    for each in sigs:
+        if each.dtype is not dtypes.uint32:
+            raise DTypeError(f"random_bits takes uint32 words, not {each.dtype.name}; convert with astype")
+    return shapes.broadcast("random_bits", [each.shape for each in sigs]), dtypes.uint32
+
+
+# Rows
+
+Spelling = str | dict[str, str]
+INTEGERS = ("i32", "u32", "i64", "u64")
+NUMBERS = ("f32", *INTEGERS, "f64")
+
+
+def _map(name: str, numpy: Any, wgsl: Spelling, types: str = "iuf", result: str = "same", **more: Any) -> Op:
+    arity = more.pop("arity", None) or getattr(numpy, "nin", 1)
+    infer = more.pop("infer", None) or shapes.elementwise(name, types, result)
+    return Op(name, "map", arity, numpy, wgsl, types, result, infer, **more)
+
+
+def _each(text: str, *types: str) -> dict[str, str]:
+    """One spelling for several compute types."""
+    return dict.fromkeys(types, text)
+
+
+def _calls(name: str, arity: int, *types: str) -> dict[str, str]:
+    """A function of the library for each of these types; the one for f32 has the plain name."""
+    operands = ", ".join(f"{{{at}}}" for at in range(arity))
+    return {each: f"wg_{name}{'' if each == 'f32' else '_' + each}({operands})" for each in types}
+
+
+def _compare(name: str, numpy: Any, sign: str, boolean: str) -> Op:
+    """Of floats by a function: compilers turn !(a < b) into a >= b, and x == x into true."""
+    wgsl = _each(f"({{0}} {sign} {{1}})", *INTEGERS) | _calls(name, 2, "f32", "f64") | {"bool": boolean}
+    return _map(name, numpy, wgsl, "biuf", "bool", cost=2)
+
+
+def _float(
+    name: str,
+    numpy: Any,
+    cost: int,
+    domain: tuple[float, float],
+    tolerance: float,
+    doc: str = "",
+    f64: str = "",
+) -> Op:
+    """A function of floats, in the library; on GPUs of float64 only where the hardware has it."""
+    arity = getattr(numpy, "nin", 1)
+    wgsl = _calls(name, arity, "f32") | ({"f64": f64} if f64 else {})
+    return _map(name, numpy, wgsl, "f", arity=arity, cost=cost, domain=domain, tolerance=tolerance, doc=doc)
+
+
+def _test(name: str, numpy: Any, doc: str) -> Op:
+    return _map(name, numpy, _calls(name, 1, "f32", "f64"), "f", "bool", cost=2, doc=doc)
+
+
+ARITHMETIC = (
+    _map("add", np.add, _each("({0} + {1})", *NUMBERS)),
+    _map("subtract", np.subtract, _each("({0} - {1})", *NUMBERS)),
+    _map("multiply", np.multiply, _each("({0} * {1})", *NUMBERS)),
+    _map("divide", np.divide, _each("({0} / {1})", "f32", "f64"), "f", cost=4, tolerance=3),
+    _map(
+        "floor_divide",
+        np.floor_divide,
+        _calls("floor_divide", 2, "f32", *INTEGERS),
+        cost=60,
+        tolerance=2,
+        doc="Rounded down. Integers by 0 give 0; the lowest one by -1 wraps to itself.",
+    ),
+    _map(
+        "remainder",
+        np.remainder,
+        _calls("remainder", 2, "f32", *INTEGERS),
+        cost=60,
+        doc="With the divisor's sign. Integers by 0 give 0.",
+    ),
+    _map(
+        "power",
+        _power,
+        _calls("power", 2, "f32", *INTEGERS),
+        arity=2,
+        cost=110,
+        domain=(0, 20),
+        tolerance=4,
+        doc="Integers wrap; a negative exponent gives 0, but for the bases 1 and -1.",
+    ),
+    _map(
+        "negative",
+        np.negative,
+        _each("(-{0})", "i32", "i64", "f64")
+        | {"f32": "wg_negative({0})", "u32": "(~{0} + 1u)", "u64": "(~{0} + 1lu)"},
+    ),
+    _map(
+        "abs",
+        np.abs,
+        _each("abs({0})", "i32", "i64", "f64") | _each("{0}", "u32", "u64") | {"f32": "wg_abs({0})"},
+        doc="The lowest integer of a dtype stays: it has no positive.",
+    ),
+    _map(
+        "sign",
+        np.sign,
+        _each("sign({0})", "i32", "i64") | _calls("sign", 1, "f32", "u32", "u64", "f64"),
+        cost=3,
+        doc="-1, 0 or 1; of NaN NaN.",
+    ),
+    _map(
+        "maximum",
+        np.maximum,
+        _each("max({0}, {1})", *INTEGERS) | _calls("maximum", 2, "f32", "f64") | {"bool": "({0} | {1})"},
+        "biuf",
+        cost=3,
+        doc="NaN if either is.",
+    ),
+    _map(
+        "minimum",
+        np.minimum,
+        _each("min({0}, {1})", *INTEGERS) | _calls("minimum", 2, "f32", "f64") | {"bool": "({0} & {1})"},
+        "biuf",
+        cost=3,
+        doc="NaN if either is.",
+    ),
+)
+
+COMPARISON = (
+    _compare("equal", np.equal, "==", "({0} == {1})"),
+    _compare("not_equal", np.not_equal, "!=", "({0} != {1})"),
+    _compare("less", np.less, "<", "(!{0} & {1})"),
+    _compare("less_equal", np.less_equal, "<=", "(!{0} | {1})"),
+    _compare("greater", np.greater, ">", "({0} & !{1})"),
+    _compare("greater_equal", np.greater_equal, ">=", "({0} | !{1})"),
+    _test("isnan", np.isnan, "Whether it is not a number."),
+    _test("isinf", np.isinf, "Whether it is infinite, of either sign."),
+    _test("isfinite", np.isfinite, "Whether it is a number, and finite."),
+)
+
+LOGIC = (
+    _map("logical_and", np.logical_and, {"bool": "({0} & {1})"}, "b", "bool"),
+    _map("logical_or", np.logical_or, {"bool": "({0} | {1})"}, "b", "bool"),
+    _map("logical_xor", np.logical_xor, {"bool": "({0} != {1})"}, "b", "bool"),
+    _map("logical_not", np.logical_not, {"bool": "(!{0})"}, "b", "bool"),
+    _map("bitwise_and", np.bitwise_and, _each("({0} & {1})", "bool", *INTEGERS), "biu"),
+    _map("bitwise_or", np.bitwise_or, _each("({0} | {1})", "bool", *INTEGERS), "biu"),
+    _map("bitwise_xor", np.bitwise_xor, _each("({0} ^ {1})", *INTEGERS) | {"bool": "({0} != {1})"}, "biu"),
+    _map("bitwise_invert", np.invert, _each("(~{0})", *INTEGERS) | {"bool": "(!{0})"}, "biu"),
+    _map(
+        "left_shift",
+        np.left_shift,
+        _calls("left_shift", 2, *INTEGERS),
+        "iu",
+        cost=2,
+        doc="By the width or more, or by a negative number, gives 0.",
+    ),
+    _map(
+        "right_shift",
+        np.right_shift,
+        _calls("right_shift", 2, *INTEGERS),
+        "iu",
+        cost=2,
+        doc="Keeps the sign. By the width or more, or by a negative number, gives 0, of negative numbers -1.",
+    ),
+    _map(
+        "where",
+        np.where,
+        _each("select({2}, {1}, {0})", "bool", *NUMBERS),
+        "biuf",
+        arity=3,
+        infer=_chosen,
+        doc="The second operand where the first, a bool, is true; else the third.",
+    ),
+    _map(
+        "random_bits",
+        _random_bits,
+        {"u32": "wg_random_bits({0}, {1}, {2})"},
+        "u",
+        "uint32",
+        arity=3,
+        infer=_words,
+        cost=110,
+        doc="Threefry-2x32, 20 rounds: the first word for the counter (operand 0, 0) and the key (1, 2).",
+    ),
+)
+
+FUNCTIONS = (
+    _float("exp", np.exp, 25, (-104, 89), 4),
+    _float("exp2", np.exp2, 22, (-150, 128), 4),
+    _float("expm1", np.expm1, 25, (-104, 89), 4),
+    _float("log", np.log, 30, (0, 1e3), 4),
+    _float("log1p", np.log1p, 35, (-1, 1e3), 4),
+    _float("log2", np.log2, 30, (0, 1e3), 4),
+    _float("log10", np.log10, 32, (0, 1e3), 4),
+    _float("sin", np.sin, 45, (-1e3, 1e3), 4),
+    _float("cos", np.cos, 45, (-1e3, 1e3), 4),
+    _float("tan", np.tan, 55, (-1e3, 1e3), 4),
+    _float("asin", np.arcsin, 25, (-1, 1), 4),
+    _float("acos", np.arccos, 28, (-1, 1), 4),
+    _float("atan", np.arctan, 28, (-1e3, 1e3), 4),
+    _float("atan2", np.arctan2, 35, (-1e3, 1e3), 4),
+    _float("sinh", np.sinh, 35, (-90, 90), 4),
+    _float("cosh", np.cosh, 28, (-90, 90), 4),
+    _float("tanh", np.tanh, 40, (-10, 10), 4),
+    _float("asinh", np.arcsinh, 55, (-1e3, 1e3), 4),
+    _float("acosh", np.arccosh, 50, (1, 1e3), 4),
+    _float("atanh", np.arctanh, 45, (-1, 1), 4),
+    _float("erf", _erf, 70, (-5, 5), 4),
+    _float("erfc", _erfc, 55, (-5, 11), 4),
+    _float("sqrt", np.sqrt, 5, (0, 1e3), 3, f64="sqrt({0})"),
+    _float("rsqrt", _rsqrt, 8, (0, 1e3), 3, "1 / sqrt(x).", f64="(1.0lf / sqrt({0}))"),
+    _float("sigmoid", _sigmoid, 32, (-105, 105), 4, doc="1 / (1 + exp(-x))."),
+    _float("gelu", _gelu, 50, (-15, 15), 4, doc="x times the normal distribution's Φ(x); 0 at -inf."),
+    _float("gelu_tanh", _gelu_tanh, 60, (-15, 15), 4, doc="gelu's approximation by tanh; 0 at -inf."),
+    _map("floor", np.floor, _each("floor({0})", "f32", "f64"), "f"),
+    _map("ceil", np.ceil, _each("ceil({0})", "f32", "f64"), "f"),
+    _map("round", np.rint, _each("round({0})", "f32", "f64"), "f", doc="Halves go to the even neighbour."),
+    _map("trunc", np.trunc, _each("trunc({0})", "f32", "f64"), "f"),
+)
+
+MAPS = (*ARITHMETIC, *COMPARISON, *LOGIC, *FUNCTIONS)

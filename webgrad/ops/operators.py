@@ -1,0 +1,77 @@
+"""The rules of operators, over nodes: which row an operator is, and what may replace a value in place.
+
+In: nodes and numbers, of which one at least is a node. Out: nodes. Division and powers have rules of their
+own; every other operator is its row of the table.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+from .. import dtypes
+from ..errors import DTypeError, ShapeError
+from ..graph.node import Node
+from .primitives import cast, elementwise
+from .table import TABLE
+
+__all__ = ["Operand", "combiner", "fitted"]
+
+Operand = Node | bool | int | float
+Combine = Callable[[Operand, Operand], Node]
+_BREADTH = {
+    "b": 0,
+    "u": 1,
+    "i": 1,
+    "f": 2,
+}  # a value is only replaced by one of its own kind, or of a narrower
+
+
+def combiner(name: str) -> Combine:
+    """A binary row of the table as a function of nodes and numbers."""
+    return _SPECIAL.get(name) or functools.partial(elementwise, TABLE[name])
+
+
+def _is_floating(value: Operand) -> bool:
+    return value.sig.dtype.kind == "f" if isinstance(value, Node) else isinstance(value, float)
+
+
+def _divide(a: Operand, b: Operand) -> Node:
+    """True division: integers and bools are divided as float32."""
+    if not (_is_floating(a) or _is_floating(b)):
+        a, b = (cast(each, dtypes.float32) if isinstance(each, Node) else each for each in (a, b))
+    return elementwise(_DIVIDE, a, b)
+
+
+def _power(a: Operand, b: Operand) -> Node:
+    """a to the power of b; a square is one multiplication, and exact."""
+    if isinstance(a, Node) and not isinstance(b, Node):
+        kind = a.sig.dtype.kind
+        if kind in "iu" and isinstance(b, int) and b < 0:
+            raise DTypeError(
+                f"power: {a.sig.dtype.name} to the power of {b} has no integer results: convert with "
+                "x.astype(webgrad.float32), or use a float as the exponent"
+            )
+        if b == 2 and (kind == "f" or (kind != "b" and isinstance(b, int))):
+            return elementwise(_MULTIPLY, a, a)
+    return elementwise(_POWER, a, b)
+
+
+def fitted(op: str, result: Node, target: Node) -> Node:
+    """A result in the dtype of the value it replaces, where it has its shape and no broader kind of dtype."""
+    old, new = target.sig, result.sig
+    if new.shape != old.shape:
+        raise ShapeError(
+            f"{op} in place: the result has shape {new.shape} and cannot replace a tensor of shape "
+            f"{old.shape}: write x = x … instead"
+        )
+    if _BREADTH[new.dtype.kind] > _BREADTH[old.dtype.kind]:
+        raise DTypeError(
+            f"{op} in place: the result is {new.dtype.name} and cannot replace a tensor of {old.dtype.name}: "
+            "write x = x … instead, or convert with x.astype"
+        )
+    return cast(result, old.dtype)
+
+
+_DIVIDE, _MULTIPLY, _POWER = TABLE["divide"], TABLE["multiply"], TABLE["power"]
+_SPECIAL: dict[str, Combine] = {"divide": _divide, "power": _power}

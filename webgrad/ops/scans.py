@@ -1,0 +1,206 @@
+"""Running totals along an axis: sums, products, maxima; and their inverse, differences.
+
+In: a tensor and one axis. Out: a tensor of the same shape, or one longer with the start value. Long axes are
+computed in blocks: totals inside of each, then the totals of the blocks before it are added. That gives a GPU
+work for all its threads, and float sums an error that grows with the square root of the length.
+"""
+
+from __future__ import annotations
+
+import math
+from operator import index
+from typing import Any
+
+from .. import dtypes
+from ..dtypes import DType, as_dtype
+from ..errors import AxisError, DTypeError, ShapeError
+from ..graph.node import Node
+from ..tensor import Tensor
+from . import primitives
+from .creation import as_tensor
+from .interop import check_dtype
+from .primitives import elementwise
+from .shapes import check_kind, normalise_axis
+from .table import TABLE
+
+__all__ = ["cummax", "cumprod", "cumsum", "cumulative_max", "cumulative_prod", "cumulative_sum", "diff"]
+
+LONG_SUM = 1024  # floats: longer sums go by blocks, for their accuracy
+LONG_AXIS = 4096  # elements: longer axes go by blocks where there are few rows,
+FEW_ROWS = 64  # so that there is work for many threads
+_TOTALS = {
+    dtypes.bool: dtypes.int32,
+    dtypes.int8: dtypes.int32,
+    dtypes.int16: dtypes.int32,
+    dtypes.uint8: dtypes.uint32,
+    dtypes.uint16: dtypes.uint32,
+}
+
+
+def cumulative_sum(
+    x: Tensor, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Tensor:
+    """Each element and all before it along an axis, added up; the axis may be left out in one dimension.
+
+    Sums of bool, int8 and int16 are int32, of uint8 and uint16 uint32; `dtype` asks for another. 16-bit
+    floats are added in float32. With `include_initial` a 0 comes first, and the result is one longer.
+
+    >>> wg.cumulative_sum(wg.asarray([1, 2, 3])).tolist()
+    [1, 3, 6]
+    """
+    return _total("cumulative_sum", x, axis, dtype, include_initial)
+
+
+def cumulative_prod(
+    x: Tensor, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Tensor:
+    """Each element and all before it along an axis, multiplied; dtypes as in cumulative_sum.
+
+    >>> wg.cumulative_prod(wg.asarray([1.0, 2.0, 3.0]), include_initial=True).tolist()
+    [1.0, 1.0, 2.0, 6.0]
+    """
+    return _total("cumulative_prod", x, axis, dtype, include_initial)
+
+
+def cumsum(x: Tensor, axis: int | None = None, dtype: Any = None) -> Tensor:
+    """`cumulative_sum`, by NumPy's and PyTorch's name.
+
+    >>> wg.cumsum(wg.asarray([[1, 2], [3, 4]]), axis=0).tolist()
+    [[1, 2], [4, 6]]
+    """
+    return _total("cumsum", x, axis, dtype, False)
+
+
+def cumprod(x: Tensor, axis: int | None = None, dtype: Any = None) -> Tensor:
+    """`cumulative_prod`, by NumPy's and PyTorch's name."""
+    return _total("cumprod", x, axis, dtype, False)
+
+
+def cumulative_max(x: Tensor, axis: int | None = None) -> Tensor:
+    """The largest element so far along an axis; from a NaN on everything is NaN.
+
+    >>> wg.cumulative_max(wg.asarray([1, 3, 2, 5])).tolist()
+    [1, 3, 3, 5]
+    """
+    return _largest("cumulative_max", x, axis)
+
+
+def cummax(x: Tensor, axis: int | None = None) -> Tensor:
+    """`cumulative_max`; of PyTorch's function of this name only the values."""
+    return _largest("cummax", x, axis)
+
+
+_ROWS = {"cumsum": "cumulative_sum", "cumprod": "cumulative_prod", "cummax": "cumulative_max"}
+
+
+def _total(op: str, x: Tensor, axis: int | None, dtype: Any, include_initial: bool) -> Tensor:
+    x = as_tensor(op, x)
+    along = _axis(op, x, axis)
+    wanted = _TOTALS.get(x.dtype, x.dtype) if dtype is None else as_dtype(dtype)
+    if wanted.kind == "b":
+        raise DTypeError(f"{op} gives numbers, not {wanted.name}: leave dtype out, or ask for int32")
+    check_dtype(op, wanted, x.device)
+    node = _scan(_ROWS.get(op, op), primitives.cast(x.node, _widened(wanted)), along)
+    if include_initial:
+        node = _shifted(node, along, 0 if _ROWS.get(op, op) == "cumulative_sum" else 1)
+    return Tensor(primitives.cast(node, wanted))
+
+
+def _largest(op: str, x: Tensor, axis: int | None) -> Tensor:
+    x = as_tensor(op, x)
+    along = _axis(op, x, axis)
+    computed = dtypes.uint8 if x.dtype.kind == "b" else _widened(x.dtype)
+    return Tensor(
+        primitives.cast(_scan(_ROWS.get(op, op), primitives.cast(x.node, computed), along), x.dtype)
+    )
+
+
+def _axis(op: str, x: Tensor, axis: int | None) -> int:
+    if axis is None:
+        if x.ndim == 1:
+            return 0
+        raise AxisError(
+            f"{op} of a tensor of shape {x.shape}: say along which axis; for all elements reshape to (-1,)"
+        )
+    return normalise_axis(op, axis, x.ndim)
+
+
+def _widened(dtype: DType) -> DType:
+    return dtypes.float32 if dtype.kind == "f" and dtype.itemsize == 2 else dtype
+
+
+def _scan(name: str, x: Node, axis: int) -> Node:
+    """A row of the table along an axis, by blocks where that is better."""
+    side = x.sig.shape[axis]
+    row = TABLE[name]
+    rows = x.sig.size // side if side else 0
+    floats = x.sig.dtype.kind == "f"
+    accurate = floats and name == "cumulative_sum" and side > LONG_SUM
+    # A block's product may overflow where the running one is 0, and 0 times that is NaN: floats stay in one.
+    parallel = side > LONG_AXIS and rows < FEW_ROWS and not (floats and name == "cumulative_prod")
+    return _by_blocks(name, x, axis) if accurate or parallel else primitives.scan(row, x, axis)
+
+
+def _by_blocks(name: str, x: Node, axis: int) -> Node:
+    """Scan blocks of about the square root of the axis, then add what came before each block."""
+    row = TABLE[name]
+    assert row.identity is not None
+    assert isinstance(row.wgsl, str)
+    shape, side = x.sig.shape, x.sig.shape[axis]
+    start = row.identity(x.sig.dtype.numpy)
+    block = 1 << math.ceil(math.log2(side) / 2)
+    blocks = -(-side // block)
+    padded = primitives.pad(x, _on_axis(len(shape), axis, (0, blocks * block - side), (0, 0)), start)
+    inside = primitives.scan(
+        row, primitives.reshape(padded, (*shape[:axis], blocks, block, *shape[axis + 1 :])), axis + 1
+    )
+    totals = _part(inside, axis + 1, block - 1, block)
+    totals = _scan(name, primitives.reshape(totals, (*shape[:axis], blocks, *shape[axis + 1 :])), axis)
+    before = _part(_shifted(totals, axis, start), axis, 0, blocks)
+    before = primitives.reshape(before, (*shape[:axis], blocks, 1, *shape[axis + 1 :]))
+    whole = elementwise(TABLE[row.wgsl], inside, before)
+    return _part(
+        primitives.reshape(whole, (*shape[:axis], blocks * block, *shape[axis + 1 :])), axis, 0, side
+    )
+
+
+def _on_axis(
+    rank: int, axis: int, value: tuple[int, int], other: tuple[int, int]
+) -> tuple[tuple[int, int], ...]:
+    return tuple(value if each == axis else other for each in range(rank))
+
+
+def _part(x: Node, axis: int, start: int, stop: int) -> Node:
+    """Elements start to stop of one axis."""
+    return primitives.slice_(
+        x, tuple((start, stop, 1) if at == axis else (0, side, 1) for at, side in enumerate(x.sig.shape))
+    )
+
+
+def _shifted(x: Node, axis: int, first: Any) -> Node:
+    """One longer, with `first` before everything."""
+    return primitives.pad(x, _on_axis(len(x.sig.shape), axis, (1, 0), (0, 0)), first)
+
+
+def diff(
+    x: Tensor, n: int = 1, axis: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
+) -> Tensor:
+    """Each element minus the one before it, n times over; of bools, whether they differ.
+
+    `prepend` and `append` are put before and after x along the axis first.
+
+    >>> wg.diff(wg.asarray([1, 4, 9, 16])).tolist()
+    [3, 5, 7]
+    """
+    x = as_tensor("diff", x)
+    along = normalise_axis("diff", axis, x.ndim)
+    if not hasattr(n, "__index__") or n < 0:
+        raise ShapeError(f"diff: n is how often differences are taken, 0 or more, not {n!r}")
+    check_kind("diff", "biuf", x.dtype)
+    parts = [as_tensor("diff", each).node for each in (prepend, x, append) if each is not None]
+    node = primitives.concat(parts, along) if len(parts) > 1 else x.node
+    op = TABLE["not_equal"] if node.sig.dtype.kind == "b" else TABLE["subtract"]
+    for _ in range(min(index(n), node.sig.shape[along])):
+        side = node.sig.shape[along]
+        node = elementwise(op, _part(node, along, 1, side), _part(node, along, 0, side - 1))
+    return Tensor(node)

@@ -1,0 +1,252 @@
+"""Shape and dtype rules: input signatures and attributes in, the result's shape and dtype out.
+
+Each rule runs once per (op, input signatures). A rule refuses what cannot be: its error names the op, the
+shapes and dtypes, and what to do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from .. import dtypes
+from ..dtypes import DType
+from ..errors import AxisError, DTypeError, ShapeError
+from ..graph.node import Signature
+from ..graph.op import Infer
+
+__all__ = [
+    "broadcast",
+    "concat",
+    "contract",
+    "elementwise",
+    "normalise_axes",
+    "normalise_axis",
+    "reduced",
+    "same",
+]
+
+Shape = tuple[int, ...]
+Sigs = tuple[Signature, ...]
+Result = tuple[Shape, DType]
+
+
+def broadcast(op: str, shapes: Sequence[Shape]) -> Shape:
+    """The common shape of operands, by NumPy's rule."""
+    first = shapes[0]
+    if all(each == first for each in shapes):
+        return first
+    rank = max(map(len, shapes))
+    result = [1] * rank
+    for shape in shapes:
+        offset = rank - len(shape)
+        for axis, side in enumerate(shape, offset):
+            if side != 1:
+                if result[axis] not in (1, side):
+                    raise ShapeError(
+                        f"{op}: the shapes {' and '.join(map(str, shapes))} do not broadcast: counted from "
+                        "the last, sides must be equal or 1; reshape one, or insert an axis with x[:, None]"
+                    )
+                result[axis] = side
+    return tuple(result)
+
+
+def check_kind(op: str, types: str, *operands: DType) -> None:
+    """Refuse a dtype that an op is not offered for."""
+    for dtype in operands:
+        if dtype.kind not in types:
+            offered = ", ".join(each.name for each in dtypes.ALL if each.kind in types)
+            hint = "float32" if "f" in types else "int32" if "i" in types else "bool"
+            raise DTypeError(
+                f"{op} is not offered for {dtype.name}, only for {offered}: convert with "
+                f"x.astype(webgrad.{hint})"
+            )
+
+
+def elementwise(name: str, types: str, result: str) -> Infer:
+    """The rule of a map op: operands of one dtype, broadcast."""
+    fixed = None if result == "same" else dtypes.as_dtype(result)
+
+    def infer(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
+        check_kind(name, types, *[each.dtype for each in sigs])
+        return broadcast(name, [each.shape for each in sigs]), fixed or sigs[-1].dtype
+
+    return infer
+
+
+def same(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
+    """The first input's shape and dtype."""
+    return sigs[0].shape, sigs[0].dtype
+
+
+def normalise_axis(op: str, axis: Any, rank: int) -> int:
+    """An axis counted from the front; an error that names the op where there is none such."""
+    if not hasattr(axis, "__index__"):
+        raise AxisError(f"{op}: an axis is a whole number, not {axis!r}")
+    axis = int(axis.__index__())
+    if not -rank <= axis < rank:
+        span = f"from {-rank} to {rank - 1}" if rank else "none: it has no dimensions"
+        raise AxisError(
+            f"{op}: there is no axis {axis} in a tensor of {rank} dimensions; its axes are {span}"
+        )
+    return axis % rank if rank else 0
+
+
+def normalise_axes(op: str, axes: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:
+    """Axes counted from the front, in order, each once; None is all of them."""
+    if axes is None:
+        return tuple(range(rank))
+    if isinstance(axes, Sequence):
+        found = [normalise_axis(op, each, rank) for each in axes]
+        if len(set(found)) != len(found):
+            raise AxisError(f"{op}: an axis is named twice in {tuple(axes)}")
+        return tuple(sorted(found))
+    return (normalise_axis(op, axes, rank),)
+
+
+def reduced(name: str, types: str) -> Infer:
+    """The rule of a reduce over attributes = (axes,): those axes are gone."""
+
+    def infer(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
+        (sig,) = sigs
+        check_kind(name, types, sig.dtype)
+        return tuple(side for axis, side in enumerate(sig.shape) if axis not in attributes[0]), sig.dtype
+
+    return infer
+
+
+def concat(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
+    """Tensors side by side along attributes = (axis,)."""
+    (axis,) = attributes
+    first = sigs[0]
+    for each in sigs[1:]:
+        others = [
+            (a, b) for at, (a, b) in enumerate(zip(first.shape, each.shape, strict=False)) if at != axis
+        ]
+        if len(each.shape) != len(first.shape) or any(a != b for a, b in others):
+            raise ShapeError(
+                f"concat along axis {axis}: the shapes {first.shape} and {each.shape} differ elsewhere"
+            )
+    length = sum(each.shape[axis] for each in sigs)
+    return (*first.shape[:axis], length, *first.shape[axis + 1 :]), first.dtype
+
+
+def contract(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
+    """(…, m, k) @ (…, k, n), the leading sides broadcast."""
+    a, b = sigs
+    check_kind("matmul", "iuf", a.dtype, b.dtype)
+    if len(a.shape) < 2 or len(b.shape) < 2 or a.shape[-1] != b.shape[-2]:
+        raise ShapeError(
+            f"matmul of {a.shape} and {b.shape}: the last side of the first must be equal to the last but "
+            "one of the second; transpose one with .mT, or reshape"
+        )
+    try:
+        batches = broadcast("matmul", [a.shape[:-2], b.shape[:-2]])
+    except ShapeError:
+        raise ShapeError(
+            f"matmul of {a.shape} and {b.shape}: the sides before the last two must broadcast"
+        ) from None
+    return (*batches, a.shape[-2], b.shape[-1]), a.dtype
+
+
+# Movement: attributes hold everything, so these rules only apply them.
+
+
+def reshaped(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
+    """attributes = (shape,), of as many elements."""
+    (shape,) = attributes
+    if math.prod(shape) != sigs[0].size:
+        raise ShapeError(
+            f"reshape of {sigs[0].shape} ({sigs[0].size:,} elements) to {shape} ({math.prod(shape):,} "
+            "elements): the number of elements must stay"
+        )
+    return shape, sigs[0].dtype
+
+
+def permuted(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
+    """attributes = (axes,): axis i of the result is axis axes[i] of the input."""
+    return tuple(sigs[0].shape[axis] for axis in attributes[0]), sigs[0].dtype
+
+
+def expanded(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
+    """attributes = (shape,), to which the input broadcasts."""
+    (shape,) = attributes
+    if len(shape) < len(sigs[0].shape) or broadcast("broadcast_to", [sigs[0].shape, shape]) != shape:
+        raise ShapeError(f"broadcast_to: {sigs[0].shape} does not broadcast to {shape}")
+    return shape, sigs[0].dtype
+
+
+def padded(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
+    """attributes = (((before, after), …),); the second input is the value, a scalar."""
+    (widths,) = attributes
+    sides = zip(sigs[0].shape, widths, strict=True)
+    return tuple(side + before + after for side, (before, after) in sides), sigs[0].dtype
+
+
+def sliced(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
+    """attributes = (((start, stop, step), …),), steps positive, inside the shape."""
+    return tuple(len(range(*each)) for each in attributes[0]), sigs[0].dtype
+
+
+def taken(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
+    """take: attributes = (axis,), which becomes the index's axes."""
+    (axis,) = attributes
+    x, index = sigs
+    check_kind("take (its indices)", "iu", index.dtype)
+    return (*x.shape[:axis], *index.shape, *x.shape[axis + 1 :]), x.dtype
+
+
+def taken_along(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
+    """take_along: attributes = (axis,); the index has x's rank, and broadcasts with it on the other axes."""
+    (axis,) = attributes
+    x, index = sigs
+    check_kind("take_along_axis (its indices)", "iu", index.dtype)
+    if len(x.shape) != len(index.shape):
+        raise ShapeError(
+            f"take_along_axis: x {x.shape} and the indices {index.shape} must have the same number of "
+            "dimensions"
+        )
+    others = broadcast(
+        "take_along_axis",
+        [(*x.shape[:axis], *x.shape[axis + 1 :]), (*index.shape[:axis], *index.shape[axis + 1 :])],
+    )
+    return (*others[:axis], index.shape[axis], *others[axis:]), x.dtype
+
+
+def scanned(name: str, types: str) -> Infer:
+    """The rule of a scan along attributes = (axis,): nothing changes."""
+
+    def infer(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
+        check_kind(name, types, sigs[0].dtype)
+        return sigs[0].shape, sigs[0].dtype
+
+    return infer
+
+
+def scattered(name: str, types: str) -> Infer:
+    """The rule of base (rows, columns), index (count,), updates (count, columns): base with rows written."""
+
+    def infer(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
+        check_kind(name, types, sigs[0].dtype)
+        return _scattered(sigs)
+
+    return infer
+
+
+def _scattered(sigs: Sigs) -> Result:
+    base, index, updates = sigs
+    check_kind("scatter (its indices)", "iu", index.dtype)
+    if (
+        len(base.shape) != 2
+        or updates.shape != (*index.shape, base.shape[1])
+        or base.dtype is not updates.dtype
+    ):
+        raise ShapeError(f"scatter of {updates!r} at {index!r} into {base!r}: rows do not fit")
+    return base.shape, base.dtype
+
+
+def sorting(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
+    """The places of the last axis in sorted order."""
+    check_kind("sort (its keys)", "u", sigs[0].dtype)
+    return sigs[0].shape, dtypes.int32

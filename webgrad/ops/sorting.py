@@ -1,0 +1,187 @@
+"""Order: sorting, the places of sorted elements, the largest ones, and places in a sorted tensor.
+
+In: tensors of any dtype. Out: values, or int32 places. Elements become unsigned keys of the same order, so
+that one primitive sorts them all. Sorting is stable: equal elements stay in the order they were in, -0 and +0
+are equal, and NaN is larger than every number.
+"""
+
+from __future__ import annotations
+
+from operator import index
+
+import numpy as np
+
+from .. import dtypes
+from ..dtypes import DType, promote
+from ..errors import ArgumentError, DeviceError, DTypeError, ShapeError
+from ..graph.node import Node, make
+from ..runtime.device import CpuDevice
+from ..tensor import Tensor
+from . import primitives
+from .creation import as_tensor
+from .primitives import elementwise
+from .shapes import normalise_axis
+from .table import TABLE
+
+__all__ = ["argsort", "searchsorted", "sort", "topk"]
+
+
+def sort(x: Tensor, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+    """The elements in order along an axis. NaN comes last; first where `descending`.
+
+    It is always stable; `stable` is there for the array API's sake.
+
+    >>> wg.sort(wg.asarray([3, 1, 2]), descending=True).tolist()
+    [3, 2, 1]
+    """
+    x = as_tensor("sort", x)
+    along = normalise_axis("sort", axis, x.ndim)
+    return Tensor(primitives.take_along(x.node, _order(x.node, along, descending), along))
+
+
+def argsort(x: Tensor, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+    """The places, int32, of the elements in order along an axis; as `sort` orders them.
+
+    >>> wg.argsort(wg.asarray([30, 10, 20])).tolist()
+    [1, 2, 0]
+    """
+    x = as_tensor("argsort", x)
+    return Tensor(_order(x.node, normalise_axis("argsort", axis, x.ndim), descending))
+
+
+def topk(
+    x: Tensor, k: int, axis: int = -1, largest: bool = True, sorted: bool = True
+) -> tuple[Tensor, Tensor]:
+    """The k largest (or smallest) elements along an axis, and their places.
+
+    They come in order whatever `sorted` says; of equal ones the first comes first. NaN is the largest.
+
+    >>> [each.tolist() for each in wg.topk(wg.asarray([3, 1, 4, 1, 5]), 2)]
+    [[5, 4], [4, 2]]
+    """
+    x = as_tensor("topk", x)
+    along = normalise_axis("topk", axis, x.ndim)
+    side = x.shape[along]
+    try:
+        count = index(k)
+    except TypeError:
+        raise ArgumentError(f"topk: k is a whole number, not {k!r}") from None
+    if not 0 <= count <= side:
+        raise ShapeError(f"topk: k is from 0 to {side}, the side of axis {along} of {x.shape}, not {count}")
+    order = _order(x.node, along, descending=largest)
+    first = tuple((0, count, 1) if at == along else (0, each, 1) for at, each in enumerate(x.shape))
+    places = primitives.slice_(order, first)
+    return Tensor(primitives.take_along(x.node, places, along)), Tensor(places)
+
+
+def searchsorted(x1: Tensor, x2: Tensor, side: str = "left", sorter: Tensor | None = None) -> Tensor:
+    """Where elements of x2 would go into x1, sorted and of one dimension, so that it stays sorted; int32.
+
+    `side` says on which side of equal elements. `sorter` sorts x1 where it is not sorted itself (argsort).
+
+    >>> wg.searchsorted(wg.asarray([1, 3, 5]), wg.asarray([0, 3, 9])).tolist()
+    [0, 1, 3]
+    """
+    line, values = as_tensor("searchsorted", x1), as_tensor("searchsorted", x2)
+    if line.ndim != 1:
+        raise ShapeError(f"searchsorted takes a sorted tensor of one dimension, not of shape {line.shape}")
+    if side not in ("left", "right"):
+        raise ArgumentError(f"searchsorted: side is 'left' or 'right', not {side!r}")
+    if line.device is not values.device:
+        raise DeviceError(
+            f"searchsorted: x1 is on {line.device.name}, x2 on {values.device.name}: move one with to_device"
+        )
+    common = promote(line.dtype, values.dtype)
+    keys = _keys(primitives.cast(line.node, common))
+    if sorter is not None:
+        keys = primitives.take(keys, _places_of(sorter, line), 0)
+    return Tensor(_search(keys, _keys(primitives.cast(values.node, common)), side))
+
+
+def _places_of(sorter: Tensor, line: Tensor) -> Node:
+    places = as_tensor("searchsorted", sorter)
+    if places.shape != line.shape or places.dtype.kind not in "iu":
+        raise DTypeError(
+            f"searchsorted: sorter is argsort(x1), whole numbers of shape {line.shape}, "
+            f"not {places.dtype.name} of shape {places.shape}"
+        )
+    return places.node
+
+
+def _search(keys: Node, wanted: Node, side: str) -> Node:
+    """How many keys are less than each wanted one (or not more): a bit of the count a round."""
+    length = keys.sig.shape[0]
+    device = keys.sig.device
+    found = primitives.expand(primitives.constant("searchsorted", 0, dtypes.int32, device), wanted.sig.shape)
+    for bit in reversed(range(length.bit_length())):  # the highest first
+        further = elementwise(TABLE["add"], found, 1 << bit)
+        key = primitives.take(keys, elementwise(TABLE["subtract"], further, 1), 0)
+        # take clamps what is outside, so that the last key is looked at instead
+        before = elementwise(TABLE["less" if side == "left" else "less_equal"], key, wanted)
+        inside = elementwise(TABLE["less_equal"], further, length)
+        found = make(TABLE["where"], (elementwise(TABLE["logical_and"], before, inside), further, found))
+    return found
+
+
+# Keys
+
+
+def _order(x: Node, axis: int, descending: bool) -> Node:
+    """The places, int32, that sort an axis."""
+    rank = len(x.sig.shape)
+    last = (*(each for each in range(rank) if each != axis), axis)
+    keys = _keys(primitives.permute(x, last))
+    if descending:
+        keys = elementwise(TABLE["bitwise_invert"], keys)
+    return primitives.permute(_sorted_places(keys), tuple(last.index(each) for each in range(rank)))
+
+
+def _sorted_places(keys: Node) -> Node:
+    """The order of keys along the last axis. Kernels sort 32 bits: wider keys in two rounds."""
+    if keys.sig.dtype is not dtypes.uint64 or isinstance(keys.sig.device, CpuDevice):
+        return primitives.sort_order(keys)
+    last = len(keys.sig.shape) - 1
+    low = primitives.cast(elementwise(TABLE["bitwise_and"], keys, 0xFFFFFFFF), dtypes.uint32)
+    high = primitives.cast(elementwise(TABLE["right_shift"], keys, 32), dtypes.uint32)
+    by_low = primitives.sort_order(low)
+    by_high = primitives.sort_order(primitives.take_along(high, by_low, last))
+    return primitives.take_along(by_low, by_high, last)
+
+
+def _keys(x: Node) -> Node:
+    """Unsigned numbers, uint32 or uint64, in the order of the elements."""
+    dtype = x.sig.dtype
+    wide = dtype.itemsize == 8
+    unsigned = dtypes.uint64 if wide else dtypes.uint32
+    if dtype.kind in "bu":
+        return primitives.cast(x, unsigned)
+    top = 1 << (63 if wide else 31)
+    if dtype.kind == "i":
+        return elementwise(
+            TABLE["bitwise_xor"], primitives.cast(primitives.cast(x, _signed(wide)), unsigned), top
+        )
+    bits = make(
+        TABLE["bitcast"], (primitives.cast(x, dtypes.float64 if wide else dtypes.float32),), (unsigned,)
+    )
+    return _float_keys(bits, top, 0x7FF0000000000000 if wide else 0x7F800000)
+
+
+def _signed(wide: bool) -> DType:
+    return dtypes.int64 if wide else dtypes.int32
+
+
+def _float_keys(bits: Node, top: int, infinity: int) -> Node:
+    """Negative floats are ordered backwards by their bits; -0 becomes +0, and each NaN the largest key."""
+
+    def choose(condition: Node, yes: Node | int, no: Node) -> Node:
+        other = (
+            primitives.constant("sort", yes, bits.sig.dtype, bits.sig.device) if isinstance(yes, int) else yes
+        )
+        return make(TABLE["where"], (condition, other, no))
+
+    backwards = elementwise(TABLE["bitwise_invert"], bits)
+    upwards = elementwise(TABLE["bitwise_or"], bits, top)
+    keys = choose(elementwise(TABLE["greater"], bits, top), backwards, upwards)  # top itself is -0
+    magnitude = elementwise(TABLE["bitwise_and"], bits, top - 1)
+    largest = int(np.iinfo(bits.sig.dtype.numpy).max)
+    return choose(elementwise(TABLE["greater"], magnitude, infinity), largest, keys)

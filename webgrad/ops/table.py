@@ -1,0 +1,212 @@
+"""The primitive ops, one row each: what they are called, take and give, and how NumPy and WGSL say them.
+
+Documentation, property tests and both backends are made from these rows; everything else is composed of them.
+Adding a map op is adding a row to `ops/maps.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..graph.node import Signature
+from ..graph.op import LEAF, SCALAR, Op
+from . import shapes
+from .maps import MAPS
+
+__all__ = ["TABLE"]
+
+Array = np.ndarray[Any, Any]
+
+
+# Movement, index and scan ops, as NumPy does them: from the result's signature and the arrays.
+
+
+def _pad(sig: Signature, x: Array, value: Array) -> Any:
+    return np.pad(x, sig.attributes[0], constant_values=value.item())
+
+
+def _slice(sig: Signature, x: Array) -> Array:
+    return x[tuple(slice(*each) for each in sig.attributes[0])]
+
+
+def _take(sig: Signature, x: Array, index: Array) -> Array:
+    side = x.shape[sig.attributes[0]]
+    return np.take(x, _inside(index, side), axis=sig.attributes[0])
+
+
+def _take_along(sig: Signature, x: Array, index: Array) -> Array:
+    axis = sig.attributes[0]
+    full = (*sig.shape[:axis], x.shape[axis], *sig.shape[axis + 1 :])
+    return np.take_along_axis(
+        np.broadcast_to(x, full), np.broadcast_to(_inside(index, x.shape[axis]), sig.shape), axis
+    )
+
+
+def _inside(index: Array, side: int) -> Array:
+    """Out-of-range indices are clamped, as on a GPU: a check would have to wait for them."""
+    return np.clip(index.astype(np.int64), 0, max(side - 1, 0))
+
+
+def _scatter(how: str) -> Any:
+    def scatter(sig: Signature, base: Array, index: Array, updates: Array) -> Array:
+        result = base.copy()
+        rows = _inside(index, base.shape[0])
+        if how == "set":
+            result[rows] = updates  # the last of several to one row stays
+        else:
+            {"add": np.add, "max": np.maximum}[how].at(result, rows, updates)
+        return result
+
+    return scatter
+
+
+def _sort(sig: Signature, keys: Array) -> Array:
+    return np.argsort(keys, axis=-1, kind="stable")
+
+
+def _reduce(fold: Any) -> Any:
+    def reduce(sig: Signature, x: Array) -> Any:
+        return (
+            fold(x, axis=sig.attributes[0], dtype=x.dtype)
+            if fold in (np.sum, np.prod)
+            else fold(x, axis=sig.attributes[0], initial=_LEAST[fold](x.dtype))
+        )
+
+    return reduce
+
+
+def _scan(fold: Any) -> Any:
+    def scan(sig: Signature, x: Array) -> Any:
+        return fold(x, axis=sig.attributes[0])
+
+    return scan
+
+
+def lowest(dtype: Any) -> Any:
+    """The value that is never larger than another: where a maximum starts."""
+    dtype = np.dtype(dtype)
+    if dtype.kind == "b":
+        return False
+    return np.iinfo(dtype).min if dtype.kind in "iu" else -np.inf
+
+
+def highest(dtype: Any) -> Any:
+    """The value that is never smaller than another: where a minimum starts."""
+    dtype = np.dtype(dtype)
+    if dtype.kind == "b":
+        return True
+    return np.iinfo(dtype).max if dtype.kind in "iu" else np.inf
+
+
+def _convert(sig: Signature, x: Array) -> Array:
+    """As kernels convert: integers wrap; floats out of an integer's range stop at its ends, NaN becomes 0."""
+    dtype = sig.dtype.numpy
+    if x.dtype.kind not in "fV" or dtype.kind not in "iu":
+        return x.astype(dtype)
+    limits = np.iinfo(dtype)
+    wide = np.nan_to_num(np.trunc(x.astype(np.float64)), nan=0.0, posinf=np.inf, neginf=-np.inf)
+    inside = np.clip(wide, limits.min, limits.max)
+    result = np.where(wide >= limits.max, limits.min, inside).astype(dtype)  # float(max) may be max + 1
+    return np.where(wide >= limits.max, dtype.type(limits.max), result)
+
+
+def _bitcast(sig: Signature, x: Array) -> Any:
+    return np.ascontiguousarray(x).view(sig.dtype.numpy).reshape(sig.shape)
+
+
+def _converted(sigs: tuple[Signature, ...], attributes: tuple[Any, ...]) -> Any:
+    return sigs[0].shape, attributes[0]
+
+
+_LEAST = {np.max: lowest, np.min: highest}
+
+ROWS = (
+    LEAF,
+    SCALAR,
+    Op("iota", "iota", 0, lambda sig: np.arange(sig.shape[0]), doc="The index along the only axis."),
+    Op("cast", "cast", 1, _convert, infer=_converted, doc="To attributes = (dtype,), by value."),
+    Op("bitcast", "cast", 1, _bitcast, infer=_converted, doc="To a dtype of the same width, by bits."),
+    # Movement
+    Op("reshape", "move", 1, lambda sig, x: x.reshape(sig.shape), infer=shapes.reshaped),
+    Op("permute", "move", 1, lambda sig, x: x.transpose(sig.attributes[0]), infer=shapes.permuted),
+    Op("expand", "move", 1, lambda sig, x: np.broadcast_to(x, sig.shape), infer=shapes.expanded),
+    Op("pad", "move", 2, _pad, infer=shapes.padded),
+    Op("slice", "move", 1, _slice, infer=shapes.sliced),
+    Op("flip", "move", 1, lambda sig, x: np.flip(x, sig.attributes[0]), infer=shapes.same),
+    # Computed indices
+    Op("take", "gather", 2, _take, infer=shapes.taken),
+    Op("take_along", "gather", 2, _take_along, infer=shapes.taken_along),
+    Op("scatter_set", "scatter", 3, _scatter("set"), infer=shapes.scattered("scatter_set", "biuf")),
+    Op(
+        "scatter_add",
+        "scatter",
+        3,
+        _scatter("add"),
+        types="iuf",
+        infer=shapes.scattered("scatter_add", "iuf"),
+    ),
+    Op("scatter_max", "scatter", 3, _scatter("max"), infer=shapes.scattered("scatter_max", "biuf")),
+    Op("concat", "concat", -1, lambda sig, *xs: np.concatenate(xs, sig.attributes[0]), infer=shapes.concat),
+    # Folding; `wgsl` names the map op that folds two values
+    Op(
+        "sum",
+        "reduce",
+        1,
+        _reduce(np.sum),
+        "add",
+        "iuf",
+        infer=shapes.reduced("sum", "iuf"),
+        identity=lambda dtype: 0,
+        domain=(-10, 10),
+    ),
+    Op(
+        "prod",
+        "reduce",
+        1,
+        _reduce(np.prod),
+        "multiply",
+        "iuf",
+        infer=shapes.reduced("prod", "iuf"),
+        identity=lambda dtype: 1,
+        domain=(0.5, 1.5),
+    ),
+    Op("max", "reduce", 1, _reduce(np.max), "maximum", infer=shapes.reduced("max", "biuf"), identity=lowest),
+    Op("min", "reduce", 1, _reduce(np.min), "minimum", infer=shapes.reduced("min", "biuf"), identity=highest),
+    Op(
+        "cumulative_sum",
+        "scan",
+        1,
+        _scan(np.cumsum),
+        "add",
+        "iuf",
+        infer=shapes.scanned("cumulative_sum", "iuf"),
+        identity=lambda dtype: 0,
+    ),
+    Op(
+        "cumulative_prod",
+        "scan",
+        1,
+        _scan(np.cumprod),
+        "multiply",
+        "iuf",
+        infer=shapes.scanned("cumulative_prod", "iuf"),
+        identity=lambda dtype: 1,
+        domain=(0.5, 1.5),
+    ),
+    Op(
+        "cumulative_max",
+        "scan",
+        1,
+        _scan(np.maximum.accumulate),
+        "maximum",
+        infer=shapes.scanned("cumulative_max", "biuf"),
+        identity=lowest,
+    ),
+    Op("matmul", "contract", 2, lambda sig, a, b: a @ b, "", "iuf", infer=shapes.contract, domain=(-2, 2)),
+    Op("sort_order", "sort", 1, _sort, "", "u", infer=shapes.sorting, doc="Stable, along the last axis."),
+    *MAPS,
+)
+
+TABLE: dict[str, Op] = {row.name: row for row in ROWS}

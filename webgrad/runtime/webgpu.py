@@ -1,0 +1,230 @@
+"""A GPU: an adapter opened, with its queue, its profile and its pipelines.
+
+Comes in: an adapter. Goes out: buffers, recorded commands, bytes. A Device outlives the loss of the native
+device under it.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..config import Settings
+from ..config import settings as current_settings
+from ..errors import DTypeError, LaunchError
+from ..wgsl import Program
+from . import adapters
+from .adapters import AdapterInfo
+from .buffers import Buffer
+from .checks import Limits
+from .context import Context, Event
+from .device import AnyDevice, register
+from .host import memory_bytes
+from .native import NativeDevice
+from .pipelines import Pipeline
+from .profile import DeviceProfile, ProfileKind
+from .queue import Queue
+from .stats import Counters, Stats
+from .transfer import Bytes
+
+__all__ = ["Device"]
+
+_PROFILES: dict[str, ProfileKind] = {
+    "software": "software",
+    "integrated": "integrated",
+    "other": "integrated",
+}
+
+
+class Device(AnyDevice):
+    """A GPU: virtual buffers, recorded commands, pipelines.
+
+    `settings` and `features` narrow what the adapter offers; a Device made directly is its user's own, one
+    from `open_device` is shared.
+    """
+
+    is_gpu = True
+
+    def __init__(self, info: AdapterInfo, settings: Settings | None = None) -> None:
+        self.info = info
+        self.name = info.device
+        self.settings = settings or current_settings()
+        self.features = info.features
+        self.counters = Counters()
+        self._pipelines: dict[tuple[Program, bool, tuple[tuple[int, Program], ...]], Pipeline] = {}
+        limits = info.limits
+        budget = self._budget()
+        self.budget = budget
+        self.queue = Queue(
+            self.name,
+            Limits(
+                max_commands=self.settings.queue,
+                max_pending_bytes=budget,
+                max_workgroups=limits["max-compute-workgroups-per-dimension"],
+                max_buffer=limits["max-buffer-size"] & ~0xFFFFF,
+                max_binding=limits["max-storage-buffer-binding-size"] & ~3,
+                min_offset=limits["min-storage-buffer-offset-alignment"],
+            ),
+            self.counters,
+            self._open_context,
+        )
+        register(self)
+
+    def _budget(self) -> int:
+        memory = memory_bytes() or 8 << 30
+        if self.settings.memory is not None:
+            return self.settings.memory.of(memory)
+        return min(memory // 2, 8 * self.info.limits["max-buffer-size"])
+
+    def _open_context(self) -> Context:
+        def open_native(when_done: Callable[[], None]) -> NativeDevice:
+            return NativeDevice(
+                adapters.raw_adapter(self.info.index),
+                _feature_numbers(self.features),
+                when_done,
+                immediates="immediates" in self.features,
+                quick=self.settings.encoder == "fast",
+            )
+
+        return Context(
+            open_native,
+            self.features,
+            self.counters,
+            budget=self.budget,
+            in_flight=self.settings.in_flight,
+            encoder=self.settings.encoder,
+            largest=lambda: self.queue.largest(),
+        )
+
+    def __repr__(self) -> str:
+        return f"<Device {self.name}: {self.info.name}>"
+
+    @functools.cached_property
+    def profile(self) -> DeviceProfile:
+        """What kernel choosers may know of this device."""
+        limits = self.info.limits
+        return DeviceProfile(
+            kind=_PROFILES.get(self.info.type, "discrete"),
+            features=self.features,
+            subgroup_size=self._subgroup_size(),
+            max_invocations=limits["max-compute-invocations-per-workgroup"],
+            max_workgroup_storage=limits["max-compute-workgroup-storage-size"],
+            max_workgroups=limits["max-compute-workgroups-per-dimension"],
+            max_storage_buffers=limits["max-storage-buffers-per-shader-stage"],
+            max_binding_bytes=limits["max-storage-buffer-binding-size"],
+        )
+
+    def _subgroup_size(self) -> int:
+        """The size of subgroups, 0 where kernels may differ: told by the adapter, or by Mesa's name."""
+        if "subgroups" not in self.features:
+            return 0
+        smallest, largest = self.info.subgroup_sizes
+        if smallest == largest:
+            return smallest
+        lanes = re.search(r"llvmpipe \(.*?(\d+) bits\)", self.info.name)  # its vectors hold 32-bit lanes
+        return int(lanes[1]) // 32 if lanes else 0
+
+    # Buffers
+
+    def allocate(self, nbytes: int, label: str = "") -> Buffer:
+        """A buffer of so many bytes, with no contents yet."""
+        return self.queue.allocate(nbytes, label)
+
+    def upload(self, data: Any, label: str = "", *, keep: bool = False) -> Buffer:
+        """A buffer with a copy of host memory. `keep` holds on to that, in case the device is lost."""
+        return self.queue.upload(data, label, keep=keep)
+
+    def read(self, buffer: Buffer) -> Bytes:
+        """A buffer's bytes, once all that was recorded has run."""
+        return self.queue.read(buffer)
+
+    async def read_async(self, buffer: Buffer) -> Bytes:
+        """The same without blocking the event loop."""
+        return await self.queue.read_async(buffer)
+
+    # Commands
+
+    def pipeline(
+        self, program: Program, *, checked: bool | None = None, in_place: Sequence[tuple[int, Program]] = ()
+    ) -> Pipeline:
+        """The pipeline of a program. Bounds checks are left out for our own kernels, unless debugging."""
+        if not isinstance(program, Program):
+            raise LaunchError(
+                f"a {type(program).__name__} is not a program: make one with webgrad.wgsl.program_from_source"
+            )
+        careful = self.settings.debug if checked is None else bool(checked) or self.settings.debug
+        key = (program, careful, tuple(in_place))
+        found = self._pipelines.get(key)
+        if found is None:
+            missing = program.requires - self.features
+            if missing:
+                raise DTypeError(
+                    f"{program.label} needs {', '.join(sorted(missing))}, "
+                    f"which {self.name} ({self.info.name}) lacks"
+                )
+            variants = tuple((index, self.pipeline(variant, checked=checked)) for index, variant in in_place)
+            # Threads may come here together: the first one's pipeline is everyone's.
+            found = self._pipelines.setdefault(key, Pipeline(program, checked=careful, in_place=variants))
+        return found
+
+    def dispatch(
+        self,
+        pipeline: Pipeline,
+        buffers: Sequence[Buffer],
+        params: bytes = b"",
+        grid: tuple[int, int, int] = (1, 1, 1),
+    ) -> None:
+        """Record one dispatch."""
+        self.queue.dispatch(pipeline, buffers, params, grid)
+
+    def compute(
+        self,
+        pipeline: Pipeline,
+        inputs: Sequence[Buffer],
+        nbytes: int,
+        params: bytes = b"",
+        grid: tuple[int, int, int] = (1, 1, 1),
+        label: str = "",
+    ) -> Buffer:
+        """Record one dispatch into a new buffer of `nbytes` bytes, which is the kernel's last binding."""
+        return self.queue.compute(pipeline, inputs, nbytes, params, grid, label)
+
+    def flush(self) -> Event | None:
+        """Submit what is recorded, without waiting."""
+        return self.queue.flush("eval")
+
+    def synchronize(self) -> None:
+        """Submit what is recorded and wait until the GPU has done it."""
+        self.queue.synchronize()
+
+    # Accounts
+
+    def stats(self) -> Stats:
+        """The counters, with the pool's bytes."""
+        pool = self.queue.context.pool
+        readings = {
+            "bytes_live": pool.bytes_live,
+            "bytes_pooled": pool.bytes_free,
+            "bytes_peak": pool.bytes_peak,
+        }
+        waiting = self.queue.waiting
+        return Stats({**self.counters.as_dict(), **readings, "commands": self.counters.commands + waiting})
+
+    def reset_stats(self) -> None:
+        """Set the counters to zero, and the peak to what is in use now."""
+        self.counters.reset()
+        pool = self.queue.context.pool
+        pool.bytes_peak = pool.bytes_live
+
+
+def _feature_numbers(features: frozenset[str]) -> list[int]:
+    from wgpu.backends.wgpu_native._mappings import enum_str2int, enummap
+
+    numbers = []
+    for feature in sorted(features):
+        name = adapters.FEATURE_NAMES[feature]
+        number = enummap.get(f"FeatureName.{name}")
+        numbers.append(enum_str2int["NativeFeature"][name] if number is None else number)
+    return numbers

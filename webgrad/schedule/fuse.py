@@ -1,0 +1,273 @@
+"""Passes 2 and 3: which nodes are stored. All others are computed inside the kernels that need them.
+
+Forward, inputs first: what a kernel that ends here would hold (its `Content`), and cuts where that is not
+possible or too much. Backward, results first: who pulls a value, and at how many different indices; cuts
+where work would be done twice. Both run until nothing is added. The rules are the functions of this file, in
+reading order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from ..graph.node import Signature
+from ..graph.snapshot import Snapshot
+from ..runtime.profile import DeviceProfile
+from .axes import Axes, nontrivial, through_map, through_move
+
+__all__ = ["Content", "choose_stored", "is_source"]
+
+MAX_COST = 220  # additions in one kernel: larger ones compile slowly
+DEAR = 24  # additions from which a map is stored rather than computed by several kernels
+MAX_SCALARS = 12  # run-time numbers in one kernel: they travel with the command, beside its sizes
+MAX_MAPS = 4  # different indices at which a map is computed in one kernel
+MAX_LOOPS = 2  # loops over a row that compute a value with a fold before it
+HOLE_COST = 12  # additions that a contraction computes for each element it loads
+ROUNDS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a kernel computes for a node that is not stored.
+
+    `rows` are the axes of the node that the folds inside depend on; None: there are no folds.
+    """
+
+    kind: Literal["map", "rows", "contract"]
+    cost: int
+    reads: frozenset[int]
+    rows: Axes | None = None
+    center: int = -1
+    scalars: frozenset[int] = frozenset()
+    inside: frozenset[int] = frozenset()  # the nodes it computes, each once
+
+
+ContentOf = Callable[[int], Content]
+
+
+def is_source(sig: Signature) -> bool:
+    """Whether a node is there before any kernel runs."""
+    return sig.kind in ("leaf", "scalar")
+
+
+def choose_stored(
+    graph: Snapshot, profile: DeviceProfile, *, fuse: bool = True
+) -> tuple[set[int], dict[int, Content]]:
+    """The nodes to store, and what each stored or inner node's kernel holds."""
+    order = [each for each in graph.order() if not is_source(graph.sigs[each])]
+    most_reads = profile.max_storage_buffers - 2  # one is written, one may hold parameters
+    fixed = {each for each in graph.roots if not is_source(graph.sigs[each])}
+    if not fuse:
+        fixed |= {each for each in order if graph.sigs[each].kind != "move"}
+    for each in order:
+        if graph.sigs[each].kind in ("sort", "scatter"):
+            fixed |= {source for source in graph.inputs[each] if not is_source(graph.sigs[source])}
+        if graph.sigs[each].kind in ("sort", "scatter", "scan"):
+            fixed.add(each)
+    for _ in range(ROUNDS):
+        stored, contents = _settled(graph, order, set(fixed), most_reads)
+        more = _backward(graph, order, stored, contents)
+        more |= {each for each in graph.held & contents.keys() - stored if contents[each].kind != "map"}
+        if not more - stored:
+            return stored, contents
+        fixed |= more
+    return _settled(graph, order, fixed | stored, most_reads)
+
+
+# Forward
+
+
+def _settled(
+    graph: Snapshot, order: list[int], stored: set[int], most_reads: int
+) -> tuple[set[int], dict[int, Content]]:
+    """Forward until no cut is added: a cut changes the contents of nodes that were looked at before it."""
+    while True:
+        count = len(stored)
+        stored, contents = _forward(graph, order, stored, most_reads)
+        if len(stored) == count:
+            return stored, contents
+
+
+def _forward(
+    graph: Snapshot, order: list[int], stored: set[int], most_reads: int
+) -> tuple[set[int], dict[int, Content]]:
+    contents: dict[int, Content] = {}
+
+    def content_of(number: int) -> Content:
+        """What pulling an input brings into a kernel."""
+        sig = graph.sigs[number]
+        if sig.kind == "scalar":
+            return Content("map", 0, frozenset(), scalars=frozenset((number,)))
+        if sig.kind == "leaf" or number in stored:
+            return Content("map", 0, frozenset((number,)))
+        return contents[number]
+
+    for number in order:
+        sig = graph.sigs[number]
+        inputs = list(dict.fromkeys(graph.inputs[number]))
+        _cut_misfits(graph, number, inputs, content_of, stored)
+        while True:
+            content = _content(graph, number, sig, inputs, content_of)
+            fits = content.cost <= MAX_COST and len(content.scalars) <= MAX_SCALARS
+            if fits and len(content.reads) <= most_reads:
+                break
+            largest = max(
+                (each for each in inputs if each not in stored and not is_source(graph.sigs[each])),
+                key=lambda each: (content_of(each).cost, len(content_of(each).reads), each),
+                default=None,
+            )
+            if largest is None:
+                break
+            stored.add(largest)
+        contents[number] = content
+    return stored, contents
+
+
+def _content(
+    graph: Snapshot, number: int, sig: Signature, inputs: list[int], content_of: ContentOf
+) -> Content:
+    parts = [(each, content_of(each)) for each in inputs]
+    none: frozenset[int] = frozenset()
+    reads = none.union(*[part.reads for _, part in parts])
+    scalars = none.union(*[part.scalars for _, part in parts])
+    inside = none.union((number,), *[part.inside for _, part in parts])
+    cost = sum(graph.sigs[each].op.cost for each in inside)
+    if sig.kind == "contract":
+        return Content("contract", cost, reads, None, number, scalars, inside)
+    if sig.kind == "reduce":
+        return Content("rows", cost, reads, nontrivial(sig.shape), -1, scalars, inside)
+    rows: Axes | None = None
+    center = -1
+    for each, part in parts:
+        if part.kind == "rows":
+            rows = _carried(sig, graph.sigs[each], part.rows or none)
+        elif part.kind == "contract":
+            center = part.center
+    if center >= 0:
+        return Content("contract", cost, reads, None, center, scalars, inside)
+    return Content("map" if rows is None else "rows", cost, reads, rows, -1, scalars, inside)
+
+
+def _carried(sig: Signature, source: Signature, axes: Axes) -> Axes | None:
+    if sig.kind == "move":
+        return through_move(sig, source, axes)
+    return through_map(sig, source, axes)
+
+
+def _cut_misfits(
+    graph: Snapshot, number: int, inputs: list[int], content_of: ContentOf, stored: set[int]
+) -> None:
+    """Store the inputs whose folds or contractions cannot share a kernel with this node."""
+    sig = graph.sigs[number]
+    if sig.kind == "contract":
+        for each in inputs:
+            part = content_of(each)
+            if part.kind != "map" or part.cost > HOLE_COST or len(part.reads) > 2:
+                stored.add(each)
+        return
+    heavy = [each for each in inputs if content_of(each).kind != "map"]
+    if not heavy:
+        return
+    keep: int | None = None
+    for each in sorted(heavy, key=lambda one: (content_of(one).cost, one), reverse=True):
+        if _fits(graph, number, each, content_of(each)) and (
+            keep is None or _agree(graph, sig, keep, each, content_of)
+        ):
+            keep = each if keep is None else keep
+        else:
+            stored |= _cut(graph, each, content_of(each))
+
+
+def _cut(graph: Snapshot, number: int, content: Content) -> set[int]:
+    """What to store so that a value becomes light: its only fold where that is much smaller, else itself."""
+    folds = {each for each in content.inside if graph.sigs[each].kind == "reduce"}
+    small = 4 * sum(graph.sigs[each].size for each in folds) <= graph.sigs[number].size
+    return folds if content.kind == "rows" and len(folds) == 1 and small else {number}
+
+
+def _fits(graph: Snapshot, number: int, each: int, part: Content) -> bool:
+    """Whether a node can be computed in the kernel of one of its inputs."""
+    sig, source = graph.sigs[number], graph.sigs[each]
+    if part.kind == "contract":  # an epilogue goes by the element's place in memory
+        words = sig.dtype.itemsize >= 4 or graph.sigs[part.center].shape[-1] % 4 == 0
+        return words and (
+            (sig.kind in ("map", "cast") and source.shape == sig.shape) or sig.op.name == "reshape"
+        )
+    assert part.rows is not None
+    if sig.dtype.itemsize < 4 and sig.kind != "reduce" and sig.shape and sig.shape[-1] % 4:
+        return False  # rows would share words
+    if sig.kind == "reduce":  # the same rows, folded along what the first fold does not depend on
+        axes = frozenset(sig.attributes[0])
+        kept = nontrivial(source.shape) - axes
+        return not (axes & part.rows) and kept == part.rows
+    if sig.kind in ("map", "cast"):
+        return True
+    if sig.kind == "move":
+        carried = through_move(sig, source, part.rows)
+        return carried is not None and sig.op.name in ("reshape", "permute", "expand")
+    if sig.op.name == "take_along":  # an element picked from each row
+        return (
+            graph.inputs[number][0] == each
+            and each != graph.inputs[number][1]
+            and not part.rows & {sig.attributes[0]}
+        )
+    return False
+
+
+def _agree(graph: Snapshot, sig: Signature, keep: int, other: int, content_of: ContentOf) -> bool:
+    """Whether two inputs with folds go by the same rows; contractions agree with nothing."""
+    a, b = content_of(keep), content_of(other)
+    if a.kind != "rows" or b.kind != "rows":
+        return False
+    rows = (a.rows or frozenset(), b.rows or frozenset())
+    return _carried(sig, graph.sigs[keep], rows[0]) == _carried(sig, graph.sigs[other], rows[1])
+
+
+# Backward
+
+
+def _backward(graph: Snapshot, order: list[int], stored: set[int], contents: dict[int, Content]) -> set[int]:
+    """The nodes that would be computed too often: by several kernels, or at many indices in one."""
+    more: set[int] = set()
+    owners: dict[int, set[int]] = {each: set() for each in order}
+    maps: dict[int, set[int]] = {each: set() for each in order}
+    for number in reversed(order):
+        sig = graph.sigs[number]
+        if number in stored or (number not in more and _too_often(graph, number, contents, owners, maps)):
+            if number not in stored:
+                more.add(number)
+            owners[number] = {number}
+            maps[number] = {0}
+        mine, at = owners[number], maps[number]
+        for each in graph.inputs[number]:
+            if each not in owners:
+                continue
+            source = graph.sigs[each]
+            owners[each] |= mine
+            if sig.kind in ("map", "cast") and source.shape == sig.shape:
+                maps[each] |= at
+            else:
+                maps[each] |= {hash((number, one)) for one in at}
+    return more
+
+
+def _too_often(
+    graph: Snapshot,
+    number: int,
+    contents: dict[int, Content],
+    owners: dict[int, set[int]],
+    maps: dict[int, set[int]],
+) -> bool:
+    sig, content = graph.sigs[number], contents[number]
+    if sig.kind in ("move", "iota"):
+        return False
+    if content.kind == "contract":
+        return len(owners[number]) > 1
+    if content.kind == "rows":
+        whole = content.rows == nontrivial(sig.shape)  # one value a row: it is kept, whoever asks
+        return len(owners[number]) > 1 or (not whole and len(maps[number]) > MAX_LOOPS)
+    if len(owners[number]) > 1 and content.cost > DEAR:
+        return True
+    return len(maps[number]) > MAX_MAPS and content.cost > 0

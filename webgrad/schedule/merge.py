@@ -1,0 +1,201 @@
+"""Kernels that share: maps over the same elements become one kernel with several outputs, and independent
+maps of one structure (an optimiser's step over all parameters) become one launch.
+
+In: groups in order. Out: fewer groups, and bundles of groups that are launched together. The invariant:
+nothing is merged across a dependency that leads through another kernel.
+"""
+
+from __future__ import annotations
+
+from ..graph.snapshot import Snapshot
+from ..runtime.profile import DeviceProfile
+from .fuse import MAX_COST, MAX_SCALARS
+from .plan import Group
+
+__all__ = ["bundle", "merge"]
+
+BUNDLE_COST = 900  # additions in one launch of several groups
+
+
+def merge(graph: Snapshot, groups: list[Group], profile: DeviceProfile) -> list[Group]:
+    """Join map groups of one shape where one reads the other's elements in place, or both read the same."""
+    made: list[Group] = []
+    home: dict[int, int] = {}  # stored node → group
+    above: list[int] = []  # of each group, as bits: the groups it needs, at any distance
+    for group in groups:
+        needs = 0
+        direct = {home[each] for each in group.reads if each in home}
+        for each in direct:
+            needs |= above[each] | 1 << each
+        target = _partner(graph, made, above, group, direct, profile) if group.kind == "map" else None
+        if target is None:
+            target = len(made)
+            made.append(group)
+            above.append(needs)
+        else:
+            made[target] = _joined(made[target], group)
+            above[target] |= needs & ~(1 << target)
+            for later in range(target + 1, len(made)):
+                if above[later] >> target & 1:
+                    above[later] |= above[target]
+        for each in group.outputs:
+            home[each] = target
+    return _sorted(made)
+
+
+def _partner(
+    graph: Snapshot,
+    made: list[Group],
+    above: list[int],
+    group: Group,
+    direct: set[int],
+    profile: DeviceProfile,
+) -> int | None:
+    shape = graph.sigs[group.outputs[0]].shape
+    for target in range(len(made) - 1, max(-1, len(made) - 64), -1):
+        other = made[target]
+        if other.kind != "map" or graph.sigs[other.outputs[0]].shape != shape:
+            continue
+        if target not in direct and not set(other.reads) & set(group.reads):
+            continue
+        if any(each != target and above[each] >> target & 1 for each in direct):
+            continue  # needs it through another kernel
+        both = _joined(other, group)
+        if (
+            len(both.reads) + len(both.outputs) + 1 > profile.max_storage_buffers
+            or _cost(graph, both) > MAX_COST
+        ):
+            continue
+        if len(both.scalars) > MAX_SCALARS:
+            continue
+        if set(other.outputs) & set(group.reads) and not _in_place(graph, group, set(other.outputs)):
+            continue
+        return target
+    return None
+
+
+def _joined(first: Group, second: Group) -> Group:
+    outputs = (*first.outputs, *second.outputs)
+    reads = dict.fromkeys([*first.reads, *second.reads])
+    return Group(
+        "map",
+        outputs,
+        tuple(dict.fromkeys([*first.inside, *second.inside])),
+        tuple(each for each in reads if each not in outputs),
+        tuple(dict.fromkeys([*first.scalars, *second.scalars])),
+    )
+
+
+def _cost(graph: Snapshot, group: Group) -> int:
+    return sum(graph.sigs[each].op.cost for each in group.inside if graph.sigs[each].kind != "move")
+
+
+def _in_place(graph: Snapshot, group: Group, sources: set[int]) -> bool:
+    """Whether a group reads these nodes only at the place it writes to."""
+    shape = graph.sigs[group.outputs[0]].shape
+    inside = set(group.inside)
+    stack = list(group.outputs)
+    same: set[int] = set()  # reached element by element
+    while stack:
+        number = stack.pop()
+        if number in same:
+            continue
+        same.add(number)
+        if number in inside and graph.sigs[number].kind in ("map", "cast"):
+            stack += [each for each in graph.inputs[number] if graph.sigs[each].shape == shape]
+    for number in inside:
+        for each in graph.inputs[number]:
+            if each in sources and not (
+                number in same
+                and graph.sigs[number].kind in ("map", "cast")
+                and graph.sigs[each].shape == shape
+            ):
+                return False
+    return True
+
+
+def _sorted(groups: list[Group]) -> list[Group]:
+    """Groups in an order in which each comes after those it needs; otherwise as they were."""
+    home = {each: at for at, group in enumerate(groups) for each in group.outputs}
+    done: set[int] = set()
+    result: list[Group] = []
+    stack = list(reversed(range(len(groups))))
+    while stack:
+        at = stack[-1]
+        if at in done:
+            stack.pop()
+            continue
+        waiting = [home[each] for each in groups[at].reads if each in home and home[each] not in done]
+        if waiting:
+            stack += waiting
+        else:
+            done.add(at)
+            result.append(groups[at])
+            stack.pop()
+    return result
+
+
+def bundle(graph: Snapshot, groups: list[Group], profile: DeviceProfile) -> tuple[tuple[int, ...], ...]:
+    """Group numbers by launch: independent map groups of one structure share one, as bindings allow."""
+    levels = _levels(groups)
+    alike: dict[object, list[int]] = {}
+    for at, group in enumerate(groups):
+        flat = group.kind == "map" and _flat(graph, group) and _room(graph, groups, [at], profile)
+        alike.setdefault((levels[at], _structure(graph, group)) if flat else at, []).append(at)
+    bundles: list[list[int]] = []
+    for members in alike.values():
+        most = 1
+        while most < len(members) and _room(graph, groups, members[: most + 1], profile):
+            most += 1
+        each = -(-len(members) // -(-len(members) // most))  # as many launches as it takes, evenly filled
+        for start in range(0, len(members), each):
+            share = members[start : start + each]
+            fits = len(share) == 1 or _room(graph, groups, share, profile)
+            bundles += [share] if fits else [[at] for at in share]
+    return tuple(tuple(each) for each in sorted(bundles, key=lambda each: (levels[each[0]], each[0])))
+
+
+def _levels(groups: list[Group]) -> list[int]:
+    home: dict[int, int] = {}
+    levels: list[int] = []
+    for at, group in enumerate(groups):
+        levels.append(1 + max((levels[home[each]] for each in group.reads if each in home), default=0))
+        for each in group.outputs:
+            home[each] = at
+    return levels
+
+
+def _flat(graph: Snapshot, group: Group) -> bool:
+    """Whether every value it reads is read at the place written to, so that only the length matters."""
+    return _in_place(graph, group, set(group.reads)) and all(
+        graph.sigs[each].kind in ("map", "cast") for each in group.inside
+    )
+
+
+def _structure(graph: Snapshot, group: Group) -> tuple[object, ...]:
+    names: dict[int, int] = {}
+    code: list[object] = []
+    for number in group.inside:
+        sig = graph.sigs[number]
+        code.append((sig.op.name, sig.dtype.name))
+        for each in graph.inputs[number]:
+            kind = graph.sigs[each].kind
+            code.append("s" if kind == "scalar" else names.setdefault(each, len(names)))
+        code.append(number in group.outputs)
+        names.setdefault(number, len(names))
+    return tuple(code)
+
+
+def _room(graph: Snapshot, groups: list[Group], members: list[int], profile: DeviceProfile) -> bool:
+    buffers = len({each for at in members for each in (*groups[at].reads, *groups[at].outputs)})
+    small = all(
+        graph.sigs[each].nbytes <= profile.max_binding_bytes
+        for at in members
+        for each in (*groups[at].reads, *groups[at].outputs)
+    )
+    return (
+        small
+        and len({each for at in members for each in groups[at].scalars}) <= 2 * MAX_SCALARS
+        and buffers + 1 <= profile.max_storage_buffers
+        and sum(_cost(graph, groups[at]) for at in members) <= BUNDLE_COST
+    )

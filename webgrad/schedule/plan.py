@@ -1,0 +1,50 @@
+"""What scheduling gives: groups of nodes, one kernel each, in an order in which they can run.
+
+A group stores its outputs; everything between them and the values it reads is computed inside it. The
+invariant: every input of a group is a leaf, a scalar, or an output of a group before it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ..graph.snapshot import Snapshot
+
+__all__ = ["Group", "GroupKind", "Schedule"]
+
+GroupKind = Literal[
+    "map",  # element by element
+    "rows",  # folds along axes, with maps before, between and after them
+    "contract",  # a matrix product with maps on its way in and out
+    "scan",  # running totals
+    "sort",
+    "scatter",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Nodes that share a kernel.
+
+    `outputs` are of one shape and stored; `reads` are the stored nodes it takes, `scalars` the numbers.
+    `inside` are its nodes, inputs first. `row_axes` (rows): the output's axes that its folds depend on.
+    `center` (contract, scan, sort, scatter): the node the kernel is about.
+    """
+
+    kind: GroupKind
+    outputs: tuple[int, ...]
+    inside: tuple[int, ...]
+    reads: tuple[int, ...]
+    scalars: tuple[int, ...]
+    row_axes: tuple[int, ...] = ()
+    center: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Groups in order; `bundles` are runs of them that share one kernel, each a tuple of group numbers."""
+
+    graph: Snapshot
+    groups: tuple[Group, ...]
+    bundles: tuple[tuple[int, ...], ...] = field(default=())

@@ -1,0 +1,92 @@
+"""Pass 1a, rewrite: ops that no kernel does as they stand become ones that kernels do. Numbers of nodes stay.
+
+Scatters take int32 places. Running totals of packed dtypes go through 32 bits, since a thread may only store
+whole words. Products and scattered sums of halves are summed in float32; products of integers and of 64-bit
+types become a multiplication and a sum.
+"""
+
+from __future__ import annotations
+
+from .. import dtypes
+from ..dtypes import DType
+from ..graph.node import signature
+from ..graph.snapshot import Snapshot
+from ..ops.table import TABLE
+
+__all__ = ["rewrite"]
+
+
+def rewrite(graph: Snapshot) -> None:
+    """Rewrite a graph in place."""
+    for number in graph.order():
+        sig = graph.sigs[number]
+        if sig.kind == "scan" and sig.dtype.itemsize < 4:
+            _through(graph, number, _wide(sig.dtype))
+        elif sig.kind == "scatter":
+            base, index, updates = graph.inputs[number]
+            graph.inputs[number] = (base, _cast(graph, index, dtypes.int32), updates)
+            if sig.op.name == "scatter_add" and sig.dtype.kind == "f" and sig.dtype.itemsize < 4:
+                _through(graph, number, dtypes.float32, keep=1)
+        elif sig.kind == "contract":
+            if sig.dtype.compute != "f32":
+                _as_sum(graph, number)
+            elif sig.dtype.itemsize < 4:
+                inner = graph.add(
+                    signature(sig.op, sig.shape, dtypes.float32, sig.device), graph.inputs[number]
+                )
+                _cast_here(graph, number, inner, sig.dtype)
+
+
+def _wide(dtype: DType) -> DType:
+    """The 32-bit type that holds a dtype's values."""
+    return {"f": dtypes.float32, "u": dtypes.uint32}.get(dtype.kind, dtypes.int32)
+
+
+def _cast(graph: Snapshot, number: int, dtype: DType) -> int:
+    sig = graph.sigs[number]
+    if sig.dtype is dtype:
+        return number
+    return graph.add(signature(TABLE["cast"], sig.shape, dtype, sig.device, (dtype,)), (number,))
+
+
+def _cast_here(graph: Snapshot, number: int, source: int, dtype: DType) -> None:
+    """Make a node the cast of another."""
+    sig = graph.sigs[number]
+    graph.sigs[number] = signature(TABLE["cast"], sig.shape, dtype, sig.device, (dtype,))
+    graph.inputs[number] = (source,)
+
+
+def _through(graph: Snapshot, number: int, dtype: DType, keep: int = -1) -> None:
+    """Compute a node in another dtype, and cast the result back; input `keep` stays as it is."""
+    sig = graph.sigs[number]
+    inputs = tuple(
+        each if at == keep else _cast(graph, each, dtype) for at, each in enumerate(graph.inputs[number])
+    )
+    inner = graph.add(signature(sig.op, sig.shape, dtype, sig.device, sig.attributes), inputs)
+    _cast_here(graph, number, inner, sig.dtype)
+
+
+def _as_sum(graph: Snapshot, number: int) -> None:
+    """(…, m, k) @ (…, k, n) as the sum over k of (…, m, 1, k) times (…, 1, n, k)."""
+    sig = graph.sigs[number]
+    dtype = sig.dtype if sig.dtype.itemsize >= 4 else _wide(sig.dtype)
+    a, b = (_cast(graph, each, dtype) for each in graph.inputs[number])
+    a_shape, b_shape = graph.sigs[a].shape, graph.sigs[b].shape
+
+    def move(op: str, of: int, shape: tuple[int, ...], attribute: object) -> int:
+        return graph.add(signature(TABLE[op], shape, dtype, sig.device, (attribute,)), (of,))
+
+    turned_shape = (*b_shape[:-2], b_shape[-1], b_shape[-2])
+    rank = len(b_shape)
+    turned = move("permute", b, turned_shape, (*range(rank - 2), rank - 1, rank - 2))
+    left_shape = (*a_shape[:-1], 1, a_shape[-1])
+    right_shape = (*turned_shape[:-2], 1, *turned_shape[-2:])
+    left = move("reshape", a, left_shape, left_shape)
+    right = move("reshape", turned, right_shape, right_shape)
+    whole = (*sig.shape, a_shape[-1])
+    product = graph.add(signature(TABLE["multiply"], whole, dtype, sig.device), (left, right))
+    total = signature(TABLE["sum"], sig.shape, dtype, sig.device, ((len(whole) - 1,),))
+    if dtype is sig.dtype:
+        graph.sigs[number], graph.inputs[number] = total, (product,)
+    else:
+        _cast_here(graph, number, graph.add(total, (product,)), sig.dtype)

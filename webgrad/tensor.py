@@ -1,0 +1,539 @@
+"""Tensors: what a user holds. A Tensor is a node of the lazy graph with Python's and NumPy's manners.
+
+In: operators, indices, methods. Out: new Tensors, or values. Nothing runs until a value is needed. The
+invariant: a node never changes its value, so tensors share nothing that can be written; `x += 1` and
+`x[0] = 1` give x another node, and no other tensor sees it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .dtypes import DType
+from .errors import DTypeError, ShapeError
+from .evaluate import read, read_async
+from .graph.node import Node
+from .ops import primitives
+from .ops.operators import combiner, fitted
+from .ops.primitives import elementwise
+from .ops.table import TABLE
+from .runtime.device import CpuDevice, DeviceLike, open_device
+
+if TYPE_CHECKING:
+    from .runtime.webgpu import Device
+
+__all__ = ["Tensor"]
+
+Binary = Callable[["Tensor", Any], "Tensor"]
+_PLAIN = frozenset({bool, int, float})
+_MISTAKEN = (list, tuple, complex, np.complexfloating)  # operands that are refused with a hint
+
+
+# Operands: what stands on either side of an operator, as a node or a number
+
+
+def operand(op: str, value: Any, beside: Node) -> Any:
+    """What an operator takes beside a tensor; NotImplemented for what may know better itself."""
+    if value.__class__ in _PLAIN:
+        return value
+    if isinstance(value, Tensor):
+        return value.node
+    if isinstance(value, np.ndarray):
+        from .ops.creation import asarray
+
+        return asarray(value, device=beside.sig.device).node
+    if isinstance(value, _MISTAKEN):
+        raise DTypeError(
+            f"{op}: a {type(value).__name__} is no operand beside a tensor: make a tensor of it first, with "
+            "webgrad.asarray; its numbers must be real"
+        )
+    if isinstance(value, np.generic):
+        value = value.item()  # NumPy's numbers are as weak as Python's: float32 * np.sqrt(2) stays float32
+    for kind in (bool, int, float):
+        if isinstance(value, kind):
+            return kind(value)
+    return NotImplemented
+
+
+def _operator(name: str) -> Binary:
+    """x ∘ other."""
+    combine = combiner(name)
+
+    def method(self: Tensor, other: Any) -> Tensor:
+        if other.__class__ is Tensor:
+            return Tensor(combine(self.node, other.node))
+        second = operand(name, other, self.node)
+        return second if second is NotImplemented else Tensor(combine(self.node, second))
+
+    return method
+
+
+def _reflected(name: str) -> Binary:
+    """other ∘ x, where other is no tensor."""
+    combine = combiner(name)
+
+    def method(self: Tensor, other: Any) -> Tensor:
+        first = operand(name, other, self.node)
+        return first if first is NotImplemented else Tensor(combine(first, self.node))
+
+    return method
+
+
+def _in_place(name: str) -> Binary:
+    """x ∘= other: x gets another node, of the shape and dtype it had."""
+    combine = combiner(name)
+
+    def method(self: Tensor, other: Any) -> Tensor:
+        second = operand(name, other, self.node)
+        if second is NotImplemented:
+            return NotImplemented  # type: ignore[no-any-return]
+        self.node = fitted(name, combine(self.node, second), self.node)
+        return self
+
+    return method
+
+
+def _operators(name: str) -> tuple[Binary, Binary, Binary]:
+    """x ∘ other, other ∘ x, and x ∘= other."""
+    return _operator(name), _reflected(name), _in_place(name)
+
+
+def _unary(name: str) -> Callable[[Tensor], Tensor]:
+    op = TABLE[name]
+    return lambda self: Tensor(elementwise(op, self.node))
+
+
+class _Function:
+    """A method that is the function of the same name in a module of ops/, loaded when it is first used."""
+
+    def __init__(self, home: str) -> None:
+        self.home = home
+
+    def __set_name__(self, owner: type[Tensor], name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: Tensor | None, owner: type[Tensor]) -> Any:
+        function = getattr(importlib.import_module(f"{__package__}.ops.{self.home}"), self.name)
+        setattr(Tensor, self.name, function)
+        return getattr(owner if instance is None else instance, self.name)
+
+
+def _function(home: str) -> Callable[..., Tensor]:
+    return _Function(home)  # type: ignore[return-value]  # what it gives when it is asked for
+
+
+class Tensor:
+    """An array on a device, of one dtype, computed when its values are needed.
+
+    >>> x = wg.asarray([[1.0, 2.0], [3.0, 4.0]])
+    >>> (x * 2 + x.sum(axis=0)).tolist()
+    [[6.0, 10.0], [10.0, 14.0]]
+    """
+
+    __slots__ = ("__weakref__", "node")
+    __array_ufunc__ = None  # so that array + tensor comes to __radd__
+    __array_priority__ = 1000
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+
+    # What it is
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The sides."""
+        return self.node.sig.shape
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements."""
+        return self.node.sig.dtype  # type: ignore[no-any-return]
+
+    @property
+    def device(self) -> Device | CpuDevice:
+        """Where it is."""
+        return self.node.sig.device  # type: ignore[no-any-return]
+
+    @property
+    def ndim(self) -> int:
+        """How many axes it has."""
+        return len(self.node.sig.shape)
+
+    @property
+    def size(self) -> int:
+        """How many elements it has."""
+        return self.node.sig.size
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes they take."""
+        return int(self.node.sig.nbytes)
+
+    @property
+    def T(self) -> Tensor:
+        """The axes in reverse order."""
+        return Tensor(primitives.permute(self.node, tuple(reversed(range(self.ndim)))))
+
+    @property
+    def mT(self) -> Tensor:
+        """The last two axes exchanged."""
+        from .ops.manipulation import matrix_transpose
+
+        return matrix_transpose(self)
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        return sys.modules[__package__]
+
+    # Its values
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """The values as a NumPy array of their own.
+
+        >>> wg.asarray([1, 2]).numpy()
+        array([1, 2], dtype=int32)
+        """
+        return _own(read(self.node), self.device)
+
+    async def numpy_async(self) -> np.ndarray[Any, Any]:
+        """The same without blocking the event loop."""
+        return _own(await read_async(self.node), self.device)
+
+    def item(self) -> bool | int | float:
+        """The only element as a Python number.
+
+        >>> wg.asarray([2.5]).item()
+        2.5
+        """
+        value: bool | int | float = self._only("item()")
+        return value
+
+    def _only(self, what: str) -> Any:
+        if self.size != 1:
+            raise ShapeError(
+                f"{what} needs a tensor of one element, and this one has {self.size:,} (shape {self.shape}): "
+                "reduce it with any(), all(), sum() …, take one with x[index], or use tolist()"
+            )
+        return read(self.node).reshape(-1)[0].item()
+
+    def tolist(self) -> Any:
+        """The values as nested lists of Python numbers; of a 0-d tensor one number."""
+        return read(self.node).tolist()
+
+    def __bool__(self) -> bool:
+        return bool(self._only("bool()"))
+
+    def __int__(self) -> int:
+        return int(self._only("int()"))
+
+    def __float__(self) -> float:
+        return float(self._only("float()"))
+
+    def __complex__(self) -> complex:
+        return complex(self._only("complex()"))
+
+    def __index__(self) -> int:
+        if self.dtype.kind not in "iu":
+            raise DTypeError(
+                f"a {self.dtype.name} tensor is no index: convert it with x.astype(webgrad.int32)"
+            )
+        return int(self._only("an index"))
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("a 0-d tensor has no length: its one value is x.item()")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if not self.shape:
+            raise TypeError("a 0-d tensor has nothing to iterate over: its one value is x.item()")
+        return (self[each] for each in range(self.shape[0]))
+
+    def __contains__(self, value: Any) -> bool:
+        return bool((self == value).any())
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        from .ops.interop import to_numpy
+
+        return to_numpy(self, dtype, copy)
+
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
+    ) -> Any:
+        from .ops.interop import to_dlpack
+
+        return to_dlpack(self, dl_device, copy)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0  # the host, whatever the device: what is exported is a copy there
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from .ops.interop import restore
+
+        return restore, (self.numpy(), self.device.name)
+
+    def __copy__(self) -> Tensor:
+        return Tensor(self.node)
+
+    def __deepcopy__(self, memo: Any) -> Tensor:
+        return Tensor(self.node)
+
+    def __repr__(self) -> str:
+        from .ops.display import represent
+
+        return represent(self)
+
+    def __str__(self) -> str:
+        from .ops.display import text
+
+        return text(self)
+
+    def _repr_html_(self) -> str:
+        from .ops.display import html
+
+        return html(self)
+
+    def __format__(self, spec: str) -> str:
+        return format(self._only(f"the format {spec!r}"), spec) if spec else str(self)
+
+    # Elsewhere, or otherwise
+
+    def to_device(self, device: DeviceLike, *, stream: Any = None) -> Tensor:
+        """The same values on another device; itself where it is there already."""
+        from .ops.interop import move
+
+        return move(self, open_device(device))
+
+    def astype(self, dtype: Any, *, copy: bool = True) -> Tensor:
+        """The values in another dtype; floats become integers by truncation, kept in range, NaN as 0."""
+        from .ops.elementwise import astype
+
+        return astype(self, dtype, copy=copy)
+
+    def to(self, *targets: Any, dtype: Any = None, device: Any = None) -> Tensor:
+        """To a device, a dtype, both, or another tensor's, as PyTorch says it.
+
+        >>> wg.asarray([1, 2]).to("cpu", wg.float16).dtype
+        webgrad.float16
+        """
+        from .ops.interop import targets_of
+
+        dtype, device = targets_of(targets, dtype, device)
+        result = self if device is None else self.to_device(device)
+        return result if dtype is None else result.astype(dtype, copy=False)
+
+    def detach(self) -> Tensor:
+        """A tensor of the same values."""
+        return Tensor(self.node)
+
+    def clone(self) -> Tensor:
+        """A tensor of the same values; changing one of them leaves the other as it is."""
+        return Tensor(self.node)
+
+    def contiguous(self) -> Tensor:
+        """Itself: how values lie in memory is the compiler's business."""
+        return self
+
+    # Parts
+
+    def __getitem__(self, key: Any) -> Tensor:
+        from .ops.indexing import get_item
+
+        return get_item(self, key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        from .ops.indexing import set_item
+
+        self.node = set_item(self, key, value).node
+
+    # Operators
+
+    __hash__ = object.__hash__  # by identity, so that a tensor can be a key although == gives a tensor
+
+    __add__, __radd__, __iadd__ = _operators("add")
+    __sub__, __rsub__, __isub__ = _operators("subtract")
+    __mul__, __rmul__, __imul__ = _operators("multiply")
+    __truediv__, __rtruediv__, __itruediv__ = _operators("divide")
+    __floordiv__, __rfloordiv__, __ifloordiv__ = _operators("floor_divide")
+    __mod__, __rmod__, __imod__ = _operators("remainder")
+    __pow__, __rpow__, __ipow__ = _operators("power")
+    __and__, __rand__, __iand__ = _operators("bitwise_and")
+    __or__, __ror__, __ior__ = _operators("bitwise_or")
+    __xor__, __rxor__, __ixor__ = _operators("bitwise_xor")
+    __lshift__, __rlshift__, __ilshift__ = _operators("left_shift")
+    __rshift__, __rrshift__, __irshift__ = _operators("right_shift")
+    __eq__, __ne__ = _operator("equal"), _operator("not_equal")  # type: ignore[assignment]
+    __lt__, __le__ = _operator("less"), _operator("less_equal")
+    __gt__, __ge__ = _operator("greater"), _operator("greater_equal")
+    __neg__, __abs__, __invert__ = _unary("negative"), _unary("abs"), _unary("bitwise_invert")
+
+    def __pos__(self) -> Tensor:
+        return Tensor(self.node)
+
+    def __divmod__(self, other: Any) -> tuple[Tensor, Tensor]:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> tuple[Tensor, Tensor]:
+        return other // self, other % self
+
+    def __matmul__(self, other: Any) -> Tensor:
+        second = _factor(other, self)
+        return second if second is NotImplemented else self.matmul(second)
+
+    def __rmatmul__(self, other: Any) -> Tensor:
+        first = _factor(other, self)
+        return first if first is NotImplemented else first.matmul(self)
+
+    def __imatmul__(self, other: Any) -> Tensor:
+        self.node = fitted("matmul", (self @ other).node, self.node)
+        return self
+
+    # PyTorch's and NumPy's ways to give a shape or axes: x.reshape(2, 3), x.reshape((2, 3))
+
+    def reshape(self, *shape: Any) -> Tensor:
+        """The same elements in another shape; one side may be -1.
+
+        >>> wg.arange(6).reshape(2, -1).shape
+        (2, 3)
+        """
+        from .ops.manipulation import reshape
+
+        return reshape(self, _together(shape))
+
+    view = reshape
+
+    def permute(self, *axes: Any) -> Tensor:
+        """Axis i of the result is axis axes[i] of this one."""
+        from .ops.manipulation import permute_dims
+
+        return permute_dims(self, _together(axes))
+
+    def transpose(self, *axes: Any) -> Tensor:
+        """Two axes exchanged, as in PyTorch; all in reverse order, or in that of a sequence, as in NumPy.
+
+        >>> wg.zeros((2, 3, 4)).transpose(0, 1).shape, wg.zeros((2, 3, 4)).transpose((2, 0, 1)).shape
+        ((3, 2, 4), (4, 2, 3))
+        """
+        from .ops.manipulation import permute_dims, swapaxes
+
+        if not axes:
+            return self.T
+        return swapaxes(self, *axes) if len(axes) == 2 else permute_dims(self, _together(axes))
+
+    def expand(self, *shape: Any) -> Tensor:
+        """The elements repeated along axes of side 1, and new leading ones; -1 leaves a side as it is."""
+        from .ops.manipulation import expand
+
+        return expand(self, _together(shape))
+
+    def type_as(self, other: Tensor) -> Tensor:
+        """In the dtype of another tensor."""
+        return self.astype(other.dtype)
+
+    # Functions as methods: what x.softmax(axis=-1) takes is what wg.softmax(x, axis=-1) takes
+
+    sum = _function("reductions")
+    prod = _function("reductions")
+    mean = _function("reductions")
+    var = _function("reductions")
+    std = _function("reductions")
+    max = _function("reductions")
+    min = _function("reductions")
+    argmax = _function("reductions")
+    argmin = _function("reductions")
+    any = _function("reductions")
+    all = _function("reductions")
+    count_nonzero = _function("reductions")
+    logsumexp = _function("reductions")
+    norm = _function("reductions")
+    flatten = _function("manipulation")
+    squeeze = _function("manipulation")
+    unsqueeze = _function("manipulation")
+    broadcast_to = _function("manipulation")
+    swapaxes = _function("manipulation")
+    moveaxis = _function("manipulation")
+    flip = _function("manipulation")
+    roll = _function("manipulation")
+    repeat = _function("manipulation")
+    tile = _function("manipulation")
+    split: Callable[..., Any] = _function("manipulation")
+    chunk: Callable[..., Any] = _function("manipulation")
+    unstack: Callable[..., Any] = _function("manipulation")
+    tril = _function("manipulation")
+    triu = _function("manipulation")
+    diagonal = _function("manipulation")
+    add = _function("elementwise")
+    subtract = _function("elementwise")
+    multiply = _function("elementwise")
+    divide = _function("elementwise")
+    exp = _function("elementwise")
+    exp2 = _function("elementwise")
+    expm1 = _function("elementwise")
+    log = _function("elementwise")
+    log1p = _function("elementwise")
+    log2 = _function("elementwise")
+    log10 = _function("elementwise")
+    sin = _function("elementwise")
+    cos = _function("elementwise")
+    tan = _function("elementwise")
+    sinh = _function("elementwise")
+    cosh = _function("elementwise")
+    tanh = _function("elementwise")
+    erf = _function("elementwise")
+    sqrt = _function("elementwise")
+    rsqrt = _function("elementwise")
+    sigmoid = _function("elementwise")
+    abs = _function("elementwise")
+    sign = _function("elementwise")
+    square = _function("elementwise")
+    reciprocal = _function("elementwise")
+    floor = _function("elementwise")
+    ceil = _function("elementwise")
+    round = _function("elementwise")
+    trunc = _function("elementwise")
+    clip = _function("elementwise")
+    clamp = _function("elementwise")
+    maximum = _function("elementwise")
+    minimum = _function("elementwise")
+    isnan = _function("elementwise")
+    isinf = _function("elementwise")
+    isfinite = _function("elementwise")
+    relu = _function("activations")
+    gelu = _function("activations")
+    silu = _function("activations")
+    softmax = _function("activations")
+    log_softmax = _function("activations")
+    matmul = _function("products")
+    dot = _function("products")
+    cumsum = _function("scans")
+    cumprod = _function("scans")
+    sort = _function("sorting")
+    argsort = _function("sorting")
+    topk: Callable[..., Any] = _function("sorting")
+    take = _function("indexing")
+    take_along_axis = _function("indexing")
+    nonzero: Callable[..., Any] = _function("indexing")
+
+
+def _factor(value: Any, beside: Tensor) -> Any:
+    """The other operand of @ as a tensor."""
+    found = operand("matmul", value, beside.node)
+    if found.__class__ in _PLAIN:
+        raise ShapeError(f"matmul: {value!r} is a number, not a matrix or vector: multiply by it with *")
+    return Tensor(found) if isinstance(found, Node) else found
+
+
+def _together(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A shape or axes, given one by one or as one sequence."""
+    if len(values) == 1 and isinstance(values[0], (tuple, list)):
+        return tuple(values[0])
+    return values
+
+
+def _own(array: np.ndarray[Any, Any], device: Any) -> np.ndarray[Any, Any]:
+    """An array that its user may write to; what is read from a GPU is one already."""
+    return array.copy() if isinstance(device, CpuDevice) or not array.flags.writeable else array
