@@ -8,9 +8,10 @@
 #   make tint     check every shader with Tint too; needs npm
 #   make bench    all benchmarks
 #   make soak     the tests that run for minutes
+#   make graphs   10,000 random graphs: fused, unfused and cpu must agree
 #   make clean    remove .venv and every cache
 
-TARGETS := demo test check format tint bench soak clean
+TARGETS := demo test check format tint bench soak graphs clean
 MARK := webgrad-python-is-new-enough
 ASK := -c "import sys; print('$(MARK)' if sys.version_info >= (3, 11) else '')" 2>&1
 probe = $(if $(filter $(MARK),$(shell $(1) $(ASK))),$(1))

@@ -1,7 +1,7 @@
 """Random graphs against NumPy, any number of them: `python -m scripts.random_graphs --count 10000 --seed 1`.
 
-In: how many, the first seed, the ways to run them. Out: a report for each graph that is wrong, with a smaller one, and
-exit code 1 if there was any. Long runs are cut into processes of their own: compiled kernels take memory.
+In: how many, the first seed, the ways to run them. Out: a report for each graph that is wrong, with a smaller
+one, and exit code 1 if there was any. Long runs are cut into processes: compiled kernels take memory.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def main(arguments: Sequence[str]) -> int:
 
 def _check(seeds: range, ways: Sequence[str]) -> int:
     from tests.properties.helpers import unlimited_backlog
-    from tests.properties.programs import write_program
     from tests.properties.running import WAYS as RUNNERS
     from tests.properties.running import report
+    from tests.properties.writing import write_program
 
     wrong = 0
     with unlimited_backlog():

@@ -1,4 +1,5 @@
-"""The Makefile's targets: `python -m scripts.tasks demo|test|check|format|tint|bench|soak|clean [arguments]`.
+"""The Makefile's targets: `python -m scripts.tasks demo|test|check|format|tint|bench|soak|graphs|clean
+[arguments]`.
 
 In: a target's name, and arguments for its last command. Out: that command's exit code. A target is a list of
 steps; the first step that fails ends it. Steps run in .venv, which is made or brought up to date first.
@@ -125,6 +126,10 @@ TARGETS: Mapping[str, tuple[Step, ...]] = {
     "tint": (*PREPARE, pytest("tests/wgsl/test_tint.py")),
     "bench": (install_dev, driver, bench),
     "soak": (*PREPARE, pytest("-m", "soak")),
+    "graphs": (
+        *PREPARE,
+        python("-m", "scripts.random_graphs", "--count", "10000", extra=True, environment=TEST_ENVIRONMENT),
+    ),
     "clean": (clean,),
 }
 

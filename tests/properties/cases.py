@@ -1,8 +1,8 @@
 """Cases for each kind of op: nodes over every layout, beside what NumPy makes of the same arrays.
 
-In: a row of the table, a dtype, a device. Out: `Case`s. `BUILDERS` has an entry for each kind of op, or for an op by
-name; a row whose kind is not there fails the tests. On a GPU each layout comes once for each dtype, with attributes
-in turn, and in all combinations only for `THOROUGH` dtypes: a driver compiles for most of a test's time.
+In: a row of the table, a dtype, a device. Out: `Case`s. `BUILDERS` has an entry for each kind of op, or for an
+op by name; a row whose kind is not there fails the tests. On a GPU each layout comes once for each dtype, with
+attributes in turn; in all combinations for `THOROUGH` dtypes only, since drivers compile slowly.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def maps(maker: Maker) -> Cases:
 
 
 def converted(x: Array, dtype: DType) -> Array:
-    """Integers wrap; floats are cut towards zero and stop at the ends of an integer's range, NaN becomes 0."""
+    """Integers wrap; floats are cut towards zero and stop at an integer's limits; NaN becomes 0."""
     with np.errstate(all="ignore"):
         if x.dtype.kind not in "fV" or dtype.kind not in "iu":
             narrow = x.astype(np.float32) if dtype.itemsize == 2 and dtype.kind == "f" else x
@@ -348,7 +348,7 @@ def sorts(maker: Maker) -> Cases:
 
 def reduces(maker: Maker) -> Cases:
     """Each axis and all of them, rows with NaN and infinities, and empty ones."""
-    choices = [
+    choices: list[tuple[Shape, tuple[int, ...]]] = [
         ((5, 12), (0,)),
         ((5, 12), (1,)),
         ((5, 12), (0, 1)),

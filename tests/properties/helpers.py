@@ -1,6 +1,6 @@
-"""Shared by the property tests: devices, data with special values, layouts, and comparison in units in the last place.
+"""Shared by the property tests: devices, special values, layouts, and comparison in units in the last place.
 
-In: ops and dtypes of the table. Out: nodes beside the NumPy arrays they stand for, and a text for each difference.
+In: ops and dtypes of the table. Out: nodes beside the arrays they stand for, and a text for each difference.
 The invariant: what is compared with is computed by NumPy from the same arrays, never by webgrad's kernels.
 """
 
@@ -144,7 +144,8 @@ def flushed(array: Array) -> Array:
 def _info(dtype: DType) -> Any:
     import ml_dtypes
 
-    return ml_dtypes.finfo(dtype.numpy)
+    finfo: Any = ml_dtypes.finfo  # has no types
+    return finfo(dtype.numpy)
 
 
 # Layouts: a node that is no plain array in memory, and the array it stands for.
@@ -254,7 +255,7 @@ def _difference(case: Case, actual: Array, may_flush: bool) -> str:
 def _errors(actual: Array, wanted: Array, case: Case, dtype: DType, may_flush: bool) -> Array:
     """By how much each element is beyond what is allowed; 0 where it is right."""
     if dtype.kind != "f":
-        return (actual != wanted).astype(np.float64)
+        return np.asarray(actual != wanted, np.float64)
     with np.errstate(all="ignore"):
         a, b = wide(actual), wide(wanted)
         info = _info(dtype)

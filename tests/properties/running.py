@@ -1,7 +1,7 @@
-"""Running random programs in every way that must not matter: fused or not, under any passes, for any device profile.
+"""Running random programs in every way that must not matter: fused or not, under any passes, for any profile.
 
-In: a program and a way. Out: the values of its roots and held steps, compared with NumPy's; for one that is wrong, a
-report with the graph and a smaller program that is wrong too.
+In: a program and a way. Out: the values of its roots and held steps, compared with NumPy's; for one that is
+wrong, a report with the graph and a smaller program that is wrong too.
 """
 
 from __future__ import annotations
@@ -11,19 +11,21 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
-import webgrad.gpu
 from tests.properties.helpers import AnyDevice, Array, gpu, on, wide
 from tests.properties.programs import Program, Step, Value, allowed, needed, values_of
 from webgrad.evaluate import evaluate, read
 from webgrad.gpu import GpuPlan
 from webgrad.graph.node import Node
 from webgrad.graph.snapshot import snapshot, walk
+from webgrad.lower.compile import compile_schedule
 from webgrad.lower.passes import PASSES
 from webgrad.runtime.profile import DeviceProfile
 from webgrad.runtime.webgpu import Device
+from webgrad.schedule.plan import Schedule
 
 __all__ = ["WAYS", "Way", "difference", "profiled", "report"]
 
@@ -70,7 +72,7 @@ def as_discrete(program: Program, random: np.random.Generator) -> Results:
 
 
 def as_narrow(program: Program, random: np.random.Generator) -> Results:
-    """Kernels for a GPU with the fewest bindings, small ones, and short grids: buffers in parts, grids of two sides."""
+    """Kernels for few and small bindings, and short grids: buffers in parts, grids of two sides."""
     return _planned(
         program,
         profiled(
@@ -105,22 +107,19 @@ def _planned(program: Program, device: Device, *, fuse: bool = True) -> Results:
 
 
 def _array(node: Node, device: Device, storage: Any) -> Array:
-    return device.read(storage).view(node.sig.dtype.numpy).reshape(node.sig.shape)
+    array: Array = device.read(storage).view(node.sig.dtype.numpy)
+    return array.reshape(node.sig.shape)
 
 
 @contextmanager
 def _compiled_with(**options: Any) -> Iterator[None]:
     """Plans made inside are compiled with these options."""
-    real = webgrad.gpu.compile_schedule
 
-    def compile_schedule(plan: Any, profile: DeviceProfile, **_: Any) -> Any:
-        return real(plan, profile, **options)
+    def compile_with(plan: Schedule, profile: DeviceProfile, **_: Any) -> Any:
+        return compile_schedule(plan, profile, **options)
 
-    webgrad.gpu.compile_schedule = compile_schedule
-    try:
+    with patch("webgrad.gpu.compile_schedule", compile_with):
         yield
-    finally:
-        webgrad.gpu.compile_schedule = real
 
 
 @cache
@@ -164,7 +163,7 @@ def _wrong(number: int, value: Value, array: Array) -> str:
 
 
 def report(program: Program, way: Way, name: str, seed: int) -> str:
-    """The empty text where a program is right; else what is wrong, the graph, and a smaller one that is wrong."""
+    """What is wrong with a program, its graph, and a smaller one that is wrong; the empty text: nothing."""
     text = difference(program, way, seed)
     if not text:
         return ""

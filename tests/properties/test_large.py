@@ -1,4 +1,4 @@
-"""Tensors beyond the limits of one binding (128 MiB) and of one row of workgroups (65,535), and long odd folds.
+"""Tensors beyond the limits of one binding (128 MiB) and of a row of workgroups (65,535), and long odd folds.
 
 The values are cheap to make and to check on the host; each test holds at most about a gigabyte.
 """

@@ -1,7 +1,7 @@
 """Every op of the table × every dtype it claims × six layouts, against NumPy, on the cpu and on a GPU.
 
-The cases are made from the rows: a new map row is tested without a word here. Floats with a tolerance are compared
-with NumPy in float64, all others with the row's own NumPy function, bit by bit but for the payload of NaN.
+The cases are made from the rows: a new map row is tested without a word here. Floats with a tolerance are
+compared with NumPy in float64, all others with the row's own function, exactly.
 """
 
 from __future__ import annotations

@@ -61,6 +61,8 @@ class _Retry(Exception):
 
 
 class _Large:
+    """A group while it is cut: which nodes are kept, and why."""
+
     def __init__(self, assembly: Assembly, group: Group, nodes: list[int]) -> None:
         self.assembly = assembly
         self.graph = graph = assembly.graph

@@ -14,7 +14,7 @@ from ..dtypes import int32, uint32
 from ..graph.snapshot import Snapshot
 from .builder import LANE, Builder
 from .index import ZERO, Index, flatten, unflatten, variable
-from .ir import U32, Buffer, Instruction, Type
+from .ir import U32, Buffer, Instruction, Size, Type
 
 __all__ = ["Puller"]
 
@@ -330,8 +330,8 @@ class Puller:
         """The element at a place, or four: at once where they lie together, else one by one."""
         build = self.builder
         type = self.buffers[buffer].dtype.compute
-        if not self.buffers[buffer].size:  # in a loop that never runs
-            return build.constant(0, Type(type))
+        if not self.buffers[buffer].size:  # in a loop that never runs; a number, lest compilers fold with 0
+            return build.constant(Size(0), Type(type))
         if not build.has_lanes(place):
             return build.emit("load", Type(type), (build.index(place),), buffer)
         group = self.group_of(place)

@@ -249,4 +249,6 @@ def _scattered(sigs: Sigs) -> Result:
 def sorting(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
     """The places of the last axis in sorted order."""
     check_kind("sort (its keys)", "u", sigs[0].dtype)
+    if sigs[0].dtype is dtypes.uint64 and sigs[0].device.is_gpu:
+        raise DTypeError("sort: GPUs sort keys of 32 bits: sort the low words, then the high ones")
     return sigs[0].shape, dtypes.int32

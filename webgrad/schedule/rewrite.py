@@ -1,8 +1,8 @@
 """Pass 1a, rewrite: ops that no kernel does as they stand become ones that kernels do. Numbers of nodes stay.
 
-Scatters take int32 places. Running totals of packed dtypes go through 32 bits, since a thread may only store
-whole words. Products and scattered sums of halves are summed in float32; products of integers and of 64-bit
-types become a multiplication and a sum.
+Sorts take uint32 keys, scatters int32 places. Running totals of packed dtypes go through 32 bits, since a
+thread may only store whole words. Sums and products of halves are kept in float32 until they are whole;
+matrix products of integers and of 64-bit types become a multiplication and a sum.
 """
 
 from __future__ import annotations
@@ -20,12 +20,17 @@ def rewrite(graph: Snapshot) -> None:
     """Rewrite a graph in place."""
     for number in graph.order():
         sig = graph.sigs[number]
+        half = sig.dtype.kind == "f" and sig.dtype.itemsize < 4
         if sig.kind == "scan" and sig.dtype.itemsize < 4:
             _through(graph, number, _wide(sig.dtype))
+        elif sig.kind == "reduce" and half and sig.op.name in ("sum", "prod"):
+            _through(graph, number, dtypes.float32)
+        elif sig.kind == "sort":
+            graph.inputs[number] = (_cast(graph, graph.inputs[number][0], dtypes.uint32),)
         elif sig.kind == "scatter":
             base, index, updates = graph.inputs[number]
             graph.inputs[number] = (base, _cast(graph, index, dtypes.int32), updates)
-            if sig.op.name == "scatter_add" and sig.dtype.kind == "f" and sig.dtype.itemsize < 4:
+            if sig.op.name == "scatter_add" and half:
                 _through(graph, number, dtypes.float32, keep=1)
         elif sig.kind == "contract":
             if sig.dtype.compute != "f32":

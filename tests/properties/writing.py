@@ -1,0 +1,505 @@
+"""Writing random programs: from a seed, a `Program` whose results mean something when they are compared.
+
+Each step is computed by NumPy while the program is written, in its own dtype and in float64. A step that
+rounding changes by a good part of what tests allow, or that decides by a hair, is not taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tests.properties.helpers import Array, Shape, wide
+from tests.properties.programs import Program, Step, Value, allowed, needed, value_of_step
+from webgrad import dtypes
+from webgrad.dtypes import DType
+
+__all__ = ["write_program"]
+
+MOST_ELEMENTS = 20_000
+KINDS_OF_GRAPH: dict[DType, float] = {
+    dtypes.float32: 0.6,
+    dtypes.float16: 0.08,
+    dtypes.bfloat16: 0.04,
+    dtypes.int32: 0.1,
+    dtypes.int8: 0.06,
+    dtypes.uint8: 0.04,
+    dtypes.int16: 0.04,
+    dtypes.uint32: 0.04,
+}
+
+
+class Refused(Exception):
+    """A step that would make the comparison meaningless, or too large."""
+
+
+UNARY = (
+    "tanh",
+    "negative",
+    "abs",
+    "sigmoid",
+    "sin",
+    "cos",
+    "gelu",
+    "erf",
+    "atan",
+    "exp",
+    "sqrt",
+    "log1p",
+    "exp2",
+    "rsqrt",
+)
+BINARY = ("add", "subtract", "multiply", "maximum", "minimum", "divide", "atan2")
+WHOLE = ("add", "subtract", "multiply", "maximum", "minimum", "floor_divide", "remainder")
+BITS = ("bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift")
+LOGIC = ("logical_and", "logical_or", "logical_xor")
+COMPARISONS = ("less", "greater", "less_equal", "greater_equal", "equal", "not_equal")
+JUMPS = ("floor", "ceil", "round", "trunc", "sign")  # of floats: not near a place where they jump
+
+
+class Writer:
+    """Writes one program, step by step."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = np.random.default_rng(seed)
+        self.steps: list[Step] = []
+        self.values: list[Value] = []
+        kinds = list(KINDS_OF_GRAPH)
+        self.dtype = kinds[self.random.choice(len(kinds), p=list(KINDS_OF_GRAPH.values()))]
+
+    # Putting steps
+
+    def put(self, op: str, *inputs: int, attributes: tuple[Any, ...] = ()) -> int:
+        """A step, if its value may be compared."""
+        step = Step(op, inputs, attributes)
+        given = [self.values[each] for each in inputs]
+        self._refuse_hairs(op, given, attributes)
+        value = value_of_step(step, given)
+        if value.array.size > MOST_ELEMENTS:
+            raise Refused(op)
+        self._refuse_rounding(value)
+        return self.append(step, value)
+
+    def append(self, step: Step, value: Value) -> int:
+        """A step whose value is known to be good."""
+        self.steps.append(step)
+        self.values.append(value)
+        return len(self.steps) - 1
+
+    def _refuse_rounding(self, value: Value) -> None:
+        if value.dtype.kind != "f":
+            return
+        with np.errstate(all="ignore"):
+            most = 1e4 if value.dtype.itemsize >= 4 else 200
+            if not np.all(np.abs(value.exact) < most):
+                raise Refused("range")
+            if not np.all(np.abs(wide(value.array) - value.exact) <= 0.2 * allowed(value)):
+                raise Refused("rounding")
+
+    def _refuse_hairs(self, op: str, given: list[Value], attributes: tuple[Any, ...]) -> None:
+        """Steps whose result jumps where two floats, or a float and a whole number, all but meet."""
+        if not given or given[0].dtype.kind != "f":
+            return
+        if op in COMPARISONS:
+            gap = given[0].exact - given[1].exact
+        elif op in JUMPS or (op == "cast" and attributes[0].kind != "f"):
+            gap = 2 * given[0].exact - np.rint(2 * given[0].exact)  # halves are where rounding jumps
+        else:
+            return
+        if not np.all(np.abs(gap) > 4 * np.max([np.max(allowed(each), initial=0.0) for each in given])):
+            raise Refused(op)
+
+    def leaf(self, shape: Shape, dtype: DType | None = None) -> int:
+        """New data."""
+        dtype = dtype or self.dtype
+        if dtype.kind == "f":
+            array = self.random.uniform(-2, 2, shape).astype(dtype.numpy)
+        elif dtype.kind == "b":
+            array = self.random.integers(0, 2, shape).astype(np.bool_)
+        else:
+            array = self.random.integers(-9 if dtype.kind == "i" else 0, 20, shape).astype(dtype.numpy)
+        return self.data(array)
+
+    def data(self, array: Array) -> int:
+        """An array as a leaf."""
+        step = Step("leaf", (), (), np.asarray(array))
+        return self.append(step, value_of_step(step, []))
+
+    def number(self, dtype: DType, choices: Sequence[float] = (0.5, 1.0, 2.0, -1.0, 3.0)) -> int:
+        """A number known to the host."""
+        value: Any = choices[int(self.random.integers(len(choices)))]
+        value = (
+            float(value) if dtype.kind == "f" else bool(value > 0) if dtype.kind == "b" else abs(int(value))
+        )
+        step = Step("scalar", (), (), value, dtype)
+        return self.append(step, value_of_step(step, []))
+
+    # Choosing
+
+    def chance(self, share: float) -> bool:
+        """Whether, so often."""
+        return bool(self.random.random() < share)
+
+    def one(self, choices: Sequence[Any]) -> Any:
+        """One of some choices."""
+        return choices[int(self.random.integers(len(choices)))]
+
+    def side(self) -> int:
+        """A length: mostly small, at times a multiple of 4, one or none."""
+        if self.chance(0.02):
+            return 0
+        if self.chance(0.12):
+            return int(self.one((16, 20, 32, 64, 17, 33)))
+        return int(self.random.integers(1, 10))
+
+    def shape(self) -> Shape:
+        """Sides of 0 to 4 dimensions."""
+        while True:
+            sides = tuple(self.side() for _ in range(self.random.integers(0, 5)))
+            if np.prod(sides) <= MOST_ELEMENTS / 4:
+                return sides
+
+    def pick(self, kinds: str = "biuf", most: int = 4) -> int:
+        """An earlier value, rather a late one, of some kinds of dtype."""
+        found = [
+            at
+            for at, value in enumerate(self.values)
+            if value.dtype.kind in kinds and value.array.ndim <= most and self.steps[at].op != "scalar"
+        ]
+        if not found:
+            raise Refused("nothing to pick")
+        return found[-1 - min(int(self.random.exponential(3.0)), len(found) - 1)]
+
+    def beside(self, x: int) -> int:
+        """An operand that broadcasts with x: a number, another value, or new data."""
+        value = self.values[x]
+        if self.chance(0.2):
+            return self.number(value.dtype)
+        shape = value.array.shape
+        fitting = [
+            at
+            for at, other in enumerate(self.values)
+            if other.dtype is value.dtype and at != x and _broadcasts(other.array.shape, shape)
+        ]
+        if fitting and self.chance(0.7):
+            return fitting[-1 - min(int(self.random.exponential(4.0)), len(fitting) - 1)]
+        sides = tuple(1 if self.chance(0.3) else side for side in shape)
+        return self.leaf(
+            sides[int(self.random.integers(0, len(sides) + 1)) if self.chance(0.3) else 0 :], value.dtype
+        )
+
+    def axes(self, rank: int) -> tuple[int, ...]:
+        """Some axes, in order, at least one."""
+        count = 1 if self.chance(0.7) else int(self.random.integers(1, rank + 1))
+        return tuple(sorted(int(each) for each in self.random.choice(rank, count, replace=False)))
+
+
+def _broadcasts(a: Shape, b: Shape) -> bool:
+    try:
+        np.broadcast_shapes(a, b)
+    except ValueError:
+        return False
+    return True
+
+
+# Moves of the game: each adds a step, or a known pattern of steps.
+
+
+def _unary(w: Writer) -> None:
+    x = w.pick()
+    kind = w.values[x].dtype.kind
+    if kind == "f":
+        w.put(w.one(UNARY if w.chance(0.85) else JUMPS), x)
+    elif kind == "b":
+        w.put("logical_not", x)
+    else:
+        w.put(w.one(("negative", "abs", "bitwise_invert", "sign")), x)
+
+
+def _binary(w: Writer) -> None:
+    x = w.pick()
+    kind = w.values[x].dtype.kind
+    y = w.beside(x)
+    pair = (x, y) if w.chance(0.7) or w.steps[x].op == "scalar" else (y, x)
+    w.put(w.one(BINARY if kind == "f" else LOGIC if kind == "b" else WHOLE + BITS), *pair)
+
+
+def _compare(w: Writer) -> None:
+    x = w.pick()
+    w.put(w.one(COMPARISONS), x, w.beside(x))
+
+
+def _where(w: Writer) -> None:
+    condition = w.pick("b")
+    shape = w.values[condition].array.shape
+    fitting = [at for at, value in enumerate(w.values) if _broadcasts(value.array.shape, shape)]
+    x = w.one(fitting)
+    y = w.beside(x)
+    if not _broadcasts(shape, np.broadcast_shapes(w.values[x].array.shape, w.values[y].array.shape)):
+        raise Refused("three shapes")
+    w.put("where", condition, x, y)
+
+
+def _cast(w: Writer) -> None:
+    target = w.one(
+        (dtypes.float32, dtypes.float16, dtypes.int32, dtypes.int8, dtypes.uint8, dtypes.bool, dtypes.int16)
+    )
+    w.put("cast", w.pick(), attributes=(target,))
+
+
+def _reduce(w: Writer) -> None:
+    x = w.pick()
+    value = w.values[x]
+    if not value.array.ndim:
+        raise Refused("0-d")
+    axes = w.axes(value.array.ndim)
+    if value.dtype.kind == "f" and not value.array.size:
+        raise Refused("the largest of none is infinite")
+    names = ("max", "min") if value.dtype.kind == "b" else ("sum", "max", "min", "sum", "prod")
+    result = w.put(w.one(names), x, attributes=(axes,))
+    if w.chance(0.6):  # kept as sides of 1, and used beside what was folded
+        row = w.put("reshape", result, attributes=(_kept(value.array.shape, axes),))
+        if value.dtype.kind == "f" and w.chance(0.7):
+            w.put(w.one(("subtract", "multiply", "maximum")), x, row)
+
+
+def _kept(shape: Shape, axes: tuple[int, ...]) -> Shape:
+    return tuple(1 if axis in axes else side for axis, side in enumerate(shape))
+
+
+def _move(w: Writer) -> None:
+    x = w.pick()
+    shape = w.values[x].array.shape
+    rank = len(shape)
+    name = w.one(("reshape", "permute", "expand", "pad", "slice", "flip"))
+    if name == "reshape":
+        w.put(name, x, attributes=(_reshaped(w, shape),))
+    elif name == "permute" and rank > 1:
+        w.put(name, x, attributes=(tuple(int(each) for each in w.random.permutation(rank)),))
+    elif name == "expand":
+        sides = tuple(int(w.random.integers(1, 6)) if side == 1 else side for side in shape)
+        more = (int(w.random.integers(1, 4)),) if rank < 4 and w.chance(0.5) else ()
+        w.put(name, x, attributes=((*more, *sides),))
+    elif name == "pad" and rank:
+        widths = tuple((int(w.random.integers(0, 4)), int(w.random.integers(0, 4))) for _ in shape)
+        w.put(name, x, w.number(w.values[x].dtype), attributes=(widths,))
+    elif name == "slice":
+        w.put(name, x, attributes=(tuple(_range(w, side) for side in shape),))
+    elif name == "flip" and rank:
+        w.put(name, x, attributes=(w.axes(rank),))
+
+
+def _reshaped(w: Writer, shape: Shape) -> Shape:
+    """The same elements otherwise: two axes joined, or one parted, or all in one."""
+    if len(shape) > 1 and w.chance(0.5):
+        at = int(w.random.integers(len(shape) - 1))
+        return (*shape[:at], shape[at] * shape[at + 1], *shape[at + 2 :])
+    for axis, side in enumerate(shape):
+        factors = [each for each in (2, 3, 4, 5) if side and side % each == 0 and side > each]
+        if factors and len(shape) < 4:
+            factor = w.one(factors)
+            return (*shape[:axis], factor, side // factor, *shape[axis + 1 :])
+    return (int(np.prod(shape)),) if w.chance(0.5) or len(shape) >= 4 else (1, *shape)
+
+
+def _range(w: Writer, side: int) -> tuple[int, int, int]:
+    if side == 0 or w.chance(0.3):
+        return 0, side, 1
+    start = int(w.random.integers(0, side))
+    stop = int(w.random.integers(start + 1, side + 1))
+    return start, stop, int(w.one((1, 1, 2, 3)))
+
+
+def _take(w: Writer) -> None:
+    x = w.pick()
+    shape = w.values[x].array.shape
+    if not shape or 0 in shape:
+        raise Refused("nothing to take from")
+    axis = int(w.random.integers(len(shape)))
+    along = w.chance(0.4)
+    places: Shape = tuple(int(each) for each in w.random.integers(1, 7, w.random.integers(0, 3)))
+    if along:
+        places = tuple(
+            int(w.random.integers(1, 6)) if at == axis else w.one((1, side)) for at, side in enumerate(shape)
+        )
+    elif len(shape) + len(places) > 5:
+        places = (3,)
+    index = w.random.integers(-1, shape[axis] + 1, places).astype(w.one((np.int32, np.uint8, np.int16)))
+    w.put("take_along" if along else "take", x, w.data(index), attributes=(axis,))
+
+
+def _concat(w: Writer) -> None:
+    x = w.pick()
+    value = w.values[x]
+    if not value.array.ndim:
+        raise Refused("0-d")
+    axis = int(w.random.integers(value.array.ndim))
+    others = [
+        at
+        for at, other in enumerate(w.values)
+        if other.dtype is value.dtype and _alike(other.array.shape, value.array.shape, axis)
+    ]
+    pieces = [x, *[w.one(others) for _ in range(w.random.integers(1, 3))]]
+    if w.chance(0.4):
+        sides = [
+            int(w.random.integers(1, 5)) if at == axis else side for at, side in enumerate(value.array.shape)
+        ]
+        pieces.append(w.leaf(tuple(sides), value.dtype))
+    w.put("concat", *[pieces[at] for at in w.random.permutation(len(pieces))], attributes=(axis,))
+
+
+def _alike(a: Shape, b: Shape, axis: int) -> bool:
+    return len(a) == len(b) and all(x == y for at, (x, y) in enumerate(zip(a, b, strict=True)) if at != axis)
+
+
+def _scan(w: Writer) -> None:
+    x = w.pick("iuf")
+    rank = w.values[x].array.ndim
+    if not rank:
+        raise Refused("0-d")
+    w.put(w.one(("cumulative_sum", "cumulative_max")), x, attributes=(int(w.random.integers(rank)),))
+
+
+def _matmul(w: Writer) -> None:
+    x = w.pick("iuf")
+    value = w.values[x]
+    if value.array.ndim < 2:
+        raise Refused("a vector")
+    columns = w.side()
+    batch = value.array.shape[:-2] if w.chance(0.4) else ()
+    y = w.leaf((*batch, value.array.shape[-1], columns), value.dtype)
+    if w.chance(0.3):  # transposed in memory
+        axes = (*range(len(batch)), len(batch) + 1, len(batch))
+        y = w.put(
+            "permute", w.leaf((*batch, columns, value.array.shape[-1]), value.dtype), attributes=(axes,)
+        )
+    result = w.put("matmul", x, y)
+    if value.dtype.kind == "f" and w.chance(0.7):  # bias and activation
+        biased = w.put("add", result, w.leaf((columns,), value.dtype))
+        w.put(w.one(("tanh", "gelu", "sigmoid", "abs")), biased)
+
+
+def _row_pattern(w: Writer) -> None:
+    """Softmax, log-sum-exp, layer norm, RMS norm: several folds of the same rows with maps between them."""
+    x = w.pick("f")
+    shape = w.values[x].array.shape
+    if not shape or 0 in shape:
+        raise Refused("no rows")
+    axes = (len(shape) - 1,) if w.chance(0.7) else w.axes(len(shape))
+    kept = _kept(shape, axes)
+
+    def fold(name: str, y: int) -> int:
+        return w.put("reshape", w.put(name, y, attributes=(axes,)), attributes=(kept,))
+
+    dtype = w.values[x].dtype
+    count = w.number(dtype, (1.0 / np.prod([shape[axis] for axis in axes]),))
+    if w.chance(0.5):
+        powers = w.put("exp", w.put("subtract", x, fold("max", x)))
+        total = fold("sum", powers)
+        w.put("divide", powers, total) if w.chance(0.7) else w.put("log", total)
+    else:
+        centred = w.put("subtract", x, w.put("multiply", fold("sum", x), count)) if w.chance(0.6) else x
+        squares = w.put("multiply", fold("sum", w.put("multiply", centred, centred)), count)
+        scale = w.put("rsqrt", w.put("add", squares, w.number(dtype, (0.5,))))
+        w.put("multiply", centred, scale)
+
+
+def _roll(w: Writer) -> None:
+    """h + roll(h, n), several times: values pulled at many indices."""
+    x = w.pick("iuf")
+    shape = w.values[x].array.shape
+    if not shape or shape[-1] < 2:
+        raise Refused("nothing to roll")
+    for turn in range(int(w.random.integers(1, 4))):
+        cut = (1 << turn) % shape[-1]
+        whole = tuple((0, side, 1) for side in shape[:-1])
+        parts = [
+            w.put("slice", x, attributes=((*whole, (start, stop, 1)),))
+            for start, stop in ((cut, shape[-1]), (0, cut))
+            if start < stop
+        ]
+        rolled = w.put("concat", *parts, attributes=(len(shape) - 1,)) if len(parts) > 1 else parts[0]
+        x = w.put("add", x, rolled)
+        if w.values[x].dtype.kind == "f":
+            x = w.put("tanh", x)
+
+
+def _one_hot(w: Writer) -> None:
+    """An iota compared with indices."""
+    x = w.pick("iu", most=3)
+    value = w.values[x]
+    count = int(w.random.integers(1, 9))
+    step = Step("iota", (), (count,), None, value.dtype)
+    iota = w.append(step, value_of_step(step, []))
+    hot = w.put("equal", w.put("reshape", x, attributes=((*value.array.shape, 1),)), iota)
+    w.put("cast", hot, attributes=(w.one((dtypes.float32, dtypes.int32)),))
+
+
+def _sorted(w: Writer) -> None:
+    """Rows in the order of their keys."""
+    x = w.pick("iu")
+    if not w.values[x].array.ndim or not w.values[x].array.size:
+        raise Refused("nothing to sort")
+    keys = x if w.values[x].dtype is dtypes.uint32 else w.put("cast", x, attributes=(dtypes.uint32,))
+    order = w.put("sort_order", keys)
+    w.put("take_along", x, order, attributes=(w.values[x].array.ndim - 1,))
+
+
+def _scatter(w: Writer) -> None:
+    """Rows written, added or maxed into others, some of them to the same place."""
+    x = w.pick("iuf")
+    value = w.values[x]
+    if value.array.ndim != 2 or not value.array.size:
+        raise Refused("no rows")
+    rows, columns = value.array.shape
+    count = int(w.random.integers(1, 12))
+    index = w.data(w.random.integers(0, rows, count).astype(np.int32))
+    w.put(
+        w.one(("scatter_set", "scatter_add", "scatter_max")), x, index, w.leaf((count, columns), value.dtype)
+    )
+
+
+MOVES: dict[Callable[[Writer], None], float] = {
+    _unary: 4,
+    _binary: 6,
+    _compare: 1,
+    _where: 1,
+    _cast: 1,
+    _reduce: 3,
+    _move: 5,
+    _take: 1,
+    _concat: 1,
+    _scan: 0.5,
+    _matmul: 1.5,
+    _row_pattern: 2,
+    _roll: 0.5,
+    _one_hot: 0.5,
+    _sorted: 0.4,
+    _scatter: 0.4,
+}
+
+
+def write_program(seed: int) -> Program:
+    """A program of about 3 to 30 steps, with one to four roots."""
+    w = Writer(seed)
+    for _ in range(int(w.random.integers(1, 4))):
+        w.leaf(w.shape())
+    moves, weights = list(MOVES), np.array(list(MOVES.values()))
+    wanted = int(w.random.integers(3, 31))
+    for _ in range(200):
+        if sum(bool(step.inputs) for step in w.steps) >= wanted:
+            break
+        try:
+            moves[w.random.choice(len(moves), p=weights / weights.sum())](w)
+        except Refused:
+            continue
+    made = [at for at, step in enumerate(w.steps) if step.inputs]
+    if not made:
+        return write_program(seed + 1_000_003)
+    used = {each for step in w.steps for each in step.inputs}
+    ends = [at for at in made if at not in used]
+    roots = {made[-1], *[w.one(ends if w.chance(0.7) else made) for _ in range(w.random.integers(0, 4))]}
+    held = {w.one(made) for _ in range(w.random.integers(0, 3))} if w.chance(0.4) else set()
+    return needed(Program(tuple(w.steps), tuple(sorted(roots)), tuple(sorted(held - roots))))
