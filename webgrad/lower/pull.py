@@ -52,15 +52,46 @@ class Puller:
     # Values
 
     def pull(self, number: int, indices: Indices) -> Instruction:
-        """The value of a node at indices; what was pulled before in an open block is not computed again."""
+        """The value of a node at indices; what was pulled before in an open block is not computed again.
+
+        Maps and movements are followed without recursion: a group may be a long chain of them.
+        """
+        waiting = [(number, indices)]
+        while True:
+            wanted = waiting[-1]
+            value = self._known(*wanted)
+            if value is None:
+                missing = [each for each in self._sources(*wanted) if self._known(*each) is None]
+                if missing:
+                    waiting += reversed(missing)
+                    continue
+                value = self._pull(*wanted)
+                self.builder.blocks[self.builder.depths[id(value)]].made[("pull", *wanted)] = value
+            waiting.pop()
+            if not waiting:
+                return value
+
+    def _known(self, number: int, indices: Indices) -> Instruction | None:
         key = ("pull", number, indices)
         for block in reversed(self.builder.blocks):
             found = block.made.get(key)
             if found is not None:
                 return found
-        value = self._pull(number, indices)
-        self.builder.blocks[self.builder.depths[id(value)]].made[key] = value
-        return value
+        return None
+
+    def _sources(self, number: int, indices: Indices) -> list[tuple[int, Indices]]:
+        """What a map, a cast or a movement needs; of anything else, nothing that is known beforehand."""
+        sig, inputs = self.graph.sigs[number], self.graph.inputs[number]
+        buffer = self.numbers.get(number)
+        if number in self.given or (buffer is not None and not self.buffers[buffer].written):
+            return []
+        if sig.kind == "map":
+            return [(each, self._broadcast(each, indices)) for each in inputs]
+        if sig.kind == "cast":
+            return [(inputs[0], indices)]
+        if sig.kind == "move" and sig.op.name != "pad":
+            return [(inputs[0], moved(sig, self.graph.sigs[inputs[0]].shape, indices))]
+        return []
 
     def _pull(self, number: int, indices: Indices) -> Instruction:
         sig = self.graph.sigs[number]
@@ -77,7 +108,7 @@ class Puller:
 
     def _map(self, number: int, indices: Indices) -> Instruction:
         sig = self.graph.sigs[number]
-        args = [self.pull(each, self._broadcast(each, indices)) for each in self.graph.inputs[number]]
+        args = [self.pull(*each) for each in self._sources(number, indices)]
         value = self.builder.apply(sig.op, sig.dtype.compute, *args)
         if sig.dtype.kind in "iu" and sig.dtype.itemsize < 4:
             wide = int32 if sig.dtype.kind == "i" else uint32
@@ -104,11 +135,9 @@ class Puller:
     # Movement
 
     def _move(self, number: int, indices: Indices) -> Instruction:
-        sig = self.graph.sigs[number]
-        source = self.graph.inputs[number][0]
-        if sig.op.name == "pad":
+        if self.graph.sigs[number].op.name == "pad":
             return self._pad(number, indices)
-        return self.pull(source, moved(sig, self.graph.sigs[source].shape, indices))
+        return self.pull(*self._sources(number, indices)[0])
 
     def _pad(self, number: int, indices: Indices) -> Instruction:
         source, filler = self.graph.inputs[number]
