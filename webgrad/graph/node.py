@@ -87,6 +87,7 @@ class Node:
 _LIMIT = 1 << 16  # signatures kept of each table
 _interned: dict[tuple[Any, ...], Signature] = {}
 _results: dict[tuple[Any, ...], Signature] = {}
+_scalars: dict[tuple[Any, Any], Signature] = {}  # by dtype and device: the one that is asked for most
 _count = 0
 
 
@@ -94,6 +95,7 @@ def clear_signatures() -> None:
     """Forget every signature; nodes keep theirs, and numbers are never used again."""
     _interned.clear()
     _results.clear()
+    _scalars.clear()
 
 
 def signature(
@@ -187,7 +189,10 @@ def leaf(storage: Any, shape: tuple[int, ...], dtype: Any, device: Any) -> Node:
 
 def scalar(value: Any, dtype: Any, device: Any) -> Node:
     """A number known to the host, of no dimensions: kernels take it as a parameter."""
-    return Node(signature(SCALAR, (), dtype, device), (), value, None)
+    sig = _scalars.get((dtype, device))
+    if sig is None:
+        sig = _scalars[dtype, device] = signature(SCALAR, (), dtype, device)
+    return Node(sig, (), value, None)
 
 
 def check_offered(op: Op, dtype: Any) -> None:

@@ -31,6 +31,7 @@ Values are used after they are made, in the same block or one inside it. `verify
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -230,7 +231,7 @@ def _shape_problem(kernel: Kernel, each: Instruction) -> str:
     types = [arg.type for arg in each.args]
     if each.type is not None and each.type.width not in (1, 4):
         return f"a width of {each.type.width}"
-    wrong = {
+    rules: dict[str, Callable[[], bool]] = {
         "splat": lambda: types[0] != (each.type and Type(each.type.scalar)),
         "vectorize": lambda: any(t != (each.type and Type(each.type.scalar)) for t in types),
         "extract": lambda: not types[0] or types[0].width != 4 or each.data not in range(4),
@@ -240,8 +241,9 @@ def _shape_problem(kernel: Kernel, each: Instruction) -> str:
         "if": lambda: types[0] != BOOL,
         "scalar": lambda: not 0 <= each.data < len(kernel.scalars),
         "cast": lambda: not each.type or each.type.scalar != each.data[1].compute,
-    }.get(each.op)
-    return f"{each.type} of {types}" if wrong is not None and wrong() else ""
+    }
+    rule = rules.get(each.op)
+    return f"{each.type} of {types}" if rule is not None and rule() else ""
 
 
 def _type_problem(kernel: Kernel, each: Instruction) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import DType, dtype_of_scalar, promote
+from ..dtypes import DType, dtype_of_scalar, float32, promote
 from ..errors import DeviceError, DTypeError
 from ..graph.node import Node, make, scalar, source
 from ..graph.op import SCALAR, Op
@@ -41,12 +41,16 @@ def cast(x: Node, dtype: DType) -> Node:
 
 def elementwise(op: Op, *operands: Node | Number) -> Node:
     """A map op over nodes of one device, brought to one dtype; numbers take the others' type."""
-    if len(operands) == 2:
+    if len(operands) == 2:  # the common cases first: this is called for every operator
         a, b = operands
-        if a.__class__ is Node and b.__class__ is Node:
-            left, right = a.sig, b.sig
-            if left.dtype is right.dtype and left.device is right.device:
-                return make(op, (a, b))
+        if a.__class__ is Node:
+            left = a.sig
+            if b.__class__ is Node:
+                right = b.sig
+                if left.dtype is right.dtype and left.device is right.device:
+                    return make(op, (a, b))
+            elif b.__class__ is float and left.dtype is float32 and -_LARGEST < b < _LARGEST:
+                return make(op, (a, scalar(b, float32, left.device)))
     return make(op, common(op.name, operands))
 
 
