@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from .config import settings
-from .errors import WebgradError
+from .errors import OutOfMemoryError, WebgradError
 from .graph.node import Node, Signature, backlog, where_made
 from .graph.snapshot import Walk, snapshot, walk
 from .runtime.device import CpuDevice
@@ -97,6 +97,10 @@ def _record(nodes: Sequence[Node]) -> list[Any]:
                 _run(roots if len(roots) == 1 else list(dict.fromkeys(roots)))
             except WebgradError as error:
                 raise _placed(error, roots[0].sig, roots[0]) from None
+            except MemoryError as error:  # NumPy's
+                raise _placed(
+                    OutOfMemoryError(f"the cpu has no room: {error}"), roots[0].sig, roots[0]
+                ) from None
     return [device for device in by_device if device.is_gpu]
 
 

@@ -9,11 +9,25 @@ from __future__ import annotations
 from typing import Any
 
 from .cpu.execute import CPU_PROFILE, CpuPlan
+from .errors import OutOfMemoryError
 from .graph.node import Node
 from .graph.snapshot import Snapshot
+from .runtime.host import memory_bytes
+from .runtime.stats import readable_bytes
 from .schedule.schedule import schedule
 
 __all__ = ["HostPlan"]
+
+
+def _check_room(graph: Snapshot) -> None:
+    """Refuse results that the machine's memory cannot hold: systems grant more than there is, and stall."""
+    needed = sum(graph.sigs[each].nbytes for each in graph.roots)
+    memory = memory_bytes()
+    if memory and needed > memory:
+        raise OutOfMemoryError(
+            f"results of {readable_bytes(needed)} are more than this machine's memory, {readable_bytes(memory)}: "
+            "work in smaller parts"
+        )
 
 
 class HostPlan:
@@ -26,6 +40,7 @@ class HostPlan:
         outputs = {each for group in made.groups for each in group.outputs}
         graph.roots = tuple(dict.fromkeys([*graph.roots, *sorted(outputs & graph.held)]))
         self.stored = graph.roots
+        _check_room(graph)
         self.plan = CpuPlan(made)
 
     def run(self, nodes: list[Node]) -> list[Any]:

@@ -1,8 +1,8 @@
 """Cases for each kind of op: nodes over every layout, beside what NumPy makes of the same arrays.
 
-In: a row of the table, a dtype, a device. Out: `Case`s. `BUILDERS` has an entry for each kind of op, or an op;
-a row whose kind is not there fails the tests. On a GPU each layout comes once for each dtype, attributes taking
-turns; in all combinations for `THOROUGH` dtypes only, since drivers compile slowly.
+In: a row of the table, a dtype, a device. Out: `Case`s. `BUILDERS` has an entry for each kind of op, or one
+op; a row whose kind is not there fails the tests. On a GPU each layout comes once for each dtype, attributes
+taking turns; in all combinations for `THOROUGH` dtypes only, since drivers compile slowly.
 """
 
 from __future__ import annotations

@@ -73,10 +73,16 @@ def as_discrete(program: Program, random: np.random.Generator) -> Results:
 
 def as_narrow(program: Program, random: np.random.Generator) -> Results:
     """Kernels for few and small bindings, and short grids: buffers in parts, grids of two sides."""
+    largest = max(value.array.nbytes for value in values_of(program))
+    binding = max(4096, 1 << (largest // 2).bit_length())  # the largest value may come in two parts
     return _planned(
         program,
         profiled(
-            kind="discrete", subgroup_size=0, max_storage_buffers=8, max_binding_bytes=8192, max_workgroups=3
+            kind="discrete",
+            subgroup_size=0,
+            max_storage_buffers=8,
+            max_binding_bytes=binding,
+            max_workgroups=3,
         ),
     )
 
@@ -96,6 +102,10 @@ def _planned(program: Program, device: Device, *, fuse: bool = True) -> Results:
     roots, held = program.build(device)
     walked = walk(roots)
     plan = GpuPlan(snapshot(walked, roots), device, fuse=fuse)
+    most = max((len(step.emitted.bound) for step in plan.steps if step.emitted is not None), default=0)
+    assert most <= device.profile.max_storage_buffers, (
+        f"a kernel has {most} bindings, too many for the profile"
+    )
     storage = dict(zip(plan.stored, plan.run(walked.nodes), strict=True))
     numbers = {**dict(zip(program.held, held, strict=True)), **dict(zip(program.roots, roots, strict=True))}
     found: Results = {}

@@ -37,7 +37,7 @@ def offered(op: Op, dtype: DType, device: AnyDevice) -> bool:
     if dtype.feature and dtype.feature not in device.features:
         return False
     if op.kind == "sort":
-        return dtype.itemsize <= 4
+        return bool(dtype.itemsize <= 4)
     return op.kind != "map" or isinstance(op.wgsl, str) or dtype.compute in op.wgsl
 
 

@@ -18,7 +18,18 @@ from webgrad.dtypes import DType
 
 __all__ = ["write_program"]
 
-MOST_ELEMENTS = 20_000
+MOST_ELEMENTS = 100_000
+# Rows that a workgroup shares, and folds that are split in parts.
+LONG: tuple[Shape, ...] = (
+    (40_003,),
+    (65_536,),
+    (3, 1_028),
+    (6, 515),
+    (1_024, 5),
+    (2, 20_001),
+    (33_000, 2),
+    (4, 2, 260),
+)
 KINDS_OF_GRAPH: dict[DType, float] = {
     dtypes.float32: 0.6,
     dtypes.float16: 0.08,
@@ -155,10 +166,12 @@ class Writer:
         return int(self.random.integers(1, 10))
 
     def shape(self) -> Shape:
-        """Sides of 0 to 4 dimensions."""
+        """Sides of 0 to 4 dimensions; at times long ones."""
+        if self.chance(0.06):
+            return self.one(LONG)  # type: ignore[no-any-return]
         while True:
             sides = tuple(self.side() for _ in range(self.random.integers(0, 5)))
-            if np.prod(sides) <= MOST_ELEMENTS / 4:
+            if np.prod(sides) <= 5_000:
                 return sides
 
     def pick(self, kinds: str = "biuf", most: int = 4) -> int:

@@ -105,9 +105,13 @@ class Code:
         operation = operation_of(sig, [self.graph.sigs[each] for each in inputs], self._shape_of(node))
         narrow = operation.gives == "narrow"
         if operation.takes == "either":
-            narrow = all(self._stays_narrow(each) for each in inputs if self._has_form_of(sig, each))
+            moved = [self._has_form_of(sig, at, each) for at, each in enumerate(inputs)]
+            narrow = all(
+                self._stays_narrow(each) for each, is_data in zip(inputs, moved, strict=True) if is_data
+            )
             numbers = tuple(
-                self.value(each, narrow=narrow and self._has_form_of(sig, each)) for each in inputs
+                self.value(each, narrow=narrow and is_data)
+                for each, is_data in zip(inputs, moved, strict=True)
             )
         else:
             numbers = tuple(self.value(each, narrow=operation.takes == "narrow") for each in inputs)
@@ -125,10 +129,10 @@ class Code:
             self.add(node)
         return self.is_narrow(node)
 
-    def _has_form_of(self, sig: Signature, node: int) -> bool:
+    def _has_form_of(self, sig: Signature, position: int, node: int) -> bool:
         """Whether an input's form is the result's: not of indices, nor of a number to fill with."""
         source = self.graph.sigs[node]
-        return source.dtype is sig.dtype and source.kind != "scalar"
+        return source.dtype is sig.dtype and (source.kind != "scalar" or position == 0)
 
     def _operands(self, node: int) -> tuple[int, ...]:
         """A map's inputs without their expansions, where the others have the result's shape: NumPy

@@ -7,6 +7,7 @@ inputs; nothing here recurses, and no node has a `__del__`, so graphs of any dep
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
 from collections.abc import Callable
@@ -88,7 +89,7 @@ _LIMIT = 1 << 16  # signatures kept of each table
 _interned: dict[tuple[Any, ...], Signature] = {}
 _results: dict[tuple[Any, ...], Signature] = {}
 _scalars: dict[tuple[Any, Any], Signature] = {}  # by dtype and device: the one that is asked for most
-_count = 0
+_numbers = itertools.count(1)
 
 
 def clear_signatures() -> None:
@@ -102,14 +103,14 @@ def signature(
     op: Op, shape: tuple[int, ...], dtype: Any, device: Any, attributes: tuple[Any, ...] = ()
 ) -> Signature:
     """The one signature with these contents."""
-    global _count
     key = (op, shape, dtype, device, attributes)
     found = _interned.get(key)
     if found is None:
         if len(_interned) >= _LIMIT:
             clear_signatures()
-        _count += 1
-        found = _interned[key] = Signature(op, shape, dtype, device, attributes, _count)
+        # Threads may come here together: the first one's is everyone's, and no number is given twice.
+        made = Signature(op, shape, dtype, device, attributes, next(_numbers))
+        found = _interned.setdefault(key, made)
     return found
 
 

@@ -22,6 +22,7 @@ __all__ = ["html", "represent", "text"]
 
 Array = np.ndarray[Any, Any]
 MOST = 1000  # elements that are read to be shown
+WHOLE = 1 << 28  # bytes up to which a tensor that is not computed yet is computed whole to be shown
 
 
 def represent(x: Tensor) -> str:
@@ -85,7 +86,8 @@ def _written(array: Array, separator: str, prefix: str, threshold: int, edges: i
 
 def _corners(x: Tensor, edges: int) -> Array:
     """The ends of all axes, with one element of filling between them, where NumPy will write dots."""
-    evaluate([x.node])  # the whole, so that showing it is not computing it twice
+    if x.nbytes <= WHOLE:
+        evaluate([x.node])  # the whole, so that showing it is not computing it twice
     node = x.node
     long = [axis for axis, side in enumerate(x.shape) if side > 2 * edges]
     for axis in long:

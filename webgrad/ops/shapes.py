@@ -250,5 +250,7 @@ def sorting(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
     """The places of the last axis in sorted order."""
     check_kind("sort (its keys)", "u", sigs[0].dtype)
     if sigs[0].dtype is dtypes.uint64 and sigs[0].device.is_gpu:
-        raise DTypeError("sort: GPUs sort keys of 32 bits: sort the low words, then the high ones")
+        raise DTypeError(
+            "sort_order of uint64: GPUs sort keys of 32 bits, the low words and then the high ones"
+        )
     return sigs[0].shape, dtypes.int32

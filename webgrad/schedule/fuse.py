@@ -196,8 +196,8 @@ def _fits(graph: Snapshot, number: int, each: int, part: Content) -> bool:
             (sig.kind in ("map", "cast") and source.shape == sig.shape) or sig.op.name == "reshape"
         )
     assert part.rows is not None
-    if sig.dtype.itemsize < 4 and sig.kind != "reduce" and sig.shape and sig.shape[-1] % 4:
-        return False  # rows would share words
+    if sig.dtype.itemsize < 4 and sig.kind != "reduce" and _shares_words(sig, source, part.rows):
+        return False
     if sig.kind == "reduce":  # the same rows, folded along what the first fold does not depend on
         axes = frozenset(sig.attributes[0])
         kept = nontrivial(source.shape) - axes
@@ -214,6 +214,15 @@ def _fits(graph: Snapshot, number: int, each: int, part: Content) -> bool:
             and not part.rows & {sig.attributes[0]}
         )
     return False
+
+
+def _shares_words(sig: Signature, source: Signature, rows: Axes) -> bool:
+    """Whether rows of a packed result, written one by one, would have parts of words in common."""
+    carried = _carried(sig, source, rows)
+    if carried is None:
+        return True
+    last = len(sig.shape) - 1
+    return bool(nontrivial(sig.shape) - carried) and (last in carried or sig.shape[last] % 4 != 0)
 
 
 def _agree(graph: Snapshot, sig: Signature, keep: int, other: int, content_of: ContentOf) -> bool:

@@ -35,9 +35,9 @@ def merge(graph: Snapshot, groups: list[Group], profile: DeviceProfile) -> list[
         else:
             made[target] = _joined(made[target], group)
             above[target] |= needs & ~(1 << target)
-            for later in range(target + 1, len(made)):
-                if above[later] >> target & 1:
-                    above[later] |= above[target]
+            for other in range(len(made)):  # an earlier merge may have made even one before it need it
+                if above[other] >> target & 1:
+                    above[other] |= above[target]
         for each in group.outputs:
             home[each] = target
     return _sorted(made)
@@ -141,6 +141,9 @@ def bundle(graph: Snapshot, groups: list[Group], profile: DeviceProfile) -> tupl
     alike: dict[object, list[int]] = {}
     for at, group in enumerate(groups):
         flat = group.kind == "map" and _flat(graph, group) and _room(graph, groups, [at], profile)
+        flat = flat and not any(
+            graph.sigs[each].dtype.itemsize == 8 for each in (*group.reads, *group.outputs)
+        )
         alike.setdefault((levels[at], _structure(graph, group)) if flat else at, []).append(at)
     bundles: list[list[int]] = []
     for members in alike.values():
