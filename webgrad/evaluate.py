@@ -55,12 +55,10 @@ def limit_backlog() -> None:
     """Bound what may wait, as the settings say; reads them anew."""
     options = settings()
     memory = memory_bytes() or 8 << 30
-    backlog.most = backlog.limit = options.graph
+    backlog.most = options.graph
     backlog.most_bytes = memory // 8 if options.graph_memory is None else options.graph_memory.of(memory)
-    backlog.compute = lambda node: evaluate([node])
-
-
-limit_backlog()
+    backlog.compute = evaluate
+    backlog.restart(backlog.waiting())
 
 
 def plans() -> int:
@@ -122,7 +120,6 @@ def _run(roots: list[Node]) -> None:
         _state.plans.move_to_end(key)
     for number, storage in zip(plan.stored, plan.run(nodes), strict=True):
         nodes[number].settle(storage)
-    backlog.settled()
 
 
 def _made(roots: list[Node], walked: Walk) -> Plan:
@@ -174,3 +171,6 @@ async def read_async(node: Node) -> np.ndarray[Any, Any]:
 def _array(node: Node, data: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     array: np.ndarray[Any, Any] = data.view(node.sig.dtype.numpy).reshape(node.sig.shape)
     return array
+
+
+limit_backlog()

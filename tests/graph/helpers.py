@@ -82,10 +82,10 @@ def backlog_of(most: int, most_bytes: int) -> Iterator[Backlog]:
     """The backlog, empty and with other limits; as it was afterwards, and empty again."""
     before = backlog.most, backlog.most_bytes, backlog.compute, backlog.mark
     backlog.most, backlog.most_bytes, backlog.mark = most, most_bytes, None
-    backlog.settled()
+    backlog.restart()
     yield backlog
     backlog.most, backlog.most_bytes, backlog.compute, backlog.mark = before
-    backlog.settled()
+    backlog.restart()
 
 
 @pytest.fixture(autouse=True)

@@ -322,7 +322,7 @@ def _range(w: Writer, side: int) -> tuple[int, int, int]:
         return 0, side, 1
     start = int(w.random.integers(0, side))
     stop = int(w.random.integers(start + 1, side + 1))
-    return start, stop, int(w.one((1, 1, 2, 3)))
+    return start, stop, int(w.one((1, 2, 2, 3)))
 
 
 def _take(w: Writer) -> None:
@@ -481,7 +481,7 @@ MOVES: dict[Callable[[Writer], None], float] = {
     _where: 1,
     _cast: 1,
     _reduce: 3,
-    _move: 5,
+    _move: 8,
     _take: 1,
     _concat: 1,
     _scan: 0.5,

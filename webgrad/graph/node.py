@@ -10,10 +10,11 @@ from __future__ import annotations
 import itertools
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import CodeType
 from typing import Any
+from weakref import ref
 
 from ..errors import DTypeError
 from .op import LEAF, SCALAR, Op
@@ -124,38 +125,57 @@ def make(op: Op, inputs: tuple[Node, ...], attributes: tuple[Any, ...] = ()) -> 
             _results.clear()
         _results[key] = sig
     node = Node(sig, inputs, None, _user_frame())
-    backlog.count += 1
-    if backlog.count >= backlog.limit:
+    made = backlog.made
+    made.append(ref(node))
+    if len(made) >= backlog.limit:
         backlog.consider(node)
     return node
 
 
 class Backlog:
-    """How much waits to be computed: a loop that never reads must not grow without bound.
+    """What waits to be computed: a loop that never reads must not grow without bound.
 
-    A full backlog is cut at a node like the one where it was cut before: such a place comes again when a
-    program loops, and the same plan with it. Without one it is cut at twice the length.
+    A full backlog is computed, all of it that somebody still holds. That is done at a node like the one where
+    it was done before: such a place comes again when a program loops, and the same plan with it. Without one
+    it is done at twice the length.
     """
 
     def __init__(self) -> None:
-        self.count = 0  # nodes made since something was computed
-        self.limit = self.most = 2000  # the count at which to look, and the count that is full
-        self.nbytes = 0  # of leaves made since then
+        self.made: list[ref[Node]] = []  # nodes made, the computed and dropped ones among them now and then
+        self.most = 2000  # nodes that may wait
+        self.limit = 2000  # the length of `made` at which to look
+        self.nbytes = 0  # of leaves made since it was looked at
         self.most_bytes = 1 << 40
+        self.full = False
         self.mark: Signature | None = None
-        self.compute: Callable[[Node], None] = lambda node: None
+        self.compute: Callable[[list[Node]], None] = lambda nodes: None
 
     def consider(self, node: Node) -> None:
-        """Compute a node if the backlog is full and this is a good place."""
-        far = self.nbytes > self.most_bytes or self.count >= 2 * self.most
-        if far or (self.count >= self.most and self.mark in (None, node.sig)):
+        """Compute what waits if that is much, and this is a good place."""
+        if not self.full:
+            waiting = self.waiting()
+            self.full = len(waiting) >= self.most or self.nbytes > self.most_bytes
+            if not self.full:
+                self.restart(waiting)
+                return
+        far = self.nbytes > self.most_bytes or len(self.made) >= 2 * self.most
+        if far or self.mark in (None, node.sig):
             self.mark = node.sig
-            self.compute(node)
+            waiting = self.waiting()
+            used = {id(source) for each in waiting for source in each.inputs}
+            self.restart()
+            self.compute([each for each in waiting if id(each) not in used])
 
-    def settled(self) -> None:
-        """Something was computed."""
-        self.count = self.nbytes = 0
-        self.limit = self.most
+    def waiting(self) -> list[Node]:
+        """The nodes that are neither computed nor dropped."""
+        found = [each() for each in self.made]
+        return [each for each in found if each is not None and each.storage is None]
+
+    def restart(self, waiting: Sequence[Node] = ()) -> None:
+        """Count anew, from what waits."""
+        self.made = [ref(each) for each in waiting]
+        self.limit = len(waiting) + max(1, self.most - len(waiting) // 2)
+        self.nbytes, self.full = 0, False
 
     def added(self, nbytes: int) -> None:
         """A leaf was made."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from .. import dtypes
 from ..dtypes import DType
-from ..errors import AxisError, DTypeError, ShapeError
+from ..errors import AxisError, BufferError, DTypeError, ShapeError
 from ..graph.node import Signature
 from ..graph.op import Infer
 
@@ -234,6 +234,17 @@ def scattered(name: str, types: str) -> Infer:
     return infer
 
 
+def _check_binding(op: str, *sigs: Signature) -> None:
+    """Refuse what a kernel over whole values cannot bind."""
+    for sig in sigs:
+        if sig.device.is_gpu and sig.nbytes > sig.device.profile.max_binding_bytes:
+            raise BufferError(
+                f"{op}: {sig!r} has {sig.nbytes:,} bytes, and {sig.device.name} takes at most "
+                f"{sig.device.profile.max_binding_bytes:,} here: work in parts, or on the cpu with "
+                "x.to_device('cpu')"
+            )
+
+
 def _scattered(sigs: Sigs) -> Result:
     base, index, updates = sigs
     check_kind("scatter (its indices)", "iu", index.dtype)
@@ -243,6 +254,7 @@ def _scattered(sigs: Sigs) -> Result:
         or base.dtype is not updates.dtype
     ):
         raise ShapeError(f"scatter of {updates!r} at {index!r} into {base!r}: rows do not fit")
+    _check_binding("scatter", *sigs)
     return base.shape, base.dtype
 
 
@@ -253,4 +265,5 @@ def sorting(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
         raise DTypeError(
             "sort_order of uint64: GPUs sort keys of 32 bits, the low words and then the high ones"
         )
+    _check_binding("sort", sigs[0])
     return sigs[0].shape, dtypes.int32

@@ -22,6 +22,7 @@ __all__ = ["Content", "choose_stored", "is_source"]
 MAX_COST = 220  # additions in one kernel: larger ones compile slowly
 DEAR = 24  # additions from which a map is stored rather than computed by several kernels
 MAX_SCALARS = 12  # run-time numbers in one kernel: they travel with the command, beside its sizes
+MAX_NESTING = 5  # indices of indices: expressions and branches grow with each, some of them twofold
 MAX_MAPS = 4  # different indices at which a map is computed in one kernel
 MAX_LOOPS = 2  # loops over a row that compute a value with a fold before it
 HOLE_COST = 12  # additions that a contraction computes for each element it loads
@@ -42,6 +43,7 @@ class Content:
     center: int = -1
     scalars: frozenset[int] = frozenset()
     inside: frozenset[int] = frozenset()  # the nodes it computes, each once
+    nesting: int = 0  # how often an index is computed from an index
 
 
 ContentOf = Callable[[int], Content]
@@ -111,11 +113,17 @@ def _forward(
         while True:
             content = _content(graph, number, sig, inputs, content_of)
             fits = content.cost <= MAX_COST and len(content.scalars) <= MAX_SCALARS
-            if fits and len(content.reads) <= most_reads:
+            deep = content.nesting > MAX_NESTING
+            if fits and not deep and len(content.reads) <= most_reads:
                 break
             largest = max(
                 (each for each in inputs if each not in stored and not is_source(graph.sigs[each])),
-                key=lambda each: (content_of(each).cost, len(content_of(each).reads), each),
+                key=lambda each: (
+                    deep and content_of(each).nesting,
+                    content_of(each).cost,
+                    len(content_of(each).reads),
+                    each,
+                ),
                 default=None,
             )
             if largest is None:
@@ -134,10 +142,11 @@ def _content(
     scalars = none.union(*[part.scalars for _, part in parts])
     inside = none.union((number,), *[part.inside for _, part in parts])
     cost = sum(graph.sigs[each].op.cost for each in inside)
+    nesting = max((part.nesting for _, part in parts), default=0) + _nests(graph, number)
     if sig.kind == "contract":
         return Content("contract", cost, reads, None, number, scalars, inside)
     if sig.kind == "reduce":
-        return Content("rows", cost, reads, nontrivial(sig.shape), -1, scalars, inside)
+        return Content("rows", cost, reads, nontrivial(sig.shape), -1, scalars, inside, nesting)
     rows: Axes | None = None
     center = -1
     for each, part in parts:
@@ -146,8 +155,19 @@ def _content(
         elif part.kind == "contract":
             center = part.center
     if center >= 0:
-        return Content("contract", cost, reads, None, center, scalars, inside)
-    return Content("map" if rows is None else "rows", cost, reads, rows, -1, scalars, inside)
+        return Content("contract", cost, reads, None, center, scalars, inside, nesting)
+    return Content("map" if rows is None else "rows", cost, reads, rows, -1, scalars, inside, nesting)
+
+
+def _nests(graph: Snapshot, number: int) -> int:
+    """1 for an op that reads its input in a branch, or at an index that holds the result's more than once."""
+    sig = graph.sigs[number]
+    if sig.kind in ("concat", "gather") or sig.op.name == "pad":
+        return 1
+    if sig.op.name != "reshape":
+        return 0
+    before = graph.sigs[graph.inputs[number][0]].shape
+    return int([side for side in before if side != 1] != [side for side in sig.shape if side != 1])
 
 
 def _carried(sig: Signature, source: Signature, axes: Axes) -> Axes | None:
