@@ -18,11 +18,20 @@ import numpy as np
 from .config import settings
 from .errors import OutOfMemoryError, WebgradError
 from .graph.node import Node, Signature, backlog, where_made
-from .graph.snapshot import Walk, snapshot, walk
+from .graph.snapshot import Snapshot, Walk, snapshot, walk
 from .runtime.device import CpuDevice
 from .runtime.host import memory_bytes
 
-__all__ = ["PLANS_KEPT", "clear_plans", "evaluate", "limit_backlog", "plans", "read", "read_async"]
+__all__ = [
+    "PLANS_KEPT",
+    "clear_plans",
+    "evaluate",
+    "limit_backlog",
+    "plans",
+    "read",
+    "read_async",
+    "snapshot_of",
+]
 
 PLANS_KEPT = 1024
 
@@ -133,6 +142,12 @@ def _made(roots: list[Node], walked: Walk) -> Plan:
     from .gpu import GpuPlan
 
     return GpuPlan(graph, device)
+
+
+def snapshot_of(roots: Sequence[Node]) -> Snapshot:
+    """The graph under some nodes, while no thread changes it."""
+    with _state.lock:
+        return snapshot(walk(roots), roots)
 
 
 def _placed(error: WebgradError, sig: Signature | None, node: Node) -> WebgradError:

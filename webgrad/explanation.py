@@ -10,7 +10,8 @@ from typing import Any
 
 from .cpu.execute import CPU_PROFILE
 from .errors import ArgumentError, DTypeError
-from .graph.snapshot import Snapshot, snapshot, walk
+from .evaluate import snapshot_of
+from .graph.snapshot import Snapshot
 from .lower.compile import alias_of, compile_schedule
 from .lower.domains import name_of
 from .ops.primitives import check_device
@@ -79,7 +80,7 @@ def explain(*tensors: Any) -> Explanation:
             raise DTypeError(f"explain takes tensors, not a {type(each).__name__}")
     roots = list(dict.fromkeys(each.node for each in tensors))
     check_device("explain", *roots)
-    graph = snapshot(walk(roots), roots)
+    graph = snapshot_of(roots)
     device = roots[0].sig.device
     text = repr(graph)
     profile = device.profile if device.is_gpu else CPU_PROFILE

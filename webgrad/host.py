@@ -25,8 +25,8 @@ def _check_room(graph: Snapshot) -> None:
     memory = memory_bytes()
     if memory and needed > memory:
         raise OutOfMemoryError(
-            f"results of {readable_bytes(needed)} are more than this machine's memory, {readable_bytes(memory)}: "
-            "work in smaller parts"
+            f"results of {readable_bytes(needed)} are more than this machine's memory, "
+            f"{readable_bytes(memory)}: work in smaller parts"
         )
 
 

@@ -80,13 +80,13 @@ def sig_of(op: Op, inputs: Sequence[Signature], attributes: tuple[Any, ...] = ()
 def unlimited_backlog() -> Iterator[None]:
     """Nothing is computed before it is asked for, however many nodes are made."""
     before = backlog.most, backlog.most_bytes
-    backlog.settled()
     backlog.most, backlog.most_bytes = 1 << 40, 1 << 60
+    backlog.restart(backlog.waiting())
     try:
         yield
     finally:
         backlog.most, backlog.most_bytes = before
-        backlog.settled()
+        backlog.restart(backlog.waiting())
 
 
 # Data

@@ -82,7 +82,7 @@ def as_narrow(program: Program, random: np.random.Generator) -> Results:
             subgroup_size=0,
             max_storage_buffers=8,
             max_binding_bytes=binding,
-            max_workgroups=3,
+            max_workgroups=64,
         ),
     )
 

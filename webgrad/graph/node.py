@@ -81,9 +81,11 @@ class Node:
     def settle(self, storage: Any) -> None:
         """The value is there: become a leaf and let the inputs go."""
         sig = self.sig
+        settled = signature(LEAF, sig.shape, sig.dtype, sig.device)
+        # No call from here on: Ctrl-C cannot part these.
         self.storage = storage
+        self.sig = settled
         self.inputs = ()
-        self.sig = signature(LEAF, sig.shape, sig.dtype, sig.device)
 
 
 _LIMIT = 1 << 16  # signatures kept of each table

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import DType
+from ..errors import LaunchError
 from ..runtime.profile import DeviceProfile
 from ..wgsl import Binding, Field, Program
 from ..wgsl.library import functions, spell
@@ -383,6 +384,13 @@ def assemble(
     spilled = writer.words[room:]
     entry = re.sub(r"@(\d+)@", lambda found: _place(int(found[1]), room, writer.words), entry)
     bound, bindings, declarations = _bindings(writer, bool(spilled))
+    if len(bindings) > writer.profile.max_storage_buffers:
+        largest = max(kernel.buffers, key=lambda each: each.size * each.dtype.itemsize)
+        raise LaunchError(
+            f"{kernel.name} needs {len(bindings)} bindings, and this device has "
+            f"{writer.profile.max_storage_buffers}: its values are large (up to {largest.size * largest.dtype.itemsize:,} bytes; a binding holds "
+            f"{writer.profile.max_binding_bytes:,}). Work in parts, or on the cpu with x.to_device('cpu')"
+        )
     parts = [*declarations]
     if fields:
         members = ", ".join(f"{field.name}: {field.type}" for field in fields)

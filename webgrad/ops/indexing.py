@@ -230,9 +230,13 @@ def _clamped(indices: Node, axis: int, shape: tuple[int, ...]) -> Node:
     side = shape[axis]
     if not side and indices.sig.size:
         raise IndexingError(f"indices into axis {axis} of shape {shape}, which is empty")
-    signed = indices.sig.dtype.kind == "i"
+    dtype = indices.sig.dtype
+    if side - 1 < 1 << (
+        8 * dtype.itemsize - (dtype.kind == "i")
+    ):  # clamped before it is cast, and could wrap
+        indices = elementwise(_MINIMUM, indices, max(0, side - 1))
     result = primitives.cast(indices, _counter(side))
-    if signed:
+    if dtype.kind == "i":
         wrapped = elementwise(_ADD, result, side)
         result = make(_WHERE, (elementwise(_LESS, result, 0), wrapped, result))
         result = elementwise(_MAXIMUM, result, 0)

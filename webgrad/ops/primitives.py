@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import DType, dtype_of_scalar, float32, promote
-from ..errors import DeviceError, DTypeError
+from ..errors import DeviceError, DTypeError, ShapeError
 from ..graph.node import Node, make, scalar, source
 from ..graph.op import SCALAR, Op
 from .table import TABLE
@@ -108,6 +108,8 @@ def _fitted(value: Any, dtype: DType) -> int:
 
 def iota(length: int, dtype: DType, device: Any) -> Node:
     """0, 1, 2, …"""
+    if device.is_gpu and length >= 1 << 32:
+        raise ShapeError(f"arange of {length:,} elements: GPUs count to 4,294,967,295; make it in parts")
     return source(TABLE["iota"], (length,), dtype, device)
 
 

@@ -105,12 +105,22 @@ def normalise_axes(op: str, axes: int | Sequence[int] | None, rank: int) -> tupl
     return (normalise_axis(op, axes, rank),)
 
 
+def _check_countable(op: str, sig: Signature) -> None:
+    """Refuse an index that 32 bits do not hold; only what is never stored can be so large."""
+    if sig.device.is_gpu and sig.size >= 1 << 32:
+        raise ShapeError(
+            f"{op}: {sig!r} has {sig.size:,} elements, and GPUs count to 4,294,967,295: work in parts, or on "
+            "the cpu with x.to_device('cpu')"
+        )
+
+
 def reduced(name: str, types: str) -> Infer:
     """The rule of a reduce over attributes = (axes,): those axes are gone."""
 
     def infer(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
         (sig,) = sigs
         check_kind(name, types, sig.dtype)
+        _check_countable(name, sig)
         return tuple(side for axis, side in enumerate(sig.shape) if axis not in attributes[0]), sig.dtype
 
     return infer
@@ -194,6 +204,7 @@ def taken(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
     (axis,) = attributes
     x, index = sigs
     check_kind("take (its indices)", "iu", index.dtype)
+    _check_countable("take", x)
     return (*x.shape[:axis], *index.shape, *x.shape[axis + 1 :]), x.dtype
 
 
@@ -202,6 +213,7 @@ def taken_along(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
     (axis,) = attributes
     x, index = sigs
     check_kind("take_along_axis (its indices)", "iu", index.dtype)
+    _check_countable("take_along_axis", x)
     if len(x.shape) != len(index.shape):
         raise ShapeError(
             f"take_along_axis: x {x.shape} and the indices {index.shape} must have the same number of "

@@ -16,6 +16,7 @@ from ..graph.node import Signature
 from ..graph.snapshot import Snapshot
 from ..runtime.profile import DeviceProfile
 from .axes import Axes, nontrivial, through_map, through_move
+from .plan import bindings_of
 
 __all__ = ["Content", "choose_stored", "is_source"]
 
@@ -59,7 +60,6 @@ def choose_stored(
 ) -> tuple[set[int], dict[int, Content]]:
     """The nodes to store, and what each stored or inner node's kernel holds."""
     order = [each for each in graph.order() if not is_source(graph.sigs[each])]
-    most_reads = profile.max_storage_buffers - 2  # one is written, one may hold parameters
     fixed = {each for each in graph.roots if not is_source(graph.sigs[each])}
     if not fuse:
         fixed |= {each for each in order if graph.sigs[each].kind != "move"}
@@ -69,31 +69,31 @@ def choose_stored(
         if graph.sigs[each].kind in ("sort", "scatter", "scan"):
             fixed.add(each)
     for _ in range(ROUNDS):
-        stored, contents = _settled(graph, order, set(fixed), most_reads)
+        stored, contents = _settled(graph, order, set(fixed), profile)
         more = _backward(graph, order, stored, contents)
         more |= {each for each in graph.held & contents.keys() - stored if contents[each].kind != "map"}
         if not more - stored:
             return stored, contents
         fixed |= more
-    return _settled(graph, order, fixed | stored, most_reads)
+    return _settled(graph, order, fixed | stored, profile)
 
 
 # Forward
 
 
 def _settled(
-    graph: Snapshot, order: list[int], stored: set[int], most_reads: int
+    graph: Snapshot, order: list[int], stored: set[int], profile: DeviceProfile
 ) -> tuple[set[int], dict[int, Content]]:
     """Forward until no cut is added: a cut changes the contents of nodes that were looked at before it."""
     while True:
         count = len(stored)
-        stored, contents = _forward(graph, order, stored, most_reads)
+        stored, contents = _forward(graph, order, stored, profile)
         if len(stored) == count:
             return stored, contents
 
 
 def _forward(
-    graph: Snapshot, order: list[int], stored: set[int], most_reads: int
+    graph: Snapshot, order: list[int], stored: set[int], profile: DeviceProfile
 ) -> tuple[set[int], dict[int, Content]]:
     contents: dict[int, Content] = {}
 
@@ -106,6 +106,10 @@ def _forward(
             return Content("map", 0, frozenset((number,)))
         return contents[number]
 
+    def bindings(number: int, content: Content) -> int:
+        """What a kernel that ends here binds: what it reads, what it writes, and perhaps parameters."""
+        return 1 + sum(bindings_of(graph.sigs[each], profile) for each in (number, *content.reads))
+
     for number in order:
         sig = graph.sigs[number]
         inputs = list(dict.fromkeys(graph.inputs[number]))
@@ -114,7 +118,7 @@ def _forward(
             content = _content(graph, number, sig, inputs, content_of)
             fits = content.cost <= MAX_COST and len(content.scalars) <= MAX_SCALARS
             deep = content.nesting > MAX_NESTING
-            if fits and not deep and len(content.reads) <= most_reads:
+            if fits and not deep and bindings(number, content) <= profile.max_storage_buffers:
                 break
             largest = max(
                 (each for each in inputs if each not in stored and not is_source(graph.sigs[each])),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from ..graph.snapshot import Snapshot
 from ..runtime.profile import DeviceProfile
 from .fuse import MAX_COST, MAX_SCALARS
-from .plan import Group
+from .plan import Group, bindings_of
 
 __all__ = ["bundle", "merge"]
 
@@ -61,10 +61,7 @@ def _partner(
         if any(each != target and above[each] >> target & 1 for each in direct):
             continue  # needs it through another kernel
         both = _joined(other, group)
-        if (
-            len(both.reads) + len(both.outputs) + 1 > profile.max_storage_buffers
-            or _cost(graph, both) > MAX_COST
-        ):
+        if _bindings(graph, [both], profile) > profile.max_storage_buffers or _cost(graph, both) > MAX_COST:
             continue
         if len(both.scalars) > MAX_SCALARS:
             continue
@@ -84,6 +81,12 @@ def _joined(first: Group, second: Group) -> Group:
         tuple(each for each in reads if each not in outputs),
         tuple(dict.fromkeys([*first.scalars, *second.scalars])),
     )
+
+
+def _bindings(graph: Snapshot, groups: list[Group], profile: DeviceProfile) -> int:
+    """What a launch of these groups binds; one more may hold parameters."""
+    values = {each for group in groups for each in (*group.reads, *group.outputs)}
+    return 1 + sum(bindings_of(graph.sigs[each], profile) for each in values)
 
 
 def _cost(graph: Snapshot, group: Group) -> int:
@@ -190,7 +193,7 @@ def _structure(graph: Snapshot, group: Group) -> tuple[object, ...]:
 
 
 def _room(graph: Snapshot, groups: list[Group], members: list[int], profile: DeviceProfile) -> bool:
-    buffers = len({each for at in members for each in (*groups[at].reads, *groups[at].outputs)})
+    together = [groups[at] for at in members]
     small = all(
         graph.sigs[each].nbytes <= profile.max_binding_bytes
         for at in members
@@ -199,6 +202,6 @@ def _room(graph: Snapshot, groups: list[Group], members: list[int], profile: Dev
     return (
         small
         and len({each for at in members for each in groups[at].scalars}) <= 2 * MAX_SCALARS
-        and buffers + 1 <= profile.max_storage_buffers
+        and _bindings(graph, together, profile) <= profile.max_storage_buffers
         and sum(_cost(graph, groups[at]) for at in members) <= BUNDLE_COST
     )

@@ -9,9 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from ..graph.node import Signature
 from ..graph.snapshot import Snapshot
+from ..runtime.profile import DeviceProfile
 
-__all__ = ["Group", "GroupKind", "Schedule"]
+__all__ = ["Group", "GroupKind", "Schedule", "bindings_of"]
 
 GroupKind = Literal[
     "map",  # element by element
@@ -21,6 +23,12 @@ GroupKind = Literal[
     "sort",
     "scatter",
 ]
+
+
+def bindings_of(sig: Signature, profile: DeviceProfile) -> int:
+    """How many bindings a stored value takes: more than one where it is larger than a binding may be."""
+    part = profile.max_binding_bytes // 4096 * 4096 or profile.max_binding_bytes
+    return max(1, -(-int(sig.nbytes) // part))
 
 
 @dataclass(frozen=True, slots=True)
