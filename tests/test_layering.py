@@ -39,6 +39,7 @@ RECORDS = (
     "schedule.axes",
     "schedule.plan",
     "lower.ir",
+    "runtime.profile",
 )
 DATA = ("errors", "config", "dtypes")  # free to all; they import only each other
 FACE = ("__init__", "batch", "custom")  # the user's side of the stages: may import all of them

@@ -385,10 +385,10 @@ def assemble(
     entry = re.sub(r"@(\d+)@", lambda found: _place(int(found[1]), room, writer.words), entry)
     bound, bindings, declarations = _bindings(writer, bool(spilled))
     if len(bindings) > writer.profile.max_storage_buffers:
-        largest = max(kernel.buffers, key=lambda each: each.size * each.dtype.itemsize)
+        most = max(each.size * each.dtype.itemsize for each in kernel.buffers)
         raise LaunchError(
             f"{kernel.name} needs {len(bindings)} bindings, and this device has "
-            f"{writer.profile.max_storage_buffers}: its values are large (up to {largest.size * largest.dtype.itemsize:,} bytes; a binding holds "
+            f"{writer.profile.max_storage_buffers}: its values are large (up to {most:,} bytes; a binding holds "
             f"{writer.profile.max_binding_bytes:,}). Work in parts, or on the cpu with x.to_device('cpu')"
         )
     parts = [*declarations]
