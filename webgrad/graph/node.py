@@ -20,6 +20,7 @@ from ..errors import DTypeError
 from .op import LEAF, SCALAR, Op
 
 __all__ = [
+    "REFERENCES",
     "Node",
     "Signature",
     "backlog",
@@ -88,6 +89,9 @@ class Node:
         self.inputs = ()
 
 
+REFERENCES = next(
+    map(sys.getrefcount, [object()])
+)  # to an object that only a list holds, counted in this way
 _LIMIT = 1 << 16  # signatures kept of each table
 _interned: dict[tuple[Any, ...], Signature] = {}
 _results: dict[tuple[Any, ...], Signature] = {}
@@ -154,19 +158,40 @@ class Backlog:
 
     def consider(self, node: Node) -> None:
         """Compute what waits if that is much, and this is a good place."""
-        if not self.full:
-            waiting = self.waiting()
-            self.full = len(waiting) >= self.most or self.nbytes > self.most_bytes
-            if not self.full:
-                self.restart(waiting)
-                return
+        if not self.full and not self._fills():
+            return
         far = self.nbytes > self.most_bytes or len(self.made) >= 2 * self.most
         if far or self.mark in (None, node.sig):
             self.mark = node.sig
-            waiting = self.waiting()
-            used = {id(source) for each in waiting for source in each.inputs}
+            held = self._held()
             self.restart()
-            self.compute([each for each in waiting if id(each) not in used])
+            self.compute(held)
+
+    def _fills(self) -> bool:
+        """Whether much waits; where little does, count anew."""
+        waiting = self.waiting()
+        self.full = len(waiting) >= self.most or self.nbytes > self.most_bytes
+        if not self.full:
+            self.restart(waiting)
+        return self.full
+
+    def _held(self) -> list[Node]:
+        """What waits and is held by more than other waiting nodes: with that computed, nothing waits any more.
+
+        The others must not be held here either, since held values are stored.
+        """
+        waiting = self.waiting()
+        uses: dict[int, int] = {}
+        for each in waiting:
+            for source in each.inputs:
+                uses[id(source)] = uses.get(id(source), 0) + 1
+        each = source = None  # type: ignore[assignment]
+        counts = list(map(sys.getrefcount, waiting))
+        return [
+            node
+            for node, count in zip(waiting, counts, strict=True)
+            if count - uses.get(id(node), 0) > REFERENCES
+        ]
 
     def waiting(self) -> list[Node]:
         """The nodes that are neither computed nor dropped."""

@@ -12,14 +12,11 @@ from collections.abc import Sequence
 from math import copysign
 from typing import Any, NamedTuple
 
-from .node import Node, Signature
+from .node import REFERENCES, Node, Signature
 
 __all__ = ["Snapshot", "Walk", "snapshot", "walk"]
 
 Key = tuple[int, ...]
-_REFERENCES = next(
-    map(sys.getrefcount, [object()])
-)  # to an object that only a list holds, counted in this way
 
 
 class Snapshot:
@@ -135,7 +132,7 @@ def walk(roots: Sequence[Node]) -> Walk:
     held = [
         number
         for number, (references, used) in enumerate(zip(counts, uses, strict=True))
-        if references - used > _REFERENCES and nodes[number].inputs
+        if references - used > REFERENCES and nodes[number].inputs
     ]
     code.append(-1)
     code += [numbers[id(each)] for each in roots]

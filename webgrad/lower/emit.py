@@ -388,8 +388,9 @@ def assemble(
         most = max(each.size * each.dtype.itemsize for each in kernel.buffers)
         raise LaunchError(
             f"{kernel.name} needs {len(bindings)} bindings, and this device has "
-            f"{writer.profile.max_storage_buffers}: its values are large (up to {most:,} bytes; a binding holds "
-            f"{writer.profile.max_binding_bytes:,}). Work in parts, or on the cpu with x.to_device('cpu')"
+            f"{writer.profile.max_storage_buffers}: its values are large (up to {most:,} bytes; a binding "
+            f"holds {writer.profile.max_binding_bytes:,}). Work in parts, or on the cpu with "
+            "x.to_device('cpu')"
         )
     parts = [*declarations]
     if fields:
