@@ -153,6 +153,8 @@ def snapshot_of(roots: Sequence[Node]) -> Snapshot:
 def _placed(error: WebgradError, sig: Signature | None, node: Node) -> WebgradError:
     """An error that came while a node was computed, with the user's line that made it."""
     if error.args and "\n  while computing" not in str(error.args[0]):
+        found = getattr(error, "node", None)  # the very one that failed, where that is known
+        node, sig = (node, sig) if found is None else (found, found.sig)
         place = where_made(node)
         line = f"\n  while computing {sig!r}" + (f", made at {place}" if place else "")
         error.args = (f"{error.args[0]}{line}", *error.args[1:])

@@ -1,18 +1,21 @@
 """Plans for GPUs: a schedule compiled to launches, run by recording commands over virtual buffers.
 
 In: a graph and a device; then, for each run, the nodes. Out: buffers. All that can be is decided when the
-plan is made: a run packs the run-time numbers and records one command a kernel.
+plan is made, and only that is kept: a run packs the run-time numbers and records one command a kernel.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from .errors import WebgradError
 from .graph.node import Node
 from .graph.snapshot import Snapshot
 from .lower.compile import alias_of, compile_schedule
-from .lower.emit import Emitted
+from .lower.emit import Bound, Emitted
 from .runtime.buffers import Buffer
+from .runtime.pipelines import Pipeline
 from .runtime.webgpu import Device
 from .schedule.schedule import schedule
 
@@ -20,46 +23,60 @@ __all__ = ["GpuPlan"]
 
 
 class _Step:
-    """One launch: values by number, and what is given free after it."""
+    """One launch over numbered values, and what is let go after it; without a pipeline, a value's second
+    number.
+    """
 
     __slots__ = (
+        "bound",
         "drop",
-        "emitted",
         "grid",
         "inputs",
         "label",
         "more",
         "outputs",
-        "params",
+        "pack",
         "pipeline",
+        "scalars",
         "simple",
         "sizes",
+        "tail",
+        "updates",
     )
 
-    def __init__(self, device: Device, emitted: Emitted, sizes: dict[int, int]) -> None:
-        self.emitted: Emitted | None = emitted
-        self.pipeline = device.pipeline(emitted.program)
-        self.grid = emitted.grid
-        self.label = emitted.kernel.name
-        self.params = None if emitted.scalars else emitted.tail
-        self.more: Buffer | None = device.upload(emitted.more, keep=True) if emitted.more else None
-        count = len(emitted.bound) - emitted.writes
-        self.inputs = [each.value for each in emitted.bound[:count]]
-        self.outputs = list(dict.fromkeys(each.value for each in emitted.bound[count:]))
-        self.sizes = [sizes[each] for each in self.outputs]
-        whole = not any(each.nbytes for each in emitted.bound)
-        self.simple = emitted.writes == 1 and whole and not emitted.updates
+    bound: tuple[Bound, ...]
+    grid: tuple[int, int, int]
+    label: str
+    more: Buffer | None
+    pack: Callable[..., bytes]
+    scalars: tuple[int, ...]
+    simple: bool
+    sizes: list[int]
+    tail: bytes
+    updates: bool
+
+    def __init__(self, inputs: list[int], outputs: list[int]) -> None:
+        self.inputs = inputs
+        self.outputs = outputs
         self.drop: list[int] = []
+        self.pipeline: Pipeline | None = None
 
-
-class _Alias(_Step):
-    """A value under another number: no launch at all."""
-
-    __slots__ = ()
-
-    def __init__(self, result: int, value: int) -> None:
-        self.emitted = None
-        self.inputs, self.outputs, self.drop = [value], [result], []
+    @classmethod
+    def launch(cls, device: Device, emitted: Emitted, sizes: dict[int, int]) -> _Step:
+        """The step of an emitted kernel."""
+        count = len(emitted.bound) - emitted.writes
+        written = dict.fromkeys(each.value for each in emitted.bound[count:])
+        step = cls([each.value for each in emitted.bound[:count]], list(written))
+        step.pipeline = device.pipeline(emitted.program)
+        step.grid = emitted.grid
+        step.label = emitted.kernel.name
+        step.scalars, step.pack, step.tail = emitted.scalars, emitted.front.pack, emitted.tail
+        step.more = device.upload(emitted.more, keep=True) if emitted.more else None
+        step.sizes = [sizes[each] for each in step.outputs]
+        step.bound, step.updates = emitted.bound, emitted.updates
+        whole = not any(each.nbytes for each in emitted.bound)
+        step.simple = emitted.writes == 1 and whole and not emitted.updates
+        return step
 
 
 class GpuPlan:
@@ -69,25 +86,19 @@ class GpuPlan:
         self.device = device
         count = len(graph)
         self.sources = [at for at, sig in enumerate(graph.sigs) if sig.kind == "leaf"]
-        self.schedule = schedule(graph, device.profile, fuse=fuse)
-        compiled = compile_schedule(self.schedule, device.profile, check=device.settings.debug)
+        made = schedule(graph, device.profile, fuse=fuse)
+        compiled = compile_schedule(made, device.profile, check=device.settings.debug)
         sizes = {at: sig.nbytes for at, sig in enumerate(graph.sigs)}
         self.steps: list[_Step] = []
-        self.empty: list[tuple[int, int]] = []
+        self.empty: list[int] = []
         for groups, launches in compiled:
-            self.empty += [
-                (each, 0) for group in groups for each in group.outputs if not graph.sigs[each].size
-            ]
-            alias = (
-                None
-                if launches or self.empty[-1:] == [(groups[0].outputs[0], 0)]
-                else alias_of(graph, groups)
-            )
+            empty = [each for group in groups for each in group.outputs if not graph.sigs[each].size]
+            self.empty += empty
+            alias = None if launches or empty else alias_of(graph, groups)
             if alias is not None:
-                self.steps.append(_Alias(*alias))
-            self.steps += [_Step(device, each, sizes) for each in launches]
-        kept = {each for group in self.schedule.groups for each in group.outputs if each < count}
-        self.roots = graph.roots
+                self.steps.append(_Step([alias[1]], [alias[0]]))
+            self.steps += [_Step.launch(device, each, sizes) for each in launches]
+        kept = {each for group in made.groups for each in group.outputs if each < count}
         self.stored = tuple(sorted((kept & graph.held) | set(graph.roots)))
         self._free_early()
 
@@ -104,39 +115,45 @@ class GpuPlan:
         """Record the kernels over the nodes' buffers."""
         values: dict[int, Any] = {each: nodes[each].storage for each in self.sources}
         queue = self.device.queue
-        with queue.hold() as (allocate, dispatch, compute):
-            for each, nbytes in self.empty:
-                values[each] = allocate(nbytes)
-            for step in self.steps:
-                emitted = step.emitted
-                if emitted is None:
-                    values[step.outputs[0]] = values[step.inputs[0]]
+        step = None
+        try:
+            with queue.hold() as (allocate, dispatch, compute):
+                for each in self.empty:
+                    values[each] = allocate(0)
+                for step in self.steps:
+                    if step.pipeline is None:
+                        values[step.outputs[0]] = values[step.inputs[0]]
+                    else:
+                        params = step.tail
+                        if step.scalars:
+                            params = step.pack(*[nodes[each].storage for each in step.scalars]) + params
+                        if step.simple:
+                            inputs = [step.more if each < 0 else values[each] for each in step.inputs]
+                            values[step.outputs[0]] = compute(
+                                step.pipeline, inputs, step.sizes[0], params, step.grid, step.label
+                            )
+                        else:
+                            self._allocate(step, values, allocate)
+                            buffers = [self._buffer(step, values, each) for each in step.bound]
+                            dispatch(step.pipeline, buffers, params, step.grid)
                     for each in step.drop:
                         del values[each]
-                    continue
-                params = step.params
-                if params is None:
-                    params = (
-                        emitted.front.pack(*[nodes[each].storage for each in emitted.scalars]) + emitted.tail
-                    )
-                if step.simple:
-                    inputs = [step.more if each < 0 else values[each] for each in step.inputs]
-                    values[step.outputs[0]] = compute(
-                        step.pipeline, inputs, step.sizes[0], params, step.grid, step.label
-                    )
-                else:
-                    for each, nbytes in zip(step.outputs, step.sizes, strict=True):
-                        if not (emitted.updates and each in values):
-                            values[each] = allocate(nbytes, step.label)
-                    buffers = [
-                        step.more
-                        if each.value < 0
-                        else queue.view(values[each.value], each.start, each.nbytes)
-                        if each.nbytes
-                        else values[each.value]
-                        for each in emitted.bound
-                    ]
-                    dispatch(step.pipeline, buffers, params, step.grid)
-                for each in step.drop:
-                    del values[each]
+        except WebgradError as error:
+            if step is not None and step.outputs[0] < len(nodes):
+                error.node = nodes[step.outputs[0]]  # type: ignore[attr-defined]  # whose line the message names
+            raise
         return [values[each] for each in self.stored]
+
+    def _allocate(self, step: _Step, values: dict[int, Any], allocate: Any) -> None:
+        for each, nbytes in zip(step.outputs, step.sizes, strict=True):
+            if not (step.updates and each in values):
+                values[each] = allocate(nbytes, step.label)
+
+    def _buffer(self, step: _Step, values: dict[int, Any], bound: Bound) -> Buffer | None:
+        """What a binding gets: a value, a part of it, or the step's own parameters."""
+        if bound.value < 0:
+            return step.more
+        if bound.nbytes:
+            return self.device.queue.view(values[bound.value], bound.start, bound.nbytes)
+        whole: Buffer = values[bound.value]
+        return whole

@@ -102,7 +102,7 @@ def _planned(program: Program, device: Device, *, fuse: bool = True) -> Results:
     roots, held = program.build(device)
     walked = walk(roots)
     plan = GpuPlan(snapshot(walked, roots), device, fuse=fuse)
-    most = max((len(step.emitted.bound) for step in plan.steps if step.emitted is not None), default=0)
+    most = max((len(step.bound) for step in plan.steps if step.pipeline is not None), default=0)
     assert most <= device.profile.max_storage_buffers, (
         f"a kernel has {most} bindings, too many for the profile"
     )

@@ -176,7 +176,8 @@ class Backlog:
         return self.full
 
     def _held(self) -> list[Node]:
-        """What waits and is held by more than other waiting nodes: with that computed, nothing waits any more.
+        """What waits and is held by more than other waiting nodes: with that computed, nothing waits any
+        more.
 
         The others must not be held here either, since held values are stored.
         """

@@ -22,6 +22,7 @@ __all__ = ["Content", "choose_stored", "is_source"]
 
 MAX_COST = 220  # additions in one kernel: larger ones compile slowly
 DEAR = 24  # additions from which a map is stored rather than computed by several kernels
+PIECE_COST = 12  # additions that an input of a concat counts for
 MAX_SCALARS = 12  # run-time numbers in one kernel: they travel with the command, beside its sizes
 MAX_NESTING = 5  # indices of indices: expressions and branches grow with each, some of them twofold
 MAX_MAPS = 4  # different indices at which a map is computed in one kernel
@@ -145,7 +146,7 @@ def _content(
     reads = none.union(*[part.reads for _, part in parts])
     scalars = none.union(*[part.scalars for _, part in parts])
     inside = none.union((number,), *[part.inside for _, part in parts])
-    cost = sum(graph.sigs[each].op.cost for each in inside)
+    cost = sum(_cost_of(graph, each) for each in inside)
     nesting = max((part.nesting for _, part in parts), default=0) + _nests(graph, number)
     if sig.kind == "contract":
         return Content("contract", cost, reads, None, number, scalars, inside)
@@ -161,6 +162,12 @@ def _content(
     if center >= 0:
         return Content("contract", cost, reads, None, center, scalars, inside, nesting)
     return Content("map" if rows is None else "rows", cost, reads, rows, -1, scalars, inside, nesting)
+
+
+def _cost_of(graph: Snapshot, number: int) -> int:
+    """Additions; a concat loads from each of its inputs, and loads are what drivers compile slowly."""
+    sig = graph.sigs[number]
+    return sig.op.cost + (PIECE_COST * len(graph.inputs[number]) if sig.kind == "concat" else 0)
 
 
 def _nests(graph: Snapshot, number: int) -> int:
