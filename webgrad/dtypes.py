@@ -1,7 +1,7 @@
 """Data types: what an element is, how it lies in memory, and in which type kernels compute with it.
 
-`DType`s are compared by identity. `promote` follows the array API standard's table, and PyTorch's rule where
-that is silent: an integer with a float gives the float.
+A `DType` is itself alone, and equals its name and NumPy's dtype. `promote` follows the array API standard's
+table, and PyTorch's rule where that is silent: an integer with a float gives the float.
 """
 
 from __future__ import annotations
@@ -60,6 +60,21 @@ class DType:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return as_dtype, (self.name,)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy's dtype, so that NumPy takes this one where it takes a dtype."""
+        return self.numpy
+
+    def __eq__(self, other: object) -> Any:
+        if self is other or other.__class__ is DType:
+            return self is other
+        try:
+            return as_dtype(other) is self
+        except DTypeError:
+            return NotImplemented
+
+    __hash__ = object.__hash__  # of itself; like NumPy's, it equals names that hash differently
 
 
 bool = DType("bool", "b", np.bool_, "bool")
@@ -141,6 +156,7 @@ def promote(a: DType, b: DType) -> DType:
     >>> wg.promote(wg.int8, wg.uint8)
     webgrad.int16
     """
+    a, b = as_dtype(a), as_dtype(b)
     if a is b:
         return a
     if a.kind == "b" or b.kind == "b":

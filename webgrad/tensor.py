@@ -140,6 +140,11 @@ class Tensor:
     __array_priority__ = 1000
 
     def __init__(self, node: Node) -> None:
+        if node.__class__ is not Node:
+            raise DTypeError(
+                f"a Tensor is not made from a {type(node).__name__} directly: use webgrad.asarray(values), "
+                "or webgrad.zeros, ones, arange …"
+            )
         self.node = node
 
     # What it is

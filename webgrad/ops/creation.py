@@ -134,6 +134,8 @@ def tensor(value: Any, dtype: Any = None, *, device: DeviceLike = None) -> Tenso
 
 def _target(op: str, dtype: Any, device: DeviceLike) -> tuple[DType, AnyDevice]:
     where = open_device(device)
+    if isinstance(dtype, int) and not isinstance(dtype, bool):
+        raise ArgumentError(f"{op}: {dtype} is no data type; a shape is one argument: {op}((2, 3))")
     wanted = as_dtype(dtype)
     check_dtype(op, wanted, where)
     return wanted, where
