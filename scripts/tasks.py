@@ -110,13 +110,36 @@ def pytest(*command: str) -> Step:
     return python("-m", "pytest", *command, extra=True, environment=TEST_ENVIRONMENT)
 
 
+PROPERTIES = "tests/properties"  # about as long as all the others: most of it is the driver's compiling
+
+
+def all_tests(arguments: Sequence[str]) -> int:
+    """Run pytest; without arguments in two processes at once, the second one's output after the first's."""
+    if arguments:
+        return pytest()(arguments)
+    environment = run_environment(TEST_ENVIRONMENT)
+    command = [str(venv_python()), "-m", "pytest", PROPERTIES]
+    with tempfile.TemporaryFile() as output:
+        beside = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT)
+        try:
+            code = pytest(f"--ignore={PROPERTIES}")(())
+            failed = beside.wait()
+        finally:
+            beside.kill()
+        output.seek(0)
+        say(f"and {PROPERTIES}:")
+        sys.stdout.write(output.read().decode(errors="replace"))
+        sys.stdout.flush()
+    return code or failed
+
+
 PREPARE: tuple[Step, ...] = (install_dev, driver, tint)
 CHECKS: tuple[Step, ...] = (
     *PREPARE,
     python("-m", "ruff", "format", "--check", "--quiet", "."),
     python("-m", "ruff", "check", "--quiet", "."),
     python("-m", "mypy"),
-    pytest(),
+    all_tests,
 )
 TARGETS: Mapping[str, tuple[Step, ...]] = {
     "demo": (install, python("-m", "webgrad.cli", "info"), python("-m", "webgrad.cli", "demo", extra=True)),
