@@ -197,7 +197,7 @@ def main(words: list[str]) -> int:
         return host()
     if not words:
         inner = subprocess.run([sys.executable, __file__, "host"], check=False).returncode
-        return inner or kernels([])
+        return kernels([]) or inner
     return kernels(words)
 
 

@@ -121,6 +121,6 @@ def test_a_loop_that_never_reads_finds_its_plan() -> None:
 def test_what_is_too_large_is_refused_with_the_line(device: str) -> None:
     huge = wg.broadcast_to(wg.ones((16, 1)), (16, 1 << 40 if device == "cpu" else 1 << 27)) * 1
     small = wg.ones(2) + 1
-    with pytest.raises(wg.WebgradError, match=r"while computing multiply .*test_tangles\.py"):
+    with pytest.raises(wg.WebgradError, match=r"while computing (multiply|expand) .*test_tangles\.py"):
         wg.eval(small, huge)
     assert small.tolist() == [2, 2]

@@ -121,7 +121,13 @@ def _run(roots: list[Node]) -> None:
     key, nodes = walked.key, walked.nodes
     plan = _state.plans.get(key)
     if plan is None:
-        plan = _made(roots, walked)
+        try:
+            plan = _made(roots, walked)
+        except WebgradError as error:
+            blamed = getattr(error, "value", len(nodes))
+            if blamed < len(nodes):
+                error.node = nodes[blamed]  # type: ignore[attr-defined]
+            raise
         _state.plans[key] = plan
         if len(_state.plans) > PLANS_KEPT:
             _state.plans.popitem(last=False)

@@ -78,6 +78,12 @@ class _Step:
         step.simple = emitted.writes == 1 and whole and not emitted.updates
         return step
 
+    def params(self, nodes: list[Node]) -> bytes:
+        """The parameters: run-time numbers first."""
+        if not self.scalars:
+            return self.tail
+        return self.pack(*[nodes[each].storage for each in self.scalars]) + self.tail
+
 
 class GpuPlan:
     """A graph's kernels on one device."""
@@ -101,6 +107,9 @@ class GpuPlan:
         kept = {each for group in made.groups for each in group.outputs if each < count}
         self.stored = tuple(sorted((kept & graph.held) | set(graph.roots)))
         self._free_early()
+        alone = len(self.steps) == 1 and not self.empty and self.steps[0].pipeline is not None
+        alone = alone and self.steps[0].simple and self.steps[0].more is None
+        self._only = self.steps[0] if alone and self.stored == tuple(self.steps[0].outputs) else None
 
     def _free_early(self) -> None:
         last: dict[int, _Step] = {}
@@ -113,9 +122,16 @@ class GpuPlan:
 
     def run(self, nodes: list[Node]) -> list[Any]:
         """Record the kernels over the nodes' buffers."""
+        step = self._only
+        if step is not None and step.pipeline is not None:  # a single op, as in a REPL: the short way
+            inputs = [nodes[each].storage for each in step.inputs]
+            return [
+                self.device.compute(
+                    step.pipeline, inputs, step.sizes[0], step.params(nodes), step.grid, step.label
+                )
+            ]
         values: dict[int, Any] = {each: nodes[each].storage for each in self.sources}
         queue = self.device.queue
-        step = None
         try:
             with queue.hold() as (allocate, dispatch, compute):
                 for each in self.empty:
@@ -124,9 +140,7 @@ class GpuPlan:
                     if step.pipeline is None:
                         values[step.outputs[0]] = values[step.inputs[0]]
                     else:
-                        params = step.tail
-                        if step.scalars:
-                            params = step.pack(*[nodes[each].storage for each in step.scalars]) + params
+                        params = step.params(nodes)
                         if step.simple:
                             inputs = [step.more if each < 0 else values[each] for each in step.inputs]
                             values[step.outputs[0]] = compute(

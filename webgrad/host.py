@@ -24,10 +24,12 @@ def _check_room(graph: Snapshot) -> None:
     needed = sum(graph.sigs[each].nbytes for each in graph.roots)
     memory = memory_bytes()
     if memory and needed > memory:
-        raise OutOfMemoryError(
+        error = OutOfMemoryError(
             f"results of {readable_bytes(needed)} are more than this machine's memory, "
             f"{readable_bytes(memory)}: work in smaller parts"
         )
+        error.value = max(graph.roots, key=lambda each: graph.sigs[each].nbytes)  # type: ignore[attr-defined]
+        raise error
 
 
 class HostPlan:

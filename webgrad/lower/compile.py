@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ..errors import DTypeError
+from ..errors import DTypeError, WebgradError
 from ..graph.node import check_offered
 from ..graph.snapshot import Snapshot
 from ..runtime.profile import DeviceProfile
@@ -42,8 +42,9 @@ def compile_schedule(
         groups = tuple(plan.groups[each] for each in bundle)
         try:
             launches = compile_bundle(plan.graph, groups, profile, passes=passes, check=check)
-        except DTypeError:
-            if offered:
+        except WebgradError as error:
+            if offered or not isinstance(error, DTypeError):
+                error.value = groups[0].outputs[0]  # type: ignore[attr-defined]  # which is to blame
                 raise
             launches = []
         made.append((groups, launches))

@@ -18,7 +18,10 @@ def eval(*tensors: Any) -> None:
     >>> x = wg.ones(3) * 2
     >>> wg.eval(x)
     """
-    evaluate([each.node for each in _found(tensors)])
+    if all(each.__class__ is Tensor for each in tensors):
+        evaluate([each.node for each in tensors])
+    else:
+        evaluate([each.node for each in _found(tensors)])
 
 
 def _found(value: Any) -> Iterator[Tensor]:
