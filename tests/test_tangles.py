@@ -40,6 +40,8 @@ def test_rows_of_packed_results_turned(shape: tuple[int, int]) -> None:
     x = numbers(*shape)
     above = wg.asarray(x) > wg.asarray(x).mean(axis=-1, keepdims=True)
     np.testing.assert_array_equal(above.T.numpy(), (x > x.mean(-1, keepdims=True)).T)
+    across = (wg.asarray(x) - wg.asarray(x).mean(axis=0, keepdims=True)).T
+    np.testing.assert_array_equal((across > 0).numpy(), (x - x.mean(0)).T > 0)
     halves = wg.softmax(wg.asarray(x.astype(np.float16)), axis=-1).T.numpy()
     wide = np.exp(x.astype(np.float16).astype(np.float32))
     np.testing.assert_allclose(halves, (wide / wide.sum(-1, keepdims=True)).T, rtol=2e-3, atol=1e-6)

@@ -13,7 +13,7 @@ from ..graph.snapshot import Snapshot
 from ..runtime.profile import DeviceProfile
 from ..schedule.plan import Group
 from .builder import Builder
-from .domains import fold_op, name_of
+from .domains import name_of
 from .index import Index, unflatten, variable
 from .ir import U32, Hole, Instruction, Kernel, Template, Type
 from .pull import Puller
@@ -40,7 +40,7 @@ class _Product:
             self.batches, self.rows = (), c[:-1]
         self.m = math.prod(self.rows)
         self.count = math.prod(self.batches)
-        self.puller = Puller(graph, group.outputs, group.reads, fold_op)
+        self.puller = Puller(graph, group.outputs, group.reads)
 
     def leading(self, number: int, batch: Index, row: Index | None) -> tuple[Index, ...]:
         """The indices before the last one or two, for an operand that may broadcast."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from ..graph.snapshot import Snapshot
 from ..ops.table import TABLE
@@ -18,17 +17,12 @@ from .index import Index, flatten, unflatten
 from .ir import U32, Instruction, Kernel, Type
 from .pull import Puller
 
-__all__ = ["fold_op", "lower_maps", "lower_rows", "lower_scan", "name_of"]
+__all__ = ["lower_maps", "lower_rows", "lower_scan", "name_of"]
 
 CHUNK = 256  # steps of a thread's stretch on software adapters, at least
 SPREAD = 512  # threads a stretch is cut for there, at most
 WIDE_ROW = 64  # steps of a row from which a workgroup shares it on GPUs
 SHORT_ROW = 16  # elements of a last axis from which a map goes row by row
-
-
-def fold_op(name: str) -> Any:
-    """The row of a map op that folds two values."""
-    return TABLE[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +100,7 @@ def lower_maps(graph: Snapshot, groups: list[Group], profile: DeviceProfile) -> 
         return _lower_map(graph, groups[0], profile)
     outputs = [each for group in groups for each in group.outputs]
     reads = dict.fromkeys(each for group in groups for each in group.reads)
-    puller = Puller(graph, outputs, [each for each in reads if each not in outputs], fold_op)
+    puller = Puller(graph, outputs, [each for each in reads if each not in outputs])
     # One by one: with fours there are four times the loads and stores to compile, for every group anew.
     vector = any(graph.sigs[each].dtype.itemsize < 4 for each in outputs)
     first = 0
@@ -164,7 +158,7 @@ def _divisions(kernel: Kernel) -> int:
 
 def _by_fours(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
     threads = _deal(profile, -(-graph.sigs[group.outputs[0]].size // 4))
-    puller = Puller(graph, group.outputs, group.reads, fold_op)
+    puller = Puller(graph, group.outputs, group.reads)
     _flat_map(puller, group, threads)
     return _kernel(graph, group, puller, threads.workgroup, threads.groups)
 
@@ -182,7 +176,7 @@ def _by_clamped_fours(graph: Snapshot, group: Group, profile: DeviceProfile) -> 
     """Packed results that are no whole groups of four: spare lanes repeat the last element."""
     size = graph.sigs[group.outputs[0]].size
     threads = _deal(profile, -(-size // 4))
-    puller = Puller(graph, group.outputs, group.reads, fold_op)
+    puller = Puller(graph, group.outputs, group.reads)
     step, opened = _open_steps(puller, threads)
     place = puller.loop_index(step, threads.count, vector=True)
     _store_all(puller, group, place, place.limited(size))
@@ -192,7 +186,7 @@ def _by_clamped_fours(graph: Snapshot, group: Group, profile: DeviceProfile) -> 
 
 def _by_ones(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
     threads = _deal(profile, graph.sigs[group.outputs[0]].size)
-    puller = Puller(graph, group.outputs, group.reads, fold_op)
+    puller = Puller(graph, group.outputs, group.reads)
     step, opened = _open_steps(puller, threads)
     _store_all(puller, group, puller.loop_index(step, threads.count, vector=False))
     _close(puller, opened)
@@ -215,7 +209,7 @@ def _by_rows(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
     vector = columns % 4 == 0
     steps = columns // 4 if vector else columns
     threads = _deal(profile, rows, steps)
-    puller = Puller(graph, group.outputs, group.reads, fold_op)
+    puller = Puller(graph, group.outputs, group.reads)
     row, opened = _open_steps(puller, threads)
     row_index = puller.loop_index(row, rows, vector=False)
     build = puller.builder
@@ -237,13 +231,11 @@ def lower_rows(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
     free = [axis for axis, side in enumerate(sig.shape) if side != 1 and axis not in group.row_axes]
     rows, spread = math.prod(row_sides), math.prod(sig.shape[axis] for axis in free)
     along, length = _folded(graph, group)
-    puller = Puller(graph, group.outputs, group.reads, fold_op)
+    puller = Puller(graph, group.outputs, group.reads)
     packed = sig.dtype.itemsize < 4
-    by_lanes = (packed and not free) or (
-        not along and rows % 4 == 0 and bool(row_sides) and row_sides[-1] % 4 == 0
-    )
-    if by_lanes and free and sig.shape[-1] % 4 and packed:
-        by_lanes = False
+    # Lanes are rows where rows lie side by side; a packed result's four must be one word's.
+    across = not along and bool(row_sides) and row_sides[-1] % 4 == 0
+    by_lanes = not free if packed else across
     steps = -(-rows // 4) if by_lanes else rows
     build = puller.builder
     if along and not by_lanes and profile.kind != "software" and length // 4 >= WIDE_ROW:
@@ -325,7 +317,7 @@ def lower_scan(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
     by_lanes = bool(sides) and axis != len(sig.shape) - 1 and sides[-1] % 4 == 0
     steps = rows // 4 if by_lanes else rows
     threads = _deal(profile, steps, max(1, length // 4))
-    puller = Puller(graph, group.outputs, group.reads, fold_op)
+    puller = Puller(graph, group.outputs, group.reads)
     build = puller.builder
     row, opened = _open_steps(puller, threads)
     row_index = puller.loop_index(row, steps, by_lanes)
@@ -340,7 +332,7 @@ def lower_scan(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
     indices = tuple(place if each == axis else at[each] for each in range(len(sig.shape)))
     value = build.widened(puller.pull(source, indices), 4 if vector or by_lanes else 1)
     total = build.here("read", scalar, (register,))
-    fold, parts = fold_op(str(sig.op.wgsl)), []
+    fold, parts = TABLE[str(sig.op.wgsl)], []
     for lane in range(4 if vector else 1):
         each = build.lane(value, lane) if vector else value
         total = build.here("apply", scalar, (total, each), fold)

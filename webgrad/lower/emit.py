@@ -329,7 +329,7 @@ def _wide_constant(scalar: str, value: Any) -> str:
 def _parts(buffer: Buffer, profile: DeviceProfile) -> list[tuple[int, int]]:
     """(start, bytes) of the bindings a buffer needs: more than one only above the device's limit."""
     nbytes = -(-buffer.size * buffer.dtype.itemsize // 16) * 16
-    most = profile.max_binding_bytes // 4096 * 4096
+    most = profile.part_bytes
     if nbytes <= profile.max_binding_bytes:
         return [(0, 0)]
     return [(start, min(most, nbytes - start)) for start in range(0, nbytes, most)]

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..dtypes import int32, uint32
 from ..graph.snapshot import Snapshot
+from ..ops.table import TABLE
 from .builder import LANE, Builder
 from .index import ZERO, Index, flatten, unflatten, variable
 from .ir import U32, Buffer, Instruction, Size, Type
@@ -25,7 +26,7 @@ BLOCK = 64  # terms added in one go: sums of sums keep the rounding error small
 class Puller:
     """Values of nodes at indices, for one kernel. `threads` > 1: they share the folds at the rows' depth."""
 
-    def __init__(self, graph: Snapshot, outputs: Sequence[int], reads: Sequence[int], fold_op: Any) -> None:
+    def __init__(self, graph: Snapshot, outputs: Sequence[int], reads: Sequence[int]) -> None:
         self.graph = graph
         self.builder = Builder()
         self.outputs = tuple(outputs)
@@ -38,7 +39,6 @@ class Puller:
         self.threads = 1
         self.row_depth = 0
         self._loops = 0
-        self._fold_op = fold_op  # name of a map op → its row
         for each in reads:
             self._bind(each, written=False)
         for each in outputs:
@@ -167,7 +167,7 @@ class Puller:
         return build.lanes(parts)
 
     def both(self, a: Instruction | None, b: Instruction) -> Instruction:
-        return b if a is None else self.builder.apply(self._fold_op("logical_and"), "bool", a, b)
+        return b if a is None else self.builder.apply(TABLE["logical_and"], "bool", a, b)
 
     def _concat(self, number: int, indices: Indices) -> Instruction:
         """The input that an index falls into; where lanes agree, only that one is loaded."""
@@ -294,7 +294,7 @@ class Puller:
     ) -> Instruction:
         sig, build = self.graph.sigs[number], self.builder
         (source,) = self.graph.inputs[number]
-        fold = self._fold_op(sig.op.wgsl)
+        fold = TABLE[str(sig.op.wgsl)]
         compute = Type(sig.dtype.compute, 4 if vector or lanes else 1)
         start_value = sig.op.identity(sig.dtype.numpy)  # type: ignore[misc]
         identity = build.widened(build.constant(start_value, Type(compute.scalar)), compute.width)

@@ -5,7 +5,6 @@ In: nodes and Python numbers. Out: nodes. Everything a user can call is made of 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -199,8 +198,3 @@ def scatter(op: Op, base: Node, index: Node, updates: Node) -> Node:
     """base (rows, columns) with `updates` (count, columns) set, added or maxed into rows `index` (count,)."""
     check_device(op.name, base, index, updates)
     return make(op, (base, index, updates))
-
-
-def size_of(shape: Sequence[int]) -> int:
-    """How many elements."""
-    return math.prod(shape)

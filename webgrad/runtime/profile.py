@@ -27,5 +27,10 @@ class DeviceProfile:
     max_storage_buffers: int = 8
     max_binding_bytes: int = 128 * 2**20
 
+    @property
+    def part_bytes(self) -> int:
+        """The bytes of each binding of a value that is larger than one may be: whole pages where it can be."""
+        return self.max_binding_bytes // 4096 * 4096 or self.max_binding_bytes
+
 
 PORTABLE = DeviceProfile("discrete")  # the least any WebGPU device has

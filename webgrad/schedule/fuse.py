@@ -18,7 +18,7 @@ from ..runtime.profile import DeviceProfile
 from .axes import Axes, nontrivial, through_map, through_move
 from .plan import bindings_of
 
-__all__ = ["Content", "choose_stored", "is_source"]
+__all__ = ["Content", "choose_stored", "cost_of", "is_source"]
 
 MAX_COST = 220  # additions in one kernel: larger ones compile slowly
 DEAR = 24  # additions from which a map is stored rather than computed by several kernels
@@ -146,7 +146,7 @@ def _content(
     reads = none.union(*[part.reads for _, part in parts])
     scalars = none.union(*[part.scalars for _, part in parts])
     inside = none.union((number,), *[part.inside for _, part in parts])
-    cost = sum(_cost_of(graph, each) for each in inside)
+    cost = sum(cost_of(graph, each) for each in inside)
     nesting = max((part.nesting for _, part in parts), default=0) + _nests(graph, number)
     if sig.kind == "contract":
         return Content("contract", cost, reads, None, number, scalars, inside)
@@ -164,7 +164,7 @@ def _content(
     return Content("map" if rows is None else "rows", cost, reads, rows, -1, scalars, inside, nesting)
 
 
-def _cost_of(graph: Snapshot, number: int) -> int:
+def cost_of(graph: Snapshot, number: int) -> int:
     """Additions; a concat loads from each of its inputs, and loads are what drivers compile slowly."""
     sig = graph.sigs[number]
     return sig.op.cost + (PIECE_COST * len(graph.inputs[number]) if sig.kind == "concat" else 0)

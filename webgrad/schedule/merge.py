@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ..graph.snapshot import Snapshot
 from ..runtime.profile import DeviceProfile
-from .fuse import MAX_COST, MAX_SCALARS
+from .fuse import MAX_COST, MAX_SCALARS, cost_of
 from .plan import Group, bindings_of
 
 __all__ = ["bundle", "merge"]
@@ -90,7 +90,7 @@ def _bindings(graph: Snapshot, groups: list[Group], profile: DeviceProfile) -> i
 
 
 def _cost(graph: Snapshot, group: Group) -> int:
-    return sum(graph.sigs[each].op.cost for each in group.inside if graph.sigs[each].kind != "move")
+    return sum(cost_of(graph, each) for each in group.inside)
 
 
 def _in_place(graph: Snapshot, group: Group, sources: set[int]) -> bool:

@@ -27,8 +27,8 @@ GroupKind = Literal[
 
 def bindings_of(sig: Signature, profile: DeviceProfile) -> int:
     """How many bindings a stored value takes: more than one where it is larger than a binding may be."""
-    part = profile.max_binding_bytes // 4096 * 4096 or profile.max_binding_bytes
-    return max(1, -(-int(sig.nbytes) // part))
+    nbytes = int(sig.nbytes)
+    return 1 if nbytes <= profile.max_binding_bytes else -(-nbytes // profile.part_bytes)
 
 
 @dataclass(frozen=True, slots=True)
