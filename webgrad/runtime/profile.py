@@ -29,7 +29,7 @@ class DeviceProfile:
 
     @property
     def part_bytes(self) -> int:
-        """The bytes of each binding of a value that is larger than one may be: whole pages where it can be."""
+        """The bytes of each binding of a value that is larger than one may be: whole pages if it can be."""
         return self.max_binding_bytes // 4096 * 4096 or self.max_binding_bytes
 
 
