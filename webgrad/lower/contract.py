@@ -7,20 +7,18 @@ sliced, broadcast), and the maps before and after, cost no kernel of their own.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 from ..graph.snapshot import Snapshot
 from ..runtime.profile import DeviceProfile
 from ..schedule.plan import Group
-from .builder import Builder
 from .domains import name_of
-from .index import Index, unflatten, variable
-from .ir import U32, Hole, Instruction, Kernel, Template, Type
+from .holes import F32x4, argument, make_hole, store_lanes, zero_beyond
+from .index import Index, unflatten
+from .ir import U32, Hole, Instruction, Kernel, Template
 from .pull import Puller
 
 __all__ = ["lower_contraction"]
 
-F32x4 = Type("f32", 4)
 _THIN = (1, 2, 4, 8)
 
 
@@ -55,70 +53,44 @@ class _Product:
         return tuple(Index({}, 0) if side == 1 else each for side, each in zip(shape, at, strict=False))
 
 
-def _hole(
-    product: _Product, name: str, arguments: dict[str, Type], fill: Callable[..., Instruction | None]
-) -> Hole:
-    """A hole whose body `fill` writes, given the arguments as instructions."""
-    puller = product.puller
-    puller.builder = build = Builder()
-    given = [build.emit("argument", type, (), each) for each, type in arguments.items()]
-    result = fill(*given)
-    return Hole(name, tuple(arguments.items()), build.body(), result)
-
-
-def _masked(puller: Puller, value: Instruction, k: Index, side: int) -> Instruction:
-    """0 beyond k."""
-    build = puller.builder
-    value = build.widened(value, 4)
-    if k.high < side:
-        return value
-    zero = build.widened(build.constant(0.0, Type("f32")), 4)
-    return build.select(puller.within(k, side), value, zero)
-
-
-def _index(puller: Puller, value: Instruction, name: str, side: int) -> Index:
-    puller.builder.values[name] = value
-    return variable(name, side)
-
-
 def _load_a(product: _Product, steps: int, rows: int) -> Hole:
     puller = product.puller
 
     def fill(batch: Instruction, row: Instruction, step: Instruction) -> Instruction:
-        at = _index(puller, row, "row", rows).limited(product.m)
-        k = _index(puller, step, "step", steps) * 4 + puller.new_lane()
+        at = argument(puller, row, "row", rows).limited(product.m)
+        k = argument(puller, step, "step", steps) * 4 + puller.new_lane()
         place = (
-            *product.leading(product.a, _index(puller, batch, "batch", product.count), at),
+            *product.leading(product.a, argument(puller, batch, "batch", product.count), at),
             k.limited(product.k),
         )
-        return _masked(puller, puller.pull(product.a, place), k, product.k)
+        return zero_beyond(puller, puller.pull(product.a, place), k, product.k)
 
-    return _hole(product, "hole_a", {"batch": U32, "row": U32, "step": U32}, fill)
+    return make_hole(product.puller, "hole_a", {"batch": U32, "row": U32, "step": U32}, fill)
 
 
 def _load_b(product: _Product, steps: int, columns: int, transposed: bool) -> Hole:
     puller = product.puller
 
     def along_columns(batch: Instruction, k_value: Instruction, column: Instruction) -> Instruction:
-        k = _index(puller, k_value, "k", 4 * steps)
-        group = _index(puller, column, "column", columns)
+        k = argument(puller, k_value, "k", 4 * steps)
+        group = argument(puller, column, "column", columns)
         if product.n % 4 == 0:
             group = group.limited(product.n // 4)
         n = (group * 4 + puller.new_lane()).limited(product.n)
-        before = product.leading(product.b, _index(puller, batch, "batch", product.count), None)
+        before = product.leading(product.b, argument(puller, batch, "batch", product.count), None)
         value = puller.pull(product.b, (*before, k.limited(product.k), n))
-        return _masked(puller, value, k, product.k)
+        return zero_beyond(puller, value, k, product.k)
 
     def along_k(batch: Instruction, column: Instruction, step: Instruction) -> Instruction:
-        k = _index(puller, step, "step", steps) * 4 + puller.new_lane()
-        n = _index(puller, column, "column", 4 * columns).limited(product.n)
-        before = product.leading(product.b, _index(puller, batch, "batch", product.count), None)
+        k = argument(puller, step, "step", steps) * 4 + puller.new_lane()
+        n = argument(puller, column, "column", 4 * columns).limited(product.n)
+        before = product.leading(product.b, argument(puller, batch, "batch", product.count), None)
         value = puller.pull(product.b, (*before, k.limited(product.k), n))
-        return _masked(puller, value, k, product.k)
+        return zero_beyond(puller, value, k, product.k)
 
     if transposed:
-        return _hole(product, "hole_b", {"batch": U32, "column": U32, "step": U32}, along_k)
-    return _hole(product, "hole_b", {"batch": U32, "k": U32, "column": U32}, along_columns)
+        return make_hole(product.puller, "hole_b", {"batch": U32, "column": U32, "step": U32}, along_k)
+    return make_hole(product.puller, "hole_b", {"batch": U32, "k": U32, "column": U32}, along_columns)
 
 
 def _store_c(product: _Product, rows: int, columns: int) -> Hole:
@@ -133,31 +105,21 @@ def _store_c(product: _Product, rows: int, columns: int) -> Hole:
             build.compare("<", column, build.size(groups)),
         )
         build.open_if(inside)
-        line = _index(puller, batch, "batch", product.count) * product.m + _index(
+        line = argument(puller, batch, "batch", product.count) * product.m + argument(
             puller, row, "row", product.m
         )
-        n = _index(puller, column, "column", groups + (product.n % 4 > 0)) * 4 + puller.new_lane()
+        n = argument(puller, column, "column", groups + (product.n % 4 > 0)) * 4 + puller.new_lane()
         puller.given = {product.group.center: lambda _: value}
         clamped = line * product.n + n.limited(product.n)
         result = puller.pull(output, unflatten(clamped, graph.sigs[output].shape))
         if product.n % 4 == 0:
             puller.store(output, clamped, result)
         else:
-            _store_lanes(puller, output, line * product.n, n, product.n, result)
+            store_lanes(puller, output, line * product.n, n, product.n, result)
         build.close()
         puller.given = {}
 
-    return _hole(product, "hole_c", {"batch": U32, "row": U32, "column": U32, "v": F32x4}, fill)
-
-
-def _store_lanes(puller: Puller, output: int, line: Index, n: Index, side: int, value: Instruction) -> None:
-    """The lanes that are inside, one by one."""
-    build = puller.builder
-    for lane in range(4):
-        at = build.in_lane(n, lane)
-        build.open_if(build.compare("<", build.index(at), build.size(side)))
-        puller.store(output, line + at, build.lane(value, lane))
-        build.close()
+    return make_hole(product.puller, "hole_c", {"batch": U32, "row": U32, "column": U32, "v": F32x4}, fill)
 
 
 def _is_transposed(product: _Product) -> bool:
