@@ -26,6 +26,7 @@ EXAMPLES: dict[
     "disable_features": ('["f16"]', "f16", frozenset({"f16"})),
     "graph": ("500", "500", 500),
     "graph_memory": ('"1GiB"', "1GiB", MemoryBudget(bytes=1 << 30)),
+    "fuse": ("false", "0", False),
 }
 WRONG: dict[str, tuple[str, str]] = {  # option → (TOML value, variable's text)
     "device": ("3", "  "),
@@ -40,6 +41,7 @@ WRONG: dict[str, tuple[str, str]] = {  # option → (TOML value, variable's text
     "disable_features": ('"f17"', "f17"),
     "graph": ("0", "many"),
     "graph_memory": ('"many"', "120%"),
+    "fuse": ('"maybe"', "2"),
 }
 
 

@@ -68,6 +68,7 @@ from .tensor import Tensor
 if TYPE_CHECKING:
     from .batch import Batch as Batch
     from .batch import BatchArray as BatchArray
+    from .capture import jit as jit
     from .custom import Kernel as Kernel
     from .custom import kernel as kernel
     from .explanation import Explanation as Explanation
@@ -98,6 +99,7 @@ _HOMES = {
     "default_device": "runtime.device",
     "devices": "runtime.adapters",
     "explain": "explanation",
+    "jit": "capture",
     "kernel": "custom",
     "open_device": "runtime.device",
     "open_device_async": "runtime.device",

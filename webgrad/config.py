@@ -71,6 +71,7 @@ class Settings:
     disable_features: frozenset[str] = frozenset()
     graph: int = 2000
     graph_memory: MemoryBudget | None = None
+    fuse: bool = True
     path: Path | None = None  # the file that was read, None where there is none
     sources: Mapping[str, str] = field(default_factory=dict, hash=False)
 
@@ -266,6 +267,14 @@ OPTIONS: tuple[Option, ...] = (
         '`"12.5%"` of the machine\'s memory',
         'bytes, a size such as `"4GiB"`, or a percentage such as `"50%"`',
         "New data that waiting ops may hold on to before the newest value is computed by itself.",
+    ),
+    Option(
+        "fuse",
+        "WEBGRAD_FUSE",
+        _flag,
+        "`1`",
+        "`0` or `1`",
+        "Whether several ops may share a kernel on GPUs; `0` helps to find out which op is to blame.",
     ),
 )
 

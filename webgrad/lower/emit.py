@@ -53,6 +53,7 @@ class Emitted:
     grid: tuple[int, int, int]
     writes: int  # how many of the last bindings are written
     updates: bool = False  # whether it may write to what is there already
+    in_place: tuple[tuple[int, Program], ...] = ()  # (input, the variant that overwrites it)
 
 
 def emit(kernel: Kernel, profile: DeviceProfile) -> Emitted:
