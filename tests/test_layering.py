@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).parents[1] / "webgrad"
 
 # In the order in which data flows; the names are modules or folders of webgrad/.
 STAGES: tuple[tuple[str, ...], ...] = (
-    ("tensor", "ops", "explanation", "capture"),
+    ("tensor", "ops", "explanation", "capture", "nested"),
     ("evaluate", "gpu", "host"),
     ("graph",),
     ("schedule",),

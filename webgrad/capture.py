@@ -13,20 +13,18 @@ import inspect
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from types import CellType
-from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
+from typing import Any, ParamSpec, TypeVar, overload
 from weakref import ref
 
-import numpy as np
-
 from . import dtypes
-from .dtypes import DType
 from .errors import ArgumentError, CaptureError
 from .evaluate import Recorded, compute, compute_waiting, plan_for, submit
 from .graph.node import Node, leaf, scalar, signature
 from .graph.op import LEAF
 from .graph.trace import RuntimeFloat, RuntimeInt, Trace, current_trace, is_runtime, tracing
+from .nested import Nesting, put_together, taken_apart
 from .runtime.device import default_device
 from .tensor import Tensor
 
@@ -35,72 +33,6 @@ __all__ = ["jit"]
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 CAPTURES = 64  # kept of one function; the least used go first
-_VALUES = (bool, str, bytes, type(None), DType, type, slice, type(Ellipsis))  # static, compared by value
-
-
-# Arguments and results: nested lists, tuples and dicts, with tensors and numbers at their ends
-
-
-class _Same:
-    """An object that is compared by identity: a model, say. Holding it keeps its address its own."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.value is self.value
-
-    def __hash__(self) -> int:
-        return id(self.value)
-
-
-class _Shape(NamedTuple):
-    """What a value is, without the contents of its tensors and numbers."""
-
-    kind: str  # tensor, number, static, list, tuple, dict
-    data: Any = None
-    parts: tuple[_Shape, ...] = ()
-
-
-def _taken_apart(value: Any, ends: list[Any], *, numbers: bool) -> _Shape:
-    """A value's shape; its tensors, and with `numbers` its numbers, are added to `ends`."""
-    if isinstance(value, Tensor):
-        ends.append(value)
-        sig = value.node.sig
-        return _Shape("tensor", (sig.shape, sig.dtype, sig.device))
-    if isinstance(value, list | tuple):
-        kind = "list" if isinstance(value, list) else "tuple"
-        return _Shape(kind, type(value), tuple(_taken_apart(each, ends, numbers=numbers) for each in value))
-    if isinstance(value, dict):
-        parts = tuple(_taken_apart(each, ends, numbers=numbers) for each in value.values())
-        return _Shape("dict", tuple(value), parts)
-    if numbers:
-        if isinstance(value, np.ndarray):
-            from .ops.creation import asarray
-
-            return _taken_apart(asarray(value), ends, numbers=numbers)
-        if isinstance(value, np.generic):
-            value = value.item()
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            ends.append(value)
-            return _Shape("number", float if isinstance(value, float) else int)
-    return _Shape("static", (type(value), value) if isinstance(value, _VALUES) else _Same(value))
-
-
-def _put_together(shape: _Shape, ends: Iterator[Any]) -> Any:
-    """The value of a shape, with other ends."""
-    if shape.kind in ("tensor", "number"):
-        return next(ends)
-    if shape.kind == "static":
-        return shape.data.value if isinstance(shape.data, _Same) else shape.data[1]
-    parts = [_put_together(each, ends) for each in shape.parts]
-    if shape.kind == "dict":
-        return dict(zip(shape.data, parts, strict=True))
-    if shape.kind == "list":
-        return parts
-    return shape.data(*parts) if hasattr(shape.data, "_fields") else tuple(parts)
 
 
 # A capture
@@ -155,7 +87,7 @@ class _Capture:
 
     def __init__(self, trace: Trace, given: Sequence[Tensor], was: Sequence[Node], result: Any) -> None:
         ends: list[Tensor] = []
-        self.shape = _taken_apart(result, ends, numbers=False)
+        self.shape = taken_apart(result, ends, numbers=False)
         self.draws = [draw for draw, _ in trace.draws]
         self.drawn = [int(each) for _, numbers in trace.draws for each in numbers]  # for the first run
         leaves = [node for node in was if node.sig.op is LEAF]
@@ -236,7 +168,7 @@ class _Capture:
             tensor = tensors[at] if reference is None else reference()
             if tensor is not None:
                 tensor.node = node
-        return _put_together(self.shape, iter([Tensor(node) for node in nodes[:count]]))
+        return put_together(self.shape, iter([Tensor(node) for node in nodes[:count]]))
 
     def _nodes(self, found: list[Node], leaves: list[Node], numbers: list[Any]) -> list[Node]:
         """The nodes of the results: computed, or a leaf or number as it came in."""
@@ -337,9 +269,9 @@ class Jit:
             self._captures.move_to_end(key)
             return capture.run(ends, leaves)
 
-    def _shape(self, place: int | str, value: Any, ends: list[Any]) -> _Shape:
+    def _shape(self, place: int | str, value: Any, ends: list[Any]) -> Nesting:
         if place not in self._static:
-            return _taken_apart(value, ends, numbers=True)
+            return taken_apart(value, ends, numbers=True)
         try:
             hash(value)
         except TypeError:
@@ -347,9 +279,9 @@ class Jit:
                 f"{self!r}: the static argument {place!r} is a {type(value).__name__}, which cannot "
                 "be compared with other calls'; pass something hashable, such as a tuple"
             ) from None
-        return _Shape("static", (type(value), value))
+        return Nesting("static", (type(value), value))
 
-    def _capture(self, shapes: list[_Shape], named: list[tuple[str, _Shape]], ends: list[Any]) -> _Capture:
+    def _capture(self, shapes: list[Nesting], named: list[tuple[str, Nesting]], ends: list[Any]) -> _Capture:
         """Run the function over stand-ins for its tensors and numbers, and keep what it would compute."""
         compute_waiting()
         compute([each.node for each in ends if isinstance(each, Tensor)])
@@ -357,8 +289,8 @@ class Jit:
         given = [_stand_in(each, device) for each in ends]
         was = [each.node for each in given]
         places = iter(given)
-        args = [_put_together(each, places) for each in shapes]
-        kwargs = {name: _put_together(each, places) for name, each in named}
+        args = [put_together(each, places) for each in shapes]
+        kwargs = {name: put_together(each, places) for name, each in named}
         trace = Trace()
         try:
             with tracing(trace):
