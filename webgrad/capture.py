@@ -21,7 +21,7 @@ from weakref import ref
 from . import dtypes
 from .errors import ArgumentError, CaptureError
 from .evaluate import Recorded, compute, compute_waiting, plan_for, submit
-from .graph.node import Node, leaf, scalar, signature
+from .graph.node import Node, Signature, leaf, scalar, signature
 from .graph.op import LEAF
 from .graph.trace import RuntimeFloat, RuntimeInt, Trace, current_trace, is_runtime, tracing
 from .nested import Nesting, put_together, taken_apart
@@ -144,13 +144,10 @@ class _Capture:
         """The leaves of a call; None where they are not what was captured."""
         found = [each.node for each in ends if isinstance(each, Tensor)]
         for owners, sig in zip(self.owners, self.sigs[self.arguments :], strict=True):
-            nodes = [tensor.node for tensor in (each() for each in owners) if tensor is not None]
-            if not nodes or any(node is not nodes[0] for node in nodes):
+            node = _node_of(owners) if len(owners) > 1 else getattr(owners[0](), "node", None)
+            if node is None or not (node.sig is sig or _is_alike(node.sig, sig)):
                 return None
-            new = nodes[0].sig
-            if new.shape != sig.shape or new.dtype is not sig.dtype or new.device is not sig.device:
-                return None
-            found.append(nodes[0])
+            found.append(node)
         return found
 
     def run(self, ends: Sequence[Any], leaves: list[Node]) -> Any:
@@ -184,6 +181,16 @@ class _Capture:
             else:
                 nodes.append(what)
         return nodes
+
+
+def _node_of(owners: list[ref[Tensor]]) -> Node | None:
+    """The node that several tensors share; None where they do not share one any more."""
+    nodes = [tensor.node for tensor in (each() for each in owners) if tensor is not None]
+    return nodes[0] if nodes and all(node is nodes[0] for node in nodes) else None
+
+
+def _is_alike(new: Signature, old: Signature) -> bool:
+    return new.shape == old.shape and new.dtype is old.dtype and new.device is old.device
 
 
 def _place(node: Node, nodes: list[Node]) -> int:
