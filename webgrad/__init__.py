@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     from .runtime.device import stats as stats
     from .runtime.device import synchronize as synchronize
     from .runtime.webgpu import Device as Device
+    from .tuning import tune as tune
 
 # public name → the module that has it, loaded when the name is first used
 _HOMES = {
@@ -107,6 +108,7 @@ _HOMES = {
     "set_default_device": "runtime.device",
     "stats": "runtime.device",
     "synchronize": "runtime.device",
+    "tune": "tuning",
 }
 
 __version__ = "0.1.0"

@@ -22,6 +22,7 @@ from .graph.snapshot import Snapshot, Walk, snapshot, walk
 from .graph.trace import refuse_in_trace
 from .runtime.device import CpuDevice
 from .runtime.host import memory_bytes
+from .tuning import is_on
 
 __all__ = [
     "PLANS_KEPT",
@@ -139,6 +140,8 @@ def _stored_number(node: Node) -> Any:
 def _run(roots: list[Node]) -> None:
     walked = walk(roots)
     key, nodes = walked.key, walked.nodes
+    if is_on():
+        key = (*key, -1)  # another plan than without tuning
     plan = _state.plans.get(key)
     if plan is None:
         try:
@@ -167,7 +170,7 @@ def _made(roots: list[Node], walked: Walk) -> Plan:
         return HostPlan(graph)
     from .gpu import GpuPlan
 
-    return GpuPlan(graph, device, fuse=device.settings.fuse)
+    return GpuPlan(graph, device, fuse=device.settings.fuse, nodes=walked.nodes)
 
 
 def compute(nodes: Sequence[Node]) -> None:

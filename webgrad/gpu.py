@@ -6,7 +6,7 @@ plan is made, and only that is kept: a run packs the run-time numbers and record
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .errors import WebgradError
@@ -19,6 +19,7 @@ from .runtime.pipelines import Pipeline
 from .runtime.recording import Recording
 from .runtime.webgpu import Device
 from .schedule.schedule import schedule
+from .tuning.choosing import choosing
 
 __all__ = ["GpuPlan", "GpuRecording"]
 
@@ -89,13 +90,17 @@ class _Step:
 class GpuPlan:
     """A graph's kernels on one device."""
 
-    def __init__(self, graph: Snapshot, device: Device, *, fuse: bool = True) -> None:
+    def __init__(
+        self, graph: Snapshot, device: Device, *, fuse: bool = True, nodes: Sequence[Node] = ()
+    ) -> None:
         self.device = device
         count = len(graph)
         self.sources = [at for at, sig in enumerate(graph.sigs) if sig.kind == "leaf"]
         self.nbytes = [sig.nbytes for sig in graph.sigs]
         made = schedule(graph, device.profile, fuse=fuse)
-        compiled = compile_schedule(made, device.profile, check=device.settings.debug)
+        numbers = {at: each.storage for at, each in enumerate(nodes) if each.sig.kind == "scalar"}
+        with choosing(device, numbers) as choose:
+            compiled = compile_schedule(made, device.profile, check=device.settings.debug, choose=choose)
         sizes = {at: sig.nbytes for at, sig in enumerate(graph.sigs)}
         self.steps: list[_Step] = []
         self.empty: list[int] = []
