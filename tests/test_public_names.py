@@ -263,6 +263,7 @@ PUBLIC_NAMES = [
     "tril",
     "triu",
     "trunc",
+    "tune",
     "uint16",
     "uint32",
     "uint64",
