@@ -294,6 +294,7 @@ def test_a_line_on_a_terminal_and_none_elsewhere(
         softmax_of(device)
     assert capsys.readouterr() == ("", "")
     terminal = Terminal()
+    clean_environment.setenv("COLUMNS", "200")
     clean_environment.setattr("sys.stderr", terminal)
     clear_plans()
     choosing.entries().clear()
@@ -301,7 +302,8 @@ def test_a_line_on_a_terminal_and_none_elsewhere(
         softmax_of(device)
     text = terminal.getvalue()
     assert "tuning kernel 1, rows_max_subtract_exp_sum_divide [96, 520]: " in text
-    assert text.endswith("1 of them faster, up to 2.00 ×\n")
+    assert text.rstrip(" \n").endswith("1 of them faster, up to 2.00 ×")
+    assert max(map(len, text.splitlines())) < 200
     clear_plans()
     terminal.truncate(0)
     with wg.tune():

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib.metadata
+import shutil
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -142,6 +143,7 @@ class _Progress:
         self._stream = stream if stream is not None and stream.isatty() else None
         self._began = time.monotonic()
         self._gains: list[float] = []
+        self._width = 0
 
     def begin(self, what: str, count: int) -> None:
         self._say(f"webgrad: tuning kernel {len(self._gains) + 1}, {what}: {count} ways …")
@@ -154,9 +156,12 @@ class _Progress:
             faster = [each for each in self._gains if each > 1]
             gained = f"{len(faster)} of them faster, up to {max(faster):.2f} ×" if faster else "none faster"
             seconds = time.monotonic() - self._began
-            self._say(f"webgrad: tuned {len(self._gains)} kernels in {seconds:.1f} s, {gained}\n")
+            self._say(f"webgrad: tuned {len(self._gains)} kernels in {seconds:.1f} s, {gained}", "\n")
 
-    def _say(self, text: str) -> None:
+    def _say(self, text: str, end: str = "") -> None:
+        """Write over the line that was there."""
         if self._stream is not None:
-            self._stream.write(f"\r\x1b[K{text}")
+            room = shutil.get_terminal_size().columns - 1
+            self._stream.write(f"\r{text[:room]:{self._width}}{end}")
             self._stream.flush()
+            self._width = min(len(text), room)

@@ -141,19 +141,20 @@ def _write(folder: Path, name: str, text: str) -> None:
 
 
 def _as_text(entry: Entry) -> str:
-    candidates = [
-        {"choice": dict(each.choice)}
-        | ({"dropped": each.dropped} if each.seconds is None else {"microseconds": each.seconds * 1e6})
-        for each in entry.candidates
-    ]
-    table = {
-        "format": FORMAT,
-        "winner": dict(entry.winner),
-        "gain": round(entry.gain, 3),
-        "candidates": candidates,
-        "key": entry.key,
-    }
-    return json.dumps(table, indent=2) + "\n"
+    """JSON with a line for each candidate and each part of the key."""
+    candidates = ",\n".join(f"    {json.dumps(_as_table(each))}" for each in entry.candidates)
+    key = ",\n".join(f"    {json.dumps(name)}: {json.dumps(value)}" for name, value in entry.key.items())
+    return (
+        f'{{\n  "format": {FORMAT},\n  "winner": {json.dumps(dict(entry.winner))},\n'
+        f'  "gain": {entry.gain:.3f},\n  "candidates": [\n{candidates}\n  ],\n  "key": {{\n{key}\n  }}\n}}\n'
+    )
+
+
+def _as_table(candidate: Candidate) -> dict[str, Any]:
+    table: dict[str, Any] = {"choice": dict(candidate.choice)}
+    if candidate.seconds is None:
+        return table | {"dropped": candidate.dropped}
+    return table | {"microseconds": round(candidate.seconds * 1e6, 3)}
 
 
 def _read(path: Path) -> Entry | None:
