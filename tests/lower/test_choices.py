@@ -39,6 +39,8 @@ def test_a_gpu_shares_long_rows_among_more_or_fewer_threads() -> None:
     assert threads(offered(long, PORTABLE)) == [256, 1, 128, 64]
     assert threads(offered(long, INTEGRATED)) == [256, 1, 128, 64]
     assert threads(offered(wg.softmax(tensor(4096, 100), axis=-1), PORTABLE)) == [1, 64]
+    longest = wg.sum(tensor(512, 1 << 17), axis=1)  # one thread might run until a watchdog ends it
+    assert threads(offered(longest, PORTABLE)) == [256, 128, 64]
     narrow = DeviceProfile("discrete", max_invocations=128)
     assert threads(offered(long, narrow)) == [128, 1, 64]
 

@@ -96,7 +96,7 @@ def some_choices(program: Program, random: np.random.Generator) -> Results:
         found = choices_of(graph, groups, device.profile)
         return found[random.integers(len(found))] if found else None
 
-    with patch("webgrad.lower.domains.LEAST_TUNED", 0), _compiled_with(choose=choose, check=True):
+    with patch("webgrad.lower.compile.LEAST_TUNED", 0), _compiled_with(choose=choose, check=True):
         return _planned(program, device)
 
 

@@ -24,6 +24,7 @@ from .passes import PASSES
 
 __all__ = ["Choose", "alias_of", "choices_of", "compile_bundle", "compile_schedule", "lower_bundle"]
 
+LEAST_TUNED = 1 << 14  # elements that a kernel touches, from which it may matter how it is made
 Pass = Callable[[Kernel], Kernel]
 # Which of its choices a bundle is made by; None: the default.
 Choose = Callable[[Snapshot, tuple[Group, ...]], Choice | None]
@@ -89,10 +90,12 @@ def compile_bundle(
 
 def choices_of(graph: Snapshot, groups: Sequence[Group], profile: DeviceProfile) -> tuple[Choice, ...]:
     """The ways in which a bundle may be made, the default first; none where there is one way only."""
-    if len(groups) > 1 or not graph.sigs[groups[0].outputs[0]].size:
+    group = groups[0]
+    touched = sum(graph.sigs[each].size for each in (*group.reads, *group.outputs))
+    offered = _CHOICES.get(group.kind)
+    if offered is None or len(groups) > 1 or touched < LEAST_TUNED or not graph.sigs[group.outputs[0]].size:
         return ()
-    offered = _CHOICES.get(groups[0].kind)
-    found = () if offered is None else offered(graph, groups[0], profile)
+    found = tuple(dict.fromkeys(offered(graph, group, profile)))
     return found if len(found) > 1 else ()
 
 

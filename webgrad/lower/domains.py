@@ -23,7 +23,7 @@ __all__ = ["lower_maps", "lower_rows", "lower_scan", "name_of", "row_choices"]
 CHUNK = 256  # steps of a thread's stretch on software adapters, at least
 SPREAD = 512  # threads a stretch is cut for there, at most
 WIDE_ROW = 64  # steps of a row from which a workgroup shares it on GPUs
-LEAST_TUNED = 1 << 14  # elements from which it may matter how rows are dealt out
+LONGEST_ALONE = 1 << 16  # elements of a row that one thread of a GPU may be tried on: a watchdog waits
 SHORT_ROW = 16  # elements of a last axis from which a map goes row by row
 
 
@@ -257,21 +257,19 @@ def row_choices(graph: Snapshot, group: Group, profile: DeviceProfile) -> tuple[
     """Ways to deal rows out: `threads` of a workgroup share one, or a thread takes `rows` of them."""
     shape = _rows_of(graph, group)
     default = _deal_rows(profile, shape)
-    offered = [default]
-    if shape.steps * shape.work >= LEAST_TUNED:
-        if profile.kind == "software":
-            (_, _), (_, chunk) = default
-            dealt = [chunk, 4 * chunk, chunk // 4, -(-shape.steps // 64)]
-            offered += [(("threads", 1), ("rows", each)) for each in dealt if 0 < each <= shape.steps]
-            shared = [8]
-        else:
-            offered.append((("threads", 1), ("rows", 1)))
-            shared = [256, 128, 64]
-        offered += [
-            (("threads", each), ("rows", 1))
-            for each in shared
-            if shape.long and shape.length >= each and each <= profile.max_invocations
-        ]
+    if profile.kind == "software":
+        (_, _), (_, chunk) = default
+        dealt = [chunk, 4 * chunk, chunk // 4, -(-shape.steps // 64)]
+        shared = [8]
+    else:
+        dealt = [1] if shape.length <= LONGEST_ALONE else []
+        shared = [256, 128, 64]
+    offered = [default, *((("threads", 1), ("rows", each)) for each in dealt if 0 < each <= shape.steps)]
+    offered += [
+        (("threads", each), ("rows", 1))
+        for each in shared
+        if shape.long and shape.length >= each and each <= profile.max_invocations
+    ]
     return tuple(dict.fromkeys(offered))
 
 

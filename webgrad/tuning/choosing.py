@@ -24,7 +24,7 @@ from ..lower.compile import Choose, choices_of, compile_bundle
 from ..runtime.webgpu import Device
 from ..schedule.plan import Group
 from . import is_on
-from .entries import Entries, Entry, entries_folder
+from .entries import Candidate, Entries, Entry, entries_folder
 from .measure import measure
 
 __all__ = ["choosing", "entries", "key_of", "known"]
@@ -91,7 +91,11 @@ class _Tuner:
     ) -> Entry | None:
         try:
             candidates = measure(self._device, graph, groups, offered, self._numbers)
-        except (DeviceLostError, ForkError):
+        except DeviceLostError:  # perhaps by a candidate that ran too long: this process does not try again
+            lost = Candidate(offered[0], None, "the device was lost")
+            entries().keep(Entry(key, (lost,), offered[0]), lasting=False)
+            raise
+        except ForkError:
             raise
         except WebgradError:  # no room for its data, say: the plan will say so itself where it matters
             return None

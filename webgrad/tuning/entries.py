@@ -77,11 +77,11 @@ class Entries:
             self._remember(name, entry)
         return entry
 
-    def keep(self, entry: Entry) -> None:
-        """Keep an entry, in the place of an older one."""
+    def keep(self, entry: Entry, *, lasting: bool = True) -> None:
+        """Keep an entry, in the place of an older one; in memory only where it is not `lasting`."""
         name = _name(entry.key)
         self._remember(name, entry)
-        if self.folder is not None:
+        if lasting and self.folder is not None:
             try:
                 _write(self.folder, name, _as_text(entry))
             except OSError as error:
