@@ -23,6 +23,7 @@ __all__ = ["lower_maps", "lower_rows", "lower_scan", "name_of", "row_choices"]
 CHUNK = 256  # steps of a thread's stretch on software adapters, at least
 SPREAD = 512  # threads a stretch is cut for there, at most
 WIDE_ROW = 64  # steps of a row from which a workgroup shares it on GPUs
+FEW_ROWS = 256  # rows up to which sharing one may pay on software adapters, where a barrier is dear
 LONGEST_ALONE = 1 << 16  # elements of a row that one thread of a GPU may be tried on: a watchdog waits
 SHORT_ROW = 16  # elements of a last axis from which a map goes row by row
 
@@ -260,7 +261,7 @@ def row_choices(graph: Snapshot, group: Group, profile: DeviceProfile) -> tuple[
     if profile.kind == "software":
         (_, _), (_, chunk) = default
         dealt = [chunk, 4 * chunk, chunk // 4, -(-shape.steps // 64)]
-        shared = [8]
+        shared = [8] if shape.rows <= FEW_ROWS else []
     else:
         dealt = [1] if shape.length <= LONGEST_ALONE else []
         shared = [256, 128, 64]
