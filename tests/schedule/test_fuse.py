@@ -60,6 +60,23 @@ def test_dear_work_with_several_readers_is_stored() -> None:
     assert stored_ops(planned(*build())) == ["exp", "sum", "max"]
 
 
+def test_a_pool_takes_a_cheap_map_into_its_kernel() -> None:
+    def build() -> Node:
+        positive = primitives.pad(apply("maximum", value(2, 8, 8), 0.0), ((0, 0), (1, 1), (1, 1)))
+        return fold("max", primitives.window(primitives.window(positive, 1, 3, 1), 2, 3, 1), 3, 4)
+
+    assert stored_ops(planned(build())) == ["max"]
+
+
+def test_dear_work_under_overlapping_windows_is_stored() -> None:
+    def build(stride: int) -> Node:
+        dear = primitives.permute(apply("exp", apply("exp", value(8, 8))), (1, 0))
+        return fold("max", primitives.window(primitives.window(dear, 0, 3, stride), 1, 3, stride), 2, 3)
+
+    assert stored_ops(planned(build(1))) == ["exp", "max"], "the value itself, not what is moved of it"
+    assert stored_ops(planned(build(3))) == ["max"], "windows side by side compute nothing twice"
+
+
 def test_a_map_pulled_at_many_indices_is_stored() -> None:
     def build(count: int) -> Node:
         inner = apply("exp", value(8, 16))

@@ -411,6 +411,10 @@ def moved(sig: Any, shape: tuple[int, ...], indices: Indices) -> Indices:
             (index * step).shifted(start)
             for index, (start, _, step) in zip(indices, sig.attributes[0], strict=True)
         )
+    if name == "window":
+        axis, _, stride, dilation = sig.attributes
+        place = indices[axis] * stride + indices[-1] * dilation
+        return (*indices[:axis], place, *indices[axis + 1 : -1])
     assert name == "flip", name
     return tuple(
         (index * -1).shifted(side - 1) if axis in sig.attributes[0] else index

@@ -27,6 +27,7 @@ MAX_SCALARS = 12  # run-time numbers in one kernel: they travel with the command
 MAX_NESTING = 5  # indices of indices: expressions and branches grow with each, some of them twofold
 MAX_MAPS = 4  # different indices at which a map is computed in one kernel
 MAX_LOOPS = 2  # loops over a row that compute a value with a fold before it
+OVERLAP_COST = 24  # additions that overlapping windows repeat for each element before it is stored instead
 HOLE_COST = 12  # additions that a contraction computes for each element it loads
 ROUNDS = 8
 
@@ -192,6 +193,8 @@ def _cut_misfits(
 ) -> None:
     """Store the inputs whose folds or contractions cannot share a kernel with this node."""
     sig = graph.sigs[number]
+    if sig.op.name == "window":
+        _cut_overlap(graph, number, content_of, stored)
     if sig.kind == "contract":
         for each in inputs:
             part = content_of(each)
@@ -209,6 +212,18 @@ def _cut_misfits(
             keep = each if keep is None else keep
         else:
             stored |= _cut(graph, each, content_of(each))
+
+
+def _cut_overlap(graph: Snapshot, number: int, content_of: ContentOf, stored: set[int]) -> None:
+    """Store what is dear under windows that overlap: each of its elements is computed for several of them."""
+    times = 1.0
+    while graph.sigs[number].kind == "move" and number not in stored:
+        sig, number = graph.sigs[number], graph.inputs[number][0]
+        if sig.op.name == "window":
+            times *= sig.attributes[1] / sig.attributes[2]
+    is_dear = content_of(number).cost * (times - 1) > OVERLAP_COST
+    if is_dear and number not in stored and not is_source(graph.sigs[number]):
+        stored.add(number)
 
 
 def _cut(graph: Snapshot, number: int, content: Content) -> set[int]:
