@@ -75,22 +75,28 @@ def _stretched(x: Node, axis: int, wanted: int) -> Node:
     return primitives.take(x, places.node, axis)
 
 
+def _arranged(x: Node, wanted: Sides) -> Node:
+    """(…, sides) as (…, elements of a window, windows)."""
+    first = len(x.sig.shape) - len(wanted)
+    for at in reversed(range(len(wanted))):
+        x = _stretched(x, first + at, wanted[at])
+    axes = range(first, first + 2 * len(wanted))
+    return primitives.permute(x, (*range(first), *axes[::2], *axes[1::2]))
+
+
 def _adaptive_avg_pool(op: str, count: int, x: Any, output_size: Any) -> Tensor:
-    """Axes whose windows are all alike in one fold, then each of the others."""
+    """Axes whose windows are all of one length in one fold, then each of the others."""
     data, wanted, was_batched = _adaptive(op, count, x, output_size)
     wide = floating(op, data)
-    sides = dict(zip(range(2, 2 + count), zip(data.shape[2:], wanted, strict=True), strict=True))
-    even = [axis for axis, (side, number) in sides.items() if side % number == 0 and side != number]
-    node = wide.node
-    for axis in reversed(even):
-        node = _stretched(node, axis, sides[axis][1])
-    if even:
-        axes = tuple(axis + number for number, axis in enumerate(even))
-        size = math.prod(sides[axis][0] // sides[axis][1] for axis in even)
-        wide = fold("sum", Tensor(node), axes) / size
-    for axis, (side, number) in sides.items():
+    sides = data.shape[2:]
+    even = tuple(side if side % number else number for side, number in zip(sides, wanted, strict=True))
+    if even != sides:
+        elements = Tensor(_arranged(wide.node, even))
+        size = math.prod(sides) // math.prod(even)
+        wide = fold("sum", elements, tuple(range(2, 2 + count))) / size
+    for at, (side, number) in enumerate(zip(sides, wanted, strict=True)):
         if side % number:
-            wide = _uneven_mean(wide, axis, number)
+            wide = _uneven_mean(wide, 2 + at, number)
     return unbatched(converted(wide, data.dtype), was_batched)
 
 
@@ -107,18 +113,11 @@ def _adaptive_max_pool(op: str, count: int, x: Any, output_size: Any, return_ind
     data, wanted, was_batched = _adaptive(op, count, x, output_size)
     check_kind(op, "iuf", data.dtype)
 
-    def arranged(node: Node) -> Node:
-        rank = len(node.sig.shape)
-        for at in reversed(range(count)):
-            node = _stretched(node, rank - count + at, wanted[at])
-        axes = range(rank - count, rank + count)
-        return primitives.permute(node, (*range(rank - count), *axes[::2], *axes[1::2]))
-
-    taps = Tensor(arranged(data.node))
+    taps = Tensor(_arranged(data.node, wanted))
     if not return_indices:
         return unbatched(fold("max", taps, tuple(range(2, 2 + count))), was_batched)
     end = math.prod(data.shape[2:])
-    found = first_largest(taps, Tensor(arranged(plane(data))), count, end)
+    found = first_largest(taps, Tensor(_arranged(plane(data), wanted)), count, end)
     return tuple(unbatched(each, was_batched) for each in found)
 
 
