@@ -16,6 +16,7 @@ from ..schedule.plan import Group
 from .index import Index, flatten, unflatten
 from .ir import U32, Instruction, Kernel, Type
 from .pull import Puller
+from .unroll import window_folds
 
 __all__ = ["lower_maps", "lower_rows", "lower_scan", "name_of"]
 
@@ -91,6 +92,12 @@ def _kernel(graph: Snapshot, group: Group, puller: Puller, workgroup: int, group
     )
 
 
+def _puller(graph: Snapshot, group: Group) -> Puller:
+    puller = Puller(graph, group.outputs, group.reads)
+    puller.unrolled = window_folds(graph, group.inside)
+    return puller
+
+
 # Maps
 
 
@@ -158,7 +165,7 @@ def _divisions(kernel: Kernel) -> int:
 
 def _by_fours(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
     threads = _deal(profile, -(-graph.sigs[group.outputs[0]].size // 4))
-    puller = Puller(graph, group.outputs, group.reads)
+    puller = _puller(graph, group)
     _flat_map(puller, group, threads)
     return _kernel(graph, group, puller, threads.workgroup, threads.groups)
 
@@ -176,7 +183,7 @@ def _by_clamped_fours(graph: Snapshot, group: Group, profile: DeviceProfile) -> 
     """Packed results that are no whole groups of four: spare lanes repeat the last element."""
     size = graph.sigs[group.outputs[0]].size
     threads = _deal(profile, -(-size // 4))
-    puller = Puller(graph, group.outputs, group.reads)
+    puller = _puller(graph, group)
     step, opened = _open_steps(puller, threads)
     place = puller.loop_index(step, threads.count, vector=True)
     _store_all(puller, group, place, place.limited(size))
@@ -186,7 +193,7 @@ def _by_clamped_fours(graph: Snapshot, group: Group, profile: DeviceProfile) -> 
 
 def _by_ones(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
     threads = _deal(profile, graph.sigs[group.outputs[0]].size)
-    puller = Puller(graph, group.outputs, group.reads)
+    puller = _puller(graph, group)
     step, opened = _open_steps(puller, threads)
     _store_all(puller, group, puller.loop_index(step, threads.count, vector=False))
     _close(puller, opened)
@@ -209,7 +216,7 @@ def _by_rows(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
     vector = columns % 4 == 0
     steps = columns // 4 if vector else columns
     threads = _deal(profile, rows, steps)
-    puller = Puller(graph, group.outputs, group.reads)
+    puller = _puller(graph, group)
     row, opened = _open_steps(puller, threads)
     row_index = puller.loop_index(row, rows, vector=False)
     build = puller.builder
@@ -225,13 +232,17 @@ def _by_rows(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
 
 def lower_rows(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
     """Folds, with maps before, between and after them: one row of the kept axes at a time."""
+    if window_folds(graph, group.inside) == {
+        each for each in group.inside if graph.sigs[each].kind == "reduce"
+    }:
+        return _lower_map(graph, group, profile)
     (output,) = group.outputs
     sig = graph.sigs[output]
     row_sides = [sig.shape[axis] for axis in group.row_axes]
     free = [axis for axis, side in enumerate(sig.shape) if side != 1 and axis not in group.row_axes]
     rows, spread = math.prod(row_sides), math.prod(sig.shape[axis] for axis in free)
     along, length = _folded(graph, group)
-    puller = Puller(graph, group.outputs, group.reads)
+    puller = _puller(graph, group)
     packed = sig.dtype.itemsize < 4
     # Lanes are rows where rows lie side by side; a packed result's four must be one word's.
     across = not along and bool(row_sides) and row_sides[-1] % 4 == 0
@@ -317,7 +328,7 @@ def lower_scan(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
     by_lanes = bool(sides) and axis != len(sig.shape) - 1 and sides[-1] % 4 == 0
     steps = rows // 4 if by_lanes else rows
     threads = _deal(profile, steps, max(1, length // 4))
-    puller = Puller(graph, group.outputs, group.reads)
+    puller = _puller(graph, group)
     build = puller.builder
     row, opened = _open_steps(puller, threads)
     row_index = puller.loop_index(row, steps, by_lanes)
