@@ -17,6 +17,7 @@ from .choices import Choice
 from .index import Index, flatten, unflatten
 from .ir import U32, Instruction, Kernel, Type
 from .pull import Puller
+from .unroll import window_folds
 
 __all__ = ["lower_maps", "lower_rows", "lower_scan", "name_of", "row_choices"]
 
@@ -94,6 +95,12 @@ def _kernel(graph: Snapshot, group: Group, puller: Puller, workgroup: int, group
     )
 
 
+def _puller(graph: Snapshot, group: Group) -> Puller:
+    puller = Puller(graph, group.outputs, group.reads)
+    puller.unrolled = window_folds(graph, group.inside)
+    return puller
+
+
 # Maps
 
 
@@ -161,7 +168,7 @@ def _divisions(kernel: Kernel) -> int:
 
 def _by_fours(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
     threads = _deal(profile, -(-graph.sigs[group.outputs[0]].size // 4))
-    puller = Puller(graph, group.outputs, group.reads)
+    puller = _puller(graph, group)
     _flat_map(puller, group, threads)
     return _kernel(graph, group, puller, threads.workgroup, threads.groups)
 
@@ -179,7 +186,7 @@ def _by_clamped_fours(graph: Snapshot, group: Group, profile: DeviceProfile) -> 
     """Packed results that are no whole groups of four: spare lanes repeat the last element."""
     size = graph.sigs[group.outputs[0]].size
     threads = _deal(profile, -(-size // 4))
-    puller = Puller(graph, group.outputs, group.reads)
+    puller = _puller(graph, group)
     step, opened = _open_steps(puller, threads)
     place = puller.loop_index(step, threads.count, vector=True)
     _store_all(puller, group, place, place.limited(size))
@@ -189,7 +196,7 @@ def _by_clamped_fours(graph: Snapshot, group: Group, profile: DeviceProfile) -> 
 
 def _by_ones(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
     threads = _deal(profile, graph.sigs[group.outputs[0]].size)
-    puller = Puller(graph, group.outputs, group.reads)
+    puller = _puller(graph, group)
     step, opened = _open_steps(puller, threads)
     _store_all(puller, group, puller.loop_index(step, threads.count, vector=False))
     _close(puller, opened)
@@ -212,7 +219,7 @@ def _by_rows(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
     vector = columns % 4 == 0
     steps = columns // 4 if vector else columns
     threads = _deal(profile, rows, steps)
-    puller = Puller(graph, group.outputs, group.reads)
+    puller = _puller(graph, group)
     row, opened = _open_steps(puller, threads)
     row_index = puller.loop_index(row, rows, vector=False)
     build = puller.builder
@@ -256,6 +263,8 @@ def _rows_of(graph: Snapshot, group: Group) -> _Rows:
 
 def row_choices(graph: Snapshot, group: Group, profile: DeviceProfile) -> tuple[Choice, ...]:
     """Ways to deal rows out: `threads` of a workgroup share one, or a thread takes `rows` of them."""
+    if _is_written_out(graph, group):
+        return ()
     shape = _rows_of(graph, group)
     default = _deal_rows(profile, shape)
     if profile.kind == "software":
@@ -274,6 +283,12 @@ def row_choices(graph: Snapshot, group: Group, profile: DeviceProfile) -> tuple[
     return tuple(dict.fromkeys(offered))
 
 
+def _is_written_out(graph: Snapshot, group: Group) -> bool:
+    """Whether all its folds are over small windows: then it is a map whose folds have no loops."""
+    folds = {each for each in group.inside if graph.sigs[each].kind == "reduce"}
+    return window_folds(graph, group.inside) == folds
+
+
 def _deal_rows(profile: DeviceProfile, shape: _Rows) -> Choice:
     """The default: on GPUs a workgroup shares a long row, else a thread takes as many as are worth it."""
     if shape.long and profile.kind != "software" and shape.length // 4 >= WIDE_ROW:
@@ -284,9 +299,11 @@ def _deal_rows(profile: DeviceProfile, shape: _Rows) -> Choice:
 
 def lower_rows(graph: Snapshot, group: Group, profile: DeviceProfile, choice: Choice | None = None) -> Kernel:
     """Folds, with maps before, between and after them: one row of the kept axes at a time."""
+    if _is_written_out(graph, group):
+        return _lower_map(graph, group, profile)
     shape = _rows_of(graph, group)
     dealt = dict(choice or _deal_rows(profile, shape))
-    puller = Puller(graph, group.outputs, group.reads)
+    puller = _puller(graph, group)
     build = puller.builder
     if dealt["threads"] > 1:
         workgroup, groups = dealt["threads"], shape.rows
@@ -368,7 +385,7 @@ def lower_scan(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
     by_lanes = bool(sides) and axis != len(sig.shape) - 1 and sides[-1] % 4 == 0
     steps = rows // 4 if by_lanes else rows
     threads = _deal(profile, steps, max(1, length // 4))
-    puller = Puller(graph, group.outputs, group.reads)
+    puller = _puller(graph, group)
     build = puller.builder
     row, opened = _open_steps(puller, threads)
     row_index = puller.loop_index(row, steps, by_lanes)

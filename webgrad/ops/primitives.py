@@ -147,6 +147,11 @@ def flip(x: Node, axes: tuple[int, ...]) -> Node:
     return make(TABLE["flip"], (x,), (axes,)) if axes else x
 
 
+def window(x: Node, axis: int, size: int, stride: int = 1, dilation: int = 1) -> Node:
+    """Windows along an axis, as many as fit: their number there, their elements along a new last axis."""
+    return make(TABLE["window"], (x,), (axis, size, stride, dilation))
+
+
 def reduce(op: Op, x: Node, axes: tuple[int, ...]) -> Node:
     """Axes folded; they are gone from the result."""
     return make(op, (x,), (axes,)) if axes else x

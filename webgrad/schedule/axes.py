@@ -36,6 +36,8 @@ def through_move(sig: Signature, source: Signature, axes: Axes) -> Axes | None:
         return through_map(sig, source, axes)
     if name == "reshape":
         return _through_reshape(source.shape, sig.shape, axes)
+    if name == "window" and sig.attributes[0] in axes:
+        return axes | {len(source.shape)}
     return axes
 
 
