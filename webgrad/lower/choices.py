@@ -1,0 +1,12 @@
+"""Choices: how a kernel may be made, where a lowering knows more ways than one.
+
+A choice is pairs of a name and a number, such as (("rows", 8), ("unroll", 2)); what they mean is the
+lowering's own. `choices(graph, group, profile)` of a lowering gives those it offers, the first being the
+default for the profile; all of them compute the same.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Choice"]
+
+Choice = tuple[tuple[str, int], ...]
