@@ -1,8 +1,8 @@
 """Matrix products: templates whose operands and results are holes, filled by pulling.
 
 In: a group around a contraction. Out: a `Kernel` with a template. The operands' own layouts (transposed,
-sliced, broadcast, windows of an image), and the maps before and after, cost no kernel of their own. `forms.py`
-says which template, and what a workgroup of it owns.
+sliced, broadcast, windows of an image), and the maps before and after, cost no kernel of their own.
+`forms.py` says which template, and what a workgroup of it owns.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from ..runtime.profile import DeviceProfile
 from ..schedule.plan import Group
 from .choices import Choice
 from .domains import name_of
-from .forms import WIDE, Form, form_of, offered
+from .forms import WIDE, form_of, offered
 from .holes import F32x4, argument, make_hole, make_stages, store_lanes, zero_beyond
-from .index import ZERO, Index, unflatten, variable
+from .index import ZERO, Index, unflatten
 from .ir import U32, Hole, Instruction, Kernel, Template
 from .pull import Puller
 
@@ -232,8 +232,7 @@ def lower_contraction(
     form = form_of(choice or offered(profile, product.m, product.n, product.along_k)[0], product.along_k)
     steps = -(-product.stretch // 4)
     span = steps + (product.stretch % 4 > 0)  # where k is clamped, every lane is, whatever is left over
-    row_blocks = -(-product.m // form.rows)
-    column_blocks = -(-(-(-product.n // 4)) // form.groups)
+    row_blocks, column_blocks = -(-product.m // form.rows), -(-product.n // (4 * form.groups))
     # One more than there are: rows and columns are always clamped, whatever divides, and the text stays the
     # same.
     all_rows, all_columns = row_blocks * form.rows + 1, column_blocks * form.groups + 1
@@ -250,6 +249,8 @@ def lower_contraction(
         "rows": form.stored,
         "row_blocks": row_blocks,
         "column_blocks": column_blocks,
+        "row_every": 1 if product.n > product.m else column_blocks,
+        "column_every": row_blocks if product.n > product.m else 1,
         "block_rows": form.rows,
         "block_groups": form.groups,
     }

@@ -20,7 +20,7 @@ THIN = (1, 2, 4, 8)  # rows up to which reading B is the whole cost
 WIDE = {"software": 32, "integrated": 9, "discrete": 9}  # columns below which C is computed transposed
 SUBGROUPS = (4, 8)  # sizes that matmul_lanes is the default for
 GPU_SUBGROUPS = (4, 8, 16, 32)  # and those it can do
-COLUMNS = {1: 8, 2: 8, 4: 4, 8: 2}  # rows → groups of four columns to a thread of matvec_columns
+COLUMNS = 4  # groups of four to a thread of matvec_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +51,10 @@ def offered(profile: DeviceProfile, m: int, n: int, along_k: bool) -> tuple[Choi
             return (*tiles, *by_lanes)
         thin: list[Choice] = [(("thin", rows), ("along", int(each))) for each in (along_k, not along_k)]
         return (*thin, tiles[1], *by_lanes)
-    if rows <= 8 and not along_k and n >= 32 * COLUMNS[rows]:
-        return ((("columns", COLUMNS[rows]), ("rows", rows)), *by_lanes)
-    by_threads: Choice = (("threads", 8), ("rows", 1 if rows == 1 else 4 if rows <= 4 else 8))
-    return (*by_lanes,) or (by_threads,)
+    others = by_lanes or [(("threads", 8), ("rows", 1 if rows == 1 else 4 if rows <= 4 else 8))]
+    if rows <= 2 and not along_k and n >= 32 * COLUMNS:
+        return ((("columns", COLUMNS), ("rows", rows)), *others)
+    return tuple(others)
 
 
 def form_of(choice: Choice, along_k: bool) -> Form:
