@@ -220,6 +220,8 @@ def _store_c(product: _Product) -> Hole:
 
 def choices(graph: Snapshot, group: Group, profile: DeviceProfile) -> tuple[Choice, ...]:
     """The ways to compute a product, the default first."""
+    if graph.sigs[group.center].op.name != "matmul":
+        return ()
     product = _Product(graph, group, profile)
     return offered(profile, product.m, product.n, product.along_k)
 

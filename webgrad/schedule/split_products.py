@@ -27,7 +27,7 @@ LARGE = 2**21  # elements of B from which it comes from far away
 def split_products(graph: Snapshot, profile: DeviceProfile) -> None:
     """Rewrite the products of a graph in place."""
     for number in graph.order():
-        if graph.sigs[number].kind == "contract" and graph.sigs[number].size:
+        if graph.sigs[number].op.name == "matmul" and graph.sigs[number].size:
             _split(graph, number, profile)
 
 
