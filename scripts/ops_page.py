@@ -67,6 +67,10 @@ MODULES = (
     ("losses", "Losses"),
     ("images", "Images"),
     ("positions", "Positions"),
+    ("convolution", "Convolution"),
+    ("pooling", "Pooling"),
+    ("adaptive", "Adaptive pooling"),
+    ("windows", "Windows"),
     ("random", "Random numbers, as `webgrad.random.…`"),
     ("evaluation", "Computing now"),
 )

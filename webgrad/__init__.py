@@ -30,6 +30,8 @@ from .dtypes import (
 from .errors import *  # noqa: F403  (the error tree is public as it stands)
 from .ops import (
     activations,
+    adaptive,
+    convolution,
     creation,
     elementwise,
     evaluation,
@@ -39,6 +41,7 @@ from .ops import (
     losses,
     manipulation,
     normalise,
+    pooling,
     positions,
     products,
     random,
@@ -46,8 +49,11 @@ from .ops import (
     scans,
     scattering,
     sorting,
+    windows,
 )
 from .ops.activations import *  # noqa: F403
+from .ops.adaptive import *  # noqa: F403
+from .ops.convolution import *  # noqa: F403
 from .ops.creation import *  # noqa: F403
 from .ops.elementwise import *  # noqa: F403
 from .ops.evaluation import *  # noqa: F403
@@ -57,12 +63,14 @@ from .ops.interop import *  # noqa: F403
 from .ops.losses import *  # noqa: F403
 from .ops.manipulation import *  # noqa: F403
 from .ops.normalise import *  # noqa: F403
+from .ops.pooling import *  # noqa: F403
 from .ops.positions import *  # noqa: F403
 from .ops.products import *  # noqa: F403
 from .ops.reductions import *  # noqa: F403
 from .ops.scans import *  # noqa: F403
 from .ops.scattering import *  # noqa: F403
 from .ops.sorting import *  # noqa: F403
+from .ops.windows import *  # noqa: F403
 from .tensor import Tensor
 
 if TYPE_CHECKING:
@@ -145,6 +153,10 @@ __all__ += normalise.__all__
 __all__ += losses.__all__
 __all__ += images.__all__
 __all__ += positions.__all__
+__all__ += convolution.__all__
+__all__ += pooling.__all__
+__all__ += adaptive.__all__
+__all__ += windows.__all__
 __all__ += evaluation.__all__
 __all__ += _HOMES
 

@@ -239,3 +239,14 @@ def test_a_held_map_is_not_stored_for_it() -> None:
     result = apply("negative", inner)
     assert stored_ops(planned(result)) == ["negative"]
     assert inner.storage is None
+
+
+def test_a_mask_inside_a_kernel_of_rows_may_share_words() -> None:
+    def build(stored: bool) -> list[Node]:
+        x = value(6, 3, 5)
+        mask = apply("equal", x, primitives.reshape(fold("max", x, 1), (6, 1, 5)))
+        count = fold("sum", primitives.cast(mask, dtypes.float32), 1)
+        return [mask, count] if stored else [count]
+
+    assert stored_ops(planned(*build(False))) == ["sum"]
+    assert stored_ops(planned(*build(True))) == ["reshape", "equal", "sum"]

@@ -206,7 +206,7 @@ def _cut_misfits(
         return
     keep: int | None = None
     for each in sorted(heavy, key=lambda one: (content_of(one).cost, one), reverse=True):
-        if _fits(graph, number, each, content_of(each)) and (
+        if _fits(graph, number, each, content_of(each), number in stored) and (
             keep is None or _agree(graph, sig, keep, each, content_of)
         ):
             keep = each if keep is None else keep
@@ -233,8 +233,8 @@ def _cut(graph: Snapshot, number: int, content: Content) -> set[int]:
     return folds if content.kind == "rows" and len(folds) == 1 and small else {number}
 
 
-def _fits(graph: Snapshot, number: int, each: int, part: Content) -> bool:
-    """Whether a node can be computed in the kernel of one of its inputs."""
+def _fits(graph: Snapshot, number: int, each: int, part: Content, is_stored: bool) -> bool:
+    """Whether a node can be computed, and perhaps stored, in the kernel of one of its inputs."""
     sig, source = graph.sigs[number], graph.sigs[each]
     if part.kind == "contract":  # an epilogue goes by the element's place in memory
         words = sig.dtype.itemsize >= 4 or graph.sigs[part.center].shape[-1] % 4 == 0
@@ -242,7 +242,8 @@ def _fits(graph: Snapshot, number: int, each: int, part: Content) -> bool:
             (sig.kind in ("map", "cast") and source.shape == sig.shape) or sig.op.name == "reshape"
         )
     assert part.rows is not None
-    if sig.dtype.itemsize < 4 and sig.kind != "reduce" and _shares_words(sig, source, part.rows):
+    packed = is_stored and sig.dtype.itemsize < 4 and sig.kind != "reduce"
+    if packed and _shares_words(sig, source, part.rows):
         return False
     if sig.kind == "reduce":  # the same rows, folded along what the first fold does not depend on
         axes = frozenset(sig.attributes[0])
