@@ -37,22 +37,18 @@ def _split(graph: Snapshot, number: int, profile: DeviceProfile) -> None:
     k, n = b_shape[-2:]
     one_b = math.prod(b_shape[:-2]) == 1  # then batches are more rows
     m = math.prod(shape[:-1]) if one_b else shape[-2]
-    count = math.prod(shape[:-2]) if not one_b else 1
-    step = math.gcd(_stretch(graph, a, len(a_shape) - 1), _stretch(graph, b, len(b_shape) - 2))
-    few = _few(profile, count, m, n, k)
-    if few > 1:
-        chunk = _chunk(k, few, step)
-    elif profile.kind == "software" and m <= THIN_ROWS <= n and n >= LONG_ROW and k * n >= LARGE:
-        along_columns = _along(graph, b) == len(b_shape) - 1
-        chunk = _chunk(k, -(-k // STREAMS), step) if along_columns else k
-    else:
-        return
+    count = 1 if one_b else math.prod(shape[:-2])
+    merged = _merged(graph, a, len(a_shape) - 1) | _merged(graph, b, len(b_shape) - 2)
+    parts = _few(profile, count, m, n, k)
+    if parts <= 1 and m <= THIN_ROWS and _is_far(graph, b, profile):
+        parts = -(-k // STREAMS)
+    chunk = _chunk(k, parts, merged) if parts > 1 else k
     if chunk < k:
         _in_parts(graph, number, m if one_b else 0, k, n, chunk)
 
 
 def _few(profile: DeviceProfile, count: int, m: int, n: int, k: int) -> int:
-    """Into how many parts a product with few blocks of C is split; 1: not at all."""
+    """Into how many parts a product with few blocks of C is split; 1 or less: not at all."""
     if profile.kind == "software":
         blocks = count * -(-m // 16) * -(-n // 32)
         return min(16 // blocks, k // 512) if blocks < 8 and blocks * k >= 8192 else 1
@@ -60,42 +56,48 @@ def _few(profile: DeviceProfile, count: int, m: int, n: int, k: int) -> int:
     return min(64 // blocks, k // 512) if blocks < 32 and k >= 4096 else 1
 
 
-def _chunk(k: int, parts: int, step: int) -> int:
-    """How much of k a part takes: whole groups of four if it can be.
+def _is_far(graph: Snapshot, b: int, profile: DeviceProfile) -> bool:
+    """Whether a software adapter would walk down a B that comes from far away, across its rows."""
+    sig = graph.sigs[b]
+    k, n = sig.shape[-2:]
+    large = profile.kind == "software" and n >= LONG_ROW and k * n >= LARGE
+    return large and _along(graph, b) == len(sig.shape) - 1
 
-    `step` is the length of the stretches that an operand's k was merged from (0: none): a part is some of
-    them, or a part of one, so that places in it are found without divisions.
+
+def _chunk(k: int, parts: int, merged: set[int]) -> int:
+    """How much of k a part takes: a divisor, of whole groups of four if it can be; k itself: no parts.
+
+    `merged` are the lengths of the stretches of k that an operand was merged from: a part is some of them, or
+    a part of one, so that places in it are found without divisions.
     """
-    unit = step or 1
     wanted = -(-k // parts)
-    fits = [
-        size
-        for size in range(wanted, max(1, wanted // 2), -1)
-        if k % size == 0 and (size % unit == 0 or unit % size == 0)
+    found = [
+        each
+        for low in range(1, math.isqrt(k) + 1)
+        for each in ({low, k // low} if k % low == 0 else ())
+        if wanted // 4 < each <= wanted
+        and all(each % stretch == 0 or stretch % each == 0 for stretch in merged)
     ]
-    best = next((size for size in fits if size % 4 == 0), fits[0] if fits else 0)
-    if best:
-        return best
-    return min(k, -(-wanted // math.lcm(unit, 4)) * math.lcm(unit, 4))
+    if found:
+        return max(found, key=lambda each: (each % 4 == 0, each))
+    return k if merged else -(-wanted // 4) * 4
 
 
-def _stretch(graph: Snapshot, number: int, axis: int) -> int:
-    """The last of the axes that were merged into one by a reshape; 0: it was not merged."""
+def _merged(graph: Snapshot, number: int, axis: int) -> set[int]:
+    """The lengths of the stretches of an axis that a reshape made of several: of one, of two, …"""
     while True:
         sig, inputs = graph.sigs[number], graph.inputs[number]
         if sig.kind == "cast":
             number = inputs[0]
-        elif sig.kind == "move" and sig.op.name == "permute":
+        elif sig.op.name == "permute":
             number, axis = inputs[0], sig.attributes[0][axis]
-        elif sig.kind == "move" and sig.op.name == "reshape":
+        elif sig.op.name == "reshape":
             before = graph.sigs[inputs[0]].shape
-            for old, new in factors(before, sig.shape):
-                if axis in new:
-                    merged = [before[each] for each in old if before[each] != 1]
-                    return merged[-1] if len(merged) > 1 else 0
-            return 0
+            (old,) = [old for old, new in factors(before, sig.shape) if axis in new]
+            sides = [before[each] for each in old if before[each] != 1]
+            return {math.prod(sides[at:]) for at in range(1, len(sides))}
         else:
-            return 0
+            return set()
 
 
 def _along(graph: Snapshot, number: int) -> int:
@@ -103,7 +105,7 @@ def _along(graph: Snapshot, number: int) -> int:
     sig, inputs = graph.sigs[number], graph.inputs[number]
     if sig.kind == "cast":
         return _along(graph, inputs[0])
-    if sig.kind == "move" and sig.op.name == "permute":
+    if sig.op.name == "permute":
         inner = _along(graph, inputs[0])
         return sig.attributes[0].index(inner) if inner >= 0 else -1
     if sig.kind == "move" and sig.op.name not in ("slice", "expand", "reshape"):
