@@ -12,6 +12,7 @@ import math
 from ..graph.snapshot import Snapshot
 from ..runtime.profile import DeviceProfile
 from ..schedule.plan import Group
+from .builder import LANE
 from .choices import Choice
 from .domains import name_of
 from .forms import WIDE, form_of, offered
@@ -23,6 +24,30 @@ from .pull import Puller
 __all__ = ["choices", "lower_contraction"]
 
 Place = tuple[int, tuple[Index, ...]]  # a node and indices
+
+
+class _Watched(Puller):
+    """A puller that notes how far apart in memory the lanes of a load are."""
+
+    def __init__(self, graph: Snapshot, group: Group) -> None:
+        super().__init__(graph, group.outputs, group.reads)
+        self.strides: list[int] = []
+
+    def load(self, buffer: int, place: Index) -> Instruction:
+        """The element at a place, or four."""
+        self.strides.append(abs(_lane_stride(place)))
+        return super().load(buffer, place)
+
+
+def _lane_stride(index: Index) -> int:
+    """From lane to lane; nearly, where an index is cut off or comes round again."""
+    total = 0
+    for atom, factor in index.terms.items():
+        if atom.kind == LANE:
+            total += factor
+        elif atom.expression is not None and atom.kind != "quotient":
+            total += factor * _lane_stride(atom.expression)
+    return total
 
 
 class _Product:
@@ -49,7 +74,7 @@ class _Product:
         few = self.width < WIDE[profile.kind] and self.width < height
         self.swapped = few and graph.sigs[output].dtype.itemsize >= 4
         self.m, self.n = (self.width, height) if self.swapped else (height, self.width)
-        self.puller = Puller(graph, group.outputs, group.reads)
+        self.puller = _Watched(graph, group)
         self.stretch = self.k
         self.stretch = self._stretch()
         self.along_k = self._along_k()
@@ -122,12 +147,14 @@ class _Product:
         if self.n == 1:
             return True
         steps, groups = max(1, self.stretch // 4), max(1, self.n // 4)
+        ways = {}
         for along_k in (False, True):
-            hole = _load_b(self, steps, groups, along_k)[-1]
-            loads = [each for each in hole.body if each.op == "load" and each.type]
-            if loads and all(each.type.width == 4 for each in loads if each.type):
-                return along_k
-        return False
+            self.puller.strides = []
+            holes = _load_b(self, steps, groups, along_k)
+            loads = [each.type for hole in holes for each in hole.body if each.op == "load" and each.type]
+            whole = bool(loads) and all(type.width == 4 for type in loads)
+            ways[along_k] = (not whole, max(self.puller.strides, default=0))
+        return ways[True] < ways[False]
 
 
 def _load_a(product: _Product, steps: int, rows: int, single: bool) -> tuple[Hole, ...]:
