@@ -16,6 +16,8 @@ from tests.lower.helpers import lowered, texts
 from tests.properties.helpers import gpu
 from tests.properties.running import profiled
 from tests.schedule.graphs import INTEGRATED, PORTABLE, SOFTWARE
+from tests.wgsl import naga
+from tests.wgsl.test_tint import ask, needs_tint
 from webgrad import dtypes
 from webgrad.gpu import GpuPlan
 from webgrad.graph.node import Node, leaf
@@ -23,12 +25,14 @@ from webgrad.graph.snapshot import snapshot, walk
 from webgrad.lower import compile as compiling
 from webgrad.lower.choices import Choice
 from webgrad.lower.contract import choices, lower_contraction
+from webgrad.lower.emit import emit
 from webgrad.lower.ir import Kernel
 from webgrad.ops import primitives
 from webgrad.runtime.profile import DeviceProfile
 from webgrad.runtime.webgpu import Device
 from webgrad.schedule.plan import Group
 from webgrad.schedule.schedule import schedule
+from webgrad.wgsl import Program, render
 
 Array = np.ndarray[Any, Any]
 Build = Callable[[Callable[..., Node]], Node]
@@ -315,3 +319,48 @@ def test_other_convolutions_are_the_same_text(profile: DeviceProfile) -> None:
         return found
 
     assert text(64, 56, 60, 64) == text(32, 28, 36, 128)
+
+
+# Compilers
+
+
+def programs() -> dict[str, Program]:
+    """Every form of products, narrow ones and windows, for every profile."""
+    found: dict[str, Program] = {}
+    for profile in (SOFTWARE, ALONE, INTEGRATED, PORTABLE):
+        for m, k, n in [(1, 12, 140), (7, 9, 36), (35, 24, 72), (40, 7, 3)]:
+            for turned in (False, True):
+                right = primitives.permute(value(n, k), (1, 0)) if turned else value(k, n)
+                found |= forms(profile, primitives.contract(value(m, k), right), f"{m} {k} {n} {turned}")
+        for shape in [(1, 8, 6, 8), (2, 3, 5, 7)]:
+            for outputs in (4, 20):
+                root = patches(value(*shape), value(outputs, shape[1], 3, 3))
+                found |= forms(profile, root, f"windows {shape} {outputs}")
+    return found
+
+
+def forms(profile: DeviceProfile, root: Node, name: str) -> dict[str, Program]:
+    graph, group = contraction(profile, root)
+    return {
+        f"{profile.kind} {profile.subgroup_size} {name} {choice}": emit(
+            lower_contraction(graph, group, profile, choice), profile
+        ).program
+        for choice in choices(graph, group, profile)
+    }
+
+
+@pytest.mark.gpu
+def test_naga_takes_every_form() -> None:
+    for name, program in programs().items():
+        try:
+            naga.compiles(render(program, dialect="naga", immediates=False, minify=False))
+        except Exception as error:
+            raise AssertionError(f"{name}: {error}\n{program.text}") from None
+
+
+@needs_tint
+def test_tint_takes_every_form() -> None:
+    made = programs().items()
+    asked = {name: render(program, dialect="tint", immediates=False, minify=True) for name, program in made}
+    refused = {name: errors[0] for name, errors in ask(asked).items() if errors}
+    assert refused == {}
