@@ -13,6 +13,7 @@ from .merge import bundle, merge
 from .plan import Group, GroupKind, Schedule
 from .rewrite import rewrite
 from .split import split_folds
+from .split_products import split_products
 
 __all__ = ["schedule"]
 
@@ -24,6 +25,7 @@ def schedule(graph: Snapshot, profile: DeviceProfile, *, fuse: bool = True, spli
     """
     if split:
         rewrite(graph)
+        split_products(graph, profile)
         split_folds(graph, profile)
     stored, contents = choose_stored(graph, profile, fuse=fuse)
     order = graph.order()
