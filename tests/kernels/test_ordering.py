@@ -26,6 +26,7 @@ from webgrad.kernels.ordering import (
     TEMPORARIES,
     SortPlan,
     scatter_launch,
+    scatter_update_launch,
     sort_launches,
 )
 from webgrad.runtime.device import open_device
@@ -177,6 +178,11 @@ def check_scatter(profile: DeviceProfile, how: str, dtype: str, rows: int, colum
     for in_place in (None, 0):
         actual = run(launch, [base, index, updates], base.dtype, base.size, in_place).reshape(base.shape)
         np.testing.assert_array_equal(_bits(actual), _bits(expected), err_msg=f"{how} {dtype} {columns}")
+    update = scatter_update_launch(profile, how, dtype, rows, columns, count)
+    buffers = [_upload(each.tobytes()) for each in (index, updates, base)]
+    _dispatch(update.program, update, buffers)
+    actual = _read(buffers[-1], base.dtype, base.size).reshape(base.shape)
+    np.testing.assert_array_equal(_bits(actual), _bits(expected), err_msg=f"{how} {dtype} {columns} there")
 
 
 def _bits(values: Array) -> Array:
@@ -322,7 +328,8 @@ def test_chosen_programs_are_exactly_the_declared_variants() -> None:
             launches += [step.launch for step in sort_launches(profile, 2, n).steps]
         for how, offered in SCATTERS.items():
             for dtype in offered if profile.features >= wide else offered - WIDE.keys():
-                launches += [scatter_launch(profile, how, dtype, 3, columns, 3) for columns in (3, 4)]
+                for make in (scatter_launch, scatter_update_launch):
+                    launches += [make(profile, how, dtype, 3, columns, 3) for columns in (3, 4)]
     chosen = {
         (program.label.split()[0], program.entry, tuple(sorted(program.defines)))
         for launch in launches

@@ -32,6 +32,7 @@ __all__ = [
     "SortPlan",
     "SortStep",
     "scatter_launch",
+    "scatter_update_launch",
     "sort_launches",
 ]
 
@@ -159,6 +160,23 @@ def scatter_launch(
     Buffers (base, index, updates, y). `how` is set, add or max. The index is int32; what lies outside of 0 to
     rows - 1 goes to the nearest row. float16 and bfloat16 are rounded after each addition.
     """
+    return _checked_scatter(profile, how, dtype, rows, columns, count, there=False)
+
+
+@lru_cache(maxsize=4096)
+def scatter_update_launch(
+    profile: DeviceProfile, how: str, dtype: str, rows: int, columns: int, count: int
+) -> Launch:
+    """The same where y holds base already: buffers (index, updates, y), and only the rows named are touched.
+
+    Its work goes by the updates, not by the rows: a token written to a cache of any length costs the same.
+    """
+    return _checked_scatter(profile, how, dtype, rows, columns, count, there=True)
+
+
+def _checked_scatter(
+    profile: DeviceProfile, how: str, dtype: str, rows: int, columns: int, count: int, there: bool
+) -> Launch:
     if how not in SCATTERS:
         raise DTypeError(f"there is no scatter {how!r}; there are {', '.join(SCATTERS)}")
     if dtype == "bool" and how == "add":
@@ -167,11 +185,11 @@ def scatter_launch(
         raise ShapeError(f"scatter of {count} rows into ({rows}, {columns}): sizes are never negative")
     short = check_dtype(f"scatter {how}", _SHORT_NAMES.get(dtype, dtype), SCATTERS[how])
     if how == "set" and short in _WIDE:
-        return _scatter(profile, how, "u32", rows, 2 * columns, count)
+        return _scatter(profile, how, "u32", rows, 2 * columns, count, there)
     feature = _FEATURES.get(short, "")
     if feature and feature not in profile.features:
         raise DTypeError(f"scatter {how} of {dtype} needs an adapter with {feature}: convert it, or use cpu")
-    return _scatter(profile, how, _stored_type(how, short), rows, columns, count)
+    return _scatter(profile, how, _stored_type(how, short), rows, columns, count, there)
 
 
 def _stored_type(how: str, short: str) -> str:
@@ -181,21 +199,22 @@ def _stored_type(how: str, short: str) -> str:
     return short
 
 
-def _scatter(profile: DeviceProfile, how: str, stored: str, rows: int, columns: int, count: int) -> Launch:
-    on_gpu = has_workgroups(profile)
-    owners, width = (GPU_OWNERS, 64) if on_gpu else (SOFTWARE_OWNERS, 8)
+def _scatter(
+    profile: DeviceProfile, how: str, stored: str, rows: int, columns: int, count: int, there: bool
+) -> Launch:
+    owners, width = (GPU_OWNERS, 64) if has_workgroups(profile) else (SOFTWARE_OWNERS, 8)
     odd = columns % 4 != 0 or stored in _WIDE
     defines: dict[str, str | int] = {"HOW": how, "T": stored}
     if odd:
         defines["ODD"] = 1
     if width != 8:
         defines["WIDTH"] = width
-    program = load_template("scatter.pwgsl", "scatter", **defines)
+    program = load_template("scatter.pwgsl", "scatter", **defines, **({"INPLACE": 2} if there else {}))
     if rows * columns >= 2**32 or count * columns >= 2**32:
         raise LaunchError(f"scatter of ({count}, {columns}) into ({rows}, {columns}): too many elements")
     units = columns if odd else columns // 4
-    if odd:
-        words = ceil_div(rows * columns, _PER_WORD.get(stored, 1))
+    if odd and stored in _PER_WORD:
+        words = ceil_div(rows * columns, _PER_WORD[stored])
         share = max(1, ceil_div(words, owners))
         parts = ceil_div(words, share)
     else:
@@ -203,5 +222,7 @@ def _scatter(profile: DeviceProfile, how: str, stored: str, rows: int, columns: 
         parts = units * ceil_div(rows, share)
     grid = grid_for(profile, ceil_div(parts, width))
     params = pack(program, parts=parts, rows=rows, columns=units, count=count, share=share, grid_x=grid[0])
+    if there:
+        return Launch(program, params, grid)
     in_place = load_template("scatter.pwgsl", "scatter", **defines, INPLACE=1)
     return Launch(program, params, grid, ((0, in_place),))
