@@ -18,6 +18,7 @@ from ..graph.node import Signature
 from .folds import fold_of
 from .functions import element_function
 from .products import matmul
+from .scans import scan_of
 
 __all__ = ["Operation", "convert", "iota", "is_half", "is_view", "operation_of", "wide_type"]
 
@@ -236,8 +237,13 @@ def _contract(sig: Signature, inputs: list[Signature], shape: Shape) -> Operatio
     return Operation(matmul, into=True)
 
 
+def _scan(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation | None:
+    scan = scan_of(sig, wide_type(sig.dtype))
+    return None if scan is None else Operation(scan)
+
+
 Maker = Callable[[Signature, list[Signature], Shape], Operation | None]
-_BY_KIND: dict[str, Maker] = {"reduce": _reduce, "contract": _contract}
+_BY_KIND: dict[str, Maker] = {"reduce": _reduce, "contract": _contract, "scan": _scan}
 _BY_NAME: dict[str, Maker] = {
     "cast": _cast,
     "bitcast": _bitcast,

@@ -14,11 +14,12 @@ from ..graph.snapshot import Snapshot
 from ..runtime.profile import DeviceProfile
 from ..schedule.plan import Group, Schedule
 from .contract import lower_contraction
-from .domains import lower_maps, lower_rows, lower_scan
+from .domains import lower_maps, lower_rows
 from .emit import Emitted, emit
 from .ir import Kernel, verify
 from .ordering import scatter_kernels, sort_kernels
 from .passes import PASSES
+from .scan import lower_scan
 
 __all__ = ["alias_of", "compile_bundle", "compile_schedule", "lower_bundle"]
 

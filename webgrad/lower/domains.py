@@ -7,88 +7,24 @@ of elements or a row; on GPUs four elements are a thread, and a workgroup shares
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from ..graph.snapshot import Snapshot
-from ..ops.table import TABLE
 from ..runtime.profile import DeviceProfile
 from ..schedule.plan import Group
 from .index import Index, flatten, unflatten
-from .ir import U32, Instruction, Kernel, Type
+from .ir import U32, Kernel
 from .pull import Puller
+from .threads import Threads as _Threads
+from .threads import close as _close
+from .threads import deal as _deal
+from .threads import kernel_of as _kernel
+from .threads import name_of
+from .threads import open_steps as _open_steps
 
-__all__ = ["lower_maps", "lower_rows", "lower_scan", "name_of"]
+__all__ = ["lower_maps", "lower_rows", "name_of"]
 
-CHUNK = 256  # steps of a thread's stretch on software adapters, at least
-SPREAD = 512  # threads a stretch is cut for there, at most
 WIDE_ROW = 64  # steps of a row from which a workgroup shares it on GPUs
 SHORT_ROW = 16  # elements of a last axis from which a map goes row by row
-
-
-@dataclass(frozen=True, slots=True)
-class _Threads:
-    """Steps 0..count dealt out to threads: one to each, or with `looped` up to `chunk`."""
-
-    count: int
-    chunk: int
-    workgroup: int
-    looped: bool = False
-
-    @property
-    def groups(self) -> int:
-        return max(1, -(-self.count // (self.chunk * self.workgroup)))
-
-
-def _deal(profile: DeviceProfile, steps: int, work: int = 1) -> _Threads:
-    """Threads for steps of about `work` vectors each."""
-    if profile.kind == "software":
-        least = max(1, CHUNK // work)
-        chunk = max(least, -(-steps // SPREAD)) if work == 1 else least
-        return _Threads(steps, min(chunk, max(steps, 1)), 8, looped=True)
-    return _Threads(steps, 1, 64)
-
-
-def _open_steps(puller: Puller, threads: _Threads, first_group: int = 0) -> tuple[Instruction, int]:
-    """The step of this thread, in an open loop or condition; gives it and how many blocks were opened."""
-    build = puller.builder
-    group = build.emit("thread", U32, (), "group")
-    if first_group:
-        group = build.arithmetic("-", group, build.size(first_group))
-    local = build.emit("thread", U32, (), "local")
-    thread = build.arithmetic("+", build.arithmetic("*", group, build.constant(threads.workgroup)), local)
-    count = build.size(threads.count, "count")
-    if not threads.looped:
-        build.open_if(build.compare("<", thread, count))
-        return thread, 1
-    chunk = build.size(threads.chunk, "chunk")
-    start = build.arithmetic("*", thread, chunk)
-    stop = build.arithmetic("min", build.arithmetic("+", start, chunk), count)
-    return build.open_loop(start, stop, build.constant(1)), 1
-
-
-def _close(puller: Puller, blocks: int) -> None:
-    for _ in range(blocks):
-        puller.builder.close()
-
-
-def name_of(graph: Snapshot, group: Group) -> str:
-    """What a kernel is called: its kind, and its first ops."""
-    names = [
-        graph.sigs[each].op.name for each in group.inside if graph.sigs[each].kind not in ("move", "cast")
-    ]
-    return "_".join([group.kind, *names[:6], *(["more"] if len(names) > 6 else [])])
-
-
-def _kernel(graph: Snapshot, group: Group, puller: Puller, workgroup: int, groups: int) -> Kernel:
-    scalars = tuple((number, graph.sigs[number].dtype) for number in puller.scalars)
-    return Kernel(
-        name_of(graph, group),
-        tuple(puller.buffers),
-        scalars,
-        puller.builder.body(),
-        workgroup,
-        groups,
-    )
 
 
 # Maps
@@ -300,44 +236,3 @@ def _store_rows(
     indices = tuple(at.get(axis, Index({}, 0)) for axis in range(len(shape)))
     puller.store(output, flatten(indices, shape), puller.pull(output, indices))
     build.close()
-
-
-# Scans
-
-
-def lower_scan(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
-    """Running totals: a thread (or a lane) takes a row, and goes along it."""
-    (output,) = group.outputs
-    sig = graph.sigs[output]
-    (source,) = graph.inputs[output]
-    (axis,) = sig.attributes
-    others = [each for each in range(len(sig.shape)) if each != axis]
-    sides = [sig.shape[each] for each in others]
-    rows, length = math.prod(sides), sig.shape[axis]
-    by_lanes = bool(sides) and axis != len(sig.shape) - 1 and sides[-1] % 4 == 0
-    steps = rows // 4 if by_lanes else rows
-    threads = _deal(profile, steps, max(1, length // 4))
-    puller = Puller(graph, group.outputs, group.reads)
-    build = puller.builder
-    row, opened = _open_steps(puller, threads)
-    row_index = puller.loop_index(row, steps, by_lanes)
-    at = dict(zip(others, unflatten(row_index, sides), strict=True))
-    vector = not by_lanes and length % 4 == 0 and axis == len(sig.shape) - 1
-    scalar = Type(sig.dtype.compute, 4 if by_lanes else 1)
-    start = build.constant(sig.op.identity(sig.dtype.numpy), Type(scalar.scalar))  # type: ignore[misc]
-    register = build.here("register", scalar, (build.widened(start, scalar.width),))
-    count = length // 4 if vector else length
-    loop = build.open_loop(build.constant(0), build.size(count), build.constant(1))
-    place = puller.loop_index(loop, count, vector)
-    indices = tuple(place if each == axis else at[each] for each in range(len(sig.shape)))
-    value = build.widened(puller.pull(source, indices), 4 if vector or by_lanes else 1)
-    total = build.here("read", scalar, (register,))
-    fold, parts = TABLE[str(sig.op.wgsl)], []
-    for lane in range(4 if vector else 1):
-        each = build.lane(value, lane) if vector else value
-        total = build.here("apply", scalar, (total, each), fold)
-        parts.append(total)
-    build.here("write", None, (register, total))
-    puller.store(output, flatten(indices, sig.shape), build.lanes(parts) if vector else total)
-    _close(puller, opened + 1)
-    return _kernel(graph, group, puller, threads.workgroup, threads.groups)
