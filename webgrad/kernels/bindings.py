@@ -26,14 +26,15 @@ __all__ = [
     "scatter",
     "softmax_group",
     "softmax_thread",
+    "sort_columns_thread",
     "sort_count_group",
     "sort_count_thread",
     "sort_merge",
     "sort_move_group",
     "sort_move_thread",
     "sort_scan_group",
-    "sort_scan_thread",
     "sort_small",
+    "sort_totals_thread",
     "unary_chunks",
     "unary_grid",
 ]
@@ -692,8 +693,7 @@ _SORT_COUNT_THREAD = Packer(
 
 def sort_count_thread(
     *,
-    keys: BufferT,
-    before: BufferT,
+    pairs: BufferT,
     counts: BufferT,
     rows: int,
     n: int,
@@ -704,7 +704,7 @@ def sort_count_thread(
     grid_x: int,
 ) -> tuple[tuple[BufferT, ...], bytes]:
     """sort.pwgsl, entry point sort_count_thread: writes counts."""
-    buffers = (keys, before, counts)
+    buffers = (pairs, counts)
     return buffers, _SORT_COUNT_THREAD.pack(
         rows,
         n,
@@ -733,10 +733,9 @@ _SORT_MOVE_THREAD = Packer(
 
 def sort_move_thread(
     *,
-    keys: BufferT,
-    before: BufferT,
+    pairs: BufferT,
     counts: BufferT,
-    order: BufferT,
+    moved: BufferT,
     rows: int,
     n: int,
     chunk: int,
@@ -745,8 +744,8 @@ def sort_move_thread(
     digits: int,
     grid_x: int,
 ) -> tuple[tuple[BufferT, ...], bytes]:
-    """sort.pwgsl, entry point sort_move_thread: writes counts, order."""
-    buffers = (keys, before, counts, order)
+    """sort.pwgsl, entry point sort_move_thread: writes counts, moved."""
+    buffers = (pairs, counts, moved)
     return buffers, _SORT_MOVE_THREAD.pack(
         rows,
         n,
@@ -758,8 +757,8 @@ def sort_move_thread(
     )
 
 
-_SORT_SCAN_THREAD = Packer(
-    "sort_scan_thread",
+_SORT_COLUMNS_THREAD = Packer(
+    "sort_columns_thread",
     (
         ("rows", "u32", 0),
         ("n", "u32", 4),
@@ -773,7 +772,7 @@ _SORT_SCAN_THREAD = Packer(
 )
 
 
-def sort_scan_thread(
+def sort_columns_thread(
     *,
     counts: BufferT,
     rows: int,
@@ -784,9 +783,48 @@ def sort_scan_thread(
     digits: int,
     grid_x: int,
 ) -> tuple[tuple[BufferT, ...], bytes]:
-    """sort.pwgsl, entry point sort_scan_thread: writes counts."""
+    """sort.pwgsl, entry point sort_columns_thread: writes counts."""
     buffers = (counts,)
-    return buffers, _SORT_SCAN_THREAD.pack(
+    return buffers, _SORT_COLUMNS_THREAD.pack(
+        rows,
+        n,
+        chunk,
+        chunks,
+        shift,
+        digits,
+        grid_x,
+    )
+
+
+_SORT_TOTALS_THREAD = Packer(
+    "sort_totals_thread",
+    (
+        ("rows", "u32", 0),
+        ("n", "u32", 4),
+        ("chunk", "u32", 8),
+        ("chunks", "u32", 12),
+        ("shift", "u32", 16),
+        ("digits", "u32", 20),
+        ("grid_x", "u32", 24),
+    ),
+    28,
+)
+
+
+def sort_totals_thread(
+    *,
+    counts: BufferT,
+    rows: int,
+    n: int,
+    chunk: int,
+    chunks: int,
+    shift: int,
+    digits: int,
+    grid_x: int,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """sort.pwgsl, entry point sort_totals_thread: writes counts."""
+    buffers = (counts,)
+    return buffers, _SORT_TOTALS_THREAD.pack(
         rows,
         n,
         chunk,

@@ -31,7 +31,8 @@ def sort_kernels(graph: Snapshot, group: Group, profile: DeviceProfile) -> list[
     (output,) = group.outputs
     sig = graph.sigs[output]
     length = sig.shape[-1] if sig.shape else 1
-    plan = sort_launches(profile, math.prod(sig.shape[:-1]), length)
+    (bits,) = sig.attributes or (32,)
+    plan = sort_launches(profile, math.prod(sig.shape[:-1]), length, bits)
     numbers = [graph.inputs[output][0], output]
     assert len(numbers) == TEMPORARIES
     numbers += [

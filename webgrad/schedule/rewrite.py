@@ -1,8 +1,9 @@
 """Pass 1a, rewrite: ops that no kernel does as they stand become ones that kernels do. Numbers of nodes stay.
 
-Sorts take uint32 keys, scatters int32 places. Running totals of packed dtypes go through 32 bits, since a
-thread may only store whole words. Sums and products of halves are kept in float32 until they are whole;
-matrix products of integers and of 64-bit types become a multiplication and a sum.
+Sorts take uint32 keys, and know how many bits of them are used; scatters take int32 places. Running totals of
+packed dtypes go through 32 bits, since a thread may only store whole words. Sums and products of halves are
+kept in float32 until they are whole; matrix products of integers and of 64-bit types become a multiplication
+and a sum.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ def rewrite(graph: Snapshot) -> None:
         elif sig.kind == "reduce" and half and sig.op.name in ("sum", "prod"):
             _through(graph, number, dtypes.float32)
         elif sig.kind == "sort":
-            graph.inputs[number] = (_cast(graph, graph.inputs[number][0], dtypes.uint32),)
+            (keys,) = graph.inputs[number]
+            bits = (8 * graph.sigs[keys].dtype.itemsize,)
+            graph.sigs[number] = signature(sig.op, sig.shape, sig.dtype, sig.device, bits)
+            graph.inputs[number] = (_cast(graph, keys, dtypes.uint32),)
         elif sig.kind == "scatter":
             base, index, updates = graph.inputs[number]
             graph.inputs[number] = (base, _cast(graph, index, dtypes.int32), updates)
