@@ -41,9 +41,9 @@ def scan_of(sig: Signature, dtype: np.dtype[Any]) -> Callable[[Array], Array] | 
         if x.size <= CHUNK // 4 and not (accurate and side > RUN):
             return ufunc.accumulate(x, axis=axis, dtype=dtype)
         source = x.reshape(math.prod(before), side, math.prod(after))
-        result = np.empty(source.shape, dtype)
-        _fill(ufunc, source, result, accurate, whole)
-        return result.reshape(x.shape)
+        result = np.empty(x.shape, dtype)
+        _fill(ufunc, source, result.reshape(source.shape), accurate, whole)
+        return result
 
     return scan
 

@@ -24,6 +24,13 @@ __all__ = [
     "reduce_group",
     "reduce_thread",
     "scatter",
+    "scatters_scatter_atomic",
+    "scatters_scatter_carries",
+    "scatters_scatter_copy",
+    "scatters_scatter_keys",
+    "scatters_scatter_merge",
+    "scatters_scatter_runs",
+    "scatters_scatter_tables",
     "softmax_group",
     "softmax_thread",
     "sort_columns_thread",
@@ -579,6 +586,293 @@ def scatter(
     )
 
 
+_SCATTERS_SCATTER_COPY = Packer(
+    "scatters_scatter_copy",
+    (
+        ("parts", "u32", 0),
+        ("rows", "u32", 4),
+        ("columns", "u32", 8),
+        ("count", "u32", 12),
+        ("chunk", "u32", 16),
+        ("chunks", "u32", 20),
+        ("grid_x", "u32", 24),
+    ),
+    28,
+)
+
+
+def scatters_scatter_copy(
+    *,
+    source: BufferT,
+    copied: BufferT,
+    parts: int,
+    rows: int,
+    columns: int,
+    count: int,
+    chunk: int,
+    chunks: int,
+    grid_x: int,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """scatters.pwgsl, entry point scatter_copy: writes copied."""
+    buffers = (source, copied)
+    return buffers, _SCATTERS_SCATTER_COPY.pack(
+        parts,
+        rows,
+        columns,
+        count,
+        chunk,
+        chunks,
+        grid_x,
+    )
+
+
+_SCATTERS_SCATTER_KEYS = Packer(
+    "scatters_scatter_keys",
+    (
+        ("parts", "u32", 0),
+        ("rows", "u32", 4),
+        ("columns", "u32", 8),
+        ("count", "u32", 12),
+        ("chunk", "u32", 16),
+        ("chunks", "u32", 20),
+        ("grid_x", "u32", 24),
+    ),
+    28,
+)
+
+
+def scatters_scatter_keys(
+    *,
+    index: BufferT,
+    named: BufferT,
+    parts: int,
+    rows: int,
+    columns: int,
+    count: int,
+    chunk: int,
+    chunks: int,
+    grid_x: int,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """scatters.pwgsl, entry point scatter_keys: writes named."""
+    buffers = (index, named)
+    return buffers, _SCATTERS_SCATTER_KEYS.pack(
+        parts,
+        rows,
+        columns,
+        count,
+        chunk,
+        chunks,
+        grid_x,
+    )
+
+
+_SCATTERS_SCATTER_RUNS = Packer(
+    "scatters_scatter_runs",
+    (
+        ("parts", "u32", 0),
+        ("rows", "u32", 4),
+        ("columns", "u32", 8),
+        ("count", "u32", 12),
+        ("chunk", "u32", 16),
+        ("chunks", "u32", 20),
+        ("grid_x", "u32", 24),
+    ),
+    28,
+)
+
+
+def scatters_scatter_runs(
+    *,
+    keys: BufferT,
+    order: BufferT,
+    updates: BufferT,
+    carried_rows: BufferT,
+    carried: BufferT,
+    y: BufferT,
+    parts: int,
+    rows: int,
+    columns: int,
+    count: int,
+    chunk: int,
+    chunks: int,
+    grid_x: int,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """scatters.pwgsl, entry point scatter_runs: writes carried_rows, carried, y."""
+    buffers = (keys, order, updates, carried_rows, carried, y)
+    return buffers, _SCATTERS_SCATTER_RUNS.pack(
+        parts,
+        rows,
+        columns,
+        count,
+        chunk,
+        chunks,
+        grid_x,
+    )
+
+
+_SCATTERS_SCATTER_CARRIES = Packer(
+    "scatters_scatter_carries",
+    (
+        ("parts", "u32", 0),
+        ("rows", "u32", 4),
+        ("columns", "u32", 8),
+        ("count", "u32", 12),
+        ("chunk", "u32", 16),
+        ("chunks", "u32", 20),
+        ("grid_x", "u32", 24),
+    ),
+    28,
+)
+
+
+def scatters_scatter_carries(
+    *,
+    given_rows: BufferT,
+    given: BufferT,
+    y: BufferT,
+    parts: int,
+    rows: int,
+    columns: int,
+    count: int,
+    chunk: int,
+    chunks: int,
+    grid_x: int,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """scatters.pwgsl, entry point scatter_carries: writes y."""
+    buffers = (given_rows, given, y)
+    return buffers, _SCATTERS_SCATTER_CARRIES.pack(
+        parts,
+        rows,
+        columns,
+        count,
+        chunk,
+        chunks,
+        grid_x,
+    )
+
+
+_SCATTERS_SCATTER_TABLES = Packer(
+    "scatters_scatter_tables",
+    (
+        ("parts", "u32", 0),
+        ("rows", "u32", 4),
+        ("columns", "u32", 8),
+        ("count", "u32", 12),
+        ("chunk", "u32", 16),
+        ("chunks", "u32", 20),
+        ("grid_x", "u32", 24),
+    ),
+    28,
+)
+
+
+def scatters_scatter_tables(
+    *,
+    rows_named: BufferT,
+    updates: BufferT,
+    tables: BufferT,
+    parts: int,
+    rows: int,
+    columns: int,
+    count: int,
+    chunk: int,
+    chunks: int,
+    grid_x: int,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """scatters.pwgsl, entry point scatter_tables: writes tables."""
+    buffers = (rows_named, updates, tables)
+    return buffers, _SCATTERS_SCATTER_TABLES.pack(
+        parts,
+        rows,
+        columns,
+        count,
+        chunk,
+        chunks,
+        grid_x,
+    )
+
+
+_SCATTERS_SCATTER_MERGE = Packer(
+    "scatters_scatter_merge",
+    (
+        ("parts", "u32", 0),
+        ("rows", "u32", 4),
+        ("columns", "u32", 8),
+        ("count", "u32", 12),
+        ("chunk", "u32", 16),
+        ("chunks", "u32", 20),
+        ("grid_x", "u32", 24),
+    ),
+    28,
+)
+
+
+def scatters_scatter_merge(
+    *,
+    filled: BufferT,
+    y: BufferT,
+    parts: int,
+    rows: int,
+    columns: int,
+    count: int,
+    chunk: int,
+    chunks: int,
+    grid_x: int,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """scatters.pwgsl, entry point scatter_merge: writes y."""
+    buffers = (filled, y)
+    return buffers, _SCATTERS_SCATTER_MERGE.pack(
+        parts,
+        rows,
+        columns,
+        count,
+        chunk,
+        chunks,
+        grid_x,
+    )
+
+
+_SCATTERS_SCATTER_ATOMIC = Packer(
+    "scatters_scatter_atomic",
+    (
+        ("parts", "u32", 0),
+        ("rows", "u32", 4),
+        ("columns", "u32", 8),
+        ("count", "u32", 12),
+        ("chunk", "u32", 16),
+        ("chunks", "u32", 20),
+        ("grid_x", "u32", 24),
+    ),
+    28,
+)
+
+
+def scatters_scatter_atomic(
+    *,
+    rows_named: BufferT,
+    elements: BufferT,
+    shared_y: BufferT,
+    parts: int,
+    rows: int,
+    columns: int,
+    count: int,
+    chunk: int,
+    chunks: int,
+    grid_x: int,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """scatters.pwgsl, entry point scatter_atomic: writes shared_y."""
+    buffers = (rows_named, elements, shared_y)
+    return buffers, _SCATTERS_SCATTER_ATOMIC.pack(
+        parts,
+        rows,
+        columns,
+        count,
+        chunk,
+        chunks,
+        grid_x,
+    )
+
+
 _SOFTMAX_THREAD = Packer(
     "softmax_thread",
     (
@@ -693,7 +987,7 @@ _SORT_COUNT_THREAD = Packer(
 
 def sort_count_thread(
     *,
-    pairs: BufferT,
+    keys: BufferT,
     counts: BufferT,
     rows: int,
     n: int,
@@ -704,7 +998,7 @@ def sort_count_thread(
     grid_x: int,
 ) -> tuple[tuple[BufferT, ...], bytes]:
     """sort.pwgsl, entry point sort_count_thread: writes counts."""
-    buffers = (pairs, counts)
+    buffers = (keys, counts)
     return buffers, _SORT_COUNT_THREAD.pack(
         rows,
         n,
@@ -733,9 +1027,11 @@ _SORT_MOVE_THREAD = Packer(
 
 def sort_move_thread(
     *,
-    pairs: BufferT,
+    keys: BufferT,
+    before: BufferT,
     counts: BufferT,
-    moved: BufferT,
+    moved_keys: BufferT,
+    order: BufferT,
     rows: int,
     n: int,
     chunk: int,
@@ -744,8 +1040,8 @@ def sort_move_thread(
     digits: int,
     grid_x: int,
 ) -> tuple[tuple[BufferT, ...], bytes]:
-    """sort.pwgsl, entry point sort_move_thread: writes counts, moved."""
-    buffers = (pairs, counts, moved)
+    """sort.pwgsl, entry point sort_move_thread: writes counts, moved_keys, order."""
+    buffers = (keys, before, counts, moved_keys, order)
     return buffers, _SORT_MOVE_THREAD.pack(
         rows,
         n,

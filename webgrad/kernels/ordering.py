@@ -34,6 +34,7 @@ __all__ = [
     "scatter_launch",
     "scatter_update_launch",
     "sort_launches",
+    "stored_type",
 ]
 
 KEYS, ORDER, TEMPORARIES = 0, 1, 2  # numbers of a sort's buffers; temporary i is TEMPORARIES + i
@@ -141,32 +142,38 @@ def _by_groups(profile: DeviceProfile, rows: int, n: int, bits: int) -> SortPlan
 
 
 def _by_threads(profile: DeviceProfile, rows: int, n: int, bits: int) -> SortPlan:
-    """Count, sum up and move for each digit; keys and places go together between two temporaries."""
+    """Count, sum up and move for each digit; keys and places go together between two sets of temporaries."""
     chunk = min(n, max(SHORTEST_CHUNK, ceil_div(rows * n, SOFTWARE_PARTS)))
     chunks = ceil_div(n, chunk)
     rounds, width = _rounds(bits, n, chunks)
     digits = 1 << width
-    counts, pairs = TEMPORARIES, (TEMPORARIES + 1, TEMPORARIES + 2)
+    paired = "int64" in profile.features and 8 * rows * n <= profile.max_binding_bytes
+    counts = TEMPORARIES
+    if paired:
+        sets: tuple[tuple[int, ...], ...] = ((counts + 1,), (counts + 2,))
+    else:
+        sets = ((counts + 1, counts + 2), (counts + 3, counts + 4))
     sizes = {"chunk": chunk, "chunks": chunks, "digits": digits}
-    wide = {"B64": 1} if "int64" in profile.features else {}
     between = (("columns", rows * digits), ("totals", rows)) if chunks > 1 else ()
     steps: list[SortStep] = []
     for each in range(rounds):
-        first = wide | ({} if each else {"FIRST": 1})
-        last = {"LAST": 1} if each == rounds - 1 else {}
-        source = pairs[(each - 1) % 2] if each else KEYS
-        target = ORDER if last else pairs[each % 2]
+        wide: dict[str, int] = {"B64": 1} if paired else {}
+        first: dict[str, int] = {} if each else {"FIRST": 1}
+        last: dict[str, int] = {"LAST": 1} if each == rounds - 1 else {}
+        source = sets[(each - 1) % 2] if each else (KEYS,)
+        target = (ORDER,) if last else sets[each % 2]
         work: list[tuple[str, dict[str, int], int, tuple[int, ...]]] = [
-            ("count", first, rows * chunks, (source, counts)),
+            ("count", wide | first if paired else {}, rows * chunks, (source[0], counts)),
             *((name, {}, items, (counts,)) for name, items in between),
-            ("move", first | last, rows * chunks, (source, counts, target)),
+            ("move", wide | first | last, rows * chunks, (*source, counts, *target)),
         ]
         for entry, defines, items, buffers in work:
             program = load_template("sort.pwgsl", f"sort_{entry}_thread", **defines)
             launch = _launch(profile, program, ceil_div(items, 8), rows, n, shift=width * each, **sizes)
             steps.append(SortStep(launch, buffers))
-    temporaries = (4 * rows * digits * (chunks + 1), 8 * rows * n, 8 * rows * n)
-    return SortPlan(tuple(steps), temporaries[: min(3, rounds)])
+    moved = 8 * rows * n if paired else 4 * rows * n
+    used = min(2, rounds - 1) * len(sets[0])
+    return SortPlan(tuple(steps), (4 * rows * digits * (chunks + 1), *[moved] * used))
 
 
 def _rounds(bits: int, n: int, chunks: int) -> tuple[int, int]:
@@ -222,19 +229,23 @@ def _checked_scatter(
     if rows < 0 or columns < 0 or count < 0:
         raise ShapeError(f"scatter of {count} rows into ({rows}, {columns}): sizes are never negative")
     short = check_dtype(f"scatter {how}", _SHORT_NAMES.get(dtype, dtype), SCATTERS[how])
-    if how == "set" and short in _WIDE:
-        return _scatter(profile, how, "u32", rows, 2 * columns, count, there)
-    feature = _FEATURES.get(short, "")
+    feature = "" if how == "set" else _FEATURES.get(short, "")
     if feature and feature not in profile.features:
         raise DTypeError(f"scatter {how} of {dtype} needs an adapter with {feature}: convert it, or use cpu")
-    return _scatter(profile, how, _stored_type(how, short), rows, columns, count, there)
+    stored, elements = stored_type(how, dtype, columns)
+    return _scatter(profile, how, stored, rows, elements, count, there)
 
 
-def _stored_type(how: str, short: str) -> str:
-    """Setting only moves bits, and integers of one width add alike."""
+def stored_type(how: str, dtype: str, columns: int) -> tuple[str, int]:
+    """The type a scatter computes with, and how many a row has: setting only moves bits, and integers of one
+    width add alike.
+    """
+    short = check_dtype(f"scatter {how}", _SHORT_NAMES.get(dtype, dtype), SCATTERS[how])
+    if how == "set" and short in _WIDE:
+        return "u32", 2 * columns
     if how == "set" or (how == "add" and short in INTEGERS | {"i64"}):
-        return _BITS.get(short, short)
-    return short
+        return _BITS.get(short, short), columns
+    return short, columns
 
 
 def _scatter(

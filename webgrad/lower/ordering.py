@@ -1,6 +1,6 @@
 """Sorts and scatters: hand-written kernels over whole values, as launches of a plan.
 
-In: a group around a sort or a scatter. Out: `Emitted` launches. A sort's temporaries become new values of the
+In: a group around a sort or a scatter. Out: `Emitted` launches. Their temporaries become new values of the
 graph.
 """
 
@@ -9,13 +9,15 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Sequence
+from typing import Any
 
 from .. import dtypes
 from ..graph.node import signature
 from ..graph.op import LEAF
 from ..graph.snapshot import Snapshot
 from ..kernels.launch import Launch
-from ..kernels.ordering import TEMPORARIES, scatter_launch, sort_launches
+from ..kernels.ordering import TEMPORARIES, sort_launches
+from ..kernels.scattering import SPARES, scatter_launches
 from ..runtime.profile import DeviceProfile
 from ..schedule.plan import Group
 from .emit import Bound, Emitted
@@ -35,24 +37,33 @@ def sort_kernels(graph: Snapshot, group: Group, profile: DeviceProfile) -> list[
     plan = sort_launches(profile, math.prod(sig.shape[:-1]), length, bits)
     numbers = [graph.inputs[output][0], output]
     assert len(numbers) == TEMPORARIES
-    numbers += [
-        graph.add(signature(LEAF, (nbytes // 4,), dtypes.uint32, sig.device), ())
-        for nbytes in plan.temporary_bytes
-    ]
+    numbers += _temporaries(graph, plan.temporary_bytes, sig.device)
     return [
         _emitted(graph, "sort", step.launch, [numbers[each] for each in step.buffers]) for step in plan.steps
     ]
 
 
+def _temporaries(graph: Snapshot, sizes: Sequence[int], device: Any) -> list[int]:
+    """New values of the graph, of so many bytes."""
+    return [graph.add(signature(LEAF, (-(-nbytes // 4),), dtypes.uint32, device), ()) for nbytes in sizes]
+
+
 def scatter_kernels(graph: Snapshot, group: Group, profile: DeviceProfile) -> list[Emitted]:
-    """The launch that writes rows to computed places."""
+    """The launches that write rows to computed places."""
     (output,) = group.outputs
     sig = graph.sigs[output]
     base, index, updates = graph.inputs[output]
     how = sig.op.name.removeprefix("scatter_")
     count = graph.sigs[index].size
-    launch = scatter_launch(profile, how, sig.dtype.name, *sig.shape, count)
-    return [_emitted(graph, sig.op.name, launch, [base, index, updates, output])]
+    rows, columns = sig.shape
+    plan = scatter_launches(profile, how, sig.dtype.name, rows, columns, count)
+    numbers = [base, index, updates, output]
+    assert len(numbers) == SPARES
+    numbers += _temporaries(graph, plan.temporary_bytes, sig.device)
+    return [
+        _emitted(graph, sig.op.name, step.launch, [numbers[each] for each in step.buffers])
+        for step in plan.steps
+    ]
 
 
 def _emitted(graph: Snapshot, name: str, launch: Launch, values: Sequence[int]) -> Emitted:
