@@ -25,7 +25,7 @@ WIDE = frozenset({"i64", "u64", "f64"})
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """GPUs bring updates together however few they are."""
-    monkeypatch.setattr(scattering, "GPU_READS", 0)
+    monkeypatch.setattr(scattering, "GPU_MANY", 0)
     scatter_launches.cache_clear()
     yield
     scatter_launches.cache_clear()

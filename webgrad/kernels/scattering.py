@@ -12,7 +12,6 @@ from functools import lru_cache
 
 from webgrad.kernels.launch import Launch, ceil_div, grid_for, has_workgroups, pack
 from webgrad.kernels.ordering import (
-    GPU_OWNERS,
     KEYS,
     ORDER,
     TEMPORARIES,
@@ -29,10 +28,10 @@ __all__ = ["BASE", "INDEX", "MANY", "RESULT", "SPARES", "UPDATES", "ScatterPlan"
 
 BASE, INDEX, UPDATES, RESULT, SPARES = range(5)  # numbers of buffers; temporary i is SPARES + i
 
-MANY = 1024  # updates: up to here they go in turn, each owner of rows reading all of them
+MANY = 1024  # updates: up to here they go in turn, each owner of rows reading all of them;
+GPU_MANY = 8192  # on a GPU, whose owners are many, up to here
 LARGE = 1 << 20  # bytes: a larger base is copied by a kernel that does only that
 SOFTWARE_COLUMNS = 48  # units of a row from which owners are busy with them, and not with reading indices
-GPU_READS = 1 << 27  # indices that all owners may read on a GPU
 SOFTWARE_RUNS, GPU_RUNS = 64, 1024  # chunks of sorted updates
 MOST_TABLES, FEWEST_TABLES = 64, 16  # chunks with a table of their own
 PACKED = frozenset({"u8", "i8", "u16", "i16", "f16", "bf16"})
@@ -131,7 +130,7 @@ def _are_many(scatter: _Scatter) -> bool:
     if scatter.how == "add" and scatter.stored in ("f16", "bf16"):  # rounded after each
         return False
     if scatter.on_gpu:
-        return count * max(columns, min(rows * columns, GPU_OWNERS)) > GPU_READS
+        return count > GPU_MANY
     return columns < SOFTWARE_COLUMNS
 
 
