@@ -18,7 +18,8 @@ from ..runtime.profile import DeviceProfile
 __all__ = ["split_scans"]
 
 SOFTWARE_THREADS, GPU_THREADS = 1024, 16384  # that a scan is cut for
-SOFTWARE_CHUNK, GPU_CHUNK = 2048, 128  # elements: shorter chunks are not worth their totals
+SOFTWARE_CHUNK, GPU_CHUNK = 2048, 128  # elements: shorter chunks are not worth their totals,
+SHORT = 1024  # nor are shorter axes worth two more launches
 LINE = 16  # elements: chunks are an odd number of lines of the cache, lest all begin in the same place of it
 _FOLDS = {str(row.wgsl): row for row in TABLE.values() if row.kind == "reduce"}
 
@@ -64,7 +65,7 @@ def _chunk(profile: DeviceProfile, shape: tuple[int, ...], axis: int) -> int:
     rows = math.prod(shape) // max(1, length)
     if not last and shape[-1] % 4 == 0:  # four rows are a thread's
         rows //= 4
-    if not rows or 8 * rows > wanted:
+    if not rows or 8 * rows > wanted or length < SHORT:
         return 0
     chunk = max(least, -(-length * rows // wanted))
     return (chunk // LINE | 1) * LINE if chunk < length else 0
