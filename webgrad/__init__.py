@@ -35,6 +35,7 @@ from .ops import (
     creation,
     elementwise,
     evaluation,
+    histograms,
     images,
     indexing,
     interop,
@@ -57,6 +58,7 @@ from .ops.convolution import *  # noqa: F403
 from .ops.creation import *  # noqa: F403
 from .ops.elementwise import *  # noqa: F403
 from .ops.evaluation import *  # noqa: F403
+from .ops.histograms import *  # noqa: F403
 from .ops.images import *  # noqa: F403
 from .ops.indexing import *  # noqa: F403
 from .ops.interop import *  # noqa: F403
@@ -151,6 +153,7 @@ __all__ += reductions.__all__
 __all__ += scans.__all__
 __all__ += sorting.__all__
 __all__ += scattering.__all__
+__all__ += histograms.__all__
 __all__ += products.__all__
 __all__ += activations.__all__
 __all__ += normalise.__all__

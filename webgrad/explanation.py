@@ -14,7 +14,7 @@ from .evaluate import snapshot_of
 from .graph.snapshot import Snapshot
 from .lower.choices import Choice
 from .lower.compile import Choose, alias_of, compile_schedule
-from .lower.domains import name_of
+from .lower.threads import name_of
 from .ops.primitives import check_device
 from .runtime.stats import readable_bytes
 from .schedule.schedule import schedule

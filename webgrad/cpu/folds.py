@@ -15,14 +15,14 @@ import numpy as np
 
 from ..graph.node import Signature
 
-__all__ = ["fold_of", "sum_floats"]
+__all__ = ["UFUNCS", "fold_of", "sum_floats"]
 
 Array = np.ndarray[Any, Any]
 Fold = Callable[..., Array]
 
 RUN = 16  # additions one after another
 FEW = 16  # arrays that are folded one after another, where NumPy's inner loop would be as short
-_UFUNCS: dict[str, np.ufunc] = {
+UFUNCS: dict[str, np.ufunc] = {
     "add": np.add,
     "multiply": np.multiply,
     "maximum": np.maximum,
@@ -34,7 +34,7 @@ def fold_of(sig: Signature, dtype: np.dtype[Any]) -> Fold | None:
     """The function (array, axes) of a reduce that is computed in `dtype`; None for one that is not known
     here.
     """
-    ufunc = _UFUNCS.get(str(sig.op.wgsl))
+    ufunc = UFUNCS.get(str(sig.op.wgsl))
     if ufunc is None or sig.op.identity is None:
         return None
     if ufunc is np.add and dtype.kind == "f":

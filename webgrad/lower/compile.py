@@ -15,12 +15,13 @@ from ..graph.snapshot import Snapshot
 from ..runtime.profile import DeviceProfile
 from ..schedule.plan import Group, Schedule
 from .choices import Choice
-from .contract import lower_contraction
-from .domains import lower_maps, lower_rows, lower_scan, row_choices
+from .contract import contraction_choices, lower_contraction
+from .domains import lower_maps, lower_rows, row_choices
 from .emit import Emitted, emit
 from .ir import Kernel, verify
 from .ordering import scatter_kernels, sort_kernels
 from .passes import PASSES
+from .scan import lower_scan
 
 __all__ = ["Choose", "alias_of", "choices_of", "compile_bundle", "compile_schedule", "lower_bundle"]
 
@@ -130,7 +131,10 @@ _LOWER: dict[str, Callable[..., Kernel]] = {
     "scan": lower_scan,
     "contract": lower_contraction,
 }
-_CHOICES: dict[str, Callable[[Snapshot, Group, DeviceProfile], tuple[Choice, ...]]] = {"rows": row_choices}
+_CHOICES: dict[str, Callable[[Snapshot, Group, DeviceProfile], tuple[Choice, ...]]] = {
+    "rows": row_choices,
+    "contract": contraction_choices,
+}
 
 
 def _check_types(graph: Snapshot, groups: list[Group]) -> None:
