@@ -19,6 +19,7 @@ from .emit import Emitted, emit
 from .ir import Kernel, verify
 from .ordering import scatter_kernels, sort_kernels
 from .passes import PASSES
+from .quantised import lower_quantised
 
 __all__ = ["alias_of", "compile_bundle", "compile_schedule", "lower_bundle"]
 
@@ -83,7 +84,8 @@ def lower_bundle(graph: Snapshot, groups: list[Group], profile: DeviceProfile) -
     group = groups[0]
     if group.kind == "map":
         return lower_maps(graph, groups, profile)
-    return _LOWER[group.kind](graph, group, profile)
+    lower = _BY_OP.get(graph.sigs[group.center].op.name) if group.center >= 0 else None
+    return (lower or _LOWER[group.kind])(graph, group, profile)
 
 
 def alias_of(graph: Snapshot, groups: Sequence[Group]) -> tuple[int, int] | None:
@@ -98,6 +100,7 @@ def alias_of(graph: Snapshot, groups: Sequence[Group]) -> tuple[int, int] | None
 
 _WHOLE = {"sort": sort_kernels, "scatter": scatter_kernels}
 _LOWER = {"rows": lower_rows, "scan": lower_scan, "contract": lower_contraction}
+_BY_OP = {"matmul_blocks": lower_quantised}  # the node a group is about
 
 
 def _check_types(graph: Snapshot, groups: list[Group]) -> None:
