@@ -176,9 +176,7 @@ def dequantise(data: Array, name: str, shape: tuple[int, ...]) -> Array:
     return np.array(weights, np.float32).reshape(shape)
 
 
-def random_blocks(
-    name: str, shape: tuple[int, ...], seed: int = 0, *, scale: float | None = None
-) -> Array:
+def random_blocks(name: str, shape: tuple[int, ...], seed: int = 0, *, scale: float | None = None) -> Array:
     """Blocks of any bits; scales are any finite float16, zeros of both signs and subnormals among them.
 
     With `scale` they are all about that size, for products.

@@ -22,8 +22,11 @@ from .pull import Puller
 __all__ = ["choices", "lower_quantised"]
 
 DEPTH = 64  # threads of a GPU's workgroup along k
+FEW_ROWS = 2  # rows of A up to which lanes hold different parts of a row, not different rows
+SOME_ROWS = 4  # rows of A that a thread takes by itself
+THIN = 8  # rows of A that a GPU's thread takes at most; schedule/packed.py sends it no more
 # format → units of a block, pairs of planes in a block: see kernels/blocks.pwgsl
-_PLANES = {name: (1, 1) for name in ("Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0")}
+_PLANES = dict.fromkeys(("Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0"), (1, 1))
 _PLANES |= {"Q4_K": (8, 8), "Q5_K": (8, 8), "Q2_K": (4, 8), "Q3_K": (4, 8), "Q6_K": (4, 8)}
 
 
@@ -99,10 +102,20 @@ def _least(rows: int, most: int) -> int:
 
 
 def choices(graph: Snapshot, group: Group, profile: DeviceProfile) -> tuple[Choice, ...]:
-    """Rows of A for which weights are unpacked once; the first is what this profile takes by itself."""
+    """What a product can be told; the first is what this profile takes by itself.
+
+    `rows` of A share the weights that are unpacked. `columns` of B go together where the rows are few.
+    """
     m = math.prod(graph.sigs[graph.inputs[group.center][0]].shape[:-1])
-    most = 8 if _lanes(profile) else 4
-    sides = dict.fromkeys((_least(m, most), _least(m, 2 * most), _least(m, most // 2)))
+    name = graph.sigs[group.center].attributes[0]
+    if not _lanes(profile):
+        most = SOME_ROWS if profile.kind == "software" else THIN
+        sides = dict.fromkeys((_least(m, most), _least(m, most // 2)))
+        return tuple((("rows", each),) for each in sides)
+    if m <= FEW_ROWS:
+        return tuple((("rows", _least(m, FEW_ROWS)), ("columns", each)) for each in (2, 1, 4))
+    # More rows are quicker, and compile longer: too long where a column has three words to load.
+    sides = dict.fromkeys(_least(m, each) for each in ((8, 16) if name == "Q6_K" else (16, 8)))
     return tuple((("rows", each),) for each in sides)
 
 
@@ -111,18 +124,21 @@ def lower_quantised(
 ) -> Kernel:
     """A product of floats and quantised blocks with everything fused around it."""
     product = _Product(graph, group)
-    rows = dict(choice or choices(graph, group, profile)[0])["rows"]
-    lanes = _lanes(profile)
-    defines = {"HOLES": "1", "FORMAT": product.format}
-    if lanes:
-        defines |= {"FORM": "rows" if rows > 1 else "vector", "LANES": str(lanes)}
-        workgroup, columns = lanes, lanes
+    chosen = dict(choice or choices(graph, group, profile)[0])
+    rows, lanes = chosen["rows"], _lanes(profile)
+    defines = {"HOLES": "1", "FORMAT": product.format, "ROWS": str(rows)}
+    if "columns" in chosen:
+        defines |= {"FORM": "vector", "LANES": str(lanes), "COLUMNS": str(chosen["columns"])}
+        workgroup = columns = lanes
+    elif lanes:
+        defines |= {"FORM": "rows", "LANES": str(lanes)}
+        workgroup = columns = lanes
+    elif profile.kind == "software":
+        defines |= {"FORM": "threads", "DEPTH": "1"}
+        workgroup = columns = 8
     else:
-        depth = 1 if profile.kind == "software" else DEPTH
-        defines |= {"FORM": "threads", "DEPTH": str(depth)}
-        workgroup, columns = (8, 8) if depth == 1 else (DEPTH, 1)
-    if defines["FORM"] != "vector":
-        defines["ROWS"] = str(rows)
+        defines |= {"FORM": "threads", "DEPTH": str(DEPTH)}
+        workgroup, columns = DEPTH, 1
     units, pairs = _PLANES[product.format]
     depth = product.k // FORMATS[product.format].weights
     row_blocks, column_blocks = -(-product.m // rows), -(-product.n // (4 * columns))

@@ -146,7 +146,9 @@ def _q5_k(regions: Regions) -> Array:
 
 def _q6_k(regions: Regions) -> Array:
     ql, qh, scales, d = regions
-    low = _nibbles(ql, 64).reshape(-1, 2, 4, 2, 16)  # of each half: lower nibbles of 64 bytes, then upper ones
+    low = _nibbles(ql, 64).reshape(
+        -1, 2, 4, 2, 16
+    )  # of each half: lower nibbles of 64 bytes, then upper ones
     scale = (_halves(d) * scales.view(np.int8)).reshape(-1, 2, 4, 2)
     return _by_scale(low | _planes(qh, 2, 4) << 4, 32, scale)
 

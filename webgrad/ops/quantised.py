@@ -145,7 +145,8 @@ class QuantisedTensor:
         return self if words is self._words else QuantisedTensor(words, self._format, self.shape)
 
     def __matmul__(self, other: Any) -> Tensor:
-        return self.dequantise() @ other
+        result: Tensor = self.dequantise() @ other
+        return result
 
     def __rmatmul__(self, other: Any) -> Tensor:
         return _product(other, self, turned=False)
@@ -301,7 +302,7 @@ def _joined(quants: Tensor, shifts: list[int]) -> Tensor:
 
 
 def _nibble_words(quants: Tensor) -> Tensor:
-    """(blocks, 32) numbers below 16 as words: byte j of word i has number 4·i + j, and above it that 16 on."""
+    """(blocks, 32) numbers below 16 as words: byte j of word i is number 4·i + j, above it that 16 on."""
     grouped = quants.astype(dtypes.uint32).reshape(-1, 2, 4, 4).permute(0, 2, 1, 3).reshape(-1, 8)
     return _joined(grouped, [8 * byte + 4 * high for high in range(2) for byte in range(4)])
 
