@@ -47,6 +47,9 @@ CELLS = {
     ("bitcast", "result"): "any",
     ("sort_order", "result"): "int32",
     ("sort_order", "gpus"): "not uint64",
+    ("decode", "dtypes"): "uint32",
+    ("decode_rows", "dtypes"): "uint32",
+    ("matmul_blocks", "dtypes"): "float32",
     ("random_bits", "dtypes"): "uint32",
     ("random_bits", "gpus"): "all",
 }
@@ -61,6 +64,7 @@ MODULES = (
     ("sorting", "Order"),
     ("scattering", "Writing to computed places"),
     ("products", "Products"),
+    ("quantised", "Quantised weights"),
     ("activations", "Activations"),
     ("normalise", "Normalisation"),
     ("losses", "Losses"),

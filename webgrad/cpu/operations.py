@@ -18,6 +18,7 @@ from ..graph.node import Signature
 from .folds import fold_of
 from .functions import element_function
 from .products import matmul
+from .quantised import decode, matmul_blocks
 
 __all__ = ["Operation", "convert", "iota", "is_half", "is_view", "operation_of", "wide_type"]
 
@@ -236,6 +237,19 @@ def _contract(sig: Signature, inputs: list[Signature], shape: Shape) -> Operatio
     return Operation(matmul, into=True)
 
 
+# Quantised blocks
+
+
+def _decode(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
+    name, whole = sig.attributes
+    return Operation(lambda words, out=None: decode(words, name, whole, out), into=True)
+
+
+def _matmul_blocks(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
+    name, whole = sig.attributes
+    return Operation(lambda a, words, out=None: matmul_blocks(a, words, name, whole, out), into=True)
+
+
 Maker = Callable[[Signature, list[Signature], Shape], Operation | None]
 _BY_KIND: dict[str, Maker] = {"reduce": _reduce, "contract": _contract}
 _BY_NAME: dict[str, Maker] = {
@@ -251,4 +265,6 @@ _BY_NAME: dict[str, Maker] = {
     "take": _take,
     "take_along": _take_along,
     "concat": _concat,
+    "decode": _decode,
+    "matmul_blocks": _matmul_blocks,
 }

@@ -150,6 +150,7 @@ def lower_quantised(
         "pairs": pairs,
         "four": 4,
         "rows": rows,
+        "half": DEPTH // 2,
         "column_blocks": column_blocks,
     }
     requires = frozenset({"subgroups"}) if lanes else frozenset()

@@ -216,4 +216,4 @@ def decode_blocks(words: Array, format: Format, blocks: int, chosen: slice | Arr
         region = flat[place : place + nbytes * blocks].reshape(blocks, nbytes)
         regions.append(region[chosen])
         place += nbytes * blocks
-    return format.weights_of(regions)
+    return format.weights_of(regions) if len(regions[0]) else np.empty((0, format.weights), np.float32)

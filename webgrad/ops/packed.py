@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import float32
+from ..dtypes import float32, uint32
+from ..errors import DTypeError, ShapeError
 from ..graph.node import Signature
 from ..graph.op import Op
-from .blocks import FORMATS, decode_blocks
+from .blocks import FORMATS, decode_blocks, word_count
 
 __all__ = ["PACKED", "decoded_rows"]
 
@@ -50,6 +51,34 @@ def _product(sig: Signature, a: Array, words: Array) -> Array:
     return result
 
 
+# Shapes and dtypes
+
+
+def _check_words(op: str, words: Signature, name: str, shape: tuple[int, ...]) -> None:
+    if words.dtype is not uint32:
+        raise DTypeError(f"{op}: quantised blocks are words of uint32, not {words.dtype.name}")
+    format = FORMATS[name]
+    if shape[-1] % format.weights or words.size != word_count(format, math.prod(shape) // format.weights):
+        raise ShapeError(f"{op}: {words.size} words are no {name} blocks of shape {shape}")
+
+
+def _all(sigs: tuple[Signature, ...], attributes: tuple[Any, ...]) -> Any:
+    _check_words("decode", sigs[0], *attributes)
+    return attributes[1], float32
+
+
+def _some(sigs: tuple[Signature, ...], attributes: tuple[Any, ...]) -> Any:
+    _check_words("decode_rows", sigs[0], *attributes)
+    return (*sigs[1].shape, attributes[1][-1]), float32
+
+
+def _multiplied(sigs: tuple[Signature, ...], attributes: tuple[Any, ...]) -> Any:
+    if sigs[0].dtype is not float32:
+        raise DTypeError(f"matmul_blocks: the operand is float32, not {sigs[0].dtype.name}")
+    _check_words("matmul_blocks", sigs[1], *attributes)
+    return (*sigs[0].shape[:-1], attributes[1][0]), float32
+
+
 PACKED = (
     Op(
         "decode",
@@ -57,7 +86,8 @@ PACKED = (
         1,
         _decode,
         types="u",
-        infer=lambda sigs, attributes: (attributes[1], float32),
+        result="float32",
+        infer=_all,
         cost=8,
         doc="The weights of quantised blocks, attributes = (format, shape), from their words.",
     ),
@@ -67,7 +97,8 @@ PACKED = (
         2,
         _decode_rows,
         types="u",
-        infer=lambda sigs, attributes: ((*sigs[1].shape, attributes[1][-1]), float32),
+        result="float32",
+        infer=_some,
         cost=8,
         doc="Rows of a matrix of quantised blocks, by index; indices out of range are clamped.",
     ),
@@ -77,7 +108,7 @@ PACKED = (
         2,
         _product,
         types="f",
-        infer=lambda sigs, attributes: ((*sigs[0].shape[:-1], attributes[1][0]), float32),
+        infer=_multiplied,
         domain=(-2, 2),
         doc="(…, k) floats by a matrix (n, k) of quantised blocks, transposed; made by the scheduler.",
     ),
