@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 
 import webgrad as wg
-from tests.graph.helpers import CPU, value
+from tests.graph.helpers import CPU, apply, value
 from tests.lower.helpers import lowered, texts
 from tests.ops.block_reference import random_blocks
 from tests.properties.running import profiled
-from tests.schedule.graphs import PORTABLE, SOFTWARE, planned
+from tests.schedule.graphs import PORTABLE, SOFTWARE, launches, planned
+from tests.wgsl import naga
+from tests.wgsl.test_tint import ask, needs_tint
 from webgrad import dtypes
 from webgrad.graph.node import Node, leaf, make
 from webgrad.lower import compile as compiling
@@ -24,6 +26,7 @@ from webgrad.ops import primitives
 from webgrad.ops.blocks import FORMATS, word_count
 from webgrad.ops.table import TABLE
 from webgrad.runtime.profile import DeviceProfile
+from webgrad.wgsl import Program, render
 
 FOUR = DeviceProfile("software", frozenset({"subgroups"}), 4)
 ALONE = DeviceProfile("software")
@@ -118,3 +121,38 @@ def test_choices_give_the_same(rows: int, choice: Choice) -> None:
     with patch.dict(compiling._BY_OP, {"matmul_blocks": chosen}):
         got = result(profiled(max_workgroups=60000 + rows))
     np.testing.assert_allclose(got, result("cpu"), rtol=1e-4, atol=1e-4)
+
+
+# Both compilers
+
+
+def programs(profile: DeviceProfile) -> dict[str, Program]:
+    """For every format its weights, some of its rows, and a product with maps around it."""
+    found: dict[str, Program] = {}
+    for at, name in enumerate(FORMATS):
+        whole = weights(name, 9, 512)
+        rows = make(TABLE["decode_rows"], (whole.inputs[0], value(3, dtype=dtypes.int32)), (name, (9, 512)))
+        around = apply("exp", product(name, (1, 2, 5)[at % 3], 9, 512))
+        for number, made in enumerate(launches(whole, rows, around, profile=profile)):
+            found[f"{name} {number}"] = made.program
+    return found
+
+
+@pytest.mark.gpu
+def test_naga_takes_every_format(profile: DeviceProfile) -> None:
+    for name, program in programs(profile).items():
+        if not naga.missing(program.requires):
+            try:
+                naga.compiles(render(program, dialect="naga", immediates=False, minify=False))
+            except Exception as error:
+                raise AssertionError(f"{name}: {error}\n{program.text}") from None
+
+
+@needs_tint
+@pytest.mark.parametrize("minify", [False, True], ids=["plain", "minified"])
+def test_tint_takes_every_format(profile: DeviceProfile, minify: bool) -> None:
+    asked = {
+        name: render(program, dialect="tint", immediates=False, minify=minify)
+        for name, program in programs(profile).items()
+    }
+    assert {name: errors[0] for name, errors in ask(asked).items() if errors} == {}
