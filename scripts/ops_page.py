@@ -32,6 +32,7 @@ SENTENCES = {
     "expand": "The elements repeated along axes of side 1 and new leading ones.",
     "pad": "A number before and after each axis.",
     "slice": "Parts of each axis, by start, stop and a positive step.",
+    "window": "Windows along an axis, which may overlap: their elements are a new last axis.",
     "take": "Slices of an axis by index; indices out of range are clamped.",
     "take_along": "Elements of an axis, by an index for each; indices out of range are clamped.",
     "scatter_set": "Rows replaced at computed places; of several for one row the last stays.",
@@ -70,6 +71,10 @@ MODULES = (
     ("losses", "Losses"),
     ("images", "Images"),
     ("positions", "Positions"),
+    ("convolution", "Convolution"),
+    ("pooling", "Pooling"),
+    ("adaptive", "Adaptive pooling"),
+    ("windows", "Windows"),
     ("random", "Random numbers, as `webgrad.random.…`"),
     ("evaluation", "Computing now"),
 )

@@ -30,6 +30,8 @@ from .dtypes import (
 from .errors import *  # noqa: F403  (the error tree is public as it stands)
 from .ops import (
     activations,
+    adaptive,
+    convolution,
     creation,
     elementwise,
     evaluation,
@@ -39,6 +41,7 @@ from .ops import (
     losses,
     manipulation,
     normalise,
+    pooling,
     positions,
     products,
     random,
@@ -46,8 +49,11 @@ from .ops import (
     scans,
     scattering,
     sorting,
+    windows,
 )
 from .ops.activations import *  # noqa: F403
+from .ops.adaptive import *  # noqa: F403
+from .ops.convolution import *  # noqa: F403
 from .ops.creation import *  # noqa: F403
 from .ops.elementwise import *  # noqa: F403
 from .ops.evaluation import *  # noqa: F403
@@ -57,17 +63,20 @@ from .ops.interop import *  # noqa: F403
 from .ops.losses import *  # noqa: F403
 from .ops.manipulation import *  # noqa: F403
 from .ops.normalise import *  # noqa: F403
+from .ops.pooling import *  # noqa: F403
 from .ops.positions import *  # noqa: F403
 from .ops.products import *  # noqa: F403
 from .ops.reductions import *  # noqa: F403
 from .ops.scans import *  # noqa: F403
 from .ops.scattering import *  # noqa: F403
 from .ops.sorting import *  # noqa: F403
+from .ops.windows import *  # noqa: F403
 from .tensor import Tensor
 
 if TYPE_CHECKING:
     from .batch import Batch as Batch
     from .batch import BatchArray as BatchArray
+    from .capture import jit as jit
     from .custom import Kernel as Kernel
     from .custom import kernel as kernel
     from .explanation import Explanation as Explanation
@@ -88,6 +97,7 @@ if TYPE_CHECKING:
     from .runtime.device import stats as stats
     from .runtime.device import synchronize as synchronize
     from .runtime.webgpu import Device as Device
+    from .tuning import tune as tune
 
 # public name → the module that has it, loaded when the name is first used
 _HOMES = {
@@ -104,6 +114,7 @@ _HOMES = {
     "devices": "runtime.adapters",
     "explain": "explanation",
     "from_blocks": "ops.quantised",
+    "jit": "capture",
     "kernel": "custom",
     "open_device": "runtime.device",
     "open_device_async": "runtime.device",
@@ -113,6 +124,7 @@ _HOMES = {
     "set_default_device": "runtime.device",
     "stats": "runtime.device",
     "synchronize": "runtime.device",
+    "tune": "tuning",
 }
 
 __version__ = "0.1.0"
@@ -153,6 +165,10 @@ __all__ += normalise.__all__
 __all__ += losses.__all__
 __all__ += images.__all__
 __all__ += positions.__all__
+__all__ += convolution.__all__
+__all__ += pooling.__all__
+__all__ += adaptive.__all__
+__all__ += windows.__all__
 __all__ += evaluation.__all__
 __all__ += _HOMES
 

@@ -81,6 +81,8 @@ MOVES: dict[str, Callable[[Node], Node]] = {
     "slice": lambda x: primitives.slice_(x, tuple((1, side, 2) for side in x.sig.shape)),
     "part": lambda x: primitives.slice_(x, (*((0, side, 1) for side in x.sig.shape[:-1]), (2, 5, 1))),
     "flip": lambda x: primitives.flip(x, (0, 2)),
+    "window": lambda x: primitives.window(x, 2, 3, 2, 1),
+    "windows": lambda x: primitives.window(primitives.window(x, 0, 2, 1, 1), 2, 2, 1, 3),
     "pad": lambda x: primitives.pad(x, ((1, 2), (0, 0), (0, 1)), -3.0),
     "pad last": lambda x: primitives.pad(x, ((0, 0), (0, 0), (2, 1)), 5.0),
 }

@@ -27,6 +27,7 @@ MADE: dict[str, Callable[[], Node]] = {
     "units": lambda: primitives.reshape(X, (1, 4, 1, 60, 1)),
     "slice": lambda: primitives.slice_(X, ((0, 4, 1), (1, 6, 2), (0, 10, 1))),
     "flip": lambda: primitives.flip(X, (1,)),
+    "window": lambda: primitives.window(X, 1, 3, 2, 1),
     "pad": lambda: primitives.pad(X, ((0, 0), (0, 0), (1, 2)), 3.0),
     "take": lambda: primitives.take(X, INDEX, 1),
     "take_along": lambda: primitives.take_along(
@@ -44,6 +45,7 @@ REFUSED = {
     "units": {3},
     "slice": {1},
     "flip": {1},
+    "window": {1, 3},
     "pad": {2},
     "concat": {1},
 }

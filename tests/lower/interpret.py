@@ -198,39 +198,51 @@ class Machine:
         template = self.kernel.template
         assert template is not None
         numbers = dict(template.numbers)
-        defines = dict(template.defines)
-        rows = int(defines.get("ROWS", 64))
-        columns = int(defines.get("LANES", 16))
-        holes = {hole.name: hole for hole in self.kernel.holes}
-        blocks = numbers["row_blocks"] * numbers["column_blocks"]
-        steps, transposed = numbers["steps"], "TRANSPOSED" in defines
-        for batch in range(self.kernel.groups // blocks):
-            rights = [
-                self.right(holes["hole_b"], batch, column, steps, transposed)
-                for column in range(numbers["column_blocks"] * columns)
-            ]
-            for row in range(numbers["row_blocks"] * rows):
-                left = np.concatenate([self.hole(holes["hole_a"], batch, row, step) for step in range(steps)])
+        single = "SINGLE" in dict(template.defines)
+        along_k = "TRANSPOSED" in dict(template.defines)
+        lines = numbers["row_blocks"] * numbers["block_rows"]
+        groups = numbers["column_blocks"] * numbers["block_groups"]
+        (store,) = [hole for hole in self.kernel.holes if hole.name == "hole_c"]
+        counts = (numbers["k"] if single else numbers["steps"], numbers["outers"])
+        rows_of_b = (numbers["k"] if single else 4 * numbers["steps"], numbers["outers"])
+        for batch in range(self.kernel.groups // (numbers["row_blocks"] * numbers["column_blocks"])):
+            rights = []
+            for column in range(groups):
+                if along_k:
+                    lanes = [self.operand("hole_b", batch, 4 * column + lane, *counts) for lane in range(4)]
+                    rights.append(np.stack([np.concatenate(lane) for lane in lanes], 1))
+                else:
+                    rights.append(np.stack(self.operand("hole_b", batch, column, *rows_of_b)))
+            for row in range(lines):
+                left = np.concatenate(
+                    [np.atleast_1d(each) for each in self.operand("hole_a", batch, row, *counts)]
+                )
                 for column, right in enumerate(rights):
-                    self.hole(holes["hole_c"], batch, row, column, (left @ right).astype(np.float32))
+                    self.hole(store, batch, row, column, (left @ right).astype(np.float32))
 
-    def right(self, hole: Hole, batch: int, column: int, steps: int, transposed: bool) -> Array:
-        """(k, 4) of B."""
-        if not transposed:
-            return np.stack([self.hole(hole, batch, k, column) for k in range(4 * steps)])
-        lanes = [
-            np.concatenate([self.hole(hole, batch, 4 * column + lane, step) for step in range(steps)])
-            for lane in range(4)
-        ]
-        return np.stack(lanes, 1)
+    def operand(self, name: str, batch: int, at: int, count: int, outers: int) -> list[Any]:
+        """What a row of A, or a column of B, gives at every step of every stretch of k."""
+        first, second, last = (hole for hole in self.kernel.holes if hole.name.startswith(name))
+        whole = self.hole(first, batch, at)
+        found = []
+        for outer in range(outers):
+            part = self.hole(second, whole, outer)
+            found += [self.hole(last, whole, part, step) for step in range(count)]
+        return found
 
     def hole(self, hole: Hole, *arguments: Any) -> Any:
-        """One call of a hole."""
+        """One call of a hole; a stage gives the values it keeps."""
         given = dict(zip((name for name, _ in hole.arguments), arguments, strict=True))
-        values = {id(each): given[each.data] for each in hole.body if each.op == "argument"}
+        values: dict[int, Any] = {}
+        for each in hole.body:
+            if each.op == "argument":
+                name, _, field = each.data.partition(".k")
+                values[id(each)] = given[name][int(field)] if field else given[name]
         body = tuple(each for each in hole.body if each.op != "argument")
         for _ in self.block(body, 0, len(body), values, arguments[:3]):
             raise AssertionError("a barrier in a hole")
+        if hole.keeps is not None:
+            return [values[id(each)] for each in hole.keeps]
         return None if hole.result is None else values[id(hole.result)]
 
 

@@ -139,11 +139,16 @@ def test_replace_simplifies_anew() -> None:
 # Chains of movement, as kernels make them
 
 
+def attributes_of(name: str, attribute: Any) -> tuple[Any, ...]:
+    """A window has several, any other movement one."""
+    return attribute if name == "window" else (attribute,)
+
+
 def chain(index: Index, shape: Shape, moves: list[tuple[str, Any]]) -> Index:
     """The place in the source of the element at `index` of the result; `moves` begin at the source."""
     nodes = [value(*shape)]
     for name, attribute in moves:
-        nodes.append(make(TABLE[name], (nodes[-1],), (attribute,)))
+        nodes.append(make(TABLE[name], (nodes[-1],), attributes_of(name, attribute)))
     indices = unflatten(index, nodes[-1].sig.shape)
     for node, source in zip(reversed(nodes[1:]), reversed(nodes[:-1]), strict=True):
         indices = moved(node.sig, source.sig.shape, indices)
@@ -155,7 +160,7 @@ def applied(shape: Shape, moves: list[tuple[str, Any]]) -> np.ndarray[Any, Any]:
     array = np.arange(math.prod(shape)).reshape(shape)
     node = value(*shape)
     for name, attribute in moves:
-        node = make(TABLE[name], (node,), (attribute,))
+        node = make(TABLE[name], (node,), attributes_of(name, attribute))
         array = TABLE[name].numpy(node.sig, array)
     return array
 
@@ -165,7 +170,7 @@ def movements(draw: st.DrawFn) -> tuple[Shape, list[tuple[str, Any]]]:
     shape = tuple(draw(st.lists(st.sampled_from([1, 2, 3, 4, 5, 6, 8, 12]), min_size=1, max_size=4)))
     source, moves = shape, []
     for _ in range(draw(st.integers(1, 5))):
-        name = draw(st.sampled_from(["reshape", "permute", "flip", "slice", "expand"]))
+        name = draw(st.sampled_from(["reshape", "permute", "flip", "slice", "expand", "window"]))
         attribute: Any
         if name == "reshape":
             left = math.prod(shape)
@@ -187,6 +192,15 @@ def movements(draw: st.DrawFn) -> tuple[Shape, list[tuple[str, Any]]]:
                 ranges.append((start, draw(st.integers(start + 1, side)), draw(st.integers(1, 3))))
             attribute = tuple(ranges)
             shape = tuple(len(range(*each)) for each in ranges)
+        elif name == "window":
+            axis = draw(st.integers(0, len(shape) - 1))
+            stride, dilation = draw(st.integers(1, 3)), draw(st.integers(1, 3))
+            size = draw(st.integers(1, (shape[axis] - 1) // dilation + 1))
+            count = (shape[axis] - dilation * (size - 1) - 1) // stride + 1
+            attribute = (axis, size, stride, dilation)
+            if math.prod(shape) * size > 5000 or len(shape) > 4:
+                break
+            shape = (*shape[:axis], count, *shape[axis + 1 :], size)
         else:
             front = (draw(st.integers(1, 3)),) if len(shape) < 5 else ()
             attribute = shape = (*front, *[3 if side == 1 else side for side in shape])
@@ -274,6 +288,18 @@ R8, C16, L4 = variable("row", 24), variable("column", 16), variable("lane", 4, "
         (R8 * 16 + C16, (16, 1), [("expand", (16, 24)), ("permute", (1, 0))], 0),
         (R8 * 16 + C16, (24, 16), [("reshape", (24, 4, 4)), ("reshape", (24, 16)), ("flip", (0, 1))], 0),
         (R8 * 16 + C16, (4, 6, 16), [("reshape", (24, 16))], 0),
+        (
+            R8 * 16 + C16,
+            (26, 16),
+            [("window", (0, 3, 1, 1)), ("slice", ((0, 24, 1), (0, 16, 1), (1, 2, 1)))],
+            0,
+        ),
+        (
+            variable("i", 384),
+            (24, 19),
+            [("window", (1, 4, 1, 1)), ("reshape", (24, 64)), ("slice", ((0, 24, 1), (0, 64, 4)))],
+            2,
+        ),
         # four at once
         (variable("q", 96) * 4 + L4, (24, 16), [("reshape", (384,))], 0),
         (R8 * 16 + variable("q", 4) * 4 + L4, (24, 32), [("slice", ((0, 24, 1), (8, 24, 1)))], 0),

@@ -91,6 +91,11 @@ def test_a_template_is_shown_with_its_holes() -> None:
     text = show(kernel)
     assert "template matmul.pwgsl" in text
     assert "k=12" in text
-    for hole in ("hole_a(batch, row, step)", "hole_b(", "hole_c(batch, row, column, v)"):
+    for hole in (
+        "hole_a_row(batch, row)",
+        "hole_a(stage0, stage1, step)",
+        "hole_b(",
+        "hole_c(batch, row, column, v)",
+    ):
         assert f"hole {hole}" in text
-    assert text.count("return %") == 2
+    assert text.count("return %") == 4  # two stages, and what they give

@@ -68,6 +68,17 @@ def cube() -> Node:
     return data(3, 5, 8)
 
 
+def windows(x: Node, weight: Node) -> Node:
+    """Windows of 3 by 2 in a padded image, times a weight: a convolution as it is composed."""
+    padded = primitives.pad(x, ((0, 0), (0, 0), (1, 1), (0, 1)), 0.0)
+    moved = primitives.window(primitives.window(padded, 2, 3, 2), 3, 2)
+    samples, _, height, width, *_ = moved.sig.shape
+    order = primitives.permute(moved, (0, 4, 5, 1, 2, 3))
+    return primitives.contract(
+        weight, primitives.reshape(order, (samples, weight.sig.shape[1], height * width))
+    )
+
+
 CASES: dict[str, Build] = {
     "map": lambda: [apply("add", apply("multiply", data(5, 12), 2.0), data(12))],
     "odd map": lambda: [apply("add", data(5, 7), data(5, 1))],
@@ -118,6 +129,16 @@ CASES: dict[str, Build] = {
     "batches": lambda: [primitives.contract(data(2, 5, 8), data(2, 8, 4))],
     "broadcast batches": lambda: [primitives.contract(data(3, 1, 5, 8), data(2, 8, 4))],
     "matrix times column": lambda: [primitives.contract(data(5, 7), data(7, 1))],
+    "narrow result": lambda: [apply("add", primitives.contract(data(9, 8), data(8, 3)), data(9, 3))],
+    "narrow odd result": lambda: [primitives.contract(data(2, 11, 5), data(2, 5, 2))],
+    "one row": lambda: [apply("exp", primitives.contract(data(1, 6), data(6, 132)))],
+    "windows": lambda: [windows(data(2, 4, 5, 6), data(3, 24))],
+    "odd windows": lambda: [windows(data(1, 3, 4, 5), data(2, 18))],
+    "merged axes": lambda: [
+        primitives.contract(
+            primitives.reshape(primitives.permute(data(3, 5, 4), (1, 0, 2)), (5, 12)), data(12, 8)
+        )
+    ],
     "epilogue in other order": lambda: [
         primitives.reshape(apply("maximum", primitives.contract(data(6, 8), data(8, 4)), 0.0), (3, 2, 4))
     ],
@@ -127,6 +148,11 @@ CASES: dict[str, Build] = {
 @pytest.mark.parametrize("name", CASES)
 def test_kernels_are_right(name: str, profile: DeviceProfile) -> None:
     check(CASES[name], profile)
+
+
+@pytest.mark.parametrize("name", ["odd matmul", "broadcast batches", "narrow result", "one row", "windows"])
+def test_products_without_subgroups_are_right(name: str) -> None:
+    check(CASES[name], DeviceProfile("software"))
 
 
 @pytest.mark.parametrize("name", ["softmax", "transposed slice", "odd matmul", "concat 1", "pad"])

@@ -118,7 +118,7 @@ def test_choices_give_the_same(rows: int, choice: Choice) -> None:
     def chosen(graph: Any, group: Any, profile: Any) -> Any:
         return lower_quantised(graph, group, profile, choice)
 
-    with patch.dict(compiling._BY_OP, {"matmul_blocks": chosen}):
+    with patch.dict(compiling._LOWER, {"matmul_blocks": chosen}):
         got = result(profiled(max_workgroups=60000 + rows))
     np.testing.assert_allclose(got, result("cpu"), rtol=1e-4, atol=1e-4)
 

@@ -286,7 +286,7 @@ def _move(w: Writer) -> None:
     x = w.pick()
     shape = w.values[x].array.shape
     rank = len(shape)
-    name = w.one(("reshape", "permute", "expand", "pad", "slice", "flip"))
+    name = w.one(("reshape", "permute", "expand", "pad", "slice", "flip", "window"))
     if name == "reshape":
         w.put(name, x, attributes=(_reshaped(w, shape),))
     elif name == "permute" and rank > 1:
@@ -302,6 +302,11 @@ def _move(w: Writer) -> None:
         w.put(name, x, attributes=(tuple(_range(w, side) for side in shape),))
     elif name == "flip" and rank:
         w.put(name, x, attributes=(w.axes(rank),))
+    elif name == "window" and 0 < rank < 5:
+        axis, stride, dilation = (int(w.random.integers(*each)) for each in ((rank,), (1, 4), (1, 3)))
+        size = int(w.random.integers(1, 5))
+        if dilation * (size - 1) < shape[axis]:
+            w.put(name, x, attributes=(axis, size, stride, dilation))
 
 
 def _reshaped(w: Writer, shape: Shape) -> Shape:

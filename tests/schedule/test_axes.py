@@ -127,6 +127,14 @@ def test_axes_stay_where_nothing_changes_places(name: str) -> None:
     assert through_move(node.sig, source.sig, frozenset({1})) == frozenset({1})
 
 
+def test_windows_depend_on_what_they_are_cut_from() -> None:
+    source = value(4, 6)
+    node = primitives.window(source, 0, 2, 1, 2)
+    assert through_move(node.sig, source.sig, frozenset({0})) == frozenset({0, 2})
+    assert through_move(node.sig, source.sig, frozenset({1})) == frozenset({1})
+    assert through_move(node.sig, source.sig, frozenset()) == frozenset()
+
+
 def test_nontrivial() -> None:
     assert nontrivial((1, 4, 1, 0, 2)) == {1, 3, 4}
     assert nontrivial(()) == frozenset()

@@ -60,6 +60,23 @@ def test_dear_work_with_several_readers_is_stored() -> None:
     assert stored_ops(planned(*build())) == ["exp", "sum", "max"]
 
 
+def test_a_pool_takes_a_cheap_map_into_its_kernel() -> None:
+    def build() -> Node:
+        positive = primitives.pad(apply("maximum", value(2, 8, 8), 0.0), ((0, 0), (1, 1), (1, 1)))
+        return fold("max", primitives.window(primitives.window(positive, 1, 3, 1), 2, 3, 1), 3, 4)
+
+    assert stored_ops(planned(build())) == ["max"]
+
+
+def test_dear_work_under_overlapping_windows_is_stored() -> None:
+    def build(stride: int) -> Node:
+        dear = primitives.permute(apply("exp", apply("exp", value(8, 8))), (1, 0))
+        return fold("max", primitives.window(primitives.window(dear, 0, 3, stride), 1, 3, stride), 2, 3)
+
+    assert stored_ops(planned(build(1))) == ["exp", "max"], "the value itself, not what is moved of it"
+    assert stored_ops(planned(build(3))) == ["max"], "windows side by side compute nothing twice"
+
+
 def test_a_map_pulled_at_many_indices_is_stored() -> None:
     def build(count: int) -> Node:
         inner = apply("exp", value(8, 16))
@@ -222,3 +239,14 @@ def test_a_held_map_is_not_stored_for_it() -> None:
     result = apply("negative", inner)
     assert stored_ops(planned(result)) == ["negative"]
     assert inner.storage is None
+
+
+def test_a_mask_inside_a_kernel_of_rows_may_share_words() -> None:
+    def build(stored: bool) -> list[Node]:
+        x = value(6, 3, 5)
+        mask = apply("equal", x, primitives.reshape(fold("max", x, 1), (6, 1, 5)))
+        count = fold("sum", primitives.cast(mask, dtypes.float32), 1)
+        return [mask, count] if stored else [count]
+
+    assert stored_ops(planned(*build(False))) == ["sum"]
+    assert stored_ops(planned(*build(True))) == ["reshape", "equal", "sum"]

@@ -16,6 +16,7 @@ from ..graph.snapshot import Snapshot
 from .code import Action, Code, Run, fresh
 from .loop import Loop, Source, Store, Work
 from .operations import is_half
+from .patches import PatchProduct
 from .products import matmul
 
 __all__ = ["Assembly"]
@@ -86,6 +87,24 @@ class Assembly:
             values[own] = matmul(values[a], values[b], values[slot].reshape(inner.shape))
 
         self._steps.append(_Step(run, (a, b), (slot, own)))
+
+    def patch_product(self, node: int, view: int, outer: int) -> None:
+        """A product whose second operand is a reshape of `view`, in an array of the shape of `outer`."""
+        sig = self.graph.sigs[node]
+        weights = self.main.value(self.graph.inputs[node][0], narrow=False)
+        source = self.source(view)
+        slot = own = self.main.declare(node, narrow=False)
+        if outer != node:
+            slot = self.main.declare(outer, narrow=False)
+            self._owner[own] = slot
+        shape, dtype = self.graph.sigs[outer].shape, self.main.values[slot].dtype
+        multiply = PatchProduct(self.graph.sigs[view].shape, sig.shape)
+
+        def run(values: list[Any]) -> None:
+            values[slot] = np.empty(shape, dtype)
+            values[own] = multiply(values[weights], values[source.slot], values[slot].reshape(sig.shape))
+
+        self._steps.append(_Step(run, (weights, source.slot), tuple({slot, own})))
 
     def store(self, node: int) -> None:
         """An output as later groups find it: half floats are rounded, and a root has an array of its own."""

@@ -113,6 +113,10 @@ def _flip(sig: Signature, inputs: list[Signature], part: Part) -> Parts | None:
     return None if any(part[axis] is not None for axis in sig.attributes[0]) else (part,)
 
 
+def _window(sig: Signature, inputs: list[Signature], part: Part) -> Parts | None:
+    return None if part[-1] is not None or part[sig.attributes[0]] is not None else (part[:-1],)
+
+
 def _pad(sig: Signature, inputs: list[Signature], part: Part) -> Parts | None:
     for each, widths in zip(part, sig.attributes[0], strict=True):
         if each is not None and widths != (0, 0):
@@ -150,6 +154,7 @@ _RULES: dict[str, Rule] = {
     "permute": _permute,
     "slice": _slice,
     "flip": _flip,
+    "window": _window,
     "pad": _pad,
     "take": _take,
     "take_along": _take_along,

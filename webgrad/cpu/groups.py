@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ..graph.snapshot import Snapshot
 from ..schedule.axes import nontrivial, through_map, through_move
 from ..schedule.plan import Group
 from .assembly import Assembly
@@ -73,6 +74,7 @@ class _Large:
         self.whole: set[int] = set()  # kept, and computed by themselves
         self.outer: dict[int, int] = {}  # root of a loop → the output it is, perhaps reshaped
         self.rows = group.kind == "rows"
+        self.patches = self._find_patches()
         for each in group.outputs:
             self._keep_output(each)
         for each in nodes:
@@ -90,6 +92,10 @@ class _Large:
         for unit in units:
             if unit.work is not None:
                 self.assembly.loop(unit.work, self._externals(unit.work), self.outer)
+            elif unit.nodes[-1] in self.patches:
+                node = unit.nodes[-1]
+                (view,) = self.graph.inputs[self.patches[node]]
+                self.assembly.patch_product(node, view, self.outer.get(node, node))
             elif self._is_reshaped_product(unit.nodes[-1]):
                 self.assembly.product(unit.nodes[-1], self.outer[unit.nodes[-1]])
             else:
@@ -113,7 +119,27 @@ class _Large:
 
     def _keep_whole(self, node: int) -> None:
         self.whole.add(node)
-        self.kept |= {node, *(each for each in self.graph.inputs[node] if each in self.place)}
+        inputs = list(self.graph.inputs[node])
+        if node in self.patches:
+            inputs[1] = self._base(self.patches[node])
+        self.kept |= {node, *(each for each in inputs if each in self.place)}
+
+    def _find_patches(self) -> dict[int, int]:
+        """Products and the windows they multiply with, which are reshaped for nobody else."""
+        found: dict[int, int] = {}
+        for node in self.nodes:
+            sig, inputs = self.graph.sigs[node], self.graph.inputs[node]
+            if sig.kind == "contract" and sig.dtype.kind == "f" and is_patches(self.graph, node):
+                readers = [each for each in self.nodes if inputs[1] in self.graph.inputs[each]]
+                if inputs[1] in self.place and readers == [node] and inputs[1] not in self.group.outputs:
+                    found[node] = inputs[1]
+        return found
+
+    def _base(self, node: int) -> int:
+        """What a chain of views is a view of."""
+        while node in self.place and is_view(self.graph.sigs[node]):
+            (node,) = self.graph.inputs[node]
+        return node
 
     def _is_reshaped_product(self, node: int) -> bool:
         sig = self.graph.sigs[node]
@@ -132,8 +158,9 @@ class _Large:
     def _units(self) -> list[_Unit]:
         """What to compute in which order; raises _Retry when a loop needs more to be kept."""
         views: set[int] = set()  # of arrays that are there before the loops that read them
+        patches = set(self.patches.values())
         for each in self.nodes:
-            moves = is_view(self.graph.sigs[each]) and each not in self.outer
+            moves = is_view(self.graph.sigs[each]) and each not in self.outer and each not in patches
             if moves and self._is_there(self.graph.inputs[each][0], views):
                 views.add(each)
         together = self._together(views)
@@ -341,6 +368,22 @@ class _Large:
         members = set(work.members)
         found = (each for node in work.members for each in self.graph.inputs[node] if each not in members)
         return list(dict.fromkeys(found))
+
+
+def is_patches(graph: Snapshot, node: int) -> bool:
+    """Whether a product's second operand is windows, (samples, groups…, k, n) of (samples, groups…, …)."""
+    first, second = graph.inputs[node]
+    shape, batch = graph.sigs[node].shape, graph.sigs[first].shape[:-2]
+    if graph.sigs[second].op.name != "reshape" or len(shape) < 3 or batch != shape[1:-2]:
+        return False
+    (view,) = graph.inputs[second]
+    if graph.sigs[view].shape[: len(shape) - 2] != shape[:-2]:
+        return False
+    while is_view(graph.sigs[view]):
+        if graph.sigs[view].op.name == "window":
+            return True
+        (view,) = graph.inputs[view]
+    return False
 
 
 def _identity(shape: tuple[int, ...], ranges: Cut) -> Part:

@@ -176,6 +176,19 @@ def _flip(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
     return _moved(lambda x: x[index])
 
 
+def _window(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
+    axis, size, stride, dilation = sig.attributes
+    count = shape[axis]
+
+    def window(x: Array) -> Array:
+        step = x.strides[axis]
+        strides = (*x.strides[:axis], step * stride, *x.strides[axis + 1 :], step * dilation)
+        shape = (*x.shape[:axis], count, *x.shape[axis + 1 :], size)
+        return np.lib.stride_tricks.as_strided(x, shape, strides, writeable=False)
+
+    return _moved(window)
+
+
 def _pad(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
     widths = sig.attributes[0]
     inner = tuple(slice(before, side - after) for side, (before, after) in zip(shape, widths, strict=True))
@@ -261,6 +274,7 @@ _BY_NAME: dict[str, Maker] = {
     "expand": _expand,
     "slice": _slice,
     "flip": _flip,
+    "window": _window,
     "pad": _pad,
     "take": _take,
     "take_along": _take_along,

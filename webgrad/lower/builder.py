@@ -71,6 +71,10 @@ class Builder:
         self.depths[id(made)] = len(self.blocks) - 1
         return made
 
+    def open_stage(self) -> None:
+        """Begin a part of a hole that is a function of its own: it ends with the hole."""
+        self.blocks.append(_Block(None))
+
     def open_loop(self, start: Instruction, stop: Instruction, step: Instruction) -> Instruction:
         """Begin a loop; gives its variable."""
         loop = Instruction("loop", U32, (start, stop, step))

@@ -1,4 +1,9 @@
-"""What a lowering can be told: named whole numbers, as its `choices` lists them."""
+"""Choices: how a kernel may be made, where a lowering knows more ways than one.
+
+A choice is pairs of a name and a number, such as (("rows", 8), ("unroll", 2)); what they mean is the
+lowering's own. `choices(graph, group, profile)` of a lowering gives those it offers, the first being the
+default for the profile; all of them compute the same.
+"""
 
 from __future__ import annotations
 

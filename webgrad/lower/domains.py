@@ -13,15 +13,19 @@ from ..graph.snapshot import Snapshot
 from ..ops.table import TABLE
 from ..runtime.profile import DeviceProfile
 from ..schedule.plan import Group
+from .choices import Choice
 from .index import Index, flatten, unflatten
 from .ir import U32, Instruction, Kernel, Type
 from .pull import Puller
+from .unroll import window_folds
 
-__all__ = ["lower_maps", "lower_rows", "lower_scan", "name_of"]
+__all__ = ["lower_maps", "lower_rows", "lower_scan", "name_of", "row_choices"]
 
 CHUNK = 256  # steps of a thread's stretch on software adapters, at least
 SPREAD = 512  # threads a stretch is cut for there, at most
 WIDE_ROW = 64  # steps of a row from which a workgroup shares it on GPUs
+FEW_ROWS = 256  # rows up to which sharing one may pay on software adapters, where a barrier is dear
+LONGEST_ALONE = 1 << 16  # elements of a row that one thread of a GPU may be tried on: a watchdog waits
 SHORT_ROW = 16  # elements of a last axis from which a map goes row by row
 
 
@@ -91,6 +95,12 @@ def _kernel(graph: Snapshot, group: Group, puller: Puller, workgroup: int, group
     )
 
 
+def _puller(graph: Snapshot, group: Group) -> Puller:
+    puller = Puller(graph, group.outputs, group.reads)
+    puller.unrolled = window_folds(graph, group.inside)
+    return puller
+
+
 # Maps
 
 
@@ -158,7 +168,7 @@ def _divisions(kernel: Kernel) -> int:
 
 def _by_fours(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
     threads = _deal(profile, -(-graph.sigs[group.outputs[0]].size // 4))
-    puller = Puller(graph, group.outputs, group.reads)
+    puller = _puller(graph, group)
     _flat_map(puller, group, threads)
     return _kernel(graph, group, puller, threads.workgroup, threads.groups)
 
@@ -176,7 +186,7 @@ def _by_clamped_fours(graph: Snapshot, group: Group, profile: DeviceProfile) -> 
     """Packed results that are no whole groups of four: spare lanes repeat the last element."""
     size = graph.sigs[group.outputs[0]].size
     threads = _deal(profile, -(-size // 4))
-    puller = Puller(graph, group.outputs, group.reads)
+    puller = _puller(graph, group)
     step, opened = _open_steps(puller, threads)
     place = puller.loop_index(step, threads.count, vector=True)
     _store_all(puller, group, place, place.limited(size))
@@ -186,7 +196,7 @@ def _by_clamped_fours(graph: Snapshot, group: Group, profile: DeviceProfile) -> 
 
 def _by_ones(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
     threads = _deal(profile, graph.sigs[group.outputs[0]].size)
-    puller = Puller(graph, group.outputs, group.reads)
+    puller = _puller(graph, group)
     step, opened = _open_steps(puller, threads)
     _store_all(puller, group, puller.loop_index(step, threads.count, vector=False))
     _close(puller, opened)
@@ -209,7 +219,7 @@ def _by_rows(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
     vector = columns % 4 == 0
     steps = columns // 4 if vector else columns
     threads = _deal(profile, rows, steps)
-    puller = Puller(graph, group.outputs, group.reads)
+    puller = _puller(graph, group)
     row, opened = _open_steps(puller, threads)
     row_index = puller.loop_index(row, rows, vector=False)
     build = puller.builder
@@ -223,37 +233,95 @@ def _by_rows(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
 # Rows
 
 
-def lower_rows(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
-    """Folds, with maps before, between and after them: one row of the kept axes at a time."""
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The rows of a group: kept sides, free axes, and how many steps of how many elements there are."""
+
+    sides: list[int]
+    free: list[int]
+    rows: int
+    steps: int  # rows, or groups of four of them
+    work: int  # elements of a row: those that are folded, and those that are written
+    long: bool  # whether a workgroup may share a row: its folds go along the last axis in memory
+    length: int
+    by_lanes: bool
+
+
+def _rows_of(graph: Snapshot, group: Group) -> _Rows:
     (output,) = group.outputs
     sig = graph.sigs[output]
-    row_sides = [sig.shape[axis] for axis in group.row_axes]
+    sides = [sig.shape[axis] for axis in group.row_axes]
     free = [axis for axis, side in enumerate(sig.shape) if side != 1 and axis not in group.row_axes]
-    rows, spread = math.prod(row_sides), math.prod(sig.shape[axis] for axis in free)
+    rows, spread = math.prod(sides), math.prod(sig.shape[axis] for axis in free)
     along, length = _folded(graph, group)
-    puller = Puller(graph, group.outputs, group.reads)
-    packed = sig.dtype.itemsize < 4
     # Lanes are rows where rows lie side by side; a packed result's four must be one word's.
-    across = not along and bool(row_sides) and row_sides[-1] % 4 == 0
-    by_lanes = not free if packed else across
+    across = not along and bool(sides) and sides[-1] % 4 == 0
+    by_lanes = not free if sig.dtype.itemsize < 4 else across
     steps = -(-rows // 4) if by_lanes else rows
-    build = puller.builder
-    if along and not by_lanes and profile.kind != "software" and length // 4 >= WIDE_ROW:
-        threads = _Threads(rows, 1, min(256, profile.max_invocations))
-        puller.threads = threads.workgroup
-        # A row that is not there is the last one again: barriers need every thread.
-        row = build.arithmetic("min", build.emit("thread", U32, (), "group"), build.size(rows - 1))
-        opened, groups = 0, rows
+    return _Rows(sides, free, rows, steps, length + spread, along and not by_lanes, length, by_lanes)
+
+
+def row_choices(graph: Snapshot, group: Group, profile: DeviceProfile) -> tuple[Choice, ...]:
+    """Ways to deal rows out: `threads` of a workgroup share one, or a thread takes `rows` of them."""
+    if _is_written_out(graph, group):
+        return ()
+    shape = _rows_of(graph, group)
+    default = _deal_rows(profile, shape)
+    if profile.kind == "software":
+        (_, _), (_, chunk) = default
+        dealt = [chunk, 4 * chunk, chunk // 4, -(-shape.steps // 64)]
+        shared = [8] if shape.rows <= FEW_ROWS else []
     else:
-        threads = _deal(profile, steps, max(1, (length + spread) // 4))
+        dealt = [1] if shape.length <= LONGEST_ALONE else []
+        shared = [256, 128, 64]
+    offered = [default, *((("threads", 1), ("rows", each)) for each in dealt if 0 < each <= shape.steps)]
+    offered += [
+        (("threads", each), ("rows", 1))
+        for each in shared
+        if shape.long and shape.length >= each and each <= profile.max_invocations
+    ]
+    return tuple(dict.fromkeys(offered))
+
+
+def _is_written_out(graph: Snapshot, group: Group) -> bool:
+    """Whether all its folds are over small windows: then it is a map whose folds have no loops."""
+    folds = {each for each in group.inside if graph.sigs[each].kind == "reduce"}
+    return window_folds(graph, group.inside) == folds
+
+
+def _deal_rows(profile: DeviceProfile, shape: _Rows) -> Choice:
+    """The default: on GPUs a workgroup shares a long row, else a thread takes as many as are worth it."""
+    if shape.long and profile.kind != "software" and shape.length // 4 >= WIDE_ROW:
+        return (("threads", min(256, profile.max_invocations)), ("rows", 1))
+    threads = _deal(profile, shape.steps, max(1, shape.work // 4))
+    return (("threads", 1), ("rows", threads.chunk))
+
+
+def lower_rows(graph: Snapshot, group: Group, profile: DeviceProfile, choice: Choice | None = None) -> Kernel:
+    """Folds, with maps before, between and after them: one row of the kept axes at a time."""
+    if _is_written_out(graph, group):
+        return _lower_map(graph, group, profile)
+    shape = _rows_of(graph, group)
+    dealt = dict(choice or _deal_rows(profile, shape))
+    puller = _puller(graph, group)
+    build = puller.builder
+    if dealt["threads"] > 1:
+        workgroup, groups = dealt["threads"], shape.rows
+        puller.threads = workgroup
+        # A row that is not there is the last one again: barriers need every thread.
+        row = build.arithmetic("min", build.emit("thread", U32, (), "group"), build.size(shape.rows - 1))
+        opened = 0
+    else:
+        looped = profile.kind == "software"
+        threads = _Threads(shape.steps, dealt["rows"], 8 if looped else 64, looped)
         row, opened = _open_steps(puller, threads)
-        groups = threads.groups
+        workgroup, groups = threads.workgroup, threads.groups
         puller.row_depth = opened
-    row_index = puller.loop_index(row, steps, by_lanes)
-    clamped = row_index.limited(rows) if by_lanes and rows % 4 else row_index
-    _store_rows(puller, group, free, row_index, clamped, row_sides)
+    row_index = puller.loop_index(row, shape.steps, shape.by_lanes)
+    clamped = row_index.limited(shape.rows) if shape.by_lanes and shape.rows % 4 else row_index
+    _store_rows(puller, group, shape.free, row_index, clamped, shape.sides)
     _close(puller, opened)
-    return _kernel(graph, group, puller, threads.workgroup, groups)
+    return _kernel(graph, group, puller, workgroup, groups)
 
 
 def _folded(graph: Snapshot, group: Group) -> tuple[bool, int]:
@@ -317,7 +385,7 @@ def lower_scan(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
     by_lanes = bool(sides) and axis != len(sig.shape) - 1 and sides[-1] % 4 == 0
     steps = rows // 4 if by_lanes else rows
     threads = _deal(profile, steps, max(1, length // 4))
-    puller = Puller(graph, group.outputs, group.reads)
+    puller = _puller(graph, group)
     build = puller.builder
     row, opened = _open_steps(puller, threads)
     row_index = puller.loop_index(row, steps, by_lanes)

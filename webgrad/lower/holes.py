@@ -6,14 +6,14 @@ layouts, casts, a bias, an activation cost no kernel of their own.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from .builder import Builder
 from .index import Index, variable
 from .ir import Hole, Instruction, Type
 from .pull import Puller
 
-__all__ = ["F32x4", "argument", "make_hole", "store_lanes", "zero_beyond"]
+__all__ = ["F32x4", "argument", "make_hole", "make_stages", "store_lanes", "zero_beyond"]
 
 F32x4 = Type("f32", 4)
 
@@ -26,6 +26,71 @@ def make_hole(
     given = [build.emit("argument", type, (), each) for each, type in arguments.items()]
     result = fill(*given)
     return Hole(name, tuple(arguments.items()), build.body(), result)
+
+
+def make_stages(
+    puller: Puller, stages: Sequence[tuple[str, dict[str, Type]]], fill: Callable[..., Instruction]
+) -> tuple[Hole, ...]:
+    """A hole in stages, (name, arguments) each: every value is computed in the first one that knows it.
+
+    A stage is given what those before it have kept, one argument each, and then its own arguments.
+    """
+    puller.builder = build = Builder()
+    given = []
+    for _, arguments in stages:
+        build.open_stage()
+        given += [build.here("argument", type, (), name) for name, type in arguments.items()]
+    result = fill(*given)
+    first, *bodies = [block.body for block in build.blocks]
+    everywhere = [each for each in first if each.op in ("const", "scalar")]
+    bodies[0][:0] = [each for each in first if each.op not in ("const", "scalar")]
+    keeps, result = _hand_on(bodies, result)
+    holes: list[Hole] = []
+    for at, (name, arguments) in enumerate(stages):
+        before = [(f"stage{each}", hole.kept) for each, hole in enumerate(holes)]
+        last = at == len(stages) - 1
+        body = (*everywhere, *bodies[at])
+        holes.append(
+            Hole(
+                name,
+                (*before, *arguments.items()),
+                body,
+                result if last else None,
+                None if last else tuple(keeps[at]),
+            )
+        )
+    return tuple(holes)
+
+
+def _hand_on(
+    bodies: list[list[Instruction]], result: Instruction
+) -> tuple[list[list[Instruction]], Instruction]:
+    """Let every body take what an earlier one has made as an argument.
+
+    Gives what each has to keep, and the result as the last one knows it.
+    """
+    home = {id(each): at for at, body in enumerate(bodies) for each in body}
+    keeps: list[list[Instruction]] = [[] for _ in bodies]
+    for at, body in enumerate(bodies):
+        taken: dict[int, Instruction] = {}
+
+        def here(value: Instruction, at: int = at, taken: dict[int, Instruction] = taken) -> Instruction:
+            origin = home.get(id(value), at)
+            if origin == at:
+                return value
+            if id(value) not in taken:
+                if value not in keeps[origin]:
+                    keeps[origin].append(value)
+                place = f"stage{origin}.k{keeps[origin].index(value)}"
+                taken[id(value)] = Instruction("argument", value.type, (), place)
+            return taken[id(value)]
+
+        for each in body:
+            each.args = tuple(map(here, each.args))
+        if at == len(bodies) - 1:
+            result = here(result)
+        body[:0] = taken.values()
+    return keeps, result
 
 
 def argument(puller: Puller, value: Instruction, name: str, side: int) -> Index:
@@ -44,11 +109,13 @@ def zero_beyond(puller: Puller, value: Instruction, k: Index, side: int) -> Inst
     return build.select(puller.within(k, side), value, zero)
 
 
-def store_lanes(puller: Puller, output: int, line: Index, n: Index, side: int, value: Instruction) -> None:
-    """Store those of four lanes that are below `side`, one by one."""
+def store_lanes(
+    puller: Puller, output: int, line: Index, n: Index, side: int, value: Instruction, stride: int = 1
+) -> None:
+    """Store those of four lanes that are below `side`, one by one, `stride` apart."""
     build = puller.builder
     for lane in range(4):
         at = build.in_lane(n, lane)
         build.open_if(build.compare("<", build.index(at), build.size(side)))
-        puller.store(output, line + at, build.lane(value, lane))
+        puller.store(output, line + at * stride, build.lane(value, lane))
         build.close()

@@ -1,14 +1,16 @@
 """Kernel IR: one kernel as a list of typed instructions. The grammar:
 
     kernel      = buffers, scalars, workgroup size, instruction* | a template with holes
-    hole        = name, arguments, instruction*, result: a function that a template calls
+    hole        = name, arguments, instruction*, result: a function that a template calls; in stages: what
+                  depends on the first arguments only is computed by a function of its own, whose values the
+                  later ones are given together, as one argument
     instruction = %n : type = op(args) data
     type        = scalar × width          scalar: f32 i32 u32 bool i64 u64 f64    width: 1 or 4
 
     const       () value                  a number; a `Size`, or a float but 0 and 1, is a parameter
     scalar      () number                 a run-time number, a parameter too
     thread      () local | group          where this thread is, counted in one line
-    argument    () name                   of a hole
+    argument    () name                   of a hole; "stage.k0": what an earlier stage has kept
     arithmetic  (u32, u32) + - * / % min  index arithmetic, unsigned, wrapping
     compare     (u32, u32) < == >=        → bool
     apply       (…) map op                a row of the op table
@@ -120,12 +122,26 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class Hole:
-    """A function that a template calls: `arguments` are (name, type); `result` is None where it stores."""
+    """A function that a template calls: `arguments` are (name, type); `result` is None where it stores.
+
+    With `keeps` it is a stage: what it gives is those values, as a struct of the type `kept`.
+    """
 
     name: str
     arguments: tuple[tuple[str, Type], ...]
     body: tuple[Instruction, ...]
     result: Instruction | None
+    keeps: tuple[Instruction, ...] | None = None
+
+    @property
+    def kept(self) -> Type:
+        """The type of what a stage gives."""
+        return Type(f"kept_{self.name}")
+
+    @property
+    def results(self) -> tuple[Instruction, ...]:
+        """The values that leave it."""
+        return (() if self.result is None else (self.result,)) + (self.keeps or ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,9 +203,8 @@ GRAMMAR: dict[str, tuple[int, bool]] = {
 def verify(kernel: Kernel) -> None:
     """Raise a KernelError where a kernel breaks the grammar."""
     for hole in kernel.holes:
-        result = () if hole.result is None else (hole.result,)
         verify(replace(kernel, name=f"{kernel.name}, {hole.name}", body=hole.body, holes=()))
-        if any(each not in hole.body for each in result):
+        if any(each not in hole.body for each in hole.results):
             raise KernelError(f"{kernel.name}, {hole.name}: its result is not in it")
     scopes: list[set[int]] = [set()]
     openers: list[Instruction] = []
@@ -299,8 +314,8 @@ def show(kernel: Kernel) -> str:
     for hole in kernel.holes:
         lines.append(f"  hole {hole.name}({', '.join(name for name, _ in hole.arguments)})")
         lines += _listing(hole.body, names, 2)
-        if hole.result is not None:
-            lines.append(f"    return {names[id(hole.result)]}")
+        if hole.results:
+            lines.append(f"    return {', '.join(names[id(each)] for each in hole.results)}")
     return "\n".join(lines)
 
 

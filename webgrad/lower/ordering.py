@@ -76,5 +76,6 @@ def _emitted(graph: Snapshot, name: str, launch: Launch, values: Sequence[int]) 
         b"",
         launch.grid,
         writes,
-        updates=True,
+        updates=name == "sort",  # its temporaries are written again and again
+        in_place=launch.in_place,
     )

@@ -10,8 +10,9 @@ from .ir import Instruction, Kernel
 
 __all__ = ["PASSES", "drop_unused", "fold_constants", "share_values"]
 
-Changed = tuple[list[Instruction], Instruction | None]
-Change = Callable[[tuple[Instruction, ...], Instruction | None], Changed]
+Results = tuple[Instruction, ...]  # the values that leave a body
+Changed = tuple[list[Instruction], Results]
+Change = Callable[[tuple[Instruction, ...], Results], Changed]
 _EFFECTS = frozenset({"store", "write", "loop", "end_loop", "if", "end_if", "combine"})
 _FIXED: dict[str, Callable[[int, int], int]] = {
     "+": lambda a, b: (a + b) & 0xFFFFFFFF,
@@ -29,19 +30,21 @@ def drop_unused(kernel: Kernel) -> Kernel:
 
 
 def _each_body(kernel: Kernel, change: Change) -> Kernel:
-    """A kernel with its body, and the bodies of its holes, changed. `change` also gives the result's new
-    name.
+    """A kernel with its body, and the bodies of its holes, changed. `change` also gives the results' new
+    names.
     """
     holes = []
     for hole in kernel.holes:
-        body, result = change(hole.body, hole.result)
-        holes.append(replace(hole, body=tuple(body), result=result))
-    body, _ = change(kernel.body, None)
+        body, results = change(hole.body, hole.results)
+        result = None if hole.result is None else results[0]
+        keeps = None if hole.keeps is None else results[len(results) - len(hole.keeps) :]
+        holes.append(replace(hole, body=tuple(body), result=result, keeps=keeps))
+    body, _ = change(kernel.body, ())
     return replace(kernel, body=tuple(body), holes=tuple(holes))
 
 
-def _used(old: tuple[Instruction, ...], result: Instruction | None) -> Changed:
-    used: set[int] = set() if result is None else {id(result)}
+def _used(old: tuple[Instruction, ...], results: Results) -> Changed:
+    used = set(map(id, results))
     kept: list[Instruction] = []
     for each in reversed(old):
         if each.op in _EFFECTS or id(each) in used:
@@ -54,7 +57,7 @@ def _used(old: tuple[Instruction, ...], result: Instruction | None) -> Changed:
             body.pop()
         else:
             body.append(each)
-    return body, result
+    return body, results
 
 
 def _rebuilt(each: Instruction, names: dict[int, Instruction]) -> Instruction:
@@ -70,7 +73,7 @@ def fold_constants(kernel: Kernel) -> Kernel:
     return _each_body(kernel, _folded)
 
 
-def _folded(body_before: tuple[Instruction, ...], result: Instruction | None) -> Changed:
+def _folded(body_before: tuple[Instruction, ...], results: Results) -> Changed:
     names: dict[int, Instruction] = {}
     body: list[Instruction] = []
     for old in body_before:
@@ -84,11 +87,11 @@ def _folded(body_before: tuple[Instruction, ...], result: Instruction | None) ->
                 names[id(old)] = a
                 continue
         body.append(each)
-    return body, _renamed(result, names)
+    return body, _renamed(results, names)
 
 
-def _renamed(result: Instruction | None, names: dict[int, Instruction]) -> Instruction | None:
-    return None if result is None else names.get(id(result), result)
+def _renamed(results: Results, names: dict[int, Instruction]) -> Results:
+    return tuple(names.get(id(each), each) for each in results)
 
 
 def share_values(kernel: Kernel) -> Kernel:
@@ -96,7 +99,7 @@ def share_values(kernel: Kernel) -> Kernel:
     return _each_body(kernel, _shared)
 
 
-def _shared(body_before: tuple[Instruction, ...], result: Instruction | None) -> Changed:
+def _shared(body_before: tuple[Instruction, ...], results: Results) -> Changed:
     names: dict[int, Instruction] = {}
     body: list[Instruction] = []
     scopes: list[dict[Any, Instruction]] = [{}]
@@ -114,7 +117,7 @@ def _shared(body_before: tuple[Instruction, ...], result: Instruction | None) ->
         body.append(each)
         if each.op in ("loop", "if"):
             scopes.append({})
-    return body, _renamed(result, names)
+    return body, _renamed(results, names)
 
 
 PASSES: tuple[Callable[[Kernel], Kernel], ...] = (fold_constants, share_values, drop_unused)

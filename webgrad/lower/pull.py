@@ -6,6 +6,7 @@ known, and a stored node is a load. In: a group's nodes. Out: instructions in a 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,7 +16,7 @@ from ..graph.snapshot import Snapshot
 from ..ops.blocks import FORMATS
 from ..ops.table import TABLE
 from .builder import LANE, Builder
-from .index import ZERO, Index, flatten, unflatten, variable
+from .index import ZERO, Index, constant, flatten, unflatten, variable
 from .ir import U32, Buffer, Instruction, Size, Type
 
 __all__ = ["Puller"]
@@ -39,6 +40,7 @@ class Puller:
         ] = {}  # value → what gives it, for a contraction's result
         self.threads = 1
         self.row_depth = 0
+        self.unrolled: frozenset[int] = frozenset()  # folds that are written out
         self._loops = 0
         for each in reads:
             self._bind(each, written=False)
@@ -281,6 +283,8 @@ class Puller:
 
     def _reduce(self, number: int, indices: Indices) -> Instruction:
         """A loop over the folded axes, in the block where the kept indices are known."""
+        if number in self.unrolled:
+            return self._written_out(number, indices)
         sig, build = self.graph.sigs[number], self.builder
         (source,) = self.graph.inputs[number]
         shape = self.graph.sigs[source].shape
@@ -299,6 +303,23 @@ class Puller:
             number, indices, axes, sides, length // 4 if vector else length, vector, lanes, shared
         )
         build.blocks += suspended
+        return total
+
+    def _written_out(self, number: int, indices: Indices) -> Instruction:
+        """A fold of a few elements, one after another."""
+        sig, build = self.graph.sigs[number], self.builder
+        (source,) = self.graph.inputs[number]
+        shape, axes = self.graph.sigs[source].shape, sig.attributes[0]
+        total: Instruction | None = None
+        for place in itertools.product(*(range(shape[axis]) for axis in axes)):
+            folded, kept = dict(zip(axes, map(constant, place), strict=True)), iter(indices)
+            at = tuple(folded[axis] if axis in folded else next(kept) for axis in range(len(shape)))
+            value = self.pull(source, at)
+            fold = TABLE[str(sig.op.wgsl)]
+            total = value if total is None else build.apply(fold, sig.dtype.compute, total, value)
+        assert total is not None
+        if sig.dtype.kind in "iu" and sig.dtype.itemsize < 4:
+            total = build.cast(total, int32 if sig.dtype.kind == "i" else uint32, sig.dtype)
         return total
 
     def _fold_loop(
@@ -431,6 +452,10 @@ def moved(sig: Any, shape: tuple[int, ...], indices: Indices) -> Indices:
             (index * step).shifted(start)
             for index, (start, _, step) in zip(indices, sig.attributes[0], strict=True)
         )
+    if name == "window":
+        axis, _, stride, dilation = sig.attributes
+        place = indices[axis] * stride + indices[-1] * dilation
+        return (*indices[:axis], place, *indices[axis + 1 : -1])
     assert name == "flip", name
     return tuple(
         (index * -1).shifted(side - 1) if axis in sig.attributes[0] else index

@@ -203,12 +203,25 @@ class Writer:
         arguments = ", ".join(f"{name}: {wgsl_type(type)}" for name, type in hole.arguments)
         self.lines, self.scope = [], hole.name
         text = self.text(hole.body)
+        if hole.keeps is not None:
+            return self.stage(hole, arguments, text)
         if hole.result is None:
             return f"fn {hole.name}({arguments}) {{\n{text}\n}}\n"
         assert hole.result.type is not None
         result = self.names[id(hole.result)]
         kind = wgsl_type(hole.result.type)
         return f"fn {hole.name}({arguments}) -> {kind} {{\n{text}\n    return {result};\n}}\n"
+
+    def stage(self, hole: Hole, arguments: str, text: str) -> str:
+        """A stage as a function, and the struct of what it keeps; a struct has one member at least."""
+        kind = wgsl_type(hole.kept)
+        types = [wgsl_type(each.type) for each in hole.keeps or () if each.type] or ["u32"]
+        members = ", ".join(f"k{at}: {type}" for at, type in enumerate(types))
+        values = ", ".join(self.names[id(each)] for each in hole.keeps or ()) or "0u"
+        return (
+            f"struct {kind} {{ {members} }}\n"
+            f"fn {hole.name}({arguments}) -> {kind} {{\n{text}\n    return {kind}({values});\n}}\n"
+        )
 
     # Memory
 

@@ -199,6 +199,19 @@ def sliced(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
     return tuple(len(range(*each)) for each in attributes[0]), sigs[0].dtype
 
 
+def windowed(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
+    """attributes = (axis, size, stride, dilation): the axis counts windows, a new last one their elements."""
+    axis, size, stride, dilation = attributes
+    shape = sigs[0].shape
+    count = (shape[axis] - dilation * (size - 1) - 1) // stride + 1
+    if count < 1:
+        raise ShapeError(
+            f"window of {size} elements, {dilation} apart, along axis {axis} of {shape}: it spans "
+            f"{dilation * (size - 1) + 1} elements, and there are {shape[axis]}; pad x, or take a smaller one"
+        )
+    return (*shape[:axis], count, *shape[axis + 1 :], size), sigs[0].dtype
+
+
 def taken(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
     """take: attributes = (axis,), which becomes the index's axes."""
     (axis,) = attributes

@@ -32,6 +32,12 @@ def _slice(sig: Signature, x: Array) -> Array:
     return x[tuple(slice(*each) for each in sig.attributes[0])]
 
 
+def _window(sig: Signature, x: Array) -> Array:
+    axis, size, stride, dilation = sig.attributes
+    span = np.lib.stride_tricks.sliding_window_view(x, dilation * (size - 1) + 1, axis)
+    return span[(*[slice(None)] * axis, slice(None, None, stride))][..., ::dilation]
+
+
 def _take(sig: Signature, x: Array, index: Array) -> Array:
     side = x.shape[sig.attributes[0]]
     return np.take(x, _inside(index, side), axis=sig.attributes[0])
@@ -136,6 +142,7 @@ ROWS = (
     Op("pad", "move", 2, _pad, infer=shapes.padded),
     Op("slice", "move", 1, _slice, infer=shapes.sliced),
     Op("flip", "move", 1, lambda sig, x: np.flip(x, sig.attributes[0]), infer=shapes.same),
+    Op("window", "move", 1, _window, infer=shapes.windowed),
     # Computed indices
     Op("take", "gather", 2, _take, infer=shapes.taken),
     Op("take_along", "gather", 2, _take_along, infer=shapes.taken_along),

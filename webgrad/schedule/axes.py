@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from ..graph.node import Signature
 
-__all__ = ["nontrivial", "through_map", "through_move"]
+__all__ = ["factors", "nontrivial", "through_map", "through_move"]
 
 Axes = frozenset[int]
 
@@ -36,12 +36,14 @@ def through_move(sig: Signature, source: Signature, axes: Axes) -> Axes | None:
         return through_map(sig, source, axes)
     if name == "reshape":
         return _through_reshape(source.shape, sig.shape, axes)
+    if name == "window" and sig.attributes[0] in axes:
+        return axes | {len(source.shape)}
     return axes
 
 
 def _through_reshape(before: tuple[int, ...], after: tuple[int, ...], axes: Axes) -> Axes | None:
     found: set[int] = set()
-    for old, new in _factors(before, after):
+    for old, new in factors(before, after):
         sides = {axis for axis in old if before[axis] != 1}
         if sides & axes:
             if not sides <= axes:
@@ -50,7 +52,7 @@ def _through_reshape(before: tuple[int, ...], after: tuple[int, ...], axes: Axes
     return frozenset(found)
 
 
-def _factors(before: tuple[int, ...], after: tuple[int, ...]) -> list[tuple[range, range]]:
+def factors(before: tuple[int, ...], after: tuple[int, ...]) -> list[tuple[range, range]]:
     """The smallest stretches of axes on both sides that have equally many elements."""
     if 0 in before:
         return [(range(len(before)), range(len(after)))]

@@ -28,6 +28,7 @@ MAX_SCALARS = 12  # run-time numbers in one kernel: they travel with the command
 MAX_NESTING = 5  # indices of indices: expressions and branches grow with each, some of them twofold
 MAX_MAPS = 4  # different indices at which a map is computed in one kernel
 MAX_LOOPS = 2  # loops over a row that compute a value with a fold before it
+OVERLAP_COST = 24  # additions that overlapping windows repeat for each element before it is stored instead
 HOLE_COST = 12  # additions that a contraction computes for each element it loads
 ROUNDS = 8
 
@@ -192,6 +193,8 @@ def _cut_misfits(
 ) -> None:
     """Store the inputs whose folds or contractions cannot share a kernel with this node."""
     sig = graph.sigs[number]
+    if sig.op.name == "window":
+        _cut_overlap(graph, number, content_of, stored)
     if sig.kind == "contract":
         for each in inputs:
             part = content_of(each)
@@ -203,12 +206,24 @@ def _cut_misfits(
         return
     keep: int | None = None
     for each in sorted(heavy, key=lambda one: (content_of(one).cost, one), reverse=True):
-        if _fits(graph, number, each, content_of(each)) and (
+        if _fits(graph, number, each, content_of(each), number in stored) and (
             keep is None or _agree(graph, sig, keep, each, content_of)
         ):
             keep = each if keep is None else keep
         else:
             stored |= _cut(graph, each, content_of(each))
+
+
+def _cut_overlap(graph: Snapshot, number: int, content_of: ContentOf, stored: set[int]) -> None:
+    """Store what is dear under windows that overlap: each of its elements is computed for several of them."""
+    times = 1.0
+    while graph.sigs[number].kind == "move" and number not in stored:
+        sig, number = graph.sigs[number], graph.inputs[number][0]
+        if sig.op.name == "window":
+            times *= sig.attributes[1] / sig.attributes[2]
+    is_dear = content_of(number).cost * (times - 1) > OVERLAP_COST
+    if is_dear and number not in stored and not is_source(graph.sigs[number]):
+        stored.add(number)
 
 
 def _cut(graph: Snapshot, number: int, content: Content) -> set[int]:
@@ -218,8 +233,8 @@ def _cut(graph: Snapshot, number: int, content: Content) -> set[int]:
     return folds if content.kind == "rows" and len(folds) == 1 and small else {number}
 
 
-def _fits(graph: Snapshot, number: int, each: int, part: Content) -> bool:
-    """Whether a node can be computed in the kernel of one of its inputs."""
+def _fits(graph: Snapshot, number: int, each: int, part: Content, is_stored: bool) -> bool:
+    """Whether a node can be computed, and perhaps stored, in the kernel of one of its inputs."""
     sig, source = graph.sigs[number], graph.sigs[each]
     if part.kind == "contract":  # an epilogue goes by the element's place in memory
         words = sig.dtype.itemsize >= 4 or graph.sigs[part.center].shape[-1] % 4 == 0
@@ -227,7 +242,8 @@ def _fits(graph: Snapshot, number: int, each: int, part: Content) -> bool:
             (sig.kind in ("map", "cast") and source.shape == sig.shape) or sig.op.name == "reshape"
         )
     assert part.rows is not None
-    if sig.dtype.itemsize < 4 and sig.kind != "reduce" and _shares_words(sig, source, part.rows):
+    packed = is_stored and sig.dtype.itemsize < 4 and sig.kind != "reduce"
+    if packed and _shares_words(sig, source, part.rows):
         return False
     if sig.kind == "reduce":  # the same rows, folded along what the first fold does not depend on
         axes = frozenset(sig.attributes[0])

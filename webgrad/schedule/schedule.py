@@ -14,6 +14,7 @@ from .packed import keep_packed
 from .plan import Group, GroupKind, Schedule
 from .rewrite import rewrite
 from .split import split_folds
+from .split_products import split_products
 
 __all__ = ["schedule"]
 
@@ -26,6 +27,7 @@ def schedule(graph: Snapshot, profile: DeviceProfile, *, fuse: bool = True, spli
     keep_packed(graph, profile)
     if split:
         rewrite(graph)
+        split_products(graph, profile)
         split_folds(graph, profile)
     stored, contents = choose_stored(graph, profile, fuse=fuse)
     order = graph.order()
