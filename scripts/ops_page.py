@@ -48,6 +48,9 @@ CELLS = {
     ("bitcast", "result"): "any",
     ("sort_order", "result"): "int32",
     ("sort_order", "gpus"): "not uint64",
+    ("decode", "dtypes"): "uint32",
+    ("decode_rows", "dtypes"): "uint32",
+    ("matmul_blocks", "dtypes"): "float32",
     ("random_bits", "dtypes"): "uint32",
     ("random_bits", "gpus"): "all",
 }
@@ -63,6 +66,7 @@ MODULES = (
     ("scattering", "Writing to computed places"),
     ("histograms", "Counting"),
     ("products", "Products"),
+    ("quantised", "Quantised weights"),
     ("activations", "Activations"),
     ("normalise", "Normalisation"),
     ("losses", "Losses"),

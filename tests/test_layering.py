@@ -35,6 +35,8 @@ RECORDS = (
     "graph.walk",
     "ops.table",
     "ops.maps",
+    "ops.blocks",
+    "ops.packed",
     "ops.shapes",
     "schedule.axes",
     "schedule.plan",

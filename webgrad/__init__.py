@@ -83,6 +83,10 @@ if TYPE_CHECKING:
     from .custom import kernel as kernel
     from .explanation import Explanation as Explanation
     from .explanation import explain as explain
+    from .ops.quantised import QuantisedTensor as QuantisedTensor
+    from .ops.quantised import from_blocks as from_blocks
+    from .ops.quantised import quantise as quantise
+    from .ops.quantised import quantised_linear as quantised_linear
     from .runtime.adapters import devices as devices
     from .runtime.buffers import Buffer as Buffer
     from .runtime.context import Event as Event
@@ -107,13 +111,17 @@ _HOMES = {
     "Event": "runtime.context",
     "Explanation": "explanation",
     "Kernel": "custom",
+    "QuantisedTensor": "ops.quantised",
     "default_device": "runtime.device",
     "devices": "runtime.adapters",
     "explain": "explanation",
+    "from_blocks": "ops.quantised",
     "jit": "capture",
     "kernel": "custom",
     "open_device": "runtime.device",
     "open_device_async": "runtime.device",
+    "quantise": "ops.quantised",
+    "quantised_linear": "ops.quantised",
     "reset_stats": "runtime.device",
     "set_default_device": "runtime.device",
     "stats": "runtime.device",

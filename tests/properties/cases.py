@@ -29,6 +29,7 @@ from tests.properties.helpers import (
     specials,
     wide,
 )
+from tests.properties.packed import PACKED
 from webgrad import dtypes
 from webgrad.cpu.reference import value_of
 from webgrad.dtypes import DType
@@ -458,6 +459,7 @@ BUILDERS: dict[str, Callable[[Maker], Cases]] = {
     "reduce": reduces,
     "scan": scans,
     "contract": contractions,
+    **PACKED,
 }
 
 

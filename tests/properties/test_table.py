@@ -23,11 +23,14 @@ from webgrad.runtime.webgpu import Device
 pytestmark = pytest.mark.property
 DEVICES = [pytest.param("cpu"), pytest.param("webgpu", marks=pytest.mark.gpu)]
 SOURCES = ("leaf", "scalar")  # values, not ops: every case is made of them
+# ops that are there for one dtype
+ONLY = dict.fromkeys(("random_bits", "decode", "decode_rows"), dtypes.uint32)
+ONLY |= {"matmul_blocks": dtypes.float32}
 
 
 def claims(op: Op, dtype: DType) -> bool:
     """Whether a row offers an op for a dtype."""
-    return dtype is dtypes.uint32 if op.name == "random_bits" else dtype.kind in op.types
+    return dtype is ONLY[op.name] if op.name in ONLY else dtype.kind in op.types
 
 
 def offered(op: Op, dtype: DType, device: AnyDevice) -> bool:

@@ -33,7 +33,7 @@ SHORT_ROWS = 1 << 9  # the same in blocks of whole rows
 SHORT_FOLDS = 1 << 13  # the same where they are folded with others
 TILE = 1 << 8  # sides of a block where something is read across its memory
 SHORT_TILES = 1 << 6  # sides from which that pays
-_WHOLE = ("contract", "scan", "sort", "scatter")
+_WHOLE = ("contract", "scan", "sort", "scatter", "decode")
 
 
 def add_group(assembly: Assembly, group: Group) -> None:
@@ -143,7 +143,7 @@ class _Large:
 
     def _is_reshaped_product(self, node: int) -> bool:
         sig = self.graph.sigs[node]
-        return sig.kind == "contract" and not is_half(sig.dtype) and self.outer.get(node, node) != node
+        return sig.op.name == "matmul" and not is_half(sig.dtype) and self.outer.get(node, node) != node
 
     def _give_up_rows(self) -> None:
         """Folds by themselves: each is a loop over all that is folded."""

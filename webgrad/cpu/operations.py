@@ -19,6 +19,7 @@ from .folds import fold_of
 from .functions import element_function
 from .ordering import scatter, sorted_places
 from .products import matmul
+from .quantised import decode, matmul_blocks
 from .scans import scan_of
 
 __all__ = ["Operation", "convert", "iota", "is_half", "is_view", "operation_of", "wide_type"]
@@ -265,6 +266,19 @@ def _scatter(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation
     return Operation(lambda base, index, updates: scatter(how, base, index, updates))
 
 
+# Quantised blocks
+
+
+def _decode(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
+    name, whole = sig.attributes
+    return Operation(lambda words, out=None: decode(words, name, whole, out), into=True)
+
+
+def _matmul_blocks(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
+    name, whole = sig.attributes
+    return Operation(lambda a, words, out=None: matmul_blocks(a, words, name, whole, out), into=True)
+
+
 Maker = Callable[[Signature, list[Signature], Shape], Operation | None]
 _BY_KIND: dict[str, Maker] = {
     "reduce": _reduce,
@@ -287,4 +301,6 @@ _BY_NAME: dict[str, Maker] = {
     "take": _take,
     "take_along": _take_along,
     "concat": _concat,
+    "decode": _decode,
+    "matmul_blocks": _matmul_blocks,
 }

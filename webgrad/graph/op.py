@@ -19,6 +19,7 @@ Kind = Literal[
     "iota",  # the index along an axis
     "move",  # other indices, the same elements
     "gather",  # indices that are themselves computed
+    "decode",  # weights of quantised blocks, from their words
     "concat",  # several tensors side by side
     "reduce",  # an axis folded
     "contract",  # a matrix product

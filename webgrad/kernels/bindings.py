@@ -21,6 +21,9 @@ __all__ = [
     "matvec_columns",
     "matvec_dots",
     "matvec_slices",
+    "quantised_rows",
+    "quantised_threads",
+    "quantised_vector",
     "reduce_group",
     "reduce_thread",
     "scatter",
@@ -475,6 +478,165 @@ def matvec_dots(
         a_stride,
         b_stride,
         c_stride,
+        column_blocks,
+        grid_x,
+    )
+
+
+_QUANTISED_VECTOR = Packer(
+    "quantised_vector",
+    (
+        ("m", "u32", 0),
+        ("n", "u32", 4),
+        ("depth", "u32", 8),
+        ("blocks", "u32", 12),
+        ("units", "u32", 16),
+        ("pairs", "u32", 20),
+        ("four", "u32", 24),
+        ("rows", "u32", 28),
+        ("half", "u32", 32),
+        ("column_blocks", "u32", 36),
+        ("grid_x", "u32", 40),
+    ),
+    44,
+)
+
+
+def quantised_vector(
+    *,
+    a: BufferT,
+    words: BufferT,
+    c: BufferT,
+    m: int,
+    n: int,
+    depth: int,
+    blocks: int,
+    units: int,
+    pairs: int,
+    four: int,
+    rows: int,
+    half: int,
+    column_blocks: int,
+    grid_x: int,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """quantised.pwgsl, entry point quantised_vector: writes c."""
+    buffers = (a, words, c)
+    return buffers, _QUANTISED_VECTOR.pack(
+        m,
+        n,
+        depth,
+        blocks,
+        units,
+        pairs,
+        four,
+        rows,
+        half,
+        column_blocks,
+        grid_x,
+    )
+
+
+_QUANTISED_ROWS = Packer(
+    "quantised_rows",
+    (
+        ("m", "u32", 0),
+        ("n", "u32", 4),
+        ("depth", "u32", 8),
+        ("blocks", "u32", 12),
+        ("units", "u32", 16),
+        ("pairs", "u32", 20),
+        ("four", "u32", 24),
+        ("rows", "u32", 28),
+        ("half", "u32", 32),
+        ("column_blocks", "u32", 36),
+        ("grid_x", "u32", 40),
+    ),
+    44,
+)
+
+
+def quantised_rows(
+    *,
+    a: BufferT,
+    words: BufferT,
+    c: BufferT,
+    m: int,
+    n: int,
+    depth: int,
+    blocks: int,
+    units: int,
+    pairs: int,
+    four: int,
+    rows: int,
+    half: int,
+    column_blocks: int,
+    grid_x: int,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """quantised.pwgsl, entry point quantised_rows: writes c."""
+    buffers = (a, words, c)
+    return buffers, _QUANTISED_ROWS.pack(
+        m,
+        n,
+        depth,
+        blocks,
+        units,
+        pairs,
+        four,
+        rows,
+        half,
+        column_blocks,
+        grid_x,
+    )
+
+
+_QUANTISED_THREADS = Packer(
+    "quantised_threads",
+    (
+        ("m", "u32", 0),
+        ("n", "u32", 4),
+        ("depth", "u32", 8),
+        ("blocks", "u32", 12),
+        ("units", "u32", 16),
+        ("pairs", "u32", 20),
+        ("four", "u32", 24),
+        ("rows", "u32", 28),
+        ("half", "u32", 32),
+        ("column_blocks", "u32", 36),
+        ("grid_x", "u32", 40),
+    ),
+    44,
+)
+
+
+def quantised_threads(
+    *,
+    a: BufferT,
+    words: BufferT,
+    c: BufferT,
+    m: int,
+    n: int,
+    depth: int,
+    blocks: int,
+    units: int,
+    pairs: int,
+    four: int,
+    rows: int,
+    half: int,
+    column_blocks: int,
+    grid_x: int,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """quantised.pwgsl, entry point quantised_threads: writes c."""
+    buffers = (a, words, c)
+    return buffers, _QUANTISED_THREADS.pack(
+        m,
+        n,
+        depth,
+        blocks,
+        units,
+        pairs,
+        four,
+        rows,
+        half,
         column_blocks,
         grid_x,
     )

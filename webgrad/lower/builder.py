@@ -48,7 +48,7 @@ class Builder:
             found = depths[id(arg)]
             if found > depth:
                 depth = found
-        if op == "load":
+        if op in ("load", "decode"):
             for at in range(len(self.blocks) - 1, depth, -1):
                 if self.blocks[at].pinned:
                     depth = at

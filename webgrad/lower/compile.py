@@ -21,6 +21,7 @@ from .emit import Emitted, emit
 from .ir import Kernel, verify
 from .ordering import scatter_kernels, sort_kernels
 from .passes import PASSES
+from .quantised import lower_quantised, quantised_choices
 from .scan import lower_scan
 
 __all__ = ["Choose", "alias_of", "choices_of", "compile_bundle", "compile_schedule", "lower_bundle"]
@@ -93,7 +94,7 @@ def choices_of(graph: Snapshot, groups: Sequence[Group], profile: DeviceProfile)
     """The ways in which a bundle may be made, the default first; none where there is one way only."""
     group = groups[0]
     touched = sum(graph.sigs[each].size for each in (*group.reads, *group.outputs))
-    offered = _CHOICES.get(group.kind)
+    offered = _CHOICES.get(_row(graph, group))
     if offered is None or len(groups) > 1 or touched < LEAST_TUNED or not graph.sigs[group.outputs[0]].size:
         return ()
     found = tuple(dict.fromkeys(offered(graph, group, profile)))
@@ -107,7 +108,13 @@ def lower_bundle(
     group = groups[0]
     if group.kind == "map":
         return lower_maps(graph, groups, profile)
-    return _LOWER[group.kind](graph, group, profile, *_given(choice))
+    return _LOWER[_row(graph, group)](graph, group, profile, *_given(choice))
+
+
+def _row(graph: Snapshot, group: Group) -> str:
+    """What the tables below know a group by: the op it is about, or its kind."""
+    name = graph.sigs[group.center].op.name if group.center >= 0 else ""
+    return name if name in _LOWER else group.kind
 
 
 def _given(choice: Choice | None) -> tuple[Choice, ...]:
@@ -130,10 +137,12 @@ _LOWER: dict[str, Callable[..., Kernel]] = {
     "rows": lower_rows,
     "scan": lower_scan,
     "contract": lower_contraction,
+    "matmul_blocks": lower_quantised,
 }
 _CHOICES: dict[str, Callable[[Snapshot, Group, DeviceProfile], tuple[Choice, ...]]] = {
     "rows": row_choices,
     "contract": contraction_choices,
+    "matmul_blocks": quantised_choices,
 }
 
 

@@ -19,6 +19,7 @@ from ..wgsl import Binding, Field, Program
 from ..wgsl.library import functions
 from ..wgsl.template import expand_template
 from .choices import Choice
+from .decoders import decoder_text
 from .ir import Kernel, Template
 from .writer import Writer, parts_of, wgsl_type
 
@@ -106,6 +107,7 @@ def assemble(
     ]
     spilled = writer.words[room:]
     entry = re.sub(r"@(\d+)@", lambda found: _place(int(found[1]), room, writer.words), entry)
+    entry = "".join(decoder_text(writer, *each) for each in writer.decoders.items()) + entry
     bound, bindings, declarations = _bindings(writer, bool(spilled))
     if len(bindings) > writer.profile.max_storage_buffers:
         most = max(each.size * each.dtype.itemsize for each in kernel.buffers)

@@ -20,6 +20,7 @@
     vectorize   (x, y, z, w)              width 1 → 4
     extract     (x) lane                  width 4 → 1
     load        (index) buffer            width 1: the element; width 4: the group of four at 4 · index
+    decode      (index, blocks) buffer, format   the same, of quantised blocks
     store       (index, x) buffer         the same; packed dtypes are stored by groups only
     register    (x)                       a variable of this thread that begins as x
     read        (register)
@@ -186,6 +187,7 @@ GRAMMAR: dict[str, tuple[int, bool]] = {
     "vectorize": (4, True),
     "extract": (1, True),
     "load": (1, True),
+    "decode": (2, True),
     "store": (2, False),
     "register": (1, True),
     "read": (1, True),
@@ -285,6 +287,11 @@ def _type_problem(kernel: Kernel, each: Instruction) -> str:
             return "writes to what is only read"
         if each.op == "store" and value.width == 1 and buffer.dtype.itemsize < 4:
             return "a single element of a packed dtype is stored"
+    if each.op == "decode":
+        if not 0 <= each.data[0] < len(kernel.buffers) or types != [U32, U32]:
+            return f"blocks of {types} in buffer {each.data[0]}"
+        if each.type is None or each.type.scalar != "f32":
+            return "weights are f32"
     if each.op == "write" and types[0] != types[1]:
         return f"a register of {types[0]} takes {types[1]}"
     if each.op == "select" and (types[0] != types[1] or not types[2] or types[2].scalar != "bool"):
@@ -340,4 +347,6 @@ def _shown(each: Instruction) -> str:
         return f" {data[0].name} → {data[1].name}{' by bits' if data[2] else ''}"
     if each.op in ("load", "store"):
         return f" b{data}"
+    if each.op == "decode":
+        return f" b{data[0]} {data[1]}"
     return f" {data}"

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..dtypes import int32, uint32
 from ..graph.snapshot import Snapshot
+from ..ops.blocks import FORMATS
 from ..ops.table import TABLE
 from .builder import LANE, Builder
 from .index import ZERO, Index, constant, flatten, unflatten, variable
@@ -259,6 +260,25 @@ class Puller:
             parts.append(low)
         return parts[0] if len(parts) == 1 else build.lanes(parts)
 
+    def _decode(self, number: int, indices: Indices) -> Instruction:
+        """Weights of quantised blocks: of all rows, or of those an index names."""
+        words, *index = self.graph.inputs[number]
+        name, shape = self.graph.sigs[number].attributes
+        if index:
+            sig = self.graph.sigs[index[0]]
+            at, after = indices[: len(sig.shape)], indices[len(sig.shape) :]
+            row = self._place(self.pull(index[0], at), sig.dtype, shape[0])
+            indices = (self.builder.dynamic(row, shape[0]), *after)
+        build, place = self.builder, flatten(indices, shape)
+        data = (self.numbers[words], name)
+        blocks = build.size(math.prod(shape) // FORMATS[name].weights, "blocks")
+        group = self.group_of(place)
+        if group is not None:
+            return build.emit("decode", Type("f32", 4), (build.index(group), blocks), data)
+        lanes = range(4) if build.has_lanes(place) else range(1)
+        parts = [build.index(build.in_lane(place, lane)) for lane in lanes]
+        return build.lanes([build.emit("decode", Type("f32"), (part, blocks), data) for part in parts])
+
     # Folds
 
     def _reduce(self, number: int, indices: Indices) -> Instruction:
@@ -450,5 +470,6 @@ _PULLERS: dict[str, Any] = {
     "move": Puller._move,
     "concat": Puller._concat,
     "gather": Puller._gather,
+    "decode": Puller._decode,
     "reduce": Puller._reduce,
 }

@@ -43,6 +43,7 @@ class Writer:
         self.vector = {each.data for body in bodies for each in body if _width(each) == 4}
         self.accessed: set[tuple[int, bool]] = set()
         self.shared: dict[Type, str] = {}
+        self.decoders: dict[int, str] = {}  # buffer of quantised blocks → their format
         self.count = 0
 
     # Numbers
@@ -152,6 +153,10 @@ class Writer:
             return f"{wgsl_type(each.type)}({', '.join(args)})"
         if op == "extract":
             return f"{args[0]}.{'xyzw'[data]}"
+        if op == "decode":
+            buffer, name = data
+            self.decoders[buffer] = name
+            return f"decode{each.type.width}_b{buffer}({args[0]}, {args[1]})"
         assert op == "load", op
         return self.load(data, args[0], each.type.width)
 

@@ -16,6 +16,7 @@ from ..graph.node import Signature
 from ..graph.snapshot import Snapshot
 from ..runtime.profile import DeviceProfile
 from .axes import Axes, nontrivial, through_map, through_move
+from .packed import whole_inputs
 from .plan import bindings_of
 
 __all__ = ["Content", "choose_stored", "cost_of", "is_source"]
@@ -66,8 +67,7 @@ def choose_stored(
     if not fuse:
         fixed |= {each for each in order if graph.sigs[each].kind != "move"}
     for each in order:
-        if graph.sigs[each].kind in ("sort", "scatter"):
-            fixed |= {source for source in graph.inputs[each] if not is_source(graph.sigs[source])}
+        fixed |= {source for source in whole_inputs(graph, each) if not is_source(graph.sigs[source])}
         if graph.sigs[each].kind in ("sort", "scatter", "scan"):
             fixed.add(each)
     for _ in range(ROUNDS):

@@ -10,6 +10,7 @@ from ..graph.snapshot import Snapshot
 from ..runtime.profile import DeviceProfile
 from .fuse import Content, choose_stored, is_source
 from .merge import bundle, merge
+from .packed import keep_packed
 from .plan import Group, GroupKind, Schedule
 from .rewrite import rewrite
 from .scans import split_scans
@@ -24,6 +25,7 @@ def schedule(graph: Snapshot, profile: DeviceProfile, *, fuse: bool = True, spli
 
     Without `fuse` every node but a movement is a kernel; without `split` ops stay as they are, for NumPy.
     """
+    keep_packed(graph, profile)
     if split:
         rewrite(graph)
         split_products(graph, profile)

@@ -1,0 +1,57 @@
+"""GGUF's blocks: their weights against Python's arithmetic, one by one, and the way they lie in words."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.ops.block_reference import BYTES, WEIGHTS, dequantise, random_blocks
+from webgrad.ops.blocks import FORMATS, decode_blocks, from_words, to_words, word_count
+from webgrad.ops.packed import decoded_rows
+
+
+def test_the_formats_are_those_of_gguf() -> None:
+    assert {name: (each.weights, each.nbytes) for name, each in FORMATS.items()} == {
+        name: (WEIGHTS[name], BYTES[name]) for name in BYTES
+    }
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_regions_are_the_whole_block_and_aligned(name: str) -> None:
+    format = FORMATS[name]
+    covered = sorted(each for start, count in format.regions for each in range(start, start + count))
+    assert covered == list(range(format.nbytes))
+    units = [next(unit for unit in (16, 4, 2) if count % unit == 0) for _, count in format.regions]
+    assert units == sorted(units, reverse=True)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_any_bits_mean_what_gguf_says(name: str) -> None:
+    format, shape = FORMATS[name], (6, WEIGHTS[name])
+    data = random_blocks(name, shape, 3)
+    words = to_words(data, format)
+    want = dequantise(data, name, shape)
+    got = decode_blocks(words, format, 6, slice(None))
+    assert got.dtype == np.float32
+    np.testing.assert_array_equal(got.view(np.uint32), want.view(np.uint32))
+    np.testing.assert_array_equal(decode_blocks(words, format, 6, np.array([5, 0, 5])), want[[5, 0, 5]])
+    assert decode_blocks(words, format, 6, slice(2, 2)).shape == (0, WEIGHTS[name])
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("blocks", [0, 1, 7])
+def test_words_give_the_blocks_back(name: str, blocks: int) -> None:
+    format = FORMATS[name]
+    data = np.random.default_rng(blocks).integers(0, 256, blocks * format.nbytes, np.uint8)
+    words = to_words(data, format)
+    assert words.dtype == np.uint32
+    assert words.size == word_count(format, blocks)
+    assert 0 <= words.nbytes - data.nbytes < 4
+    np.testing.assert_array_equal(from_words(words, format, blocks), data)
+
+
+def test_rows_of_a_matrix() -> None:
+    data = random_blocks("Q5_0", (5, 96))
+    words, want = to_words(data, FORMATS["Q5_0"]), dequantise(data, "Q5_0", (5, 96))
+    np.testing.assert_array_equal(decoded_rows(words, "Q5_0", (5, 96), slice(1, 4)), want[1:4])
+    np.testing.assert_array_equal(decoded_rows(words, "Q5_0", (5, 96), np.array([4, 4, 0])), want[[4, 4, 0]])
