@@ -1,7 +1,7 @@
 """Max pooling backwards: the largest elements put back to where they were, zeros elsewhere.
 
 In: what max_pool gave, values and places (N, C, …) or (C, …), and the kernel, stride and padding that made
-them. Out: one scatter. Of several values for one place the last stays.
+them. Out: one scatter. Of several values for one place the last stays; places out of range are clamped.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from ..errors import ArgumentError, ShapeError
 from ..tensor import Tensor
 from . import primitives
 from .creation import as_tensor, zeros
+from .elementwise import clip
 from .reductions import converted
 from .reshaping import wholes
 from .shapes import check_kind
@@ -46,7 +47,8 @@ def _max_unpool(
     counter = dtypes.int32 if planes * size < 1 << 31 else dtypes.int64
     start = primitives.iota(planes, counter, data.node.sig.device)
     rows = Tensor(primitives.reshape(start, (planes, 1))) * size
-    index = converted(Tensor(primitives.reshape(places.node, (planes, each))), counter) + rows
+    inside = clip(converted(places, counter), 0, max(size - 1, 0))  # never in another plane
+    index = Tensor(primitives.reshape(inside.node, (planes, each))) + rows
     base = zeros((planes * size, 1), dtype=data.dtype, device=data.device)
     updates = primitives.reshape(data.node, (planes * each, 1))
     result = primitives.scatter(
