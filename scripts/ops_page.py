@@ -75,6 +75,7 @@ MODULES = (
     ("convolution", "Convolution"),
     ("pooling", "Pooling"),
     ("adaptive", "Adaptive pooling"),
+    ("unpooling", "Pooling backwards"),
     ("windows", "Windows"),
     ("random", "Random numbers, as `webgrad.random.…`"),
     ("evaluation", "Computing now"),

@@ -50,6 +50,7 @@ from .ops import (
     scans,
     scattering,
     sorting,
+    unpooling,
     windows,
 )
 from .ops.activations import *  # noqa: F403
@@ -72,6 +73,7 @@ from .ops.reductions import *  # noqa: F403
 from .ops.scans import *  # noqa: F403
 from .ops.scattering import *  # noqa: F403
 from .ops.sorting import *  # noqa: F403
+from .ops.unpooling import *  # noqa: F403
 from .ops.windows import *  # noqa: F403
 from .tensor import Tensor
 
@@ -171,6 +173,7 @@ __all__ += positions.__all__
 __all__ += convolution.__all__
 __all__ += pooling.__all__
 __all__ += adaptive.__all__
+__all__ += unpooling.__all__
 __all__ += windows.__all__
 __all__ += evaluation.__all__
 __all__ += _HOMES

@@ -24,7 +24,7 @@ Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
 Span = tuple[int, int]
 
-BLOCK = 1 << 18  # elements of a block of patches
+BLOCK = 1 << 17  # elements of a block of patches
 COLUMNS = 192  # columns of a block, at least where there are as many: fewer make a slow product
 _scratch = Scratch()
 

@@ -15,20 +15,24 @@ from ..schedule.axes import Axes, through_map, through_move
 __all__ = ["MOST_TERMS", "window_folds"]
 
 MOST_TERMS = 12  # elements of a window that are written out: each is a load, and loads are slow to compile
+MOST_COST = 220  # additions that are written out, for all elements together
 
 
 def window_folds(graph: Snapshot, nodes: Iterable[int]) -> frozenset[int]:
     """The folds over small windows, of nodes with inputs first."""
     elements: dict[int, Axes] = {}  # node → its axes that are the elements of windows
+    cost: dict[int, int] = {}  # of one element, up to the folds before it, which are computed once
     found: set[int] = set()
     for node in nodes:
         sig, inputs = graph.sigs[node], graph.inputs[node]
         if sig.kind == "reduce":
             shape, axes = graph.sigs[inputs[0]].shape, frozenset(sig.attributes[0])
             terms = math.prod(shape[axis] for axis in axes)
-            if 0 < terms <= MOST_TERMS and axes <= elements.get(inputs[0], frozenset()):
+            few = 0 < terms <= MOST_TERMS and terms * cost.get(inputs[0], 0) <= MOST_COST
+            if few and axes <= elements.get(inputs[0], frozenset()):
                 found.add(node)
             continue
+        cost[node] = sig.op.cost * (sig.kind == "map") + sum(cost.get(each, 0) for each in inputs)
         carry = through_move if sig.kind == "move" else through_map
         own: Axes = frozenset()
         if sig.kind in ("move", "map", "cast"):
