@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -15,7 +16,7 @@ from tests.graph.helpers import apply, graph_of, value
 from tests.lower.helpers import lowered, texts
 from tests.properties.helpers import gpu
 from tests.properties.running import profiled
-from tests.schedule.graphs import INTEGRATED, PORTABLE, SOFTWARE
+from tests.schedule.graphs import INTEGRATED, PORTABLE, SOFTWARE, launches
 from tests.wgsl import naga
 from tests.wgsl.test_tint import ask, needs_tint
 from webgrad import dtypes
@@ -132,6 +133,19 @@ def test_16_bit_operands_are_summed_in_32(name: str, dtype: str) -> None:
         a, b = numbers(m, k, dtype=kind), numbers(k, n, dtype=kind)
         exact = a.astype(np.float64) @ b.astype(np.float64)
         close(run(primitives.contract(up(device, a), up(device, b)), device), exact, 1e-2)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", ["software", "discrete"])
+def test_a_grid_with_workgroups_to_spare(name: str) -> None:
+    """25 products in lines of at most 8: four lines of 7 hold them."""
+    device = profiled(**DEVICES[name], max_workgroups=8)
+    a, b = numbers(25, 3, 4), numbers(25, 4, 5)
+    root = primitives.contract(up(device, a), up(device, b))
+    (launch,) = launches(root, profile=device.profile)
+    assert launch.grid[0] * launch.grid[1] > launch.kernel.groups
+    close(run(root, device), a.astype(np.float64) @ b)
+    assert "min(" in re.findall("let batch = (.*)", launch.program.text)[0]
 
 
 @pytest.mark.gpu
