@@ -61,6 +61,7 @@ MODULES = (
     ("scans", "Along an axis"),
     ("sorting", "Order"),
     ("scattering", "Writing to computed places"),
+    ("histograms", "Counting"),
     ("products", "Products"),
     ("activations", "Activations"),
     ("normalise", "Normalisation"),

@@ -18,7 +18,7 @@ __all__ = ["main"]
 
 PER_PROCESS = 250  # graphs
 MOST_REPORTS = 5
-WAYS = ("cpu", "fused", "unfused", "some passes", "discrete", "narrow")
+WAYS = ("cpu", "fused", "unfused", "some passes", "discrete", "narrow", "some choices")
 
 
 def main(arguments: Sequence[str]) -> int:

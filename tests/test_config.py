@@ -8,7 +8,15 @@ from pathlib import Path
 import pytest
 
 from webgrad import config
-from webgrad.config import OPTIONS, MemoryBudget, Settings, config_path, load_settings, unknown_variables
+from webgrad.config import (
+    OPTIONS,
+    MemoryBudget,
+    Settings,
+    cache_path,
+    config_path,
+    load_settings,
+    unknown_variables,
+)
 from webgrad.errors import ConfigError
 
 EXAMPLES: dict[
@@ -26,6 +34,9 @@ EXAMPLES: dict[
     "disable_features": ('["f16"]', "f16", frozenset({"f16"})),
     "graph": ("500", "500", 500),
     "graph_memory": ('"1GiB"', "1GiB", MemoryBudget(bytes=1 << 30)),
+    "fuse": ("false", "0", False),
+    "tune": ("true", "1", True),
+    "cache": ('"kept/here"', "kept/here", Path("kept/here")),
 }
 WRONG: dict[str, tuple[str, str]] = {  # option → (TOML value, variable's text)
     "device": ("3", "  "),
@@ -40,6 +51,9 @@ WRONG: dict[str, tuple[str, str]] = {  # option → (TOML value, variable's text
     "disable_features": ('"f17"', "f17"),
     "graph": ("0", "many"),
     "graph_memory": ('"many"', "120%"),
+    "fuse": ('"maybe"', "2"),
+    "tune": ('"sometimes"', "2"),
+    "cache": ("3", "  "),
 }
 
 
@@ -94,7 +108,7 @@ def test_without_a_file_everything_is_default(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("devise = 'cpu'", "there is no such option; did you mean device?"),
-        ("zzz = 1", "the options are debug, device, "),
+        ("zzz = 1", "the options are cache, debug, device, "),
         ("device = ", "is not valid TOML"),
     ],
 )
@@ -126,6 +140,34 @@ def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
 )
 def test_where_the_file_is(platform: str, environ: dict[str, str], expected: str) -> None:
     assert config_path(environ, platform, Path("home")) == Path(expected)
+
+
+@pytest.mark.parametrize(
+    ("platform", "environ", "expected"),
+    [
+        ("linux", {}, "home/.cache/webgrad"),
+        ("linux", {"XDG_CACHE_HOME": "xdg"}, "xdg/webgrad"),
+        ("darwin", {"XDG_CACHE_HOME": "xdg"}, "home/Library/Caches/webgrad"),
+        ("win32", {}, "home/AppData/Local/webgrad/Cache"),
+        ("win32", {"LOCALAPPDATA": "local"}, "local/webgrad/Cache"),
+    ],
+)
+def test_where_the_cache_is(platform: str, environ: dict[str, str], expected: str) -> None:
+    assert cache_path(environ, platform, Path("home")) == Path(expected)
+
+
+def test_without_a_home_there_is_no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", homeless)
+    assert cache_path({}, "linux") is None
+
+
+def test_a_cache_in_the_home_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    assert load_settings({"WEBGRAD_CACHE": "~/kept"}, home=tmp_path).cache == tmp_path / "kept"
 
 
 @pytest.mark.parametrize(

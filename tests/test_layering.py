@@ -16,8 +16,8 @@ PACKAGE = Path(__file__).parents[1] / "webgrad"
 
 # In the order in which data flows; the names are modules or folders of webgrad/.
 STAGES: tuple[tuple[str, ...], ...] = (
-    ("tensor", "ops", "explanation"),
-    ("evaluate", "gpu", "host"),
+    ("tensor", "ops", "explanation", "capture", "nested"),
+    ("evaluate", "gpu", "host", "tuning"),
     ("graph",),
     ("schedule",),
     ("cpu",),
@@ -59,6 +59,8 @@ EXCEPTIONS: tuple[tuple[str, str, frozenset[str], str], ...] = (
         "`webgrad info` reports on adapters before any device is opened",
     ),
     ("cli", "runtime.host", frozenset(), "`webgrad info` says what to install"),
+    ("cli", "tuning.entries", frozenset(), "`webgrad tune` shows and clears what is kept on disk"),
+    ("tuning", "__init__", frozenset({"__version__"}), "what was measured holds for one version"),
 )
 
 

@@ -35,6 +35,7 @@ from .ops import (
     creation,
     elementwise,
     evaluation,
+    histograms,
     images,
     indexing,
     interop,
@@ -57,6 +58,7 @@ from .ops.convolution import *  # noqa: F403
 from .ops.creation import *  # noqa: F403
 from .ops.elementwise import *  # noqa: F403
 from .ops.evaluation import *  # noqa: F403
+from .ops.histograms import *  # noqa: F403
 from .ops.images import *  # noqa: F403
 from .ops.indexing import *  # noqa: F403
 from .ops.interop import *  # noqa: F403
@@ -76,6 +78,7 @@ from .tensor import Tensor
 if TYPE_CHECKING:
     from .batch import Batch as Batch
     from .batch import BatchArray as BatchArray
+    from .capture import jit as jit
     from .custom import Kernel as Kernel
     from .custom import kernel as kernel
     from .explanation import Explanation as Explanation
@@ -92,6 +95,7 @@ if TYPE_CHECKING:
     from .runtime.device import stats as stats
     from .runtime.device import synchronize as synchronize
     from .runtime.webgpu import Device as Device
+    from .tuning import tune as tune
 
 # public name → the module that has it, loaded when the name is first used
 _HOMES = {
@@ -106,6 +110,7 @@ _HOMES = {
     "default_device": "runtime.device",
     "devices": "runtime.adapters",
     "explain": "explanation",
+    "jit": "capture",
     "kernel": "custom",
     "open_device": "runtime.device",
     "open_device_async": "runtime.device",
@@ -113,6 +118,7 @@ _HOMES = {
     "set_default_device": "runtime.device",
     "stats": "runtime.device",
     "synchronize": "runtime.device",
+    "tune": "tuning",
 }
 
 __version__ = "0.1.0"
@@ -147,6 +153,7 @@ __all__ += reductions.__all__
 __all__ += scans.__all__
 __all__ += sorting.__all__
 __all__ += scattering.__all__
+__all__ += histograms.__all__
 __all__ += products.__all__
 __all__ += activations.__all__
 __all__ += normalise.__all__

@@ -27,6 +27,7 @@ __all__ = [
     "MemoryBudget",
     "Option",
     "Settings",
+    "cache_path",
     "config_path",
     "load_settings",
     "reload",
@@ -71,6 +72,9 @@ class Settings:
     disable_features: frozenset[str] = frozenset()
     graph: int = 2000
     graph_memory: MemoryBudget | None = None
+    fuse: bool = True
+    tune: bool = False
+    cache: Path | None = None
     path: Path | None = None  # the file that was read, None where there is none
     sources: Mapping[str, str] = field(default_factory=dict, hash=False)
 
@@ -86,6 +90,13 @@ def _device(value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError
     return value.strip()
+
+
+def _folder(value: object) -> Path:
+    try:
+        return Path(_device(value)).expanduser()
+    except RuntimeError:  # a ~ without a home
+        raise ValueError from None
 
 
 def _flag(value: object) -> bool:
@@ -267,6 +278,30 @@ OPTIONS: tuple[Option, ...] = (
         'bytes, a size such as `"4GiB"`, or a percentage such as `"50%"`',
         "New data that waiting ops may hold on to before the newest value is computed by itself.",
     ),
+    Option(
+        "fuse",
+        "WEBGRAD_FUSE",
+        _flag,
+        "`1`",
+        "`0` or `1`",
+        "Whether several ops may share a kernel on GPUs; `0` helps to find out which op is to blame.",
+    ),
+    Option(
+        "tune",
+        "WEBGRAD_TUNE",
+        _flag,
+        "`0`",
+        "`0` or `1`",
+        "Kernels are chosen by measuring, as inside `with wg.tune():` (see [tuning.md](tuning.md)).",
+    ),
+    Option(
+        "cache",
+        "WEBGRAD_CACHE",
+        _folder,
+        "the system's folder for caches",
+        "the path of a folder",
+        "Where measured choices are kept; it is made when there is something to keep.",
+    ),
 )
 
 
@@ -285,6 +320,22 @@ def config_path(
     else:
         folder = Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
     return folder / "webgrad" / "webgrad.toml"
+
+
+def cache_path(
+    environ: Mapping[str, str] | None = None, platform: str = sys.platform, home: Path | None = None
+) -> Path | None:
+    """The platform's folder for what webgrad may make anew, None where there is no home to keep it in."""
+    environ = os.environ if environ is None else environ
+    try:
+        home = home or Path.home()
+    except RuntimeError:
+        return None
+    if platform == "win32":
+        return Path(environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "webgrad" / "Cache"
+    if platform == "darwin":
+        return home / "Library" / "Caches" / "webgrad"
+    return Path(environ.get("XDG_CACHE_HOME") or home / ".cache") / "webgrad"
 
 
 def load_settings(

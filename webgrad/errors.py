@@ -12,6 +12,7 @@ WebgradError
 │   └── ForeignBufferError the buffer belongs to another device or batch
 ├── LaunchError            a kernel launch that cannot be right (also ValueError)
 ├── BatchError             a Batch used out of order
+├── CaptureError           a function that webgrad.jit cannot capture
 ├── ArgumentError          an option or number that is not allowed (also ValueError)
 ├── ShapeError             shapes that do not fit (also ValueError)
 │   └── AxisError          an axis that a tensor does not have (also IndexError)
@@ -29,6 +30,7 @@ __all__ = [
     "AxisError",
     "BatchError",
     "BufferError",
+    "CaptureError",
     "CompileError",
     "ConfigError",
     "DTypeError",
@@ -94,6 +96,10 @@ class LaunchError(WebgradError, ValueError):
 
 class BatchError(WebgradError):
     """A Batch used out of order: read before execute, say."""
+
+
+class CaptureError(WebgradError):
+    """A function that webgrad.jit cannot capture: it reads a value, say."""
 
 
 class ArgumentError(WebgradError, ValueError):

@@ -19,18 +19,26 @@ from .config import settings
 from .errors import OutOfMemoryError, WebgradError
 from .graph.node import Node, Signature, backlog, where_made
 from .graph.snapshot import Snapshot, Walk, snapshot, walk
+from .graph.trace import refuse_in_trace
 from .runtime.device import CpuDevice
 from .runtime.host import memory_bytes
+from .tuning import is_on
 
 __all__ = [
     "PLANS_KEPT",
+    "Plan",
+    "Recorded",
     "clear_plans",
+    "compute",
+    "compute_waiting",
     "evaluate",
     "limit_backlog",
+    "plan_for",
     "plans",
     "read",
     "read_async",
     "snapshot_of",
+    "submit",
 ]
 
 PLANS_KEPT = 1024
@@ -43,6 +51,18 @@ class Plan(Protocol):
 
     def run(self, nodes: list[Node]) -> list[Any]:
         """Storage for `stored`, from the storage of the leaves among `nodes`."""
+        ...
+
+    def record(self) -> Recorded:
+        """The same, to be run over other leaves with less ado."""
+        ...
+
+
+class Recorded(Protocol):
+    """A plan that is run again and again, and submits by itself."""
+
+    def run(self, nodes: list[Node], donated: frozenset[int]) -> list[Any]:
+        """Storage for the plan's `stored`; `donated` are numbers of leaves whose storage may be reused."""
         ...
 
 
@@ -82,6 +102,7 @@ def clear_plans() -> None:
 
 def evaluate(nodes: Sequence[Node]) -> None:
     """Give every node its storage, and submit: a NumPy array on the cpu, a buffer of the device on a GPU."""
+    refuse_in_trace("a tensor is computed")
     sig = nodes[0].sig if nodes else None  # what is computed has a leaf's
     for device in _record(nodes):
         try:
@@ -119,6 +140,8 @@ def _stored_number(node: Node) -> Any:
 def _run(roots: list[Node]) -> None:
     walked = walk(roots)
     key, nodes = walked.key, walked.nodes
+    if is_on():
+        key = (*key, -1)  # another plan than without tuning
     plan = _state.plans.get(key)
     if plan is None:
         try:
@@ -147,7 +170,39 @@ def _made(roots: list[Node], walked: Walk) -> Plan:
         return HostPlan(graph)
     from .gpu import GpuPlan
 
-    return GpuPlan(graph, device)
+    return GpuPlan(graph, device, fuse=device.settings.fuse, nodes=walked.nodes)
+
+
+def compute(nodes: Sequence[Node]) -> None:
+    """Give nodes their storage, or record that for a GPU, without submitting."""
+    if nodes:
+        _record(nodes)
+
+
+def compute_waiting() -> None:
+    """Compute all that waits and that somebody holds."""
+    compute(backlog.held())
+
+
+def plan_for(roots: list[Node]) -> tuple[Plan, list[Node]]:
+    """A plan that stores nothing but the roots, of one device, and the graph's nodes by number."""
+    with _state.lock:
+        walked = walk(roots)
+        try:
+            plan = _made(roots, walked._replace(held=[]))
+        except WebgradError as error:
+            raise _placed(error, roots[0].sig, roots[0]) from None
+    return plan, walked.nodes
+
+
+def submit(plan: Plan, nodes: list[Node]) -> list[Any]:
+    """Run a plan over leaves, and submit."""
+    with _state.lock:
+        found = plan.run(nodes)
+    device = nodes[plan.stored[0]].sig.device
+    if device.is_gpu:
+        device.flush()
+    return found
 
 
 def snapshot_of(roots: Sequence[Node]) -> Snapshot:
@@ -169,6 +224,7 @@ def _placed(error: WebgradError, sig: Signature | None, node: Node) -> WebgradEr
 
 def read(node: Node) -> np.ndarray[Any, Any]:
     """A node's value on the host; on the cpu it may be the storage itself, not to be written to."""
+    refuse_in_trace("a tensor's value is read")
     sig = node.sig  # what is computed has a leaf's
     _record([node])
     if not sig.device.is_gpu:
@@ -181,6 +237,7 @@ def read(node: Node) -> np.ndarray[Any, Any]:
 
 async def read_async(node: Node) -> np.ndarray[Any, Any]:
     """The same, letting other tasks run while a GPU works."""
+    refuse_in_trace("a tensor's value is read")
     sig = node.sig  # what is computed has a leaf's
     _record([node])
     if not sig.device.is_gpu:

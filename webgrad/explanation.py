@@ -12,8 +12,9 @@ from .cpu.execute import CPU_PROFILE
 from .errors import ArgumentError, DTypeError
 from .evaluate import snapshot_of
 from .graph.snapshot import Snapshot
-from .lower.compile import alias_of, compile_schedule
-from .lower.domains import name_of
+from .lower.choices import Choice
+from .lower.compile import Choose, alias_of, compile_schedule
+from .lower.threads import name_of
 from .ops.primitives import check_device
 from .runtime.stats import readable_bytes
 from .schedule.schedule import schedule
@@ -33,6 +34,7 @@ class KernelExplanation:
     ir: str
     wgsl: str
     grid: tuple[int, int, int]
+    choice: Choice | None = None  # by which it was made, where tuning chose
 
     def __repr__(self) -> str:
         moved = f"reads {readable_bytes(self.bytes_read)}, writes {readable_bytes(self.bytes_written)}"
@@ -58,13 +60,15 @@ class Explanation:
                 f"     reads {readable_bytes(each.bytes_read)}, writes {readable_bytes(each.bytes_written)}, "
                 f"grid {' × '.join(map(str, each.grid))}",
             ]
+            if each.choice is not None:
+                lines.append(f"     tuned: {', '.join(f'{name} {value}' for name, value in each.choice)}")
         return "\n".join(lines)
 
     __repr__ = __str__
 
 
 def explain(*tensors: Any) -> Explanation:
-    """The kernels that would compute these tensors; nothing is computed.
+    """The kernels that would compute these tensors; nothing is computed, and nothing is measured.
 
     On the cpu each kernel is a group that NumPy computes, shown as a GPU would have it; what GPUs do not
     offer has no text there.
@@ -85,7 +89,7 @@ def explain(*tensors: Any) -> Explanation:
     text = repr(graph)
     profile = device.profile if device.is_gpu else CPU_PROFILE
     plan = schedule(graph, profile)
-    compiled = compile_schedule(plan, profile, offered=device.is_gpu)
+    compiled = compile_schedule(plan, profile, offered=device.is_gpu, choose=_measured(device))
     kernels: list[KernelExplanation] = []
     steps = []
     for groups, launches in compiled:
@@ -93,9 +97,12 @@ def explain(*tensors: Any) -> Explanation:
         reads = {each for group in groups for each in group.reads}
         writes = {each for group in groups for each in group.outputs}
         steps.append((reads, writes))
-        texts = [(each.kernel.name, str(each.kernel), each.program.text, each.grid) for each in launches]
+        texts = [
+            (each.kernel.name, str(each.kernel), each.program.text, each.grid, each.choice)
+            for each in launches
+        ]
         if not texts and graph.sigs[groups[0].outputs[0]].size and alias_of(graph, groups) is None:
-            texts = [(name_of(graph, groups[0]), "", "", (0, 0, 0))]  # the cpu's alone
+            texts = [(name_of(graph, groups[0]), "", "", (0, 0, 0), None)]  # the cpu's alone
         kernels += [
             KernelExplanation(
                 name,
@@ -105,10 +112,20 @@ def explain(*tensors: Any) -> Explanation:
                 ir,
                 wgsl,
                 grid,
+                choice,
             )
-            for name, ir, wgsl, grid in texts
+            for name, ir, wgsl, grid, choice in texts
         ]
     return Explanation(device.name, kernels, text, _peak(graph, steps))
+
+
+def _measured(device: Any) -> Choose | None:
+    """Inside `wg.tune()`: the choices that were measured before; explaining measures nothing."""
+    if not device.is_gpu:
+        return None
+    from .tuning.choosing import known
+
+    return known(device)
 
 
 def _peak(graph: Snapshot, steps: list[tuple[set[int], set[int]]]) -> int:

@@ -6,7 +6,7 @@ plan is made, and only that is kept: a run packs the run-time numbers and record
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .errors import WebgradError
@@ -16,10 +16,12 @@ from .lower.compile import alias_of, compile_schedule
 from .lower.emit import Bound, Emitted
 from .runtime.buffers import Buffer
 from .runtime.pipelines import Pipeline
+from .runtime.recording import Recording
 from .runtime.webgpu import Device
 from .schedule.schedule import schedule
+from .tuning.choosing import choosing
 
-__all__ = ["GpuPlan"]
+__all__ = ["GpuPlan", "GpuRecording"]
 
 
 class _Step:
@@ -67,7 +69,7 @@ class _Step:
         count = len(emitted.bound) - emitted.writes
         written = dict.fromkeys(each.value for each in emitted.bound[count:])
         step = cls([each.value for each in emitted.bound[:count]], list(written))
-        step.pipeline = device.pipeline(emitted.program)
+        step.pipeline = device.pipeline(emitted.program, in_place=emitted.in_place)
         step.grid = emitted.grid
         step.label = emitted.kernel.name
         step.scalars, step.pack, step.tail = emitted.scalars, emitted.front.pack, emitted.tail
@@ -88,12 +90,17 @@ class _Step:
 class GpuPlan:
     """A graph's kernels on one device."""
 
-    def __init__(self, graph: Snapshot, device: Device, *, fuse: bool = True) -> None:
+    def __init__(
+        self, graph: Snapshot, device: Device, *, fuse: bool = True, nodes: Sequence[Node] = ()
+    ) -> None:
         self.device = device
         count = len(graph)
         self.sources = [at for at, sig in enumerate(graph.sigs) if sig.kind == "leaf"]
+        self.nbytes = [sig.nbytes for sig in graph.sigs]
         made = schedule(graph, device.profile, fuse=fuse)
-        compiled = compile_schedule(made, device.profile, check=device.settings.debug)
+        numbers = {at: each.storage for at, each in enumerate(nodes) if each.sig.kind == "scalar"}
+        with choosing(device, numbers) as choose:
+            compiled = compile_schedule(made, device.profile, check=device.settings.debug, choose=choose)
         sizes = {at: sig.nbytes for at, sig in enumerate(graph.sigs)}
         self.steps: list[_Step] = []
         self.empty: list[int] = []
@@ -158,6 +165,10 @@ class GpuPlan:
             raise
         return [values[each] for each in self.stored]
 
+    def record(self) -> GpuRecording:
+        """The same kernels as a recording, to be run again over other buffers."""
+        return GpuRecording(self)
+
     def _allocate(self, step: _Step, values: dict[int, Any], allocate: Any) -> None:
         for each, nbytes in zip(step.outputs, step.sizes, strict=True):
             if not (step.updates and each in values):
@@ -171,3 +182,56 @@ class GpuPlan:
             return self.device.queue.view(values[bound.value], bound.start, bound.nbytes)
         whole: Buffer = values[bound.value]
         return whole
+
+
+class GpuRecording:
+    """A plan's commands, recorded once: a run fills in leaves and numbers, and submits."""
+
+    def __init__(self, plan: GpuPlan) -> None:
+        self.plan = plan
+        self.recording = recording = Recording(plan.device.queue.limits.max_binding)
+        slots = {each: recording.slot(plan.nbytes[each], given=True) for each in plan.sources}
+        self.constants: list[Buffer] = []  # parameters of steps that are more than travel with a command
+        self.params: list[bytes] = []
+        self.packed: list[tuple[int, _Step]] = []  # where parameters hold numbers of the run
+        for each in plan.empty:
+            slots[each] = recording.slot(0)
+        for step in plan.steps:
+            if step.pipeline is None:
+                slots[step.outputs[0]] = slots[step.inputs[0]]
+            else:
+                self._add(step, slots)
+        recording.outputs += [slots[each] for each in plan.stored]
+
+    def _add(self, step: _Step, slots: dict[int, int]) -> None:
+        recording = self.recording
+        more = -1
+        if step.more is not None:
+            more = recording.slot(step.more.nbytes, given=True)
+            self.constants.append(step.more)
+        for each, nbytes in zip(step.outputs, step.sizes, strict=True):
+            if not (step.updates and each in slots):
+                slots[each] = recording.slot(nbytes)
+        bound = []
+        for part in step.bound:
+            slot = more if part.value < 0 else slots[part.value]
+            bound.append(recording.view(slot, part.start, part.nbytes) if part.nbytes else slot)
+        assert step.pipeline is not None
+        recording.launch(step.pipeline, step.grid, bound)
+        if step.scalars:
+            self.packed.append((len(self.params), step))
+        self.params.append(step.tail)
+
+    def run(self, nodes: list[Node], donated: frozenset[int] = frozenset()) -> list[Any]:
+        """Buffers for `stored`; `donated` are the numbers of leaves whose memory may be taken over."""
+        plan = self.plan
+        inputs = [nodes[each].storage for each in plan.sources]
+        given = (
+            frozenset(at for at, each in enumerate(plan.sources) if each in donated) if donated else donated
+        )
+        params = self.params
+        if self.packed:
+            params = params.copy()
+            for at, step in self.packed:
+                params[at] = step.params(nodes)
+        return plan.device.queue.replay(self.recording, inputs + self.constants, params, given)

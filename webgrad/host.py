@@ -45,7 +45,11 @@ class HostPlan:
         _check_room(graph)
         self.plan = CpuPlan(made)
 
-    def run(self, nodes: list[Node]) -> list[Any]:
+    def record(self) -> HostPlan:
+        """Itself: there is nothing to record."""
+        return self
+
+    def run(self, nodes: list[Node], donated: frozenset[int] = frozenset()) -> list[Any]:
         """The arrays of `stored`."""
         leaves = {at: nodes[at].storage for at in self.leaves}
         scalars = {at: nodes[at].storage for at in self.scalars}

@@ -18,6 +18,7 @@ from .dtypes import DType
 from .errors import DTypeError, ShapeError
 from .evaluate import read, read_async
 from .graph.node import Node
+from .graph.trace import current_trace
 from .ops import primitives
 from .ops.operators import combiner, fitted
 from .ops.primitives import elementwise
@@ -92,10 +93,18 @@ def _in_place(name: str) -> Binary:
         second = operand(name, other, self.node)
         if second is NotImplemented:
             return NotImplemented  # type: ignore[no-any-return]
-        self.node = fitted(name, combine(self.node, second), self.node)
+        _replace(self, fitted(name, combine(self.node, second), self.node))
         return self
 
     return method
+
+
+def _replace(tensor: Tensor, node: Node) -> None:
+    """Give a tensor another value; who captures a function wants to know."""
+    trace = current_trace()
+    if trace is not None:
+        trace.note(tensor)
+    tensor.node = node
 
 
 def _operators(name: str) -> tuple[Binary, Binary, Binary]:
@@ -353,7 +362,7 @@ class Tensor:
     def __setitem__(self, key: Any, value: Any) -> None:
         from .ops.indexing import set_item
 
-        self.node = set_item(self, key, value).node
+        _replace(self, set_item(self, key, value).node)
 
     # Operators
 
@@ -394,7 +403,7 @@ class Tensor:
         return first if first is NotImplemented else first.matmul(self)
 
     def __imatmul__(self, other: Any) -> Tensor:
-        self.node = fitted("matmul", (self @ other).node, self.node)
+        _replace(self, fitted("matmul", (self @ other).node, self.node))
         return self
 
     # PyTorch's and NumPy's ways to give a shape or axes: x.reshape(2, 3), x.reshape((2, 3))

@@ -74,3 +74,18 @@ def test_small_integers_wrap() -> None:
     function = fold_of(sig, np.dtype(np.uint8))
     assert function is not None
     assert function(np.array([200, 100, 3], np.uint8), (0,)) == (303) % 256
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("name", ["sum", "max", "min", "prod"])
+def test_windows_are_folded_one_element_after_another(name: str, stride: int) -> None:
+    x = np.random.default_rng(3).uniform(0.5, 1.5, (4, 21, 22)).astype(np.float32)
+    x[1, 5, 5] = np.nan
+    view = np.lib.stride_tricks.sliding_window_view(x, (3, 3), (1, 2))[:, ::stride, ::stride]
+    first = view.transpose(0, 3, 4, 1, 2)
+    node = fold(name, drawn(*first.shape), 1, 2)
+    function = fold_of(node.sig, np.dtype(np.float32))
+    assert function is not None
+    expected = getattr(np, name)(view.astype(np.float64), (3, 4))
+    np.testing.assert_allclose(function(first, (1, 2)), expected, rtol=1e-6)
+    np.testing.assert_allclose(function(view, (3, 4)), expected, rtol=1e-6)

@@ -26,6 +26,7 @@ from webgrad.kernels.ordering import (
     TEMPORARIES,
     SortPlan,
     scatter_launch,
+    scatter_update_launch,
     sort_launches,
 )
 from webgrad.runtime.device import open_device
@@ -35,9 +36,10 @@ from webgrad.wgsl.variants import variant_keys
 
 SOFTWARE = PROFILES["software"]
 SHAPES = {"threads": SOFTWARE, "groups": PORTABLE}
+PAIRS = {**SHAPES, "threads, 32 bits": PROFILES["software-portable"]}
 # Grids of several lines, the last of them not full.
 NARROW = {
-    "threads": DeviceProfile("software", max_workgroups=8),
+    "threads": DeviceProfile("software", max_workgroups=40),
     "groups": DeviceProfile("discrete", max_workgroups=5),
 }
 SIZES = (1, 2, 7, 32, 33, 255, 256, 257, 1000, 1024, 1025, 4096, 4097, 9000)
@@ -56,9 +58,9 @@ def sorted_places(plan: SortPlan, keys: Array) -> Array:
     return _read(buffers[ORDER], np.int32, keys.size).reshape(keys.shape)
 
 
-def check_sort(profile: DeviceProfile, keys: Array) -> None:
+def check_sort(profile: DeviceProfile, keys: Array, bits: int = 32) -> None:
     rows, n = keys.shape
-    actual = sorted_places(sort_launches(profile, rows, n), keys)
+    actual = sorted_places(sort_launches(profile, rows, n, bits), keys)
     np.testing.assert_array_equal(actual, np.argsort(keys, axis=1, kind="stable"))
 
 
@@ -81,11 +83,27 @@ def test_sort_orders_that_are_there_already(shape: str) -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", PAIRS)
 def test_sort_a_long_row(shape: str) -> None:
     keys = np.random.default_rng(1).integers(0, 2**32, (1, 65537), np.uint32)
-    check_sort(SHAPES[shape], keys)
-    check_sort(SHAPES[shape], keys >> 24)
+    check_sort(PAIRS[shape], keys)
+    check_sort(PAIRS[shape], keys >> 24)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("shape", PAIRS)
+@pytest.mark.parametrize("bits", [0, 1, 7, 8, 11, 12, 17, 31])
+def test_sort_keys_of_few_bits(shape: str, bits: int) -> None:
+    keys = np.random.default_rng(bits).integers(0, 2**bits, (2, 5000), np.uint32)
+    check_sort(PAIRS[shape], keys, bits)
+    check_sort(PAIRS[shape], keys[:, :1000], bits)
+
+
+def test_keys_of_few_bits_take_fewer_launches() -> None:
+    for profile in SHAPES.values():
+        counts = [len(sort_launches(profile, 1, 10**6, bits).steps) for bits in (1, 8, 16, 32)]
+        assert counts == sorted(counts)
+        assert counts[1] < counts[2] < counts[3]
 
 
 @pytest.mark.gpu
@@ -108,8 +126,8 @@ def test_sort_on_more_lines_of_the_grid_than_rows_fill(shape: str) -> None:
 
 def test_sort_plans_name_their_buffers() -> None:
     for profile in (*PROFILES.values(), *NARROW.values()):
-        for rows, n in [(1, 1), (5, 100), (3, 5000)]:
-            plan = sort_launches(profile, rows, n)
+        for rows, n, bits in [(1, 1, 32), (5, 100, 32), (3, 5000, 32), (3, 5000, 3), (3, 5000, 12)]:
+            plan = sort_launches(profile, rows, n, bits)
             known = {KEYS}
             for step in plan.steps:
                 program = step.launch.program
@@ -119,17 +137,18 @@ def test_sort_plans_name_their_buffers() -> None:
                 assert set(step.buffers) <= known | set(step.written), "read before it was written"
                 known |= set(step.written)
             assert plan.steps[-1].buffers[-1] == ORDER
-            assert known == {KEYS, ORDER, *range(TEMPORARIES, TEMPORARIES + len(plan.temporary_bytes))}
+            temporaries = range(TEMPORARIES, TEMPORARIES + len(plan.temporary_bytes))
+            assert known | set(temporaries) == {KEYS, ORDER, *temporaries}
 
 
 def test_sort_programs_do_not_depend_on_sizes() -> None:
     for profile in SHAPES.values():
         programs = [
             {step.launch.program.label for step in sort_launches(profile, rows, n).steps}
-            for rows, n in [(1, 5000), (7, 12345), (100, 10**5)]
+            for rows, n in [(1, 5000), (7, 12345), (3, 10**5)]
         ]
         assert programs[0] == programs[1] == programs[2]
-        assert len(programs[0]) == 5
+        assert len(programs[0]) == (7 if profile.kind == "software" else 5)
 
 
 def test_nothing_to_sort_is_no_launch() -> None:
@@ -177,6 +196,11 @@ def check_scatter(profile: DeviceProfile, how: str, dtype: str, rows: int, colum
     for in_place in (None, 0):
         actual = run(launch, [base, index, updates], base.dtype, base.size, in_place).reshape(base.shape)
         np.testing.assert_array_equal(_bits(actual), _bits(expected), err_msg=f"{how} {dtype} {columns}")
+    update = scatter_update_launch(profile, how, dtype, rows, columns, count)
+    buffers = [_upload(each.tobytes()) for each in (index, updates, base)]
+    _dispatch(update.program, update, buffers)
+    actual = _read(buffers[-1], base.dtype, base.size).reshape(base.shape)
+    np.testing.assert_array_equal(_bits(actual), _bits(expected), err_msg=f"{how} {dtype} {columns} there")
 
 
 def _bits(values: Array) -> Array:
@@ -317,12 +341,14 @@ def test_chosen_programs_are_exactly_the_declared_variants() -> None:
     """What is chosen ships and is compiled in the tests; what ships is chosen somewhere."""
     wide = frozenset({"int64", "f64"})
     launches: list[Launch] = []
-    for profile in (SOFTWARE, PORTABLE, DeviceProfile("software", wide), DeviceProfile("discrete", wide)):
-        for n in (5, 100, 5000):
-            launches += [step.launch for step in sort_launches(profile, 2, n).steps]
+    kinds = (SOFTWARE, DeviceProfile("software"), PORTABLE)
+    for profile in (*kinds, DeviceProfile("software", wide), DeviceProfile("discrete", wide)):
+        for n, bits in ((5, 32), (100, 32), (5000, 32), (5000, 4)):
+            launches += [step.launch for step in sort_launches(profile, 2, n, bits).steps]
         for how, offered in SCATTERS.items():
             for dtype in offered if profile.features >= wide else offered - WIDE.keys():
-                launches += [scatter_launch(profile, how, dtype, 3, columns, 3) for columns in (3, 4)]
+                for make in (scatter_launch, scatter_update_launch):
+                    launches += [make(profile, how, dtype, 3, columns, 3) for columns in (3, 4)]
     chosen = {
         (program.label.split()[0], program.entry, tuple(sorted(program.defines)))
         for launch in launches

@@ -25,7 +25,7 @@ from webgrad.graph.node import Node, leaf
 from webgrad.graph.snapshot import snapshot, walk
 from webgrad.lower import compile as compiling
 from webgrad.lower.choices import Choice
-from webgrad.lower.contract import choices, lower_contraction
+from webgrad.lower.contract import contraction_choices, lower_contraction
 from webgrad.lower.emit import emit
 from webgrad.lower.ir import Kernel
 from webgrad.ops import primitives
@@ -301,7 +301,7 @@ def test_every_choice_is_right(name: str) -> None:
     device = device_of(name)
     for m, k, n in [(1, 12, 140), (35, 24, 70)]:
         a, b = numbers(m, k), numbers(k, n)
-        found = choices(
+        found = contraction_choices(
             *contraction(device.profile, primitives.contract(value(m, k), value(k, n))), device.profile
         )
         assert len(set(found)) == len(found) >= (1 if name == "software" else 3)
@@ -315,7 +315,7 @@ def test_every_choice_is_right(name: str) -> None:
 def test_the_first_choice_is_the_default(profile: DeviceProfile) -> None:
     for m, k, n in [(1, 12, 140), (6, 9, 36), (35, 24, 70)]:
         graph, group = contraction(profile, primitives.contract(value(m, k), value(k, n)))
-        first = choices(graph, group, profile)[0]
+        first = contraction_choices(graph, group, profile)[0]
         assert (
             lower_contraction(graph, group, profile).template
             == lower_contraction(graph, group, profile, first).template
@@ -359,7 +359,7 @@ def forms(profile: DeviceProfile, root: Node, name: str) -> dict[str, Program]:
         f"{profile.kind} {profile.subgroup_size} {name} {choice}": emit(
             lower_contraction(graph, group, profile, choice), profile
         ).program
-        for choice in choices(graph, group, profile)
+        for choice in contraction_choices(graph, group, profile)
     }
 
 

@@ -1,4 +1,4 @@
-"""Writing to computed places against NumPy loops: slices and elements, every axis, repeats, mistakes."""
+"""Writing to computed places against NumPy: slices, elements, every axis, many, repeats, mistakes."""
 
 from __future__ import annotations
 
@@ -8,41 +8,50 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.ops.devices import EVERYWHERE, place
 from webgrad import dtypes
 from webgrad.errors import AxisError, DTypeError, IndexingError, ShapeError
 from webgrad.ops.creation import asarray
 from webgrad.ops.scattering import (
     index_add,
     index_max,
+    index_min,
     index_set,
     scatter,
     scatter_add,
     scatter_max,
+    scatter_min,
     scatter_set,
 )
 from webgrad.tensor import Tensor
 
 NAN = np.nan
 Array = np.ndarray[Any, Any]
-BY_SLICES = {"set": index_set, "add": index_add, "max": index_max}
-BY_ELEMENTS = {"set": scatter_set, "add": scatter_add, "max": scatter_max}
+BY_SLICES = {"set": index_set, "add": index_add, "max": index_max, "min": index_min}
+BY_ELEMENTS = {"set": scatter_set, "add": scatter_add, "max": scatter_max, "min": scatter_min}
 
 
 def on_cpu(values: Any, dtype: Any = None) -> Tensor:
     return asarray(values, dtype, device="cpu")
 
 
+CHANGES: dict[str, Any] = {
+    "set": lambda old, update: update,
+    "add": lambda old, update: old + update,
+    "max": np.maximum,
+    "min": np.minimum,
+}
+
+
 def change(how: str, old: Any, update: Any) -> Any:
     with np.errstate(over="ignore"):
-        return {"set": lambda: update, "add": lambda: old + update, "max": lambda: np.maximum(old, update)}[
-            how
-        ]()
+        return CHANGES[how](old, update)
 
 
 def slices_changed(how: str, x: Array, index: Array, updates: Array, axis: int) -> Array:
     result = np.moveaxis(x.copy(), axis, 0)
-    for place, update in zip(index, np.moveaxis(updates, axis, 0), strict=True):
-        result[place] = change(how, result[place], update)
+    for at, update in zip(index, np.moveaxis(updates, axis, 0), strict=True):
+        result[at] = change(how, result[at], update)
     return np.moveaxis(result, 0, axis)
 
 
@@ -91,12 +100,90 @@ def test_elements(how: str, axis: int) -> None:
 def test_every_dtype(dtype: dtypes.DType) -> None:
     x = np.array([[1, 0, 1], [0, 1, 0]], dtype.numpy)
     updates = np.array([[1, 1, 0], [0, 0, 1]], dtype.numpy)
-    for how in ("set", "max") if dtype.kind == "b" else BY_SLICES:
+    for how in ("set", "max", "min") if dtype.kind == "b" else BY_SLICES:
         result = BY_SLICES[how](on_cpu(x), [1, 1], on_cpu(updates))
         assert result.dtype is dtype
         np.testing.assert_array_equal(
             result.numpy(), slices_changed(how, x, np.array([1, 1]), updates, 0).astype(dtype.numpy)
         )
+
+
+def whole(how: str, x: Array, index: Array, updates: Array) -> Array:
+    """All updates, as NumPy applies them."""
+    result = x.copy()
+    if how == "set":
+        result[index] = updates
+    else:
+        {"add": np.add, "max": np.maximum, "min": np.minimum}[how].at(result, index, updates)
+    return result
+
+
+@EVERYWHERE
+@pytest.mark.parametrize("how", BY_SLICES)
+def test_many_updates(kind: str, how: str) -> None:
+    generator = np.random.default_rng(3)
+    for rows, columns, count in [(50, 1, 20_000), (30_000, 1, 20_000), (500, 3, 3_000), (2_000, 8, 3_000)]:
+        x, updates = (generator.integers(-99, 99, (side, columns)) for side in (rows, count))
+        index = generator.integers(0, rows, count).astype(np.int32)
+        for dtype in (np.int32, np.float32):
+            base, given = x.astype(dtype), updates.astype(dtype)  # whole numbers: floats are exact too
+            result = BY_SLICES[how](place(kind, base), place(kind, index), place(kind, given))
+            np.testing.assert_array_equal(result.numpy(), whole(how, base, index, given))
+
+
+@EVERYWHERE
+@pytest.mark.parametrize("dtype", dtypes.ALL, ids=lambda each: each.name)
+def test_many_updates_of_every_dtype(kind: str, dtype: dtypes.DType) -> None:
+    generator = np.random.default_rng(4)
+    index = generator.integers(0, 300, 2_000).astype(np.int32)
+    x, updates = (generator.integers(0, 2, (side, 3)).astype(dtype.numpy) for side in (300, 2_000))
+    for how in ("set", "max") if dtype.kind == "b" else ("set", "add", "max"):
+        result = BY_SLICES[how](place(kind, x), place(kind, index), place(kind, updates))
+        exact = x.astype(np.int64), index, updates.astype(np.int64)
+        assert result.dtype is dtype
+        np.testing.assert_array_equal(result.numpy().astype(np.int64), whole(how, *exact))
+
+
+@EVERYWHERE
+def test_all_updates_to_one_row(kind: str) -> None:
+    updates = np.full(200_000, 0.1, np.float32)
+    index = np.full(200_000, 7, np.int32)
+    for rows in (10, 90_000):
+        result = index_add(place(kind, np.ones(rows, np.float32)), place(kind, index), place(kind, updates))
+        expected = 1 + updates.astype(np.float64).sum()
+        assert abs(result.numpy()[7] / expected - 1) < 1e-4
+        assert (np.delete(result.numpy(), 7) == 1).all()
+        last = index_set(
+            place(kind, np.zeros(rows, np.int32)),
+            place(kind, index),
+            place(kind, np.arange(200_000, dtype=np.int32)),
+        )
+        assert last.numpy().sum() == 199_999
+
+
+@EVERYWHERE
+def test_many_sums_are_the_same_in_every_run(kind: str) -> None:
+    generator = np.random.default_rng(5)
+    index = place(kind, generator.integers(0, 3_000, 9_000).astype(np.int32))
+    updates = place(kind, generator.standard_normal(9_000).astype(np.float32))
+    base = place(kind, np.zeros(3_000, np.float32))
+    first = index_add(base, index, updates).numpy()
+    np.testing.assert_array_equal(index_add(base, index, updates).numpy(), first)
+    np.testing.assert_allclose(
+        first, whole("add", np.zeros(3_000), index.numpy(), updates.numpy()), atol=1e-5
+    )
+
+
+@EVERYWHERE
+def test_many_single_elements(kind: str) -> None:
+    generator = np.random.default_rng(6)
+    x = generator.integers(-9, 9, (4, 700)).astype(np.int16)
+    index = generator.integers(0, 700, (4, 900))
+    updates = generator.integers(-9, 9, (4, 900)).astype(np.int16)
+    for how, function in BY_ELEMENTS.items():
+        expected = np.stack([whole(how, *each) for each in zip(x, index, updates, strict=True)])
+        result = function(place(kind, x), place(kind, index.astype(np.int32)), place(kind, updates))
+        np.testing.assert_array_equal(result.numpy(), expected)
 
 
 def test_updates_broadcast_and_may_be_numbers() -> None:
@@ -133,6 +220,7 @@ def test_places_in_tensors_are_moved_inside() -> None:
 def test_nan_stays_in_maxima() -> None:
     x = on_cpu([1.0, NAN, 2.0])
     np.testing.assert_array_equal(index_max(x, [0, 1, 2], on_cpu([NAN, 5.0, -np.inf])).numpy(), [NAN, NAN, 2])
+    np.testing.assert_array_equal(index_min(x, [0, 1, 2], on_cpu([NAN, 5.0, np.inf])).numpy(), [NAN, NAN, 2])
 
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])

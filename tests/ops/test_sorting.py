@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.ops.devices import EVERYWHERE, place
 from webgrad import dtypes
 from webgrad.errors import ArgumentError, AxisError, DTypeError, ShapeError
 from webgrad.ops import sorting
@@ -96,6 +97,54 @@ def test_descending_is_stable_and_has_nan_first() -> None:
 def test_any_floats(x: Array) -> None:
     np.testing.assert_array_equal(argsort(on_cpu(x)).numpy(), np.argsort(x, kind="stable"))
     np.testing.assert_array_equal(argsort(on_cpu(x), 0, descending=True).numpy(), backwards(x, 0))
+
+
+@EVERYWHERE
+@pytest.mark.parametrize("dtype", dtypes.ALL, ids=lambda each: each.name)
+def test_long_rows_of_every_dtype(kind: str, dtype: dtypes.DType) -> None:
+    x = values_of(dtype, (2, 3000))
+    x[1, ::7] = x[1, 0]
+    exact = x.astype(np.float64) if dtype.name == "bfloat16" else x
+    expected = np.argsort(exact, axis=1, kind="stable")
+    np.testing.assert_array_equal(argsort(place(kind, x)).numpy(), expected)
+    np.testing.assert_array_equal(argsort(place(kind, x), descending=True).numpy(), backwards(exact, 1))
+
+
+@EVERYWHERE
+def test_many_elements(kind: str) -> None:
+    x = np.random.default_rng(2).standard_normal(300_003).astype(np.float32)
+    x[::1000], x[1::1000], x[2::1000] = NAN, -0.0, INF
+    np.testing.assert_array_equal(argsort(place(kind, x)).numpy(), np.argsort(x, kind="stable"))
+
+
+@EVERYWHERE
+@pytest.mark.parametrize("largest", [True, False])
+def test_the_first_few_of_many(kind: str, largest: bool) -> None:
+    generator = np.random.default_rng(3)
+    floats = generator.standard_normal((3, 40_001)).astype(np.float32)
+    floats[0, ::5000], floats[1, ::3000] = NAN, INF
+    ties = generator.integers(0, 3, (2, 50_000)).astype(np.int8)
+    equal = np.full((1, 30_000), -7, np.int32)
+    for x in (floats, ties, equal.astype(np.float16)):
+        order = backwards(x, 1) if largest else np.argsort(x, axis=1, kind="stable")
+        for count in (1, 100):
+            values, places = topk(place(kind, x), count, largest=largest)
+            np.testing.assert_array_equal(places.numpy(), order[:, :count])
+            np.testing.assert_array_equal(values.numpy(), np.take_along_axis(x, order[:, :count], 1))
+
+
+@EVERYWHERE
+def test_the_first_few_of_very_many_and_along_other_axes(kind: str) -> None:
+    x = np.random.default_rng(4).standard_normal(600_000).astype(np.float32)
+    assert topk(place(kind, x), 50)[1].tolist() == backwards(x, 0)[:50].tolist()
+    columns = x.reshape(20_000, 30)
+    values, places = topk(place(kind, columns), 3, axis=0, largest=False)
+    expected = np.argsort(columns, axis=0, kind="stable")[:3]
+    np.testing.assert_array_equal(places.numpy(), expected)
+    np.testing.assert_array_equal(values.numpy(), np.take_along_axis(columns, expected, 0))
+    assert topk(place(kind, x), 0)[0].shape == (0,)
+    wide = np.random.default_rng(5).integers(-(2**62), 2**62, 20_000)
+    assert topk(place(kind, wide), 5)[1].tolist() == backwards(wide, 0)[:5].tolist()
 
 
 def test_empty_and_single() -> None:

@@ -20,12 +20,13 @@ from tests.properties.programs import Program, Step, Value, allowed, needed, val
 from webgrad.evaluate import evaluate, read
 from webgrad.gpu import GpuPlan
 from webgrad.graph.node import Node
-from webgrad.graph.snapshot import snapshot, walk
-from webgrad.lower.compile import compile_schedule
+from webgrad.graph.snapshot import Snapshot, snapshot, walk
+from webgrad.lower.choices import Choice
+from webgrad.lower.compile import choices_of, compile_schedule
 from webgrad.lower.passes import PASSES
 from webgrad.runtime.profile import DeviceProfile
 from webgrad.runtime.webgpu import Device
-from webgrad.schedule.plan import Schedule
+from webgrad.schedule.plan import Group, Schedule
 
 __all__ = ["WAYS", "Way", "difference", "profiled", "report"]
 
@@ -87,6 +88,18 @@ def as_narrow(program: Program, random: np.random.Generator) -> Results:
     )
 
 
+def some_choices(program: Program, random: np.random.Generator) -> Results:
+    """Every kernel by any of the choices that there are for it, as tuning might have it."""
+    device = gpu() if random.random() < 0.5 else profiled(kind="discrete", subgroup_size=0)
+
+    def choose(graph: Snapshot, groups: tuple[Group, ...]) -> Choice | None:
+        found = choices_of(graph, groups, device.profile)
+        return found[random.integers(len(found))] if found else None
+
+    with patch("webgrad.lower.compile.LEAST_TUNED", 0), _compiled_with(choose=choose, check=True):
+        return _planned(program, device)
+
+
 WAYS: dict[str, Way] = {
     "cpu": on_cpu,
     "fused": fused,
@@ -94,6 +107,7 @@ WAYS: dict[str, Way] = {
     "some passes": some_passes,
     "discrete": as_discrete,
     "narrow": as_narrow,
+    "some choices": some_choices,
 }
 
 

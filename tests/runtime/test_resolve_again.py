@@ -207,7 +207,7 @@ def test_the_key_tells_commands_sizes_and_what_is_held_apart() -> None:
             self.size, self.pending = size, pending
 
     def key(code: list[int], size: int, held: bool) -> object:
-        pending = Pending()
+        pending = Pending([])
         pending.code = code
         pending.virtuals = [Slot(size, pending if held else None)]  # type: ignore[list-item]
         return pending.key()

@@ -1,4 +1,4 @@
-"""The `webgrad` command: `webgrad info`, `webgrad demo`, `webgrad --version`.
+"""The `webgrad` command: `webgrad info`, `webgrad demo`, `webgrad tune`, `webgrad --version`.
 
 In: the command line. Out: an exit code. Each command is a module with `main(arguments) -> int`, imported only
 when it is asked for, so that `--help` and `--version` are quick and touch no GPU.
@@ -20,6 +20,7 @@ __all__ = ["main"]
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "info": ("webgrad.cli.info", "show the devices, their features, and the active settings"),
     "demo": ("webgrad.cli.demo", "run a small computation on the GPU and say how it went"),
+    "tune": ("webgrad.cli.tune", "list or clear the kernel choices that were measured and kept"),
 }
 
 

@@ -17,6 +17,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TextIO
 
 from .. import __version__, config
@@ -206,7 +207,7 @@ def _device_json(device: adapters.AdapterInfo) -> dict[str, Any]:
 def _plain(value: object) -> object:
     if isinstance(value, frozenset | tuple):
         return sorted(value)
-    return str(value) if isinstance(value, config.MemoryBudget) else value
+    return str(value) if isinstance(value, config.MemoryBudget | Path) else value
 
 
 def _say(value: object) -> str:

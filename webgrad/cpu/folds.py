@@ -15,13 +15,14 @@ import numpy as np
 
 from ..graph.node import Signature
 
-__all__ = ["fold_of", "sum_floats"]
+__all__ = ["UFUNCS", "fold_of", "sum_floats"]
 
 Array = np.ndarray[Any, Any]
 Fold = Callable[..., Array]
 
 RUN = 16  # additions one after another
-_UFUNCS: dict[str, np.ufunc] = {
+FEW = 16  # arrays that are folded one after another, where NumPy's inner loop would be as short
+UFUNCS: dict[str, np.ufunc] = {
     "add": np.add,
     "multiply": np.multiply,
     "maximum": np.maximum,
@@ -33,7 +34,7 @@ def fold_of(sig: Signature, dtype: np.dtype[Any]) -> Fold | None:
     """The function (array, axes) of a reduce that is computed in `dtype`; None for one that is not known
     here.
     """
-    ufunc = _UFUNCS.get(str(sig.op.wgsl))
+    ufunc = UFUNCS.get(str(sig.op.wgsl))
     if ufunc is None or sig.op.identity is None:
         return None
     if ufunc is np.add and dtype.kind == "f":
@@ -43,6 +44,8 @@ def fold_of(sig: Signature, dtype: np.dtype[Any]) -> Fold | None:
     def fold(x: Array, axes: tuple[int, ...]) -> Array:
         if not x.size:
             return np.full([side for axis, side in enumerate(x.shape) if axis not in axes], start)
+        if _is_fine(x, axes):
+            return _one_by_one(ufunc, x, axes)
         return ufunc.reduce(x, axis=axes, dtype=dtype)  # type: ignore[no-any-return]
 
     return fold
@@ -51,13 +54,39 @@ def fold_of(sig: Signature, dtype: np.dtype[Any]) -> Fold | None:
 def sum_floats(x: Array, axes: tuple[int, ...]) -> Array:
     """The sum over axes, pairwise or in short runs."""
     kept = x.ndim - len(axes)
+    if _is_fine(x, axes):
+        return _one_by_one(np.add, x, axes)
     if axes[0] == kept and x.flags.c_contiguous:  # NumPy adds pairwise along the last axis
         if len(axes) > 1:
             x = x.reshape(*x.shape[:kept], math.prod(x.shape[kept:]))
         return np.add.reduce(x, axis=-1)  # type: ignore[no-any-return]
+    if math.prod(x.shape[axis] for axis in axes) <= RUN:
+        return np.add.reduce(x, axis=axes)  # type: ignore[no-any-return]
     for axis in reversed(axes):
         x = _sum_axis(x, axis)
     return x
+
+
+def _is_fine(x: Array, axes: tuple[int, ...]) -> bool:
+    """Whether few elements are folded, that lie closer together than any others: the windows of a pool."""
+    sides = list(zip(x.shape, map(abs, x.strides), strict=True))
+    terms = math.prod(x.shape[axis] for axis in axes)
+    if not 1 < terms <= FEW or x.size < FEW * terms:
+        return False
+    folded = min(stride for side, stride in (sides[axis] for axis in axes) if side > 1)
+    rest = [stride for axis, (side, stride) in enumerate(sides) if axis not in axes and side > 1]
+    return all(folded <= stride for stride in rest)
+
+
+def _one_by_one(ufunc: np.ufunc, x: Array, axes: tuple[int, ...]) -> Array:
+    """All first elements with all second ones, then with all third ones …"""
+    first, second, *others = np.ndindex(*(x.shape[axis] for axis in axes))
+    terms = np.moveaxis(x, axes, range(len(axes)))
+    result = np.empty(terms.shape[len(axes) :], x.dtype)
+    ufunc(terms[first], terms[second], out=result)
+    for each in others:
+        ufunc(result, terms[each], out=result)
+    return result
 
 
 def _sum_axis(x: Array, axis: int) -> Array:

@@ -17,7 +17,9 @@ from ..dtypes import DType
 from ..graph.node import Signature
 from .folds import fold_of
 from .functions import element_function
+from .ordering import scatter, sorted_places
 from .products import matmul
+from .scans import scan_of
 
 __all__ = ["Operation", "convert", "iota", "is_half", "is_view", "operation_of", "wide_type"]
 
@@ -249,8 +251,28 @@ def _contract(sig: Signature, inputs: list[Signature], shape: Shape) -> Operatio
     return Operation(matmul, into=True)
 
 
+def _scan(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation | None:
+    scan = scan_of(sig, wide_type(sig.dtype))
+    return None if scan is None else Operation(scan)
+
+
+def _sort(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
+    return Operation(sorted_places, gives="narrow")
+
+
+def _scatter(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
+    how = sig.op.name.removeprefix("scatter_")
+    return Operation(lambda base, index, updates: scatter(how, base, index, updates))
+
+
 Maker = Callable[[Signature, list[Signature], Shape], Operation | None]
-_BY_KIND: dict[str, Maker] = {"reduce": _reduce, "contract": _contract}
+_BY_KIND: dict[str, Maker] = {
+    "reduce": _reduce,
+    "contract": _contract,
+    "scan": _scan,
+    "sort": _sort,
+    "scatter": _scatter,
+}
 _BY_NAME: dict[str, Maker] = {
     "cast": _cast,
     "bitcast": _bitcast,

@@ -163,7 +163,7 @@ class Backlog:
         far = self.nbytes > self.most_bytes or len(self.made) >= 2 * self.most
         if far or self.mark in (None, node.sig):
             self.mark = node.sig
-            held = self._held()
+            held = self.held()
             self.restart()
             self.compute(held)
 
@@ -175,7 +175,7 @@ class Backlog:
             self.restart(waiting)
         return self.full
 
-    def _held(self) -> list[Node]:
+    def held(self) -> list[Node]:
         """What waits and is held by more than other waiting nodes: with that computed, nothing waits any
         more.
 

@@ -24,16 +24,25 @@ __all__ = [
     "reduce_group",
     "reduce_thread",
     "scatter",
+    "scatters_scatter_atomic",
+    "scatters_scatter_carries",
+    "scatters_scatter_copy",
+    "scatters_scatter_keep",
+    "scatters_scatter_keys",
+    "scatters_scatter_merge",
+    "scatters_scatter_runs",
+    "scatters_scatter_tables",
     "softmax_group",
     "softmax_thread",
+    "sort_columns_thread",
     "sort_count_group",
     "sort_count_thread",
     "sort_merge",
     "sort_move_group",
     "sort_move_thread",
     "sort_scan_group",
-    "sort_scan_thread",
     "sort_small",
+    "sort_totals_thread",
     "unary_chunks",
     "unary_grid",
 ]
@@ -578,6 +587,332 @@ def scatter(
     )
 
 
+_SCATTERS_SCATTER_COPY = Packer(
+    "scatters_scatter_copy",
+    (
+        ("parts", "u32", 0),
+        ("rows", "u32", 4),
+        ("columns", "u32", 8),
+        ("count", "u32", 12),
+        ("chunk", "u32", 16),
+        ("chunks", "u32", 20),
+        ("grid_x", "u32", 24),
+    ),
+    28,
+)
+
+
+def scatters_scatter_copy(
+    *,
+    source: BufferT,
+    copied: BufferT,
+    parts: int,
+    rows: int,
+    columns: int,
+    count: int,
+    chunk: int,
+    chunks: int,
+    grid_x: int,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """scatters.pwgsl, entry point scatter_copy: writes copied."""
+    buffers = (source, copied)
+    return buffers, _SCATTERS_SCATTER_COPY.pack(
+        parts,
+        rows,
+        columns,
+        count,
+        chunk,
+        chunks,
+        grid_x,
+    )
+
+
+_SCATTERS_SCATTER_KEEP = Packer(
+    "scatters_scatter_keep",
+    (
+        ("parts", "u32", 0),
+        ("rows", "u32", 4),
+        ("columns", "u32", 8),
+        ("count", "u32", 12),
+        ("chunk", "u32", 16),
+        ("chunks", "u32", 20),
+        ("grid_x", "u32", 24),
+    ),
+    28,
+)
+
+
+def scatters_scatter_keep(
+    *,
+    kept: BufferT,
+    parts: int,
+    rows: int,
+    columns: int,
+    count: int,
+    chunk: int,
+    chunks: int,
+    grid_x: int,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """scatters.pwgsl, entry point scatter_keep: writes kept."""
+    buffers = (kept,)
+    return buffers, _SCATTERS_SCATTER_KEEP.pack(
+        parts,
+        rows,
+        columns,
+        count,
+        chunk,
+        chunks,
+        grid_x,
+    )
+
+
+_SCATTERS_SCATTER_KEYS = Packer(
+    "scatters_scatter_keys",
+    (
+        ("parts", "u32", 0),
+        ("rows", "u32", 4),
+        ("columns", "u32", 8),
+        ("count", "u32", 12),
+        ("chunk", "u32", 16),
+        ("chunks", "u32", 20),
+        ("grid_x", "u32", 24),
+    ),
+    28,
+)
+
+
+def scatters_scatter_keys(
+    *,
+    index: BufferT,
+    named: BufferT,
+    parts: int,
+    rows: int,
+    columns: int,
+    count: int,
+    chunk: int,
+    chunks: int,
+    grid_x: int,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """scatters.pwgsl, entry point scatter_keys: writes named."""
+    buffers = (index, named)
+    return buffers, _SCATTERS_SCATTER_KEYS.pack(
+        parts,
+        rows,
+        columns,
+        count,
+        chunk,
+        chunks,
+        grid_x,
+    )
+
+
+_SCATTERS_SCATTER_RUNS = Packer(
+    "scatters_scatter_runs",
+    (
+        ("parts", "u32", 0),
+        ("rows", "u32", 4),
+        ("columns", "u32", 8),
+        ("count", "u32", 12),
+        ("chunk", "u32", 16),
+        ("chunks", "u32", 20),
+        ("grid_x", "u32", 24),
+    ),
+    28,
+)
+
+
+def scatters_scatter_runs(
+    *,
+    keys: BufferT,
+    order: BufferT,
+    updates: BufferT,
+    carried_rows: BufferT,
+    carried: BufferT,
+    y: BufferT,
+    parts: int,
+    rows: int,
+    columns: int,
+    count: int,
+    chunk: int,
+    chunks: int,
+    grid_x: int,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """scatters.pwgsl, entry point scatter_runs: writes carried_rows, carried, y."""
+    buffers = (keys, order, updates, carried_rows, carried, y)
+    return buffers, _SCATTERS_SCATTER_RUNS.pack(
+        parts,
+        rows,
+        columns,
+        count,
+        chunk,
+        chunks,
+        grid_x,
+    )
+
+
+_SCATTERS_SCATTER_CARRIES = Packer(
+    "scatters_scatter_carries",
+    (
+        ("parts", "u32", 0),
+        ("rows", "u32", 4),
+        ("columns", "u32", 8),
+        ("count", "u32", 12),
+        ("chunk", "u32", 16),
+        ("chunks", "u32", 20),
+        ("grid_x", "u32", 24),
+    ),
+    28,
+)
+
+
+def scatters_scatter_carries(
+    *,
+    given_rows: BufferT,
+    given: BufferT,
+    y: BufferT,
+    parts: int,
+    rows: int,
+    columns: int,
+    count: int,
+    chunk: int,
+    chunks: int,
+    grid_x: int,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """scatters.pwgsl, entry point scatter_carries: writes y."""
+    buffers = (given_rows, given, y)
+    return buffers, _SCATTERS_SCATTER_CARRIES.pack(
+        parts,
+        rows,
+        columns,
+        count,
+        chunk,
+        chunks,
+        grid_x,
+    )
+
+
+_SCATTERS_SCATTER_TABLES = Packer(
+    "scatters_scatter_tables",
+    (
+        ("parts", "u32", 0),
+        ("rows", "u32", 4),
+        ("columns", "u32", 8),
+        ("count", "u32", 12),
+        ("chunk", "u32", 16),
+        ("chunks", "u32", 20),
+        ("grid_x", "u32", 24),
+    ),
+    28,
+)
+
+
+def scatters_scatter_tables(
+    *,
+    rows_named: BufferT,
+    updates: BufferT,
+    tables: BufferT,
+    parts: int,
+    rows: int,
+    columns: int,
+    count: int,
+    chunk: int,
+    chunks: int,
+    grid_x: int,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """scatters.pwgsl, entry point scatter_tables: writes tables."""
+    buffers = (rows_named, updates, tables)
+    return buffers, _SCATTERS_SCATTER_TABLES.pack(
+        parts,
+        rows,
+        columns,
+        count,
+        chunk,
+        chunks,
+        grid_x,
+    )
+
+
+_SCATTERS_SCATTER_MERGE = Packer(
+    "scatters_scatter_merge",
+    (
+        ("parts", "u32", 0),
+        ("rows", "u32", 4),
+        ("columns", "u32", 8),
+        ("count", "u32", 12),
+        ("chunk", "u32", 16),
+        ("chunks", "u32", 20),
+        ("grid_x", "u32", 24),
+    ),
+    28,
+)
+
+
+def scatters_scatter_merge(
+    *,
+    filled: BufferT,
+    y: BufferT,
+    parts: int,
+    rows: int,
+    columns: int,
+    count: int,
+    chunk: int,
+    chunks: int,
+    grid_x: int,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """scatters.pwgsl, entry point scatter_merge: writes y."""
+    buffers = (filled, y)
+    return buffers, _SCATTERS_SCATTER_MERGE.pack(
+        parts,
+        rows,
+        columns,
+        count,
+        chunk,
+        chunks,
+        grid_x,
+    )
+
+
+_SCATTERS_SCATTER_ATOMIC = Packer(
+    "scatters_scatter_atomic",
+    (
+        ("parts", "u32", 0),
+        ("rows", "u32", 4),
+        ("columns", "u32", 8),
+        ("count", "u32", 12),
+        ("chunk", "u32", 16),
+        ("chunks", "u32", 20),
+        ("grid_x", "u32", 24),
+    ),
+    28,
+)
+
+
+def scatters_scatter_atomic(
+    *,
+    rows_named: BufferT,
+    elements: BufferT,
+    shared_y: BufferT,
+    parts: int,
+    rows: int,
+    columns: int,
+    count: int,
+    chunk: int,
+    chunks: int,
+    grid_x: int,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """scatters.pwgsl, entry point scatter_atomic: writes shared_y."""
+    buffers = (rows_named, elements, shared_y)
+    return buffers, _SCATTERS_SCATTER_ATOMIC.pack(
+        parts,
+        rows,
+        columns,
+        count,
+        chunk,
+        chunks,
+        grid_x,
+    )
+
+
 _SOFTMAX_THREAD = Packer(
     "softmax_thread",
     (
@@ -693,7 +1028,6 @@ _SORT_COUNT_THREAD = Packer(
 def sort_count_thread(
     *,
     keys: BufferT,
-    before: BufferT,
     counts: BufferT,
     rows: int,
     n: int,
@@ -704,7 +1038,7 @@ def sort_count_thread(
     grid_x: int,
 ) -> tuple[tuple[BufferT, ...], bytes]:
     """sort.pwgsl, entry point sort_count_thread: writes counts."""
-    buffers = (keys, before, counts)
+    buffers = (keys, counts)
     return buffers, _SORT_COUNT_THREAD.pack(
         rows,
         n,
@@ -736,6 +1070,7 @@ def sort_move_thread(
     keys: BufferT,
     before: BufferT,
     counts: BufferT,
+    moved_keys: BufferT,
     order: BufferT,
     rows: int,
     n: int,
@@ -745,8 +1080,8 @@ def sort_move_thread(
     digits: int,
     grid_x: int,
 ) -> tuple[tuple[BufferT, ...], bytes]:
-    """sort.pwgsl, entry point sort_move_thread: writes counts, order."""
-    buffers = (keys, before, counts, order)
+    """sort.pwgsl, entry point sort_move_thread: writes counts, moved_keys, order."""
+    buffers = (keys, before, counts, moved_keys, order)
     return buffers, _SORT_MOVE_THREAD.pack(
         rows,
         n,
@@ -758,8 +1093,8 @@ def sort_move_thread(
     )
 
 
-_SORT_SCAN_THREAD = Packer(
-    "sort_scan_thread",
+_SORT_COLUMNS_THREAD = Packer(
+    "sort_columns_thread",
     (
         ("rows", "u32", 0),
         ("n", "u32", 4),
@@ -773,7 +1108,7 @@ _SORT_SCAN_THREAD = Packer(
 )
 
 
-def sort_scan_thread(
+def sort_columns_thread(
     *,
     counts: BufferT,
     rows: int,
@@ -784,9 +1119,48 @@ def sort_scan_thread(
     digits: int,
     grid_x: int,
 ) -> tuple[tuple[BufferT, ...], bytes]:
-    """sort.pwgsl, entry point sort_scan_thread: writes counts."""
+    """sort.pwgsl, entry point sort_columns_thread: writes counts."""
     buffers = (counts,)
-    return buffers, _SORT_SCAN_THREAD.pack(
+    return buffers, _SORT_COLUMNS_THREAD.pack(
+        rows,
+        n,
+        chunk,
+        chunks,
+        shift,
+        digits,
+        grid_x,
+    )
+
+
+_SORT_TOTALS_THREAD = Packer(
+    "sort_totals_thread",
+    (
+        ("rows", "u32", 0),
+        ("n", "u32", 4),
+        ("chunk", "u32", 8),
+        ("chunks", "u32", 12),
+        ("shift", "u32", 16),
+        ("digits", "u32", 20),
+        ("grid_x", "u32", 24),
+    ),
+    28,
+)
+
+
+def sort_totals_thread(
+    *,
+    counts: BufferT,
+    rows: int,
+    n: int,
+    chunk: int,
+    chunks: int,
+    shift: int,
+    digits: int,
+    grid_x: int,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """sort.pwgsl, entry point sort_totals_thread: writes counts."""
+    buffers = (counts,)
+    return buffers, _SORT_TOTALS_THREAD.pack(
         rows,
         n,
         chunk,

@@ -7,22 +7,28 @@ In: a `Schedule` and a device's profile. Out: `Launch`es in order, over the grap
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from ..errors import DTypeError, WebgradError
 from ..graph.node import check_offered
 from ..graph.snapshot import Snapshot
 from ..runtime.profile import DeviceProfile
 from ..schedule.plan import Group, Schedule
-from .contract import lower_contraction
-from .domains import lower_maps, lower_rows, lower_scan
+from .choices import Choice
+from .contract import contraction_choices, lower_contraction
+from .domains import lower_maps, lower_rows, row_choices
 from .emit import Emitted, emit
 from .ir import Kernel, verify
 from .ordering import scatter_kernels, sort_kernels
 from .passes import PASSES
+from .scan import lower_scan
 
-__all__ = ["alias_of", "compile_bundle", "compile_schedule", "lower_bundle"]
+__all__ = ["Choose", "alias_of", "choices_of", "compile_bundle", "compile_schedule", "lower_bundle"]
 
+LEAST_TUNED = 1 << 14  # elements that a kernel touches, from which it may matter how it is made
 Pass = Callable[[Kernel], Kernel]
+# Which of its choices a bundle is made by; None: the default.
+Choose = Callable[[Snapshot, tuple[Group, ...]], Choice | None]
 
 
 def compile_schedule(
@@ -32,16 +38,19 @@ def compile_schedule(
     passes: Sequence[Pass] = PASSES,
     check: bool = False,
     offered: bool = True,
+    choose: Choose | None = None,
 ) -> list[tuple[tuple[Group, ...], list[Emitted]]]:
     """The launches of each bundle, in order; bundles whose results are empty have none.
 
-    With `offered` what GPUs do not offer is an error; without, it has no launches.
+    With `offered` what GPUs do not offer is an error; without, it has no launches. `choose` says by which of
+    its choices a bundle is made.
     """
     made = []
     for bundle in plan.bundles:
         groups = tuple(plan.groups[each] for each in bundle)
         try:
-            launches = compile_bundle(plan.graph, groups, profile, passes=passes, check=check)
+            choice = None if choose is None else choose(plan.graph, groups)
+            launches = compile_bundle(plan.graph, groups, profile, passes=passes, check=check, choice=choice)
         except WebgradError as error:
             if offered or not isinstance(error, DTypeError):
                 error.value = groups[0].outputs[0]  # type: ignore[attr-defined]  # which is to blame
@@ -58,32 +67,52 @@ def compile_bundle(
     *,
     passes: Sequence[Pass] = PASSES,
     check: bool = False,
+    choice: Choice | None = None,
 ) -> list[Emitted]:
-    """The launches of groups that go together."""
+    """The launches of groups that go together, made by a choice of theirs."""
     live = [group for group in groups if graph.sigs[group.outputs[0]].size]
     if not live:
         return []
     _check_types(graph, live)
     if live[0].kind in _WHOLE:
-        return _WHOLE[live[0].kind](graph, live[0], profile)
+        launches = _WHOLE[live[0].kind](graph, live[0], profile, *_given(choice))
+        return [replace(each, choice=choice) for each in launches]
     if alias_of(graph, live) is not None:
         return []
-    kernel = lower_bundle(graph, live, profile)
+    kernel = lower_bundle(graph, live, profile, choice)
     if check:
         verify(kernel)
     for each in passes:
         kernel = each(kernel)
         if check:
             verify(kernel)
-    return [emit(kernel, profile)]
+    return [replace(emit(kernel, profile), choice=choice)]
 
 
-def lower_bundle(graph: Snapshot, groups: list[Group], profile: DeviceProfile) -> Kernel:
+def choices_of(graph: Snapshot, groups: Sequence[Group], profile: DeviceProfile) -> tuple[Choice, ...]:
+    """The ways in which a bundle may be made, the default first; none where there is one way only."""
+    group = groups[0]
+    touched = sum(graph.sigs[each].size for each in (*group.reads, *group.outputs))
+    offered = _CHOICES.get(group.kind)
+    if offered is None or len(groups) > 1 or touched < LEAST_TUNED or not graph.sigs[group.outputs[0]].size:
+        return ()
+    found = tuple(dict.fromkeys(offered(graph, group, profile)))
+    return found if len(found) > 1 else ()
+
+
+def lower_bundle(
+    graph: Snapshot, groups: list[Group], profile: DeviceProfile, choice: Choice | None = None
+) -> Kernel:
     """Kernel IR for groups that share a launch."""
     group = groups[0]
     if group.kind == "map":
         return lower_maps(graph, groups, profile)
-    return _LOWER[group.kind](graph, group, profile)
+    return _LOWER[group.kind](graph, group, profile, *_given(choice))
+
+
+def _given(choice: Choice | None) -> tuple[Choice, ...]:
+    """Only a lowering that offers choices takes one."""
+    return () if choice is None else (choice,)
 
 
 def alias_of(graph: Snapshot, groups: Sequence[Group]) -> tuple[int, int] | None:
@@ -96,8 +125,16 @@ def alias_of(graph: Snapshot, groups: Sequence[Group]) -> tuple[int, int] | None
     return group.outputs[0], group.reads[0]
 
 
-_WHOLE = {"sort": sort_kernels, "scatter": scatter_kernels}
-_LOWER = {"rows": lower_rows, "scan": lower_scan, "contract": lower_contraction}
+_WHOLE: dict[str, Callable[..., list[Emitted]]] = {"sort": sort_kernels, "scatter": scatter_kernels}
+_LOWER: dict[str, Callable[..., Kernel]] = {
+    "rows": lower_rows,
+    "scan": lower_scan,
+    "contract": lower_contraction,
+}
+_CHOICES: dict[str, Callable[[Snapshot, Group, DeviceProfile], tuple[Choice, ...]]] = {
+    "rows": row_choices,
+    "contract": contraction_choices,
+}
 
 
 def _check_types(graph: Snapshot, groups: list[Group]) -> None:

@@ -14,14 +14,14 @@ from ..runtime.profile import DeviceProfile
 from ..schedule.plan import Group
 from .builder import LANE
 from .choices import Choice
-from .domains import name_of
 from .forms import WIDE, form_of, offered
 from .holes import F32x4, argument, make_hole, make_stages, store_lanes, zero_beyond
 from .index import ZERO, Index, unflatten
 from .ir import U32, Hole, Instruction, Kernel, Template
 from .pull import Puller
+from .threads import name_of
 
-__all__ = ["choices", "lower_contraction"]
+__all__ = ["contraction_choices", "lower_contraction"]
 
 Place = tuple[int, tuple[Index, ...]]  # a node and indices
 
@@ -245,7 +245,7 @@ def _store_c(product: _Product) -> Hole:
     return make_hole(product.puller, "hole_c", {"batch": U32, "row": U32, "column": U32, "v": F32x4}, fill)
 
 
-def choices(graph: Snapshot, group: Group, profile: DeviceProfile) -> tuple[Choice, ...]:
+def contraction_choices(graph: Snapshot, group: Group, profile: DeviceProfile) -> tuple[Choice, ...]:
     """The ways to compute a product, the default first."""
     if graph.sigs[group.center].op.name != "matmul":
         return ()

@@ -10,85 +10,27 @@ import math
 from dataclasses import dataclass
 
 from ..graph.snapshot import Snapshot
-from ..ops.table import TABLE
 from ..runtime.profile import DeviceProfile
 from ..schedule.plan import Group
+from .choices import Choice
 from .index import Index, flatten, unflatten
-from .ir import U32, Instruction, Kernel, Type
+from .ir import U32, Kernel
 from .pull import Puller
+from .threads import Threads, close, deal, kernel_of, open_steps
+from .unroll import window_folds
 
-__all__ = ["lower_maps", "lower_rows", "lower_scan", "name_of"]
+__all__ = ["lower_maps", "lower_rows", "row_choices"]
 
-CHUNK = 256  # steps of a thread's stretch on software adapters, at least
-SPREAD = 512  # threads a stretch is cut for there, at most
 WIDE_ROW = 64  # steps of a row from which a workgroup shares it on GPUs
+FEW_ROWS = 256  # rows up to which sharing one may pay on software adapters, where a barrier is dear
+LONGEST_ALONE = 1 << 16  # elements of a row that one thread of a GPU may be tried on: a watchdog waits
 SHORT_ROW = 16  # elements of a last axis from which a map goes row by row
 
 
-@dataclass(frozen=True, slots=True)
-class _Threads:
-    """Steps 0..count dealt out to threads: one to each, or with `looped` up to `chunk`."""
-
-    count: int
-    chunk: int
-    workgroup: int
-    looped: bool = False
-
-    @property
-    def groups(self) -> int:
-        return max(1, -(-self.count // (self.chunk * self.workgroup)))
-
-
-def _deal(profile: DeviceProfile, steps: int, work: int = 1) -> _Threads:
-    """Threads for steps of about `work` vectors each."""
-    if profile.kind == "software":
-        least = max(1, CHUNK // work)
-        chunk = max(least, -(-steps // SPREAD)) if work == 1 else least
-        return _Threads(steps, min(chunk, max(steps, 1)), 8, looped=True)
-    return _Threads(steps, 1, 64)
-
-
-def _open_steps(puller: Puller, threads: _Threads, first_group: int = 0) -> tuple[Instruction, int]:
-    """The step of this thread, in an open loop or condition; gives it and how many blocks were opened."""
-    build = puller.builder
-    group = build.emit("thread", U32, (), "group")
-    if first_group:
-        group = build.arithmetic("-", group, build.size(first_group))
-    local = build.emit("thread", U32, (), "local")
-    thread = build.arithmetic("+", build.arithmetic("*", group, build.constant(threads.workgroup)), local)
-    count = build.size(threads.count, "count")
-    if not threads.looped:
-        build.open_if(build.compare("<", thread, count))
-        return thread, 1
-    chunk = build.size(threads.chunk, "chunk")
-    start = build.arithmetic("*", thread, chunk)
-    stop = build.arithmetic("min", build.arithmetic("+", start, chunk), count)
-    return build.open_loop(start, stop, build.constant(1)), 1
-
-
-def _close(puller: Puller, blocks: int) -> None:
-    for _ in range(blocks):
-        puller.builder.close()
-
-
-def name_of(graph: Snapshot, group: Group) -> str:
-    """What a kernel is called: its kind, and its first ops."""
-    names = [
-        graph.sigs[each].op.name for each in group.inside if graph.sigs[each].kind not in ("move", "cast")
-    ]
-    return "_".join([group.kind, *names[:6], *(["more"] if len(names) > 6 else [])])
-
-
-def _kernel(graph: Snapshot, group: Group, puller: Puller, workgroup: int, groups: int) -> Kernel:
-    scalars = tuple((number, graph.sigs[number].dtype) for number in puller.scalars)
-    return Kernel(
-        name_of(graph, group),
-        tuple(puller.buffers),
-        scalars,
-        puller.builder.body(),
-        workgroup,
-        groups,
-    )
+def _puller(graph: Snapshot, group: Group) -> Puller:
+    puller = Puller(graph, group.outputs, group.reads)
+    puller.unrolled = window_folds(graph, group.inside)
+    return puller
 
 
 # Maps
@@ -106,15 +48,15 @@ def lower_maps(graph: Snapshot, groups: list[Group], profile: DeviceProfile) -> 
     first = 0
     for group in groups:
         size = graph.sigs[group.outputs[0]].size
-        threads = _deal(profile, -(-size // 4) if vector else size)
+        threads = deal(profile, -(-size // 4) if vector else size)
         build = puller.builder
         number = build.emit("thread", U32, (), "group")
         build.open_if(build.compare("<", number, build.size(first + threads.groups)))
         build.open_if(build.compare(">=", number, build.size(first)))
         _flat_map(puller, group, threads, first, vector=vector)
-        _close(puller, 2)
+        close(puller, 2)
         first += threads.groups
-    return _kernel(graph, groups[0], puller, threads.workgroup, first)
+    return kernel_of(graph, groups[0], puller, threads.workgroup, first)
 
 
 def _lower_map(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
@@ -157,40 +99,40 @@ def _divisions(kernel: Kernel) -> int:
 
 
 def _by_fours(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
-    threads = _deal(profile, -(-graph.sigs[group.outputs[0]].size // 4))
-    puller = Puller(graph, group.outputs, group.reads)
+    threads = deal(profile, -(-graph.sigs[group.outputs[0]].size // 4))
+    puller = _puller(graph, group)
     _flat_map(puller, group, threads)
-    return _kernel(graph, group, puller, threads.workgroup, threads.groups)
+    return kernel_of(graph, group, puller, threads.workgroup, threads.groups)
 
 
 def _flat_map(
-    puller: Puller, group: Group, threads: _Threads, first_group: int = 0, *, vector: bool = True
+    puller: Puller, group: Group, threads: Threads, first_group: int = 0, *, vector: bool = True
 ) -> None:
-    step, opened = _open_steps(puller, threads, first_group)
+    step, opened = open_steps(puller, threads, first_group)
     place = puller.loop_index(step, threads.count, vector)
     _store_all(puller, group, place)
-    _close(puller, opened)
+    close(puller, opened)
 
 
 def _by_clamped_fours(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
     """Packed results that are no whole groups of four: spare lanes repeat the last element."""
     size = graph.sigs[group.outputs[0]].size
-    threads = _deal(profile, -(-size // 4))
-    puller = Puller(graph, group.outputs, group.reads)
-    step, opened = _open_steps(puller, threads)
+    threads = deal(profile, -(-size // 4))
+    puller = _puller(graph, group)
+    step, opened = open_steps(puller, threads)
     place = puller.loop_index(step, threads.count, vector=True)
     _store_all(puller, group, place, place.limited(size))
-    _close(puller, opened)
-    return _kernel(graph, group, puller, threads.workgroup, threads.groups)
+    close(puller, opened)
+    return kernel_of(graph, group, puller, threads.workgroup, threads.groups)
 
 
 def _by_ones(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
-    threads = _deal(profile, graph.sigs[group.outputs[0]].size)
-    puller = Puller(graph, group.outputs, group.reads)
-    step, opened = _open_steps(puller, threads)
+    threads = deal(profile, graph.sigs[group.outputs[0]].size)
+    puller = _puller(graph, group)
+    step, opened = open_steps(puller, threads)
     _store_all(puller, group, puller.loop_index(step, threads.count, vector=False))
-    _close(puller, opened)
-    return _kernel(graph, group, puller, threads.workgroup, threads.groups)
+    close(puller, opened)
+    return kernel_of(graph, group, puller, threads.workgroup, threads.groups)
 
 
 def _store_all(puller: Puller, group: Group, place: Index, read_at: Index | None = None) -> None:
@@ -208,52 +150,110 @@ def _by_rows(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
     rows, columns = math.prod(shape[:-1]), shape[-1]
     vector = columns % 4 == 0
     steps = columns // 4 if vector else columns
-    threads = _deal(profile, rows, steps)
-    puller = Puller(graph, group.outputs, group.reads)
-    row, opened = _open_steps(puller, threads)
+    threads = deal(profile, rows, steps)
+    puller = _puller(graph, group)
+    row, opened = open_steps(puller, threads)
     row_index = puller.loop_index(row, rows, vector=False)
     build = puller.builder
     loop = build.open_loop(build.constant(0), build.size(steps), build.constant(1))
     place = row_index * columns + puller.loop_index(loop, steps, vector)
     _store_all(puller, group, place)
-    _close(puller, opened + 1)
-    return _kernel(graph, group, puller, threads.workgroup, threads.groups)
+    close(puller, opened + 1)
+    return kernel_of(graph, group, puller, threads.workgroup, threads.groups)
 
 
 # Rows
 
 
-def lower_rows(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
-    """Folds, with maps before, between and after them: one row of the kept axes at a time."""
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The rows of a group: kept sides, free axes, and how many steps of how many elements there are."""
+
+    sides: list[int]
+    free: list[int]
+    rows: int
+    steps: int  # rows, or groups of four of them
+    work: int  # elements of a row: those that are folded, and those that are written
+    long: bool  # whether a workgroup may share a row: its folds go along the last axis in memory
+    length: int
+    by_lanes: bool
+
+
+def _rows_of(graph: Snapshot, group: Group) -> _Rows:
     (output,) = group.outputs
     sig = graph.sigs[output]
-    row_sides = [sig.shape[axis] for axis in group.row_axes]
+    sides = [sig.shape[axis] for axis in group.row_axes]
     free = [axis for axis, side in enumerate(sig.shape) if side != 1 and axis not in group.row_axes]
-    rows, spread = math.prod(row_sides), math.prod(sig.shape[axis] for axis in free)
+    rows, spread = math.prod(sides), math.prod(sig.shape[axis] for axis in free)
     along, length = _folded(graph, group)
-    puller = Puller(graph, group.outputs, group.reads)
-    packed = sig.dtype.itemsize < 4
     # Lanes are rows where rows lie side by side; a packed result's four must be one word's.
-    across = not along and bool(row_sides) and row_sides[-1] % 4 == 0
-    by_lanes = not free if packed else across
+    across = not along and bool(sides) and sides[-1] % 4 == 0
+    by_lanes = not free if sig.dtype.itemsize < 4 else across
     steps = -(-rows // 4) if by_lanes else rows
-    build = puller.builder
-    if along and not by_lanes and profile.kind != "software" and length // 4 >= WIDE_ROW:
-        threads = _Threads(rows, 1, min(256, profile.max_invocations))
-        puller.threads = threads.workgroup
-        # A row that is not there is the last one again: barriers need every thread.
-        row = build.arithmetic("min", build.emit("thread", U32, (), "group"), build.size(rows - 1))
-        opened, groups = 0, rows
+    return _Rows(sides, free, rows, steps, length + spread, along and not by_lanes, length, by_lanes)
+
+
+def row_choices(graph: Snapshot, group: Group, profile: DeviceProfile) -> tuple[Choice, ...]:
+    """Ways to deal rows out: `threads` of a workgroup share one, or a thread takes `rows` of them."""
+    if _is_written_out(graph, group):
+        return ()
+    shape = _rows_of(graph, group)
+    default = _deal_rows(profile, shape)
+    if profile.kind == "software":
+        (_, _), (_, chunk) = default
+        dealt = [chunk, 4 * chunk, chunk // 4, -(-shape.steps // 64)]
+        shared = [8] if shape.rows <= FEW_ROWS else []
     else:
-        threads = _deal(profile, steps, max(1, (length + spread) // 4))
-        row, opened = _open_steps(puller, threads)
-        groups = threads.groups
+        dealt = [1] if shape.length <= LONGEST_ALONE else []
+        shared = [256, 128, 64]
+    offered = [default, *((("threads", 1), ("rows", each)) for each in dealt if 0 < each <= shape.steps)]
+    offered += [
+        (("threads", each), ("rows", 1))
+        for each in shared
+        if shape.long and shape.length >= each and each <= profile.max_invocations
+    ]
+    return tuple(dict.fromkeys(offered))
+
+
+def _is_written_out(graph: Snapshot, group: Group) -> bool:
+    """Whether all its folds are over small windows: then it is a map whose folds have no loops."""
+    folds = {each for each in group.inside if graph.sigs[each].kind == "reduce"}
+    return window_folds(graph, group.inside) == folds
+
+
+def _deal_rows(profile: DeviceProfile, shape: _Rows) -> Choice:
+    """The default: on GPUs a workgroup shares a long row, else a thread takes as many as are worth it."""
+    if shape.long and profile.kind != "software" and shape.length // 4 >= WIDE_ROW:
+        return (("threads", min(256, profile.max_invocations)), ("rows", 1))
+    threads = deal(profile, shape.steps, max(1, shape.work // 4))
+    return (("threads", 1), ("rows", threads.chunk))
+
+
+def lower_rows(graph: Snapshot, group: Group, profile: DeviceProfile, choice: Choice | None = None) -> Kernel:
+    """Folds, with maps before, between and after them: one row of the kept axes at a time."""
+    if _is_written_out(graph, group):
+        return _lower_map(graph, group, profile)
+    shape = _rows_of(graph, group)
+    dealt = dict(choice or _deal_rows(profile, shape))
+    puller = _puller(graph, group)
+    build = puller.builder
+    if dealt["threads"] > 1:
+        workgroup, groups = dealt["threads"], shape.rows
+        puller.threads = workgroup
+        # A row that is not there is the last one again: barriers need every thread.
+        row = build.arithmetic("min", build.emit("thread", U32, (), "group"), build.size(shape.rows - 1))
+        opened = 0
+    else:
+        looped = profile.kind == "software"
+        threads = Threads(shape.steps, dealt["rows"], 8 if looped else 64, looped)
+        row, opened = open_steps(puller, threads)
+        workgroup, groups = threads.workgroup, threads.groups
         puller.row_depth = opened
-    row_index = puller.loop_index(row, steps, by_lanes)
-    clamped = row_index.limited(rows) if by_lanes and rows % 4 else row_index
-    _store_rows(puller, group, free, row_index, clamped, row_sides)
-    _close(puller, opened)
-    return _kernel(graph, group, puller, threads.workgroup, groups)
+    row_index = puller.loop_index(row, shape.steps, shape.by_lanes)
+    clamped = row_index.limited(shape.rows) if shape.by_lanes and shape.rows % 4 else row_index
+    _store_rows(puller, group, shape.free, row_index, clamped, shape.sides)
+    close(puller, opened)
+    return kernel_of(graph, group, puller, workgroup, groups)
 
 
 def _folded(graph: Snapshot, group: Group) -> tuple[bool, int]:
@@ -300,44 +300,3 @@ def _store_rows(
     indices = tuple(at.get(axis, Index({}, 0)) for axis in range(len(shape)))
     puller.store(output, flatten(indices, shape), puller.pull(output, indices))
     build.close()
-
-
-# Scans
-
-
-def lower_scan(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
-    """Running totals: a thread (or a lane) takes a row, and goes along it."""
-    (output,) = group.outputs
-    sig = graph.sigs[output]
-    (source,) = graph.inputs[output]
-    (axis,) = sig.attributes
-    others = [each for each in range(len(sig.shape)) if each != axis]
-    sides = [sig.shape[each] for each in others]
-    rows, length = math.prod(sides), sig.shape[axis]
-    by_lanes = bool(sides) and axis != len(sig.shape) - 1 and sides[-1] % 4 == 0
-    steps = rows // 4 if by_lanes else rows
-    threads = _deal(profile, steps, max(1, length // 4))
-    puller = Puller(graph, group.outputs, group.reads)
-    build = puller.builder
-    row, opened = _open_steps(puller, threads)
-    row_index = puller.loop_index(row, steps, by_lanes)
-    at = dict(zip(others, unflatten(row_index, sides), strict=True))
-    vector = not by_lanes and length % 4 == 0 and axis == len(sig.shape) - 1
-    scalar = Type(sig.dtype.compute, 4 if by_lanes else 1)
-    start = build.constant(sig.op.identity(sig.dtype.numpy), Type(scalar.scalar))  # type: ignore[misc]
-    register = build.here("register", scalar, (build.widened(start, scalar.width),))
-    count = length // 4 if vector else length
-    loop = build.open_loop(build.constant(0), build.size(count), build.constant(1))
-    place = puller.loop_index(loop, count, vector)
-    indices = tuple(place if each == axis else at[each] for each in range(len(sig.shape)))
-    value = build.widened(puller.pull(source, indices), 4 if vector or by_lanes else 1)
-    total = build.here("read", scalar, (register,))
-    fold, parts = TABLE[str(sig.op.wgsl)], []
-    for lane in range(4 if vector else 1):
-        each = build.lane(value, lane) if vector else value
-        total = build.here("apply", scalar, (total, each), fold)
-        parts.append(total)
-    build.here("write", None, (register, total))
-    puller.store(output, flatten(indices, sig.shape), build.lanes(parts) if vector else total)
-    _close(puller, opened + 1)
-    return _kernel(graph, group, puller, threads.workgroup, threads.groups)

@@ -18,6 +18,7 @@ from ..runtime.profile import DeviceProfile
 from ..wgsl import Binding, Field, Program
 from ..wgsl.library import functions
 from ..wgsl.template import expand_template
+from .choices import Choice
 from .ir import Kernel, Template
 from .writer import Writer, parts_of, wgsl_type
 
@@ -53,6 +54,8 @@ class Emitted:
     grid: tuple[int, int, int]
     writes: int  # how many of the last bindings are written
     updates: bool = False  # whether it may write to what is there already
+    in_place: tuple[tuple[int, Program], ...] = ()  # (input, the variant that overwrites it)
+    choice: Choice | None = None  # by which it was made, where that was chosen
 
 
 def emit(kernel: Kernel, profile: DeviceProfile) -> Emitted:

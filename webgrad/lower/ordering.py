@@ -1,6 +1,6 @@
 """Sorts and scatters: hand-written kernels over whole values, as launches of a plan.
 
-In: a group around a sort or a scatter. Out: `Emitted` launches. A sort's temporaries become new values of the
+In: a group around a sort or a scatter. Out: `Emitted` launches. Their temporaries become new values of the
 graph.
 """
 
@@ -9,13 +9,15 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Sequence
+from typing import Any
 
 from .. import dtypes
 from ..graph.node import signature
 from ..graph.op import LEAF
 from ..graph.snapshot import Snapshot
 from ..kernels.launch import Launch
-from ..kernels.ordering import TEMPORARIES, scatter_launch, sort_launches
+from ..kernels.ordering import TEMPORARIES, SortStep, sort_launches
+from ..kernels.scattering import SPARES, scatter_launches
 from ..runtime.profile import DeviceProfile
 from ..schedule.plan import Group
 from .emit import Bound, Emitted
@@ -31,30 +33,48 @@ def sort_kernels(graph: Snapshot, group: Group, profile: DeviceProfile) -> list[
     (output,) = group.outputs
     sig = graph.sigs[output]
     length = sig.shape[-1] if sig.shape else 1
-    plan = sort_launches(profile, math.prod(sig.shape[:-1]), length)
+    (bits,) = sig.attributes or (32,)
+    plan = sort_launches(profile, math.prod(sig.shape[:-1]), length, bits)
     numbers = [graph.inputs[output][0], output]
     assert len(numbers) == TEMPORARIES
-    numbers += [
-        graph.add(signature(LEAF, (nbytes // 4,), dtypes.uint32, sig.device), ())
-        for nbytes in plan.temporary_bytes
-    ]
-    return [
-        _emitted(graph, "sort", step.launch, [numbers[each] for each in step.buffers]) for step in plan.steps
-    ]
+    numbers += _temporaries(graph, plan.temporary_bytes, sig.device)
+    return _all_emitted(graph, "sort", plan.steps, numbers)
+
+
+def _temporaries(graph: Snapshot, sizes: Sequence[int], device: Any) -> list[int]:
+    """New values of the graph, of so many bytes."""
+    return [graph.add(signature(LEAF, (-(-nbytes // 4),), dtypes.uint32, device), ()) for nbytes in sizes]
 
 
 def scatter_kernels(graph: Snapshot, group: Group, profile: DeviceProfile) -> list[Emitted]:
-    """The launch that writes rows to computed places."""
+    """The launches that write rows to computed places."""
     (output,) = group.outputs
     sig = graph.sigs[output]
     base, index, updates = graph.inputs[output]
     how = sig.op.name.removeprefix("scatter_")
     count = graph.sigs[index].size
-    launch = scatter_launch(profile, how, sig.dtype.name, *sig.shape, count)
-    return [_emitted(graph, sig.op.name, launch, [base, index, updates, output])]
+    rows, columns = sig.shape
+    plan = scatter_launches(profile, how, sig.dtype.name, rows, columns, count)
+    numbers = [base, index, updates, output]
+    assert len(numbers) == SPARES
+    numbers += _temporaries(graph, plan.temporary_bytes, sig.device)
+    return _all_emitted(graph, sig.op.name, plan.steps, numbers)
 
 
-def _emitted(graph: Snapshot, name: str, launch: Launch, values: Sequence[int]) -> Emitted:
+def _all_emitted(
+    graph: Snapshot, name: str, steps: Sequence[SortStep], numbers: Sequence[int]
+) -> list[Emitted]:
+    """Launches in order; those that write to what one before them wrote to say so."""
+    there: set[int] = set()
+    made = []
+    for step in steps:
+        again = not there.isdisjoint(step.written)
+        made.append(_emitted(graph, name, step.launch, [numbers[each] for each in step.buffers], again))
+        there.update(step.written)
+    return made
+
+
+def _emitted(graph: Snapshot, name: str, launch: Launch, values: Sequence[int], again: bool) -> Emitted:
     program = launch.program
     written = [binding.access == "read_write" for binding in program.bindings]
     writes = sum(written)
@@ -76,5 +96,6 @@ def _emitted(graph: Snapshot, name: str, launch: Launch, values: Sequence[int]) 
         b"",
         launch.grid,
         writes,
-        updates=True,
+        updates=again,
+        in_place=launch.in_place,
     )

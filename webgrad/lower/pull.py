@@ -6,6 +6,7 @@ known, and a stored node is a load. In: a group's nodes. Out: instructions in a 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,7 +15,7 @@ from ..dtypes import int32, uint32
 from ..graph.snapshot import Snapshot
 from ..ops.table import TABLE
 from .builder import LANE, Builder
-from .index import ZERO, Index, flatten, unflatten, variable
+from .index import ZERO, Index, constant, flatten, unflatten, variable
 from .ir import U32, Buffer, Instruction, Size, Type
 
 __all__ = ["Puller"]
@@ -38,6 +39,7 @@ class Puller:
         ] = {}  # value → what gives it, for a contraction's result
         self.threads = 1
         self.row_depth = 0
+        self.unrolled: frozenset[int] = frozenset()  # folds that are written out
         self._loops = 0
         for each in reads:
             self._bind(each, written=False)
@@ -261,6 +263,8 @@ class Puller:
 
     def _reduce(self, number: int, indices: Indices) -> Instruction:
         """A loop over the folded axes, in the block where the kept indices are known."""
+        if number in self.unrolled:
+            return self._written_out(number, indices)
         sig, build = self.graph.sigs[number], self.builder
         (source,) = self.graph.inputs[number]
         shape = self.graph.sigs[source].shape
@@ -279,6 +283,23 @@ class Puller:
             number, indices, axes, sides, length // 4 if vector else length, vector, lanes, shared
         )
         build.blocks += suspended
+        return total
+
+    def _written_out(self, number: int, indices: Indices) -> Instruction:
+        """A fold of a few elements, one after another."""
+        sig, build = self.graph.sigs[number], self.builder
+        (source,) = self.graph.inputs[number]
+        shape, axes = self.graph.sigs[source].shape, sig.attributes[0]
+        total: Instruction | None = None
+        for place in itertools.product(*(range(shape[axis]) for axis in axes)):
+            folded, kept = dict(zip(axes, map(constant, place), strict=True)), iter(indices)
+            at = tuple(folded[axis] if axis in folded else next(kept) for axis in range(len(shape)))
+            value = self.pull(source, at)
+            fold = TABLE[str(sig.op.wgsl)]
+            total = value if total is None else build.apply(fold, sig.dtype.compute, total, value)
+        assert total is not None
+        if sig.dtype.kind in "iu" and sig.dtype.itemsize < 4:
+            total = build.cast(total, int32 if sig.dtype.kind == "i" else uint32, sig.dtype)
         return total
 
     def _fold_loop(

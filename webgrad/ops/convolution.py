@@ -224,7 +224,7 @@ def _transposed(
         for side, step, less, span, extra in zip(call.x.shape[2:], call.stride, cut, reach, more, strict=True)
     )
     if min(sides) < 1:
-        raise ShapeError(f"{op} of {call.given}: with padding {cut} nothing is left, but sides {sides}")
+        raise ShapeError(f"{op} of {call.given}: with padding {cut} nothing is left: sides {sides}")
     phases = _Phases(call, cut, sides)
     return _finished(call, phases.joined(_multiplied(phases.data, phases.weight, *phases.how, call.groups)))
 

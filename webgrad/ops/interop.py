@@ -15,7 +15,8 @@ from .. import dtypes, errors
 from ..dtypes import DType, as_dtype
 from ..errors import DeviceError, DTypeError, NoAdapterError, ShapeError
 from ..evaluate import read
-from ..graph.node import leaf, signature
+from ..graph.node import leaf, scalar, signature
+from ..graph.op import SCALAR
 from ..runtime.device import AnyDevice, CpuDevice, DeviceLike, open_device
 from ..tensor import Tensor
 from .table import TABLE
@@ -165,6 +166,8 @@ def move(x: Tensor, device: AnyDevice) -> Tensor:
     """The same values on another device."""
     if device is x.device:
         return x
+    if x.node.sig.op is SCALAR:
+        return Tensor(scalar(x.node.storage, x.dtype, device))
     fresh = x.device.is_gpu  # what is read from a GPU is nobody else's
     return place(
         "to_device", read(x.node), device, copy=False if fresh and isinstance(device, CpuDevice) else None

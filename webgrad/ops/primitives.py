@@ -14,6 +14,7 @@ from ..dtypes import DType, dtype_of_scalar, float32, promote
 from ..errors import DeviceError, DTypeError, ShapeError
 from ..graph.node import Node, make, scalar, source
 from ..graph.op import SCALAR, Op
+from ..graph.trace import is_runtime
 from .table import TABLE
 
 __all__ = ["cast", "concat", "contract", "elementwise", "iota", "reduce", "reshape"]
@@ -33,7 +34,7 @@ def cast(x: Node, dtype: DType) -> Node:
             f"{x.sig.dtype.name} to {dtype.name}: {device.name} has no {dtype.name}; use a smaller type, or "
             "the cpu"
         )
-    if x.sig.op is SCALAR:
+    if x.sig.op is SCALAR and not is_runtime(x.storage):
         return constant("cast", x.storage, dtype, device, wrap=True)
     return make(_CAST, (x,), (dtype,))
 

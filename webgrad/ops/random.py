@@ -7,6 +7,7 @@ permutations are equal everywhere, and floats to the last bits of the device's a
 
 from __future__ import annotations
 
+import functools
 import math
 import secrets
 import threading
@@ -18,6 +19,7 @@ from .. import dtypes
 from ..dtypes import DType, as_dtype
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..graph.node import Node, make, scalar
+from ..graph.trace import current_trace
 from ..runtime.device import DeviceLike, open_device
 from ..tensor import Tensor
 from . import primitives
@@ -105,6 +107,15 @@ class Generator:
         with self._lock:
             self._seed, self._draws = first, draws
 
+    def _words(self, count: int) -> Sequence[int]:
+        """The words of the next draws' keys; inside a captured function, new ones at each of its calls."""
+        trace = current_trace()
+        draw = functools.partial(self._next_words, count)
+        return draw() if trace is None else trace.drawn(draw)
+
+    def _next_words(self, count: int) -> list[int]:
+        return [word for key in self._next_keys(count) for word in key]
+
     def _next_keys(self, count: int) -> list[Key]:
         with self._lock:
             first, key = self._draws, (self._seed & _WORD, self._seed >> 32)
@@ -118,10 +129,8 @@ class Generator:
         if size > 2**32:
             raise ShapeError(f"random.{op}: {shape} has more than 2**32 elements; make it in parts")
         place = primitives.reshape(primitives.iota(size, dtypes.uint32, device), shape)
-        return [
-            make(TABLE["random_bits"], (place, *(scalar(word, dtypes.uint32, device) for word in key)))
-            for key in self._next_keys(count)
-        ]
+        words = [scalar(word, dtypes.uint32, device) for word in self._words(count)]
+        return [make(TABLE["random_bits"], (place, *words[at : at + 2])) for at in range(0, 2 * count, 2)]
 
     def _unit(self, op: str, shape: tuple[int, ...], dtype: DType, device: Any) -> Node:
         """From 0 to 1 without 1, in steps of the float's precision."""

@@ -1,13 +1,11 @@
-"""Running totals along an axis: sums, products, maxima; and their inverse, differences.
+"""Running totals along an axis: sums, products, maxima, minima; and their inverse, differences.
 
-In: a tensor and one axis. Out: a tensor of the same shape, or one longer with the start value. Long axes are
-computed in blocks: totals inside of each, then the totals of the blocks before it are added. That gives a GPU
-work for all its threads, and float sums an error that grows with the square root of the length.
+In: a tensor and one axis. Out: a tensor of the same shape, or one longer with the start value. Sums of floats
+are added in short runs, and those again, on every device.
 """
 
 from __future__ import annotations
 
-import math
 from operator import index
 from typing import Any
 
@@ -23,11 +21,18 @@ from .primitives import elementwise
 from .shapes import check_kind, normalise_axis
 from .table import TABLE
 
-__all__ = ["cummax", "cumprod", "cumsum", "cumulative_max", "cumulative_prod", "cumulative_sum", "diff"]
+__all__ = [
+    "cummax",
+    "cummin",
+    "cumprod",
+    "cumsum",
+    "cumulative_max",
+    "cumulative_min",
+    "cumulative_prod",
+    "cumulative_sum",
+    "diff",
+]
 
-LONG_SUM = 1024  # floats: longer sums go by blocks, for their accuracy
-LONG_AXIS = 4096  # elements: longer axes go by blocks where there are few rows,
-FEW_ROWS = 64  # so that there is work for many threads
 _TOTALS = {
     dtypes.bool: dtypes.int32,
     dtypes.int8: dtypes.int32,
@@ -82,15 +87,34 @@ def cumulative_max(x: Tensor, axis: int | None = None) -> Tensor:
     >>> wg.cumulative_max(wg.asarray([1, 3, 2, 5])).tolist()
     [1, 3, 3, 5]
     """
-    return _largest("cumulative_max", x, axis)
+    return _extreme("cumulative_max", x, axis)
 
 
 def cummax(x: Tensor, axis: int | None = None) -> Tensor:
     """`cumulative_max`; of PyTorch's function of this name only the values."""
-    return _largest("cummax", x, axis)
+    return _extreme("cummax", x, axis)
 
 
-_ROWS = {"cumsum": "cumulative_sum", "cumprod": "cumulative_prod", "cummax": "cumulative_max"}
+def cumulative_min(x: Tensor, axis: int | None = None) -> Tensor:
+    """The smallest element so far along an axis; from a NaN on everything is NaN.
+
+    >>> wg.cumulative_min(wg.asarray([3, 4, 1, 2])).tolist()
+    [3, 3, 1, 1]
+    """
+    return _extreme("cumulative_min", x, axis)
+
+
+def cummin(x: Tensor, axis: int | None = None) -> Tensor:
+    """`cumulative_min`; of PyTorch's function of this name only the values."""
+    return _extreme("cummin", x, axis)
+
+
+_ROWS = {
+    "cumsum": "cumulative_sum",
+    "cumprod": "cumulative_prod",
+    "cummax": "cumulative_max",
+    "cummin": "cumulative_min",
+}
 
 
 def _total(op: str, x: Tensor, axis: int | None, dtype: Any, include_initial: bool) -> Tensor:
@@ -100,19 +124,18 @@ def _total(op: str, x: Tensor, axis: int | None, dtype: Any, include_initial: bo
     if wanted.kind == "b":
         raise DTypeError(f"{op} gives numbers, not {wanted.name}: leave dtype out, or ask for int32")
     check_dtype(op, wanted, x.device)
-    node = _scan(_ROWS.get(op, op), primitives.cast(x.node, _widened(wanted)), along)
+    node = primitives.scan(TABLE[_ROWS.get(op, op)], primitives.cast(x.node, _widened(wanted)), along)
     if include_initial:
         node = _shifted(node, along, 0 if _ROWS.get(op, op) == "cumulative_sum" else 1)
     return Tensor(primitives.cast(node, wanted))
 
 
-def _largest(op: str, x: Tensor, axis: int | None) -> Tensor:
+def _extreme(op: str, x: Tensor, axis: int | None) -> Tensor:
     x = as_tensor(op, x)
     along = _axis(op, x, axis)
     computed = dtypes.uint8 if x.dtype.kind == "b" else _widened(x.dtype)
-    return Tensor(
-        primitives.cast(_scan(_ROWS.get(op, op), primitives.cast(x.node, computed), along), x.dtype)
-    )
+    node = primitives.scan(TABLE[_ROWS.get(op, op)], primitives.cast(x.node, computed), along)
+    return Tensor(primitives.cast(node, x.dtype))
 
 
 def _axis(op: str, x: Tensor, axis: int | None) -> int:
@@ -127,41 +150,6 @@ def _axis(op: str, x: Tensor, axis: int | None) -> int:
 
 def _widened(dtype: DType) -> DType:
     return dtypes.float32 if dtype.kind == "f" and dtype.itemsize == 2 else dtype
-
-
-def _scan(name: str, x: Node, axis: int) -> Node:
-    """A row of the table along an axis, by blocks where that is better."""
-    side = x.sig.shape[axis]
-    row = TABLE[name]
-    rows = x.sig.size // side if side else 0
-    floats = x.sig.dtype.kind == "f"
-    accurate = floats and name == "cumulative_sum" and side > LONG_SUM
-    # A block's product may overflow where the running one is 0, and 0 times that is NaN: floats stay in one.
-    parallel = side > LONG_AXIS and rows < FEW_ROWS and not (floats and name == "cumulative_prod")
-    return _by_blocks(name, x, axis) if accurate or parallel else primitives.scan(row, x, axis)
-
-
-def _by_blocks(name: str, x: Node, axis: int) -> Node:
-    """Scan blocks of about the square root of the axis, then add what came before each block."""
-    row = TABLE[name]
-    assert row.identity is not None
-    assert isinstance(row.wgsl, str)
-    shape, side = x.sig.shape, x.sig.shape[axis]
-    start = row.identity(x.sig.dtype.numpy)
-    block = 1 << math.ceil(math.log2(side) / 2)
-    blocks = -(-side // block)
-    padded = primitives.pad(x, _on_axis(len(shape), axis, (0, blocks * block - side), (0, 0)), start)
-    inside = primitives.scan(
-        row, primitives.reshape(padded, (*shape[:axis], blocks, block, *shape[axis + 1 :])), axis + 1
-    )
-    totals = _part(inside, axis + 1, block - 1, block)
-    totals = _scan(name, primitives.reshape(totals, (*shape[:axis], blocks, *shape[axis + 1 :])), axis)
-    before = _part(_shifted(totals, axis, start), axis, 0, blocks)
-    before = primitives.reshape(before, (*shape[:axis], blocks, 1, *shape[axis + 1 :]))
-    whole = elementwise(TABLE[row.wgsl], inside, before)
-    return _part(
-        primitives.reshape(whole, (*shape[:axis], blocks * block, *shape[axis + 1 :])), axis, 0, side
-    )
 
 
 def _on_axis(

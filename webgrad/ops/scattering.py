@@ -1,4 +1,4 @@
-"""Writing to computed places: slices by index along an axis, or element by element, set, added or maxed.
+"""Writing to computed places, slices along an axis or single elements: set, added, or the larger or smaller.
 
 In: a tensor, places along one axis, updates. Out: a new tensor. Updates to one place are applied in their
 order, so results are the same on every run: of several set the last stays. Places in tensors may be negative,
@@ -23,7 +23,17 @@ from .primitives import elementwise
 from .shapes import broadcast, normalise_axis
 from .table import TABLE
 
-__all__ = ["index_add", "index_max", "index_set", "scatter", "scatter_add", "scatter_max", "scatter_set"]
+__all__ = [
+    "index_add",
+    "index_max",
+    "index_min",
+    "index_set",
+    "scatter",
+    "scatter_add",
+    "scatter_max",
+    "scatter_min",
+    "scatter_set",
+]
 
 Number = bool | int | float
 
@@ -55,6 +65,15 @@ def index_max(x: Tensor, index: Any, updates: Tensor | Number, axis: int = 0) ->
     return _by_slices("index_max", "max", x, index, updates, axis)
 
 
+def index_min(x: Tensor, index: Any, updates: Tensor | Number, axis: int = 0) -> Tensor:
+    """x with the slices `index` of an axis, or those of `updates` where they are smaller; NaN stays.
+
+    >>> wg.index_min(wg.asarray([1, 5]), [0, 1], 3).tolist()
+    [1, 3]
+    """
+    return _by_slices("index_min", "min", x, index, updates, axis)
+
+
 def scatter_set(x: Tensor, index: Any, updates: Tensor | Number, axis: int = -1) -> Tensor:
     """x with single elements replaced: the inverse of take_along_axis.
 
@@ -83,6 +102,11 @@ def scatter_add(x: Tensor, index: Any, updates: Tensor | Number, axis: int = -1)
 def scatter_max(x: Tensor, index: Any, updates: Tensor | Number, axis: int = -1) -> Tensor:
     """x with updates where they are larger than its elements; `index` as in `scatter_set`; NaN stays."""
     return _by_elements("scatter_max", "max", x, index, updates, axis)
+
+
+def scatter_min(x: Tensor, index: Any, updates: Tensor | Number, axis: int = -1) -> Tensor:
+    """x with updates where they are smaller than its elements; `index` as in `scatter_set`; NaN stays."""
+    return _by_elements("scatter_min", "min", x, index, updates, axis)
 
 
 def _by_slices(op: str, how: str, x: Tensor, index: Any, updates: Any, axis: int) -> Tensor:
@@ -152,11 +176,21 @@ def _write(op: str, how: str, base: Node, places: Node, values: Node) -> Node:
         raise DTypeError(f"{op} is not offered for bool: convert it with astype, or use max, which is or")
     if not base.sig.size or not places.sig.size:
         return base
+    if how == "min":  # the largest, where everything is the other way round
+        changed = _write(op, "max", _reversed(base), places, _reversed(values))
+        return _reversed(changed)
     computed = _widened(dtype) if how == "add" else dtype
     changed = primitives.scatter(
         TABLE[f"scatter_{how}"], primitives.cast(base, computed), places, primitives.cast(values, computed)
     )
     return primitives.cast(changed, dtype)
+
+
+def _reversed(x: Node) -> Node:
+    """Elements in the opposite order."""
+    kind = x.sig.dtype.kind
+    name = "negative" if kind == "f" else "logical_not" if kind == "b" else "bitwise_invert"
+    return elementwise(TABLE[name], x)
 
 
 def _widened(dtype: DType) -> DType:

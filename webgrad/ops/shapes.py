@@ -259,12 +259,13 @@ def scattered(name: str, types: str) -> Infer:
     return infer
 
 
-def _check_binding(op: str, *sigs: Signature) -> None:
-    """Refuse what a kernel over whole values cannot bind."""
+def _check_binding(op: str, *sigs: Signature, width: int = 0) -> None:
+    """Refuse what a kernel over whole values cannot bind; elements take at least `width` bytes in it."""
     for sig in sigs:
-        if sig.device.is_gpu and sig.nbytes > sig.device.profile.max_binding_bytes:
+        nbytes = sig.size * max(width, sig.dtype.itemsize)
+        if sig.device.is_gpu and nbytes > sig.device.profile.max_binding_bytes:
             raise BufferError(
-                f"{op}: {sig!r} has {sig.nbytes:,} bytes, and {sig.device.name} takes at most "
+                f"{op}: {sig!r} takes {nbytes:,} bytes, and {sig.device.name} takes at most "
                 f"{sig.device.profile.max_binding_bytes:,} here: work in parts, or on the cpu with "
                 "x.to_device('cpu')"
             )
@@ -290,5 +291,5 @@ def sorting(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
         raise DTypeError(
             "sort_order of uint64: GPUs sort keys of 32 bits, the low words and then the high ones"
         )
-    _check_binding("sort", sigs[0])
+    _check_binding("sort", sigs[0], width=4)
     return sigs[0].shape, dtypes.int32

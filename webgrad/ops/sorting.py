@@ -7,12 +7,13 @@ are equal, and NaN is larger than every number.
 
 from __future__ import annotations
 
+import math
 from operator import index
 
 import numpy as np
 
 from .. import dtypes
-from ..dtypes import DType, promote
+from ..dtypes import promote
 from ..errors import ArgumentError, DeviceError, DTypeError, ShapeError
 from ..graph.node import Node, make
 from ..runtime.device import CpuDevice
@@ -24,6 +25,16 @@ from .shapes import normalise_axis
 from .table import TABLE
 
 __all__ = ["argsort", "searchsorted", "sort", "topk"]
+
+SHORT = 8192  # elements: up to here all of them are sorted, whatever is wanted,
+FEW = 32  # and where more than one of so many is wanted
+_UNSIGNED = {1: dtypes.uint8, 2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.uint64}
+_INFINITIES = {
+    "float16": 0x7C00,
+    "bfloat16": 0x7F80,
+    "float32": 0x7F800000,
+    "float64": 0x7FF0000000000000,
+}
 
 
 def sort(x: Tensor, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
@@ -68,9 +79,7 @@ def topk(
         raise ArgumentError(f"topk: k is a whole number, not {k!r}") from None
     if not 0 <= count <= side:
         raise ShapeError(f"topk: k is from 0 to {side}, the side of axis {along} of {x.shape}, not {count}")
-    order = _order(x.node, along, descending=largest)
-    first = tuple((0, count, 1) if at == along else (0, each, 1) for at, each in enumerate(x.shape))
-    places = primitives.slice_(order, first)
+    places = _order(x.node, along, descending=largest, count=count)
     return Tensor(primitives.take_along(x.node, places, along)), Tensor(places)
 
 
@@ -126,14 +135,46 @@ def _search(keys: Node, wanted: Node, side: str) -> Node:
 # Keys
 
 
-def _order(x: Node, axis: int, descending: bool) -> Node:
-    """The places, int32, that sort an axis."""
+def _order(x: Node, axis: int, descending: bool, count: int | None = None) -> Node:
+    """The places, int32, that sort an axis; with `count` only the first so many."""
     rank = len(x.sig.shape)
     last = (*(each for each in range(rank) if each != axis), axis)
     keys = _keys(primitives.permute(x, last))
     if descending:
         keys = elementwise(TABLE["bitwise_invert"], keys)
-    return primitives.permute(_sorted_places(keys), tuple(last.index(each) for each in range(rank)))
+    places = _sorted_places(keys) if count is None else _first_places(keys, count)
+    return primitives.permute(places, tuple(last.index(each) for each in range(rank)))
+
+
+def _first_places(keys: Node, count: int) -> Node:
+    """The places of the `count` smallest keys along the last axis, in order, without sorting all of them.
+
+    They lie in the `count` blocks with the smallest minima: were one in another block, the minima of those
+    blocks would come before it, and they are `count` already.
+    """
+    length = keys.sig.shape[-1]
+    if length <= SHORT or count * FEW > length or not count:
+        return _part(_sorted_places(keys), 0, count)
+    block = 1 << round(math.log2(length / count) / 2)
+    blocks = -(-length // block)
+    last = len(keys.sig.shape) - 1
+    rows = keys.sig.shape[:-1]
+    ends = (*((0, 0) for _ in rows), (0, blocks * block - length))  # behind all, they lose every draw
+    padded = primitives.pad(keys, ends, int(np.iinfo(keys.sig.dtype.numpy).max))
+    minima = primitives.reduce(TABLE["min"], primitives.reshape(padded, (*rows, blocks, block)), (last + 1,))
+    chosen = _first_places(minima, count)
+    rising = primitives.sort_order(primitives.cast(chosen, dtypes.uint32))  # so that ties stay in order
+    chosen = primitives.reshape(primitives.take_along(chosen, rising, last), (*rows, count, 1))
+    inside = primitives.iota(block, dtypes.int32, keys.sig.device)
+    places = elementwise(TABLE["add"], elementwise(TABLE["multiply"], chosen, block), inside)
+    places = primitives.reshape(places, (*rows, count * block))
+    best = _first_places(primitives.take_along(padded, places, last), count)
+    return primitives.take_along(places, best, last)
+
+
+def _part(x: Node, start: int, stop: int) -> Node:
+    """Elements start to stop of the last axis."""
+    return primitives.slice_(x, (*((0, side, 1) for side in x.sig.shape[:-1]), (start, stop, 1)))
 
 
 def _sorted_places(keys: Node) -> Node:
@@ -149,25 +190,16 @@ def _sorted_places(keys: Node) -> Node:
 
 
 def _keys(x: Node) -> Node:
-    """Unsigned numbers, uint32 or uint64, in the order of the elements."""
+    """Unsigned numbers of the same width, in the order of the elements."""
     dtype = x.sig.dtype
-    wide = dtype.itemsize == 8
-    unsigned = dtypes.uint64 if wide else dtypes.uint32
+    unsigned = _UNSIGNED[dtype.itemsize]
     if dtype.kind in "bu":
         return primitives.cast(x, unsigned)
-    top = 1 << (63 if wide else 31)
+    bits = make(TABLE["bitcast"], (x,), (unsigned,))
+    top = 1 << (8 * dtype.itemsize - 1)
     if dtype.kind == "i":
-        return elementwise(
-            TABLE["bitwise_xor"], primitives.cast(primitives.cast(x, _signed(wide)), unsigned), top
-        )
-    bits = make(
-        TABLE["bitcast"], (primitives.cast(x, dtypes.float64 if wide else dtypes.float32),), (unsigned,)
-    )
-    return _float_keys(bits, top, 0x7FF0000000000000 if wide else 0x7F800000)
-
-
-def _signed(wide: bool) -> DType:
-    return dtypes.int64 if wide else dtypes.int32
+        return elementwise(TABLE["bitwise_xor"], bits, top)
+    return _float_keys(bits, top, _INFINITIES[dtype.name])
 
 
 def _float_keys(bits: Node, top: int, infinity: int) -> Node:

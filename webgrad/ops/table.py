@@ -84,8 +84,8 @@ def _reduce(fold: Any) -> Any:
 
 
 def _scan(fold: Any) -> Any:
-    def scan(sig: Signature, x: Array) -> Any:
-        return fold(x, axis=sig.attributes[0])
+    def scan(sig: Signature, x: Array, *totals: Array) -> Any:
+        return fold(x, axis=sig.attributes[0])  # totals of chunks say nothing new
 
     return scan
 
@@ -210,6 +210,15 @@ ROWS = (
         "maximum",
         infer=shapes.scanned("cumulative_max", "biuf"),
         identity=lowest,
+    ),
+    Op(
+        "cumulative_min",
+        "scan",
+        1,
+        _scan(np.minimum.accumulate),
+        "minimum",
+        infer=shapes.scanned("cumulative_min", "biuf"),
+        identity=highest,
     ),
     Op("matmul", "contract", 2, lambda sig, a, b: a @ b, "", "iuf", infer=shapes.contract, domain=(-2, 2)),
     Op("sort_order", "sort", 1, _sort, "", "u", infer=shapes.sorting, doc="Stable, along the last axis."),

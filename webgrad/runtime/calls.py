@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterable
-from ctypes import c_int, c_size_t, c_uint64, c_void_p
+from ctypes import c_int, c_size_t, c_uint32, c_uint64, c_void_p
 from typing import Any, Protocol
 
 from wgpu.backends.wgpu_native import ffi, lib
@@ -31,11 +31,13 @@ class Calls(Protocol):
 
     def pop_scope(self) -> None: ...
 
-    def begin(self) -> tuple[Handle, Handle]: ...
+    def begin(self, descriptor: Handle | None = None) -> tuple[Handle, Handle]: ...
 
     def end(self, encoder: Handle, compute_pass: Handle, copies: Iterable[Copy]) -> Handle: ...
 
     def copy(self, copies: Iterable[Copy]) -> Handle: ...
+
+    def resolve(self, queries: Handle, target: Handle, copies: Iterable[Copy]) -> Handle: ...
 
     def release(self, encoder: Handle, compute_pass: Handle) -> None: ...
 
@@ -86,9 +88,9 @@ class PlainCalls:
     def pop_scope(self) -> None:
         lib.wgpuDevicePopErrorScope(self._device, self._scope_info[0])
 
-    def begin(self) -> tuple[Handle, Handle]:
+    def begin(self, descriptor: Handle | None = None) -> tuple[Handle, Handle]:
         encoder = lib.wgpuDeviceCreateCommandEncoder(self._device, ffi.NULL)
-        return encoder, lib.wgpuCommandEncoderBeginComputePass(encoder, ffi.NULL)
+        return encoder, lib.wgpuCommandEncoderBeginComputePass(encoder, descriptor or ffi.NULL)
 
     def end(self, encoder: Handle, compute_pass: Handle, copies: Iterable[Copy]) -> Handle:
         lib.wgpuComputePassEncoderEnd(compute_pass)
@@ -96,6 +98,13 @@ class PlainCalls:
 
     def copy(self, copies: Iterable[Copy]) -> Handle:
         encoder = lib.wgpuDeviceCreateCommandEncoder(self._device, ffi.NULL)
+        commands = self._copy_and_finish(encoder, copies)
+        lib.wgpuCommandEncoderRelease(encoder)
+        return commands
+
+    def resolve(self, queries: Handle, target: Handle, copies: Iterable[Copy]) -> Handle:
+        encoder = lib.wgpuDeviceCreateCommandEncoder(self._device, ffi.NULL)
+        lib.wgpuCommandEncoderResolveQuerySet(encoder, queries, 0, 2, target, 0)
         commands = self._copy_and_finish(encoder, copies)
         lib.wgpuCommandEncoderRelease(encoder)
         return commands
@@ -157,6 +166,10 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
         None,
         (c_void_p, c_void_p, c_uint64, c_void_p, c_uint64, c_uint64),
     ),
+    "wgpuCommandEncoderResolveQuerySet": (
+        None,
+        (c_void_p, c_void_p, c_uint32, c_uint32, c_void_p, c_uint64),
+    ),
     "wgpuCommandEncoderFinish": (c_void_p, (c_void_p, c_void_p)),
     "wgpuCommandEncoderRelease": (None, (c_void_p,)),
     "wgpuComputePassEncoderEnd": (None, (c_void_p,)),
@@ -194,9 +207,10 @@ class QuickCalls:
     def pop_scope(self) -> None:
         self._call["wgpuDevicePopErrorScope"](self._device, self._scope_info)
 
-    def begin(self) -> tuple[Handle, Handle]:
+    def begin(self, descriptor: Handle | None = None) -> tuple[Handle, Handle]:
         encoder = self._call["wgpuDeviceCreateCommandEncoder"](self._device, None)
-        return encoder, self._call["wgpuCommandEncoderBeginComputePass"](encoder, None)
+        address = None if descriptor is None else address_of(descriptor)
+        return encoder, self._call["wgpuCommandEncoderBeginComputePass"](encoder, address)
 
     def end(self, encoder: Handle, compute_pass: Handle, copies: Iterable[Copy]) -> Handle:
         self._call["wgpuComputePassEncoderEnd"](compute_pass)
@@ -204,6 +218,14 @@ class QuickCalls:
 
     def copy(self, copies: Iterable[Copy]) -> Handle:
         encoder = self._call["wgpuDeviceCreateCommandEncoder"](self._device, None)
+        commands = self._copy_and_finish(encoder, copies)
+        self._call["wgpuCommandEncoderRelease"](encoder)
+        return commands
+
+    def resolve(self, queries: Handle, target: Handle, copies: Iterable[Copy]) -> Handle:
+        encoder = self._call["wgpuDeviceCreateCommandEncoder"](self._device, None)
+        resolve = self._call["wgpuCommandEncoderResolveQuerySet"]
+        resolve(encoder, address_of(queries), 0, 2, address_of(target), 0)
         commands = self._copy_and_finish(encoder, copies)
         self._call["wgpuCommandEncoderRelease"](encoder)
         return commands

@@ -151,6 +151,7 @@ class NativeDevice:
         self.immediates = immediates
         self.queue: Handle | None = None
         self._submitting, self._reading = threading.Lock(), threading.Lock()  # `destroy` keeps out of both
+        self.timed: Any = None  # the descriptor of passes that note when they begin and end
         self.account: Callable[[], str] = str  # what is in use, for the error when memory runs out
         self._scopes = threading.RLock()
         self._state = _State()
@@ -349,6 +350,24 @@ class NativeDevice:
     def release_pipeline(self, handle: Handle) -> None:
         lib.wgpuComputePipelineRelease(handle)
 
+    def create_queries(self, count: int) -> Handle:
+        """A set of timestamp queries."""
+        descriptor = ffi.new("WGPUQuerySetDescriptor *")
+        descriptor.type = lib.WGPUQueryType_Timestamp
+        descriptor.count = count
+        return self._guarded(
+            "making timestamp queries",
+            lambda: lib.wgpuDeviceCreateQuerySet(self.device, descriptor),
+            lib.wgpuQuerySetRelease,
+        )
+
+    def release_queries(self, handle: Handle) -> None:
+        lib.wgpuQuerySetRelease(handle)
+
+    def timestamp_period(self) -> float:
+        """The seconds that a timestamp counts in."""
+        return float(lib.wgpuQueueGetTimestampPeriod(self.queue)) * 1e-9
+
     # Work
 
     def write(self, buffer: Handle, offset: int, data: Any, nbytes: int) -> None:
@@ -362,7 +381,7 @@ class NativeDevice:
     def begin(self) -> tuple[Handle, Handle]:
         """Open an encoder with one compute pass, inside error scopes that `finish` closes."""
         self.push_scope()
-        return self._calls.begin()
+        return self._calls.begin(self.timed)
 
     def finish(self, encoder: Handle, compute_pass: Handle, copies: Iterable[Copy]) -> Handle:
         """End the pass, append (source, offset, target, bytes) copies, and give the command buffer."""
@@ -382,6 +401,16 @@ class NativeDevice:
         if error:
             self._calls.release_commands(commands)
             self.fail(error, "recording a copy")
+        return commands
+
+    def resolve(self, queries: Handle, target: Handle, copies: Iterable[Copy]) -> Handle:
+        """A command buffer that writes the two times of a query set into a buffer, and then copies."""
+        self.push_scope()
+        commands = self._calls.resolve(queries, target, copies)
+        error = self.pop_scope()
+        if error:
+            self._calls.release_commands(commands)
+            self.fail(error, "reading timestamps")
         return commands
 
     def abandon(self, encoder: Handle, compute_pass: Handle) -> None:

@@ -30,6 +30,7 @@ from .context import Context, Event
 from .native import Handle
 from .pipelines import PADDING, Pipeline
 from .pool import size_class
+from .recording import Recording
 from .resolve import Grid, Head, Pending, Resolved, resolve
 from .shield import shield
 from .stats import Counters, readable_bytes
@@ -72,8 +73,8 @@ class Queue:
         self.last_event: Event | None = None
         self._open_context = open_context
         self._virtual: Arena[Virtual] = Arena("buffer")
-        self._pending = Pending()
         self._heads: list[Head] = []  # (pipeline, grid) by number, as it stands in the pending code
+        self._pending = Pending(self._heads)
         self._head_numbers: dict[Head, int] = {}
         self._sizes: dict[int, int] = {}  # bytes → size class, for sizes seen
         self._first_cut = min(FIRST_CUT, limits.max_commands)
@@ -377,6 +378,47 @@ class Queue:
             finally:
                 self._held -= 1
 
+    def replay(
+        self,
+        recording: Recording,
+        inputs: Sequence[Buffer],
+        params: list[bytes],
+        donated: frozenset[int] = frozenset(),
+    ) -> list[Buffer]:
+        """Run a recording over other buffers, in a submission of its own; gives its outputs.
+
+        `donated` are the numbers of inputs that nobody needs afterwards: their memory may be taken over, and
+        they are freed.
+        """
+        with shield, self.lock:
+            self._enter()
+            self._flush("replay")
+            idle = self._pending
+            pending = recording.pending(donated, params)
+            for number, (slot, buffer) in enumerate(zip(recording.inputs, inputs, strict=True)):
+                virtual = self._get(buffer)
+                if not virtual.physical:
+                    self._restore(virtual)
+                pending.virtuals[slot] = virtual
+                virtual.pending, virtual.slot = None if number in donated else pending, slot
+            outputs = {}
+            for slot in recording.outputs:
+                if slot not in outputs and slot not in recording.inputs:
+                    nbytes = recording.nbytes[slot]
+                    virtual = Virtual(nbytes, self._size_of(nbytes, ""), "", pending, slot)
+                    pending.virtuals[slot] = virtual
+                    outputs[slot] = Buffer(self, self._virtual.insert(virtual), virtual)
+            self._pending = pending
+            try:
+                self._flush("replay")
+            except BaseException:
+                self._pending = idle
+                raise
+            for number in donated:
+                self._virtual.discard(inputs[number].handle)
+            given = dict(zip(recording.inputs, inputs, strict=True))
+            return [outputs.get(slot) or given[slot] for slot in recording.outputs]
+
     def compile(self, pipeline: Pipeline) -> None:
         """Compile a pipeline now, so that a shader error is raised here."""
         with shield, self.lock:
@@ -441,7 +483,7 @@ class Queue:
         """After a flush without room: forget commands whose results were dropped since."""
         with shield:
             self._drain()
-            for virtual in self._pending.prune(self._heads):
+            for virtual in self._pending.prune():
                 if virtual.physical:
                     self.context.pool.give(virtual.physical)
                     virtual.physical = 0
@@ -466,7 +508,7 @@ class Queue:
         inputs = [each.physical for each in pending.virtuals]
         resolved = context.resolved.find(key, inputs, context.pool.free)
         if resolved is None:
-            resolved = resolve(pending, inputs, self._heads, context)
+            resolved = resolve(pending, inputs, context)
             context.resolved.remember(key, resolved)
             self.counters.queues_resolved += 1
         else:
@@ -521,10 +563,10 @@ class Queue:
 
     def _begin(self) -> None:
         self._pending.forget()
-        self._pending = Pending()
         if len(self._heads) >= HEADS_KEPT:  # their numbers stand in the keys of resolved queues
             self._heads, self._head_numbers = [], {}
             self.context.resolved.clear()
+        self._pending = Pending(self._heads)
         self._pending_bytes = 0
         self._tidy_at = TIDY_EVERY
 
@@ -576,7 +618,7 @@ class Queue:
         slots = {slot} | {
             each.slot for each in pending.virtuals if isinstance(each.size, tuple) and each.size[0] == slot
         }
-        return any(not slots.isdisjoint(used) for _, _, used, _ in pending.commands(self._heads))
+        return any(not slots.isdisjoint(used) for _, _, used, _ in pending.commands())
 
     def _fill(self, virtual: Virtual, source: Bytes) -> None:
         with shield:
@@ -685,7 +727,7 @@ class Queue:
         """The buffers, whole ones, that pending commands write to."""
         virtuals = self._pending.virtuals
         found = []
-        for pipeline, _, slots, _ in self._pending.commands(self._heads):
+        for pipeline, _, slots, _ in self._pending.commands():
             for slot, access in zip(slots, pipeline.accesses, strict=True):
                 if access == "read_write":
                     size = virtuals[slot].size

@@ -38,13 +38,15 @@ Step = tuple[Pipeline, BindGroup, int, Grid]  # pipeline, bind group, bytes of p
 class Pending:
     """The commands recorded since the last flush, flat: they are a key as they stand.
 
-    `code` holds for each command the number of its head (pipeline and grid), the slots of its buffers and,
-    where the kernel asks how long its arrays are, their sizes in words. `virtuals` are the buffers by slot.
+    `code` holds for each command the number of its head (pipeline and grid) in `heads`, the slots of its
+    buffers and, where the kernel asks how long its arrays are, their sizes in words. `virtuals` are the
+    buffers by slot.
     """
 
-    __slots__ = ("code", "params", "views", "virtuals")
+    __slots__ = ("code", "heads", "params", "views", "virtuals")
 
-    def __init__(self) -> None:
+    def __init__(self, heads: Sequence[Head]) -> None:
+        self.heads = heads
         self.code: list[int] = []
         self.params: list[bytes] = []
         self.virtuals: list[Virtual] = []
@@ -54,15 +56,15 @@ class Pending:
         """Let the records go. Every tensor names the last queue it was in, and must not keep all of it."""
         self.code, self.params, self.virtuals = [], [], []
 
-    def key(self) -> tuple[bytes, tuple[Size, ...], bytes]:
+    def key(self) -> object:
         """What makes two queues the same: commands, sizes, and what is dropped. Never the parameters."""
         virtuals = self.virtuals
         sizes = tuple([each.size for each in virtuals])
         return array("I", self.code).tobytes(), sizes, bytes([each.pending is self for each in virtuals])
 
-    def commands(self, heads: Sequence[Head]) -> list[Command]:
+    def commands(self) -> list[Command]:
         """The recorded numbers as commands."""
-        code = self.code
+        code, heads = self.code, self.heads
         found: list[Command] = []
         at, end = 0, len(code)
         while at < end:
@@ -73,7 +75,7 @@ class Pending:
             found.append((pipeline, grid, code[first:after], code[after:at]))
         return found
 
-    def prune(self, heads: Sequence[Head]) -> list[Virtual]:
+    def prune(self) -> list[Virtual]:
         """Leave out commands whose results nobody holds or reads; gives the dropped buffers now unused."""
         virtuals = self.virtuals
         whole = [at if isinstance(each.size, int) else each.size[0] for at, each in enumerate(virtuals)]
@@ -81,7 +83,7 @@ class Pending:
         kept: list[tuple[list[int], bytes]] = []
         at = len(self.code)
         for (pipeline, _, slots, words), params in zip(
-            reversed(self.commands(heads)), reversed(self.params), strict=True
+            reversed(self.commands()), reversed(self.params), strict=True
         ):
             start = at - 1 - len(slots) - len(words)
             written = {
@@ -167,7 +169,7 @@ class ResolvedQueues:
         self._weight = 0
 
 
-def resolve(pending: Pending, inputs: list[int], heads: Sequence[Head], context: Context) -> Resolved:
+def resolve(pending: Pending, inputs: list[int], context: Context) -> Resolved:
     """Give every slot its buffer, every command its bind group and pipeline."""
     pool = context.pool
     free_before = set(pool.free)
@@ -176,7 +178,7 @@ def resolve(pending: Pending, inputs: list[int], heads: Sequence[Head], context:
     walk = _Walk(pending, inputs, context)
     try:
         with _collector_paused():
-            commands = pending.commands(heads)
+            commands = pending.commands()
             with context.groups.creating():
                 steps = walk.run(commands)
             # Only now: the compiling threads need error scopes, and have to wait for those of `creating`.

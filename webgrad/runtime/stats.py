@@ -11,7 +11,7 @@ from typing import Any
 
 __all__ = ["Counters", "Stats"]
 
-FLUSH_CAUSES = ("read", "synchronize", "eval", "execute", "full", "bytes", "write")
+FLUSH_CAUSES = ("read", "synchronize", "eval", "execute", "full", "bytes", "write", "replay")
 
 
 @dataclass(slots=True)

@@ -1,8 +1,10 @@
 """Pass 1a, rewrite: ops that no kernel does as they stand become ones that kernels do. Numbers of nodes stay.
 
-Sorts take uint32 keys, scatters int32 places. Running totals of packed dtypes go through 32 bits, since a
-thread may only store whole words. Sums and products of halves are kept in float32 until they are whole;
-matrix products of integers and of 64-bit types become a multiplication and a sum.
+Sorts take uint32 keys, and know how many bits of them are used; scatters take int32 places. Running totals of
+packed dtypes go through 32 bits, since a thread may only store whole words; so do
+scatters of many updates. Sums and products of halves are
+kept in float32 until they are whole; matrix products of integers and of 64-bit types become a multiplication
+and a sum.
 """
 
 from __future__ import annotations
@@ -15,6 +17,9 @@ from ..ops.table import TABLE
 
 __all__ = ["rewrite"]
 
+MANY_UPDATES = 1024  # to rows that share words: the kernels that are quick with many write whole words
+LEAST_BINDING = 1 << 27  # bytes: what every device binds at once
+
 
 def rewrite(graph: Snapshot) -> None:
     """Rewrite a graph in place."""
@@ -26,12 +31,18 @@ def rewrite(graph: Snapshot) -> None:
         elif sig.kind == "reduce" and half and sig.op.name in ("sum", "prod"):
             _through(graph, number, dtypes.float32)
         elif sig.kind == "sort":
-            graph.inputs[number] = (_cast(graph, graph.inputs[number][0], dtypes.uint32),)
+            (keys,) = graph.inputs[number]
+            bits = (8 * graph.sigs[keys].dtype.itemsize,)
+            graph.sigs[number] = signature(sig.op, sig.shape, sig.dtype, sig.device, bits)
+            graph.inputs[number] = (_cast(graph, keys, dtypes.uint32),)
         elif sig.kind == "scatter":
             base, index, updates = graph.inputs[number]
             graph.inputs[number] = (base, _cast(graph, index, dtypes.int32), updates)
+            shared = sig.dtype.itemsize < 4 and sig.shape[1] % 4 != 0  # words hold elements of two rows
             if sig.op.name == "scatter_add" and half:
                 _through(graph, number, dtypes.float32, keep=1)
+            elif shared and graph.sigs[index].size > MANY_UPDATES and _is_bindable(graph, base, updates):
+                _through(graph, number, _wide(sig.dtype), keep=1)
         elif sig.kind == "contract":
             if sig.dtype.compute != "f32":
                 _as_sum(graph, number)
@@ -40,6 +51,11 @@ def rewrite(graph: Snapshot) -> None:
                     signature(sig.op, sig.shape, dtypes.float32, sig.device), graph.inputs[number]
                 )
                 _cast_here(graph, number, inner, sig.dtype)
+
+
+def _is_bindable(graph: Snapshot, *numbers: int) -> bool:
+    """Whether values can be bound in 32 bits on every device."""
+    return all(4 * graph.sigs[each].size <= LEAST_BINDING for each in numbers)
 
 
 def _wide(dtype: DType) -> DType:

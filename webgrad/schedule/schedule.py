@@ -12,6 +12,7 @@ from .fuse import Content, choose_stored, is_source
 from .merge import bundle, merge
 from .plan import Group, GroupKind, Schedule
 from .rewrite import rewrite
+from .scans import split_scans
 from .split import split_folds
 from .split_products import split_products
 
@@ -26,6 +27,7 @@ def schedule(graph: Snapshot, profile: DeviceProfile, *, fuse: bool = True, spli
     if split:
         rewrite(graph)
         split_products(graph, profile)
+        split_scans(graph, profile)
         split_folds(graph, profile)
     stored, contents = choose_stored(graph, profile, fuse=fuse)
     order = graph.order()

@@ -1,0 +1,106 @@
+"""Timing commands on a device: by its own timestamps where it has them, by the clock where not."""
+
+from __future__ import annotations
+
+import gc
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+
+from tests.runtime.helpers import Bench, bench, floats
+from webgrad.errors import DeviceLostError
+from webgrad.runtime import timing
+from webgrad.runtime.native import native_object_counts
+from webgrad.runtime.timing import Timer
+
+pytestmark = pytest.mark.gpu
+
+
+def spin_seconds(bench: Bench, timer: Timer, turns: int) -> float:
+    y = bench.upload(floats(1))
+    return timer.seconds(lambda _: bench.spin(y, turns))
+
+
+def test_timestamps_grow_with_the_work(encoded: Bench) -> None:
+    with Timer(encoded.device) as timer:
+        assert timer.exact
+        spin_seconds(encoded, timer, 1)  # compiles
+        short, long = (
+            min(spin_seconds(encoded, timer, turns) for _ in range(3)) for turns in (1000, 2_000_000)
+        )
+    assert 0 < short < long < 1
+
+
+def test_the_clock_where_there_are_no_timestamps() -> None:
+    plain = bench(disable_features=frozenset({"timestamps"}))
+    plain.device.features -= {"timestamps"}
+    with Timer(plain.device) as timer:
+        assert not timer.exact
+        spin_seconds(plain, timer, 1)
+        assert 0 < spin_seconds(plain, timer, 1000) < spin_seconds(plain, timer, 5_000_000)
+
+
+@pytest.mark.parametrize("told", [0.0, -1.0, 1e9])
+def test_a_clock_that_cannot_be_right_is_not_believed(alone: Bench, told: float) -> None:
+    with Timer(alone.device) as timer, patch.object(timing._Timestamps, "seconds", lambda _: told):
+        assert 0 < spin_seconds(alone, timer, 1000) < 10
+
+
+def test_what_waited_before_is_done_and_not_timed(alone: Bench) -> None:
+    x = alone.upload(floats(1, 2, 3))
+    with Timer(alone.device) as timer:
+        spin_seconds(alone, timer, 1)
+        alone.numbers(alone.scale(x, 1))
+        y, z = alone.scale(x, 3), alone.upload(floats(1))
+        alone.spin(z, 20_000_000)
+        assert timer.seconds(lambda _: alone.scale_into(x, alone.device.allocate(12), 2)) < 0.02
+        assert alone.queue.waiting == 0
+        assert alone.numbers(y).tolist() == [3, 6, 9]
+        assert alone.numbers(alone.scale(y, 2)).tolist() == [6, 12, 18]
+    assert alone.queue.context.native.timed is None
+
+
+def test_an_error_while_recording_leaves_the_queue_usable(alone: Bench) -> None:
+    with Timer(alone.device) as timer:
+        with pytest.raises(ZeroDivisionError):
+            timer.seconds(lambda _: print(1 // 0))
+        assert spin_seconds(alone, timer, 10) > 0
+
+
+def test_a_device_lost_meanwhile(alone: Bench) -> None:
+    with Timer(alone.device) as timer:
+        spin_seconds(alone, timer, 1)
+        alone.queue.context.native.destroy()
+        with pytest.raises(DeviceLostError):
+            spin_seconds(alone, timer, 1)
+        assert spin_seconds(alone, timer, 1) > 0  # on the new device, by the clock
+    with Timer(alone.device) as timer:
+        assert timer.exact
+        assert spin_seconds(alone, timer, 1) > 0
+
+
+def test_no_native_object_is_left(alone: Bench) -> None:
+    def timed() -> dict[str, int]:
+        for _ in range(3):
+            with Timer(alone.device) as timer:
+                spin_seconds(alone, timer, 1)
+        alone.device.synchronize()
+        gc.collect()
+        return native_object_counts()
+
+    before = timed()
+    assert {kind: count - before.get(kind, 0) for kind, count in timed().items()} == dict.fromkeys(before, 0)
+
+
+def test_times_come_from_the_pass_of_the_commands(alone: Bench) -> None:
+    x = alone.upload(np.zeros(4))
+    with Timer(alone.device) as timer:
+        timer.seconds(lambda _: alone.spin(x, 1))
+        once = min(timer.seconds(lambda _: alone.spin(x, 500_000)) for _ in range(3))
+
+        def four(_: object) -> None:
+            for _each in range(4):
+                alone.spin(x, 500_000)
+
+        assert timer.seconds(four) > 2 * once

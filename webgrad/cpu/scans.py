@@ -1,0 +1,137 @@
+"""Running totals of arrays: along one axis, in chunks over threads.
+
+In: an array and an axis. Out: a new array. A long axis is cut into chunks; what each comes to is folded
+first, so that every chunk can begin with what is before it. Sums of floats are added in runs of RUN, and
+those again: no long running accumulator. Products of floats are not cut: where one overflows, another is 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..graph.node import Signature
+from .folds import UFUNCS, sum_floats
+from .threads import share
+
+__all__ = ["scan_of"]
+
+Array = np.ndarray[Any, Any]
+
+RUN = 128  # additions one after another
+CHUNK = 1 << 17  # elements that stay in a core's cache
+MANY = 500  # lines for which NumPy drops the GIL
+FEW = 16  # columns: so few are turned, for NumPy's inner loops go along what lies together
+
+
+def scan_of(sig: Signature, dtype: np.dtype[Any]) -> Callable[[Array], Array] | None:
+    """The function of a scan that is computed in `dtype`; None for one that is not known here."""
+    ufunc = UFUNCS.get(str(sig.op.wgsl))
+    if ufunc is None:
+        return None
+    axis = sig.attributes[0]
+    accurate = ufunc is np.add and dtype.kind == "f"
+    whole = ufunc is np.multiply and dtype.kind == "f"
+
+    def scan(x: Array) -> Array:
+        before, side, after = x.shape[:axis], x.shape[axis], x.shape[axis + 1 :]
+        if x.size <= CHUNK // 4 and not (accurate and side > RUN):
+            return ufunc.accumulate(x, axis=axis, dtype=dtype)
+        source = x.reshape(math.prod(before), side, math.prod(after))
+        result = np.empty(x.shape, dtype)
+        _fill(ufunc, source, result.reshape(source.shape), accurate, whole)
+        return result
+
+    return scan
+
+
+def _fill(ufunc: np.ufunc, x: Array, result: Array, accurate: bool, whole: bool) -> None:
+    rows, side, columns = x.shape
+    if not x.size:
+        return
+    length = side if whole else min(side, max(RUN, CHUNK // columns))
+    if rows >= 8 and columns * side <= 4 * CHUNK:  # work enough without cutting rows
+        length = side
+    share_rows = max(1, CHUNK // (length * columns))
+    starts = range(0, side, length)
+    items = [(row, start) for row in range(0, rows, share_rows) for start in starts]
+    totals = _totals(ufunc, x, length) if len(starts) > 1 else None
+
+    def work(left: Iterator[tuple[int, int]]) -> None:
+        for row, start in left:
+            part = (slice(row, row + share_rows), slice(start, start + length))
+            given = totals[part[0], start // length - 1] if start and totals is not None else None
+            _chunk(ufunc, x[part], result[part], accurate, given)
+
+    share(work, items)
+
+
+def _turned(x: Array) -> Array:
+    """(rows, length, columns) with the columns before the length, one after another in memory."""
+    return np.ascontiguousarray(x.transpose(0, 2, 1))
+
+
+def _totals(ufunc: np.ufunc, x: Array, length: int) -> Array:
+    """What the chunks but the last come to, with those before them."""
+    rows, side, columns = x.shape
+    count = -(-side // length) - 1
+    sums = np.empty((rows, count, columns), x.dtype)
+    add = ufunc is np.add and x.dtype.kind == "f"
+
+    def work(left: Iterator[int]) -> None:
+        for each in left:
+            part, axis = x[:, each * length : (each + 1) * length], 1
+            if columns < FEW:
+                part, axis = _turned(part), 2
+            sums[:, each] = sum_floats(part, (axis,)) if add else ufunc.reduce(part, axis=axis, dtype=x.dtype)
+
+    share(work, range(count))
+    return ufunc.accumulate(sums, axis=1)
+
+
+def _chunk(ufunc: np.ufunc, x: Array, result: Array, accurate: bool, given: Array | None) -> None:
+    """One chunk (rows, length, columns) that stays in the cache, from what is before it, (rows, columns)."""
+    rows, length, columns = x.shape
+    if columns == 1:
+        before = None if given is None else given.reshape(rows)
+        _along(ufunc, x.reshape(rows, length), result.reshape(rows, length), accurate, before)
+    elif columns < FEW:
+        turned = np.empty((rows * columns, length), result.dtype)
+        before = None if given is None else given.reshape(-1)
+        _along(ufunc, _turned(x).reshape(rows * columns, length), turned, accurate, before)
+        result[...] = turned.reshape(rows, columns, length).transpose(0, 2, 1)
+    else:
+        _along(ufunc, x, result, accurate, given)
+
+
+def _accumulate(ufunc: np.ufunc, x: Array, result: Array) -> None:
+    """Along axis 1. NumPy drops the GIL for a long line, and for many lines, but not for a few long ones."""
+    if x.ndim == 2 and x.shape[1] > MANY > x.shape[0]:
+        for source, target in zip(x, result, strict=True):
+            ufunc.accumulate(source, out=target)
+    else:
+        ufunc.accumulate(x, axis=1, out=result)
+
+
+def _along(ufunc: np.ufunc, x: Array, result: Array, accurate: bool, given: Array | None) -> None:
+    """Along axis 1 of x, whatever comes after it; `result` is part of a contiguous array."""
+    rows, length, after = x.shape[0], x.shape[1], x.shape[2:]
+    if not accurate or length <= RUN:
+        _accumulate(ufunc, x, result)
+        if given is not None:
+            ufunc(result, given[:, None], out=result)
+        return
+    main = length - length % RUN
+    runs = np.add.accumulate(x[:, :main].reshape(rows, main // RUN, RUN, *after), axis=2)
+    ends = np.add.accumulate(runs[:, :, -1], axis=1)
+    if given is not None:
+        ends += given[:, None]
+        runs[:, 0] += given[:, None]
+    runs[:, 1:] += ends[:, :-1, None]
+    result[:, :main] = runs.reshape(rows, main, *after)
+    if main != length:
+        rest = np.add.accumulate(x[:, main:], axis=1, out=result[:, main:])
+        rest += ends[:, -1:]

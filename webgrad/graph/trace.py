@@ -1,0 +1,108 @@
+"""Tracing: while a function is captured, its thread's graph is watched.
+
+In: tensors that get another node, and numbers that are drawn anew for each run. Out: a `Trace`. The
+invariant: nothing is computed while a trace is open in its thread, and a run-time number is never folded
+into others.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from weakref import ref
+
+from ..errors import CaptureError
+from .node import Node, backlog
+
+__all__ = ["RuntimeFloat", "RuntimeInt", "Trace", "current_trace", "is_runtime", "refuse_in_trace", "tracing"]
+
+
+class RuntimeFloat(float):
+    """A number that each run has another of: equal to itself only, or it would be shared with others."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+class RuntimeInt(int):
+    """The same for whole numbers."""
+
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+def is_runtime(value: Any) -> bool:
+    """Whether a scalar's value is another one in each run."""
+    return isinstance(value, RuntimeFloat | RuntimeInt)
+
+
+class Trace:
+    """What a captured function did beside computing its result."""
+
+    def __init__(self) -> None:
+        self.changed: dict[int, tuple[ref[Any], Node]] = {}  # by identity: a tensor, and the node it had
+        self.draws: list[tuple[Callable[[], Sequence[int]], list[RuntimeInt]]] = []
+
+    def note(self, tensor: Any) -> None:
+        """A tensor is about to get another node."""
+        known = self.changed.get(id(tensor))
+        if known is None or known[0]() is not tensor:
+            self.changed[id(tensor)] = ref(tensor), tensor.node
+
+    def drawn(self, draw: Callable[[], Sequence[int]]) -> list[RuntimeInt]:
+        """Numbers that a generator gives, and gives anew for each run."""
+        numbers = [RuntimeInt(each) for each in draw()]
+        self.draws.append((draw, numbers))
+        return numbers
+
+    def undo(self) -> None:
+        """Give every tensor the node it had."""
+        for tensor, node in self.changed.values():
+            found = tensor()
+            if found is not None:
+                found.node = node
+
+
+class _Local(threading.local):
+    trace: Trace | None = None
+
+
+_local = _Local()
+_one = threading.Lock()  # the backlog is all threads': one trace at a time
+
+
+def current_trace() -> Trace | None:
+    """The trace that is open in this thread."""
+    return _local.trace
+
+
+@contextmanager
+def tracing(trace: Trace) -> Iterator[None]:
+    """Open a trace in this thread; what waits is not computed meanwhile, however much."""
+    with _one:
+        _local.trace = trace
+        most, backlog.most = backlog.most, 1 << 60
+        backlog.restart(backlog.waiting())
+        try:
+            yield
+        finally:
+            _local.trace = None
+            backlog.most = most
+            backlog.restart(backlog.waiting())
+
+
+def refuse_in_trace(what: str) -> None:
+    """Raise where a captured function needs a value, which is only there when it runs."""
+    if _local.trace is not None:
+        raise CaptureError(
+            f"{what} inside a function that webgrad.jit captures: there are no values yet, only the graph of "
+            "what is to be computed. Return the tensor and read it outside; use webgrad.where instead of "
+            "if; or name the argument that is needed as a number in webgrad.jit(..., static=...)"
+        )

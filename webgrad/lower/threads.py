@@ -1,0 +1,89 @@
+"""Steps dealt out to threads, and what every lowering does around its own: open them, close them, wrap up.
+
+In: how many steps there are, and a device's profile. Out: `Threads`, and instructions that give a thread its
+step. On software adapters a thread takes a stretch of steps; on GPUs each step is a thread.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..graph.snapshot import Snapshot
+from ..runtime.profile import DeviceProfile
+from ..schedule.plan import Group
+from .ir import U32, Instruction, Kernel
+from .pull import Puller
+
+__all__ = ["Threads", "close", "deal", "kernel_of", "name_of", "open_steps"]
+
+CHUNK = 256  # steps of a thread's stretch on software adapters, at least
+SPREAD = 512  # threads a stretch is cut for there, at most
+
+
+@dataclass(frozen=True, slots=True)
+class Threads:
+    """Steps 0..count dealt out to threads: one to each, or with `looped` up to `chunk`."""
+
+    count: int
+    chunk: int
+    workgroup: int
+    looped: bool = False
+
+    @property
+    def groups(self) -> int:
+        """Workgroups."""
+        return max(1, -(-self.count // (self.chunk * self.workgroup)))
+
+
+def deal(profile: DeviceProfile, steps: int, work: int = 1) -> Threads:
+    """Threads for steps of about `work` vectors each."""
+    if profile.kind == "software":
+        least = max(1, CHUNK // work)
+        chunk = max(least, -(-steps // SPREAD)) if work == 1 else least
+        return Threads(steps, min(chunk, max(steps, 1)), 8, looped=True)
+    return Threads(steps, 1, 64)
+
+
+def open_steps(puller: Puller, threads: Threads, first_group: int = 0) -> tuple[Instruction, int]:
+    """The step of this thread, in an open loop or condition; gives it and how many blocks were opened."""
+    build = puller.builder
+    group = build.emit("thread", U32, (), "group")
+    if first_group:
+        group = build.arithmetic("-", group, build.size(first_group))
+    local = build.emit("thread", U32, (), "local")
+    thread = build.arithmetic("+", build.arithmetic("*", group, build.constant(threads.workgroup)), local)
+    count = build.size(threads.count, "count")
+    if not threads.looped:
+        build.open_if(build.compare("<", thread, count))
+        return thread, 1
+    chunk = build.size(threads.chunk, "chunk")
+    start = build.arithmetic("*", thread, chunk)
+    stop = build.arithmetic("min", build.arithmetic("+", start, chunk), count)
+    return build.open_loop(start, stop, build.constant(1)), 1
+
+
+def close(puller: Puller, blocks: int) -> None:
+    """End so many blocks."""
+    for _ in range(blocks):
+        puller.builder.close()
+
+
+def name_of(graph: Snapshot, group: Group) -> str:
+    """What a kernel is called: its kind, and its first ops."""
+    names = [
+        graph.sigs[each].op.name for each in group.inside if graph.sigs[each].kind not in ("move", "cast")
+    ]
+    return "_".join([group.kind, *names[:6], *(["more"] if len(names) > 6 else [])])
+
+
+def kernel_of(graph: Snapshot, group: Group, puller: Puller, workgroup: int, groups: int) -> Kernel:
+    """The kernel that a puller has built."""
+    scalars = tuple((number, graph.sigs[number].dtype) for number in puller.scalars)
+    return Kernel(
+        name_of(graph, group),
+        tuple(puller.buffers),
+        scalars,
+        puller.builder.body(),
+        workgroup,
+        groups,
+    )
