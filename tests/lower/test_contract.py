@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -15,7 +16,7 @@ from tests.graph.helpers import apply, graph_of, value
 from tests.lower.helpers import lowered, texts
 from tests.properties.helpers import gpu
 from tests.properties.running import profiled
-from tests.schedule.graphs import INTEGRATED, PORTABLE, SOFTWARE
+from tests.schedule.graphs import INTEGRATED, PORTABLE, SOFTWARE, launches
 from tests.wgsl import naga
 from tests.wgsl.test_tint import ask, needs_tint
 from webgrad import dtypes
@@ -135,6 +136,19 @@ def test_16_bit_operands_are_summed_in_32(name: str, dtype: str) -> None:
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("name", ["software", "discrete"])
+def test_a_grid_with_workgroups_to_spare(name: str) -> None:
+    """25 products in lines of at most 8: four lines of 7 hold them."""
+    device = profiled(**DEVICES[name], max_workgroups=8)
+    a, b = numbers(25, 3, 4), numbers(25, 4, 5)
+    root = primitives.contract(up(device, a), up(device, b))
+    (launch,) = launches(root, profile=device.profile)
+    assert launch.grid[0] * launch.grid[1] > launch.kernel.groups
+    close(run(root, device), a.astype(np.float64) @ b)
+    assert "min(" in re.findall("let batch = (.*)", launch.program.text)[0]
+
+
+@pytest.mark.gpu
 def test_infinities_beyond_k_do_not_reach_a_sum() -> None:
     """Where k is no multiple of four, elements beyond it are read: they belong to other rows."""
     device = gpu()
@@ -150,7 +164,7 @@ def test_infinities_beyond_k_do_not_reach_a_sum() -> None:
 def test_what_is_around_a_product(name: str) -> None:
     """Maps on both operands, a bias, an activation and a residual, also where C is computed transposed."""
     device = device_of(name)
-    for m, k, n in [(6, 8, 20), (40, 9, 3), (60, 8, 1)]:
+    for m, k, n in [(40, 9, 3), (6, 8, 20), (60, 8, 1)][: 3 if name == "software" else 1]:
         a, b, bias, residual = numbers(m, k), numbers(k, n), numbers(n), numbers(m, n)
         product = primitives.contract(apply("exp", up(device, a)), apply("negative", up(device, b)))
         shifted = apply("maximum", apply("add", product, up(device, bias)), 0.0)
@@ -285,7 +299,7 @@ def contraction(profile: DeviceProfile, root: Node) -> tuple[Any, Group]:
 @pytest.mark.parametrize("name", ["software", "integrated"])
 def test_every_choice_is_right(name: str) -> None:
     device = device_of(name)
-    for m, k, n in [(1, 12, 140), (35, 24, 70)]:
+    for m, k, n in [(1, 12, 140), (35, 24, 72)]:
         a, b = numbers(m, k), numbers(k, n)
         found = contraction_choices(
             *contraction(device.profile, primitives.contract(value(m, k), value(k, n))), device.profile

@@ -276,6 +276,7 @@ def lower_contraction(
         "outers": outers,
         "steps": steps,
         "rows": form.stored,
+        "batches": product.count,
         "row_blocks": row_blocks,
         "column_blocks": column_blocks,
         "row_every": 1 if product.n > product.m else column_blocks,

@@ -17,7 +17,7 @@ from .choices import Choice
 __all__ = ["WIDE", "Form", "form_of", "offered"]
 
 THIN = (1, 2, 4, 8)  # rows up to which reading B is the whole cost
-WIDE = {"software": 32, "integrated": 9, "discrete": 9}  # columns below which C is computed transposed
+WIDE = {"software": 17, "integrated": 9, "discrete": 9}  # columns below which C is computed transposed
 SUBGROUPS = (4, 8)  # sizes that matmul_lanes is the default for
 GPU_SUBGROUPS = (4, 8, 16, 32)  # and those it can do
 COLUMNS = 4  # groups of four to a thread of matvec_columns
