@@ -15,6 +15,7 @@ import numpy as np
 from ..graph.snapshot import Snapshot
 from .code import Action, Code, Run, fresh
 from .loop import Loop, Source, Store, Work
+from .memory import empty
 from .operations import is_half
 from .patches import PatchProduct
 from .products import matmul
@@ -83,7 +84,7 @@ class Assembly:
         self._owner[own] = slot
 
         def run(values: list[Any]) -> None:
-            values[slot] = np.empty(whole.shape, whole.dtype)
+            values[slot] = empty(whole.shape, whole.dtype)
             values[own] = matmul(values[a], values[b], values[slot].reshape(inner.shape))
 
         self._steps.append(_Step(run, (a, b), (slot, own)))
