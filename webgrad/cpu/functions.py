@@ -2,7 +2,7 @@
 
 In: arrays, and `out`, which has their broadcast shape and does not share their memory. Out: `out`, or a new
 array. The rows stay the truth: these agree with them up to rounding, and in every special value. Floats are
-computed in float64 and rounded once; a long array goes by pieces, so that what is in between stays in the
+computed in float64 and rounded once, or twice; a long array goes by pieces, so that what is in between stays in the
 cache.
 """
 
@@ -153,16 +153,24 @@ def _gelu(x: Array, out: Array) -> None:
 def _gelu_tanh(x: Array, out: Array) -> None:
     """x / (1 + exp(-2u)) with u = √(2/π) (x + 0.044715 x³); far out on the left it is 0, at -inf too."""
     wide, u = _doubles(2, x.size)
-    np.maximum(x, np.float32(-1e3), out=out)
-    np.copyto(wide, out)  # ufuncs that convert go by small buffers: a copy of its own is quicker
+    near = bool(x.min() >= -10)  # else the divisor may be more than float32 holds; and not so where NaN is
+    if near:
+        np.copyto(wide, x)
+    else:
+        np.maximum(x, np.float32(-1e3), out=out)
+        np.copyto(wide, out)  # ufuncs that convert go by small buffers: a copy of its own is quicker
     np.multiply(wide, wide, out=u)
     u *= -math.sqrt(8 / math.pi) * 0.044715
     u -= math.sqrt(8 / math.pi)
     u *= wide
     np.exp(u, out=u)
     u += 1
-    np.divide(wide, u, out=u)
-    np.copyto(out, u, casting="same_kind")
+    if near:
+        np.copyto(out, u, casting="same_kind")
+        np.divide(x, out, out=out)
+    else:
+        np.divide(wide, u, out=u)
+        np.copyto(out, u, casting="same_kind")
 
 
 def _sigmoid(x: Array, out: Array) -> None:
