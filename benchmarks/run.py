@@ -72,7 +72,7 @@ class Workers:
 
     def get(self, name: str, more: tuple[tuple[str, str], ...]) -> Worker:
         """A live process; one that has ended is started again."""
-        key = (name, more if name in OWN else ())
+        key = (name, more if name == OWN[0] else ())
         found = self._there.get(key)
         if found is None or not found.alive:
             found = self._there[key] = Worker(RUNNERS[name], key[1])

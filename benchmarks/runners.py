@@ -6,6 +6,7 @@ folder BENCH_PEERS (by default `.peers` beside this repository's files), named a
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -118,11 +119,9 @@ class Worker:
         """Send a request and wait for the answer; a process that ended answers {"failed": …}."""
         stdin = self._process.stdin
         assert stdin is not None
-        try:
+        with contextlib.suppress(OSError):  # it ended: reading says so
             stdin.write(json.dumps(request) + "\n")
             stdin.flush()
-        except OSError:
-            pass
         return self._read()
 
     def _read(self) -> dict[str, Any]:
@@ -152,7 +151,8 @@ class Worker:
         """End it."""
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
-                stream.close()
+                with contextlib.suppress(OSError):  # it ended, and did not read all
+                    stream.close()
         try:
             self._process.wait(10)
         except subprocess.TimeoutExpired:

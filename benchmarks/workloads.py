@@ -54,7 +54,7 @@ class Workload:
     nbytes: float = 0
     tolerance: float = 2e-4  # of the largest element
     per: int = 1
-    environment: tuple[tuple[str, str], ...] = ()  # of our own process
+    environment: tuple[tuple[str, str], ...] = ()  # of our own process on WebGPU
     only: tuple[str, ...] = ()  # the runners that have it; none named: all
 
 

@@ -71,10 +71,12 @@ def test_gelu_near_and_far() -> None:
     exact = TABLE["gelu_tanh"].numpy(x.astype(np.float64))
     assert np.max(np.abs(function(x) - exact) / np.spacing(np.abs(exact).astype(np.float32))) < 1.5
     far = x.copy()
-    far[:2] = -10.11, -np.inf  # now another way is taken for all of them
+    far[:2] = -10.08, -np.inf  # now another way is taken for all of them
     np.testing.assert_allclose(function(far)[2:], function(x)[2:], rtol=2e-7)
-    assert -3e-38 < function(far)[0] < -1e-38
-    assert function(far)[1] == 0
+    np.testing.assert_allclose(
+        function(far)[:2], TABLE["gelu_tanh"].numpy(far[:2].astype(np.float64)), rtol=1e-6
+    )
+    assert function(far)[0] < 0  # more than float32 holds is divided by
 
 
 @pytest.mark.parametrize("name", NAMES)

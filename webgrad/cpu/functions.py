@@ -2,8 +2,8 @@
 
 In: arrays, and `out`, which has their broadcast shape and does not share their memory. Out: `out`, or a new
 array. The rows stay the truth: these agree with them up to rounding, and in every special value. Floats are
-computed in float64 and rounded once, or twice; a long array goes by pieces, so that what is in between stays in the
-cache.
+computed in float64 and rounded once, or twice; a long array goes by pieces, so that what is in between stays
+in the cache.
 """
 
 from __future__ import annotations
