@@ -81,18 +81,24 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
+def graph(name: str, inputs: dict[str, Array], device: Any) -> tuple[Callable[..., Any], dict[str, Any]]:
+    """A workload's function and the tensors it takes, by name."""
+    if name != "matvec_4bit":
+        return FUNCTIONS[name], {key: wg.asarray(value, device=device) for key, value in inputs.items()}
+    if not hasattr(wg, "from_blocks"):
+        raise Missing("wg.from_blocks is not there yet")
+    data = packed_q4_0(inputs["codes"], inputs["scales"])
+    weights = wg.from_blocks(data, "Q4_0", inputs["codes"].shape, device=device)
+    return lambda x: x @ weights.T, {"x": wg.asarray(inputs["x"], device=device)}
+
+
 def make(device: Any) -> Callable[[str, dict[str, Array]], Run]:
     """How this device builds workloads."""
 
     def build(name: str, inputs: dict[str, Array]) -> Run:
         if name == "tiny_raw":
             return raw(device, *build("tiny", inputs))
-        if name == "matvec_4bit":
-            return quantised(inputs)
-        tensors = {key: wg.asarray(value, device=device) for key, value in inputs.items()}
-        return captured(FUNCTIONS[name], tensors)
-
-    def captured(function: Callable[..., Any], tensors: dict[str, Any]) -> Run:
+        function, tensors = graph(name, inputs, device)
         call = wg.jit(lambda **named: function(**named))
 
         def run() -> Any:
@@ -102,13 +108,6 @@ def make(device: Any) -> Callable[[str, dict[str, Array]], Run]:
             return result
 
         return run, lambda result: result.numpy()
-
-    def quantised(inputs: dict[str, Array]) -> Run:
-        if not hasattr(wg, "from_blocks"):
-            raise Missing("wg.from_blocks is not there yet")
-        data = packed_q4_0(inputs["codes"], inputs["scales"])
-        weights = wg.from_blocks(data, "Q4_0", inputs["codes"].shape, device=device)
-        return captured(lambda x: x @ weights.T, {"x": wg.asarray(inputs["x"], device=device)})
 
     return build
 
