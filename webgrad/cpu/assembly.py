@@ -23,7 +23,7 @@ from .products import matmul
 __all__ = ["Assembly"]
 
 Array = np.ndarray[Any, Any]
-LARGE = 1 << 14  # bytes from which a value is let go at once
+LARGE = 1 << 11  # bytes from which a value is let go at once
 
 
 @dataclass(frozen=True, slots=True)
