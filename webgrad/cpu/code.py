@@ -20,7 +20,7 @@ from ..ops.shapes import broadcast
 from .folds import sum_products
 from .operations import Operation, convert, is_half, operation_of, wide_type
 
-__all__ = ["Action", "Code", "Run", "Value", "fresh", "into"]
+__all__ = ["Action", "Code", "Run", "Value", "fresh", "fresh_last", "into"]
 
 Shape = tuple[int, ...]
 Run = Callable[[list[Any]], None]
@@ -204,6 +204,32 @@ def fresh(function: Callable[..., Any], inputs: tuple[int, ...], output: int) ->
 
     def run(values: list[Any]) -> None:
         values[output] = function(*[values[each] for each in inputs])
+
+    return run
+
+
+def fresh_last(function: Callable[..., Any], inputs: tuple[int, ...], output: int, last: int) -> Run:
+    """Into a new array, after which one value is let go: one call for small operations, not two."""
+    if len(inputs) == 1:
+        (a,) = inputs
+
+        def run_one(values: list[Any]) -> None:
+            values[output] = function(values[a])
+            values[last] = None
+
+        return run_one
+    if len(inputs) == 2:
+        a, b = inputs
+
+        def run_two(values: list[Any]) -> None:
+            values[output] = function(values[a], values[b])
+            values[last] = None
+
+        return run_two
+
+    def run(values: list[Any]) -> None:
+        values[output] = function(*[values[each] for each in inputs])
+        values[last] = None
 
     return run
 
