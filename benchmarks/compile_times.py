@@ -1,20 +1,28 @@
 """How long the driver takes to compile each kernel of some graphs, with its own cache off.
 
 lavapipe compiles at the first dispatch: every kernel is run alone, twice, and the difference is the compile.
+The graphs are those of `make bench`, and some more.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 os.environ["MESA_SHADER_CACHE_DISABLE"] = "true"
 
+sys.path.append(str(Path(__file__).parent / "peers"))
+
 import numpy as np
 from common import gpu, report
 from tensors import block, block_inputs
+from webgrad_tensors import graph
+from worker import Missing
+from workloads import WORKLOADS
 
 import webgrad as wg
 from webgrad.gpu import GpuPlan
@@ -52,6 +60,16 @@ def graphs() -> dict[str, Any]:
     }
 
 
+def workloads(device: Any) -> dict[str, Any]:
+    """What `make bench` measures, but the chains of tiny ops."""
+
+    def build(name: str) -> Any:
+        function, tensors = graph(name, WORKLOADS[name].inputs(), device)
+        return [function(**tensors)]
+
+    return {name: functools.partial(build, name) for name, work in WORKLOADS.items() if work.per == 1}
+
+
 def adam(parameters: list[Any]) -> list[Any]:
     results = []
     for value, gradient in parameters:
@@ -66,8 +84,12 @@ def main() -> int:
     wg.set_default_device(device)
     (wg.ones((8, 8)) @ wg.ones((8, 8)) + 1.0).numpy()  # the driver's own start
     slowest: list[tuple[float, str]] = []
-    for name, build in graphs().items():
-        roots = [each.node for each in build()]
+    for name, build in (graphs() | workloads(device)).items():
+        try:
+            roots = [each.node for each in build()]
+        except Missing as why:
+            print(f"      {name:<20} {why}")
+            continue
         walked = walk(roots)
         plan = GpuPlan(snapshot(walked, roots), device)
         steps, times = plan.steps, []

@@ -1,5 +1,4 @@
-"""The Makefile's targets: `python -m scripts.tasks demo|test|check|format|tint|bench|soak|graphs|clean
-[arguments]`.
+"""The Makefile's targets: `python -m scripts.tasks demo|test|check|format|tint|bench|… [arguments]`.
 
 In: a target's name, and arguments for its last command. Out: that command's exit code. A target is a list of
 steps; the first step that fails ends it. Steps run in .venv, which is made or brought up to date first.
@@ -83,15 +82,6 @@ def tint(_: Sequence[str]) -> int:
     return 0
 
 
-def bench(arguments: Sequence[str]) -> int:
-    """Run every benchmark."""
-    script = ROOT / "benchmarks" / "run_all.py"
-    if not script.is_file():
-        say("there are no benchmarks yet (benchmarks/run_all.py)")
-        return 0
-    return python(str(script), extra=True)(arguments)
-
-
 def clean(_: Sequence[str]) -> int:
     """Remove everything that the other targets made."""
     folders = [VENV, TINT / "node_modules", *(ROOT / name for name in CACHES)]
@@ -147,7 +137,9 @@ TARGETS: Mapping[str, tuple[Step, ...]] = {
     "check": CHECKS,
     "format": (install_dev, python("-m", "ruff", "check", "--fix", "."), python("-m", "ruff", "format", ".")),
     "tint": (*PREPARE, pytest("tests/wgsl/test_tint.py")),
-    "bench": (install_dev, driver, bench),
+    "bench": (install_dev, driver, python("benchmarks/run.py", extra=True)),
+    "bench-peers": (install_dev, python("benchmarks/run.py", "--make-peers")),
+    "promises": (install_dev, driver, python("benchmarks/run_all.py")),
     "soak": (*PREPARE, pytest("-m", "soak")),
     "graphs": (
         *PREPARE,

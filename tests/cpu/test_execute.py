@@ -170,6 +170,19 @@ def test_a_long_sum_has_no_running_accumulator(axis: int) -> None:
     assert abs(float(total[0]) - exact) < 1e-6 * exact
 
 
+@pytest.mark.parametrize("shape", [(3, 5), (40, 300), (300, 400), (90, 2100)], ids=str)
+def test_sums_of_products(shape: tuple[int, ...]) -> None:
+    """One step, where nobody else reads the products; two where they are a result, or are repeated."""
+    a, b = drawn(*shape), drawn(*shape)
+    products = apply("multiply", a, b)
+    for axis in (0, 1):
+        check(fold("sum", products, axis), rounding=64, slack=1e-4)
+        check(products, fold("sum", products, axis), rounding=64, slack=1e-4)
+        check(apply("add", fold("sum", products, axis), fold("max", products, axis)), rounding=64, slack=1e-4)
+    repeated = apply("multiply", a, drawn(shape[1]))
+    check(fold("sum", repeated, 1), rounding=64, slack=1e-4)
+
+
 def test_a_long_sum_over_the_first_axis_of_two_columns() -> None:
     x = np.full((1 << 22, 4), 0.1, np.float32)
     (total,) = Planned(fold("sum", node_of(x), 0)).run()

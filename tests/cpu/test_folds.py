@@ -10,7 +10,8 @@ import pytest
 
 from tests.cpu.helpers import drawn, fold
 from webgrad import dtypes
-from webgrad.cpu.folds import fold_of, sum_floats
+from webgrad.cpu import folds
+from webgrad.cpu.folds import DOT, fold_of, sum_floats, sum_products
 
 Array = np.ndarray[Any, Any]
 
@@ -74,6 +75,40 @@ def test_small_integers_wrap() -> None:
     function = fold_of(sig, np.dtype(np.uint8))
     assert function is not None
     assert function(np.array([200, 100, 3], np.uint8), (0,)) == (303) % 256
+
+
+LENGTHS = [1, 127, 128, 1000, DOT, DOT + 1, 3 * DOT, 3 * DOT + 200]
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("with_blas", [True, False])
+def test_rows_of_any_length(
+    length: int, dtype: type, with_blas: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not with_blas:  # as with NumPy 1
+        monkeypatch.setattr(folds, "_vecdot", None)
+    generator = np.random.default_rng(3)
+    a: Array = generator.standard_normal((2, 3, length)).astype(dtype)
+    b: Array = generator.standard_normal((2, 3, length)).astype(dtype)
+    for got, want in (
+        (sum_floats(a, (2,)), a.sum(2, dtype=np.float64)),
+        (sum_floats(a[0, 0], (0,)), a[0, 0].sum(dtype=np.float64)),
+        (sum_products(a, b, (2,)), (a.astype(np.float64) * b).sum(2)),
+        (sum_products(a, b, (1, 2)), (a.astype(np.float64) * b).sum((1, 2))),
+        (sum_products(a, a[..., ::-1], (2,)), (a.astype(np.float64) * a[..., ::-1]).sum(2)),
+    ):
+        assert np.asarray(got).dtype == dtype
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=2e-6 * length)
+
+
+@pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf])
+def test_special_values_in_a_row(special: float) -> None:
+    x = np.ones((2, 2 * DOT + 300), np.float32)
+    x[0, DOT + 5] = special
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(sum_floats(x, (1,)), [special, 2 * DOT + 300])
+        np.testing.assert_array_equal(sum_products(x, x, (1,)), [special * special, 2 * DOT + 300])
 
 
 @pytest.mark.parametrize("stride", [1, 2])

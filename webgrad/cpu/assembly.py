@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from ..graph.snapshot import Snapshot
-from .code import Action, Code, Run, fresh
+from .code import Action, Code, Run, fresh, fresh_last
 from .loop import Loop, Source, Store, Work
+from .memory import empty
 from .operations import is_half
 from .patches import PatchProduct
 from .products import matmul
@@ -22,7 +23,7 @@ from .products import matmul
 __all__ = ["Assembly"]
 
 Array = np.ndarray[Any, Any]
-LARGE = 1 << 14  # bytes from which a value is let go at once
+LARGE = 1 << 11  # bytes from which a value is let go at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,7 @@ class _Step:
     run: Run
     uses: tuple[int, ...]
     makes: tuple[int, ...]
+    action: Action | None = None
 
 
 class Assembly:
@@ -83,7 +85,7 @@ class Assembly:
         self._owner[own] = slot
 
         def run(values: list[Any]) -> None:
-            values[slot] = np.empty(whole.shape, whole.dtype)
+            values[slot] = empty(whole.shape, whole.dtype)
             values[own] = matmul(values[a], values[b], values[slot].reshape(inner.shape))
 
         self._steps.append(_Step(run, (a, b), (slot, own)))
@@ -119,7 +121,7 @@ class Assembly:
     def _take_actions(self) -> None:
         for action in self.main.actions[len(self._made) :]:
             run = fresh(action.operation.function, action.inputs, action.output)
-            self._steps.append(_Step(run, action.inputs, (action.output,)))
+            self._steps.append(_Step(run, action.inputs, (action.output,), action))
             self._made[action.output] = action
             if action.operation.view:
                 self._owner[action.output] = self._owner_of(action.inputs[0])
@@ -144,9 +146,14 @@ class Assembly:
                     ending.setdefault(last[each], []).append(each)
         runs: list[Run] = []
         for at, step in enumerate(self._steps):
+            ends = tuple(dict.fromkeys(ending.get(at, ())))
+            if len(ends) == 1 and step.action is not None:
+                action = step.action
+                runs.append(fresh_last(action.operation.function, action.inputs, action.output, ends[0]))
+                continue
             runs.append(step.run)
-            if at in ending:
-                runs.append(_let_go(tuple(dict.fromkeys(ending[at]))))
+            if ends:
+                runs.append(_let_go(ends))
         return runs
 
     def _reuse(self, last: dict[int, int], results: set[int]) -> None:

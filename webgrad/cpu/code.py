@@ -17,9 +17,10 @@ import numpy as np
 from ..graph.node import Signature
 from ..graph.snapshot import Snapshot
 from ..ops.shapes import broadcast
+from .folds import sum_products
 from .operations import Operation, convert, is_half, operation_of, wide_type
 
-__all__ = ["Action", "Code", "Run", "Value", "fresh", "into"]
+__all__ = ["Action", "Code", "Run", "Value", "fresh", "fresh_last", "into"]
 
 Shape = tuple[int, ...]
 Run = Callable[[list[Any]], None]
@@ -52,6 +53,7 @@ class Code:
         self.actions: list[Action] = []
         self._shape_of = shape_of
         self._forms: dict[tuple[int, bool], int] = {}  # (node, narrow) → value
+        self._products: set[int] = set()  # those whose only reader sums them
 
     def __contains__(self, node: int) -> bool:
         return (node, True) in self._forms or (node, False) in self._forms
@@ -102,6 +104,9 @@ class Code:
         """The action of a node whose inputs are there."""
         sig = self.graph.sigs[node]
         inputs = self._operands(node) if sig.kind == "map" else self.graph.inputs[node]
+        if sig.kind == "reduce" and inputs[0] in self._products and inputs[0] not in self:
+            self._add_sum_of_products(node, inputs[0])
+            return
         operation = operation_of(sig, [self.graph.sigs[each] for each in inputs], self._shape_of(node))
         narrow = operation.gives == "narrow"
         if operation.takes == "either":
@@ -118,11 +123,37 @@ class Code:
         output = self.declare(node, narrow=narrow)
         self.actions.append(Action(operation, numbers, output))
 
+    def _add_sum_of_products(self, node: int, product: int) -> None:
+        axes = self.graph.sigs[node].attributes[0]
+        numbers = tuple(self.value(each, narrow=False) for each in self.graph.inputs[product])
+        output = self.declare(node, narrow=False)
+        self.actions.append(Action(Operation(lambda a, b: sum_products(a, b, axes)), numbers, output))
+
     def add_all(self, nodes: Sequence[int]) -> None:
-        """Several nodes, inputs first. Those that are there stay; expansions wait until they are needed."""
+        """Several nodes, inputs first. Those that are there stay; expansions wait until they are needed, and
+        so do products that one sum reads.
+        """
+        self._products = self._only_summed(nodes)
         for node in nodes:
-            if node not in self and self.graph.sigs[node].op.name != "expand":
+            waits = self.graph.sigs[node].op.name == "expand" or node in self._products
+            if node not in self and not waits:
                 self.add(node)
+
+    def _only_summed(self, nodes: Sequence[int]) -> set[int]:
+        """Products of floats of one shape that a sum reads, and nothing else here."""
+        sigs, inputs = self.graph.sigs, self.graph.inputs
+        readers: dict[int, list[int]] = {}
+        for node in nodes:
+            for each in inputs[node]:
+                readers.setdefault(each, []).append(node)
+        return {
+            each
+            for each in nodes
+            if sigs[each].op.name == "multiply"
+            and sigs[each].dtype.numpy in (np.float32, np.float64)
+            and [sigs[reader].op.name for reader in readers.get(each, ())] == ["sum"]
+            and all(self._shape_of(source) == self._shape_of(each) for source in inputs[each])
+        }
 
     def _stays_narrow(self, node: int) -> bool:
         if node not in self:
@@ -173,6 +204,32 @@ def fresh(function: Callable[..., Any], inputs: tuple[int, ...], output: int) ->
 
     def run(values: list[Any]) -> None:
         values[output] = function(*[values[each] for each in inputs])
+
+    return run
+
+
+def fresh_last(function: Callable[..., Any], inputs: tuple[int, ...], output: int, last: int) -> Run:
+    """Into a new array, after which one value is let go: one call for small operations, not two."""
+    if len(inputs) == 1:
+        (a,) = inputs
+
+        def run_one(values: list[Any]) -> None:
+            values[output] = function(values[a])
+            values[last] = None
+
+        return run_one
+    if len(inputs) == 2:
+        a, b = inputs
+
+        def run_two(values: list[Any]) -> None:
+            values[output] = function(values[a], values[b])
+            values[last] = None
+
+        return run_two
+
+    def run(values: list[Any]) -> None:
+        values[output] = function(*[values[each] for each in inputs])
+        values[last] = None
 
     return run
 

@@ -7,6 +7,7 @@ inputs are never written to; every result is a contiguous array of its own; seve
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,13 @@ from ..schedule.plan import Schedule
 from .assembly import Assembly
 from .code import Run
 from .groups import add_group
+from .memory import Buffers
 
 __all__ = ["CPU_PROFILE", "CpuPlan"]
 
 Array = np.ndarray[Any, Any]
 
+LONG = 1 << 13  # elements of a value from which it pays to tell NumPy how to go through it
 CPU_PROFILE = DeviceProfile("software", max_storage_buffers=64, max_binding_bytes=1 << 62)
 
 
@@ -44,6 +47,7 @@ class CpuPlan:
         self._roots = [(node, main.value(node, narrow=True)) for node in graph.roots]
         self._runs: list[Run] = assembly.finish({value for _, value in self._roots})
         self._blank: list[Any] = [None] * len(main.values)
+        self._calm = Buffers if any(sig.size >= LONG for sig in graph.sigs) else nullcontext
 
     def run(self, values: Mapping[int, Array], scalars: Mapping[int, object]) -> dict[int, Array]:
         """The roots' arrays from the leaves' arrays and the scalars' numbers."""
@@ -52,7 +56,7 @@ class CpuPlan:
             slots[slot] = values[node]
         for node, slot, dtype in self._scalars:
             slots[slot] = np.array(scalars[node], dtype)
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), self._calm():
             for run in self._runs:
                 run(slots)
         return {node: slots[slot] for node, slot in self._roots}

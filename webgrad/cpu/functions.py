@@ -2,8 +2,8 @@
 
 In: arrays, and `out`, which has their broadcast shape and does not share their memory. Out: `out`, or a new
 array. The rows stay the truth: these agree with them up to rounding, and in every special value. Floats are
-computed in float64 and rounded once; a long array goes by pieces, so that what is in between stays in the
-cache.
+computed in float64 and rounded once, or twice; a long array goes by pieces, so that what is in between stays
+in the cache.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["element_function"]
 Array = np.ndarray[Any, Any]
 Function = Callable[..., Any]
 
-PIECE = 1 << 14
+PIECE = 1 << 16
 _scratch = Scratch()
 _DOUBLE = np.dtype(np.float64)
 
@@ -153,23 +153,34 @@ def _gelu(x: Array, out: Array) -> None:
 def _gelu_tanh(x: Array, out: Array) -> None:
     """x / (1 + exp(-2u)) with u = √(2/π) (x + 0.044715 x³); far out on the left it is 0, at -inf too."""
     wide, u = _doubles(2, x.size)
-    np.maximum(x, -1e3, out=wide)
+    near = bool(x.min() >= -10)  # else the divisor may be more than float32 holds; and not so where NaN is
+    if near:
+        np.copyto(wide, x)
+    else:
+        np.maximum(x, np.float32(-1e3), out=out)
+        np.copyto(wide, out)  # ufuncs that convert go by small buffers: a copy of its own is quicker
     np.multiply(wide, wide, out=u)
     u *= -math.sqrt(8 / math.pi) * 0.044715
     u -= math.sqrt(8 / math.pi)
     u *= wide
     np.exp(u, out=u)
     u += 1
-    np.divide(wide, u, out=out, casting="same_kind")
+    if near:
+        np.copyto(out, u, casting="same_kind")
+        np.divide(x, out, out=out)
+    else:
+        np.divide(wide, u, out=u)
+        np.copyto(out, u, casting="same_kind")
 
 
 def _sigmoid(x: Array, out: Array) -> None:
-    wide, top = _doubles(2, x.size)
-    np.negative(x, out=wide)
+    (wide,) = _doubles(1, x.size)
+    np.negative(x, out=out)
+    np.copyto(wide, out)
     np.exp(wide, out=wide)
     wide += 1
-    np.reciprocal(wide, out=top)
-    np.copyto(out, top, casting="same_kind")
+    np.reciprocal(wide, out=wide)
+    np.copyto(out, wide, casting="same_kind")
 
 
 _DOUBLES: dict[str, Function] = {

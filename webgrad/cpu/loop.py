@@ -20,6 +20,7 @@ from ..graph.snapshot import Snapshot
 from .code import Code, Run, fresh, into
 from .folds import fold_of
 from .follow import Cut, Part, Range, block_shape, index_of
+from .memory import Buffers, empty
 from .operations import convert, iota
 from .threads import Scratch, share
 
@@ -146,7 +147,7 @@ class Loop:
         code = Code(graph, lambda node: block_shape(graph.sigs[node].shape, parts[node], lengths))
         sources = tuple(code.declare(each.node, narrow=each.narrow) for each in self.sources)
         counts = tuple(code.declare(each, narrow=True) for each in self._iotas)
-        code.add_all(list(self._work.members))
+        code.add_all(self._work.members)
         finals = [code.value(each.node, narrow=each.narrow) for each in self.stores]
         return _assemble(code, sources, counts, finals)
 
@@ -176,7 +177,7 @@ class Loop:
             return
         targets = []
         for store in self.stores:
-            whole = np.empty(store.shape, store.dtype) if store.reuse is None else slots[store.reuse]
+            whole = empty(store.shape, store.dtype) if store.reuse is None else slots[store.reuse]
             slots[store.slot] = whole
             if store.inner is None:
                 targets.append(whole)
@@ -200,7 +201,7 @@ class Loop:
         self, arrays: list[Array], targets: list[Array], blocks: Iterator[tuple[Any, ...]]
     ) -> None:
         ready: dict[int, list[Any]] = {}
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), Buffers():
             for body, indices, spans, places in blocks:
                 values = ready.get(id(body))
                 if values is None:

@@ -17,6 +17,7 @@ from ..dtypes import DType
 from ..graph.node import Signature
 from .folds import fold_of
 from .functions import element_function
+from .halves import widen
 from .ordering import scatter, sorted_places
 from .products import matmul
 from .quantised import decode, matmul_blocks
@@ -98,6 +99,8 @@ def convert(dtype: np.dtype[Any]) -> Callable[..., Array]:
     """The function that rounds or wraps to a dtype: not for floats to integers."""
 
     def cast(x: Array, out: Array | None = None) -> Array:
+        if x.dtype == np.float16 and dtype == np.float32:
+            return widen(x, out)
         if out is None:
             return x.astype(dtype)
         np.copyto(out, x, casting="unsafe")

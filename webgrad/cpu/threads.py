@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from .memory import aligned
+
 __all__ = ["Scratch", "cores", "share"]
 
 Item = TypeVar("Item")
@@ -72,5 +74,5 @@ class Scratch(threading.local):
         while len(buffers) <= number:
             buffers.append(np.empty(0, np.uint8))
         if buffers[number].nbytes < nbytes:
-            buffers[number] = np.empty(nbytes, np.uint8)
+            buffers[number] = aligned((nbytes,), np.dtype(np.uint8))
         return np.ndarray(shape, dtype, buffers[number].data)

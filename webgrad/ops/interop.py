@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes, errors
+from ..cpu.memory import empty
 from ..dtypes import DType, as_dtype
 from ..errors import DeviceError, DTypeError, NoAdapterError, ShapeError
 from ..evaluate import read
@@ -129,7 +130,8 @@ def place(op: str, array: Array, device: Any, *, copy: bool | None = None) -> Te
             raise errors.BufferError(f"{op}: copy=False cannot be had of an array that is not contiguous")
         storage = array
     else:
-        storage = np.array(array, order="C")
+        storage = empty(array.shape, array.dtype)
+        np.copyto(storage, array)
     return Tensor(leaf(storage, array.shape, dtype, device))
 
 

@@ -18,6 +18,7 @@ from typing import Any, Literal
 from ..config import Settings
 from ..config import settings as current_settings
 from ..errors import DeviceError, ForkError, NoAdapterError
+from .declarations import hasten
 from .host import install_advice, memory_bytes, processor_cores, processor_name, this_host
 
 __all__ = [
@@ -244,9 +245,11 @@ def _enumerate(disabled_backends: frozenset[str]) -> tuple[list[Any], str]:
     """wgpu's adapters, and the problem where wgpu cannot be used at all."""
     try:
         import wgpu
+        from wgpu.backends.wgpu_native import ffi
         from wgpu.backends.wgpu_native.extras import set_instance_extras
     except (ImportError, OSError, RuntimeError) as error:
         return [], f"wgpu cannot be loaded ({error}); pip install 'wgpu==0.32.*' brings it."
+    hasten(ffi)
     if disabled_backends:
         enabled = [name for key, name in _INSTANCE_BACKENDS.items() if key not in disabled_backends]
         if not enabled:

@@ -1,0 +1,1 @@
+"""The libraries that are measured, each run by a script of its own in its own environment."""

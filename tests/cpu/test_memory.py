@@ -1,0 +1,142 @@
+"""Memory: aligned, used again once nothing refers to it, never lent twice, bounded."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import webgrad as wg
+from webgrad.cpu import memory
+from webgrad.cpu.memory import ALIGNMENT, INNER, LARGE, SMALL, Buffers, aligned, empty
+
+FLOAT = np.dtype(np.float32)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_waits() -> Iterator[None]:
+    memory.clear()
+    yield
+    memory.clear()
+
+
+def address(array: np.ndarray[Any, Any]) -> int:
+    return int(array.ctypes.data)
+
+
+@pytest.mark.parametrize("elements", [0, 1, SMALL // 4 - 1, SMALL // 4, LARGE // 4, LARGE // 4 + 77])
+def test_arrays_of_every_size(elements: int) -> None:
+    array = empty((elements,), FLOAT)
+    assert array.shape == (elements,)
+    assert array.dtype == FLOAT
+    assert array.flags.writeable
+    array[...] = 3
+    assert array.sum() == 3 * elements
+    if array.nbytes >= SMALL:
+        assert address(array) % ALIGNMENT == 0
+
+
+def test_shapes_and_dtypes() -> None:
+    assert empty((), FLOAT).shape == ()
+    assert empty((3, 0, 2), FLOAT).size == 0
+    assert address(aligned((3, 5), np.dtype(np.float64))) % ALIGNMENT == 0
+    assert empty((1 << 10, 1 << 9), np.dtype(np.float64)).dtype == np.float64
+
+
+def test_memory_is_lent_again_only_when_nothing_refers_to_it() -> None:
+    first = empty((LARGE,), FLOAT)
+    place = address(first)
+    part = first.reshape(2, -1)[1, 5:]  # a view of a view
+    del first
+    gc.collect()
+    other = empty((LARGE,), FLOAT)
+    assert not np.shares_memory(other, part)
+    part[...] = 7
+    other[...] = 0
+    assert (part == 7).all()
+    del part
+    assert address(empty((LARGE,), FLOAT)) == place
+
+
+def test_a_block_of_another_size_is_not_taken() -> None:
+    first = empty((8 * LARGE,), FLOAT)
+    place = address(first)
+    del first
+    small = empty((LARGE,), FLOAT)
+    assert len(memory._free) == 1
+    nearly = empty((7 * LARGE,), FLOAT)
+    assert address(nearly) == place
+    assert not memory._free
+    del small, nearly
+    assert len(memory._free) == 2
+
+
+def test_what_waits_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "LIMIT", 8 * LARGE)
+    arrays = [empty((LARGE,), np.dtype(np.uint8)) for _ in range(20)]
+    arrays.clear()
+    assert sum(each.nbytes for each in memory._free) == 8 * LARGE
+    huge = empty((9 * LARGE,), np.dtype(np.uint8))
+    del huge
+    assert sum(each.nbytes for each in memory._free) <= 8 * LARGE
+
+
+def test_without_memory_what_waits_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = empty((LARGE,), FLOAT)
+    del first
+    assert memory._free
+    real, failed = memory.aligned, []
+
+    def scarce(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        if memory._free:
+            failed.append(shape)
+            raise MemoryError
+        return real(shape, dtype)
+
+    monkeypatch.setattr(memory, "aligned", scarce)
+    kept = empty((4 * LARGE,), FLOAT)
+    assert kept.shape == (4 * LARGE,)
+    assert failed
+    assert not memory._free
+
+
+def test_threads_never_share_memory() -> None:
+    wrong: list[int] = []
+
+    def work(number: int) -> None:
+        for _ in range(100):
+            mine = empty((LARGE,), np.dtype(np.uint8))
+            mine[:: 1 << 12] = number
+            if (mine[:: 1 << 12] != number).any():
+                wrong.append(number)
+            del mine
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert not wrong
+
+
+def test_results_of_tensors_stay_what_they_were() -> None:
+    x = wg.asarray(np.arange(LARGE, dtype=np.float32), device="cpu")
+    kept = [(x + number).numpy() for number in range(4)]
+    for _ in range(3):
+        wg.eval(x * 2)
+    for number, each in enumerate(kept):
+        np.testing.assert_array_equal(each, np.arange(LARGE, dtype=np.float32) + number)
+
+
+def test_small_buffers_are_for_the_while_only() -> None:
+    before = np.getbufsize()
+    with Buffers():
+        assert np.getbufsize() == INNER
+    assert np.getbufsize() == before
+    with pytest.raises(ZeroDivisionError), Buffers():
+        1 // 0  # noqa: B018
+    assert np.getbufsize() == before

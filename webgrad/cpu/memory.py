@@ -1,0 +1,122 @@
+"""Memory for arrays: aligned for the widest vectors, and large blocks used again.
+
+In: a shape and a dtype. Out: an array of any contents. A large array's memory comes back when nothing refers
+to the array any more, and goes to the next one of about its size: a block fresh from the system costs a page
+fault for every 4 KiB, which is as much as computing with it. The invariant: memory is never lent twice, and
+never more than LIMIT bytes wait to be used.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from pickle import PickleBuffer
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Buffers", "aligned", "clear", "empty"]
+
+Array = np.ndarray[Any, Any]
+
+ALIGNMENT = 64  # bytes; where rows start elsewhere, additions and products take up to twice as long
+SMALL = 1 << 15  # bytes up to which NumPy's own memory is as good
+LARGE = 1 << 20  # bytes from which memory is used again
+LIMIT = 1 << 28  # bytes that wait to be used, at most
+WASTE = 1.25  # a block is at most so much larger than what is asked for
+INNER = 512  # elements
+
+
+class _Block:
+    """Memory from the system, aligned."""
+
+    __slots__ = ("memory", "nbytes")
+
+    def __init__(self, nbytes: int) -> None:
+        self.nbytes = nbytes
+        self.memory = aligned((nbytes,), np.dtype(np.uint8))
+
+
+class _Lease(np.ndarray[Any, Any]):
+    """The bytes of a block that is in use; the block is free when this is deleted."""
+
+    block: _Block | None = None
+
+    def __del__(self) -> None:
+        if self.block is not None:
+            _give_back(self.block)
+
+
+_free: deque[_Block] = deque()  # the last one given back at the right end; its methods are single steps
+
+
+def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """An array of any contents."""
+    nbytes = math.prod(shape) * dtype.itemsize
+    if nbytes < SMALL:
+        return np.empty(shape, dtype)
+    if nbytes < LARGE:
+        return aligned(shape, dtype)
+    block = _take(nbytes)
+    lease = np.ndarray.__new__(_Lease, (nbytes,), np.uint8, block.memory.data)
+    lease.block = block
+    # Wrapped: of an array, or a memoryview of one, NumPy would keep only the array that owns the memory.
+    wrapped: Any = PickleBuffer(lease)  # type: ignore[arg-type]
+    return np.ndarray(shape, dtype, wrapped)
+
+
+def aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """A new array that starts at a multiple of ALIGNMENT."""
+    nbytes = math.prod(shape) * dtype.itemsize
+    raw = np.empty(nbytes + ALIGNMENT, np.uint8)
+    start = -raw.ctypes.data % ALIGNMENT
+    return np.ndarray(shape, dtype, raw.data, start)
+
+
+def clear() -> None:
+    """Give what waits back to the system."""
+    _free.clear()
+
+
+def _take(nbytes: int) -> _Block:
+    for block in reversed(tuple(_free)):
+        if nbytes <= block.nbytes <= nbytes * WASTE:
+            try:
+                _free.remove(block)
+            except ValueError:  # another thread was quicker
+                continue
+            return block
+    try:
+        return _Block(nbytes)
+    except MemoryError:
+        clear()
+        return _Block(nbytes)
+
+
+def _give_back(block: _Block) -> None:
+    """Called wherever an array happens to be deleted, even inside of `_take`: no locks."""
+    _free.append(block)
+    waiting = sum(each.nbytes for each in tuple(_free))
+    while waiting > LIMIT:
+        try:
+            waiting -= _free.popleft().nbytes
+        except IndexError:
+            return
+
+
+class Buffers:
+    """While it is entered, NumPy's buffers are small.
+
+    NumPy copies an operand that is repeated along rows (x - mean) into a buffer where a row fits into it,
+    which takes as long as the subtraction. Rows of INNER elements and more do not fit into this one; for
+    conversions it is no slower than a large one.
+    """
+
+    def __enter__(self) -> None:
+        self._before = np.setbufsize(INNER)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        np.setbufsize(self._before)
