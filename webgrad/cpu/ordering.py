@@ -57,7 +57,11 @@ def scatter(how: str, base: Array, index: Array, updates: Array) -> Array:
     if not base.size:
         return result
     rows = np.clip(index, 0, len(base) - 1).astype(np.intp, copy=False)
-    if how == "set":
+    if (
+        how == "add" and base.shape[1] == 1 and updates.strides[0] == 0 and len(rows)
+    ):  # one number, again and again
+        result[:, 0] += (np.bincount(rows, minlength=len(base)) * updates[0, 0]).astype(base.dtype)
+    elif how == "set":
         result[rows] = updates  # the last of several to one row stays
     elif base.shape[1] != 1:
         {"add": np.add, "max": np.maximum}[how].at(result, rows, updates)
