@@ -166,6 +166,13 @@ def test_what_is_scanned_may_be_computed_on_the_way(kind: str) -> None:
     np.testing.assert_array_equal(node.numpy(), expected)
 
 
+@pytest.mark.gpu
+def test_three_million_elements() -> None:
+    x = np.random.default_rng(6).integers(-9, 9, 3_000_001).astype(np.int32)
+    np.testing.assert_array_equal(cumsum(place("software", x)).numpy(), x.cumsum(dtype=np.int32))
+    np.testing.assert_array_equal(cumsum(place("software", x.astype(np.float32))).numpy(), x.cumsum())
+
+
 @EVERYWHERE
 def test_short_runs_keep_float_sums_accurate(kind: str) -> None:
     x = np.full(1 << 20, 0.1, np.float32)

@@ -161,6 +161,19 @@ def test_all_updates_to_one_row(kind: str) -> None:
         assert last.numpy().sum() == 199_999
 
 
+@pytest.mark.gpu
+def test_three_million_updates() -> None:
+    index = np.random.default_rng(7).integers(0, 2_000_000, 3_000_001).astype(np.int32)
+    counts = np.bincount(index, minlength=2_000_000)
+    base = place("software", np.zeros(2_000_000, np.float32))
+    np.testing.assert_array_equal(index_add(base, place("software", index), 1.0).numpy(), counts)
+    base = place("software", np.full(2_000_000, -1, np.int32))
+    last = index_set(base, place("software", index), place("software", np.arange(3_000_001, dtype=np.int32)))
+    expected = np.full(2_000_000, -1)
+    expected[index] = np.arange(3_000_001)
+    np.testing.assert_array_equal(last.numpy(), expected)
+
+
 @EVERYWHERE
 def test_many_sums_are_the_same_in_every_run(kind: str) -> None:
     generator = np.random.default_rng(5)

@@ -117,6 +117,15 @@ def test_many_elements(kind: str) -> None:
     np.testing.assert_array_equal(argsort(place(kind, x)).numpy(), np.argsort(x, kind="stable"))
 
 
+@pytest.mark.gpu
+def test_three_million_elements() -> None:
+    x = np.random.default_rng(6).integers(0, 2**32, 3_000_001, np.uint32)
+    places = argsort(place("software", x)).numpy()
+    pairs = x[places].astype(np.uint64) << np.uint64(32) | places.astype(np.uint64)
+    assert (pairs[1:] > pairs[:-1]).all()  # in order, equal ones by their places, each once
+    np.testing.assert_array_equal(topk(place("software", x), 9)[1].numpy(), places[::-1][:9])
+
+
 @EVERYWHERE
 @pytest.mark.parametrize("largest", [True, False])
 def test_the_first_few_of_many(kind: str, largest: bool) -> None:

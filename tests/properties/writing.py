@@ -377,7 +377,8 @@ def _scan(w: Writer) -> None:
     rank = w.values[x].array.ndim
     if not rank:
         raise Refused("0-d")
-    w.put(w.one(("cumulative_sum", "cumulative_max")), x, attributes=(int(w.random.integers(rank)),))
+    name = w.one(("cumulative_sum", "cumulative_max", "cumulative_min"))
+    w.put(name, x, attributes=(int(w.random.integers(rank)),))
 
 
 def _matmul(w: Writer) -> None:

@@ -222,13 +222,16 @@ def _take(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
 def _take_along(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
     (axis,) = sig.attributes
 
+    def take_row(x: Array, index: Array) -> Array:
+        return np.take(x, index.astype(np.intp, copy=False), mode="clip")
+
     def take_along(x: Array, index: Array) -> Array:
         side = x.shape[axis]
         inside = np.clip(index.astype(np.intp, copy=False), 0, max(side - 1, 0))
         full = (*shape[:axis], side, *shape[axis + 1 :])
         return np.take_along_axis(np.broadcast_to(x, full), np.broadcast_to(inside, shape), axis)
 
-    return Operation(take_along, "either", "either")
+    return Operation(take_row if len(shape) == 1 else take_along, "either", "either")
 
 
 def _concat(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:

@@ -2,7 +2,7 @@
 
 In: arrays. Out: new arrays. Sorting is stable. A 32-bit key and its place make one 64-bit number, and no two
 of those are equal: so they can be sorted by NumPy's quickest way, which is not stable. Updates to one place
-are applied in their order; sums of single floats are kept in float64 until they are whole.
+are applied in their order; many floats in float64.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ __all__ = ["scatter", "sorted_places"]
 Array = np.ndarray[Any, Any]
 
 BLOCK = 1 << 16  # keys: as many rows as have about so many are one task
+SERIAL = 1024  # floats: so many may be added one after another, should all be one row's
 LEAST = 64  # keys of a row from which making pairs is worth it
 
 
@@ -61,8 +62,8 @@ def scatter(how: str, base: Array, index: Array, updates: Array) -> Array:
         result[rows] = updates  # the last of several to one row stays
     elif base.shape[1] != 1:
         {"add": np.add, "max": np.maximum}[how].at(result, rows, updates)
-    elif how == "add" and base.dtype.kind == "f":
-        result[:, 0] += np.bincount(rows, updates[:, 0], len(base))
+    elif how == "add" and base.dtype.kind == "f" and len(rows) > SERIAL:
+        result[:, 0] += np.bincount(rows, updates[:, 0], len(base))  # in float64
     else:  # of one dimension, for which NumPy has quick ways
         {"add": np.add, "max": np.maximum}[how].at(result[:, 0], rows, np.ascontiguousarray(updates[:, 0]))
     return result

@@ -15,14 +15,16 @@ import numpy as np
 
 from .. import dtypes
 from ..errors import ArgumentError, DeviceError, DTypeError, ShapeError
+from ..graph.node import Node
 from ..tensor import Tensor
-from .creation import arange, as_tensor, asarray, zeros
+from . import primitives
+from .creation import arange, as_tensor, asarray
 from .elementwise import clip, floor, logical_and, where
 from .indexing import take
 from .reductions import max as largest
 from .reductions import min as smallest
 from .reductions import sum as total
-from .scattering import index_add
+from .scattering import write_rows
 from .shapes import check_kind
 from .sorting import searchsorted
 
@@ -49,9 +51,10 @@ def bincount(
         side = max(least, _needed(x))
     else:
         side = max(least, _whole("bincount: length", length))
-    places = x.astype(dtypes.int32) if x.dtype.kind == "b" else x
-    outside = (places < 0) | (places >= side) if places.dtype.kind == "i" else places >= side
-    return _counted("bincount", where(outside, side, places), weights, x, side)
+    places = x.astype(dtypes.int32) if x.dtype.itemsize < 4 else x
+    if places.dtype.kind == "i":
+        places = where(places < 0, side, places)
+    return _counted("bincount", clip(places, None, side), weights, x, side)
 
 
 def histogram(
@@ -117,7 +120,8 @@ def _needed(x: Tensor) -> int:
 def _counted(op: str, places: Tensor, weights: Tensor | None, x: Tensor, side: int) -> Tensor:
     """The sums of weights (or ones) at places from 0 to side - 1; what is at `side` is not wanted."""
     if weights is None:
-        return index_add(zeros(side + 1, dtypes.int32, device=x.device), places, 1)[:side]
+        ones = primitives.expand(primitives.constant(op, 1, dtypes.int32, x.device), (x.size, 1))
+        return _added(op, places, ones, side)
     weights = as_tensor(op, weights)
     if weights.device is not x.device:
         raise DeviceError(
@@ -127,7 +131,15 @@ def _counted(op: str, places: Tensor, weights: Tensor | None, x: Tensor, side: i
         raise ShapeError(f"{op}: weights of shape {weights.shape} for elements of shape {x.shape}")
     if weights.dtype.kind == "b":
         raise DTypeError(f"{op}: weights are numbers, not bool: convert them with astype")
-    return index_add(zeros(side + 1, weights.dtype, device=x.device), places, weights)[:side]
+    return _added(op, places, weights.node, side)
+
+
+def _added(op: str, places: Tensor, values: Node, side: int) -> Tensor:
+    start = primitives.constant(op, 0, values.sig.dtype, values.sig.device)
+    column = primitives.reshape(values, (places.size, 1))
+    at = primitives.cast(places.node, dtypes.int32)
+    sums = write_rows(op, "add", primitives.expand(start, (side + 1, 1)), at, column)
+    return Tensor(primitives.reshape(sums, (side + 1,)))[:side]
 
 
 # Edges

@@ -123,7 +123,7 @@ def _by_slices(op: str, how: str, x: Tensor, index: Any, updates: Any, axis: int
     base = primitives.permute(x.node, order)
     columns = math.prod(others)
     rows = primitives.reshape(base, (x.shape[along], columns))
-    changed = _write(
+    changed = write_rows(
         op, how, rows, places, primitives.reshape(primitives.permute(values, order), (count, columns))
     )
     back = tuple(order.index(each) for each in range(x.ndim))
@@ -161,7 +161,7 @@ def _write_flat(op: str, how: str, x: Node, places: Node, values: Node, axis: in
     )
     flat = elementwise(TABLE["add"], elementwise(TABLE["multiply"], line, side), inside)
     column = primitives.reshape(primitives.permute(values, order), (values.sig.size, 1))
-    changed = _write(
+    changed = write_rows(
         op, how, primitives.reshape(base, (x.sig.size, 1)), primitives.reshape(flat, (flat.sig.size,)), column
     )
     return primitives.permute(
@@ -169,7 +169,7 @@ def _write_flat(op: str, how: str, x: Node, places: Node, values: Node, axis: in
     )
 
 
-def _write(op: str, how: str, base: Node, places: Node, values: Node) -> Node:
+def write_rows(op: str, how: str, base: Node, places: Node, values: Node) -> Node:
     """base (rows, columns) with rows written. 16-bit floats are added in float32, and rounded once."""
     dtype = base.sig.dtype
     if how == "add" and dtype.kind == "b":
@@ -177,7 +177,7 @@ def _write(op: str, how: str, base: Node, places: Node, values: Node) -> Node:
     if not base.sig.size or not places.sig.size:
         return base
     if how == "min":  # the largest, where everything is the other way round
-        changed = _write(op, "max", _reversed(base), places, _reversed(values))
+        changed = write_rows(op, "max", _reversed(base), places, _reversed(values))
         return _reversed(changed)
     computed = _widened(dtype) if how == "add" else dtype
     changed = primitives.scatter(
