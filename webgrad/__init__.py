@@ -30,6 +30,7 @@ from .dtypes import (
 from .errors import *  # noqa: F403  (the error tree is public as it stands)
 from .ops import (
     activations,
+    attention,
     creation,
     elementwise,
     evaluation,
@@ -48,6 +49,7 @@ from .ops import (
     sorting,
 )
 from .ops.activations import *  # noqa: F403
+from .ops.attention import *  # noqa: F403
 from .ops.creation import *  # noqa: F403
 from .ops.elementwise import *  # noqa: F403
 from .ops.evaluation import *  # noqa: F403
@@ -141,6 +143,7 @@ __all__ += sorting.__all__
 __all__ += scattering.__all__
 __all__ += products.__all__
 __all__ += activations.__all__
+__all__ += attention.__all__
 __all__ += normalise.__all__
 __all__ += losses.__all__
 __all__ += images.__all__

@@ -13,6 +13,7 @@ from ..graph.node import check_offered
 from ..graph.snapshot import Snapshot
 from ..runtime.profile import DeviceProfile
 from ..schedule.plan import Group, Schedule
+from .attention import lower_attention
 from .contract import lower_contraction
 from .domains import lower_maps, lower_rows, lower_scan
 from .emit import Emitted, emit
@@ -97,7 +98,7 @@ def alias_of(graph: Snapshot, groups: Sequence[Group]) -> tuple[int, int] | None
 
 
 _WHOLE = {"sort": sort_kernels, "scatter": scatter_kernels}
-_LOWER = {"rows": lower_rows, "scan": lower_scan, "contract": lower_contraction}
+_LOWER = {"rows": lower_rows, "scan": lower_scan, "contract": lower_contraction, "attend": lower_attention}
 
 
 def _check_types(graph: Snapshot, groups: list[Group]) -> None:

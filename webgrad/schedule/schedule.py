@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ..graph.snapshot import Snapshot
 from ..runtime.profile import DeviceProfile
+from .attend import split_attention
 from .fuse import Content, choose_stored, is_source
 from .merge import bundle, merge
 from .plan import Group, GroupKind, Schedule
@@ -24,6 +25,7 @@ def schedule(graph: Snapshot, profile: DeviceProfile, *, fuse: bool = True, spli
     """
     if split:
         rewrite(graph)
+        split_attention(graph, profile)
         split_folds(graph, profile)
     stored, contents = choose_stored(graph, profile, fuse=fuse)
     order = graph.order()
