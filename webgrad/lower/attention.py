@@ -24,6 +24,9 @@ from .pull import Puller, moved
 __all__ = ["choices", "lower_attention"]
 
 MAX_ROWS = 16  # rows in the registers of one subgroup
+MAX_VALUES = 32  # parts of rows there: more compile slowly
+ROLLED_PARTS = 4  # parts of keys and values that are loaded one by one: more compile slowly
+SINGLE_THREADS = 8  # of a workgroup whose threads have rows of their own
 TILE_ROWS = (16, 32)  # rows of a workgroup of the template for GPUs, for few and for many
 TILE_COLUMNS = 32  # columns of a tile there
 TILE_THREADS = 128
@@ -189,8 +192,10 @@ def _forward(attention: _Attention, indices: tuple[Index, ...]) -> Index:
 
 
 def _lanes(profile: DeviceProfile) -> int:
-    """The size of the subgroups that the template for software adapters is made for; 0: it does not fit."""
-    return profile.subgroup_size if profile.subgroup_size in (4, 8) and profile.kind == "software" else 0
+    """Lanes that share rows on software adapters, 1: there are no such subgroups; 0: the template for GPUs."""
+    if profile.kind != "software":
+        return 0
+    return profile.subgroup_size if profile.subgroup_size in (4, 8) else 1
 
 
 def choices(graph: Snapshot, group: Group, profile: DeviceProfile) -> tuple[Choice, ...]:
@@ -200,11 +205,11 @@ def choices(graph: Snapshot, group: Group, profile: DeviceProfile) -> tuple[Choi
         few, many = TILE_ROWS
         rows = (few,) if attention.rows <= few else (many, few)
         return tuple((("rows", each),) for each in rows)
-    most = next((each for each in (1, 2, 4, 8) if each >= attention.rows), MAX_ROWS)
     wide = -(-max(attention.columns, attention.values) // (4 * _lanes(profile)))
-    steps = (2, 1, 4) if wide <= 2 else (1, 2)
-    rows = (most,) if most < MAX_ROWS else (most, most // 2)
-    return tuple((("rows", each), ("keys", step)) for each in rows for step in steps)
+    most = next(each for each in (MAX_ROWS, 8, 4, 2, 1) if each * wide <= MAX_VALUES or each == 1)
+    rows = min(most, next((each for each in (1, 2, 4, 8) if each >= attention.rows), MAX_ROWS))
+    steps = (2, 4, 1) if rows * wide <= 2 else (2, 1) if rows * wide <= MAX_VALUES // 2 else (1, 2)
+    return tuple((("rows", each), ("keys", step)) for each in (rows, max(1, rows // 2)) for step in steps)
 
 
 def lower_attention(
@@ -226,13 +231,16 @@ def lower_attention(
     parts, value_parts = (-(-each // (4 * span)) for each in (attention.columns, attention.values))
     defines["VALUE_PARTS"] = str(value_parts)
     if lanes:
-        file, workgroup, requires = "attention.pwgsl", lanes, frozenset({"subgroups"})
+        file, workgroup = "attention.pwgsl", lanes if lanes > 1 else SINGLE_THREADS
+        requires = frozenset({"subgroups"} if lanes > 1 else ())
         defines |= {"LANES": str(lanes), "PARTS": str(parts), "KEYS": str(options["keys"])}
-        numbers["loads"] = rows * parts
-        numbers["stores"] = rows * (value_parts + (attention.chunks > 0))
+        if max(parts, value_parts) > ROLLED_PARTS:
+            defines["ROLLED"] = str(max(parts, value_parts))
+        numbers |= {"parts": parts, "value_parts": value_parts, "loads": rows * parts}
     else:
         file, workgroup, requires = "attention_tile.pwgsl", TILE_THREADS, frozenset()
-        numbers["slices"] = parts
+        numbers |= {"slices": parts, "depth": span}
+    numbers["stores"] = (rows if lanes else rows // 16) * (value_parts + (attention.chunks > 0))
     holes = [
         _load(attention, "hole_q", 0, parts * span, _scaled(attention)),
         _load(attention, "hole_k", 1, parts * span, None),
@@ -243,13 +251,14 @@ def lower_attention(
     if attention.masked:
         holes.append(_mask(attention))
     puller = attention.puller
+    blocks = numbers["row_blocks"] * numbers["chunks"] * numbers["pairs"]
     return Kernel(
         name_of(graph, group),
         tuple(puller.buffers),
         tuple((number, graph.sigs[number].dtype) for number in puller.scalars),
         (),
         workgroup,
-        numbers["row_blocks"] * numbers["chunks"] * numbers["pairs"],
+        -(-blocks // workgroup) if lanes == 1 else blocks,
         Template(file, tuple(sorted(defines.items())), tuple(numbers.items()), requires),
         tuple(holes),
     )
