@@ -15,6 +15,7 @@ import numpy as np
 
 from ..dtypes import DType
 from ..graph.node import Signature
+from .attention import attention
 from .folds import fold_of
 from .functions import element_function
 from .products import matmul
@@ -236,8 +237,12 @@ def _contract(sig: Signature, inputs: list[Signature], shape: Shape) -> Operatio
     return Operation(matmul, into=True)
 
 
+def _attend(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
+    return Operation(attention(sig, wide_type(sig.dtype)), "narrow")
+
+
 Maker = Callable[[Signature, list[Signature], Shape], Operation | None]
-_BY_KIND: dict[str, Maker] = {"reduce": _reduce, "contract": _contract}
+_BY_KIND: dict[str, Maker] = {"reduce": _reduce, "contract": _contract, "attend": _attend}
 _BY_NAME: dict[str, Maker] = {
     "cast": _cast,
     "bitcast": _bitcast,
