@@ -68,6 +68,7 @@ from .ops.sorting import *  # noqa: F403
 from .tensor import Tensor
 
 if TYPE_CHECKING:
+    from . import nn as nn
     from .batch import Batch as Batch
     from .batch import BatchArray as BatchArray
     from .custom import Kernel as Kernel
@@ -108,6 +109,9 @@ _HOMES = {
     "stats": "runtime.device",
     "synchronize": "runtime.device",
 }
+
+# libraries built on webgrad, loaded when they are first used
+_LIBRARIES = frozenset({"nn"})
 
 __version__ = "0.1.0"
 __all__ = [
@@ -150,10 +154,13 @@ __all__ += images.__all__
 __all__ += positions.__all__
 __all__ += evaluation.__all__
 __all__ += _HOMES
+__all__ += _LIBRARIES
 
 
 def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
+    if name in _LIBRARIES:
+        return importlib.import_module(f"webgrad.{name}")  # which is an attribute from then on
     if home is None:
         raise AttributeError(f"module 'webgrad' has no attribute '{name}'")
     value = getattr(importlib.import_module(f"webgrad.{home}"), name)
@@ -162,4 +169,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+    return sorted({*globals(), *_HOMES, *_LIBRARIES})

@@ -12,14 +12,15 @@ from collections.abc import Callable
 
 from ..dtypes import int32, uint32
 from ..graph.snapshot import Snapshot
+from ..ops.table import TABLE
 from ..runtime.profile import DeviceProfile
 from ..schedule.plan import Group
 from .choices import Choice
 from .domains import name_of
 from .holes import F32x4, argument, make_hole, zero_beyond
 from .index import Index, flatten, unflatten
-from .ir import U32, Hole, Instruction, Kernel, Template, Type
-from .pull import Puller, moved
+from .ir import U32, Hole, Instruction, Kernel, Template
+from .pull import Puller
 
 __all__ = ["choices", "lower_attention"]
 
@@ -88,8 +89,6 @@ def _load(
 
 
 def _scaled(attention: _Attention) -> Callable[[Instruction], Instruction]:
-    from ..ops.table import TABLE
-
     puller = attention.puller
 
     def scaled(value: Instruction) -> Instruction:
@@ -192,7 +191,7 @@ def _forward(attention: _Attention, indices: tuple[Index, ...]) -> Index:
 
 
 def _lanes(profile: DeviceProfile) -> int:
-    """Lanes that share rows on software adapters, 1: there are no such subgroups; 0: the template for GPUs."""
+    """Lanes that share rows on software adapters; 1: no such subgroups there; 0: the template for GPUs."""
     if profile.kind != "software":
         return 0
     return profile.subgroup_size if profile.subgroup_size in (4, 8) else 1
@@ -203,8 +202,8 @@ def choices(graph: Snapshot, group: Group, profile: DeviceProfile) -> tuple[Choi
     attention = _Attention(graph, group)
     if not _lanes(profile):
         few, many = TILE_ROWS
-        rows = (few,) if attention.rows <= few else (many, few)
-        return tuple((("rows", each),) for each in rows)
+        tiles = (few,) if attention.rows <= few else (many, few)
+        return tuple((("rows", each),) for each in tiles)
     wide = -(-max(attention.columns, attention.values) // (4 * _lanes(profile)))
     most = next(each for each in (MAX_ROWS, 8, 4, 2, 1) if each * wide <= MAX_VALUES or each == 1)
     rows = min(most, next((each for each in (1, 2, 4, 8) if each >= attention.rows), MAX_ROWS))

@@ -42,15 +42,17 @@ def scaled_dot_product_attention(
     window: int | None = None,
     length: Any = None,
 ) -> Tensor:
-    """softmax(query @ key.mT * scale + mask) @ value, as PyTorch has it: (…, l, e), (…, s, e), (…, s, w) → (…, l, w).
+    """softmax(query @ key.mT * scale + mask) @ value, as PyTorch has it.
 
-    A mask broadcasts to (…, l, s): of bools, True takes part; of floats, it is added. With `is_causal` query i
-    sees keys up to i. `scale` is 1/sqrt(e) unless given; with `enable_gqa` the heads (the third axis from the
-    last) of key and value may be fewer, each shared by equally many of query. A query that sees no key gives 0.
+    Of query (…, l, e), key (…, s, e) and value (…, s, w) it gives (…, l, w). A mask broadcasts to (…, l, s): of
+    bools, True takes part; of floats, it is added. With `is_causal` query i sees keys up to i. `scale` is
+    1/sqrt(e) unless given. With `enable_gqa` the heads (the third axis from the last) of key and value may be
+    fewer, each shared by equally many of query. A query that sees no key gives 0.
 
     `length` says how many of the s keys there are, as a number or a 0-d tensor of integers: for caches with
     room to grow. Then queries are the last l of these positions: causal query i sees keys up to
-    length - l + i. `window`: a query sees the last so many keys up to its own position only, and no later ones.
+    length - l + i. `window`: a query sees only the last so many keys up to its own position, and no later
+    ones.
 
     >>> q = wg.ones((2, 4)); k = wg.zeros((3, 4)); v = wg.asarray([[1.0], [2.0], [6.0]])
     >>> wg.scaled_dot_product_attention(q, k, v).tolist()
@@ -61,7 +63,9 @@ def scaled_dot_product_attention(
     [[1.5], [3.0]]
     """
     if dropout_p != 0.0:
-        raise ArgumentError(f"{OP}: dropout_p={dropout_p!r} is not offered; drop out after it, or leave it at 0")
+        raise ArgumentError(
+            f"{OP}: dropout_p={dropout_p!r} is not offered; drop out after it, or leave it at 0"
+        )
     tensors = [as_tensor(OP, each) for each in (query, key, value)]
     nodes = primitives.common(OP, [each.node for each in tensors])
     check_kind(OP, "f", nodes[0].sig.dtype)
@@ -75,7 +79,11 @@ def scaled_dot_product_attention(
     mask = None if attn_mask is None else _added(attn_mask, q, shape, keys)
     if not math.prod(shape) or not keys:
         return zeros(shape, q.dtype, device=q.device)
-    inputs = [*_by_heads(q, k, v, before), primitives.constant(OP, factor, dtypes.float32, q.node.sig.device), count]
+    inputs = [
+        *_by_heads(q, k, v, before),
+        primitives.constant(OP, factor, dtypes.float32, q.node.sig.device),
+        count,
+    ]
     if mask is not None:
         inputs.append(mask)
     attributes = (causal, reach, length is not None, 0)
@@ -132,7 +140,9 @@ def _checked_window(window: Any) -> int:
         return 0
     reach = whole(OP, "window", window)
     if reach < 1:
-        raise ArgumentError(f"{OP}: window={window!r} must be 1 or more: a query sees its own position at least")
+        raise ArgumentError(
+            f"{OP}: window={window!r} must be 1 or more: a query sees its own position at least"
+        )
     return min(reach, 0x3FFFFFFF)
 
 
@@ -145,14 +155,16 @@ def _checked_length(length: Any, keys: int, q: Tensor) -> Node:
     if isinstance(length, Tensor):
         if length.size != 1 or length.dtype.kind not in "iu":
             raise DTypeError(
-                f"{OP}: length is a whole number or a 0-d tensor of integers, not one of shape {length.shape} "
-                f"and {length.dtype.name}"
+                f"{OP}: length is a whole number or a 0-d tensor of integers, not one of shape "
+                f"{length.shape} and {length.dtype.name}"
             )
         primitives.check_device(OP, q.node, length.node)
         return primitives.cast(primitives.reshape(length.node, ()), dtypes.int32)
     count = keys if length is None else whole(OP, "length", length)
     if not 0 <= count <= keys:
-        raise ArgumentError(f"{OP}: length={count} must be from 0 to {keys}, the positions that key has room for")
+        raise ArgumentError(
+            f"{OP}: length={count} must be from 0 to {keys}, the positions that key has room for"
+        )
     return primitives.constant(OP, count, dtypes.int32, q.node.sig.device)
 
 
@@ -184,7 +196,9 @@ def _added(mask: Any, q: Tensor, shape: Shape, keys: int) -> Node:
     primitives.check_device(OP, q.node, mask.node)
     wanted = (*shape[:-1], keys)
     if mask.ndim > len(wanted) or broadcast(OP, [mask.shape, wanted]) != wanted:
-        raise ShapeError(f"{OP}: the mask {mask.shape} does not broadcast to (…, queries, keys), here {wanted}")
+        raise ShapeError(
+            f"{OP}: the mask {mask.shape} does not broadcast to (…, queries, keys), here {wanted}"
+        )
     if mask.dtype.kind == "b":
         mask = where(mask, 0.0, -math.inf)
     else:
@@ -211,7 +225,9 @@ def _composed(inputs: list[Tensor], attributes: tuple[Any, ...]) -> Tensor:
     shared, keys = k.shape[1], k.shape[2]
     device = q.node.sig.device
     grouped = (batches, shared, heads // shared * queries)
-    scores = converted(q.reshape((*grouped, columns)) @ k.mT, q.dtype).reshape((batches, heads, queries, keys))
+    scores = converted(q.reshape((*grouped, columns)) @ k.mT, q.dtype).reshape(
+        (batches, heads, queries, keys)
+    )
     scores = scores * converted(scale, q.dtype)
     if len(inputs) > 5:
         scores = scores + inputs[5]

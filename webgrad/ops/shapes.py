@@ -173,7 +173,9 @@ def attended(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
         _check_countable("attention", each)
     shape = (*query.shape[:3], value.shape[3])
     chunks = attributes[3]
-    return ((chunks, *shape[:3], -(-shape[3] // 4) * 4 + 4), dtypes.float32) if chunks else (shape, query.dtype)
+    return (
+        ((chunks, *shape[:3], -(-shape[3] // 4) * 4 + 4), dtypes.float32) if chunks else (shape, query.dtype)
+    )
 
 
 # Movement: attributes hold everything, so these rules only apply them.

@@ -66,7 +66,9 @@ def _sort(sig: Signature, keys: Array) -> Array:
     return np.argsort(keys, axis=-1, kind="stable")
 
 
-def _attention(sig: Signature, q: Array, k: Array, v: Array, scale: Array, length: Array, *mask: Array) -> Any:
+def _attention(
+    sig: Signature, q: Array, k: Array, v: Array, scale: Array, length: Array, *mask: Array
+) -> Any:
     """With every score in memory, as it is defined. Queries that see no key give 0."""
     causal, window, from_end, _ = sig.attributes
     queries, keys = q.shape[2], k.shape[2]
@@ -82,7 +84,9 @@ def _attention(sig: Signature, q: Array, k: Array, v: Array, scale: Array, lengt
     scores = np.where(seen, scores, -np.inf)
     largest = scores.max(axis=3, keepdims=True, initial=np.finfo(scores.dtype).min)
     weights = np.where(seen, np.exp(scores - largest), 0)
-    return weights @ np.where(key[:, None] < count, v, 0) / np.maximum(weights.sum(axis=3, keepdims=True), 0.5)
+    return (
+        weights @ np.where(key[:, None] < count, v, 0) / np.maximum(weights.sum(axis=3, keepdims=True), 0.5)
+    )
 
 
 def _reduce(fold: Any) -> Any:
