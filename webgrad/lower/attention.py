@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..dtypes import int32, uint32
+from ..dtypes import float64, int32, uint32
+from ..errors import DTypeError
 from ..graph.snapshot import Snapshot
 from ..ops.table import TABLE
 from ..runtime.profile import DeviceProfile
@@ -215,6 +216,8 @@ def lower_attention(
     graph: Snapshot, group: Group, profile: DeviceProfile, choice: Choice | None = None
 ) -> Kernel:
     """Attention with everything fused around it."""
+    if graph.sigs[group.center].dtype is float64:  # of a cpu's graph that is to be shown as a GPU's
+        raise DTypeError("attention of float64 is not offered on GPUs")
     attention = _Attention(graph, group)
     options = dict(choice or choices(graph, group, profile)[0])
     lanes = _lanes(profile)

@@ -44,10 +44,10 @@ def scaled_dot_product_attention(
 ) -> Tensor:
     """softmax(query @ key.mT * scale + mask) @ value, as PyTorch has it.
 
-    Of query (…, l, e), key (…, s, e) and value (…, s, w) it gives (…, l, w). A mask broadcasts to (…, l, s): of
-    bools, True takes part; of floats, it is added. With `is_causal` query i sees keys up to i. `scale` is
-    1/sqrt(e) unless given. With `enable_gqa` the heads (the third axis from the last) of key and value may be
-    fewer, each shared by equally many of query. A query that sees no key gives 0.
+    Of query (…, l, e), key (…, s, e) and value (…, s, w) it gives (…, l, w). A mask broadcasts to (…, l, s):
+    of bools, True takes part; of floats, it is added. With `is_causal` query i sees keys up to i. `scale` is
+    1/sqrt(e) unless given. With `enable_gqa` the heads (the third axis from the last) of key and value may
+    be fewer, each shared by equally many of query. A query that sees no key gives 0.
 
     `length` says how many of the s keys there are, as a number or a 0-d tensor of integers: for caches with
     room to grow. Then queries are the last l of these positions: causal query i sees keys up to
@@ -73,24 +73,20 @@ def scaled_dot_product_attention(
     before = _check_shapes(q, k, v, bool(enable_gqa))
     queries, keys, columns = q.shape[-2], k.shape[-2], v.shape[-1]
     causal, reach = bool(is_causal) or window is not None, _checked_window(window)
-    factor = _checked_scale(scale, q.shape[-1])
     count = _checked_length(length, keys, q)
     shape = (*before, queries, columns)
     mask = None if attn_mask is None else _added(attn_mask, q, shape, keys)
     if not math.prod(shape) or not keys:
         return zeros(shape, q.dtype, device=q.device)
-    inputs = [
-        *_by_heads(q, k, v, before),
-        primitives.constant(OP, factor, dtypes.float32, q.node.sig.device),
-        count,
-    ]
+    wide = dtypes.float64 if q.dtype is dtypes.float64 else dtypes.float32
+    factor = primitives.constant(OP, _checked_scale(scale, q.shape[-1]), wide, q.node.sig.device)
+    inputs = [*_by_heads(q, k, v, before), factor, count]
     if mask is not None:
         inputs.append(mask)
     attributes = (causal, reach, length is not None, 0)
-    fits = 0 < q.shape[-1] <= MOST_COLUMNS and columns <= MOST_COLUMNS
-    wide = q.dtype is dtypes.float64 and q.node.sig.device.is_gpu
-    result = make(TABLE["attention"], tuple(inputs), attributes) if fits and not wide else None
-    if result is None:
+    if 0 < q.shape[-1] <= MOST_COLUMNS and columns <= MOST_COLUMNS:
+        result = make(TABLE["attention"], tuple(inputs), attributes)
+    else:
         result = converted(_composed([Tensor(each) for each in inputs], attributes), q.dtype).node
     return Tensor(primitives.reshape(result, shape))
 
@@ -195,7 +191,10 @@ def _added(mask: Any, q: Tensor, shape: Shape, keys: int) -> Node:
     mask = as_tensor(OP, mask)
     primitives.check_device(OP, q.node, mask.node)
     wanted = (*shape[:-1], keys)
-    if mask.ndim > len(wanted) or broadcast(OP, [mask.shape, wanted]) != wanted:
+    sides = (*(1,) * (len(wanted) - mask.ndim), *mask.shape)
+    if len(sides) > len(wanted) or any(
+        each not in (1, side) for each, side in zip(sides, wanted, strict=True)
+    ):
         raise ShapeError(
             f"{OP}: the mask {mask.shape} does not broadcast to (…, queries, keys), here {wanted}"
         )
@@ -204,7 +203,7 @@ def _added(mask: Any, q: Tensor, shape: Shape, keys: int) -> Node:
     else:
         check_kind(f"{OP} (its mask, of bools or)", "f", mask.dtype)
     node = primitives.cast(mask.node, dtypes.float32)
-    sides = (*(1,) * (max(len(wanted), 3) - mask.ndim), *mask.shape)
+    sides = (*(1,) * (3 - len(sides)), *sides)
     node = primitives.reshape(node, sides)
     batches = shape[:-3]
     if any(side != 1 for side in sides[:-3]):

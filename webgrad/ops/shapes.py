@@ -169,6 +169,11 @@ def attended(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
     """
     query, value = sigs[0], sigs[2]
     check_kind("attention", "f", *[each.dtype for each in sigs[:3]])
+    if query.dtype is dtypes.float64 and query.device.is_gpu:
+        raise DTypeError(
+            "attention of float64 is not offered on GPUs: convert with x.astype(webgrad.float32), or compute "
+            "it on the cpu with x.to_device('cpu')"
+        )
     for each in sigs:
         _check_countable("attention", each)
     shape = (*query.shape[:3], value.shape[3])
