@@ -28,7 +28,7 @@ MAX_NESTING = 5  # indices of indices: expressions and branches grow with each, 
 MAX_MAPS = 4  # different indices at which a map is computed in one kernel
 MAX_LOOPS = 2  # loops over a row that compute a value with a fold before it
 HOLE_COST = 12  # additions that a contraction computes for each element it loads
-ATTEND_COSTS = (48, 2, 2, 12, 12, 12)  # the same of attention, for query, key, value, scale, length and mask
+ATTEND_COSTS = (48, 2, 2, 12, 12, 12)  # of attention: for query, key, value, scale, length and mask
 ROUNDS = 8
 
 
@@ -204,7 +204,8 @@ def _cut_misfits(
     if sig.kind == "attend":
         for each, most in zip(graph.inputs[number], ATTEND_COSTS, strict=False):
             part = content_of(each)
-            if part.kind != "map" or part.cost > most or len(part.reads) > 3:
+            work = sum(cost_of(graph, one) for one in part.inside if graph.sigs[one].kind != "move")
+            if part.kind != "map" or work > most or len(part.reads) > 3:
                 stored.add(each)
         return
     heavy = [each for each in inputs if content_of(each).kind != "map"]
