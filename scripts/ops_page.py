@@ -48,6 +48,7 @@ CELLS = {
     ("bitcast", "result"): "any",
     ("sort_order", "result"): "int32",
     ("sort_order", "gpus"): "not uint64",
+    ("attention", "gpus"): "not float64",
     ("random_bits", "dtypes"): "uint32",
     ("random_bits", "gpus"): "all",
 }

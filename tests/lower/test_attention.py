@@ -11,9 +11,11 @@ import webgrad as wg
 from tests.graph.helpers import tensor
 from tests.lower.helpers import lowered
 from tests.properties.helpers import gpu
+from tests.properties.running import profiled
 from tests.schedule.graphs import INTEGRATED, PORTABLE, SOFTWARE, planned
 from webgrad.evaluate import clear_plans
-from webgrad.graph.snapshot import Snapshot
+from webgrad.gpu import GpuPlan
+from webgrad.graph.snapshot import Snapshot, snapshot, walk
 from webgrad.lower import attention
 from webgrad.lower.choices import Choice
 from webgrad.lower.ir import Kernel
@@ -59,13 +61,13 @@ def test_the_profile_chooses_the_template(profile: DeviceProfile, file: str, wor
 
 def test_large_heads_have_fewer_rows_and_roll_their_loads() -> None:
     rows = {}
-    for columns in (32, 64, 128, 256):
+    for columns in (32, 64, 128, 192, 256):
         template = only(attended(columns=columns), SOFTWARE).template
         assert template is not None
         defines = dict(template.defines)
         rows[columns] = int(defines["ROWS"])
         assert ("ROLLED" in defines) == (columns > 128)
-    assert rows == {32: 16, 64: 16, 128: 8, 256: 4}
+    assert rows == {32: 16, 64: 16, 128: 8, 192: 8, 256: 4}
 
 
 def test_few_queries_have_few_rows() -> None:
@@ -109,3 +111,31 @@ def test_every_choice_gives_the_same() -> None:
             again = scaled_dot_product_attention(tensors[0], tensors[1], tensors[2]).numpy()
         np.testing.assert_allclose(again, wanted, rtol=1e-5, atol=1e-6)
     clear_plans()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("fuse", [True, False])
+def test_small_bindings_and_grids(fuse: bool) -> None:
+    """Values in several parts, more workgroups than a line of the grid has; every op by itself, too."""
+    device = profiled(max_storage_buffers=16, max_binding_bytes=8192, max_workgroups=7)
+    arrays = [
+        np.random.default_rng(each).standard_normal((2, 3, 50, 16)).astype(np.float32) for each in range(3)
+    ]
+    q, k, v = (wg.asarray(each, device=device) for each in arrays)
+    nodes = [wg.relu(scaled_dot_product_attention(q, k, v)).node]
+    walked = walk(nodes)
+    plan = GpuPlan(snapshot(walked, nodes), device, fuse=fuse)
+    assert len(plan.steps) == (1 if fuse else 2)
+    (stored,) = plan.run(walked.nodes)
+    scores = np.exp(arrays[0].astype(np.float64) @ arrays[1].swapaxes(2, 3) / 4)
+    wanted = np.maximum(scores @ arrays[2] / scores.sum(3, keepdims=True), 0)
+    found = device.read(stored).view(np.float32).reshape(wanted.shape)
+    np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=2e-5)
+
+
+def test_explain_shows_it() -> None:
+    x = wg.asarray(np.ones((2, 8, 16), np.float32), device="cpu")
+    (kernel,) = wg.explain(wg.relu(scaled_dot_product_attention(x, x, x))).kernels
+    assert kernel.ops == ("reshape", "reshape", "reshape", "attention", "reshape", "maximum")
+    assert "hole_k" in kernel.ir
+    assert "fn hole_k" in kernel.wgsl

@@ -21,7 +21,9 @@ __all__ = ["attention"]
 
 Array = np.ndarray[Any, Any]
 SCORES = 1 << 18  # scores of a block, about: BLAS is slow with fewer rows than these leave
+LEAST_QUERIES = 64  # of a block, so that fewer keys are looked at
 WORTH_IT = 1 << 16  # scores from which threads share them
+MANY_ROWS = 64  # from which BLAS adds them up
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ def attention(sig: Signature, dtype: np.dtype[Any]) -> Callable[..., Array]:
             if low >= high:
                 into[...] = 0
                 return
-            rows = q[each.batch, own, each.start : each.stop].astype(dtype) * dtype.type(scale)
+            rows = q[each.batch, own, each.start : each.stop].astype(dtype, copy=False) * dtype.type(scale)
             keys, values = (x[each.batch, each.heads, low:high].astype(dtype, copy=False) for x in (k, v))
             folded = (keys.shape[0], group * (each.stop - each.start))
             scores = np.matmul(rows.reshape((*folded, -1)), _readable(keys).swapaxes(1, 2))
@@ -66,21 +68,24 @@ def attention(sig: Signature, dtype: np.dtype[Any]) -> Callable[..., Array]:
             if causal:
                 _hide(parts, low, each.start + shift, window)
             weights, total = _softmax(scores)
-            mixed = np.matmul(weights, _readable(values))
+            mixed = np.matmul(weights, _readable(values), out=into if group == 1 else None)
             mixed /= total
-            into[...] = mixed.reshape(into.shape)
+            if mixed is not into:
+                into[...] = mixed.reshape(into.shape)
 
-        for each in _blocks(batches, k.shape[1], group, queries, count):
+        for each in _blocks(batches, k.shape[1], group, queries, count, causal):
             block(each)
         return result
 
     return compute
 
 
-def _blocks(batches: int, heads: int, group: int, queries: int, keys: int) -> list[_Block]:
+def _blocks(batches: int, heads: int, group: int, queries: int, keys: int, causal: bool) -> list[_Block]:
     """Blocks of queries; where a head has few scores, of several heads."""
     rows = max(SCORES // max(keys * group, 1), 1)
     side = min(rows, max(queries, 1))
+    if causal:  # the more blocks, the fewer keys they see
+        side = min(side, max(LEAST_QUERIES, queries // 4))
     together = max(1, min(rows // side, heads))
     return [
         _Block(batch, slice(head, min(head + together, heads)), start, min(start + side, queries))
@@ -137,5 +142,8 @@ def _softmax(scores: Array) -> tuple[Array, Array]:
                 np.exp(each, out=each)
 
     share(work, np.array_split(lines, cores()) if scores.size >= WORTH_IT else [lines])
-    total = np.matmul(scores, np.ones((scores.shape[2], 1), scores.dtype))  # BLAS adds quicker than NumPy
+    if lines.shape[0] < MANY_ROWS:
+        total = scores.sum(axis=2, keepdims=True)
+    else:  # BLAS adds quicker than NumPy
+        total = np.matmul(scores, np.ones((scores.shape[2], 1), scores.dtype))
     return scores, np.maximum(total, scores.dtype.type(0.5))

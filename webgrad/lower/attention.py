@@ -27,7 +27,8 @@ __all__ = ["choices", "lower_attention"]
 
 MAX_ROWS = 16  # rows in the registers of one subgroup
 MAX_VALUES = 32  # parts of rows there: more compile slowly
-ROLLED_PARTS = 4  # parts of keys and values that are loaded one by one: more compile slowly
+MAX_ROLLED = 48  # the same where parts of keys and values are loaded in a loop
+ROLLED_PARTS = 4  # parts that are not: more compile slowly
 SINGLE_THREADS = 8  # of a workgroup whose threads have rows of their own
 TILE_ROWS = (16, 32)  # rows of a workgroup of the template for GPUs, for few and for many
 TILE_COLUMNS = 32  # columns of a tile there
@@ -206,9 +207,10 @@ def choices(graph: Snapshot, group: Group, profile: DeviceProfile) -> tuple[Choi
         tiles = (few,) if attention.rows <= few else (many, few)
         return tuple((("rows", each),) for each in tiles)
     wide = -(-max(attention.columns, attention.values) // (4 * _lanes(profile)))
-    most = next(each for each in (MAX_ROWS, 8, 4, 2, 1) if each * wide <= MAX_VALUES or each == 1)
+    room = MAX_VALUES if wide <= ROLLED_PARTS else MAX_ROLLED
+    most = next(each for each in (MAX_ROWS, 8, 4, 2, 1) if each * wide <= room or each == 1)
     rows = min(most, next((each for each in (1, 2, 4, 8) if each >= attention.rows), MAX_ROWS))
-    steps = (2, 4, 1) if rows * wide <= 2 else (2, 1) if rows * wide <= MAX_VALUES // 2 else (1, 2)
+    steps = (2, 1) if wide <= 2 and rows * wide <= MAX_VALUES // 2 else (1, 2)
     return tuple((("rows", each), ("keys", step)) for each in (rows, max(1, rows // 2)) for step in steps)
 
 
