@@ -1,7 +1,8 @@
-"""Choices: the options of a lowering that change how quick a kernel is, never what it computes.
+"""Choices: how a kernel may be made, where a lowering knows more ways than one.
 
-A lowering with options has `choices(graph, group, profile)`, the first being the default for that profile;
-the autotuner measures them, and the lowering takes the one that won.
+A choice is pairs of a name and a number, such as (("rows", 8), ("unroll", 2)); what they mean is the
+lowering's own. `choices(graph, group, profile)` of a lowering gives those it offers, the first being the
+default for the profile; all of them compute the same.
 """
 
 from __future__ import annotations
