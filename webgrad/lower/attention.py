@@ -211,7 +211,8 @@ def choices(graph: Snapshot, group: Group, profile: DeviceProfile) -> tuple[Choi
     most = next(each for each in (MAX_ROWS, 8, 4, 2, 1) if each * wide <= room or each == 1)
     rows = min(most, next((each for each in (1, 2, 4, 8) if each >= attention.rows), MAX_ROWS))
     steps = (2, 1) if wide <= 2 and rows * wide <= MAX_VALUES // 2 else (1, 2)
-    return tuple((("rows", each), ("keys", step)) for each in (rows, max(1, rows // 2)) for step in steps)
+    fewer = (rows, rows // 2) if rows > 1 else (rows,)
+    return tuple((("rows", each), ("keys", step)) for each in fewer for step in steps)
 
 
 def lower_attention(
