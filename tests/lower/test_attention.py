@@ -67,7 +67,7 @@ def test_large_heads_have_fewer_rows_and_roll_their_loads() -> None:
         defines = dict(template.defines)
         rows[columns] = int(defines["ROWS"])
         assert ("ROLLED" in defines) == (columns > 128)
-    assert rows == {32: 16, 64: 16, 128: 8, 192: 8, 256: 4}
+    assert rows == {32: 16, 64: 16, 128: 8, 192: 8, 256: 8}
 
 
 def test_few_queries_have_few_rows() -> None:

@@ -27,7 +27,7 @@ __all__ = ["choices", "lower_attention"]
 
 MAX_ROWS = 16  # rows in the registers of one subgroup
 MAX_VALUES = 32  # parts of rows there: more compile slowly
-MAX_ROLLED = 48  # the same where parts of keys and values are loaded in a loop
+MAX_ROLLED = 64  # the same where parts of keys and values are loaded in a loop
 ROLLED_PARTS = 4  # parts that are not: more compile slowly
 SINGLE_THREADS = 8  # of a workgroup whose threads have rows of their own
 TILE_ROWS = (16, 32)  # rows of a workgroup of the template for GPUs, for few and for many
