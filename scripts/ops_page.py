@@ -38,6 +38,7 @@ SENTENCES = {
     "scatter_set": "Rows replaced at computed places; of several for one row the last stays.",
     "scatter_add": "Rows added at computed places; every one counts.",
     "scatter_max": "The larger of the rows there and the rows given, at computed places; NaN stays.",
+    "attention": "Means of values, weighted by the softmax of products of queries and keys.",
     "sum": "The sum over axes; of floats in short runs, so that rounding errors stay small.",
     "prod": "The product over axes.",
     "sort_order": "The stable order of keys along the last axis.",
@@ -51,6 +52,7 @@ CELLS = {
     ("decode", "dtypes"): "uint32",
     ("decode_rows", "dtypes"): "uint32",
     ("matmul_blocks", "dtypes"): "float32",
+    ("attention", "gpus"): "not float64",
     ("random_bits", "dtypes"): "uint32",
     ("random_bits", "gpus"): "all",
 }
@@ -68,6 +70,7 @@ MODULES = (
     ("products", "Products"),
     ("quantised", "Quantised weights"),
     ("activations", "Activations"),
+    ("attention", "Attention"),
     ("normalise", "Normalisation"),
     ("losses", "Losses"),
     ("images", "Images"),

@@ -31,6 +31,7 @@ from .errors import *  # noqa: F403  (the error tree is public as it stands)
 from .ops import (
     activations,
     adaptive,
+    attention,
     convolution,
     creation,
     elementwise,
@@ -55,6 +56,7 @@ from .ops import (
 )
 from .ops.activations import *  # noqa: F403
 from .ops.adaptive import *  # noqa: F403
+from .ops.attention import *  # noqa: F403
 from .ops.convolution import *  # noqa: F403
 from .ops.creation import *  # noqa: F403
 from .ops.elementwise import *  # noqa: F403
@@ -78,6 +80,7 @@ from .ops.windows import *  # noqa: F403
 from .tensor import Tensor
 
 if TYPE_CHECKING:
+    from . import nn as nn
     from .batch import Batch as Batch
     from .batch import BatchArray as BatchArray
     from .capture import jit as jit
@@ -131,6 +134,9 @@ _HOMES = {
     "tune": "tuning",
 }
 
+# libraries built on webgrad, loaded when they are first used
+_LIBRARIES = frozenset({"nn"})
+
 __version__ = "0.1.0"
 __all__ = [
     "DType",
@@ -166,6 +172,7 @@ __all__ += scattering.__all__
 __all__ += histograms.__all__
 __all__ += products.__all__
 __all__ += activations.__all__
+__all__ += attention.__all__
 __all__ += normalise.__all__
 __all__ += losses.__all__
 __all__ += images.__all__
@@ -177,10 +184,13 @@ __all__ += unpooling.__all__
 __all__ += windows.__all__
 __all__ += evaluation.__all__
 __all__ += _HOMES
+__all__ += _LIBRARIES
 
 
 def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
+    if name in _LIBRARIES:
+        return importlib.import_module(f"webgrad.{name}")  # which is an attribute from then on
     if home is None:
         raise AttributeError(f"module 'webgrad' has no attribute '{name}'")
     value = getattr(importlib.import_module(f"webgrad.{home}"), name)
@@ -189,4 +199,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+    return sorted({*globals(), *_HOMES, *_LIBRARIES})

@@ -19,6 +19,7 @@ from webgrad.graph.node import Node
 from webgrad.lower.emit import MAX_WORDS, Emitted, grid_of
 from webgrad.ops import primitives
 from webgrad.ops.activations import gelu, softmax
+from webgrad.ops.attention import scaled_dot_product_attention
 from webgrad.ops.table import TABLE
 from webgrad.runtime.profile import DeviceProfile
 from webgrad.schedule.fuse import MAX_SCALARS
@@ -213,6 +214,8 @@ def sample() -> dict[str, Callable[[], list[Node | Tensor]]]:
         "wide softmax": lambda: [softmax(tensor(3, 4096))],
         "block": lambda: [transformer_block(tensor(1, 16, 32), heads=2, hidden=48)],
         "odd matmul": lambda: [primitives.contract(value(5, 7), value(7, 9))],
+        "attention": lambda: [scaled_dot_product_attention(*(tensor(2, 3, 5, 7),) * 3, tensor(5, 5))],
+        "decoding": lambda: [scaled_dot_product_attention(tensor(1, 64), *(tensor(999, 64),) * 2, length=3)],
         "concat": lambda: [
             primitives.concat([value(3, 5), value(4, 5)], 0),
             primitives.concat([value(3, 5), value(3, 4)], 1),

@@ -12,6 +12,7 @@ from tests.lower.helpers import texts
 from webgrad.graph.node import Node
 from webgrad.ops import primitives
 from webgrad.ops.activations import gelu, softmax
+from webgrad.ops.attention import scaled_dot_product_attention
 from webgrad.ops.normalise import layer_norm
 from webgrad.runtime.profile import DeviceProfile
 from webgrad.tensor import Tensor
@@ -61,6 +62,16 @@ def some_matmul(draw: random.Random) -> Node:
     return primitives.contract(value(m, k), value(k, n))
 
 
+def some_attention(draw: random.Random) -> Tensor:
+    """Several batches and heads, any number of queries and keys; heads of 64 columns."""
+    batches, heads = draw.randint(2, 3), draw.randint(2, 4)
+    q, k = (tensor(batches, heads, side(draw), 64) for _ in range(2))
+    causal = draw.random() < 0.5
+    return scaled_dot_product_attention(
+        q, k, tensor(*k.shape), is_causal=causal, window=draw.choice([None, side(draw)]), length=1
+    )
+
+
 BUILDERS: dict[str, Build] = {
     "gelu": some_gelu,
     "softmax": some_softmax,
@@ -68,6 +79,7 @@ BUILDERS: dict[str, Build] = {
     "transposed_slice": some_transposed_slice,
     "middle_broadcast": some_middle_broadcast,
     "matmul": some_matmul,
+    "attention": some_attention,
 }
 
 
@@ -93,3 +105,14 @@ def test_run_time_numbers_are_not_in_the_text() -> None:
         return texts(apply("multiply", value(100), factor))
 
     assert scaled(2.0) == scaled(0.123) == scaled(float("nan"))
+
+
+@pytest.mark.parametrize("queries", [1, 40])
+def test_lengths_and_windows_of_attention_are_not_in_the_text(queries: int, profile: DeviceProfile) -> None:
+    def cache(length: int, window: int | None, room: int) -> list[str]:
+        q, k = tensor(1, 4, queries, 64), tensor(1, 4, room, 64)
+        made = scaled_dot_product_attention(q, k, tensor(*k.shape), window=window, length=length)
+        return texts(made, profile=profile)
+
+    assert cache(1, None, 2048) == cache(2000, None, 2048) == cache(5, 100, 2048)
+    assert cache(1, None, 1536) == cache(1, None, 1024)

@@ -446,6 +446,36 @@ def _product(maker: Maker, layout: str, other: str, left: Shape, right: Shape) -
     return maker.close(label, [a, b], (), x @ y, np.abs(x) @ np.abs(y) * EPSILON * max(left[-1], 1))
 
 
+def attentions(maker: Maker) -> Cases:
+    """Few and many keys, heads that share them, odd columns, masks, windows, lengths below the room."""
+    choices: list[tuple[tuple[int, ...], tuple[Any, ...], int, bool]] = [
+        ((2, 2, 1, 5, 9, 8, 12), (False, 0, False, 0), 9, False),
+        ((1, 4, 2, 3, 20, 5, 7), (True, 0, True, 0), 13, False),
+        ((1, 2, 2, 6, 6, 12, 4), (True, 3, False, 0), 6, True),
+        ((2, 1, 1, 1, 33, 4, 8), (False, 0, False, 0), 0, True),
+    ]
+    names = list(LAYOUTS)
+    turns = [(names[(maker.turn + at) % len(names)], each) for at, each in enumerate(choices)]
+    few = turns if maker.dtype is dtypes.float32 else turns[:2]  # drivers compile slowly
+    for layout, choice in maker.spread(choices) if maker.device.name == "cpu" else few:
+        sizes, attributes, length, masked = choice
+        batches, heads, shared, queries, keys, columns, values = sizes
+        other = names[(names.index(layout) + 1) % len(names)]
+        operands = [
+            maker.operand(layout, (batches, heads, queries, columns)),
+            maker.operand(other, (batches, shared, keys, columns), turn=1),
+            maker.operand(layout, (batches, shared, keys, values), turn=2),
+            maker.plain(np.array(0.3, np.float32)),
+            maker.plain(np.array(length, np.int32)),
+        ]
+        if masked:
+            operands.append(maker.operand("contiguous", (1, heads, queries, keys), dtypes.float32))
+        node = make(maker.op, tuple(each.node for each in operands), attributes)
+        wanted = np.asarray(maker.op.numpy(node.sig, *[wide(each.value) for each in operands]))
+        slack = np.full(node.sig.shape, 16 * EPSILON * np.abs(wide(operands[2].value)).max())
+        yield maker.close(f"{sizes} {attributes} {layout}", operands, attributes, wanted, slack)
+
+
 BUILDERS: dict[str, Callable[[Maker], Cases]] = {
     "map": maps,
     "cast": casts,
@@ -460,6 +490,7 @@ BUILDERS: dict[str, Callable[[Maker], Cases]] = {
     "scan": scans,
     "contract": contractions,
     **PACKED,
+    "attend": attentions,
 }
 
 

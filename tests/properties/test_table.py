@@ -39,7 +39,7 @@ def offered(op: Op, dtype: DType, device: AnyDevice) -> bool:
         return True
     if dtype.feature and dtype.feature not in device.features:
         return False
-    if op.kind == "sort":
+    if op.kind in ("sort", "attend"):
         return bool(dtype.itemsize <= 4)
     return op.kind != "map" or isinstance(op.wgsl, str) or dtype.compute in op.wgsl
 
@@ -68,7 +68,7 @@ def test_unclaimed_dtypes_are_refused_at_the_call(name: str) -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("name", [name for name, op in TABLE.items() if op.kind in ("map", "sort")])
+@pytest.mark.parametrize("name", [name for name, op in TABLE.items() if op.kind in ("map", "sort", "attend")])
 def test_what_gpus_lack_is_refused_by_name(name: str) -> None:
     op = TABLE[name]
     for dtype in dtypes.ALL:

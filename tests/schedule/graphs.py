@@ -13,6 +13,7 @@ from webgrad.graph.node import Node
 from webgrad.lower.compile import compile_schedule
 from webgrad.lower.emit import Emitted
 from webgrad.ops.activations import gelu, softmax
+from webgrad.ops.attention import scaled_dot_product_attention
 from webgrad.ops.creation import arange
 from webgrad.ops.elementwise import sqrt, where
 from webgrad.ops.manipulation import roll
@@ -30,6 +31,7 @@ __all__ = [
     "SOFTWARE",
     "adam_step",
     "assert_valid",
+    "fused_block",
     "launches",
     "planned",
     "profile",
@@ -122,6 +124,24 @@ def transformer_block(x: Tensor, heads: int = 8, hidden: int = 2048) -> Tensor:
     visible = place.reshape((length, 1)) >= place.reshape((1, length))
     weights = softmax(where(visible, (q @ k.mT) * (width // heads) ** -0.5, -1e9))
     x = x + dense((weights @ v).permute((0, 2, 1, 3)).reshape((batch, length, width)), width)
+    return x + dense(gelu(dense(norm(x), hidden)), width)
+
+
+def fused_block(x: Tensor, heads: int = 8, hidden: int = 2048) -> Tensor:
+    """The same with one matrix for q, k and v, and the attention function."""
+    batch, length, width = x.shape
+
+    def norm(x: Tensor) -> Tensor:
+        return layer_norm(x, width, tensor(width), tensor(width))
+
+    def dense(x: Tensor, to: int) -> Tensor:
+        return linear(x, tensor(to, x.shape[-1]), tensor(to))
+
+    parts = (
+        dense(norm(x), 3 * width).reshape((batch, length, 3, heads, width // heads)).permute((2, 0, 3, 1, 4))
+    )
+    attended = scaled_dot_product_attention(parts[0], parts[1], parts[2], is_causal=True)
+    x = x + dense(attended.permute((0, 2, 1, 3)).reshape((batch, length, width)), width)
     return x + dense(gelu(dense(norm(x), hidden)), width)
 
 

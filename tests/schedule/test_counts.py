@@ -12,6 +12,7 @@ from tests.schedule.graphs import (
     SOFTWARE,
     adam_step,
     assert_valid,
+    fused_block,
     launches,
     planned,
     rolled_sums,
@@ -20,6 +21,7 @@ from tests.schedule.graphs import (
 )
 from webgrad import dtypes
 from webgrad.ops.activations import gelu, log_softmax, relu, softmax
+from webgrad.ops.attention import scaled_dot_product_attention
 from webgrad.ops.losses import cross_entropy, mse_loss
 from webgrad.ops.normalise import layer_norm, rms_norm
 from webgrad.runtime.profile import DeviceProfile
@@ -126,6 +128,22 @@ def test_a_transformer_block(profile: DeviceProfile) -> None:
 
 def test_a_transformer_block_in_batches(profile: DeviceProfile) -> None:
     assert count(lambda: transformer_block(tensor(4, 33, 64), heads=4, hidden=96), profile) <= 12
+
+
+def test_a_transformer_block_with_the_attention_function(profile: DeviceProfile) -> None:
+    # norm, q k v, attention, projection with its residual, norm, gelu, projection with its residual
+    assert count(lambda: fused_block(tensor(1, 128, 512)), profile) == 7
+    assert count(lambda: fused_block(tensor(4, 33, 64), heads=4, hidden=96), profile) == 7
+
+
+def test_a_step_of_decoding_joins_the_chunks_of_a_cache(profile: DeviceProfile) -> None:
+    q, k, v = tensor(1, 8, 1, 64), tensor(1, 2, 2048, 64), tensor(1, 2, 2048, 64)
+
+    def build() -> Tensor:
+        made = scaled_dot_product_attention(q, k, v, enable_gqa=True, length=100)
+        return made.permute((0, 2, 1, 3)).reshape((1, 1, 512))
+
+    assert count(build, profile) == 2
 
 
 def test_an_optimiser_step_over_many_parameters() -> None:

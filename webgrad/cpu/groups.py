@@ -33,7 +33,7 @@ SHORT_ROWS = 1 << 9  # the same in blocks of whole rows
 SHORT_FOLDS = 1 << 13  # the same where they are folded with others
 TILE = 1 << 8  # sides of a block where something is read across its memory
 SHORT_TILES = 1 << 6  # sides from which that pays
-_WHOLE = ("contract", "scan", "sort", "scatter", "decode")
+_WHOLE = ("contract", "attend", "scan", "sort", "scatter", "decode")
 
 
 def add_group(assembly: Assembly, group: Group) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..dtypes import DType
 from ..graph.node import Signature
+from .attention import attention
 from .folds import fold_of
 from .functions import element_function
 from .halves import widen
@@ -285,10 +286,15 @@ def _matmul_blocks(sig: Signature, inputs: list[Signature], shape: Shape) -> Ope
     return Operation(lambda a, words, out=None: matmul_blocks(a, words, name, whole, out), into=True)
 
 
+def _attend(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
+    return Operation(attention(sig, wide_type(sig.dtype)), "narrow")
+
+
 Maker = Callable[[Signature, list[Signature], Shape], Operation | None]
 _BY_KIND: dict[str, Maker] = {
     "reduce": _reduce,
     "contract": _contract,
+    "attend": _attend,
     "scan": _scan,
     "sort": _sort,
     "scatter": _scatter,

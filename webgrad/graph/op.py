@@ -23,6 +23,7 @@ Kind = Literal[
     "concat",  # several tensors side by side
     "reduce",  # an axis folded
     "contract",  # a matrix product
+    "attend",  # attention: softmax of a product, times a third
     "scan",  # running totals along an axis
     "sort",  # the permutation that sorts
     "scatter",  # elements written to computed places

@@ -11,6 +11,8 @@ from typing import TypeVar
 from webgrad.wgsl.packing import Packer
 
 __all__ = [
+    "attention_lanes",
+    "attention_tile",
     "binary_chunks",
     "binary_grid",
     "fill_chunks",
@@ -51,6 +53,174 @@ __all__ = [
 ]
 
 BufferT = TypeVar("BufferT")
+
+
+_ATTENTION_LANES = Packer(
+    "attention_lanes",
+    (
+        ("rows", "u32", 0),
+        ("row_blocks", "u32", 4),
+        ("heads", "u32", 8),
+        ("pairs", "u32", 12),
+        ("group", "u32", 16),
+        ("chunks", "u32", 20),
+        ("causal", "u32", 24),
+        ("window", "u32", 28),
+        ("shift", "u32", 32),
+        ("groups", "u32", 36),
+        ("loads", "u32", 40),
+        ("stores", "u32", 44),
+        ("parts", "u32", 48),
+        ("value_parts", "u32", 52),
+        ("slices", "u32", 56),
+        ("depth", "u32", 60),
+        ("grid_x", "u32", 64),
+        ("length", "u32", 68),
+        ("room", "u32", 72),
+        ("columns", "u32", 76),
+        ("scale", "f32", 80),
+    ),
+    84,
+)
+
+
+def attention_lanes(
+    *,
+    q: BufferT,
+    k: BufferT,
+    v: BufferT,
+    y: BufferT,
+    rows: int,
+    row_blocks: int,
+    heads: int,
+    pairs: int,
+    group: int,
+    chunks: int,
+    causal: int,
+    window: int,
+    shift: int,
+    groups: int,
+    loads: int,
+    stores: int,
+    parts: int,
+    value_parts: int,
+    slices: int,
+    depth: int,
+    grid_x: int,
+    length: int,
+    room: int,
+    columns: int,
+    scale: float,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """attention.pwgsl, entry point attention_lanes: writes y."""
+    buffers = (q, k, v, y)
+    return buffers, _ATTENTION_LANES.pack(
+        rows,
+        row_blocks,
+        heads,
+        pairs,
+        group,
+        chunks,
+        causal,
+        window,
+        shift,
+        groups,
+        loads,
+        stores,
+        parts,
+        value_parts,
+        slices,
+        depth,
+        grid_x,
+        length,
+        room,
+        columns,
+        scale,
+    )
+
+
+_ATTENTION_TILE = Packer(
+    "attention_tile",
+    (
+        ("rows", "u32", 0),
+        ("row_blocks", "u32", 4),
+        ("heads", "u32", 8),
+        ("pairs", "u32", 12),
+        ("group", "u32", 16),
+        ("chunks", "u32", 20),
+        ("causal", "u32", 24),
+        ("window", "u32", 28),
+        ("shift", "u32", 32),
+        ("groups", "u32", 36),
+        ("loads", "u32", 40),
+        ("stores", "u32", 44),
+        ("parts", "u32", 48),
+        ("value_parts", "u32", 52),
+        ("slices", "u32", 56),
+        ("depth", "u32", 60),
+        ("grid_x", "u32", 64),
+        ("length", "u32", 68),
+        ("room", "u32", 72),
+        ("columns", "u32", 76),
+        ("scale", "f32", 80),
+    ),
+    84,
+)
+
+
+def attention_tile(
+    *,
+    q: BufferT,
+    k: BufferT,
+    v: BufferT,
+    y: BufferT,
+    rows: int,
+    row_blocks: int,
+    heads: int,
+    pairs: int,
+    group: int,
+    chunks: int,
+    causal: int,
+    window: int,
+    shift: int,
+    groups: int,
+    loads: int,
+    stores: int,
+    parts: int,
+    value_parts: int,
+    slices: int,
+    depth: int,
+    grid_x: int,
+    length: int,
+    room: int,
+    columns: int,
+    scale: float,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """attention_tile.pwgsl, entry point attention_tile: writes y."""
+    buffers = (q, k, v, y)
+    return buffers, _ATTENTION_TILE.pack(
+        rows,
+        row_blocks,
+        heads,
+        pairs,
+        group,
+        chunks,
+        causal,
+        window,
+        shift,
+        groups,
+        loads,
+        stores,
+        parts,
+        value_parts,
+        slices,
+        depth,
+        grid_x,
+        length,
+        room,
+        columns,
+        scale,
+    )
 
 
 _BINARY_CHUNKS = Packer(

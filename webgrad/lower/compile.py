@@ -14,6 +14,7 @@ from ..graph.node import check_offered
 from ..graph.snapshot import Snapshot
 from ..runtime.profile import DeviceProfile
 from ..schedule.plan import Group, Schedule
+from .attention import attention_choices, lower_attention
 from .choices import Choice
 from .contract import contraction_choices, lower_contraction
 from .domains import lower_maps, lower_rows, row_choices
@@ -137,11 +138,13 @@ _LOWER: dict[str, Callable[..., Kernel]] = {
     "rows": lower_rows,
     "scan": lower_scan,
     "contract": lower_contraction,
+    "attend": lower_attention,
     "matmul_blocks": lower_quantised,
 }
 _CHOICES: dict[str, Callable[[Snapshot, Group, DeviceProfile], tuple[Choice, ...]]] = {
     "rows": row_choices,
     "contract": contraction_choices,
+    "attend": attention_choices,
     "matmul_blocks": quantised_choices,
 }
 

@@ -17,6 +17,7 @@ from ..graph.node import Signature
 from ..graph.op import Infer
 
 __all__ = [
+    "attended",
     "broadcast",
     "concat",
     "contract",
@@ -158,6 +159,28 @@ def contract(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
             f"matmul of {a.shape} and {b.shape}: the sides before the last two must broadcast"
         ) from None
     return (*batches, a.shape[-2], b.shape[-1]), a.dtype
+
+
+def attended(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
+    """q (b, h, l, e), k (b, g, s, e), v (b, g, s, w), a scale, a length, and perhaps a mask for (b, h, l, s).
+
+    attributes = (causal, window, from the end, chunks). With chunks, the parts of a result that each of them
+    gives: (chunks, b, h, l, w in whole fours and four more), the last four for the largest score and the sum.
+    """
+    query, value = sigs[0], sigs[2]
+    check_kind("attention", "f", *[each.dtype for each in sigs[:3]])
+    if query.dtype is dtypes.float64 and query.device.is_gpu:
+        raise DTypeError(
+            "attention of float64 is not offered on GPUs: convert with x.astype(webgrad.float32), or compute "
+            "it on the cpu with x.to_device('cpu')"
+        )
+    for each in sigs:
+        _check_countable("attention", each)
+    shape = (*query.shape[:3], value.shape[3])
+    chunks = attributes[3]
+    return (
+        ((chunks, *shape[:3], -(-shape[3] // 4) * 4 + 4), dtypes.float32) if chunks else (shape, query.dtype)
+    )
 
 
 # Movement: attributes hold everything, so these rules only apply them.

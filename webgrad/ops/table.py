@@ -73,6 +73,29 @@ def _sort(sig: Signature, keys: Array) -> Array:
     return np.argsort(keys, axis=-1, kind="stable")
 
 
+def _attention(
+    sig: Signature, q: Array, k: Array, v: Array, scale: Array, length: Array, *mask: Array
+) -> Any:
+    """With every score in memory, as it is defined. Queries that see no key give 0."""
+    causal, window, from_end, _ = sig.attributes
+    queries, keys = q.shape[2], k.shape[2]
+    count = min(max(int(length), 0), keys)
+    k, v = (np.repeat(each, q.shape[1] // each.shape[1], axis=1) for each in (k, v))
+    scores = q @ np.swapaxes(k, 2, 3) * scale
+    if mask:
+        scores = scores + mask[0]
+    key, place = np.arange(keys), np.arange(queries)[:, None] + (count - queries if from_end else 0)
+    seen = np.broadcast_to(key < count, (queries, keys))
+    if causal:
+        seen = seen & (key <= place) & (key > place - (window or keys + queries))
+    scores = np.where(seen, scores, -np.inf)
+    largest = scores.max(axis=3, keepdims=True, initial=np.finfo(scores.dtype).min)
+    weights = np.where(seen, np.exp(scores - largest), 0)
+    return (
+        weights @ np.where(key[:, None] < count, v, 0) / np.maximum(weights.sum(axis=3, keepdims=True), 0.5)
+    )
+
+
 def _reduce(fold: Any) -> Any:
     def reduce(sig: Signature, x: Array) -> Any:
         return (
@@ -222,6 +245,7 @@ ROWS = (
         identity=highest,
     ),
     Op("matmul", "contract", 2, lambda sig, a, b: a @ b, "", "iuf", infer=shapes.contract, domain=(-2, 2)),
+    Op("attention", "attend", -1, _attention, "", "f", infer=shapes.attended, domain=(-2, 2), cost=24),
     Op("sort_order", "sort", 1, _sort, "", "u", infer=shapes.sorting, doc="Stable, along the last axis."),
     *PACKED,
     *MAPS,

@@ -30,6 +30,7 @@ MAX_MAPS = 4  # different indices at which a map is computed in one kernel
 MAX_LOOPS = 2  # loops over a row that compute a value with a fold before it
 OVERLAP_COST = 24  # additions that overlapping windows repeat for each element before it is stored instead
 HOLE_COST = 12  # additions that a contraction computes for each element it loads
+ATTEND_COSTS = (48, 2, 2, 12, 12, 12)  # of attention: for query, key, value, scale, length and mask
 ROUNDS = 8
 
 
@@ -40,7 +41,7 @@ class Content:
     `rows` are the axes of the node that the folds inside depend on; None: there are no folds.
     """
 
-    kind: Literal["map", "rows", "contract"]
+    kind: Literal["map", "rows", "contract", "attend"]
     cost: int
     reads: frozenset[int]
     rows: Axes | None = None
@@ -51,6 +52,7 @@ class Content:
 
 
 ContentOf = Callable[[int], Content]
+_CENTERS: dict[str, Literal["contract", "attend"]] = {"contract": "contract", "attend": "attend"}
 
 
 def is_source(sig: Signature) -> bool:
@@ -149,8 +151,8 @@ def _content(
     inside = none.union((number,), *[part.inside for _, part in parts])
     cost = sum(cost_of(graph, each) for each in inside)
     nesting = max((part.nesting for _, part in parts), default=0) + _nests(graph, number)
-    if sig.kind == "contract":
-        return Content("contract", cost, reads, None, number, scalars, inside)
+    if sig.kind in _CENTERS:
+        return Content(_CENTERS[sig.kind], cost, reads, None, number, scalars, inside)
     if sig.kind == "reduce":
         return Content("rows", cost, reads, nontrivial(sig.shape), -1, scalars, inside, nesting)
     rows: Axes | None = None
@@ -158,10 +160,11 @@ def _content(
     for each, part in parts:
         if part.kind == "rows":
             rows = _carried(sig, graph.sigs[each], part.rows or none)
-        elif part.kind == "contract":
+        elif part.kind in _CENTERS:
             center = part.center
     if center >= 0:
-        return Content("contract", cost, reads, None, center, scalars, inside, nesting)
+        kind = _CENTERS[graph.sigs[center].kind]
+        return Content(kind, cost, reads, None, center, scalars, inside, nesting)
     return Content("map" if rows is None else "rows", cost, reads, rows, -1, scalars, inside, nesting)
 
 
@@ -201,6 +204,13 @@ def _cut_misfits(
             if part.kind != "map" or part.cost > HOLE_COST or len(part.reads) > 2:
                 stored.add(each)
         return
+    if sig.kind == "attend":
+        for each, most in zip(graph.inputs[number], ATTEND_COSTS, strict=False):
+            part = content_of(each)
+            work = sum(cost_of(graph, one) for one in part.inside if graph.sigs[one].kind != "move")
+            if part.kind != "map" or work > most or len(part.reads) > 3:
+                stored.add(each)
+        return
     heavy = [each for each in inputs if content_of(each).kind != "map"]
     if not heavy:
         return
@@ -236,8 +246,11 @@ def _cut(graph: Snapshot, number: int, content: Content) -> set[int]:
 def _fits(graph: Snapshot, number: int, each: int, part: Content, is_stored: bool) -> bool:
     """Whether a node can be computed, and perhaps stored, in the kernel of one of its inputs."""
     sig, source = graph.sigs[number], graph.sigs[each]
-    if part.kind == "contract":  # an epilogue goes by the element's place in memory
+    if part.kind in _CENTERS:  # an epilogue goes by the element's place in memory
         words = sig.dtype.itemsize >= 4 or graph.sigs[part.center].shape[-1] % 4 == 0
+        if part.kind == "attend" and sig.op.name == "permute":  # columns stay side by side
+            whole = sig.shape[-1] % 4 == 0 or sig.shape[-1] == graph.sigs[part.center].shape[-1]
+            return whole and sig.attributes[0][-1] == len(sig.shape) - 1
         return words and (
             (sig.kind in ("map", "cast") and source.shape == sig.shape) or sig.op.name == "reshape"
         )
@@ -319,7 +332,7 @@ def _too_often(
     sig, content = graph.sigs[number], contents[number]
     if sig.kind in ("move", "iota"):
         return False
-    if content.kind == "contract":
+    if content.kind in _CENTERS:
         return len(owners[number]) > 1
     if content.kind == "rows":
         whole = content.rows == nontrivial(sig.shape)  # one value a row: it is kept, whoever asks

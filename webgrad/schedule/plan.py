@@ -19,6 +19,7 @@ GroupKind = Literal[
     "map",  # element by element
     "rows",  # folds along axes, with maps before, between and after them
     "contract",  # a matrix product with maps on its way in and out
+    "attend",  # attention, with cheap maps on its way in, and maps and other orders of axes on its way out
     "scan",  # running totals
     "sort",
     "scatter",
@@ -37,7 +38,7 @@ class Group:
 
     `outputs` are of one shape and stored; `reads` are the stored nodes it takes, `scalars` the numbers.
     `inside` are its nodes, inputs first. `row_axes` (rows): the output's axes that its folds depend on.
-    `center` (contract, scan, sort, scatter): the node the kernel is about.
+    `center` (contract, attend, scan, sort, scatter): the node the kernel is about.
     """
 
     kind: GroupKind

@@ -1,10 +1,9 @@
 """Pass 1a, rewrite: ops that no kernel does as they stand become ones that kernels do. Numbers of nodes stay.
 
 Sorts take uint32 keys, and know how many bits of them are used; scatters take int32 places. Running totals of
-packed dtypes go through 32 bits, since a thread may only store whole words; so do
-scatters of many updates. Sums and products of halves are
-kept in float32 until they are whole; matrix products of integers and of 64-bit types become a multiplication
-and a sum.
+packed dtypes go through 32 bits, since a thread may only store whole words; so do scatters of many updates.
+Sums and products of halves are kept in float32 until they are whole, and so is attention; matrix products of
+integers and of 64-bit types become a multiplication and a sum.
 """
 
 from __future__ import annotations
@@ -43,6 +42,9 @@ def rewrite(graph: Snapshot) -> None:
                 _through(graph, number, dtypes.float32, keep=1)
             elif shared and graph.sigs[index].size > MANY_UPDATES and _is_bindable(graph, base, updates):
                 _through(graph, number, _wide(sig.dtype), keep=1)
+        elif sig.kind == "attend" and half:
+            wide = signature(sig.op, sig.shape, dtypes.float32, sig.device, sig.attributes)
+            _cast_here(graph, number, graph.add(wide, graph.inputs[number]), sig.dtype)
         elif sig.kind == "contract":
             if sig.dtype.compute != "f32":
                 _as_sum(graph, number)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ..graph.snapshot import Snapshot
 from ..runtime.profile import DeviceProfile
+from .attend import split_attention
 from .fuse import Content, choose_stored, is_source
 from .merge import bundle, merge
 from .packed import keep_packed
@@ -30,6 +31,7 @@ def schedule(graph: Snapshot, profile: DeviceProfile, *, fuse: bool = True, spli
         rewrite(graph)
         split_products(graph, profile)
         split_scans(graph, profile)
+        split_attention(graph, profile)
         split_folds(graph, profile)
     stored, contents = choose_stored(graph, profile, fuse=fuse)
     order = graph.order()

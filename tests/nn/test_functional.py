@@ -1,0 +1,37 @@
+"""The functions under PyTorch's names are webgrad's own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import webgrad as wg
+from webgrad.nn import functional
+
+
+def test_every_name_is_webgrads_function() -> None:
+    for name in functional.__all__:
+        assert getattr(functional, name) is getattr(wg, name), name
+
+
+def test_the_names_that_layers_need_are_there() -> None:
+    names = {
+        "relu",
+        "gelu",
+        "softmax",
+        "layer_norm",
+        "linear",
+        "cross_entropy",
+        "scaled_dot_product_attention",
+    }
+    assert names <= set(functional.__all__)
+
+
+def test_it_is_loaded_when_it_is_first_used() -> None:
+    code = (
+        "import sys, webgrad as wg\n"
+        "assert 'webgrad.nn' not in sys.modules and 'nn' in dir(wg)\n"
+        "print(wg.nn.functional.relu(wg.asarray([-1.0, 2.0], device='cpu')).tolist())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[0.0, 2.0]"

@@ -1,0 +1,91 @@
+"""The functions of neural networks under the names of `torch.nn.functional`.
+
+They are webgrad's own, and take its arguments: axes are called `axis`, as in NumPy. A function that is added
+to webgrad is added here by its name, to both lists.
+
+>>> import webgrad.nn.functional as F
+>>> F.relu(wg.asarray([-1.0, 2.0])).tolist()
+[0.0, 2.0]
+"""
+
+from __future__ import annotations
+
+from webgrad import (
+    batch_norm,
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    cross_entropy,
+    elu,
+    gelu,
+    glu,
+    group_norm,
+    hardsigmoid,
+    hardswish,
+    hardtanh,
+    huber_loss,
+    instance_norm,
+    interpolate,
+    kl_div,
+    l1_loss,
+    layer_norm,
+    leaky_relu,
+    linear,
+    log_softmax,
+    mish,
+    mse_loss,
+    nll_loss,
+    normalize,
+    one_hot,
+    pad,
+    relu,
+    relu6,
+    rms_norm,
+    scaled_dot_product_attention,
+    selu,
+    sigmoid,
+    silu,
+    smooth_l1_loss,
+    softmax,
+    softplus,
+    tanh,
+)
+
+__all__ = [
+    "batch_norm",
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "cross_entropy",
+    "elu",
+    "gelu",
+    "glu",
+    "group_norm",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
+    "huber_loss",
+    "instance_norm",
+    "interpolate",
+    "kl_div",
+    "l1_loss",
+    "layer_norm",
+    "leaky_relu",
+    "linear",
+    "log_softmax",
+    "mish",
+    "mse_loss",
+    "nll_loss",
+    "normalize",
+    "one_hot",
+    "pad",
+    "relu",
+    "relu6",
+    "rms_norm",
+    "scaled_dot_product_attention",
+    "selu",
+    "sigmoid",
+    "silu",
+    "smooth_l1_loss",
+    "softmax",
+    "softplus",
+    "tanh",
+]
