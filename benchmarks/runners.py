@@ -26,7 +26,7 @@ PEERS: dict[str, tuple[str, ...]] = {
     "tinygrad": ("tinygrad==0.14.0", "dawn-python==0.3.0", "numpy"),
     "onnxruntime": ("onnxruntime-webgpu==1.27.0", "onnx==1.18.0", "numpy"),
     "iree": ("iree-base-compiler", "iree-base-runtime", "onnx==1.18.0", "numpy"),
-    "torch": ("torch==2.13.0", "numpy", "--extra-index-url=https://download.pytorch.org/whl/cpu"),
+    "torch": ("torch==2.13.0+cpu", "numpy"),
 }
 
 
