@@ -111,7 +111,7 @@ def measure(name: str, workers: Workers, rounds: int, seconds: float) -> dict[st
     times: dict[str, list[float]] = {each: [] for each in ready}
     for _ in range(rounds):
         for runner, worker in list(ready.items()):
-            time.sleep(0.02)  # threads that spin for a while after their work are still
+            time.sleep(0.05)  # threads that spin for a while after their work are still
             answer = worker.ask(run=name, seconds=seconds)
             if "times" in answer:
                 times[runner] += answer["times"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from webgrad.cpu import products, threads
 from webgrad.cpu.products import matmul
 
 RNG = np.random.default_rng(8)
@@ -88,3 +89,50 @@ def test_integers_that_are_exact_are_multiplied_by_blas(monkeypatch: pytest.Monk
     matmul(small, small)
     matmul(small * (1 << 30), small * (1 << 30))
     assert seen == [np.float64, np.int32]
+
+
+SHAPES = [
+    ((300, 40), (40, 500)),
+    ((500, 40), (40, 300)),
+    ((1, 400), (400, 900)),
+    ((900, 400), (400, 1)),
+    ((7, 30, 20), (7, 20, 50)),
+    ((1, 30, 20), (7, 20, 50)),
+    ((2, 3, 30, 20), (3, 20, 50)),
+    ((2, 30, 20), (20, 50)),
+    ((2, 300, 20), (2, 20, 50)),
+    ((3, 1), (1, 5)),
+    ((4, 0), (0, 6)),
+    ((0, 4), (4, 6)),
+    ((0, 3, 4), (0, 4, 2)),
+]
+
+
+@pytest.mark.parametrize("shapes", SHAPES, ids=str)
+@pytest.mark.parametrize("turned", [False, True])
+def test_products_that_are_shared_out(
+    shapes: tuple[tuple[int, ...], tuple[int, ...]], turned: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In parts, by several threads: the same as at once."""
+    monkeypatch.setattr(products, "SHARED", 1)
+    monkeypatch.setattr(products, "cores", lambda: 3)
+    monkeypatch.setattr(threads, "cores", lambda: 3)
+    a, b = (RNG.standard_normal(shape).astype(np.float32) for shape in shapes)
+    if turned:
+        a, b = (np.ascontiguousarray(each.swapaxes(-1, -2)).swapaxes(-1, -2) for each in (a, b))
+    want = a.astype(np.float64) @ b.astype(np.float64)
+    np.testing.assert_allclose(matmul(a, b), want, rtol=1e-5, atol=1e-4)
+    out = np.full(want.shape, np.nan, np.float32)
+    assert matmul(a, b, out) is out
+    np.testing.assert_allclose(out, want, rtol=1e-5, atol=1e-4)
+
+
+def test_parts_cover_the_result_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(products, "cores", lambda: 3)
+    for a, b in ((5, 700), (700, 5), (100, 100), (1, 17)):
+        out = np.zeros((a, b), np.float32)
+        parts = products._parts(np.zeros((a, 2), np.float32), np.zeros((2, b), np.float32), out)
+        assert 1 <= len(parts) <= 3
+        for _, _, part in parts:
+            part += 1
+        assert (out == 1).all()

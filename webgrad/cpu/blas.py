@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-__all__ = ["single_threaded"]
+__all__ = ["is_controlled", "single_threaded"]
 
 _lock = threading.Lock()
 _inside = 0  # contexts that are open, in all threads: the setting is the process's
@@ -38,6 +38,11 @@ def _functions() -> tuple[Callable[[], int], Callable[[int], None]] | None:
                 if hasattr(library, name.format("get")) and hasattr(library, name.format("set")):
                     return getattr(library, name.format("get")), getattr(library, name.format("set"))
     return None
+
+
+def is_controlled() -> bool:
+    """Whether `single_threaded` does anything."""
+    return _functions() is not None
 
 
 @contextmanager

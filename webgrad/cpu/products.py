@@ -1,15 +1,21 @@
 """Matrix products by BLAS: floats as they are, integers in float64 where that is exact.
 
-In: (…, m, k) and (…, k, n) of one dtype, float32, float64 or integers. Out: (…, m, n); integers wrap.
+In: (…, m, k) and (…, k, n) of one dtype, float32, float64 or integers. Out: (…, m, n); integers wrap. Large
+products are shared out to our own threads: those of OpenBLAS spin for 25 ms after their work, on the cores
+that the next loop needs, and where a core is busy with something else a product takes 20 times as long.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+
+from .blas import is_controlled, single_threaded
+from .threads import cores, share
 
 __all__ = ["matmul"]
 
@@ -17,6 +23,10 @@ Array = np.ndarray[Any, Any]
 
 WORTH_IT = 1 << 15  # multiplications from which integers are looked at before they are multiplied
 EXACT = 1 << 53  # float64 holds every integer up to here
+SHARED = 1 << 25  # multiplications from which waking a thread pays
+LARGE = 1 << 22  # elements of an operand from which it does, for vectors too
+UNIT = 16  # rows or columns of which a part is a multiple
+Part = tuple[Array, Array, Array]
 
 
 def matmul(a: Array, b: Array, out: Array | None = None) -> Array:
@@ -33,13 +43,49 @@ def matmul(a: Array, b: Array, out: Array | None = None) -> Array:
         b = b.reshape(b.shape[-2:])
         rows = math.prod(a.shape[:-1])
         result = np.empty((*a.shape[:-1], b.shape[1]), a.dtype) if out is None else out
-        np.matmul(a.reshape(rows, a.shape[-1]), b, out=result.reshape(rows, b.shape[1]))
+        _multiply(a.reshape(rows, a.shape[-1]), b, result.reshape(rows, b.shape[1]))
         return result
-    if out is None and max(a.ndim, b.ndim) > 2:  # else the batch's axes would lie as the inputs' do
+    if out is None:  # else the batch's axes would lie as the inputs' do
         sides = itertools.zip_longest(a.shape[-3::-1], b.shape[-3::-1], fillvalue=1)
         batch = [one if other == 1 else other for one, other in sides]
         out = np.empty((*reversed(batch), a.shape[-2], b.shape[-1]), a.dtype)
-    return np.matmul(a, b, out=out)
+    _multiply(a, b, out)
+    return out
+
+
+def _multiply(a: Array, b: Array, out: Array) -> None:
+    """One product, or a batch of them, in as many threads as pay."""
+    large = out.size * a.shape[-1] >= SHARED or max(a.size, b.size) >= LARGE
+    if (large or out.ndim > 2) and is_controlled() and cores() > 1:
+        parts = _parts(a, b, out) if large else [(a, b, out)]
+        with single_threaded():
+            share(_work, parts)
+    else:
+        np.matmul(a, b, out=out)
+
+
+def _work(parts: Iterator[Part]) -> None:
+    for a, b, out in parts:
+        np.matmul(a, b, out=out)
+
+
+def _parts(a: Array, b: Array, out: Array) -> list[Part]:
+    """A part for every core: of the first axis of a batch, else of the longer side of the result."""
+    rows, columns = out.shape[-2:]
+    if out.ndim > 2 and out.shape[0] >= cores():
+        batched = [each.ndim == out.ndim and each.shape[0] > 1 for each in (a, b)]
+        return [
+            (a[at] if batched[0] else a, b[at] if batched[1] else b, out[at])
+            for at in (slice(*each) for each in _ranges(out.shape[0], 1))
+        ]
+    if columns > rows:
+        return [(a, b[..., start:stop], out[..., start:stop]) for start, stop in _ranges(columns, UNIT)]
+    return [(a[..., start:stop, :], b, out[..., start:stop, :]) for start, stop in _ranges(rows, UNIT)]
+
+
+def _ranges(side: int, unit: int) -> list[tuple[int, int]]:
+    step = -(-side // (cores() * unit)) * unit
+    return [(start, min(start + step, side)) for start in range(0, side, step)]
 
 
 def _ready(x: Array) -> Array:
