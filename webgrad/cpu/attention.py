@@ -2,8 +2,7 @@
 
 In: arrays as an attend node takes them, half floats as they are stored. Out: (batches, heads, queries,
 columns), wide. A block's scores fit into the cache, and keys that no query of it sees are never read. Blocks
-go one after another, since BLAS has threads of its own, and ours beside them would only wait for each other;
-what is between the products is shared out to threads.
+go one after another; their products, and what is between those, are shared out to threads.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..graph.node import Signature
+from .products import multiply
 from .threads import cores, share
 
 __all__ = ["attention"]
@@ -61,14 +61,16 @@ def attention(sig: Signature, dtype: np.dtype[Any]) -> Callable[..., Array]:
             rows = q[each.batch, own, each.start : each.stop].astype(dtype, copy=False) * dtype.type(scale)
             keys, values = (x[each.batch, each.heads, low:high].astype(dtype, copy=False) for x in (k, v))
             folded = (keys.shape[0], group * (each.stop - each.start))
-            scores = np.matmul(rows.reshape((*folded, -1)), _readable(keys).swapaxes(1, 2))
+            scores = np.empty((*folded, high - low), dtype)
+            multiply(rows.reshape((*folded, -1)), _readable(keys).swapaxes(1, 2), scores)
             parts = scores.reshape((*rows.shape[:2], high - low))
             if mask:
                 parts += _part(mask[0], each.batch, own, slice(each.start, each.stop), slice(low, high))
             if causal:
                 _hide(parts, low, each.start + shift, window)
             weights, total = _softmax(scores)
-            mixed = np.matmul(weights, _readable(values), out=into if group == 1 else None)
+            mixed = into if group == 1 else np.empty((*folded, v.shape[3]), dtype)
+            multiply(weights, _readable(values), mixed)
             mixed /= total
             if mixed is not into:
                 into[...] = mixed.reshape(into.shape)
@@ -145,5 +147,6 @@ def _softmax(scores: Array) -> tuple[Array, Array]:
     if lines.shape[0] < MANY_ROWS:
         total = scores.sum(axis=2, keepdims=True)
     else:  # BLAS adds quicker than NumPy
-        total = np.matmul(scores, np.ones((scores.shape[2], 1), scores.dtype))
+        total = np.empty((*scores.shape[:2], 1), scores.dtype)
+        multiply(scores, np.ones((scores.shape[2], 1), scores.dtype), total)
     return scores, np.maximum(total, scores.dtype.type(0.5))

@@ -17,7 +17,7 @@ import numpy as np
 from .blas import is_controlled, single_threaded
 from .threads import cores, share
 
-__all__ = ["matmul"]
+__all__ = ["matmul", "multiply"]
 
 Array = np.ndarray[Any, Any]
 
@@ -43,18 +43,18 @@ def matmul(a: Array, b: Array, out: Array | None = None) -> Array:
         b = b.reshape(b.shape[-2:])
         rows = math.prod(a.shape[:-1])
         result = np.empty((*a.shape[:-1], b.shape[1]), a.dtype) if out is None else out
-        _multiply(a.reshape(rows, a.shape[-1]), b, result.reshape(rows, b.shape[1]))
+        multiply(a.reshape(rows, a.shape[-1]), b, result.reshape(rows, b.shape[1]))
         return result
     if out is None:  # else the batch's axes would lie as the inputs' do
         sides = itertools.zip_longest(a.shape[-3::-1], b.shape[-3::-1], fillvalue=1)
         batch = [one if other == 1 else other for one, other in sides]
         out = np.empty((*reversed(batch), a.shape[-2], b.shape[-1]), a.dtype)
-    _multiply(a, b, out)
+    multiply(a, b, out)
     return out
 
 
-def _multiply(a: Array, b: Array, out: Array) -> None:
-    """One product, or a batch of them, in as many threads as pay."""
+def multiply(a: Array, b: Array, out: Array) -> None:
+    """One product, or a batch of them, into an array of any layout, in as many threads as pay."""
     large = out.size * a.shape[-1] >= SHARED or max(a.size, b.size) >= LARGE
     if (large or out.ndim > 2) and is_controlled() and cores() > 1:
         parts = _parts(a, b, out) if large else [(a, b, out)]
