@@ -25,16 +25,7 @@ def layer_norm(x: Any, gain: Any, bias: Any) -> Any:
 
 
 def attention(q: Any, k: Any, v: Any, *, causal: bool) -> Any:
-    """The fused function where there is one; else composed."""
-    fused = getattr(
-        getattr(getattr(wg, "nn", None), "functional", None), "scaled_dot_product_attention", None
-    )
-    if fused is not None:
-        return fused(q, k, v, is_causal=causal)
-    scores = (q @ k.mT) * HEAD**-0.5
-    if causal:
-        scores = scores + wg.triu(wg.full(scores.shape[-2:], -1e9, device=q.device), k=1)
-    return wg.softmax(scores, axis=-1) @ v
+    return wg.scaled_dot_product_attention(q, k, v, is_causal=causal)
 
 
 def block(x: Any, wqkv: Any, wo: Any, w1: Any, w2: Any, gain: Any, bias: Any) -> Any:
@@ -46,8 +37,6 @@ def block(x: Any, wqkv: Any, wo: Any, w1: Any, w2: Any, gain: Any, bias: Any) ->
 
 
 def convolution(x: Any, w: Any) -> Any:
-    if not hasattr(wg, "conv2d"):
-        raise Missing("wg.conv2d is not there yet")
     return wg.conv2d(x, w, padding=1)
 
 
@@ -85,8 +74,6 @@ def graph(name: str, inputs: dict[str, Array], device: Any) -> tuple[Callable[..
     """A workload's function and the tensors it takes, by name."""
     if name != "matvec_4bit":
         return FUNCTIONS[name], {key: wg.asarray(value, device=device) for key, value in inputs.items()}
-    if not hasattr(wg, "from_blocks"):
-        raise Missing("wg.from_blocks is not there yet")
     data = packed_q4_0(inputs["codes"], inputs["scales"])
     weights = wg.from_blocks(data, "Q4_0", inputs["codes"].shape, device=device)
     return lambda x: x @ weights.T, {"x": wg.asarray(inputs["x"], device=device)}

@@ -55,15 +55,29 @@ def key(program: Program) -> tuple[str, str, tuple[tuple[str, str], ...]]:
     return program.label.split()[0], program.entry, tuple(sorted(program.defines))
 
 
+# Templates that are chosen by others than `choose`, and tested with them.
+ELSEWHERE = frozenset(
+    {
+        "sort.pwgsl",  # test_ordering.py
+        "scatter.pwgsl",
+        "scatters.pwgsl",  # test_scattering.py
+        "attention.pwgsl",  # tests/lower/test_attention.py
+        "attention_tile.pwgsl",
+        "quantised.pwgsl",  # tests/lower/test_quantised.py
+    }
+)
+
+
 def declared() -> set[tuple[str, str, tuple[tuple[str, str], ...]]]:
     """The variants of the templates' headers, without loading them."""
     return {
         (name, entry, tuple(sorted(defines.items())))
         for name in template_names()
-        if name not in ("sort.pwgsl", "scatter.pwgsl")  # chosen by ordering.py: test_ordering.py
+        if name not in ELSEWHERE
         for line in variant_lines(template_text(name), name)
         for entry in line.entries
         for defines in line.combinations()
+        if "SIDE" not in defines  # smaller tiles are a choice of generated products: lower/forms.py
     }
 
 
