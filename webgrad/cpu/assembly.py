@@ -17,8 +17,8 @@ from .code import Action, Code, Run, fresh, fresh_last
 from .loop import Loop, Source, Store, Work
 from .memory import empty
 from .operations import is_half
-from .patches import PatchProduct
 from .products import matmul
+from .taps import window_product
 
 __all__ = ["Assembly"]
 
@@ -100,10 +100,10 @@ class Assembly:
             slot = self.main.declare(outer, narrow=False)
             self._owner[own] = slot
         shape, dtype = self.graph.sigs[outer].shape, self.main.values[slot].dtype
-        multiply = PatchProduct(self.graph.sigs[view].shape, sig.shape)
+        multiply = window_product(self.graph.sigs[view].shape, sig.shape)
 
         def run(values: list[Any]) -> None:
-            values[slot] = np.empty(shape, dtype)
+            values[slot] = empty(shape, dtype)
             values[own] = multiply(values[weights], values[source.slot], values[slot].reshape(sig.shape))
 
         self._steps.append(_Step(run, (weights, source.slot), tuple({slot, own})))
