@@ -158,7 +158,7 @@ class Assembly:
 
     def _reuse(self, last: dict[int, int], results: set[int]) -> None:
         """Let results take the memory of values of their own kind that end with the same loop."""
-        ours = {each for step in self._steps if isinstance(step.run, Loop) for each in step.makes}
+        ours = {each for step in self._steps if step.action is None for each in step.makes}
         ours |= {slot for slot, action in self._made.items() if action.operation.function is matmul}
         for at, step in enumerate(self._steps):
             if not isinstance(step.run, Loop):
@@ -166,11 +166,21 @@ class Assembly:
             owners = [self._owner_of(each) for each in step.uses]
             taken: set[int] = set()
             for store, source in step.run.reusable:
-                slot = source.slot
-                free = slot in ours - results - taken - self._owner.keys() and last[slot] == at
-                if free and owners.count(slot) == 1 and store.reuse is None and store.inner is None:
-                    store.reuse = slot
-                    taken.add(slot)
+                owner = self._reshaped(source.slot)
+                kept = results | taken | self._owner.keys()
+                free = owner in ours - kept and source.slot not in results and last[owner] == at
+                if free and owners.count(owner) == 1 and store.reuse is None and store.inner is None:
+                    store.reuse = source.slot
+                    taken.add(owner)
+
+    def _reshaped(self, slot: int) -> int:
+        """The value that this one is, or is a reshape of."""
+        while slot in self._owner:
+            action = self._made.get(slot)
+            if action is None or self.graph.sigs[self.main.values[slot].node].op.name != "reshape":
+                break
+            (slot,) = action.inputs
+        return slot
 
 
 def _let_go(slots: tuple[int, ...]) -> Run:

@@ -50,6 +50,7 @@ class PatchProduct:
         self._groups = view[1 : 1 + groups]
         self._inner = view[1 + groups : places]
         self._sides = view[places:]
+        self.together = 1  # samples in a block
         self._blocks = self._make_blocks(result[0])
 
     def _make_blocks(self, samples: int) -> list[_Block]:
@@ -60,8 +61,8 @@ class PatchProduct:
         products = samples * math.prod(self._groups)
         columns = max(BLOCK // depth, COLUMNS)
         columns = min(columns, max(-(-count * products // cores()), 1))
-        together = max(1, min(columns // count, samples))
-        spans = [pieces(samples, together)]
+        self.together = max(1, min(columns // count, samples))
+        spans = [pieces(samples, self.together)]
         for axis in range(len(self._sides)):
             behind = math.prod(self._sides[axis + 1 :])
             spans.append(pieces(self._sides[axis], max(1, columns // behind)))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,10 +30,12 @@ Index = tuple[Any, ...]
 
 BLOCK = 1 << 19  # elements that a block reads and writes
 COLUMNS = 256  # columns of a block, at least where there are as many
+MEMORY = 1 << 23  # elements of its own that a block may need, at most
 LARGEST = 1 << 31  # what BLAS may be told
 # Nanoseconds on one core, to choose between the ways: for a multiplication, for an element of a sum that is
 # read and written again, for one of an operand that BLAS packs, and for one that is copied.
-MULTIPLIED, SUMMED, PACKED, COPIED = 0.0125, 0.09, 0.1, 0.4
+MULTIPLIED, SUMMED, PACKED, COPIED = 0.0125, 0.06, 0.1, 0.4
+BEGUN, CALLED = 12_000.0, 3_000.0  # for a block, and for a call of BLAS
 _scratch = Scratch()
 
 
@@ -66,9 +68,9 @@ class _Sizes:
         return [_Block(place, span) for place in itertools.product(*map(range, self.batch)) for span in spans]
 
     def cost(self, taps: int, columns: int) -> float:
-        """What the products of a sample cost, summed over taps."""
+        """What so many columns of a product cost, with its sum over taps."""
         packed = PACKED * self.depth * (columns + self.outputs)
-        added = SUMMED * taps * self.outputs * columns
+        added = BEGUN + taps * (CALLED + SUMMED * self.outputs * columns)
         return packed + added + MULTIPLIED * self.depth * self.outputs * columns
 
 
@@ -112,26 +114,42 @@ class TapProduct:
     def _way(self, view: Array, dtype: np.dtype[Any]) -> _InPlace | _Copied | None:
         """The quickest way for this arrangement of memory, none if that is to copy patches."""
         key = (view.strides, view.dtype, view.flags.aligned, dtype)
-        if self._found[0] != key:  # an arrangement stays as it is from run to run
-            self._found = (key, self._choose(view, dtype))
-        return self._found[1]
+        found = self._found  # an arrangement stays as it is from run to run
+        if found[0] != key:
+            found = self._found = (key, self._choose(view, dtype))
+        return found[1]
 
     def _ways(self, view: Array, dtype: np.dtype[Any]) -> list[_InPlace | _Copied]:
         """All that can be done with this arrangement."""
         if min(view.strides) < 0 or max(*view.shape, *view.strides, self._sizes.outputs) >= LARGEST:
             return []
-        copied = _Copied(self._sizes, view)
-        in_place = _InPlace.can_read(self._sizes, view, dtype)
-        return [_InPlace(self._sizes, view), copied] if in_place else [copied]
+        ways: list[_InPlace | _Copied] = [_Copied(self._sizes, view)]
+        if _can_read(self._sizes, view, dtype):
+            ways.insert(0, _InPlace(self._sizes, view))
+        return [each for each in ways if each.memory <= MEMORY]
 
     def _choose(self, view: Array, dtype: np.dtype[Any]) -> _InPlace | _Copied | None:
         best = min(self._ways(view, dtype), key=lambda way: way.cost, default=None)
         # Copied patches of several samples are one product, for which the weights are packed once.
         sizes = self._sizes
-        together = max(1, min(sizes.batch[0], COLUMNS // sizes.places))
+        together = self._patches.together
         columns = together * sizes.places
         patches = COPIED * sizes.depth * columns + sizes.cost(1, columns)
         return best if best is not None and best.cost * together < patches else None
+
+
+def _can_read(sizes: _Sizes, view: Array, dtype: np.dtype[Any]) -> bool:
+    """Whether channels are rows of a matrix, in which places lie side by side."""
+    item = view.itemsize
+    if view.dtype != dtype or not view.flags.aligned or any(each % item for each in view.strides):
+        return False
+    pitches = [each // item for each in view.strides[-sizes.axes :]]
+    return pitches[-1] == 1 and view.strides[-sizes.axes - 1] // item >= _columns(sizes.sides, pitches)
+
+
+def _columns(lengths: Sequence[int], pitches: Sequence[int]) -> int:
+    """How many columns a matrix has that reaches from the first place to the last one."""
+    return 1 + sum((each - 1) * pitch for each, pitch in zip(lengths, pitches, strict=True))
 
 
 class _InPlace:
@@ -146,33 +164,22 @@ class _InPlace:
             sum(at * step for at, step in zip(tap, steps, strict=True))
             for tap in itertools.product(*map(range, sizes.kernel))
         ]
-        columns = self._columns(sizes.sides)
+        columns = _columns(sizes.sides, self._pitches)
         self._gaps = columns != sizes.places
         self.cost = (
             sizes.cost(len(self._starts), columns) + self._gaps * COPIED * sizes.outputs * sizes.places
         )
         widest = BLOCK // (sizes.channels + sizes.outputs)
         self.blocks = sizes.blocks(widest * sizes.places // columns)
-
-    @classmethod
-    def can_read(cls, sizes: _Sizes, view: Array, dtype: np.dtype[Any]) -> bool:
-        """Whether channels are rows of a matrix, in which places lie side by side."""
-        item = view.itemsize
-        if view.dtype != dtype or not view.flags.aligned or any(each % item for each in view.strides):
-            return False
-        between = view.strides[-sizes.axes - 1] // item
-        return view.strides[-1] == item and between >= cls(sizes, view)._columns(sizes.sides)
-
-    def _columns(self, lengths: Shape) -> int:
-        """How many columns a matrix has that reaches from the first place to the last one."""
-        return 1 + sum((each - 1) * pitch for each, pitch in zip(lengths, self._pitches, strict=True))
+        rows = self.blocks[0].span[1]
+        self.memory = self._gaps * sizes.outputs * rows * self._pitches[0]
 
     def compute(self, multiply: Gemm, block: _Block, weights: Array, view: Array, result: Array) -> None:
         sizes, part = self._sizes, slice(*block.span)
         first: Index = (*block.place, *[0] * sizes.axes, slice(None), part)
         place: Index = (*block.place, slice(None), part)
         source, target = view[first], result[place]
-        columns, item = self._columns(source.shape[1:]), source.itemsize
+        columns, item = _columns(source.shape[1:], self._pitches), source.itemsize
         into = target
         if self._gaps:
             size = sizes.outputs * columns
@@ -207,6 +214,8 @@ class _Copied:
         copied = self._merged * self._width * (sizes.sides[0] * planes + sum(self._reach.values()))
         self.cost = COPIED * copied + sizes.cost(len(self._taps), sizes.places)
         self.blocks = sizes.blocks(BLOCK // (self._merged * planes + sizes.outputs))
+        rows = self.blocks[0].span[1] * planes + sum(self._reach.values())
+        self.memory = self._merged * self._width * rows
 
     def compute(self, multiply: Gemm, block: _Block, weights: Array, view: Array, result: Array) -> None:
         length, item = block.span[1] - block.span[0], weights.itemsize
