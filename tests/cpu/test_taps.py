@@ -133,6 +133,26 @@ def test_arrangements_of_memory(way: str, arrange: str, monkeypatch: pytest.Monk
     np.testing.assert_allclose(made(weights, view.copy()), expected, rtol=1e-4, atol=1e-5)
 
 
+def test_axes_that_lie_in_another_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many elements as places from the first to the last, but not in their order."""
+    force("in place", monkeypatch)
+    x = np.arange(2 * 60, dtype=np.float32).reshape(1, 2, 3, 4, 5).swapaxes(2, 3)
+    view = windows(x, (1, 1, 1), (1, 1, 1), (1, 1, 1), 1)
+    made, expected = product(view, np.ones((2, 2), np.float32), 3)
+    assert type(made._way(view, view.dtype)).__name__ == "_InPlace"
+    np.testing.assert_array_equal(made(np.ones((2, 2), np.float32), view), expected)
+
+
+def test_no_way_needs_much_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(taps, "MEMORY", 300)
+    view = windows(np.ones((1, 8, 9, 9), np.float32), (3, 3), (1, 1), (1, 1), 1)
+    made, expected = product(view, np.ones((3, 72), np.float32), 2)
+    assert [type(each).__name__ for each in made._ways(view, view.dtype)] == ["_InPlace"]
+    monkeypatch.setattr(taps, "MEMORY", 50)
+    assert not made._ways(view, view.dtype)
+    np.testing.assert_array_equal(made(np.ones((3, 72), np.float32), view), expected)
+
+
 def test_few_channels_are_copied_as_patches() -> None:
     view = windows(np.ones((1, 1, 40, 40), np.float32), (3, 3), (1, 1), (1, 1), 1)
     made, expected = product(view, np.ones((64, 9), np.float32), 2)

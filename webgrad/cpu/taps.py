@@ -165,14 +165,16 @@ class _InPlace:
             for tap in itertools.product(*map(range, sizes.kernel))
         ]
         columns = _columns(sizes.sides, self._pitches)
-        self._gaps = columns != sizes.places
+        dense = (math.prod(sizes.sides[axis + 1 :]) for axis in range(axes))
+        pitched = zip(self._pitches, dense, sizes.sides, strict=True)
+        self._gaps = any(pitch != step for pitch, step, side in pitched if side > 1)
         self.cost = (
             sizes.cost(len(self._starts), columns) + self._gaps * COPIED * sizes.outputs * sizes.places
         )
         widest = BLOCK // (sizes.channels + sizes.outputs)
         self.blocks = sizes.blocks(widest * sizes.places // columns)
-        rows = self.blocks[0].span[1]
-        self.memory = self._gaps * sizes.outputs * rows * self._pitches[0]
+        largest = (self.blocks[0].span[1], *sizes.sides[1:])
+        self.memory = self._gaps * sizes.outputs * _columns(largest, self._pitches)
 
     def compute(self, multiply: Gemm, block: _Block, weights: Array, view: Array, result: Array) -> None:
         sizes, part = self._sizes, slice(*block.span)
