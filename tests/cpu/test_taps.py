@@ -144,6 +144,7 @@ def test_axes_that_lie_in_another_order(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_no_way_needs_much_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(taps, "cores", lambda: 2)
     monkeypatch.setattr(taps, "MEMORY", 300)
     view = windows(np.ones((1, 8, 9, 9), np.float32), (3, 3), (1, 1), (1, 1), 1)
     made, expected = product(view, np.ones((3, 72), np.float32), 2)
