@@ -385,6 +385,29 @@ def test_a_result_takes_the_memory_of_the_product_it_is_made_of() -> None:
     assert loop.stores[0].reuse is not None  # type: ignore[attr-defined]
 
 
+def reshaped_product(dtype: DType = dtypes.float32) -> Node:
+    product = primitives.contract(drawn(300, 40, dtype=dtype), drawn(40, 300, dtype=dtype))
+    return primitives.reshape(product, (3, 100, 300))
+
+
+def test_a_result_takes_the_memory_of_a_reshaped_product() -> None:
+    planned = check(apply("add", reshaped_product(), drawn(100, 1)), rounding=16, slack=1e-4)
+    (loop,) = [each for each in planned.plan._runs if type(each).__name__ == "Loop"]
+    assert loop.stores[0].reuse is not None  # type: ignore[attr-defined]
+
+
+def test_memory_that_a_reshape_still_needs_is_not_taken() -> None:
+    for again in (
+        lambda x: x,
+        lambda x: primitives.reshape(x, (300, 300)),
+        lambda x: primitives.permute(x, (1, 0, 2)),
+        lambda x: apply("subtract", primitives.permute(x, (0, 2, 1)), 1),
+    ):
+        x = reshaped_product(dtypes.int32)
+        check(again(x), apply("add", x, 2))
+        check(apply("add", x, 2), again(x))
+
+
 def test_memory_that_a_view_still_needs_is_not_taken() -> None:
     """A view of a value is a result: it is copied after the loop that could take the value's memory."""
     with small_blocks():

@@ -17,8 +17,8 @@ from .code import Action, Code, Run, fresh, fresh_last
 from .loop import Loop, Source, Store, Work
 from .memory import empty
 from .operations import is_half
-from .patches import PatchProduct
 from .products import matmul
+from .taps import window_product
 
 __all__ = ["Assembly"]
 
@@ -100,10 +100,10 @@ class Assembly:
             slot = self.main.declare(outer, narrow=False)
             self._owner[own] = slot
         shape, dtype = self.graph.sigs[outer].shape, self.main.values[slot].dtype
-        multiply = PatchProduct(self.graph.sigs[view].shape, sig.shape)
+        multiply = window_product(self.graph.sigs[view].shape, sig.shape)
 
         def run(values: list[Any]) -> None:
-            values[slot] = np.empty(shape, dtype)
+            values[slot] = empty(shape, dtype)
             values[own] = multiply(values[weights], values[source.slot], values[slot].reshape(sig.shape))
 
         self._steps.append(_Step(run, (weights, source.slot), tuple({slot, own})))
@@ -158,7 +158,7 @@ class Assembly:
 
     def _reuse(self, last: dict[int, int], results: set[int]) -> None:
         """Let results take the memory of values of their own kind that end with the same loop."""
-        ours = {each for step in self._steps if isinstance(step.run, Loop) for each in step.makes}
+        ours = {each for step in self._steps if step.action is None for each in step.makes}
         ours |= {slot for slot, action in self._made.items() if action.operation.function is matmul}
         for at, step in enumerate(self._steps):
             if not isinstance(step.run, Loop):
@@ -166,11 +166,21 @@ class Assembly:
             owners = [self._owner_of(each) for each in step.uses]
             taken: set[int] = set()
             for store, source in step.run.reusable:
-                slot = source.slot
-                free = slot in ours - results - taken - self._owner.keys() and last[slot] == at
-                if free and owners.count(slot) == 1 and store.reuse is None and store.inner is None:
-                    store.reuse = slot
-                    taken.add(slot)
+                owner = self._reshaped(source.slot)
+                kept = results | taken | self._owner.keys()
+                free = owner in ours - kept and source.slot not in results and last[owner] == at
+                if free and owners.count(owner) == 1 and store.reuse is None and store.inner is None:
+                    store.reuse = source.slot
+                    taken.add(owner)
+
+    def _reshaped(self, slot: int) -> int:
+        """The value that this one is, or is a reshape of."""
+        while slot in self._owner:
+            action = self._made.get(slot)
+            if action is None or self.graph.sigs[self.main.values[slot].node].op.name != "reshape":
+                break
+            (slot,) = action.inputs
+        return slot
 
 
 def _let_go(slots: tuple[int, ...]) -> Run:

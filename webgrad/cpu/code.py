@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ import numpy as np
 from ..graph.node import Signature
 from ..graph.snapshot import Snapshot
 from ..ops.shapes import broadcast
+from .depthwise import sum_windows, window_sum
 from .folds import sum_products
 from .operations import Operation, convert, is_half, operation_of, wide_type
 
@@ -127,7 +129,9 @@ class Code:
         axes = self.graph.sigs[node].attributes[0]
         numbers = tuple(self.value(each, narrow=False) for each in self.graph.inputs[product])
         output = self.declare(node, narrow=False)
-        self.actions.append(Action(Operation(lambda a, b: sum_products(a, b, axes)), numbers, output))
+        windows = bool(window_sum(self.graph, node))
+        function = sum_windows if windows else partial(sum_products, axes=axes)
+        self.actions.append(Action(Operation(function, into=windows), numbers, output))
 
     def add_all(self, nodes: Sequence[int]) -> None:
         """Several nodes, inputs first. Those that are there stay; expansions wait until they are needed, and
@@ -152,7 +156,10 @@ class Code:
             if sigs[each].op.name == "multiply"
             and sigs[each].dtype.numpy in (np.float32, np.float64)
             and [sigs[reader].op.name for reader in readers.get(each, ())] == ["sum"]
-            and all(self._shape_of(source) == self._shape_of(each) for source in inputs[each])
+            and (
+                all(self._shape_of(source) == self._shape_of(each) for source in inputs[each])
+                or window_sum(self.graph, readers[each][0])
+            )
         }
 
     def _stays_narrow(self, node: int) -> bool:

@@ -17,6 +17,7 @@ from ..graph.snapshot import Snapshot
 from ..schedule.axes import nontrivial, through_map, through_move
 from ..schedule.plan import Group
 from .assembly import Assembly
+from .depthwise import window_sum
 from .folds import fold_of
 from .follow import Cut, Part, cut, follow
 from .loop import Work
@@ -31,6 +32,7 @@ FOLD_BLOCK = 1 << 18  # elements of a block that is only read
 SHORT = 1 << 10  # elements that lie side by side in a block, at least
 SHORT_ROWS = 1 << 9  # the same in blocks of whole rows
 SHORT_FOLDS = 1 << 13  # the same where they are folded with others
+WINDOWS = 3  # windows that are only multiplied and summed: BLAS takes blocks so many times as large
 TILE = 1 << 8  # sides of a block where something is read across its memory
 SHORT_TILES = 1 << 6  # sides from which that pays
 _WHOLE = ("contract", "attend", "scan", "sort", "scatter", "decode")
@@ -209,9 +211,11 @@ class _Large:
         members = self._members(roots, views)
         sigs = self.graph.sigs
         folds = [each for each in members if sigs[each].kind == "reduce"]
-        sizes = [sigs[each].size for each in members]
-        sizes += [sigs[source].size for each in folds for source in self.graph.inputs[each]]
-        total = max(sizes)
+        sizes = {each: sigs[each].size for each in members}
+        sizes |= {source: sigs[source].size for each in folds for source in self.graph.inputs[each]}
+        for each in folds:
+            sizes |= {node: sigs[node].size // WINDOWS for node in window_sum(self.graph, each)}
+        total = max(sizes.values())
         if total <= SMALL or not sigs[roots[0]].size or (folds and total <= BLOCK):
             return _Unit(members)
         if folds and self.rows and roots[0] in self.outer:

@@ -18,7 +18,7 @@ import numpy as np
 from .blas import single_threaded
 from .threads import Scratch, cores, share
 
-__all__ = ["PatchProduct"]
+__all__ = ["PatchProduct", "pieces"]
 
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
@@ -50,6 +50,7 @@ class PatchProduct:
         self._groups = view[1 : 1 + groups]
         self._inner = view[1 + groups : places]
         self._sides = view[places:]
+        self.together = 1  # samples in a block
         self._blocks = self._make_blocks(result[0])
 
     def _make_blocks(self, samples: int) -> list[_Block]:
@@ -57,14 +58,14 @@ class PatchProduct:
         depth, count = math.prod(self._inner), math.prod(self._sides)
         if not samples * count:
             return []
-        pieces = samples * math.prod(self._groups)
+        products = samples * math.prod(self._groups)
         columns = max(BLOCK // depth, COLUMNS)
-        columns = min(columns, max(-(-count * pieces // cores()), 1))
-        together = max(1, min(columns // count, samples))
-        spans = [_cut(samples, together)]
+        columns = min(columns, max(-(-count * products // cores()), 1))
+        self.together = max(1, min(columns // count, samples))
+        spans = [pieces(samples, self.together)]
         for axis in range(len(self._sides)):
             behind = math.prod(self._sides[axis + 1 :])
-            spans.append(_cut(self._sides[axis], max(1, columns // behind)))
+            spans.append(pieces(self._sides[axis], max(1, columns // behind)))
         groups = itertools.product(*map(range, self._groups))
         return [
             _Block(several, group, tuple(parts))
@@ -119,7 +120,7 @@ def _joined(target: Array, columns: int) -> Array | None:
     return np.lib.stride_tricks.as_strided(matrix, (rows, columns), (matrix.strides[0], matrix.itemsize))
 
 
-def _cut(side: int, length: int) -> list[Span]:
+def pieces(side: int, length: int) -> list[Span]:
     """Parts of about one length, not more than `length`."""
     step = -(-side // -(-side // length))
     return [(start, min(start + step, side)) for start in range(0, side, step)]
