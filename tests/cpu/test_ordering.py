@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from webgrad.cpu.ordering import scatter, sorted_places
+from webgrad.cpu.ordering import sorted_places
+from webgrad.cpu.scattering import scatter
 
 Array = np.ndarray[Any, Any]
 

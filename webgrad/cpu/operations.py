@@ -19,10 +19,11 @@ from .attention import attention
 from .folds import fold_of
 from .functions import element_function
 from .halves import widen
-from .ordering import scatter, sorted_places
+from .ordering import counts_between, sorted_places, sorted_values
 from .products import matmul
 from .quantised import decode, matmul_blocks
 from .scans import scan_of
+from .scattering import scatter
 
 __all__ = ["Operation", "convert", "iota", "is_half", "is_view", "operation_of", "wide_type"]
 
@@ -268,6 +269,20 @@ def _sort(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
     return Operation(sorted_places, gives="narrow")
 
 
+def _sort_places(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
+    descending, count = sig.attributes
+    return Operation(lambda x: sorted_places(x, descending, count), gives="narrow")
+
+
+def _sort_values(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
+    (descending,) = sig.attributes
+    return Operation(lambda x: sorted_values(x, descending))
+
+
+def _counts_between(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
+    return Operation(counts_between, gives="narrow")
+
+
 def _scatter(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
     how = sig.op.name.removeprefix("scatter_")
     return Operation(lambda base, index, updates: scatter(how, base, index, updates))
@@ -315,4 +330,7 @@ _BY_NAME: dict[str, Maker] = {
     "concat": _concat,
     "decode": _decode,
     "matmul_blocks": _matmul_blocks,
+    "sort_places": _sort_places,
+    "sort_values": _sort_values,
+    "counts_between": _counts_between,
 }

@@ -155,11 +155,12 @@ def _write_flat(op: str, how: str, x: Node, places: Node, values: Node, axis: in
     order = (*(each for each in range(rank) if each != axis), axis)
     base = primitives.permute(x, order)
     side, lines = x.sig.shape[axis], math.prod(base.sig.shape[:-1])
-    line = primitives.reshape(primitives.iota(lines, dtypes.int32, x.sig.device), (*base.sig.shape[:-1], 1))
-    inside = elementwise(
-        TABLE["maximum"], elementwise(TABLE["minimum"], primitives.permute(places, order), side - 1), 0
-    )
-    flat = elementwise(TABLE["add"], elementwise(TABLE["multiply"], line, side), inside)
+    flat = primitives.permute(places, order)
+    if lines != 1:  # of one line places out of range are clamped when they are written to
+        line = primitives.iota(lines, dtypes.int32, x.sig.device)
+        line = primitives.reshape(line, (*base.sig.shape[:-1], 1))
+        inside = elementwise(TABLE["maximum"], elementwise(TABLE["minimum"], flat, side - 1), 0)
+        flat = elementwise(TABLE["add"], elementwise(TABLE["multiply"], line, side), inside)
     column = primitives.reshape(primitives.permute(values, order), (values.sig.size, 1))
     changed = write_rows(
         op, how, primitives.reshape(base, (x.sig.size, 1)), primitives.reshape(flat, (flat.sig.size,)), column

@@ -1,0 +1,113 @@
+"""Rows written to computed places, by NumPy.
+
+In: base (rows, columns), an index, updates. Out: a new array, or the base itself where it may be written to.
+Updates to one place are applied in their order; many single floats are added in float64. NumPy writes to
+single elements quickest, and by indices of its own type: others are converted in parts that stay in the
+cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from .memory import empty
+
+__all__ = ["scatter"]
+
+Array = np.ndarray[Any, Any]
+
+PART = 1 << 15  # elements that are written at a time
+SERIAL = 1024  # floats: so many may be added one after another, should all be one row's
+WIDE = 256  # columns from which rows are written one by one
+SPARSE = 4  # rows for each update from which most are not touched
+_UFUNCS = {"add": np.add, "max": np.maximum}
+
+
+def scatter(how: str, base: Array, index: Array, updates: Array, *, reuse: bool = False) -> Array:
+    """base (rows, columns) with rows of updates set, added or maxed into the rows that an index names.
+
+    With `reuse` it is base itself that is written to.
+    """
+    result = base if reuse else _copied(base)
+    if not base.size or not index.size:
+        return result
+    rows = _inside(np.ascontiguousarray(index), len(base))
+    if base.shape[1] == 1:
+        _write_elements(how, result.reshape(-1), rows, updates[:, 0])
+    elif how == "set":
+        result[rows.astype(np.intp, copy=False)] = updates  # the last of several to one row stays
+    elif base.shape[1] >= WIDE:
+        ufunc = _UFUNCS[how]
+        for row, update in zip(rows.tolist(), updates, strict=True):
+            ufunc(result[row], update, out=result[row])
+    else:
+        _write_rows(_UFUNCS[how], result, rows, updates)
+    return result
+
+
+def _copied(base: Array) -> Array:
+    if base.size and not any(base.strides) and not base.flat[0] and not np.signbit(base.flat[0]):
+        return np.zeros(base.shape, base.dtype)  # of which the system clears only what is touched
+    result = empty(base.shape, base.dtype)
+    np.copyto(result, base)
+    return result
+
+
+def _inside(index: Array, count: int) -> Array:
+    """Indices out of range are clamped. Seen without a sign, negative ones are larger than all others."""
+    unsigned = index.view(f"u{index.dtype.itemsize}")
+    return index if int(unsigned.max()) < count else np.clip(index, 0, count - 1)
+
+
+def _parts(rows: Array, step: int) -> Iterator[tuple[slice, Array]]:
+    """Parts of an index, as NumPy takes them: good until the next one."""
+    places = np.empty(min(step, len(rows)), np.intp)
+    for start in range(0, len(rows), step):
+        part = slice(start, min(start + step, len(rows)))
+        at = places[: part.stop - start]
+        np.copyto(at, rows[part], casting="unsafe")
+        yield part, at
+
+
+def _write_elements(how: str, result: Array, rows: Array, updates: Array) -> None:
+    single = updates.strides[0] == 0 and len(updates) > 0
+    if how == "add" and result.dtype.kind == "f" and len(rows) > SERIAL:
+        _add_floats(result, rows, updates, single)
+        return
+    for part, at in _parts(rows, PART):
+        values = updates[0] if single else np.ascontiguousarray(updates[part])
+        if how == "set":
+            result[at] = values
+        else:
+            _UFUNCS[how].at(result, at, values)
+
+
+def _add_floats(result: Array, rows: Array, updates: Array, single: bool) -> None:
+    """In float64, rounded once."""
+    if len(result) > SPARSE * len(rows):
+        touched, numbers = np.unique(rows, return_inverse=True)
+        result[touched] += np.bincount(numbers, updates, len(touched))
+        return
+    totals = np.zeros(len(result))
+    values = np.empty(PART)
+    for part, at in _parts(rows, PART):
+        if single:
+            np.add.at(totals, at, np.float64(updates[0]))
+        else:
+            wide = values[: len(at)]
+            np.copyto(wide, updates[part])
+            np.add.at(totals, at, wide)
+    np.add(result, totals, out=result, casting="unsafe")
+
+
+def _write_rows(ufunc: np.ufunc, result: Array, rows: Array, updates: Array) -> None:
+    """As single elements: NumPy has quick ways for those."""
+    columns = result.shape[1]
+    offsets = np.arange(columns)
+    flat = result.reshape(-1)
+    for part, at in _parts(rows, max(1, PART // columns)):
+        places = at[:, None] * columns + offsets
+        ufunc.at(flat, places.reshape(-1), np.ascontiguousarray(updates[part]).reshape(-1))
