@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from .cpu.execute import CPU_PROFILE, CpuPlan
+from .cpu.memory import is_own
 from .errors import OutOfMemoryError
 from .graph.node import Node
 from .graph.snapshot import Snapshot
@@ -53,5 +54,6 @@ class HostPlan:
         """The arrays of `stored`."""
         leaves = {at: nodes[at].storage for at in self.leaves}
         scalars = {at: nodes[at].storage for at in self.scalars}
-        found = self.plan.run(leaves, scalars)
+        free = frozenset(at for at in donated if is_own(leaves[at]))
+        found = self.plan.run(leaves, scalars, free)
         return [found[each] for each in self.stored]

@@ -2,10 +2,13 @@
 
 In: nodes to compute whole, loops, products. Out: `finish` gives the steps as functions of the list of values,
 with values let go as soon as no later step needs them, and their memory given to a result of the same kind.
+The last of the values that a run gets are the numbers of those that it may write to, if no step reads them
+any more.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +18,7 @@ import numpy as np
 from ..graph.snapshot import Snapshot
 from .code import Action, Code, Run, fresh, fresh_last
 from .loop import Loop, Source, Store, Work
-from .memory import empty
+from .memory import empty, rewrapped
 from .operations import is_half
 from .patches import PatchProduct
 from .products import matmul
@@ -43,6 +46,7 @@ class Assembly:
         self._steps: list[_Step] = []
         self._made: dict[int, Action] = {}
         self._owner: dict[int, int] = {}  # of a view: the value whose memory it is
+        self._claimed: set[int] = set()  # those whose memory a result is
 
     # Adding steps
 
@@ -114,9 +118,36 @@ class Assembly:
         self._take_actions()
         self.main.forget_wide(node)
         action = self._made.get(slot)
-        if action is not None and node in self.graph.roots:
-            function = _copied if action.operation.view else _contiguous
-            self._steps.append(_Step(fresh(function, (slot,), slot), (slot,), (slot,)))
+        if action is None or node not in self.graph.roots:
+            return
+        function = _contiguous
+        if action.operation.view and not self._can_claim(slot):
+            function = _copied
+        elif action.operation.view:
+            function = _own
+            self._claimed.add(self._owner_of(slot))
+        self._steps.append(_Step(fresh(function, (slot,), slot), (slot,), (slot,)))
+
+    def is_free_view(self, node: int) -> bool:
+        """Whether a reshape of a value that is there needs no array of its own."""
+        source = node
+        while self.graph.sigs[source].op.name == "reshape" and source not in self.main:
+            (source,) = self.graph.inputs[source]
+        if node not in self.graph.roots:
+            return True
+        return source in self.main and self._can_claim(self.main.value(source, narrow=True))
+
+    def _can_claim(self, slot: int) -> bool:
+        """Whether a value's memory was made by this plan, all of it, and is no other result's."""
+        owner = self._owner_of(slot)
+        whole, value = self.main.values[owner], self.main.values[slot]
+        return (
+            self.graph.sigs[whole.node].kind not in ("leaf", "scalar")
+            and whole.node not in self.graph.roots
+            and owner not in self._claimed
+            and math.prod(whole.shape) == math.prod(value.shape)
+            and whole.dtype == value.dtype
+        )
 
     def _take_actions(self) -> None:
         for action in self.main.actions[len(self._made) :]:
@@ -137,6 +168,7 @@ class Assembly:
         for at, step in enumerate(self._steps):
             for each in (*step.uses, *step.makes):
                 last[each] = last[self._owner_of(each)] = at
+        results = results | {self._owner_of(each) for each in results}
         self._reuse(last, results)
         ending: dict[int, list[int]] = {}
         for step in self._steps:
@@ -147,14 +179,37 @@ class Assembly:
         runs: list[Run] = []
         for at, step in enumerate(self._steps):
             ends = tuple(dict.fromkeys(ending.get(at, ())))
-            if len(ends) == 1 and step.action is not None:
+            rewriting = self._rewriting(step, at, last, results)
+            if rewriting is not None:
+                runs.append(rewriting)
+            elif len(ends) == 1 and step.action is not None:
                 action = step.action
                 runs.append(fresh_last(action.operation.function, action.inputs, action.output, ends[0]))
                 continue
-            runs.append(step.run)
+            else:
+                runs.append(step.run)
             if ends:
                 runs.append(_let_go(ends))
         return runs
+
+    def _rewriting(self, step: _Step, at: int, last: dict[int, int], results: set[int]) -> Run | None:
+        """A step that may write to its first input, if that is not needed any more when it is done."""
+        if step.action is None or step.action.operation.rewrite is None:
+            return None
+        action, inputs = step.action, step.action.inputs
+        owners = [self._owner_of(each) for each in inputs]
+        if owners.count(owners[0]) > 1 or last[owners[0]] != at or owners[0] in results:
+            return None
+        given = self.graph.sigs[self.main.values[owners[0]].node].kind in ("leaf", "scalar")
+        plain, rewrite = action.operation.function, action.operation.rewrite
+
+        def run(values: list[Any]) -> None:
+            arrays = [values[each] for each in inputs]
+            flags = arrays[0].flags
+            free = flags.c_contiguous and flags.writeable and (not given or owners[0] in values[-1])
+            values[action.output] = (rewrite if free else plain)(*arrays)
+
+        return run
 
     def _reuse(self, last: dict[int, int], results: set[int]) -> None:
         """Let results take the memory of values of their own kind that end with the same loop."""
@@ -183,6 +238,11 @@ def _let_go(slots: tuple[int, ...]) -> Run:
 
 def _contiguous(x: Any) -> Array:
     return np.asarray(x, order="C")
+
+
+def _own(x: Any) -> Array:
+    """A view as an array of its own, if it is all of one."""
+    return rewrapped(x) if x.flags.c_contiguous and x.flags.writeable else _copied(x)
 
 
 def _copied(x: Any) -> Array:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -37,7 +38,8 @@ class Operation:
     """What to do with the inputs' arrays.
 
     `into`: the function takes `out` too, and fills it. `view`: the result may be a part of an input.
-    `elementwise`: `out` may be an input of the same shape and dtype. The form "either": the result has the
+    `elementwise`: `out` may be an input of the same shape and dtype. `rewrite`: the same function, but it
+    writes to its first input, which is contiguous, and gives it back. The form "either": the result has the
     form of the inputs, which is one for all of them but indices.
     """
 
@@ -47,6 +49,7 @@ class Operation:
     into: bool = False
     view: bool = False
     elementwise: bool = False
+    rewrite: Callable[..., Any] | None = None
 
 
 def is_half(dtype: DType) -> bool:
@@ -285,7 +288,8 @@ def _counts_between(sig: Signature, inputs: list[Signature], shape: Shape) -> Op
 
 def _scatter(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
     how = sig.op.name.removeprefix("scatter_")
-    return Operation(lambda base, index, updates: scatter(how, base, index, updates))
+    form: Form = "narrow" if how == "set" else "wide"  # nothing is computed with what is only set
+    return Operation(partial(scatter, how), form, form, rewrite=partial(scatter, how, reuse=True))
 
 
 # Quantised blocks

@@ -64,6 +64,10 @@ def _inside(index: Array, count: int) -> Array:
 
 def _parts(rows: Array, step: int) -> Iterator[tuple[slice, Array]]:
     """Parts of an index, as NumPy takes them: good until the next one."""
+    if rows.dtype == np.intp:
+        for start in range(0, len(rows), step):
+            yield slice(start, min(start + step, len(rows))), rows[start : start + step]
+        return
     places = np.empty(min(step, len(rows)), np.intp)
     for start in range(0, len(rows), step):
         part = slice(start, min(start + step, len(rows)))
