@@ -7,18 +7,16 @@ sorted by NumPy's quickest way, which is not stable.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from .memory import empty
-from .threads import cores, share
+from .threads import cores, each_of
 
 __all__ = ["counts_between", "sorted_places", "sorted_values"]
 
 Array = np.ndarray[Any, Any]
-Item = TypeVar("Item")
 
 BLOCK = 1 << 16  # elements: as many rows as have about so many are one task
 LONG = 1 << 18  # elements of a row that several threads sort
@@ -27,19 +25,6 @@ RARE = 128  # where at most one of so many is wanted, the others are passed over
 STRETCH = 1024  # in stretches of so many elements,
 SEARCHED = 1 << 13  # if there are so many; a search in a sorted row of these is quicker than looking at all
 BYTES = 256  # what a byte may be
-
-
-def _each(function: Callable[[Item], Any], items: Sequence[Item]) -> list[Any]:
-    """What a function gives for each item, computed in several threads."""
-    found: list[Any] = [None] * len(items)
-
-    def work(left: Iterator[int]) -> None:
-        with np.errstate(all="ignore"):
-            for at in left:
-                found[at] = function(items[at])
-
-    share(work, range(len(items)))
-    return found
 
 
 def _parts(length: int, step: int) -> list[slice]:
@@ -56,9 +41,9 @@ def _sort_long(line: Array) -> None:
     """Sort one dimension in place. Cut at its median, and those parts again, it is sorted in parts."""
     parts = [line]
     while len(parts) < min(cores(), 16) and len(parts[0]) > LONG // 2:
-        _each(lambda part: part.partition(len(part) // 2), parts)
+        each_of(lambda part: part.partition(len(part) // 2), parts)
         parts = [half for part in parts for half in (part[: len(part) // 2], part[len(part) // 2 :])]
-    _each(lambda part: part.sort(), parts)
+    each_of(lambda part: part.sort(), parts)
 
 
 # Values
@@ -75,7 +60,7 @@ def sorted_values(x: Array, descending: bool = False) -> Array:
     length = rows.shape[1]
     if length < LONG:
         parts = _parts(len(rows), max(1, BLOCK // length))
-        _each(lambda part: _sort_rows(rows[part], target[part], descending), parts)
+        each_of(lambda part: _sort_rows(rows[part], target[part], descending), parts)
     else:
         for source, line in zip(rows, target, strict=True):
             _sort_rows(source[None], line[None], descending)
@@ -157,7 +142,7 @@ def sorted_places(x: Array, descending: bool = False, count: int | None = None) 
         def place(part: slice) -> None:
             target[part] = _order(rows[part], descending, count)
 
-        _each(place, _parts(len(rows), max(1, BLOCK // length)))
+        each_of(place, _parts(len(rows), max(1, BLOCK // length)))
     return result
 
 
@@ -168,7 +153,7 @@ def _long_order(line: Array, descending: bool, count: int) -> Array:
     if line.dtype.itemsize != 4:
         return _order(line[None], descending, count)[0]
     pairs = empty(line.shape, np.dtype(np.uint64))
-    _each(lambda part: _fill_pairs(pairs[part], line[part], descending, part.start), parts)
+    each_of(lambda part: _fill_pairs(pairs[part], line[part], descending, part.start), parts)
     if count < len(line):
         pairs.partition(count - 1)
         pairs = pairs[:count]
@@ -242,7 +227,7 @@ def _first_places(line: Array, descending: bool, count: int, parts: list[slice])
     behind it is wanted.
     """
     step = min(STRETCH, len(line) // (2 * count))
-    best = np.sort(np.concatenate(_each(lambda part: _best_of(line[part], step, descending), parts)))
+    best = np.sort(np.concatenate(each_of(lambda part: _best_of(line[part], step, descending), parts)))
     limit = best[-count] if descending else best[count - 1]
     if limit != limit and descending:  # NaN is the largest, and there are enough of them
         return np.flatnonzero(np.isnan(line))[:count]
@@ -250,7 +235,7 @@ def _first_places(line: Array, descending: bool, count: int, parts: list[slice])
         found = np.flatnonzero(line == line)
         rest = np.isnan(line)
     else:
-        found = np.concatenate(_each(lambda part: _beyond(line, part, limit, descending), parts))
+        found = np.concatenate(each_of(lambda part: _beyond(line, part, limit, descending), parts))
         rest = line == limit if len(found) < count else found
     if len(found) < count:
         found = np.concatenate((found, np.flatnonzero(rest)[: count - len(found)]))
@@ -289,5 +274,5 @@ def counts_between(x: Array, edges: Array) -> Array:
             found[-1] = np.searchsorted(ordered, edges[-1], side="right")
         return found
 
-    totals = sum(_each(below, _parts(len(line), BLOCK)), np.zeros(len(edges), np.intp))
+    totals = sum(each_of(below, _parts(len(line), BLOCK)), np.zeros(len(edges), np.intp))
     return np.diff(totals).astype(np.int32)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .memory import empty
+from .threads import cores, each_of
 
 __all__ = ["scatter"]
 
@@ -23,6 +24,7 @@ PART = 1 << 15  # elements that are written at a time
 SERIAL = 1024  # floats: so many may be added one after another, should all be one row's
 WIDE = 256  # columns from which rows are written one by one
 SPARSE = 4  # rows for each update from which most are not touched
+COUNTED = 1 << 20  # updates that are counted at a time
 _UFUNCS = {"add": np.add, "max": np.maximum}
 
 
@@ -35,6 +37,8 @@ def scatter(how: str, base: Array, index: Array, updates: Array, *, reuse: bool 
     if not base.size or not index.size:
         return result
     rows = _inside(np.ascontiguousarray(index), len(base))
+    if rows.dtype == np.uint64:  # which NumPy does not count by
+        rows = rows.view(np.int64)
     if base.shape[1] == 1:
         _write_elements(how, result.reshape(-1), rows, updates[:, 0])
     elif how == "set":
@@ -77,9 +81,9 @@ def _parts(rows: Array, step: int) -> Iterator[tuple[slice, Array]]:
 
 
 def _write_elements(how: str, result: Array, rows: Array, updates: Array) -> None:
-    single = updates.strides[0] == 0 and len(updates) > 0
-    if how == "add" and result.dtype.kind == "f" and len(rows) > SERIAL:
-        _add_floats(result, rows, updates, single)
+    single = updates.strides[0] == 0
+    if how == "add" and len(rows) > SERIAL and (single or result.dtype.kind == "f"):
+        _add_counted(result, rows, updates, single)
         return
     for part, at in _parts(rows, PART):
         values = updates[0] if single else np.ascontiguousarray(updates[part])
@@ -89,22 +93,29 @@ def _write_elements(how: str, result: Array, rows: Array, updates: Array) -> Non
             _UFUNCS[how].at(result, at, values)
 
 
-def _add_floats(result: Array, rows: Array, updates: Array, single: bool) -> None:
-    """In float64, rounded once."""
+def _add_counted(result: Array, rows: Array, updates: Array, single: bool) -> None:
+    """Add by `bincount`, for which NumPy drops the GIL: floats in float64, equal numbers by counting them."""
     if len(result) > SPARSE * len(rows):
         touched, numbers = np.unique(rows, return_inverse=True)
-        result[touched] += np.bincount(numbers, updates, len(touched))
+        result[touched] += _totals(numbers, updates, len(touched), single).astype(result.dtype)
         return
-    totals = np.zeros(len(result))
-    values = np.empty(PART)
-    for part, at in _parts(rows, PART):
-        if single:
-            np.add.at(totals, at, np.float64(updates[0]))
-        else:
-            wide = values[: len(at)]
-            np.copyto(wide, updates[part])
-            np.add.at(totals, at, wide)
+    totals = _totals(rows, updates, len(result), single)
     np.add(result, totals, out=result, casting="unsafe")
+
+
+def _totals(rows: Array, updates: Array, count: int, single: bool) -> Array:
+    """What is added to each row, in float64; of equal whole numbers in int64."""
+    pieces = cores() * -(-len(rows) // (COUNTED * cores())) if count * cores() <= 2 * len(rows) else 1
+    step = -(-len(rows) // pieces)
+
+    def total(start: int) -> Array:
+        part = slice(start, start + step)
+        return np.bincount(rows[part], None if single else updates[part], count)
+
+    first, *others = each_of(total, range(0, len(rows), step))
+    for each in others:
+        first += each
+    return first * updates[0].astype(np.float64 if updates.dtype.kind == "f" else np.int64) if single else first
 
 
 def _write_rows(ufunc: np.ufunc, result: Array, rows: Array, updates: Array) -> None:
