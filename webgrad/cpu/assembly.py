@@ -46,6 +46,7 @@ class Assembly:
         self._steps: list[_Step] = []
         self._made: dict[int, Action] = {}
         self._owner: dict[int, int] = {}  # of a view: the value whose memory it is
+        self._new: set[int] = set()  # values whose memory is certainly new
         self._claimed: set[int] = set()  # those whose memory a result is
 
     # Adding steps
@@ -69,6 +70,7 @@ class Assembly:
         makes = [each.slot for each in stores] + [each.inner for each in stores if each.inner is not None]
         loop = Loop(self.graph, work, sources, stores)
         self._steps.append(_Step(loop, tuple(each.slot for each in sources), tuple(makes)))
+        self._new |= {each.slot for each in stores if not work.folded}
 
     def _store_of(self, root: int, outer: int | None, *, folded: bool) -> Store:
         narrow = outer is not None and not folded and is_half(self.graph.sigs[root].dtype)
@@ -93,6 +95,7 @@ class Assembly:
             values[own] = matmul(values[a], values[b], values[slot].reshape(inner.shape))
 
         self._steps.append(_Step(run, (a, b), (slot, own)))
+        self._new.add(slot)
 
     def patch_product(self, node: int, view: int, outer: int) -> None:
         """A product whose second operand is a reshape of `view`, in an array of the shape of `outer`."""
@@ -111,6 +114,7 @@ class Assembly:
             values[own] = multiply(values[weights], values[source.slot], values[slot].reshape(sig.shape))
 
         self._steps.append(_Step(run, (weights, source.slot), tuple({slot, own})))
+        self._new.add(slot)
 
     def store(self, node: int) -> None:
         """An output as later groups find it: half floats are rounded, and a root has an array of its own."""
@@ -142,7 +146,7 @@ class Assembly:
         owner = self._owner_of(slot)
         whole, value = self.main.values[owner], self.main.values[slot]
         return (
-            self.graph.sigs[whole.node].kind not in ("leaf", "scalar")
+            owner in self._new
             and whole.node not in self.graph.roots
             and owner not in self._claimed
             and math.prod(whole.shape) == math.prod(value.shape)
@@ -154,6 +158,8 @@ class Assembly:
             run = fresh(action.operation.function, action.inputs, action.output)
             self._steps.append(_Step(run, action.inputs, (action.output,), action))
             self._made[action.output] = action
+            if action.operation.into or action.operation.rewrite:
+                self._new.add(action.output)
             if action.operation.view:
                 self._owner[action.output] = self._owner_of(action.inputs[0])
 
@@ -194,14 +200,17 @@ class Assembly:
 
     def _rewriting(self, step: _Step, at: int, last: dict[int, int], results: set[int]) -> Run | None:
         """A step that may write to its first input, if that is not needed any more when it is done."""
-        if step.action is None or step.action.operation.rewrite is None:
+        rewrite = None if step.action is None else step.action.operation.rewrite
+        if step.action is None or rewrite is None:
             return None
         action, inputs = step.action, step.action.inputs
         owners = [self._owner_of(each) for each in inputs]
         if owners.count(owners[0]) > 1 or last[owners[0]] != at or owners[0] in results:
             return None
-        given = self.graph.sigs[self.main.values[owners[0]].node].kind in ("leaf", "scalar")
-        plain, rewrite = action.operation.function, action.operation.rewrite
+        given = self.graph.sigs[self.main.values[owners[0]].node].kind == "leaf"
+        if not given and owners[0] not in self._new:
+            return None
+        plain = action.operation.function
 
         def run(values: list[Any]) -> None:
             arrays = [values[each] for each in inputs]

@@ -75,15 +75,17 @@ def rewrapped(x: Array) -> Array:
 
     Done again and again to what comes of it, this adds no layers.
     """
-    whole = x.base
+    whole: Any = x.base
     if not isinstance(whole, np.ndarray):
         return x
     if x.nbytes != whole.nbytes or not x.size:
         return x.copy()
     if whole.shape == x.shape and whole.dtype == x.dtype:
         return whole
-    if isinstance(whole.base, PickleBuffer):
-        return np.ndarray(x.shape, x.dtype, whole.base)  # type: ignore[arg-type]
+    memory: Any = whole.base
+    if isinstance(memory, PickleBuffer):
+        wrapped: Any = memory
+        return np.ndarray(x.shape, x.dtype, wrapped)
     return _wrapped(x.reshape(-1).view(np.uint8), x.shape, x.dtype)
 
 
@@ -97,7 +99,7 @@ def aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     nbytes = math.prod(shape) * dtype.itemsize
     raw = np.empty(nbytes + ALIGNMENT, np.uint8)
     start = -raw.ctypes.data % ALIGNMENT
-    return np.ndarray(shape, dtype, raw.data, start)
+    return _wrapped(raw[start : start + nbytes], shape, dtype)
 
 
 def clear() -> None:

@@ -20,11 +20,11 @@ from .attention import attention
 from .folds import fold_of
 from .functions import element_function
 from .halves import widen
-from .ordering import counts_between, sorted_places, sorted_values
+from .ordering import counts_between, searched_places, sorted_places, sorted_values
 from .products import matmul
 from .quantised import decode, matmul_blocks
 from .scans import scan_of
-from .scattering import scatter
+from .scattering import scatter, set_turned
 
 __all__ = ["Operation", "convert", "iota", "is_half", "is_view", "operation_of", "wide_type"]
 
@@ -282,12 +282,20 @@ def _sort_values(sig: Signature, inputs: list[Signature], shape: Shape) -> Opera
     return Operation(lambda x: sorted_values(x, descending))
 
 
+def _search_places(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
+    (side,) = sig.attributes
+    return Operation(lambda line, x: searched_places(line, x, side), gives="narrow")
+
+
 def _counts_between(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
     return Operation(counts_between, gives="narrow")
 
 
 def _scatter(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
     how = sig.op.name.removeprefix("scatter_")
+    if sig.attributes:
+        write = partial(set_turned, *sig.attributes)
+        return Operation(write, "narrow", "narrow", rewrite=partial(write, reuse=True))
     form: Form = "narrow" if how == "set" else "wide"  # nothing is computed with what is only set
     return Operation(partial(scatter, how), form, form, rewrite=partial(scatter, how, reuse=True))
 
@@ -336,5 +344,6 @@ _BY_NAME: dict[str, Maker] = {
     "matmul_blocks": _matmul_blocks,
     "sort_places": _sort_places,
     "sort_values": _sort_values,
+    "search_places": _search_places,
     "counts_between": _counts_between,
 }

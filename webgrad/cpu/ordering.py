@@ -7,14 +7,14 @@ sorted by NumPy's quickest way, which is not stable.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from .memory import empty
 from .threads import cores, each_of
 
-__all__ = ["counts_between", "sorted_places", "sorted_values"]
+__all__ = ["counts_between", "searched_places", "sorted_places", "sorted_values"]
 
 Array = np.ndarray[Any, Any]
 
@@ -151,7 +151,7 @@ def _long_order(line: Array, descending: bool, count: int) -> Array:
     if count * RARE <= len(line):
         return _first_places(line, descending, count, parts)
     if line.dtype.itemsize != 4:
-        return _order(line[None], descending, count)[0]
+        return _order(line[None], descending, count).reshape(count)
     pairs = empty(line.shape, np.dtype(np.uint64))
     each_of(lambda part: _fill_pairs(pairs[part], line[part], descending, part.start), parts)
     if count < len(line):
@@ -246,7 +246,8 @@ def _first_places(line: Array, descending: bool, count: int, parts: list[slice])
 def _beyond(line: Array, part: slice, limit: Any, descending: bool) -> Array:
     """The places in a part of a line of what is better than a limit, NaN among it if that is the largest."""
     piece = line[part]
-    return np.flatnonzero(~(piece <= limit) if descending else piece < limit) + part.start
+    places: Array = np.flatnonzero(~(piece <= limit) if descending else piece < limit) + part.start
+    return places
 
 
 def _best_of(line: Array, step: int, descending: bool) -> Array:
@@ -257,7 +258,19 @@ def _best_of(line: Array, step: int, descending: bool) -> Array:
     return best if main == len(line) else np.append(best, fold.reduce(line[main:]))
 
 
-# Counts
+# Places in a sorted line, and counts
+
+
+def searched_places(line: Array, x: Array, side: Literal["left", "right"]) -> Array:
+    """How many elements of a sorted line are less than each of x (with "right": or equal to it), int32."""
+    result = np.empty(x.shape, np.int32)
+    wanted, target = np.ascontiguousarray(x).reshape(-1), result.reshape(-1)
+
+    def search(part: slice) -> None:
+        target[part] = np.searchsorted(line, wanted[part], side)
+
+    each_of(search, _parts(len(wanted), BLOCK))
+    return result
 
 
 def counts_between(x: Array, edges: Array) -> Array:

@@ -11,7 +11,7 @@ triangle of ones, which BLAS computes three times as quickly.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -21,7 +21,7 @@ from ..graph.node import Signature
 from .blas import single_threaded
 from .folds import UFUNCS, sum_floats
 from .memory import empty
-from .threads import share
+from .threads import each_of
 
 __all__ = ["scan_of"]
 
@@ -67,14 +67,14 @@ def _fill(ufunc: np.ufunc, x: Array, result: Array, accurate: bool, whole: bool)
     items = [(row, start) for row in range(0, rows, share_rows) for start in starts]
     totals = _totals(ufunc, x, length) if len(starts) > 1 else None
 
-    def work(left: Iterator[tuple[int, int]]) -> None:
-        for row, start in left:
-            part = (slice(row, row + share_rows), slice(start, start + length))
-            given = totals[part[0], start // length - 1] if start and totals is not None else None
-            _chunk(ufunc, x[part], result[part], accurate, given)
+    def fill(item: tuple[int, int]) -> None:
+        row, start = item
+        part = (slice(row, row + share_rows), slice(start, start + length))
+        given = totals[part[0], start // length - 1] if start and totals is not None else None
+        _chunk(ufunc, x[part], result[part], accurate, given)
 
     with single_threaded():
-        share(work, items)
+        each_of(fill, items)
 
 
 def _turned(x: Array) -> Array:
@@ -89,15 +89,15 @@ def _totals(ufunc: np.ufunc, x: Array, length: int) -> Array:
     sums = np.empty((rows, count, columns), x.dtype)
     add = ufunc is np.add and x.dtype.kind == "f"
 
-    def work(left: Iterator[int]) -> None:
-        for each in left:
-            part, axis = x[:, each * length : (each + 1) * length], 1
-            if columns < FEW:
-                part, axis = _turned(part), 2
-            sums[:, each] = sum_floats(part, (axis,)) if add else ufunc.reduce(part, axis=axis, dtype=x.dtype)
+    def total(chunk: int) -> None:
+        part, axis = x[:, chunk * length : (chunk + 1) * length], 1
+        if columns < FEW:
+            part, axis = _turned(part), 2
+        sums[:, chunk] = sum_floats(part, (axis,)) if add else ufunc.reduce(part, axis=axis, dtype=x.dtype)
 
-    share(work, range(count))
-    return ufunc.accumulate(sums, axis=1)
+    each_of(total, range(count))
+    with np.errstate(all="ignore"):
+        return ufunc.accumulate(sums, axis=1)
 
 
 def _chunk(ufunc: np.ufunc, x: Array, result: Array, accurate: bool, given: Array | None) -> None:
@@ -141,10 +141,10 @@ def _multiplied(x: Array, result: Array, given: Array | None) -> bool:
         np.add.accumulate(ends, axis=1, out=before[:, 1:])
     elif not _multiplied(ends, before[:, 1:], None):
         return False
-    if not np.isfinite(before[:, -1]).all():
-        return False
     if given is not None:
         before += given[:, None]
+    if not np.isfinite(before[:, -1]).all():
+        return False
     runs += before[:, :-1] if columns == 1 else np.matmul(before[:, :-1], repeat)
     if main != length:
         rest = np.add.accumulate(x[:, main:], axis=1, out=result[:, main:])

@@ -8,6 +8,7 @@ cache.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 from .memory import empty
 from .threads import cores, each_of
 
-__all__ = ["scatter"]
+__all__ = ["scatter", "set_turned"]
 
 Array = np.ndarray[Any, Any]
 
@@ -49,6 +50,20 @@ def scatter(how: str, base: Array, index: Array, updates: Array, *, reuse: bool 
             ufunc(result[row], update, out=result[row])
     else:
         _write_rows(_UFUNCS[how], result, rows, updates)
+    return result
+
+
+def set_turned(
+    order: tuple[int, ...], axes: int, base: Array, index: Array, updates: Array, *, reuse: bool = False
+) -> Array:
+    """base with rows set that lie along its first `axes` axes, once its axes are in another order."""
+    result = base if reuse else _copied(base)
+    if not base.size or not index.size:
+        return result
+    view = result.transpose(order)
+    sides = view.shape[:axes]
+    rows = _inside(np.ascontiguousarray(index), math.prod(sides)).astype(np.intp, copy=False)
+    view[np.unravel_index(rows, sides)] = updates.reshape(len(rows), *view.shape[axes:])
     return result
 
 
@@ -115,7 +130,10 @@ def _totals(rows: Array, updates: Array, count: int, single: bool) -> Array:
     first, *others = each_of(total, range(0, len(rows), step))
     for each in others:
         first += each
-    return first * updates[0].astype(np.float64 if updates.dtype.kind == "f" else np.int64) if single else first
+    totals: Array = first
+    if single:
+        totals = totals * updates[0].astype(np.float64 if updates.dtype.kind == "f" else np.int64)
+    return totals
 
 
 def _write_rows(ufunc: np.ufunc, result: Array, rows: Array, updates: Array) -> None:

@@ -25,7 +25,8 @@ def _order(x: Array, descending: bool) -> Array:
     """Stable backwards is stable forwards, of the reversed line, reversed."""
     if not descending:
         return np.argsort(x, axis=-1, kind="stable")
-    return x.shape[-1] - 1 - np.argsort(x[..., ::-1], axis=-1, kind="stable")[..., ::-1]
+    backwards: Array = np.argsort(x[..., ::-1], axis=-1, kind="stable")[..., ::-1]
+    return np.asarray(x.shape[-1] - 1 - backwards)
 
 
 def _values(sig: Signature, x: Array) -> Array:
@@ -41,7 +42,11 @@ def _counts(sig: Signature, x: Array, edges: Array) -> Array:
     rises = edges[:-1] <= x[:, None]
     inside = rises & (x[:, None] < edges[1:])
     inside[:, -1] |= x == edges[-1]
-    return inside.sum(axis=0)
+    return np.asarray(inside.sum(axis=0))
+
+
+def _search(sig: Signature, line: Array, x: Array) -> Array:
+    return np.searchsorted(line, x, side=sig.attributes[0])
 
 
 def _placed(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
@@ -65,6 +70,15 @@ ORDERED = (
         result="int32",
         infer=_placed,
         doc="The first places in order along the last axis, attributes = (descending, count); on the cpu.",
+    ),
+    Op(
+        "search_places",
+        "sort",
+        2,
+        _search,
+        result="int32",
+        infer=lambda sigs, attributes: (sigs[1].shape, int32),
+        doc="Where elements belong in a sorted line, attributes = (side,); on the cpu.",
     ),
     Op(
         "counts_between",
