@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import webgrad as wg
 from tests.cpu.helpers import (
     CPU,
     RNG,
@@ -26,7 +27,6 @@ from tests.cpu.helpers import (
     softmax,
     where,
 )
-import webgrad as wg
 from webgrad import dtypes
 from webgrad.cpu.loop import Loop
 from webgrad.dtypes import DType

@@ -1,4 +1,4 @@
-"""Order by NumPy against its stable argsort: every dtype, descending, the first few, NaN and zeros, threads."""
+"""Order by NumPy against its stable argsort: dtypes, descending, the first few, NaN, zeros, threads."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ def test_integers(dtype: type, shape: tuple[int, ...]) -> None:
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("shape", [(0,), (1,), (7,), (500,), (3, 9_000), (50, 3_000), (LONG + 7,)], ids=str)
 def test_floats_keep_zeros_and_nans_in_order(dtype: type, shape: tuple[int, ...]) -> None:
-    x = RNG.standard_normal(shape).astype(dtype)
+    x: Array = RNG.standard_normal(shape).astype(dtype)
     for share in (0.0, 0.01, 0.4):
         drawn = RNG.random(shape)
-        special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, -np.nan], dtype)
-        mixed = np.where(drawn < share, RNG.choice(special, shape), x).astype(dtype)
+        special: Array = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, -np.nan], dtype)
+        mixed: Array = np.where(drawn < share, RNG.choice(special, shape), x).astype(dtype)
         for descending in (False, True):
             check(mixed, descending)
 
@@ -92,8 +92,8 @@ def test_many_cores_sort_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("dtype", [np.float32, np.int32])
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_searches(dtype: type, side: Literal["left", "right"]) -> None:
-    line = np.sort(RNG.integers(0, 50, 300)).astype(dtype)
-    x = RNG.integers(-5, 60, (70, 1_000)).astype(dtype)
+    line: Array = np.sort(RNG.integers(0, 50, 300)).astype(dtype)
+    x: Array = RNG.integers(-5, 60, (70, 1_000)).astype(dtype)
     found = searched_places(line, x.T, side)
     assert found.dtype == np.int32
     np.testing.assert_array_equal(found, np.searchsorted(line, x.T, side))

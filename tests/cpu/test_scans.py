@@ -81,7 +81,7 @@ def test_nan_and_infinities_go_on() -> None:
 def test_whole_numbers_are_exact_and_special_values_stay_in_their_column(columns: int, dtype: type) -> None:
     generator = np.random.default_rng(4)
     for length in (129, 160, 5_001, 150_000):
-        x = generator.integers(-9, 9, (2, length, columns)).astype(dtype)
+        x: Array = generator.integers(-9, 9, (2, length, columns)).astype(dtype)
         expected = np.cumsum(x, axis=1)
         np.testing.assert_array_equal(scanned("cumulative_sum", x, 1), expected)
         np.testing.assert_array_equal(scanned("cumulative_sum", x[:, ::-1], 1), np.cumsum(x[:, ::-1], axis=1))

@@ -43,7 +43,7 @@ def test_scatters(how: str, columns: int, dtype: type) -> None:
 def test_many_updates(dtype: type, rows: int, kind: type) -> None:
     generator = np.random.default_rng(4)
     count = 5 * SERIAL
-    index = generator.integers(0, min(rows, 200), count).astype(kind)
+    index: Array = generator.integers(0, min(rows, 200), count).astype(kind)
     base: Array = generator.integers(0, 9, (rows, 1)).astype(dtype)
     for updates in (
         generator.integers(0, 5, (count, 1)).astype(dtype),
