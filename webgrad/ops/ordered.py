@@ -6,11 +6,13 @@ In: elements of any dtype. Out: values in order, places of them, or counts. GPUs
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..dtypes import int32
+from ..errors import DTypeError
 from ..graph.node import Signature
 from ..graph.op import Op
 
@@ -19,6 +21,7 @@ __all__ = ["ORDERED"]
 Array = np.ndarray[Any, Any]
 Sigs = tuple[Signature, ...]
 Result = tuple[tuple[int, ...], Any]
+Infer = Callable[[Sigs, tuple[Any, ...]], Result]
 
 
 def _order(x: Array, descending: bool) -> Array:
@@ -49,6 +52,20 @@ def _search(sig: Signature, line: Array, x: Array) -> Array:
     return np.searchsorted(line, x, side=sig.attributes[0])
 
 
+def _on_cpu(name: str, rule: Infer) -> Infer:
+    """A rule that refuses GPUs."""
+
+    def infer(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
+        if sigs[0].device.is_gpu:
+            raise DTypeError(
+                f"{name} of {sigs[0].dtype.name} is the cpu's: {sigs[0].device.name} sorts unsigned keys, by "
+                "sort_order"
+            )
+        return rule(sigs, attributes)
+
+    return infer
+
+
 def _placed(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
     return (*sigs[0].shape[:-1], attributes[1]), int32
 
@@ -59,7 +76,7 @@ ORDERED = (
         "sort",
         1,
         _values,
-        infer=lambda sigs, attributes: (sigs[0].shape, sigs[0].dtype),
+        infer=_on_cpu("sort_values", lambda sigs, attributes: (sigs[0].shape, sigs[0].dtype)),
         doc="The elements in order along the last axis, attributes = (descending,); on the cpu.",
     ),
     Op(
@@ -68,7 +85,7 @@ ORDERED = (
         1,
         _places,
         result="int32",
-        infer=_placed,
+        infer=_on_cpu("sort_places", _placed),
         doc="The first places in order along the last axis, attributes = (descending, count); on the cpu.",
     ),
     Op(
@@ -77,7 +94,7 @@ ORDERED = (
         2,
         _search,
         result="int32",
-        infer=lambda sigs, attributes: (sigs[1].shape, int32),
+        infer=_on_cpu("search_places", lambda sigs, attributes: (sigs[1].shape, int32)),
         doc="Where elements belong in a sorted line, attributes = (side,); on the cpu.",
     ),
     Op(
@@ -86,7 +103,7 @@ ORDERED = (
         2,
         _counts,
         result="int32",
-        infer=lambda sigs, attributes: ((sigs[1].size - 1,), int32),
+        infer=_on_cpu("counts_between", lambda sigs, attributes: ((sigs[1].size - 1,), int32)),
         doc="How many elements lie between rising edges, the last one included; on the cpu.",
     ),
 )
