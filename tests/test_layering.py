@@ -36,6 +36,7 @@ RECORDS = (
     "ops.table",
     "ops.maps",
     "ops.blocks",
+    "ops.ordered",
     "ops.packed",
     "ops.shapes",
     "schedule.axes",

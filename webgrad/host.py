@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from .cpu.execute import CPU_PROFILE, CpuPlan
+from .cpu.memory import is_own
+from .cpu.turned import write_turned
 from .errors import OutOfMemoryError
 from .graph.node import Node
 from .graph.snapshot import Snapshot
@@ -38,6 +40,7 @@ class HostPlan:
     def __init__(self, graph: Snapshot) -> None:
         self.leaves = [at for at, sig in enumerate(graph.sigs) if sig.kind == "leaf"]
         self.scalars = [at for at, sig in enumerate(graph.sigs) if sig.kind == "scalar"]
+        write_turned(graph)
         made = schedule(graph, CPU_PROFILE, split=False)
         outputs = {each for group in made.groups for each in group.outputs}
         graph.roots = tuple(dict.fromkeys([*graph.roots, *sorted(outputs & graph.held)]))
@@ -53,5 +56,6 @@ class HostPlan:
         """The arrays of `stored`."""
         leaves = {at: nodes[at].storage for at in self.leaves}
         scalars = {at: nodes[at].storage for at in self.scalars}
-        found = self.plan.run(leaves, scalars)
+        free = frozenset(at for at in donated if is_own(leaves[at]))
+        found = self.plan.run(leaves, scalars, free)
         return [found[each] for each in self.stored]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
+import webgrad as wg
 from tests.cpu.helpers import (
     CPU,
     RNG,
@@ -460,3 +462,24 @@ def test_a_deep_graph() -> None:
     for _ in range(3000):
         node = apply("add", node, x)
     check(node, rounding=8)
+
+
+def test_a_reshape_of_a_new_array_is_no_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And yet no two results share memory."""
+    x = wg.asarray(np.ones((300, 400), np.float32), device="cpu")
+    index = wg.asarray(np.arange(300), device="cpu")
+    copied: list[Any] = []
+    monkeypatch.setattr("webgrad.cpu.assembly._copied", copied.append)
+    written = wg.index_set(x, index, 2.0)
+    flat = written.reshape(-1)
+    del written
+    assert flat.numpy().tolist() == [2.0] * 120_000
+    assert not copied
+    monkeypatch.undo()
+    first = wg.index_add(x, index, 1.0)
+    results = [first.reshape(-1), first, first.reshape(400, 300), x.reshape(-1), (x @ x.T).reshape(-1)]
+    wg.eval(*results)
+    arrays = [each.node.storage for each in (*results, x)]
+    for at, one in enumerate(arrays):
+        assert one.flags.c_contiguous
+        assert not any(np.shares_memory(one, other) for other in arrays[:at])

@@ -12,7 +12,17 @@ import pytest
 
 import webgrad as wg
 from webgrad.cpu import memory
-from webgrad.cpu.memory import ALIGNMENT, INNER, LARGE, SMALL, Buffers, aligned, empty
+from webgrad.cpu.memory import (
+    ALIGNMENT,
+    INNER,
+    LARGE,
+    SMALL,
+    Buffers,
+    aligned,
+    empty,
+    is_own,
+    rewrapped,
+)
 
 FLOAT = np.dtype(np.float32)
 
@@ -140,3 +150,29 @@ def test_small_buffers_are_for_the_while_only() -> None:
     with pytest.raises(ZeroDivisionError), Buffers():
         1 // 0  # noqa: B018
     assert np.getbufsize() == before
+
+
+def test_a_view_of_all_becomes_an_array_of_its_own() -> None:
+    for elements in (60, LARGE // 4):
+        whole = empty((elements // 6, 6), FLOAT)
+        whole[...] = 1
+        flat = rewrapped(whole.reshape(-1))
+        assert flat.shape == (whole.size,)
+        assert address(flat) == address(whole)
+        assert is_own(flat)
+        assert not is_own(whole.reshape(-1))
+        again: Any = flat
+        for _ in range(2):  # no layers are added
+            again = rewrapped(again.reshape(6, -1).reshape(-1, 3))
+            assert address(again) == address(whole)
+            assert is_own(again)
+        del whole, flat
+        gc.collect()
+        assert again.sum() == elements - elements % 6
+    array = np.ones((3, 4), np.float32)
+    assert rewrapped(array) is array
+    assert rewrapped(array.reshape(12).reshape(3, 4)) is array
+    part = rewrapped(array[:2])
+    assert address(part) != address(array)
+    array.flags.writeable = False
+    assert not is_own(array)

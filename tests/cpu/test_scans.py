@@ -74,3 +74,29 @@ def test_nan_and_infinities_go_on() -> None:
             result, expected = scanned(name, x, 0), ufunc.accumulate(x)
         np.testing.assert_array_equal(np.isnan(result), np.isnan(expected))
         np.testing.assert_array_equal(np.isinf(result), np.isinf(expected))
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3, 15, 16])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_whole_numbers_are_exact_and_special_values_stay_in_their_column(columns: int, dtype: type) -> None:
+    generator = np.random.default_rng(4)
+    for length in (129, 160, 5_001, 150_000):
+        x: Array = generator.integers(-9, 9, (2, length, columns)).astype(dtype)
+        expected = np.cumsum(x, axis=1)
+        np.testing.assert_array_equal(scanned("cumulative_sum", x, 1), expected)
+        np.testing.assert_array_equal(scanned("cumulative_sum", x[:, ::-1], 1), np.cumsum(x[:, ::-1], axis=1))
+        x[1, length // 2, 0], x[0, length - 1, -1] = np.inf, np.nan
+        np.testing.assert_array_equal(scanned("cumulative_sum", x, 1), np.cumsum(x, axis=1))
+
+
+def test_sums_that_overflow() -> None:
+    x = np.full(150_000, 3e33, np.float32)
+    x[75_000:] *= -1
+    with np.errstate(all="ignore"):
+        result = scanned("cumulative_sum", x, 0)
+    assert np.isfinite(result[:100_000]).all()
+    x *= 10
+    with np.errstate(all="ignore"):
+        result = scanned("cumulative_sum", x, 0)
+    assert np.isfinite(result[:10_000]).all()
+    assert np.isinf(result[11_400:75_000]).all()

@@ -29,6 +29,7 @@ from tests.properties.helpers import (
     specials,
     wide,
 )
+from tests.properties.ordered import ORDERED
 from tests.properties.packed import PACKED
 from webgrad import dtypes
 from webgrad.cpu.reference import value_of
@@ -489,6 +490,7 @@ BUILDERS: dict[str, Callable[[Maker], Cases]] = {
     "reduce": reduces,
     "scan": scans,
     "contract": contractions,
+    **ORDERED,
     **PACKED,
     "attend": attentions,
 }

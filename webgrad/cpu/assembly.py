@@ -2,10 +2,13 @@
 
 In: nodes to compute whole, loops, products. Out: `finish` gives the steps as functions of the list of values,
 with values let go as soon as no later step needs them, and their memory given to a result of the same kind.
+The last of the values that a run gets are the numbers of those that it may write to, if no step reads them
+any more.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +18,7 @@ import numpy as np
 from ..graph.snapshot import Snapshot
 from .code import Action, Code, Run, fresh, fresh_last
 from .loop import Loop, Source, Store, Work
-from .memory import empty
+from .memory import empty, rewrapped
 from .operations import is_half
 from .products import matmul
 from .taps import window_product
@@ -43,6 +46,8 @@ class Assembly:
         self._steps: list[_Step] = []
         self._made: dict[int, Action] = {}
         self._owner: dict[int, int] = {}  # of a view: the value whose memory it is
+        self._new: set[int] = set()  # values whose memory is certainly new
+        self._claimed: set[int] = set()  # those whose memory a result is
 
     # Adding steps
 
@@ -65,6 +70,7 @@ class Assembly:
         makes = [each.slot for each in stores] + [each.inner for each in stores if each.inner is not None]
         loop = Loop(self.graph, work, sources, stores)
         self._steps.append(_Step(loop, tuple(each.slot for each in sources), tuple(makes)))
+        self._new |= {each.slot for each in stores if not work.folded}
 
     def _store_of(self, root: int, outer: int | None, *, folded: bool) -> Store:
         narrow = outer is not None and not folded and is_half(self.graph.sigs[root].dtype)
@@ -89,6 +95,7 @@ class Assembly:
             values[own] = matmul(values[a], values[b], values[slot].reshape(inner.shape))
 
         self._steps.append(_Step(run, (a, b), (slot, own)))
+        self._new.add(slot)
 
     def patch_product(self, node: int, view: int, outer: int) -> None:
         """A product whose second operand is a reshape of `view`, in an array of the shape of `outer`."""
@@ -107,6 +114,7 @@ class Assembly:
             values[own] = multiply(values[weights], values[source.slot], values[slot].reshape(sig.shape))
 
         self._steps.append(_Step(run, (weights, source.slot), tuple({slot, own})))
+        self._new.add(slot)
 
     def store(self, node: int) -> None:
         """An output as later groups find it: half floats are rounded, and a root has an array of its own."""
@@ -114,15 +122,44 @@ class Assembly:
         self._take_actions()
         self.main.forget_wide(node)
         action = self._made.get(slot)
-        if action is not None and node in self.graph.roots:
-            function = _copied if action.operation.view else _contiguous
-            self._steps.append(_Step(fresh(function, (slot,), slot), (slot,), (slot,)))
+        if action is None or node not in self.graph.roots:
+            return
+        function = _contiguous
+        if action.operation.view and not self._can_claim(slot):
+            function = _copied
+        elif action.operation.view:
+            function = _own
+            self._claimed.add(self._owner_of(slot))
+        self._steps.append(_Step(fresh(function, (slot,), slot), (slot,), (slot,)))
+
+    def is_free_view(self, node: int) -> bool:
+        """Whether a reshape of a value that is there needs no array of its own."""
+        source = node
+        while self.graph.sigs[source].op.name == "reshape" and source not in self.main:
+            (source,) = self.graph.inputs[source]
+        if node not in self.graph.roots:
+            return True
+        return source in self.main and self._can_claim(self.main.value(source, narrow=True))
+
+    def _can_claim(self, slot: int) -> bool:
+        """Whether a value's memory was made by this plan, all of it, and is no other result's."""
+        owner = self._owner_of(slot)
+        whole, value = self.main.values[owner], self.main.values[slot]
+        return (
+            owner in self._new
+            and whole.node not in self.graph.roots
+            and owner not in self._claimed
+            and math.prod(whole.shape) == math.prod(value.shape)
+            and whole.dtype == value.dtype
+        )
 
     def _take_actions(self) -> None:
         for action in self.main.actions[len(self._made) :]:
             run = fresh(action.operation.function, action.inputs, action.output)
             self._steps.append(_Step(run, action.inputs, (action.output,), action))
             self._made[action.output] = action
+            if action.operation.into or action.operation.rewrite:
+                self._new.add(action.output)
             if action.operation.view:
                 self._owner[action.output] = self._owner_of(action.inputs[0])
 
@@ -137,6 +174,7 @@ class Assembly:
         for at, step in enumerate(self._steps):
             for each in (*step.uses, *step.makes):
                 last[each] = last[self._owner_of(each)] = at
+        results = results | {self._owner_of(each) for each in results}
         self._reuse(last, results)
         ending: dict[int, list[int]] = {}
         for step in self._steps:
@@ -147,14 +185,40 @@ class Assembly:
         runs: list[Run] = []
         for at, step in enumerate(self._steps):
             ends = tuple(dict.fromkeys(ending.get(at, ())))
-            if len(ends) == 1 and step.action is not None:
+            rewriting = self._rewriting(step, at, last, results)
+            if rewriting is not None:
+                runs.append(rewriting)
+            elif len(ends) == 1 and step.action is not None:
                 action = step.action
                 runs.append(fresh_last(action.operation.function, action.inputs, action.output, ends[0]))
                 continue
-            runs.append(step.run)
+            else:
+                runs.append(step.run)
             if ends:
                 runs.append(_let_go(ends))
         return runs
+
+    def _rewriting(self, step: _Step, at: int, last: dict[int, int], results: set[int]) -> Run | None:
+        """A step that may write to its first input, if that is not needed any more when it is done."""
+        rewrite = None if step.action is None else step.action.operation.rewrite
+        if step.action is None or rewrite is None:
+            return None
+        action, inputs = step.action, step.action.inputs
+        owners = [self._owner_of(each) for each in inputs]
+        if owners.count(owners[0]) > 1 or last[owners[0]] != at or owners[0] in results:
+            return None
+        given = self.graph.sigs[self.main.values[owners[0]].node].kind == "leaf"
+        if not given and owners[0] not in self._new:
+            return None
+        plain = action.operation.function
+
+        def run(values: list[Any]) -> None:
+            arrays = [values[each] for each in inputs]
+            flags = arrays[0].flags
+            free = flags.c_contiguous and flags.writeable and (not given or owners[0] in values[-1])
+            values[action.output] = (rewrite if free else plain)(*arrays)
+
+        return run
 
     def _reuse(self, last: dict[int, int], results: set[int]) -> None:
         """Let results take the memory of values of their own kind that end with the same loop."""
@@ -193,6 +257,11 @@ def _let_go(slots: tuple[int, ...]) -> Run:
 
 def _contiguous(x: Any) -> Array:
     return np.asarray(x, order="C")
+
+
+def _own(x: Any) -> Array:
+    """A view as an array of its own, if it is all of one."""
+    return rewrapped(x) if x.flags.c_contiguous and x.flags.writeable else _copied(x)
 
 
 def _copied(x: Any) -> Array:

@@ -1,7 +1,8 @@
 """The cpu's plans: a schedule as a list of steps, made once and run again and again.
 
 In: a `Schedule`. Out: `run` gives the arrays of the graph's roots from those of its leaves. The invariants:
-inputs are never written to; every result is a contiguous array of its own; several threads may run one plan.
+inputs are never written to, but for those given for it; every result is a contiguous array of its own;
+several threads may run one plan.
 """
 
 from __future__ import annotations
@@ -49,11 +50,20 @@ class CpuPlan:
         self._blank: list[Any] = [None] * len(main.values)
         self._calm = Buffers if any(sig.size >= LONG for sig in graph.sigs) else nullcontext
 
-    def run(self, values: Mapping[int, Array], scalars: Mapping[int, object]) -> dict[int, Array]:
-        """The roots' arrays from the leaves' arrays and the scalars' numbers."""
+    def run(
+        self,
+        values: Mapping[int, Array],
+        scalars: Mapping[int, object],
+        donated: frozenset[int] = frozenset(),
+    ) -> dict[int, Array]:
+        """The roots' arrays from the leaves' arrays and the scalars' numbers.
+
+        Leaves that are `donated` may be written to, and be results.
+        """
         slots = self._blank.copy()
         for node, slot in self._leaves:
             slots[slot] = values[node]
+        slots.append({slot for node, slot in self._leaves if node in donated} if donated else donated)
         for node, slot, dtype in self._scalars:
             slots[slot] = np.array(scalars[node], dtype)
         with np.errstate(all="ignore"), self._calm():

@@ -35,6 +35,7 @@ SHORT_FOLDS = 1 << 13  # the same where they are folded with others
 WINDOWS = 3  # windows that are only multiplied and summed: BLAS takes blocks so many times as large
 TILE = 1 << 8  # sides of a block where something is read across its memory
 SHORT_TILES = 1 << 6  # sides from which that pays
+_PLAIN = ("reshape", "expand")
 _WHOLE = ("contract", "attend", "scan", "sort", "scatter", "decode")
 
 
@@ -45,6 +46,10 @@ def add_group(assembly: Assembly, group: Group) -> None:
     read = [each for node in nodes if graph.sigs[node].kind == "reduce" for each in graph.inputs[node]]
     if max((graph.sigs[each].size for each in (*nodes, *read)), default=0) <= SMALL:
         assembly.compute(nodes)
+    elif all(graph.sigs[each].op.name in _PLAIN for each in nodes) and all(
+        assembly.is_free_view(each) for each in group.outputs
+    ):
+        assembly.compute(nodes)  # as views
     else:
         _Large(assembly, group, nodes).add()
     for each in group.outputs:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Buffers", "aligned", "clear", "empty"]
+__all__ = ["Buffers", "aligned", "clear", "empty", "is_own", "rewrapped"]
 
 Array = np.ndarray[Any, Any]
 
@@ -61,9 +61,37 @@ def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     block = _take(nbytes)
     lease = np.ndarray.__new__(_Lease, (nbytes,), np.uint8, block.memory.data)
     lease.block = block
-    # Wrapped: of an array, or a memoryview of one, NumPy would keep only the array that owns the memory.
-    wrapped: Any = PickleBuffer(lease)  # type: ignore[arg-type]
+    return _wrapped(lease, shape, dtype)
+
+
+def _wrapped(memory: Array, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Of an array, or a memoryview of one, NumPy would keep only the array that owns the memory."""
+    wrapped: Any = PickleBuffer(memory)  # type: ignore[arg-type]
     return np.ndarray(shape, dtype, wrapped)
+
+
+def rewrapped(x: Array) -> Array:
+    """A contiguous view as an array that is a view of none: a copy, if it is only a part of one.
+
+    Done again and again to what comes of it, this adds no layers.
+    """
+    whole: Any = x.base
+    if not isinstance(whole, np.ndarray):
+        return x
+    if x.nbytes != whole.nbytes or not x.size:
+        return x.copy()
+    if whole.shape == x.shape and whole.dtype == x.dtype:
+        return whole
+    memory: Any = whole.base
+    if isinstance(memory, PickleBuffer):
+        wrapped: Any = memory
+        return np.ndarray(x.shape, x.dtype, wrapped)
+    return _wrapped(x.reshape(-1).view(np.uint8), x.shape, x.dtype)
+
+
+def is_own(x: Array) -> bool:
+    """Whether nobody but those who hold this array can reach its memory, and it may be written to."""
+    return x.flags.c_contiguous and x.flags.writeable and not isinstance(x.base, np.ndarray)
 
 
 def aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
@@ -71,7 +99,7 @@ def aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     nbytes = math.prod(shape) * dtype.itemsize
     raw = np.empty(nbytes + ALIGNMENT, np.uint8)
     start = -raw.ctypes.data % ALIGNMENT
-    return np.ndarray(shape, dtype, raw.data, start)
+    return _wrapped(raw[start : start + nbytes], shape, dtype)
 
 
 def clear() -> None:

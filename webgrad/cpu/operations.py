@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -19,10 +20,11 @@ from .attention import attention
 from .folds import fold_of
 from .functions import element_function
 from .halves import widen
-from .ordering import scatter, sorted_places
+from .ordering import counts_between, searched_places, sorted_places, sorted_values
 from .products import matmul
 from .quantised import decode, matmul_blocks
 from .scans import scan_of
+from .scattering import scatter, set_turned
 
 __all__ = ["Operation", "convert", "iota", "is_half", "is_view", "operation_of", "wide_type"]
 
@@ -36,7 +38,8 @@ class Operation:
     """What to do with the inputs' arrays.
 
     `into`: the function takes `out` too, and fills it. `view`: the result may be a part of an input.
-    `elementwise`: `out` may be an input of the same shape and dtype. The form "either": the result has the
+    `elementwise`: `out` may be an input of the same shape and dtype. `rewrite`: the same function, but it
+    writes to its first input, which is contiguous, and gives it back. The form "either": the result has the
     form of the inputs, which is one for all of them but indices.
     """
 
@@ -46,6 +49,7 @@ class Operation:
     into: bool = False
     view: bool = False
     elementwise: bool = False
+    rewrite: Callable[..., Any] | None = None
 
 
 def is_half(dtype: DType) -> bool:
@@ -268,9 +272,32 @@ def _sort(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
     return Operation(sorted_places, gives="narrow")
 
 
+def _sort_places(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
+    descending, count = sig.attributes
+    return Operation(lambda x: sorted_places(x, descending, count), gives="narrow")
+
+
+def _sort_values(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
+    (descending,) = sig.attributes
+    return Operation(lambda x: sorted_values(x, descending))
+
+
+def _search_places(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
+    (side,) = sig.attributes
+    return Operation(lambda line, x: searched_places(line, x, side), gives="narrow")
+
+
+def _counts_between(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
+    return Operation(counts_between, gives="narrow")
+
+
 def _scatter(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
     how = sig.op.name.removeprefix("scatter_")
-    return Operation(lambda base, index, updates: scatter(how, base, index, updates))
+    if sig.attributes:
+        write = partial(set_turned, *sig.attributes)
+        return Operation(write, "narrow", "narrow", rewrite=partial(write, reuse=True))
+    form: Form = "narrow" if how == "set" else "wide"  # nothing is computed with what is only set
+    return Operation(partial(scatter, how), form, form, rewrite=partial(scatter, how, reuse=True))
 
 
 # Quantised blocks
@@ -315,4 +342,8 @@ _BY_NAME: dict[str, Maker] = {
     "concat": _concat,
     "decode": _decode,
     "matmul_blocks": _matmul_blocks,
+    "sort_places": _sort_places,
+    "sort_values": _sort_values,
+    "search_places": _search_places,
+    "counts_between": _counts_between,
 }

@@ -1,21 +1,27 @@
 """Running totals of arrays: along one axis, in chunks over threads.
 
 In: an array and an axis. Out: a new array. A long axis is cut into chunks; what each comes to is folded
-first, so that every chunk can begin with what is before it. Sums of floats are added in runs of RUN, and
-those again: no long running accumulator. Products of floats are not cut: where one overflows, another is 0.
+first, so that every chunk can begin with what is before it. Sums of floats are added in short runs, and those
+again: no long running accumulator. Products of floats are not cut: where one overflows, another is 0.
+
+One addition after another waits for the one before it. The sums of a short run are its product with a
+triangle of ones, which BLAS computes three times as quickly.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ..graph.node import Signature
+from .blas import single_threaded
 from .folds import UFUNCS, sum_floats
-from .threads import share
+from .memory import empty
+from .threads import each_of
 
 __all__ = ["scan_of"]
 
@@ -25,6 +31,7 @@ RUN = 128  # additions one after another
 CHUNK = 1 << 17  # elements that stay in a core's cache
 MANY = 500  # lines for which NumPy drops the GIL
 FEW = 16  # columns: so few are turned, for NumPy's inner loops go along what lies together
+WIDTH = 32  # elements of a run that is multiplied with a triangle
 
 
 def scan_of(sig: Signature, dtype: np.dtype[Any]) -> Callable[[Array], Array] | None:
@@ -41,7 +48,7 @@ def scan_of(sig: Signature, dtype: np.dtype[Any]) -> Callable[[Array], Array] | 
         if x.size <= CHUNK // 4 and not (accurate and side > RUN):
             return ufunc.accumulate(x, axis=axis, dtype=dtype)
         source = x.reshape(math.prod(before), side, math.prod(after))
-        result = np.empty(x.shape, dtype)
+        result = empty(x.shape, dtype)
         _fill(ufunc, source, result.reshape(source.shape), accurate, whole)
         return result
 
@@ -60,13 +67,14 @@ def _fill(ufunc: np.ufunc, x: Array, result: Array, accurate: bool, whole: bool)
     items = [(row, start) for row in range(0, rows, share_rows) for start in starts]
     totals = _totals(ufunc, x, length) if len(starts) > 1 else None
 
-    def work(left: Iterator[tuple[int, int]]) -> None:
-        for row, start in left:
-            part = (slice(row, row + share_rows), slice(start, start + length))
-            given = totals[part[0], start // length - 1] if start and totals is not None else None
-            _chunk(ufunc, x[part], result[part], accurate, given)
+    def fill(item: tuple[int, int]) -> None:
+        row, start = item
+        part = (slice(row, row + share_rows), slice(start, start + length))
+        given = totals[part[0], start // length - 1] if start and totals is not None else None
+        _chunk(ufunc, x[part], result[part], accurate, given)
 
-    share(work, items)
+    with single_threaded():
+        each_of(fill, items)
 
 
 def _turned(x: Array) -> Array:
@@ -81,20 +89,22 @@ def _totals(ufunc: np.ufunc, x: Array, length: int) -> Array:
     sums = np.empty((rows, count, columns), x.dtype)
     add = ufunc is np.add and x.dtype.kind == "f"
 
-    def work(left: Iterator[int]) -> None:
-        for each in left:
-            part, axis = x[:, each * length : (each + 1) * length], 1
-            if columns < FEW:
-                part, axis = _turned(part), 2
-            sums[:, each] = sum_floats(part, (axis,)) if add else ufunc.reduce(part, axis=axis, dtype=x.dtype)
+    def total(chunk: int) -> None:
+        part, axis = x[:, chunk * length : (chunk + 1) * length], 1
+        if columns < FEW:
+            part, axis = _turned(part), 2
+        sums[:, chunk] = sum_floats(part, (axis,)) if add else ufunc.reduce(part, axis=axis, dtype=x.dtype)
 
-    share(work, range(count))
-    return ufunc.accumulate(sums, axis=1)
+    each_of(total, range(count))
+    with np.errstate(all="ignore"):
+        return ufunc.accumulate(sums, axis=1)
 
 
 def _chunk(ufunc: np.ufunc, x: Array, result: Array, accurate: bool, given: Array | None) -> None:
     """One chunk (rows, length, columns) that stays in the cache, from what is before it, (rows, columns)."""
     rows, length, columns = x.shape
+    if accurate and columns < FEW and length > RUN and _multiplied(x, result, given):
+        return
     if columns == 1:
         before = None if given is None else given.reshape(rows)
         _along(ufunc, x.reshape(rows, length), result.reshape(rows, length), accurate, before)
@@ -105,6 +115,41 @@ def _chunk(ufunc: np.ufunc, x: Array, result: Array, accurate: bool, given: Arra
         result[...] = turned.reshape(rows, columns, length).transpose(0, 2, 1)
     else:
         _along(ufunc, x, result, accurate, given)
+
+
+@cache
+def _triangle(columns: int, dtype: np.dtype[Any]) -> tuple[Array, Array]:
+    """The matrices that make sums of a run of steps, and repeat the columns of one step for all of them."""
+    steps = max(4, WIDTH // columns)
+    own = np.eye(columns, dtype=dtype)
+    return np.kron(np.triu(np.ones((steps, steps), dtype)), own), np.tile(own, steps)
+
+
+def _multiplied(x: Array, result: Array, given: Array | None) -> bool:
+    """Running sums of (rows, length, columns) by products; False where there are infinities and NaN."""
+    rows, length, columns = x.shape
+    triangle, repeat = _triangle(columns, result.dtype)
+    width = len(triangle)
+    steps = width // columns
+    count = length // steps
+    main = count * steps
+    runs = result[:, :main].reshape(rows, count, width)
+    np.matmul(x[:, :main].reshape(runs.shape), triangle, out=runs)
+    ends = np.ascontiguousarray(runs[:, :, -columns:])
+    before = np.zeros((rows, count + 1, columns), result.dtype)  # each run, and the rest
+    if count <= RUN:
+        np.add.accumulate(ends, axis=1, out=before[:, 1:])
+    elif not _multiplied(ends, before[:, 1:], None):
+        return False
+    if given is not None:
+        before += given[:, None]
+    if not np.isfinite(before[:, -1]).all():
+        return False
+    runs += before[:, :-1] if columns == 1 else np.matmul(before[:, :-1], repeat)
+    if main != length:
+        rest = np.add.accumulate(x[:, main:], axis=1, out=result[:, main:])
+        rest += before[:, -1:]
+    return True
 
 
 def _accumulate(ufunc: np.ufunc, x: Array, result: Array) -> None:

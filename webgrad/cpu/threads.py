@@ -17,7 +17,7 @@ import numpy as np
 
 from .memory import aligned
 
-__all__ = ["Scratch", "cores", "share"]
+__all__ = ["Scratch", "cores", "each_of", "share"]
 
 Item = TypeVar("Item")
 Array = np.ndarray[Any, Any]
@@ -53,6 +53,19 @@ def share(work: Callable[[Iterator[Item]], None], items: Sequence[Item]) -> None
         for each in helpers:
             if not each.cancel():
                 each.result()
+
+
+def each_of(function: Callable[[Item], Any], items: Sequence[Item]) -> list[Any]:
+    """What a function gives for each item, computed in several threads."""
+    found: list[Any] = [None] * len(items)
+
+    def work(left: Iterator[int]) -> None:
+        with np.errstate(all="ignore"):
+            for at in left:
+                found[at] = function(items[at])
+
+    share(work, range(len(items)))
+    return found
 
 
 def _start(work: Callable[[Iterator[Item]], None], left: Iterator[Item], count: int) -> list[Future[None]]:

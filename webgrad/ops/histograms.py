@@ -15,11 +15,12 @@ import numpy as np
 
 from .. import dtypes
 from ..errors import ArgumentError, DeviceError, DTypeError, ShapeError
-from ..graph.node import Node
+from ..graph.node import Node, make
+from ..runtime.device import CpuDevice
 from ..tensor import Tensor
 from . import primitives
 from .creation import arange, as_tensor, asarray
-from .elementwise import clip, floor, logical_and, where
+from .elementwise import clip, floor, logical_and, minimum, where
 from .indexing import take
 from .reductions import max as largest
 from .reductions import min as smallest
@@ -27,6 +28,7 @@ from .reductions import sum as total
 from .scattering import write_rows
 from .shapes import check_kind
 from .sorting import searchsorted
+from .table import TABLE
 
 __all__ = ["bincount", "histogram"]
 
@@ -49,12 +51,10 @@ def bincount(
     least = _whole("bincount: minlength", minlength)
     if length is None:
         side = max(least, _needed(x))
-    else:
-        side = max(least, _whole("bincount: length", length))
-    places = x.astype(dtypes.int32) if x.dtype.itemsize < 4 else x
-    if places.dtype.kind == "i":
-        places = where(places < 0, side, places)
-    return _counted("bincount", clip(places, None, side), weights, x, side)
+        return _counted("bincount", x, weights, x, side)
+    side = max(least, _whole("bincount: length", length))
+    places = _unsigned(x.astype(dtypes.int32) if x.dtype.itemsize < 4 else x)
+    return _counted("bincount", minimum(places, side), weights, x, side, outside=True)
 
 
 def histogram(
@@ -76,20 +76,22 @@ def histogram(
     x = as_tensor("histogram", x)
     check_kind("histogram", "biuf", x.dtype)
     values = (x if x.dtype is dtypes.float64 else x.astype(dtypes.float32)).reshape(-1)
-    if isinstance(bins, (Sequence, Tensor, np.ndarray)):
-        edges = _given(bins, values)
-        places = _between(values, edges)
-    else:
-        count = _whole("histogram: bins", bins)
-        if not count:
-            raise ArgumentError("histogram: bins are at least 1")
-        edges = _even(values, count, range)
-        places = _evenly(values, edges, count)
+    even = not isinstance(bins, (Sequence, Tensor, np.ndarray))
+    count = _whole("histogram: bins", bins) if even else 0
+    if even and not count:
+        raise ArgumentError("histogram: bins are at least 1")
+    edges = _even(values, count, range) if even else _given(bins, values)
     count = edges.size - 1
-    flat = None if weights is None else as_tensor("histogram", weights)
-    if flat is not None and flat.shape != x.shape:
-        raise ShapeError(f"histogram: weights of shape {flat.shape} for elements of shape {x.shape}")
-    counts = _counted("histogram", places, None if flat is None else flat.reshape(-1), values, count)
+    if weights is None and isinstance(x.device, CpuDevice):
+        primitives.check_device("histogram", values.node, edges.node)
+        counts = Tensor(make(TABLE["counts_between"], (values.node, edges.node)))
+    else:
+        flat = None if weights is None else as_tensor("histogram", weights)
+        if flat is not None and flat.shape != x.shape:
+            raise ShapeError(f"histogram: weights of shape {flat.shape} for elements of shape {x.shape}")
+        places = _evenly(values, edges, count) if even else _between(values, edges)
+        column = None if flat is None else flat.reshape(-1)
+        counts = _counted("histogram", places, column, values, count, outside=True)
     if density:
         widths = edges[1:] - edges[:-1]
         heights = counts.astype(edges.dtype)
@@ -107,21 +109,34 @@ def _whole(what: str, number: Any) -> int:
     return found
 
 
+def _unsigned(x: Tensor) -> Tensor:
+    """Without a sign: negative numbers become larger than all others."""
+    if x.dtype.kind != "i":
+        return x
+    return Tensor(make(TABLE["bitcast"], (x.node,), (dtypes.as_dtype(f"uint{8 * x.dtype.itemsize}"),)))
+
+
 def _needed(x: Tensor) -> int:
     """One more than the largest element, which is waited for."""
     if not x.size:
         return 0
-    low, high = int(smallest(x).item()), int(largest(x).item())
-    if low < 0:
+    high = int(largest(_unsigned(x)).item())
+    if x.dtype.kind == "i" and high >= 1 << (8 * x.dtype.itemsize - 1):
+        low = int(smallest(x).item())
         raise ArgumentError(f"bincount counts numbers from 0 on, and {low} is among them; or give a length")
     return high + 1
 
 
-def _counted(op: str, places: Tensor, weights: Tensor | None, x: Tensor, side: int) -> Tensor:
-    """The sums of weights (or ones) at places from 0 to side - 1; what is at `side` is not wanted."""
+def _counted(
+    op: str, places: Tensor, weights: Tensor | None, x: Tensor, side: int, *, outside: bool = False
+) -> Tensor:
+    """The sums of weights (or ones) at places from 0 to side - 1; `outside`: and what is at side is not
+    wanted.
+    """
+    rows = side + 1 if outside else side
     if weights is None:
         ones = primitives.expand(primitives.constant(op, 1, dtypes.int32, x.device), (x.size, 1))
-        return _added(op, places, ones, side)
+        return _added(op, places, ones, rows)[:side]
     weights = as_tensor(op, weights)
     if weights.device is not x.device:
         raise DeviceError(
@@ -131,15 +146,16 @@ def _counted(op: str, places: Tensor, weights: Tensor | None, x: Tensor, side: i
         raise ShapeError(f"{op}: weights of shape {weights.shape} for elements of shape {x.shape}")
     if weights.dtype.kind == "b":
         raise DTypeError(f"{op}: weights are numbers, not bool: convert them with astype")
-    return _added(op, places, weights.node, side)
+    return _added(op, places, weights.node, rows)[:side]
 
 
-def _added(op: str, places: Tensor, values: Node, side: int) -> Tensor:
+def _added(op: str, places: Tensor, values: Node, rows: int) -> Tensor:
     start = primitives.constant(op, 0, values.sig.dtype, values.sig.device)
     column = primitives.reshape(values, (places.size, 1))
-    at = primitives.cast(places.node, dtypes.int32)
-    sums = write_rows(op, "add", primitives.expand(start, (side + 1, 1)), at, column)
-    return Tensor(primitives.reshape(sums, (side + 1,)))[:side]
+    plain = isinstance(places.device, CpuDevice) and places.dtype.kind in "iu"  # NumPy takes any of these
+    at = places.node if plain else primitives.cast(places.node, dtypes.int32)
+    sums = write_rows(op, "add", primitives.expand(start, (rows, 1)), at, column)
+    return Tensor(primitives.reshape(sums, (rows,)))
 
 
 # Edges

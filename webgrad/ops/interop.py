@@ -128,7 +128,8 @@ def place(op: str, array: Array, device: Any, *, copy: bool | None = None) -> Te
     elif copy is False:
         if not array.flags.c_contiguous:
             raise errors.BufferError(f"{op}: copy=False cannot be had of an array that is not contiguous")
-        storage = array
+        storage = array.view()
+        storage.flags.writeable = False  # what the user may still hold is never written to
     else:
         storage = empty(array.shape, array.dtype)
         np.copyto(storage, array)

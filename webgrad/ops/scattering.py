@@ -16,6 +16,7 @@ from .. import dtypes
 from ..dtypes import DType, promote
 from ..errors import DeviceError, DTypeError, IndexingError, ShapeError
 from ..graph.node import Node, make
+from ..runtime.device import CpuDevice
 from ..tensor import Tensor
 from . import primitives
 from .creation import as_number, as_tensor, asarray
@@ -155,11 +156,12 @@ def _write_flat(op: str, how: str, x: Node, places: Node, values: Node, axis: in
     order = (*(each for each in range(rank) if each != axis), axis)
     base = primitives.permute(x, order)
     side, lines = x.sig.shape[axis], math.prod(base.sig.shape[:-1])
-    line = primitives.reshape(primitives.iota(lines, dtypes.int32, x.sig.device), (*base.sig.shape[:-1], 1))
-    inside = elementwise(
-        TABLE["maximum"], elementwise(TABLE["minimum"], primitives.permute(places, order), side - 1), 0
-    )
-    flat = elementwise(TABLE["add"], elementwise(TABLE["multiply"], line, side), inside)
+    flat = primitives.permute(places, order)
+    if lines != 1:  # of one line places out of range are clamped when they are written to
+        line = primitives.iota(lines, dtypes.int32, x.sig.device)
+        line = primitives.reshape(line, (*base.sig.shape[:-1], 1))
+        inside = elementwise(TABLE["maximum"], elementwise(TABLE["minimum"], flat, side - 1), 0)
+        flat = elementwise(TABLE["add"], elementwise(TABLE["multiply"], line, side), inside)
     column = primitives.reshape(primitives.permute(values, order), (values.sig.size, 1))
     changed = write_rows(
         op, how, primitives.reshape(base, (x.sig.size, 1)), primitives.reshape(flat, (flat.sig.size,)), column
@@ -201,7 +203,7 @@ def _widened(dtype: DType) -> DType:
 
 
 def _places(op: str, index: Any, x: Tensor, axis: int) -> Node:
-    """The index as int32 on x's device, counted from the front."""
+    """The index on x's device, counted from the front: int32, or int64 on the cpu."""
     side = x.shape[axis]
     if not isinstance(index, Tensor):
         return asarray(_checked(op, index, side, axis), device=x.device).node
@@ -212,13 +214,17 @@ def _places(op: str, index: Any, x: Tensor, axis: int) -> Node:
             f"{op}: x is on {x.device.name}, the index on {index.device.name}: move one with to_device"
         )
     node = index.node
+    if node.sig.dtype is dtypes.int64 and isinstance(x.device, CpuDevice):
+        return _from_front(node, side)
     if node.sig.dtype in (dtypes.uint32, dtypes.int64, dtypes.uint64) and side:
         node = elementwise(TABLE["minimum"], node, side - 1)  # int32 might not hold it
     if node.sig.dtype is dtypes.int64:
         node = elementwise(TABLE["maximum"], node, -side)
     node = primitives.cast(node, dtypes.int32)
-    if index.dtype.kind == "u":
-        return node
+    return node if index.dtype.kind == "u" else _from_front(node, side)
+
+
+def _from_front(node: Node, side: int) -> Node:
     from_end = elementwise(TABLE["add"], node, side)
     return make(TABLE["where"], (elementwise(TABLE["less"], node, 0), from_end, node))
 

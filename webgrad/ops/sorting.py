@@ -1,8 +1,8 @@
 """Order: sorting, the places of sorted elements, the largest ones, and places in a sorted tensor.
 
 In: tensors of any dtype. Out: values, or int32 places. Elements become unsigned keys of the same order, so
-that one primitive sorts them all. Sorting is stable: equal elements stay in the order they were in, -0 and +0
-are equal, and NaN is larger than every number.
+that one primitive sorts them all; the cpu sorts them as they are. Sorting is stable: equal elements stay in
+the order they were in, -0 and +0 are equal, and NaN is larger than every number.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from .. import dtypes
 from ..dtypes import promote
 from ..errors import ArgumentError, DeviceError, DTypeError, ShapeError
 from ..graph.node import Node, make
+from ..graph.op import Op
 from ..runtime.device import CpuDevice
 from ..tensor import Tensor
 from . import primitives
@@ -47,6 +48,8 @@ def sort(x: Tensor, axis: int = -1, descending: bool = False, stable: bool = Tru
     """
     x = as_tensor("sort", x)
     along = normalise_axis("sort", axis, x.ndim)
+    if isinstance(x.device, CpuDevice):
+        return Tensor(_along_last(x.node, along, TABLE["sort_values"], (descending,)))
     return Tensor(primitives.take_along(x.node, _order(x.node, along, descending), along))
 
 
@@ -101,6 +104,12 @@ def searchsorted(x1: Tensor, x2: Tensor, side: str = "left", sorter: Tensor | No
             f"searchsorted: x1 is on {line.device.name}, x2 on {values.device.name}: move one with to_device"
         )
     common = promote(line.dtype, values.dtype)
+    if isinstance(line.device, CpuDevice):
+        ordered = primitives.cast(line.node, common)
+        if sorter is not None:
+            ordered = primitives.take(ordered, _places_of(sorter, line), 0)
+        found = make(TABLE["search_places"], (ordered, primitives.cast(values.node, common)), (side,))
+        return Tensor(found)
     keys = _keys(primitives.cast(line.node, common))
     if sorter is not None:
         keys = primitives.take(keys, _places_of(sorter, line), 0)
@@ -138,12 +147,23 @@ def _search(keys: Node, wanted: Node, side: str) -> Node:
 def _order(x: Node, axis: int, descending: bool, count: int | None = None) -> Node:
     """The places, int32, that sort an axis; with `count` only the first so many."""
     rank = len(x.sig.shape)
+    if isinstance(x.sig.device, CpuDevice):
+        whole = x.sig.shape[axis] if count is None else count
+        return _along_last(x, axis, TABLE["sort_places"], (descending, whole))
     last = (*(each for each in range(rank) if each != axis), axis)
     keys = _keys(primitives.permute(x, last))
     if descending:
         keys = elementwise(TABLE["bitwise_invert"], keys)
     places = _sorted_places(keys) if count is None else _first_places(keys, count)
     return primitives.permute(places, tuple(last.index(each) for each in range(rank)))
+
+
+def _along_last(x: Node, axis: int, op: Op, attributes: tuple[object, ...]) -> Node:
+    """An op along the last axis, done along another."""
+    rank = len(x.sig.shape)
+    last = (*(each for each in range(rank) if each != axis), axis)
+    done = make(op, (primitives.permute(x, last),), attributes)
+    return primitives.permute(done, tuple(last.index(each) for each in range(rank)))
 
 
 def _first_places(keys: Node, count: int) -> Node:
@@ -179,7 +199,7 @@ def _part(x: Node, start: int, stop: int) -> Node:
 
 def _sorted_places(keys: Node) -> Node:
     """The order of keys along the last axis. Kernels sort 32 bits: wider keys in two rounds."""
-    if keys.sig.dtype is not dtypes.uint64 or isinstance(keys.sig.device, CpuDevice):
+    if keys.sig.dtype is not dtypes.uint64:
         return primitives.sort_order(keys)
     last = len(keys.sig.shape) - 1
     low = primitives.cast(elementwise(TABLE["bitwise_and"], keys, 0xFFFFFFFF), dtypes.uint32)

@@ -14,6 +14,7 @@ from ..graph.node import Signature
 from ..graph.op import LEAF, SCALAR, Op
 from . import shapes
 from .maps import MAPS
+from .ordered import ORDERED
 from .packed import PACKED
 
 __all__ = ["TABLE"]
@@ -247,6 +248,7 @@ ROWS = (
     Op("matmul", "contract", 2, lambda sig, a, b: a @ b, "", "iuf", infer=shapes.contract, domain=(-2, 2)),
     Op("attention", "attend", -1, _attention, "", "f", infer=shapes.attended, domain=(-2, 2), cost=24),
     Op("sort_order", "sort", 1, _sort, "", "u", infer=shapes.sorting, doc="Stable, along the last axis."),
+    *ORDERED,
     *PACKED,
     *MAPS,
 )
