@@ -335,6 +335,8 @@ def test_wrong_operands_are_refused() -> None:
         wg.ones((2, 64), device=on("webgpu")) @ q.T
     with pytest.raises(ShapeError, match=r"\(2, 32\).*\(4, 64\)"):
         wg.quantised_linear(wg.ones((2, 32)), q)
+    with pytest.raises(ShapeError, match=r"bias \(3, 1, 4\).*4 outputs"):
+        wg.quantised_linear(wg.ones((2, 64)), q, wg.ones((3, 1, 4)))
     with pytest.raises(DTypeError, match=r"webgrad\.linear"):
         wg.quantised_linear(wg.ones((2, 32)), wg.ones((4, 32)))  # type: ignore[arg-type]
     with pytest.raises(ShapeError, match="one axis"):
