@@ -8,8 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+import webgrad as wg
+from tests.graph.helpers import graph_of
 from webgrad.cpu import patches
+from webgrad.cpu.groups import is_patches
 from webgrad.cpu.patches import PatchProduct
+from webgrad.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
 
@@ -63,3 +67,19 @@ def test_into_an_array_and_from_another_type() -> None:
     assert product(weights, view, out) is out
     expected = np.broadcast_to(view.reshape(12, 9).astype(np.float32).sum(0), (1, 2, 9))
     np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.parametrize(("depth", "known"), [(12, True), (6, False), (10, False), (24, False)])
+def test_windows_are_patches_where_their_axes_are_those_of_a_product(depth: int, known: bool) -> None:
+    x = np.random.default_rng(2).normal(size=(2, 3, 60, 61)).astype(np.float32)
+    weights = np.ones((4, depth), np.float32)
+
+    def product() -> Tensor:
+        columns = wg.unfold(wg.asarray(x, device="cpu"), 2).reshape((2, depth, -1))
+        return wg.asarray(weights, device="cpu") @ columns
+
+    graph = graph_of(product())
+    (node,) = [each for each in graph.order() if graph.sigs[each].kind == "contract"]
+    assert is_patches(graph, node) == known
+    flat = windows(x, (2, 2), 1).transpose(0, 3, 1, 2, 4, 5).reshape(2, depth, -1)
+    np.testing.assert_allclose(product().numpy(), weights @ flat, rtol=1e-4, atol=1e-5)

@@ -4,9 +4,26 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from types import ModuleType
+
+import pytest
 
 import webgrad as wg
 from webgrad.nn import functional
+from webgrad.ops import (
+    activations,
+    adaptive,
+    attention,
+    convolution,
+    losses,
+    normalise,
+    pooling,
+    unpooling,
+    windows,
+)
+
+MODULES = [activations, adaptive, attention, convolution, losses, normalise, pooling, unpooling, windows]
+OTHER_NAMES = {"swish", "batch_norm_training"}  # which PyTorch does not have
 
 
 def test_every_name_is_webgrads_function() -> None:
@@ -14,17 +31,9 @@ def test_every_name_is_webgrads_function() -> None:
         assert getattr(functional, name) is getattr(wg, name), name
 
 
-def test_the_names_that_layers_need_are_there() -> None:
-    names = {
-        "relu",
-        "gelu",
-        "softmax",
-        "layer_norm",
-        "linear",
-        "cross_entropy",
-        "scaled_dot_product_attention",
-    }
-    assert names <= set(functional.__all__)
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__.rpartition(".")[2])
+def test_what_layers_are_made_of_is_there(module: ModuleType) -> None:
+    assert set(module.__all__) - OTHER_NAMES <= set(functional.__all__)
 
 
 def test_it_is_loaded_when_it_is_first_used() -> None:

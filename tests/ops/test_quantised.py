@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -74,8 +75,28 @@ def test_rows_by_other_keys(device: str) -> None:
     np.testing.assert_array_equal(q[1:3, ::2].numpy(), want[1:3, ::2])
     np.testing.assert_array_equal(q.take(np.array([], np.int32)).numpy(), want[:0])
     np.testing.assert_array_equal(q[wg.asarray([-1, 99], device=on(device))].numpy(), want[[5, 5]])
+    chosen = np.arange(6) % 2 == 0
+    for mask in (chosen, chosen.tolist(), wg.asarray(chosen, device=on(device))):
+        np.testing.assert_array_equal(q[mask].numpy(), want[chosen])
     with pytest.raises(IndexingError, match="index 6 is out of range"):
         q[[0, 6]]
+    with pytest.raises(IndexingError, match="no array of indices"):
+        q[[0, [6]]]
+
+
+def test_numpy_takes_the_weights_at_once() -> None:
+    q, want = made("Q4_0", (6, 64), on("cpu"))
+    with patch.object(type(q), "__getitem__", side_effect=AssertionError):
+        np.testing.assert_array_equal(np.asarray(q), want)
+        assert np.asarray(q, np.float64).dtype == np.float64
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_weights_on_the_left(device: str) -> None:
+    q, want = made("Q4_0", (6, 64), on(device))
+    for left, exact, side in ((q, want, 64), (q.T, want.T, 6)):
+        ones = wg.ones((side, 2), device=on(device))
+        np.testing.assert_allclose((left @ ones).numpy(), exact @ np.ones((side, 2)), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.gpu
@@ -314,6 +335,8 @@ def test_wrong_operands_are_refused() -> None:
         wg.ones((2, 64), device=on("webgpu")) @ q.T
     with pytest.raises(ShapeError, match=r"\(2, 32\).*\(4, 64\)"):
         wg.quantised_linear(wg.ones((2, 32)), q)
+    with pytest.raises(ShapeError, match=r"bias \(3, 1, 4\).*4 outputs"):
+        wg.quantised_linear(wg.ones((2, 64)), q, wg.ones((3, 1, 4)))
     with pytest.raises(DTypeError, match=r"webgrad\.linear"):
         wg.quantised_linear(wg.ones((2, 32)), wg.ones((4, 32)))  # type: ignore[arg-type]
     with pytest.raises(ShapeError, match="one axis"):

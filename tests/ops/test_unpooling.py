@@ -57,5 +57,7 @@ def test_mistakes() -> None:
         wg.max_unpool2d(values, values, 2)
     with pytest.raises(ArgumentError, match=r"output_size \(9, 9\) has no such windows"):
         wg.max_unpool2d(values, places, 2, output_size=(9, 9))
+    with pytest.raises(ShapeError, match=r"padding \(5, 5\) nothing is left"):
+        wg.max_unpool2d(values, places, 2, padding=5)
     with pytest.raises(ShapeError, match="takes x as"):
         wg.max_unpool3d(values[0], places[0], 2)

@@ -10,9 +10,11 @@ from tests.schedule.test_fuse import stored_ops
 from webgrad import dtypes
 from webgrad.graph.node import Node, scalar
 from webgrad.ops import primitives
+from webgrad.ops.activations import leaky_relu
 from webgrad.ops.table import TABLE
 from webgrad.schedule import fuse
 from webgrad.schedule.fuse import choose_stored
+from webgrad.tensor import Tensor
 
 # Contractions, scans, sorts, scatters
 
@@ -55,6 +57,37 @@ def test_a_contraction_with_two_readers_is_stored() -> None:
         return [apply("exp", product), apply("negative", primitives.permute(product, (1, 0)))]
 
     assert "matmul" in stored_ops(planned(*build()))
+
+
+def test_a_contraction_may_be_asked_for_twice_on_its_way_out() -> None:
+    def product(columns: int) -> Node:
+        return primitives.contract(value(16, 32), value(32, columns))
+
+    def silu(*shape: int) -> Node:
+        x = primitives.reshape(product(16), shape)
+        return apply("multiply", x, apply("sigmoid", x))
+
+    def leaky() -> Tensor:
+        return leaky_relu(Tensor(product(17)))
+
+    def gated() -> Node:
+        return apply("multiply", silu(16, 16), product(16))
+
+    assert stored_ops(planned(silu(16, 16))) == ["multiply"]
+    assert stored_ops(planned(silu(4, 64))) == ["multiply"]
+    assert stored_ops(planned(leaky())) == ["where"]  # its mask is packed, and not stored
+    assert stored_ops(planned(gated())) == ["matmul", "multiply"]
+
+
+def test_halves_whose_rows_share_words_are_not_stored_by_a_contraction() -> None:
+    def build(columns: int, wide: bool = False) -> Node:
+        product = primitives.contract(value(16, 32), value(32, columns))
+        half = apply("negative", apply("exp", primitives.cast(product, dtypes.float16)))
+        return primitives.cast(half, dtypes.float32) if wide else half
+
+    assert stored_ops(planned(build(16))) == ["negative"]
+    assert stored_ops(planned(build(17))) == ["matmul", "negative"]
+    assert stored_ops(planned(build(17, wide=True))) == ["cast"]
 
 
 @pytest.mark.parametrize("name", ["scan", "sort", "scatter"])

@@ -12,6 +12,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import accumulate
+from operator import mul
 
 from ..graph.snapshot import Snapshot
 from ..schedule.axes import nontrivial, through_map, through_move
@@ -386,8 +388,9 @@ def is_patches(graph: Snapshot, node: int) -> bool:
     if graph.sigs[second].op.name != "reshape" or len(shape) < 3 or batch != shape[1:-2]:
         return False
     (view,) = graph.inputs[second]
-    if graph.sigs[view].shape[: len(shape) - 2] != shape[:-2]:
-        return False
+    before, sides = graph.sigs[view].shape[: len(shape) - 2], graph.sigs[view].shape[len(shape) - 2 :]
+    if before != shape[:-2] or shape[-1] not in accumulate(reversed(sides), mul, initial=1):
+        return False  # the axes of the windows are not those of k, then those of n
     while is_view(graph.sigs[view]):
         if graph.sigs[view].op.name == "window":
             return True

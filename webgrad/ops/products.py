@@ -6,7 +6,6 @@ multiplication and one sum where there is no matrix in it. 16-bit floats are mul
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -170,14 +169,14 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
             "last side of x is inputs"
         )
     result = matmul(x, Tensor(primitives.permute(weight.node, (1, 0))))
+    return with_bias("linear", result, bias)
+
+
+def with_bias(op: str, result: Tensor, bias: Any) -> Tensor:
+    """A product and its bias, one number for each of the outputs, if there is one."""
     if bias is None:
         return result
-    bias = as_tensor("linear", bias)
-    if (
-        broadcast("linear", [bias.shape, result.shape]) != result.shape
-        or math.prod(bias.shape) > weight.shape[0]
-    ):
-        raise ShapeError(
-            f"linear: the bias {bias.shape} is one number for each of the {weight.shape[0]} outputs"
-        )
-    return result + bias
+    added, outputs = as_tensor(op, bias), result.shape[-1]
+    if broadcast(op, [added.shape, result.shape]) != result.shape or added.size > outputs:
+        raise ShapeError(f"{op}: the bias {added.shape} is one number for each of the {outputs} outputs")
+    return result + added

@@ -25,7 +25,7 @@ from .elementwise import minimum, trunc, where
 from .indexing import take, take_along_axis
 from .interop import move, place
 from .manipulation import concat
-from .products import matmul
+from .products import matmul, with_bias
 from .table import TABLE
 
 __all__ = ["QuantisedTensor", "from_blocks", "quantise", "quantised_linear"]
@@ -130,9 +130,10 @@ class QuantisedTensor:
         return Tensor(make(TABLE["decode_rows"], (self._words.node, index), (self.format, self.shape)))
 
     def __getitem__(self, key: Any) -> Tensor:
-        if isinstance(key, (int, list, np.ndarray, np.integer, Tensor)) and not isinstance(key, bool):
-            return self.take(key)
-        return self.dequantise()[key]
+        return self.take(key) if _names_rows(key) else self.dequantise()[key]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.asarray(self.dequantise(), dtype)  # else NumPy would take row after row
 
     def to_blocks(self) -> bytes:
         """Its blocks as GGUF has them."""
@@ -182,8 +183,25 @@ class QuantisedTranspose:
         """Its weights as float32."""
         return self.of.dequantise().mT
 
+    def __matmul__(self, other: Any) -> Tensor:
+        result: Tensor = self.dequantise() @ other
+        return result
+
     def __rmatmul__(self, other: Any) -> Tensor:
         return _product(other, self.of, turned=True)
+
+
+def _names_rows(key: Any) -> bool:
+    """Whether a key is whole numbers, alone or in a list, an array or a tensor: bools choose otherwise."""
+    if isinstance(key, Tensor):
+        return key.dtype.kind in "iu"
+    if not isinstance(key, (int, list, np.integer, np.ndarray)):
+        return False
+    try:
+        found = np.asarray(key)
+    except ValueError:  # lists of several lengths: no index of anything
+        return False
+    return found.dtype.kind in "iu" or not found.size
 
 
 def _product(x: Any, q: QuantisedTensor, *, turned: bool) -> Tensor:
@@ -246,8 +264,7 @@ def quantised_linear(x: Tensor, weight: QuantisedTensor, bias: Tensor | None = N
             f"quantised_linear of x {x.shape} with weight {weight.shape}: the weight is (outputs, inputs), "
             "and the last side of x is inputs"
         )
-    result = x @ weight.T
-    return result if bias is None else result + as_tensor("quantised_linear", bias)
+    return with_bias("quantised_linear", x @ weight.T, bias)
 
 
 # Quantising

@@ -63,6 +63,11 @@ def _sides(op: str, x: Tensor, kernel: Sides, stride: Sides, around: Sides, want
         (side - 1) * step - 2 * each + size
         for side, step, each, size in zip(x.shape[2:], stride, around, kernel, strict=True)
     )
+    if min(least) < 0:
+        raise ShapeError(
+            f"{op} of {x.shape}: with a kernel of {kernel}, stride {stride} and padding {around} nothing is "
+            f"left: sides {least}"
+        )
     if wanted is None:
         return least
     asked = wholes(op, "a side of output_size", wanted)

@@ -237,7 +237,13 @@ def _cut_overlap(graph: Snapshot, number: int, content_of: ContentOf, stored: se
 
 
 def _cut(graph: Snapshot, number: int, content: Content) -> set[int]:
-    """What to store so that a value becomes light: its only fold where that is much smaller, else itself."""
+    """What to store so that a value becomes light: its only fold where that is much smaller, else itself.
+
+    A packed value whose rows share words is nothing that a contraction's kernel can store: there it is the
+    contraction itself.
+    """
+    if content.kind in _CENTERS and _has_odd_rows(graph, number, content):
+        return {content.center}
     folds = {each for each in content.inside if graph.sigs[each].kind == "reduce"}
     small = 4 * sum(graph.sigs[each].size for each in folds) <= graph.sigs[number].size
     return folds if content.kind == "rows" and len(folds) == 1 and small else {number}
@@ -247,13 +253,12 @@ def _fits(graph: Snapshot, number: int, each: int, part: Content, is_stored: boo
     """Whether a node can be computed, and perhaps stored, in the kernel of one of its inputs."""
     sig, source = graph.sigs[number], graph.sigs[each]
     if part.kind in _CENTERS:  # an epilogue goes by the element's place in memory
-        words = sig.dtype.itemsize >= 4 or graph.sigs[part.center].shape[-1] % 4 == 0
+        if is_stored and _has_odd_rows(graph, number, part):
+            return False
         if part.kind == "attend" and sig.op.name == "permute":  # columns stay side by side
             whole = sig.shape[-1] % 4 == 0 or sig.shape[-1] == graph.sigs[part.center].shape[-1]
             return whole and sig.attributes[0][-1] == len(sig.shape) - 1
-        return words and (
-            (sig.kind in ("map", "cast") and source.shape == sig.shape) or sig.op.name == "reshape"
-        )
+        return (sig.kind in ("map", "cast") and source.shape == sig.shape) or sig.op.name == "reshape"
     assert part.rows is not None
     packed = is_stored and sig.dtype.itemsize < 4 and sig.kind != "reduce"
     if packed and _shares_words(sig, source, part.rows):
@@ -276,6 +281,11 @@ def _fits(graph: Snapshot, number: int, each: int, part: Content, is_stored: boo
     return False
 
 
+def _has_odd_rows(graph: Snapshot, number: int, content: Content) -> bool:
+    """Whether rows of a packed node, stored by a contraction, would have parts of words in common."""
+    return graph.sigs[number].dtype.itemsize < 4 and graph.sigs[content.center].shape[-1] % 4 != 0
+
+
 def _shares_words(sig: Signature, source: Signature, rows: Axes) -> bool:
     """Whether rows of a packed result, written one by one, would have parts of words in common."""
     carried = _carried(sig, source, rows)
@@ -286,8 +296,10 @@ def _shares_words(sig: Signature, source: Signature, rows: Axes) -> bool:
 
 
 def _agree(graph: Snapshot, sig: Signature, keep: int, other: int, content_of: ContentOf) -> bool:
-    """Whether two inputs with folds go by the same rows; contractions agree with nothing."""
+    """Whether two inputs with folds go by the same rows; with contractions, whether it is the same one."""
     a, b = content_of(keep), content_of(other)
+    if a.kind == b.kind == "contract":  # what follows a contraction keeps its elements in place
+        return a.center == b.center
     if a.kind != "rows" or b.kind != "rows":
         return False
     rows = (a.rows or frozenset(), b.rows or frozenset())
