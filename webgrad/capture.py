@@ -12,7 +12,7 @@ import gc
 import inspect
 import sys
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from types import CellType
 from typing import Any, ParamSpec, TypeVar, overload
@@ -21,7 +21,7 @@ from weakref import ref
 from . import dtypes
 from .errors import ArgumentError, CaptureError
 from .evaluate import Recorded, compute, compute_waiting, plan_for, submit
-from .graph.node import Node, Signature, leaf, scalar, signature
+from .graph.node import REFERENCES, Node, Signature, backlog, leaf, scalar, signature, where_made
 from .graph.op import LEAF
 from .graph.trace import RuntimeFloat, RuntimeInt, Trace, current_trace, is_runtime, tracing
 from .nested import Nesting, put_together, taken_apart
@@ -86,9 +86,15 @@ class _Capture:
     Its leaves are those of the arguments, then those of the tensors that it changes or closes over.
     """
 
-    def __init__(self, trace: Trace, given: Sequence[Tensor], was: Sequence[Node], result: Any) -> None:
-        ends: list[Tensor] = []
-        self.shape = taken_apart(result, ends, numbers=False)
+    def __init__(
+        self,
+        trace: Trace,
+        given: Sequence[Tensor],
+        was: Sequence[Node],
+        shape: Nesting,
+        ends: Sequence[Tensor],
+    ) -> None:
+        self.shape = shape
         self.draws = [draw for draw, _ in trace.draws]
         self.drawn = [int(each) for _, numbers in trace.draws for each in numbers]  # for the first run
         leaves = [node for node in was if node.sig.op is LEAF]
@@ -263,7 +269,7 @@ class Jit:
         ends: list[Any] = []
         shapes = [self._shape(at, each, ends) for at, each in enumerate(args)]
         named = [(name, self._shape(name, each, ends)) for name, each in kwargs.items()]
-        key = (tuple(shapes), tuple(named), is_on())  # kernels chosen by measuring are others
+        key = (tuple(shapes), tuple(named), _repeated(ends), is_on())  # measuring chooses other kernels
         with self._lock:
             capture = self._captures.get(key)
             leaves = None if capture is None else capture.leaves(ends)
@@ -294,7 +300,8 @@ class Jit:
         compute_waiting()
         compute([each.node for each in ends if isinstance(each, Tensor)])
         device = _device(self.function, ends)
-        given = [_stand_in(each, device) for each in ends]
+        alike = {id(each): _stand_in(each, device) for each in ends if isinstance(each, Tensor)}
+        given = [alike[id(each)] if id(each) in alike else _stand_in(each, device) for each in ends]
         was = [each.node for each in given]
         places = iter(given)
         args = [put_together(each, places) for each in shapes]
@@ -303,9 +310,74 @@ class Jit:
         try:
             with tracing(trace):
                 result = self.function(*args, **kwargs)
-            return _Capture(trace, given, was, result)
+            made: list[Tensor] = []
+            shape = taken_apart(result, made, numbers=False)
+            del result
+            _refuse_kept(trace, was, made)
+            return _Capture(trace, given, was, shape, made)
         finally:
             trace.undo()
+
+
+def _repeated(ends: Sequence[Any]) -> tuple[int, ...]:
+    """Where a tensor is given again: what is changed in place through one argument is seen through both."""
+    tensors = [id(each) for each in ends if isinstance(each, Tensor)]
+    return () if len(set(tensors)) == len(tensors) else tuple(map(tensors.index, tensors))
+
+
+def _refuse_kept(trace: Trace, was: Sequence[Node], ends: list[Tensor]) -> None:
+    """Raise where a tensor that was made of the arguments is held by more than the ends of the result.
+
+    It would have its first value for ever, since the code that put it there does not run again.
+    """
+    changed = [reference() for reference, _ in trace.changed.values()]
+    known = {id(tensor.node) for tensor in (*ends, *changed) if tensor is not None}
+    known |= {id(before) for _, before in trace.changed.values()}
+    others = _made_of(was, [node for node in backlog.held() if id(node) not in known])
+    del changed
+    if not others and not _held_twice(trace, was, ends):
+        return
+    gc.collect()  # what only a ring of Python objects holds is not kept
+    kept = {id(node) for node in others}
+    tensors = [each for each in gc.get_referrers(*others) if isinstance(each, Tensor)] if others else []
+    for tensor in [*(each for each in tensors if id(each.node) in kept), *_held_twice(trace, was, ends)]:
+        line = where_made(tensor.node)
+        raise CaptureError(
+            f"a tensor of shape {tensor.shape} and {tensor.dtype.name}{line and f', made at {line},'} is "
+            "kept outside of the function that webgrad.jit captures: in an attribute, a global name or a "
+            "list, or in a result that is no tensor, list, tuple or dict. Python code runs only at the first "
+            "call, so it would never change again. Write to a tensor in place (state[...] = new, "
+            "state += change), or return it"
+        )
+
+
+def _held_twice(trace: Trace, was: Sequence[Node], ends: list[Tensor]) -> list[Tensor]:
+    """The ends that something else holds too, without those that are changed in place."""
+    counts = list(map(sys.getrefcount, ends))
+    times = Counter(map(id, ends))
+    found = [
+        tensor
+        for tensor, count in zip(ends, counts, strict=True)
+        if count > REFERENCES - 1 + times[id(tensor)] and id(tensor) not in trace.changed
+    ]
+    made = {id(node) for node in _made_of(was, [each.node for each in found if each.node.storage is None])}
+    return [tensor for tensor in found if id(tensor.node) in made]
+
+
+def _made_of(sources: Sequence[Node], nodes: list[Node]) -> list[Node]:
+    """Those nodes whose value depends on the sources, or on numbers that each run has others of."""
+    depends = {id(node): True for node in sources}
+    stack = list(nodes)
+    while stack:
+        node = stack[-1]
+        waiting = [each for each in node.inputs if id(each) not in depends]
+        if waiting:
+            stack += waiting
+            continue
+        stack.pop()
+        if id(node) not in depends:
+            depends[id(node)] = is_runtime(node.storage) or any(depends[id(each)] for each in node.inputs)
+    return [node for node in nodes if depends[id(node)]]
 
 
 def _stand_in(value: Any, device: Any) -> Tensor:
@@ -374,8 +446,8 @@ def jit(function: Any = None, *, static: Sequence[str | int] = ()) -> Any:
       learning rate or a position may change without a new capture. `static` names arguments, or their places,
       that Python code needs as they are (a count of steps, say); each value of these is captured on its own.
     - What it changes in place (`x += …`, `x[i] = …`) is changed at every call, whether that is an argument or
-      a cache or parameter it closes over. Other effects of its Python code, such as print, assignments and
-      appended lists, happen only when it is captured.
+      a cache or parameter it closes over. Other effects of its Python code, such as print, happen only when
+      it is captured; a tensor that it keeps elsewhere (`self.state = x + 1`) is an error.
     - Random numbers are drawn anew at every call.
     - Reading a value inside (`if x > 0`, `x.numpy()`, `float(x)`) is an error: there is none yet.
 
