@@ -200,8 +200,11 @@ def _added(mask: Any, q: Tensor, shape: Shape, keys: int) -> Node:
         )
     if mask.dtype.kind == "b":
         mask = where(mask, 0.0, -math.inf)
-    else:
-        check_kind(f"{OP} (its mask, of bools or)", "f", mask.dtype)
+    elif mask.dtype.kind != "f":
+        raise DTypeError(
+            f"{OP}: a mask is of bools (True: the key is seen) or of floats (added to the scores), not of "
+            f"{mask.dtype.name}: convert with mask.astype(webgrad.bool)"
+        )
     node = primitives.cast(mask.node, dtypes.float32)
     sides = (*(1,) * (3 - len(sides)), *sides)
     node = primitives.reshape(node, sides)

@@ -19,7 +19,7 @@ from ..graph.node import Node
 from ..tensor import Tensor
 from . import primitives
 from .creation import arange, as_tensor, asarray
-from .elementwise import clip, floor, logical_and, where
+from .elementwise import clip, floor, isnan, logical_and, where
 from .indexing import take
 from .reductions import max as largest
 from .reductions import min as smallest
@@ -29,6 +29,8 @@ from .shapes import check_kind
 from .sorting import searchsorted
 
 __all__ = ["bincount", "histogram"]
+
+_MOST = (1 << 31) - 2  # counts: one more is where numbers go that are not wanted
 
 
 def bincount(
@@ -51,6 +53,11 @@ def bincount(
         side = max(least, _needed(x))
     else:
         side = max(least, _whole("bincount: length", length))
+    if side > _MOST:
+        raise ArgumentError(
+            f"bincount: counts of the numbers below {side:,} are more than a tensor may have elements; give "
+            "a smaller length, beyond which nothing is counted"
+        )
     places = x.astype(dtypes.int32) if x.dtype.itemsize < 4 else x
     if places.dtype.kind == "i":
         places = where(places < 0, side, places)
@@ -67,8 +74,9 @@ def histogram(
     """How many elements of x lie between edges, and the edges, one more than there are bins.
 
     `bins` are a number of bins of equal width over `range` (without it, from x's smallest to its largest
-    element), or their edges in rising order. A bin has its left edge, the last one both. What lies outside,
-    and NaN, is not counted. With `density` the result is one of a probability: its integral is 1.
+    element, NaN apart), or their edges in rising order. A bin has its left edge, the last one both. What
+    lies outside, and NaN, is not counted. With `density` the result is one of a probability: its integral
+    is 1.
 
     >>> [each.tolist() for each in wg.histogram(wg.asarray([1.0, 2.0, 2.5, 9.0]), 2, range=(0, 4))]
     [[1, 2], [0.0, 2.0, 4.0]]
@@ -177,7 +185,8 @@ def _even(values: Tensor, count: int, range: tuple[float, float] | None) -> Tens
     elif not values.size:
         low, high = 0.0, 1.0
     else:
-        low, high = smallest(values), largest(values)
+        missing = isnan(values)  # not counted, so not in the range either
+        low, high = smallest(where(missing, math.inf, values)), largest(where(missing, -math.inf, values))
         alone = low == high
         low, high = where(alone, low - 0.5, low), where(alone, high + 0.5, high)
     steps = arange(count + 1, dtype=dtype, device=device)

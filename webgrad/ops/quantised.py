@@ -25,7 +25,7 @@ from .elementwise import minimum, trunc, where
 from .indexing import take, take_along_axis
 from .interop import move, place
 from .manipulation import concat
-from .products import matmul
+from .products import matmul, with_bias
 from .table import TABLE
 
 __all__ = ["QuantisedTensor", "from_blocks", "quantise", "quantised_linear"]
@@ -246,8 +246,7 @@ def quantised_linear(x: Tensor, weight: QuantisedTensor, bias: Tensor | None = N
             f"quantised_linear of x {x.shape} with weight {weight.shape}: the weight is (outputs, inputs), "
             "and the last side of x is inputs"
         )
-    result = x @ weight.T
-    return result if bias is None else result + as_tensor("quantised_linear", bias)
+    return with_bias("quantised_linear", x @ weight.T, bias)
 
 
 # Quantising
