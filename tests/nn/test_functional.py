@@ -27,6 +27,10 @@ def test_the_names_that_layers_need_are_there() -> None:
     assert names <= set(functional.__all__)
 
 
+def test_what_means_something_else_in_pytorch_is_not_there() -> None:
+    assert not hasattr(functional, "pad")  # by NumPy's widths, from the first axis on
+
+
 def test_it_is_loaded_when_it_is_first_used() -> None:
     code = (
         "import sys, webgrad as wg\n"
