@@ -290,6 +290,24 @@ def test_what_died_is_captured_anew(device: str) -> None:
     assert use(tensor([3], device)).tolist() == [15, 18]
 
 
+def test_names_may_be_given_to_others(device: str) -> None:
+    weight, rate, runs = tensor([2.0], device), 0.5, 0
+
+    @wg.jit
+    def scaled(x: wg.Tensor) -> wg.Tensor:
+        nonlocal runs
+        runs += 1
+        return x * weight * rate
+
+    x = tensor([3.0], device)
+    assert [scaled(x).item() for _ in range(3)] == [3, 3, 3]
+    old, weight = weight, tensor([4.0], device)  # the old one lives on
+    assert [scaled(x).item() for _ in range(3)] == [6, 6, 6]
+    rate = 2.0
+    assert [scaled(x).item() for _ in range(3)] == [24, 24, 24]
+    assert (runs, old.item(), captured(scaled).captures) == (3, 2, 1)
+
+
 # Mistakes
 
 

@@ -93,8 +93,10 @@ class _Capture:
         was: Sequence[Node],
         shape: Nesting,
         ends: Sequence[Tensor],
+        names: list[tuple[Callable[[], Any], Any]],
     ) -> None:
         self.shape = shape
+        self.names = names
         self.draws = [draw for draw, _ in trace.draws]
         self.drawn = [int(each) for _, numbers in trace.draws for each in numbers]  # for the first run
         leaves = [node for node in was if node.sig.op is LEAF]
@@ -149,6 +151,10 @@ class _Capture:
 
     def leaves(self, ends: Sequence[Any]) -> list[Node] | None:
         """The leaves of a call; None where they are not what was captured."""
+        for name, then in self.names:
+            now = name()
+            if now is not then and not _is_still(now, then):
+                return None
         found = [each.node for each in ends if isinstance(each, Tensor)]
         for owners, sig in zip(self.owners, self.sigs[self.arguments :], strict=True):
             node = _node_of(owners) if len(owners) > 1 else getattr(owners[0](), "node", None)
@@ -306,7 +312,7 @@ class Jit:
         places = iter(given)
         args = [put_together(each, places) for each in shapes]
         kwargs = {name: put_together(each, places) for name, each in named}
-        trace = Trace()
+        trace, names = Trace(), _names(self.function)
         try:
             with tracing(trace):
                 result = self.function(*args, **kwargs)
@@ -314,13 +320,16 @@ class Jit:
             shape = taken_apart(result, made, numbers=False)
             del result
             _refuse_kept(trace, was, made)
-            return _Capture(trace, given, was, shape, made)
+            names = [each for each in names if _is_still(each[0](), each[1])]  # not those it changes itself
+            return _Capture(trace, given, was, shape, made, names)
         finally:
             trace.undo()
 
 
 def _repeated(ends: Sequence[Any]) -> tuple[int, ...]:
     """Where a tensor is given again: what is changed in place through one argument is seen through both."""
+    if len(ends) < 2:
+        return ()
     tensors = [id(each) for each in ends if isinstance(each, Tensor)]
     return () if len(set(tensors)) == len(tensors) else tuple(map(tensors.index, tensors))
 
@@ -397,12 +406,41 @@ def _stand_in(value: Any, device: Any) -> Tensor:
 
 def _device(function: Callable[..., Any], ends: Sequence[Any]) -> Any:
     """Where numbers are: with the tensors among the arguments, or with those that the function names."""
-    named = inspect.unwrap(function)
-    code, names = getattr(named, "__code__", None), getattr(named, "__globals__", {})
-    cells = getattr(named, "__closure__", None) or ()
-    seen = [*ends, *(cell.cell_contents for cell in cells if cell != CellType())]
-    seen += [names.get(name) for name in code.co_names] if code is not None else []
+    seen = [*ends, *(each() for each in _named(function))]
     return next((each.node.sig.device for each in seen if isinstance(each, Tensor)), None) or default_device()
+
+
+def _names(function: Callable[..., Any]) -> list[tuple[Callable[[], Any], Any]]:
+    """The tensors and numbers that a function names, and what they are now: a name may be given to others."""
+    found: list[tuple[Callable[[], Any], Any]] = []
+    for name in _named(function):
+        value = name()
+        if isinstance(value, Tensor):
+            found.append((name, ref(value)))
+        elif isinstance(value, int | float):
+            found.append((name, value))
+    return found
+
+
+def _is_still(now: Any, then: Any) -> bool:
+    return now is then() if isinstance(then, ref) else type(now) is type(then) and bool(now == then)
+
+
+def _named(function: Callable[..., Any]) -> list[Callable[[], Any]]:
+    """What stands for the names in a function's code that are not its own: globals, and those around it."""
+    plain = inspect.unwrap(function)
+    code, names = getattr(plain, "__code__", None), getattr(plain, "__globals__", {})
+    found: list[Callable[[], Any]] = [
+        functools.partial(_contents, cell) for cell in getattr(plain, "__closure__", None) or ()
+    ]
+    return found + [functools.partial(names.get, each) for each in (code.co_names if code else ())]
+
+
+def _contents(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # a name that has no value yet
+        return None
 
 
 def _static_places(function: Callable[..., Any], static: Sequence[str | int]) -> frozenset[int | str]:
@@ -448,6 +486,9 @@ def jit(function: Any = None, *, static: Sequence[str | int] = ()) -> Any:
     - What it changes in place (`x += …`, `x[i] = …`) is changed at every call, whether that is an argument or
       a cache or parameter it closes over. Other effects of its Python code, such as print, happen only when
       it is captured; a tensor that it keeps elsewhere (`self.state = x + 1`) is an error.
+    - A number or tensor that its code names, but that is no argument, is the one of that name at each call;
+      another number, which is part of the capture, means capturing anew. What lies deeper, a number in
+      `self.rate`, is the one it was when captured.
     - Random numbers are drawn anew at every call.
     - Reading a value inside (`if x > 0`, `x.numpy()`, `float(x)`) is an error: there is none yet.
 
