@@ -360,7 +360,15 @@ def drawn(holder: Holder, x: wg.Tensor) -> wg.Tensor:
     return x
 
 
-@pytest.mark.parametrize("keep", [assigned, appended, kept_and_returned, returned_in_an_object, drawn])
+def kept_and_changed(holder: Holder, x: wg.Tensor) -> wg.Tensor:
+    holder.other = x * 2
+    holder.other += 1
+    return x
+
+
+@pytest.mark.parametrize(
+    "keep", [assigned, appended, kept_and_returned, returned_in_an_object, drawn, kept_and_changed]
+)
 def test_a_tensor_that_is_kept_is_an_error(device: str, keep: Any) -> None:
     holder = Holder(tensor([0.0], device))
     with pytest.raises(
@@ -417,8 +425,32 @@ def test_arguments_that_cannot_be(device: str) -> None:
         wg.jit(lambda x, n: x, static=1)(tensor([1], device), [1, 2])  # type: ignore[call-overload]
     with pytest.raises(wg.DTypeError, match=r"full takes a real number here.*static="):
         wg.jit(lambda n: wg.full((2,), n))(0.5)
-    with pytest.raises(wg.ArgumentError, match="does not fit int32"):
-        wg.jit(lambda x, n: x * n)(tensor([1], device), 1 << 40)
+    scaled = wg.jit(lambda x, n: x * n)
+    for _ in range(2):  # when it is captured, and when it is replayed
+        with pytest.raises(wg.ArgumentError, match="does not fit int32"):
+            scaled(tensor([1], device), 1 << 40)
+        assert scaled(tensor([1], device), 3).item() == 3
+
+
+def test_functions_that_run_bit_by_bit(device: str) -> None:
+    async def later(x: wg.Tensor) -> wg.Tensor:
+        return x
+
+    def several(x: wg.Tensor) -> Any:
+        yield x
+
+    for each in (later, several):
+        with pytest.raises(wg.ArgumentError, match=f"jit: {each.__name__} is a coroutine or a generator"):
+            wg.jit(each)
+
+
+@pytest.mark.filterwarnings("error")
+def test_floats_beyond_float32_are_infinite(device: str) -> None:
+    scaled = wg.jit(lambda x, n: x * n)
+    largest = float(np.finfo(np.float32).max)
+    for number, expected in ((1e300, np.inf), (-1e300, -np.inf), (largest * (1 + 1e-9), largest), (2.5, 2.5)):
+        assert scaled(tensor([1], device), number).item() == expected
+    assert np.isnan(scaled(tensor([1], device), float("nan")).item())
 
 
 # Elsewhere

@@ -10,9 +10,10 @@ from __future__ import annotations
 import functools
 import gc
 import inspect
+import math
 import sys
 import threading
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from types import CellType
 from typing import Any, ParamSpec, TypeVar, overload
@@ -21,9 +22,10 @@ from weakref import ref
 from . import dtypes
 from .errors import ArgumentError, CaptureError
 from .evaluate import Recorded, compute, compute_waiting, plan_for, submit
-from .graph.node import REFERENCES, Node, Signature, backlog, leaf, scalar, signature, where_made
+from .graph.node import Node, Signature, leaf, scalar, signature
 from .graph.op import LEAF
 from .graph.trace import RuntimeFloat, RuntimeInt, Trace, current_trace, is_runtime, tracing
+from .kept import refuse_kept
 from .nested import Nesting, put_together, taken_apart
 from .runtime.device import default_device
 from .tensor import Tensor
@@ -275,6 +277,7 @@ class Jit:
         ends: list[Any] = []
         shapes = [self._shape(at, each, ends) for at, each in enumerate(args)]
         named = [(name, self._shape(name, each, ends)) for name, each in kwargs.items()]
+        ends = [each if isinstance(each, Tensor) else _fitting(each) for each in ends]
         key = (tuple(shapes), tuple(named), _repeated(ends), is_on())  # measuring chooses other kernels
         with self._lock:
             capture = self._captures.get(key)
@@ -319,7 +322,7 @@ class Jit:
             made: list[Tensor] = []
             shape = taken_apart(result, made, numbers=False)
             del result
-            _refuse_kept(trace, was, made)
+            refuse_kept(trace, was, made)
             names = [each for each in names if _is_still(each[0](), each[1])]  # not those it changes itself
             return _Capture(trace, given, was, shape, made, names)
         finally:
@@ -334,61 +337,6 @@ def _repeated(ends: Sequence[Any]) -> tuple[int, ...]:
     return () if len(set(tensors)) == len(tensors) else tuple(map(tensors.index, tensors))
 
 
-def _refuse_kept(trace: Trace, was: Sequence[Node], ends: list[Tensor]) -> None:
-    """Raise where a tensor that was made of the arguments is held by more than the ends of the result.
-
-    It would have its first value for ever, since the code that put it there does not run again.
-    """
-    changed = [reference() for reference, _ in trace.changed.values()]
-    known = {id(tensor.node) for tensor in (*ends, *changed) if tensor is not None}
-    known |= {id(before) for _, before in trace.changed.values()}
-    others = _made_of(was, [node for node in backlog.held() if id(node) not in known])
-    del changed
-    if not others and not _held_twice(trace, was, ends):
-        return
-    gc.collect()  # what only a ring of Python objects holds is not kept
-    kept = {id(node) for node in others}
-    tensors = [each for each in gc.get_referrers(*others) if isinstance(each, Tensor)] if others else []
-    for tensor in [*(each for each in tensors if id(each.node) in kept), *_held_twice(trace, was, ends)]:
-        line = where_made(tensor.node)
-        raise CaptureError(
-            f"a tensor of shape {tensor.shape} and {tensor.dtype.name}{line and f', made at {line},'} is "
-            "kept outside of the function that webgrad.jit captures: in an attribute, a global name or a "
-            "list, or in a result that is no tensor, list, tuple or dict. Python code runs only at the first "
-            "call, so it would never change again. Write to a tensor in place (state[...] = new, "
-            "state += change), or return it"
-        )
-
-
-def _held_twice(trace: Trace, was: Sequence[Node], ends: list[Tensor]) -> list[Tensor]:
-    """The ends that something else holds too, without those that are changed in place."""
-    counts = list(map(sys.getrefcount, ends))
-    times = Counter(map(id, ends))
-    found = [
-        tensor
-        for tensor, count in zip(ends, counts, strict=True)
-        if count > REFERENCES - 1 + times[id(tensor)] and id(tensor) not in trace.changed
-    ]
-    made = {id(node) for node in _made_of(was, [each.node for each in found if each.node.storage is None])}
-    return [tensor for tensor in found if id(tensor.node) in made]
-
-
-def _made_of(sources: Sequence[Node], nodes: list[Node]) -> list[Node]:
-    """Those nodes whose value depends on the sources, or on numbers that each run has others of."""
-    depends = {id(node): True for node in sources}
-    stack = list(nodes)
-    while stack:
-        node = stack[-1]
-        waiting = [each for each in node.inputs if id(each) not in depends]
-        if waiting:
-            stack += waiting
-            continue
-        stack.pop()
-        if id(node) not in depends:
-            depends[id(node)] = is_runtime(node.storage) or any(depends[id(each)] for each in node.inputs)
-    return [node for node in nodes if depends[id(node)]]
-
-
 def _stand_in(value: Any, device: Any) -> Tensor:
     """A tensor of its own for an argument, so that two arguments are never taken for one."""
     if isinstance(value, Tensor):
@@ -396,12 +344,22 @@ def _stand_in(value: Any, device: Any) -> Tensor:
         return Tensor(Node(signature(LEAF, sig.shape, sig.dtype, sig.device), (), value.node.storage, None))
     if isinstance(value, float):
         return Tensor(scalar(RuntimeFloat(value), dtypes.float32, device))
-    if not -(1 << 31) <= value < 1 << 31:
+    return Tensor(scalar(RuntimeInt(value), dtypes.int32, device))
+
+
+def _fitting(number: Any) -> Any:
+    """A number as float32 or int32 takes it: a float beyond its range is infinite."""
+    if isinstance(number, float):
+        return math.copysign(math.inf, number) if abs(number) >= _INFINITE else number
+    if not -(1 << 31) <= number < 1 << 31:
         raise ArgumentError(
-            f"the number {value} does not fit int32, which captured functions take whole numbers as; pass a "
+            f"the number {number} does not fit int32, which captured functions take whole numbers as; pass a "
             "tensor, or name the argument in webgrad.jit(..., static=...)"
         )
-    return Tensor(scalar(RuntimeInt(value), dtypes.int32, device))
+    return number
+
+
+_INFINITE = 2.0**128 - 2.0**103  # what lies nearer to the largest float32 is rounded to that
 
 
 def _device(function: Callable[..., Any], ends: Sequence[Any]) -> Any:
@@ -504,4 +462,9 @@ def jit(function: Any = None, *, static: Sequence[str | int] = ()) -> Any:
         return functools.partial(jit, static=static)
     if not callable(function):
         raise ArgumentError(f"jit takes a function, not a {type(function).__name__}")
+    if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+        raise ArgumentError(
+            f"jit: {function.__name__} is a coroutine or a generator, whose code runs bit by bit after the "
+            "call: take what computes out of it, as a plain function that returns tensors"
+        )
     return Jit(function, static)
