@@ -121,7 +121,7 @@ def markdown(every: Sequence[Line], figures: Figures, machine: Mapping[str, Any]
     """The report: the machine, the goals, then all medians."""
     about = [f"- {key}: {value}" for key, value in machine.items() if not isinstance(value, Mapping)]
     about += [
-        f"- {key}: {', '.join(map(str, value.values()))}"
+        f"- {key}: {', '.join(str(each) for each in value.values() if each)}"
         for key, value in machine.items()
         if isinstance(value, Mapping)
     ]

@@ -28,6 +28,7 @@ from start import cold_start, compile_time
 from workloads import WORKLOADS
 
 RESULTS = HERE / "results"
+PARTS = RESULTS / "parts"  # of quick runs and of some workloads: not to be taken for a whole run
 OWN = ("webgrad webgpu:0", "webgrad cpu")
 
 
@@ -40,13 +41,14 @@ def options(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--peers", default=others, help=f"of {others}; 'none' for none")
     parser.add_argument("--rounds", type=int, default=0, help="how many turns; 9, or 2 with --quick")
     parser.add_argument("--seconds", type=float, default=0, help="of one turn; 0.3, or 0.02 with --quick")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="the folder that is written to")
+    parser.add_argument("--results", type=Path, help="the folder that is written to")
     parser.add_argument("--make-peers", action="store_true", help="make the peers' environments, and end")
     chosen = parser.parse_args(words)
     chosen.rounds = chosen.rounds or (2 if chosen.quick else 9)
     chosen.seconds = chosen.seconds or (0.02 if chosen.quick else 0.3)
     chosen.runners = [f"webgrad {each}" for each in chosen.devices.split(",") if each]
     chosen.runners += [each for each in chosen.peers.split(",") if each and each != "none"]
+    chosen.results = chosen.results or (PARTS if chosen.quick or chosen.only else RESULTS)
     known = [*WORKLOADS, "cold_start", "compile"]
     chosen.names = chosen.only.split(",") if chosen.only else known
     for words_given, known_words, what in (

@@ -121,6 +121,19 @@ def test_the_same_tensor_twice_is_not_one_argument(device: str) -> None:
     assert difference(x, tensor([5, 5], device)).tolist() == [-4, -3]
 
 
+def test_a_change_through_one_argument_is_seen_through_the_other(device: str) -> None:
+    def add(a: wg.Tensor, b: wg.Tensor) -> wg.Tensor:
+        a += 1
+        return a + b
+
+    step, x, y = wg.jit(add), tensor([1, 2], device), tensor([10, 20], device)
+    assert step(x, y).tolist() == [12, 23]
+    for count in (3, 4):
+        assert step(x, x).tolist() == [2 * count, 2 * count + 2]
+        assert x.tolist() == [count, count + 1]
+    assert step(y, x).tolist() == [15, 26]
+
+
 def test_an_argument_or_a_constant_may_be_the_result(device: str) -> None:
     constant = tensor([9], device)
     either = wg.jit(lambda x, n: (x, n, constant, wg.ones(2, device=device)))
@@ -277,6 +290,24 @@ def test_what_died_is_captured_anew(device: str) -> None:
     assert use(tensor([3], device)).tolist() == [15, 18]
 
 
+def test_names_may_be_given_to_others(device: str) -> None:
+    weight, rate, runs = tensor([2.0], device), 0.5, 0
+
+    @wg.jit
+    def scaled(x: wg.Tensor) -> wg.Tensor:
+        nonlocal runs
+        runs += 1
+        return x * weight * rate
+
+    x = tensor([3.0], device)
+    assert [scaled(x).item() for _ in range(3)] == [3, 3, 3]
+    old, weight = weight, tensor([4.0], device)  # the old one lives on
+    assert [scaled(x).item() for _ in range(3)] == [6, 6, 6]
+    rate = 2.0
+    assert [scaled(x).item() for _ in range(3)] == [24, 24, 24]
+    assert (runs, old.item(), captured(scaled).captures) == (3, 2, 1)
+
+
 # Mistakes
 
 
@@ -296,6 +327,79 @@ def test_a_value_inside_is_an_error(device: str, read: Any) -> None:
     with pytest.raises(wg.CaptureError, match=r"inside a function that webgrad\.jit captures.*static="):
         function(x)
     assert (x * 2).item() == 2  # nothing is left of it
+
+
+class Holder:
+    """An object of a user's."""
+
+    def __init__(self, value: Any = None) -> None:
+        self.value = value
+        self.other: Any = None
+
+
+def assigned(holder: Holder, x: wg.Tensor) -> None:
+    holder.value = holder.value + x
+
+
+def appended(holder: Holder, x: wg.Tensor) -> wg.Tensor:
+    holder.other = [x * 2]
+    return x + 1
+
+
+def kept_and_returned(holder: Holder, x: wg.Tensor) -> dict[str, wg.Tensor]:
+    holder.other = (x * x).sum()
+    return {"loss": holder.other}
+
+
+def returned_in_an_object(_: Holder, x: wg.Tensor) -> Holder:
+    return Holder(x * 2)
+
+
+def drawn(holder: Holder, x: wg.Tensor) -> wg.Tensor:
+    holder.other = wg.random.uniform((3,), device=x.device)
+    return x
+
+
+def kept_and_changed(holder: Holder, x: wg.Tensor) -> wg.Tensor:
+    holder.other = x * 2
+    holder.other += 1
+    return x
+
+
+@pytest.mark.parametrize(
+    "keep", [assigned, appended, kept_and_returned, returned_in_an_object, drawn, kept_and_changed]
+)
+def test_a_tensor_that_is_kept_is_an_error(device: str, keep: Any) -> None:
+    holder = Holder(tensor([0.0], device))
+    with pytest.raises(
+        wg.CaptureError, match=r"test_capture\.py:\d+, is kept outside.*state\[\.\.\.\] = new"
+    ):
+        wg.jit(keep)(holder, tensor([1.0], device))
+
+
+def test_what_is_not_kept_is_no_error(device: str) -> None:
+    holder = Holder(tensor([0.0], device))
+
+    def step(x: wg.Tensor, count: int) -> Any:
+        if holder.other is None:
+            holder.other = wg.arange(2.0, device=device) + 1  # made once, of no argument
+        y = x * 2
+        y += 1
+        z = y
+        y[0] = count
+        holder.value += x
+
+        def again(times: int) -> wg.Tensor:  # a ring of objects that holds a tensor
+            return z if times == 0 else again(times - 1)
+
+        pair = again(2) * holder.other
+        return [pair, {"same": pair}], holder.value
+
+    function = wg.jit(step)
+    for count in range(1, 4):
+        (pair, same), value = function(tensor([3.0], device), count)
+        assert pair.tolist() == same["same"].tolist() == [count, 2 * count]
+        assert value.tolist() == holder.value.tolist() == [3 * count]
 
 
 def test_an_error_inside_changes_nothing(device: str) -> None:
@@ -319,8 +423,34 @@ def test_arguments_that_cannot_be(device: str) -> None:
         wg.jit(3)  # type: ignore[call-overload]
     with pytest.raises(wg.ArgumentError, match=r"static argument .* hashable"):
         wg.jit(lambda x, n: x, static=1)(tensor([1], device), [1, 2])  # type: ignore[call-overload]
-    with pytest.raises(wg.ArgumentError, match="does not fit int32"):
-        wg.jit(lambda x, n: x * n)(tensor([1], device), 1 << 40)
+    with pytest.raises(wg.DTypeError, match=r"full takes a real number here.*static="):
+        wg.jit(lambda n: wg.full((2,), n))(0.5)
+    scaled = wg.jit(lambda x, n: x * n)
+    for _ in range(2):  # when it is captured, and when it is replayed
+        with pytest.raises(wg.ArgumentError, match="does not fit int32"):
+            scaled(tensor([1], device), 1 << 40)
+        assert scaled(tensor([1], device), 3).item() == 3
+
+
+def test_functions_that_run_bit_by_bit(device: str) -> None:
+    async def later(x: wg.Tensor) -> wg.Tensor:
+        return x
+
+    def several(x: wg.Tensor) -> Any:
+        yield x
+
+    for each in (later, several):
+        with pytest.raises(wg.ArgumentError, match=f"jit: {each.__name__} is a coroutine or a generator"):
+            wg.jit(each)
+
+
+@pytest.mark.filterwarnings("error")
+def test_floats_beyond_float32_are_infinite(device: str) -> None:
+    scaled = wg.jit(lambda x, n: x * n)
+    largest = float(np.finfo(np.float32).max)
+    for number, expected in ((1e300, np.inf), (-1e300, -np.inf), (largest * (1 + 1e-9), largest), (2.5, 2.5)):
+        assert scaled(tensor([1], device), number).item() == expected
+    assert np.isnan(scaled(tensor([1], device), float("nan")).item())
 
 
 # Elsewhere

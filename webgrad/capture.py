@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import gc
 import inspect
+import math
 import sys
 import threading
 from collections import OrderedDict
@@ -24,6 +25,7 @@ from .evaluate import Recorded, compute, compute_waiting, plan_for, submit
 from .graph.node import Node, Signature, leaf, scalar, signature
 from .graph.op import LEAF
 from .graph.trace import RuntimeFloat, RuntimeInt, Trace, current_trace, is_runtime, tracing
+from .kept import refuse_kept
 from .nested import Nesting, put_together, taken_apart
 from .runtime.device import default_device
 from .tensor import Tensor
@@ -86,9 +88,17 @@ class _Capture:
     Its leaves are those of the arguments, then those of the tensors that it changes or closes over.
     """
 
-    def __init__(self, trace: Trace, given: Sequence[Tensor], was: Sequence[Node], result: Any) -> None:
-        ends: list[Tensor] = []
-        self.shape = taken_apart(result, ends, numbers=False)
+    def __init__(
+        self,
+        trace: Trace,
+        given: Sequence[Tensor],
+        was: Sequence[Node],
+        shape: Nesting,
+        ends: Sequence[Tensor],
+        names: list[tuple[Callable[[], Any], Any]],
+    ) -> None:
+        self.shape = shape
+        self.names = names
         self.draws = [draw for draw, _ in trace.draws]
         self.drawn = [int(each) for _, numbers in trace.draws for each in numbers]  # for the first run
         leaves = [node for node in was if node.sig.op is LEAF]
@@ -143,6 +153,10 @@ class _Capture:
 
     def leaves(self, ends: Sequence[Any]) -> list[Node] | None:
         """The leaves of a call; None where they are not what was captured."""
+        for name, then in self.names:
+            now = name()
+            if now is not then and not _is_still(now, then):
+                return None
         found = [each.node for each in ends if isinstance(each, Tensor)]
         for owners, sig in zip(self.owners, self.sigs[self.arguments :], strict=True):
             node = _node_of(owners) if len(owners) > 1 else getattr(owners[0](), "node", None)
@@ -263,7 +277,8 @@ class Jit:
         ends: list[Any] = []
         shapes = [self._shape(at, each, ends) for at, each in enumerate(args)]
         named = [(name, self._shape(name, each, ends)) for name, each in kwargs.items()]
-        key = (tuple(shapes), tuple(named), is_on())  # kernels chosen by measuring are others
+        ends = [each if isinstance(each, Tensor) else _fitting(each) for each in ends]
+        key = (tuple(shapes), tuple(named), _repeated(ends), is_on())  # measuring chooses other kernels
         with self._lock:
             capture = self._captures.get(key)
             leaves = None if capture is None else capture.leaves(ends)
@@ -294,18 +309,32 @@ class Jit:
         compute_waiting()
         compute([each.node for each in ends if isinstance(each, Tensor)])
         device = _device(self.function, ends)
-        given = [_stand_in(each, device) for each in ends]
+        alike = {id(each): _stand_in(each, device) for each in ends if isinstance(each, Tensor)}
+        given = [alike[id(each)] if id(each) in alike else _stand_in(each, device) for each in ends]
         was = [each.node for each in given]
         places = iter(given)
         args = [put_together(each, places) for each in shapes]
         kwargs = {name: put_together(each, places) for name, each in named}
-        trace = Trace()
+        trace, names = Trace(), _names(self.function)
         try:
             with tracing(trace):
                 result = self.function(*args, **kwargs)
-            return _Capture(trace, given, was, result)
+            made: list[Tensor] = []
+            shape = taken_apart(result, made, numbers=False)
+            del result
+            refuse_kept(trace, was, made)
+            names = [each for each in names if _is_still(each[0](), each[1])]  # not those it changes itself
+            return _Capture(trace, given, was, shape, made, names)
         finally:
             trace.undo()
+
+
+def _repeated(ends: Sequence[Any]) -> tuple[int, ...]:
+    """Where a tensor is given again: what is changed in place through one argument is seen through both."""
+    if len(ends) < 2:
+        return ()
+    tensors = [id(each) for each in ends if isinstance(each, Tensor)]
+    return () if len(set(tensors)) == len(tensors) else tuple(map(tensors.index, tensors))
 
 
 def _stand_in(value: Any, device: Any) -> Tensor:
@@ -315,22 +344,61 @@ def _stand_in(value: Any, device: Any) -> Tensor:
         return Tensor(Node(signature(LEAF, sig.shape, sig.dtype, sig.device), (), value.node.storage, None))
     if isinstance(value, float):
         return Tensor(scalar(RuntimeFloat(value), dtypes.float32, device))
-    if not -(1 << 31) <= value < 1 << 31:
+    return Tensor(scalar(RuntimeInt(value), dtypes.int32, device))
+
+
+def _fitting(number: Any) -> Any:
+    """A number as float32 or int32 takes it: a float beyond its range is infinite."""
+    if isinstance(number, float):
+        return math.copysign(math.inf, number) if abs(number) >= _INFINITE else number
+    if not -(1 << 31) <= number < 1 << 31:
         raise ArgumentError(
-            f"the number {value} does not fit int32, which captured functions take whole numbers as; pass a "
+            f"the number {number} does not fit int32, which captured functions take whole numbers as; pass a "
             "tensor, or name the argument in webgrad.jit(..., static=...)"
         )
-    return Tensor(scalar(RuntimeInt(value), dtypes.int32, device))
+    return number
+
+
+_INFINITE = 2.0**128 - 2.0**103  # what lies nearer to the largest float32 is rounded to that
 
 
 def _device(function: Callable[..., Any], ends: Sequence[Any]) -> Any:
     """Where numbers are: with the tensors among the arguments, or with those that the function names."""
-    named = inspect.unwrap(function)
-    code, names = getattr(named, "__code__", None), getattr(named, "__globals__", {})
-    cells = getattr(named, "__closure__", None) or ()
-    seen = [*ends, *(cell.cell_contents for cell in cells if cell != CellType())]
-    seen += [names.get(name) for name in code.co_names] if code is not None else []
+    seen = [*ends, *(each() for each in _named(function))]
     return next((each.node.sig.device for each in seen if isinstance(each, Tensor)), None) or default_device()
+
+
+def _names(function: Callable[..., Any]) -> list[tuple[Callable[[], Any], Any]]:
+    """The tensors and numbers that a function names, and what they are now: a name may be given to others."""
+    found: list[tuple[Callable[[], Any], Any]] = []
+    for name in _named(function):
+        value = name()
+        if isinstance(value, Tensor):
+            found.append((name, ref(value)))
+        elif isinstance(value, int | float):
+            found.append((name, value))
+    return found
+
+
+def _is_still(now: Any, then: Any) -> bool:
+    return now is then() if isinstance(then, ref) else type(now) is type(then) and bool(now == then)
+
+
+def _named(function: Callable[..., Any]) -> list[Callable[[], Any]]:
+    """What stands for the names in a function's code that are not its own: globals, and those around it."""
+    plain = inspect.unwrap(function)
+    code, names = getattr(plain, "__code__", None), getattr(plain, "__globals__", {})
+    found: list[Callable[[], Any]] = [
+        functools.partial(_contents, cell) for cell in getattr(plain, "__closure__", None) or ()
+    ]
+    return found + [functools.partial(names.get, each) for each in (code.co_names if code else ())]
+
+
+def _contents(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # a name that has no value yet
+        return None
 
 
 def _static_places(function: Callable[..., Any], static: Sequence[str | int]) -> frozenset[int | str]:
@@ -374,8 +442,11 @@ def jit(function: Any = None, *, static: Sequence[str | int] = ()) -> Any:
       learning rate or a position may change without a new capture. `static` names arguments, or their places,
       that Python code needs as they are (a count of steps, say); each value of these is captured on its own.
     - What it changes in place (`x += …`, `x[i] = …`) is changed at every call, whether that is an argument or
-      a cache or parameter it closes over. Other effects of its Python code, such as print, assignments and
-      appended lists, happen only when it is captured.
+      a cache or parameter it closes over. Other effects of its Python code, such as print, happen only when
+      it is captured; a tensor that it keeps elsewhere (`self.state = x + 1`) is an error.
+    - A number or tensor that its code names, but that is no argument, is the one of that name at each call;
+      another number, which is part of the capture, means capturing anew. What lies deeper, a number in
+      `self.rate`, is the one it was when captured.
     - Random numbers are drawn anew at every call.
     - Reading a value inside (`if x > 0`, `x.numpy()`, `float(x)`) is an error: there is none yet.
 
@@ -391,4 +462,9 @@ def jit(function: Any = None, *, static: Sequence[str | int] = ()) -> Any:
         return functools.partial(jit, static=static)
     if not callable(function):
         raise ArgumentError(f"jit takes a function, not a {type(function).__name__}")
+    if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+        raise ArgumentError(
+            f"jit: {function.__name__} is a coroutine or a generator, whose code runs bit by bit after the "
+            "call: take what computes out of it, as a plain function that returns tensors"
+        )
     return Jit(function, static)

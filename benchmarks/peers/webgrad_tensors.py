@@ -153,7 +153,7 @@ def main(name: str) -> None:
         "library": f"webgrad {wg.__version__}",
         "device": info.name,
         "driver": info.driver,
-        "numpy": np.__version__,
+        "numpy": f"numpy {np.__version__}",
     }
     serve(make(device), about)
 

@@ -188,3 +188,12 @@ def test_blocks_of_four_bits(scripts: Any) -> None:
     np.testing.assert_array_equal(data[:, :2].copy().view(np.float16), scales)
     np.testing.assert_array_equal(data[:, 2:] & 15, codes[:, :16])
     np.testing.assert_array_equal(data[:, 2:] >> 4, codes[:, 16:])
+
+
+def test_a_part_does_not_replace_the_results_of_a_whole_run(scripts: Any) -> None:
+    bench = scripts("run")
+    whole = bench.options([]).results
+    assert (
+        bench.options(["--quick"]).results == bench.options(["--only", "softmax"]).results == whole / "parts"
+    )
+    assert bench.options(["--quick", "--results", "here"]).results == Path("here")

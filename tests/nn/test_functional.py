@@ -36,6 +36,10 @@ def test_what_layers_are_made_of_is_there(module: ModuleType) -> None:
     assert set(module.__all__) - OTHER_NAMES <= set(functional.__all__)
 
 
+def test_what_means_something_else_in_pytorch_is_not_there() -> None:
+    assert not hasattr(functional, "pad")  # by NumPy's widths, from the first axis on
+
+
 def test_it_is_loaded_when_it_is_first_used() -> None:
     code = (
         "import sys, webgrad as wg\n"

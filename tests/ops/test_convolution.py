@@ -233,7 +233,8 @@ X, W = np.zeros((1, 4, 6, 6), np.float32), np.zeros((8, 4, 3, 3), np.float32)
         ({"x": X[:, :3]}, ShapeError, r"\(1, 3, 6, 6\).*x must have 4 channels, not 3"),
         ({"weight": W[0]}, ShapeError, r"weight \(O, C / groups, kh, kw\).*\(4, 3, 3\)"),
         ({"weight": W[:0]}, ShapeError, "with elements in it"),
-        ({"groups": 3}, ShapeError, "3 groups.*x must have 12 channels"),
+        ({"groups": 3}, ShapeError, "groups=3.*x must have 12 channels"),
+        ({"weight": W[:7, :2], "groups": 2}, ShapeError, "groups=2.*a multiple of groups, which 7 is not"),
         ({"groups": 0}, ArgumentError, "groups is 1 or more"),
         ({"bias": np.zeros(3, np.float32)}, ShapeError, r"each of 8 output channels, not \(3,\)"),
         ({"stride": 0}, ArgumentError, "stride is 1 or more"),
@@ -261,7 +262,8 @@ def test_mistakes(options: dict[str, Any], error: type[Exception], words: str) -
     [
         ({"output_padding": 1}, ArgumentError, "output_padding .* smaller than the stride"),
         ({"padding": 9}, ShapeError, "nothing is left"),
-        ({"groups": 3}, ShapeError, "C a multiple of groups"),
+        ({"groups": 3}, ShapeError, "groups=3.*a multiple of groups, which 4 is not"),
+        ({"x": X[:, :3]}, ShapeError, "x must have 4 channels, not 3"),
         ({"bias": np.zeros(4, np.float32)}, ShapeError, "each of 8 output channels"),
     ],
 )

@@ -75,6 +75,8 @@ def test_edges_nan_and_infinities(kind: str) -> None:
     counts, same = histogram(place(kind, x), place(kind, np.array(edges, np.float32)))
     assert counts.tolist() == [1, 3, 0, 3]
     assert histogram(place(kind, x), 5, range=(0, 5))[0].tolist() == [1, 1, 2, 1, 2]
+    counts, same = histogram(place(kind, np.array([NAN, 1, 3, 3, NAN], np.float32)), 2)
+    assert (counts.tolist(), same.tolist()) == ([1, 2], [1.0, 2.0, 3.0])
 
 
 @EVERYWHERE
@@ -115,6 +117,8 @@ def test_mistakes_are_named() -> None:
         bincount(x, length=1.5)  # type: ignore[arg-type]
     with pytest.raises(ShapeError, match=r"weights of shape \(3,\) for elements of shape \(2,\)"):
         bincount(x, place("cpu", np.ones(3, np.float32)), length=3)
+    with pytest.raises(ArgumentError, match="numbers below 2,147,483,648 are more than a tensor may have"):
+        bincount(place("cpu", np.array([2**31 - 1], np.int32)))
     with pytest.raises(DTypeError, match="weights are numbers, not bool"):
         bincount(x, place("cpu", np.ones(2, bool)), length=3)
     with pytest.raises(ArgumentError, match="bins are at least 1"):

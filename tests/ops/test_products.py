@@ -303,8 +303,10 @@ def test_mistakes_in_linear() -> None:
         products.linear(x, on_cpu(np.ones((3, 5))))
     with pytest.raises(ShapeError, match=r"the bias \(2, 5\)"):
         products.linear(x, weight, on_cpu(np.ones((2, 5))))
-    with pytest.raises(ShapeError, match="linear"):
+    with pytest.raises(ShapeError, match=r"linear: the bias \(4,\) must be one number .* 5 outputs"):
         products.linear(x, weight, on_cpu(np.ones(4)))
+    with pytest.raises(ShapeError, match=r"the bias \(5, 1\)"):  # would be added along the wrong axis
+        products.linear(on_cpu(np.ones((5, 3))), weight, on_cpu(np.ones((5, 1))))
     with pytest.raises(DTypeError, match="linear takes a webgrad tensor, not a float"):
         products.linear(x, weight, 1.0)  # type: ignore[arg-type]
 

@@ -213,6 +213,9 @@ def test_what_comes_before_and_after_is_fused(rows: int, device: str) -> None:
         assert len(wg.explain(result).kernels) == 1
     want = np.maximum(2 * x @ weights.T + bias, 0) + residual
     np.testing.assert_allclose(result.numpy(), want, rtol=1e-4, atol=1e-4)
+    np.testing.assert_array_equal(
+        wg.linear(parts[0], q, parts[1]).numpy(), wg.quantised_linear(parts[0], q, parts[1]).numpy()
+    )
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -337,6 +340,10 @@ def test_wrong_operands_are_refused() -> None:
         wg.quantised_linear(wg.ones((2, 32)), q)
     with pytest.raises(ShapeError, match=r"bias \(3, 1, 4\).*4 outputs"):
         wg.quantised_linear(wg.ones((2, 64)), q, wg.ones((3, 1, 4)))
+    with pytest.raises(ShapeError, match=r"the bias \(3,\) must be one number for each of the 4 outputs"):
+        wg.linear(wg.ones((2, 64)), q, wg.ones(3))
+    with pytest.raises(DTypeError, match=r"einsum .* not a QuantisedTensor: unpack it with \.dequantise"):
+        wg.einsum("ik,jk->ij", wg.ones((2, 64)), q)
     with pytest.raises(DTypeError, match=r"webgrad\.linear"):
         wg.quantised_linear(wg.ones((2, 32)), wg.ones((4, 32)))  # type: ignore[arg-type]
     with pytest.raises(ShapeError, match="one axis"):

@@ -1,7 +1,8 @@
 """The functions of neural networks under the names of `torch.nn.functional`.
 
-They are webgrad's own, and take its arguments: axes are called `axis`, as in NumPy. A function that is added
-to webgrad is added here by its name, to both lists.
+They are webgrad's own, and take PyTorch's arguments in its order; only axes are called `axis`, as in NumPy,
+and the first argument is no `input`. A function that is added to webgrad is added here by its name, to both
+lists, unless its arguments mean something else, as those of `webgrad.pad` do: its widths are NumPy's.
 
 >>> import webgrad.nn.functional as F
 >>> F.relu(wg.asarray([-1.0, 2.0])).tolist()
@@ -58,7 +59,6 @@ from webgrad import (
     nll_loss,
     normalize,
     one_hot,
-    pad,
     relu,
     relu6,
     rms_norm,
@@ -121,7 +121,6 @@ __all__ = [
     "nll_loss",
     "normalize",
     "one_hot",
-    "pad",
     "relu",
     "relu6",
     "rms_norm",

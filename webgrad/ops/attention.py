@@ -202,8 +202,8 @@ def _added(mask: Any, q: Tensor, shape: Shape, keys: int) -> Node:
         mask = where(mask, 0.0, -math.inf)
     elif mask.dtype.kind != "f":
         raise DTypeError(
-            f"{OP}: a mask is of bools (True takes part) or of floats (added to the scores), not of "
-            f"{mask.dtype.name}: convert it with astype"
+            f"{OP}: a mask is of bools (True: the key is seen) or of floats (added to the scores), not of "
+            f"{mask.dtype.name}: convert with mask.astype(webgrad.bool)"
         )
     node = primitives.cast(mask.node, dtypes.float32)
     sides = (*(1,) * (3 - len(sides)), *sides)

@@ -79,6 +79,14 @@ def _called(
     return _Call(op, data, second, third[0] if third else None, steps, apart, parts, was_batched)
 
 
+def _check_groups(call: _Call, side: int, weight: str) -> None:
+    if side % call.groups:
+        raise ShapeError(
+            f"{call.op} with weight {call.weight.shape} and groups={call.groups}: the weight is ({weight}), "
+            f"and its first side must be a multiple of groups, which {side} is not"
+        )
+
+
 def _check_bias(call: _Call, outputs: int) -> None:
     if call.bias is not None and call.bias.shape != (outputs,):
         raise ShapeError(
@@ -110,12 +118,12 @@ def _convolution(
 ) -> Tensor:
     call = _called(op, count, x, weight, bias, stride, dilation, groups)
     outputs, inputs = call.weight.shape[:2]
-    if call.x.shape[1] != inputs * call.groups or outputs % call.groups:
+    if call.x.shape[1] != inputs * call.groups:
         raise ShapeError(
-            f"{op} of x {call.given} with weight {call.weight.shape} in {call.groups} groups: the weight is "
-            f"(O, C / groups, …) with O a multiple of groups, so x must have {inputs * call.groups} "
-            f"channels, not {call.x.shape[1]}"
+            f"{op} of x {call.given} with weight {call.weight.shape} and groups={call.groups}: the weight is "
+            f"(O, C / groups, …), so x must have {inputs * call.groups} channels, not {call.x.shape[1]}"
         )
+    _check_groups(call, outputs, "O, C / groups, …")
     _check_bias(call, outputs)
     widths = _widths(call, padding)
     padded = cropped_or_padded(call.x.node, widths)
@@ -204,12 +212,12 @@ def _transposed(
     call = _called(op, count, x, weight, bias, stride, dilation, groups)
     inputs, each_outputs = call.weight.shape[:2]
     outputs = each_outputs * call.groups
-    if call.x.shape[1] != inputs or inputs % call.groups:
+    if call.x.shape[1] != inputs:
         raise ShapeError(
-            f"{op} of x {call.given} with weight {call.weight.shape} in {call.groups} groups: the weight is "
-            f"(C, O / groups, …) with C a multiple of groups, so x must have {inputs} channels, not "
-            f"{call.x.shape[1]}"
+            f"{op} of x {call.given} with weight {call.weight.shape} and groups={call.groups}: the weight is "
+            f"(C, O / groups, …), so x must have {inputs} channels, not {call.x.shape[1]}"
         )
+    _check_groups(call, inputs, "C, O / groups, …")
     _check_bias(call, outputs)
     cut = per_axis(op, "padding", padding, count, least=0)
     more = per_axis(op, "output_padding", output_padding, count, least=0)

@@ -17,6 +17,7 @@ from .. import dtypes
 from ..dtypes import DType, as_dtype
 from ..errors import ArgumentError, BufferError, DTypeError, ShapeError
 from ..graph.node import Node, make
+from ..graph.trace import is_runtime
 from ..runtime.device import AnyDevice, DeviceLike, open_device
 from ..tensor import Tensor
 from . import primitives
@@ -53,10 +54,10 @@ def as_tensor(op: str, value: Any) -> Tensor:
     """The tensor that an op was given; anything else is refused, since the op could not know its device."""
     if isinstance(value, Tensor):
         return value
-    raise DTypeError(
-        f"{op} takes a webgrad tensor, not a {type(value).__name__}: make one with "
-        f"webgrad.asarray({_short(value)})"
-    )
+    way = f"make one with webgrad.asarray({_short(value)})"
+    if hasattr(value, "dequantise"):
+        way = "unpack it with .dequantise(); x @ q.T, webgrad.linear and q[ids] take it as it is"
+    raise DTypeError(f"{op} takes a webgrad tensor, not a {type(value).__name__}: {way}")
 
 
 def _short(value: Any) -> str:
@@ -85,7 +86,10 @@ def as_number(op: str, value: Any) -> Number:
 
 
 def _named(value: Any) -> str:
-    return f"a tensor of shape {value.shape}" if isinstance(value, Tensor) else f"{value!r}"
+    if not isinstance(value, Tensor):
+        return f"{value!r}"
+    traced = "; numbers given to a captured function are tensors: name it in webgrad.jit(..., static=...)"
+    return f"a tensor of shape {value.shape}{traced if is_runtime(value.node.storage) else ''}"
 
 
 # From values

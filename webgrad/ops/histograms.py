@@ -20,7 +20,7 @@ from ..runtime.device import CpuDevice
 from ..tensor import Tensor
 from . import primitives
 from .creation import arange, as_tensor, asarray
-from .elementwise import clip, floor, logical_and, minimum, where
+from .elementwise import clip, floor, isnan, logical_and, minimum, where
 from .indexing import take
 from .reductions import max as largest
 from .reductions import min as smallest
@@ -31,6 +31,8 @@ from .sorting import searchsorted
 from .table import TABLE
 
 __all__ = ["bincount", "histogram"]
+
+_MOST = (1 << 31) - 2  # counts: one more is where numbers go that are not wanted
 
 
 def bincount(
@@ -51,10 +53,20 @@ def bincount(
     least = _whole("bincount: minlength", minlength)
     if length is None:
         side = max(least, _needed(x))
+        _check_side(side)
         return _counted("bincount", x, weights, x, side)
     side = max(least, _whole("bincount: length", length))
+    _check_side(side)
     places = _unsigned(x.astype(dtypes.int32) if x.dtype.itemsize < 4 else x)
     return _counted("bincount", minimum(places, side), weights, x, side, outside=True)
+
+
+def _check_side(side: int) -> None:
+    if side > _MOST:
+        raise ArgumentError(
+            f"bincount: counts of the numbers below {side:,} are more than a tensor may have elements; give "
+            "a smaller length, beyond which nothing is counted"
+        )
 
 
 def histogram(
@@ -67,8 +79,9 @@ def histogram(
     """How many elements of x lie between edges, and the edges, one more than there are bins.
 
     `bins` are a number of bins of equal width over `range` (without it, from x's smallest to its largest
-    element), or their edges in rising order. A bin has its left edge, the last one both. What lies outside,
-    and NaN, is not counted. With `density` the result is one of a probability: its integral is 1.
+    element, NaN apart), or their edges in rising order. A bin has its left edge, the last one both. What
+    lies outside, and NaN, is not counted. With `density` the result is one of a probability: its integral
+    is 1.
 
     >>> [each.tolist() for each in wg.histogram(wg.asarray([1.0, 2.0, 2.5, 9.0]), 2, range=(0, 4))]
     [[1, 2], [0.0, 2.0, 4.0]]
@@ -193,7 +206,8 @@ def _even(values: Tensor, count: int, range: tuple[float, float] | None) -> Tens
     elif not values.size:
         low, high = 0.0, 1.0
     else:
-        low, high = smallest(values), largest(values)
+        missing = isnan(values)  # not counted, so not in the range either
+        low, high = smallest(where(missing, math.inf, values)), largest(where(missing, -math.inf, values))
         alone = low == high
         low, high = where(alone, low - 0.5, low), where(alone, high + 0.5, high)
     steps = arange(count + 1, dtype=dtype, device=device)

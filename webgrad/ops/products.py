@@ -7,7 +7,7 @@ multiplication and one sum where there is no matrix in it. 16-bit floats are mul
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ShapeError
 from ..graph.node import Node
@@ -17,7 +17,10 @@ from .creation import as_tensor
 from .einsum import contracted, parse
 from .reductions import converted, fold, widened
 from .reshaping import moveaxis, wholes
-from .shapes import broadcast, check_kind, normalise_axis
+from .shapes import check_kind, normalise_axis
+
+if TYPE_CHECKING:
+    from .quantised import QuantisedTensor
 
 __all__ = ["dot", "einsum", "linear", "matmul", "outer", "tensordot", "vecdot"]
 
@@ -156,27 +159,31 @@ def einsum(subscripts: Any, *operands: Any) -> Tensor:
     return contracted("einsum", [Tensor(each) for each in nodes], labels, output)
 
 
-def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """x @ weight.T + bias, with a weight of (outputs, inputs) as PyTorch keeps it.
+def linear(x: Tensor, weight: Tensor | QuantisedTensor, bias: Tensor | None = None) -> Tensor:
+    """x @ weight.T + bias, with a weight of (outputs, inputs) as PyTorch keeps it, or a quantised one.
 
     >>> wg.linear(wg.asarray([1.0, 2.0]), wg.asarray([[1.0, 1.0]]), wg.asarray([0.5])).tolist()
     [3.5]
     """
+    if not isinstance(weight, Tensor) and hasattr(weight, "dequantise"):
+        from .quantised import quantised_linear
+
+        return quantised_linear(x, weight, bias)
     x, weight = _pair("linear", x, weight)
     if weight.ndim != 2 or x.ndim == 0 or x.shape[-1] != weight.shape[1]:
         raise ShapeError(
             f"linear of x {x.shape} with weight {weight.shape}: the weight is (outputs, inputs), and the "
             "last side of x is inputs"
         )
-    result = matmul(x, Tensor(primitives.permute(weight.node, (1, 0))))
-    return with_bias("linear", result, bias)
+    return with_bias("linear", matmul(x, Tensor(primitives.permute(weight.node, (1, 0)))), bias)
 
 
-def with_bias(op: str, result: Tensor, bias: Any) -> Tensor:
-    """A product and its bias, one number for each of the outputs, if there is one."""
+def with_bias(op: str, result: Tensor, bias: Tensor | None) -> Tensor:
+    """The outputs of a linear layer, along the last axis, plus a number for each; None adds nothing."""
     if bias is None:
         return result
-    added, outputs = as_tensor(op, bias), result.shape[-1]
-    if broadcast(op, [added.shape, result.shape]) != result.shape or added.size > outputs:
-        raise ShapeError(f"{op}: the bias {added.shape} is one number for each of the {outputs} outputs")
-    return result + added
+    bias = as_tensor(op, bias)
+    outputs = result.shape[-1]
+    if bias.ndim > result.ndim or bias.size not in (1, outputs) or any(side != 1 for side in bias.shape[:-1]):
+        raise ShapeError(f"{op}: the bias {bias.shape} must be one number for each of the {outputs} outputs")
+    return result + bias

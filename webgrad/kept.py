@@ -1,0 +1,76 @@
+"""What a captured function keeps: a tensor in an attribute, a global name, a list.
+
+In: the trace of a call, the nodes of its arguments, the tensors of its result. Out: nothing, or an error: the
+code that put a tensor there does not run again, so that it would have its first value for ever.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections import Counter
+from collections.abc import Container, Sequence
+
+from .errors import CaptureError
+from .graph.node import REFERENCES, Node, backlog, where_made
+from .graph.trace import Trace, is_runtime
+from .tensor import Tensor
+
+__all__ = ["refuse_kept"]
+
+
+def refuse_kept(trace: Trace, was: Sequence[Node], ends: list[Tensor]) -> None:
+    """Raise where a tensor that was made of the arguments is held by more than the ends of the result."""
+    states = {id(tensor): tensor.node for tensor in _states(trace)}
+    known = {id(node) for node in states.values()} | {id(tensor.node) for tensor in ends}
+    known |= {id(before) for _, before in trace.changed.values()}
+    others = _made_of(was, [node for node in backlog.held() if id(node) not in known])
+    if not others and not _held_twice(states, was, ends):
+        return
+    gc.collect()  # what only a ring of Python objects holds is not kept
+    kept = {id(node) for node in others}
+    tensors = [each for each in gc.get_referrers(*others) if isinstance(each, Tensor)] if others else []
+    for tensor in [*(each for each in tensors if id(each.node) in kept), *_held_twice(states, was, ends)]:
+        line = where_made(tensor.node)
+        raise CaptureError(
+            f"a tensor of shape {tensor.shape} and {tensor.dtype.name}{line and f', made at {line},'} is "
+            "kept outside of the function that webgrad.jit captures: in an attribute, a global name or a "
+            "list, or in a result that is no tensor, list, tuple or dict. Python code runs only at the first "
+            "call, so it would never change again. Write to a tensor in place (state[...] = new, "
+            "state += change), or return it"
+        )
+
+
+def _states(trace: Trace) -> list[Tensor]:
+    """What was there before, and is changed in place: that is done at every call."""
+    found = [reference() for reference, before in trace.changed.values() if not before.inputs]
+    return [tensor for tensor in found if tensor is not None]
+
+
+def _held_twice(states: Container[int], was: Sequence[Node], ends: list[Tensor]) -> list[Tensor]:
+    """The ends that something else holds too, and that are no states."""
+    counts = list(map(sys.getrefcount, ends))
+    times = Counter(map(id, ends))
+    found = [
+        tensor
+        for tensor, count in zip(ends, counts, strict=True)
+        if count > REFERENCES - 1 + times[id(tensor)] and id(tensor) not in states
+    ]
+    made = {id(node) for node in _made_of(was, [each.node for each in found if each.node.storage is None])}
+    return [tensor for tensor in found if id(tensor.node) in made]
+
+
+def _made_of(sources: Sequence[Node], nodes: list[Node]) -> list[Node]:
+    """Those nodes whose value depends on the sources, or on numbers that each run has others of."""
+    depends = {id(node): True for node in sources}
+    stack = list(nodes)
+    while stack:
+        node = stack[-1]
+        waiting = [each for each in node.inputs if id(each) not in depends]
+        if waiting:
+            stack += waiting
+            continue
+        stack.pop()
+        if id(node) not in depends:
+            depends[id(node)] = is_runtime(node.storage) or any(depends[id(each)] for each in node.inputs)
+    return [node for node in nodes if depends[id(node)]]
