@@ -12,7 +12,7 @@ from webgrad.cpu.ordering import LONG, SEARCHED, counts_between, searched_places
 
 Array = np.ndarray[Any, Any]
 RNG = np.random.default_rng(1)
-SHAPES = [(), (0,), (3, 0), (1,), (5, 1), (9,), (70_000,), (40, 3_000), (2, 3, 100), (2, LONG + 5)]
+SHAPES = [(), (0,), (3, 0), (1,), (5, 1), (9,), (70_000,), (40, 3_000), (2, 3, 100), (LONG + 5,)]
 
 
 def expected_order(x: Array, descending: bool) -> Array:
@@ -66,8 +66,8 @@ def test_bools_and_layouts() -> None:
         check(layout, False)
 
 
-@pytest.mark.parametrize("shape", [(SEARCHED,), (5, 20_000), (LONG,), (LONG + 999,), (60, 1_000)], ids=str)
-@pytest.mark.parametrize("count", [0, 1, 7, 40, 5_000])
+@pytest.mark.parametrize("shape", [(SEARCHED,), (2, 20_000), (LONG + 999,), (60, 300)], ids=str)
+@pytest.mark.parametrize("count", [0, 1, 40, 5_000])
 @pytest.mark.parametrize("descending", [False, True])
 def test_the_first_few(shape: tuple[int, ...], count: int, descending: bool) -> None:
     count = min(count, shape[-1])
@@ -85,8 +85,9 @@ def test_the_first_few(shape: tuple[int, ...], count: int, descending: bool) -> 
 def test_many_cores_sort_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ordering, "cores", lambda: 5)
     x = RNG.standard_normal(2 * LONG + 1).astype(np.float32)
+    before = x.copy()
     check(x, False)
-    np.testing.assert_array_equal(x, x.copy())
+    np.testing.assert_array_equal(x, before)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int32])
