@@ -13,19 +13,21 @@ import inspect
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from types import CellType
-from typing import Any, ParamSpec, TypeVar, overload
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from types import CellType, FunctionType, ModuleType
+from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 from weakref import ref
 
 from . import dtypes
 from .errors import ArgumentError, CaptureError
-from .evaluate import Recorded, compute, compute_waiting, plan_for, submit
+from .evaluate import Recorded, compute, compute_waiting, plan_for, submit, values_still
 from .graph.node import Node, Signature, leaf, scalar, signature
-from .graph.op import LEAF
+from .graph.op import LEAF, SCALAR
 from .graph.trace import RuntimeFloat, RuntimeInt, Trace, current_trace, is_runtime, tracing
-from .nested import Nesting, put_together, taken_apart
+from .nested import Nesting, objects_of, put_together, taken_apart
 from .runtime.device import default_device
+from .runtime.shield import shield
 from .tensor import Tensor
 from .tuning import is_on
 
@@ -53,14 +55,16 @@ class _Part:
 
     def feed(self, leaves: dict[int, int], numbers: dict[int, int]) -> None:
         """Note what is fed, and let go of the graph; the user's lines stay, for messages."""
+        kept = [Node(node.sig, (), node.storage, node.where) for node in self.nodes]
         for at, node in enumerate(self.nodes):
             if id(node) in leaves:
                 self.leaf_feeds.append((at, leaves[id(node)]))
+                kept[at].storage = None  # the first call's memory must not be held
             elif is_runtime(node.storage):
                 self.number_feeds.append((at, numbers[id(node.storage)]))
-        self.nodes = [Node(node.sig, (), node.storage, node.where) for node in self.nodes]
+        self.nodes = kept
 
-    def run(self, leaves: Sequence[Node], numbers: Sequence[Any], donated: Sequence[int]) -> list[Node]:
+    def run(self, leaves: Sequence[Node], numbers: Sequence[Any], donated: frozenset[int]) -> list[Node]:
         """The roots, as leaves."""
         nodes = self.nodes.copy()
         for at, source in self.leaf_feeds:
@@ -86,37 +90,34 @@ class _Capture:
     Its leaves are those of the arguments, then those of the tensors that it changes or closes over.
     """
 
-    def __init__(self, trace: Trace, given: Sequence[Tensor], was: Sequence[Node], result: Any) -> None:
-        ends: list[Tensor] = []
-        self.shape = taken_apart(result, ends, numbers=False)
-        self.draws = [draw for draw, _ in trace.draws]
-        self.drawn = [int(each) for _, numbers in trace.draws for each in numbers]  # for the first run
+    def __init__(self, traced: _Traced, given: Sequence[Tensor], was: Sequence[Node]) -> None:
+        self.shape = traced.shape
+        self.draws = [draw for draw, _ in traced.draws]
+        self.drawn = [int(each) for _, numbers in traced.draws for each in numbers]  # for the first run
         leaves = [node for node in was if node.sig.op is LEAF]
         self.arguments = len(leaves)
         self.owners: list[list[ref[Tensor]]] = []  # of the leaves behind the arguments'
         self.changed: list[tuple[int, ref[Tensor] | None]] = []  # (leaf, its tensor if that is no argument)
-        results = [each.node for each in ends]
+        results = traced.results.copy()
         arguments = {id(tensor) for tensor in given}
-        for reference, before in trace.changed.values():
-            tensor = reference()
-            if tensor is None or before.inputs:
-                continue  # it was made inside
+        for reference, before, after in traced.changed:
             if before.sig.op is not LEAF:
-                raise CaptureError("a number among the arguments cannot be changed in place: pass a tensor")
-            if id(tensor) in arguments:
+                continue  # a number among the arguments: the caller's does not change
+            if id(reference()) in arguments:
                 self.changed.append((_place(before, leaves), None))
             else:
                 self.changed.append((len(leaves), reference))
                 self.owners.append([reference])
                 leaves.append(before)
-            results.append(tensor.node)
+            results.append(after)
         by_device = _by_device(results)
         self.parts = [_Part(each) for each in by_device]
-        self._close_over(leaves)
-        self.sigs = [node.sig for node in leaves]
+        self._close_over(leaves, results)
+        self.first = leaves[self.arguments :]
+        self.sigs = [node.sig for node in self.first]
         places = {id(node): at for at, node in enumerate(leaves)}
         numbers = [node.storage for node in was if node.sig.op is not LEAF]
-        numbers += [each for _, drawn in trace.draws for each in drawn]
+        numbers += [each for _, drawn in traced.draws for each in drawn]
         number_places = {id(each): at for at, each in enumerate(numbers)}
         for part in self.parts:
             part.feed(places, number_places)
@@ -125,26 +126,32 @@ class _Capture:
         self.results = [_origin(node, tables, number_places) for node in results]
         self.needed = {at for kind, at in self.results if kind == "leaf"}
 
-    def _close_over(self, leaves: list[Node]) -> None:
+    def _close_over(self, leaves: list[Node], results: Sequence[Node]) -> None:
         """Find the tensors that hold the other leaves: what they hold at a call is what it uses."""
         known = {id(node): at for at, node in enumerate(leaves)}
-        found = {id(node): node for part in self.parts for node in part.nodes if node.sig.op is LEAF}
-        holders: dict[int, list[ref[Tensor]]] = {}
-        for tensor in gc.get_referrers(*found.values()) if found else ():
-            if isinstance(tensor, Tensor):
-                holders.setdefault(id(tensor.node), []).append(ref(tensor))
-        for identity, tensors in holders.items():
-            at = known.get(identity)
+        used = [*results, *leaves[self.arguments :], *(node for part in self.parts for node in part.nodes)]
+        found = {id(node): node for node in used if node.sig.op is LEAF}
+        for tensor in _tensors_that_refer_to(found.values()):
+            at = known.get(id(tensor.node))
             if at is None:
-                leaves.append(found[identity])
-                self.owners.append(tensors)
-            elif at >= self.arguments:  # others hold what one tensor had before it was changed
-                self.owners[at - self.arguments] += tensors
+                at = known[id(tensor.node)] = len(leaves)
+                leaves.append(tensor.node)
+                self.owners.append([])
+            if at >= self.arguments:
+                owners = self.owners[at - self.arguments]
+                if not any(each() is tensor for each in owners):
+                    owners.append(ref(tensor))
+
+    def first_leaves(self, ends: Sequence[Any]) -> list[Node]:
+        """The leaves of the call that was captured."""
+        found = [each.node for each in ends if isinstance(each, Tensor)] + self.first
+        self.first = []
+        return found
 
     def leaves(self, ends: Sequence[Any]) -> list[Node] | None:
         """The leaves of a call; None where they are not what was captured."""
         found = [each.node for each in ends if isinstance(each, Tensor)]
-        for owners, sig in zip(self.owners, self.sigs[self.arguments :], strict=True):
+        for owners, sig in zip(self.owners, self.sigs, strict=True):
             node = _node_of(owners) if len(owners) > 1 else getattr(owners[0](), "node", None)
             if node is None or not (node.sig is sig or _is_alike(node.sig, sig)):
                 return None
@@ -157,16 +164,52 @@ class _Capture:
         numbers += self.drawn or [each for draw in self.draws for each in draw()]
         self.drawn = []
         compute([node for node in leaves if node.sig.op is not LEAF])
-        donated = [at for at, _ in self.changed if at not in self.needed and _is_free(leaves, at)]
-        found = [each for part in self.parts for each in part.run(leaves, numbers, donated)]
-        nodes = self._nodes(found, leaves, numbers)
-        count = len(nodes) - len(self.changed)
+        if not self.changed:
+            found = [each for part in self.parts for each in part.run(leaves, numbers, frozenset())]
+            return self._put_together(self._nodes(found, leaves, numbers))
         tensors = [each for each in ends if isinstance(each, Tensor)]
-        for (at, reference), node in zip(self.changed, nodes[count:], strict=True):
-            tensor = tensors[at] if reference is None else reference()
-            if tensor is not None:
-                tensor.node = node
-        return put_together(self.shape, iter([Tensor(node) for node in nodes[:count]]))
+        if len(set(map(id, leaves))) < len(leaves):
+            self._refuse_both(tensors)
+        with values_still():  # whoever takes the node of a tensor meanwhile waits, and finds its new storage
+            donated = frozenset(
+                at for at, _ in self.changed if at not in self.needed and _is_free(leaves, at)
+            )
+            with shield if donated else nullcontext():  # their tensors must not be left without storage
+                found = [each for part in self.parts for each in part.run(leaves, numbers, donated)]
+                nodes = self._nodes(found, leaves, numbers)
+                self._change(tensors, leaves, nodes, donated)
+        return self._put_together(nodes[: len(nodes) - len(self.changed)])
+
+    def _change(
+        self,
+        tensors: Sequence[Tensor],
+        leaves: Sequence[Node],
+        nodes: Sequence[Node],
+        donated: frozenset[int],
+    ) -> None:
+        """Give the tensors that are changed their new values, the last of `nodes`: all of them, or none."""
+        with shield:
+            for (at, reference), node in zip(self.changed, nodes[-len(self.changed) :], strict=True):
+                tensor = tensors[at] if reference is None else reference()
+                if at in donated and node.sig is leaves[at].sig:
+                    leaves[at].storage = node.storage
+                elif tensor is not None:
+                    tensor.node = node
+
+    def _put_together(self, nodes: Sequence[Node]) -> Any:
+        return put_together(self.shape, iter([Tensor(node) for node in nodes]))
+
+    def _refuse_both(self, tensors: Sequence[Tensor]) -> None:
+        """Refuse an argument that is closed over too, where either is changed: they were captured apart."""
+        ours = {id(each()) for owners in self.owners for each in owners}
+        changed = {
+            id(tensors[at]) if reference is None else id(reference()) for at, reference in self.changed
+        }
+        if any(id(each) in ours and id(each) in changed for each in tensors):
+            raise CaptureError(
+                "a tensor is passed to a captured function that also closes over it, and it is changed in "
+                "place: pass it, or close over it, but not both"
+            )
 
     def _nodes(self, found: list[Node], leaves: list[Node], numbers: list[Any]) -> list[Node]:
         """The nodes of the results: computed, or a leaf or number as it came in."""
@@ -182,6 +225,61 @@ class _Capture:
             else:
                 nodes.append(what)
         return nodes
+
+
+class _Traced(NamedTuple):
+    """What a function did: the shape and nodes of its result, what it changed (tensor, before, after)."""
+
+    shape: Nesting
+    results: list[Node]
+    changed: list[tuple[ref[Tensor], Node, Node]]
+    draws: list[tuple[Callable[[], Sequence[int]], list[RuntimeInt]]]
+
+
+def _traced(function: Callable[[], Any]) -> _Traced:
+    """Run a function under a trace. Of what it made nothing but nodes stays: who holds a tensor afterwards
+    is somebody else.
+    """
+    trace = Trace()
+    try:
+        with tracing(trace):
+            result = function()
+        ends: list[Tensor] = []
+        shape = taken_apart(result, ends, numbers=False)
+        _check_result(shape, trace)
+        changed = [
+            (reference, before, tensor.node)
+            for reference, before in trace.changed.values()
+            if (tensor := reference()) is not None and not before.inputs  # else it was made inside
+        ]
+        return _Traced(shape, [each.node for each in ends], changed, trace.draws)
+    finally:
+        trace.undo()
+
+
+def _check_result(shape: Nesting, trace: Trace) -> None:
+    """Refuse results whose tensors could not be replaced by another call's."""
+    for value in objects_of(shape):
+        held = gc.get_referents(value)
+        held += gc.get_referents(*[each for each in held if isinstance(each, dict | list | tuple | set)])
+        made = [each for each in held if isinstance(each, Tensor) and each.node.storage is None]
+        if isinstance(value, Iterator | Awaitable) or any(id(each) not in trace.changed for each in made):
+            raise CaptureError(
+                f"a captured function returned a {type(value).__name__}, which would be the same at every "
+                "call: return tensors, or lists, tuples, dicts and dataclasses of them"
+            )
+
+
+def _tensors_that_refer_to(what: Iterable[Any]) -> list[Tensor]:
+    """All tensors that hold one of these nodes, or are of one of these classes."""
+    wanted = list(what)
+    frozen = gc.get_freeze_count()
+    if frozen:  # the collector does not look among those
+        gc.unfreeze()
+    found = [each for each in gc.get_referrers(*wanted) if isinstance(each, Tensor)] if wanted else []
+    if frozen:
+        gc.freeze()
+    return found
 
 
 def _node_of(owners: list[ref[Tensor]]) -> Node | None:
@@ -220,7 +318,9 @@ def _origin(
 
 
 def _is_free(leaves: list[Node], at: int) -> bool:
-    """Whether only its tensor and this list hold a leaf, and only the leaf its storage."""
+    """Whether only its tensor and this list hold a GPU's leaf, and only the leaf its storage."""
+    if not leaves[at].sig.device.is_gpu:
+        return False
     return sys.getrefcount(leaves[at]) <= _LEAF_HOLDERS and sys.getrefcount(leaves[at].storage) <= 2
 
 
@@ -238,7 +338,7 @@ class Jit:
         self._static = _static_places(function, static)
         self._captures: OrderedDict[Any, _Capture] = OrderedDict()
         self._lock = threading.RLock()
-        functools.update_wrapper(self, function)
+        functools.update_wrapper(self, function, updated=())  # a callable's attributes are its own
 
     def __repr__(self) -> str:
         name = getattr(self.function, "__qualname__", repr(self.function))
@@ -263,17 +363,16 @@ class Jit:
         ends: list[Any] = []
         shapes = [self._shape(at, each, ends) for at, each in enumerate(args)]
         named = [(name, self._shape(name, each, ends)) for name, each in kwargs.items()]
-        key = (tuple(shapes), tuple(named), is_on())  # kernels chosen by measuring are others
+        # Kernels chosen by measuring are others; so is what a function does to one tensor under two names.
+        key = (tuple(shapes), tuple(named), _repeats(ends), is_on())
         with self._lock:
             capture = self._captures.get(key)
             leaves = None if capture is None else capture.leaves(ends)
-            if leaves is None:
+            if capture is None or leaves is None:
                 capture = self._captures[key] = self._capture(shapes, named, ends)
-                leaves = capture.leaves(ends)
+                leaves = capture.first_leaves(ends)
                 if len(self._captures) > CAPTURES:
                     self._captures.popitem(last=False)
-            assert capture is not None
-            assert leaves is not None
             self._captures.move_to_end(key)
             return capture.run(ends, leaves)
 
@@ -292,20 +391,30 @@ class Jit:
     def _capture(self, shapes: list[Nesting], named: list[tuple[str, Nesting]], ends: list[Any]) -> _Capture:
         """Run the function over stand-ins for its tensors and numbers, and keep what it would compute."""
         compute_waiting()
+        _store_numbers()
         compute([each.node for each in ends if isinstance(each, Tensor)])
-        device = _device(self.function, ends)
-        given = [_stand_in(each, device) for each in ends]
+        device = _device(self.function, [*ends, *(each for shape in shapes for each in objects_of(shape))])
+        made = {id(each): _stand_in(each, device) for each in ends if isinstance(each, Tensor)}
+        given = [made[id(each)] if isinstance(each, Tensor) else _stand_in(each, device) for each in ends]
         was = [each.node for each in given]
         places = iter(given)
         args = [put_together(each, places) for each in shapes]
         kwargs = {name: put_together(each, places) for name, each in named}
-        trace = Trace()
-        try:
-            with tracing(trace):
-                result = self.function(*args, **kwargs)
-            return _Capture(trace, given, was, result)
-        finally:
-            trace.undo()
+        return _Capture(_traced(lambda: self.function(*args, **kwargs)), given, was)
+
+
+def _repeats(ends: Sequence[Any]) -> tuple[int, ...]:
+    """For each tensor the first place it is in; nothing where all are different."""
+    tensors = [id(each) for each in ends if isinstance(each, Tensor)]
+    return tuple(map(tensors.index, tensors)) if len(set(tensors)) < len(tensors) else ()
+
+
+def _store_numbers() -> None:
+    """Store the numbers that tensors hold: such a tensor may be a captured function's, and change."""
+    classes = [Tensor]
+    for each in classes:
+        classes += each.__subclasses__()
+    compute([each.node for each in _tensors_that_refer_to(classes) if each.node.sig.op is SCALAR])
 
 
 def _stand_in(value: Any, device: Any) -> Tensor:
@@ -323,14 +432,28 @@ def _stand_in(value: Any, device: Any) -> Tensor:
     return Tensor(scalar(RuntimeInt(value), dtypes.int32, device))
 
 
-def _device(function: Callable[..., Any], ends: Sequence[Any]) -> Any:
-    """Where numbers are: with the tensors among the arguments, or with those that the function names."""
+def _device(function: Callable[..., Any], given: Sequence[Any]) -> Any:
+    """Where numbers are: with the first tensor that is found in the arguments, or in what the function names.
+
+    Their parts are looked into too, the nearest first; a method's object is an argument.
+    """
     named = inspect.unwrap(function)
     code, names = getattr(named, "__code__", None), getattr(named, "__globals__", {})
     cells = getattr(named, "__closure__", None) or ()
-    seen = [*ends, *(cell.cell_contents for cell in cells if cell != CellType())]
+    seen = [*given, function, *(cell.cell_contents for cell in cells if cell != CellType())]
     seen += [names.get(name) for name in code.co_names] if code is not None else []
-    return next((each.node.sig.device for each in seen if isinstance(each, Tensor)), None) or default_device()
+    known: set[int] = set()
+    for each in seen:
+        if isinstance(each, Tensor):
+            return each.node.sig.device
+        if id(each) not in known and len(known) < LOOKED_INTO and not isinstance(each, _NOT_LOOKED_INTO):
+            known.add(id(each))
+            seen += [part for part in gc.get_referents(each) if not isinstance(part, _NOT_LOOKED_INTO)]
+    return default_device()
+
+
+LOOKED_INTO = 1000  # objects
+_NOT_LOOKED_INTO = (type, ModuleType, FunctionType, str, bytes, int, float, Node)
 
 
 def _static_places(function: Callable[..., Any], static: Sequence[str | int]) -> frozenset[int | str]:
@@ -375,7 +498,8 @@ def jit(function: Any = None, *, static: Sequence[str | int] = ()) -> Any:
       that Python code needs as they are (a count of steps, say); each value of these is captured on its own.
     - What it changes in place (`x += …`, `x[i] = …`) is changed at every call, whether that is an argument or
       a cache or parameter it closes over. Other effects of its Python code, such as print, assignments and
-      appended lists, happen only when it is captured.
+      appended lists, happen only when it is captured. Which tensors it closes over is found out then, too:
+      give them new values in place (`w[...] = …`), not by binding a name or attribute to another tensor.
     - Random numbers are drawn anew at every call.
     - Reading a value inside (`if x > 0`, `x.numpy()`, `float(x)`) is an error: there is none yet.
 

@@ -11,6 +11,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 import numpy as np
@@ -39,6 +40,7 @@ __all__ = [
     "read_async",
     "snapshot_of",
     "submit",
+    "values_still",
 ]
 
 PLANS_KEPT = 1024
@@ -203,6 +205,11 @@ def submit(plan: Plan, nodes: list[Node]) -> list[Any]:
     if device.is_gpu:
         device.flush()
     return found
+
+
+def values_still() -> AbstractContextManager[Any]:
+    """While it is entered, no other thread computes, or takes a node's storage to read it."""
+    return _state.lock
 
 
 def snapshot_of(roots: Sequence[Node]) -> Snapshot:

@@ -88,13 +88,14 @@ def tracing(trace: Trace) -> Iterator[None]:
     """Open a trace in this thread; what waits is not computed meanwhile, however much."""
     with _one:
         _local.trace = trace
-        most, backlog.most = backlog.most, 1 << 60
+        limits = backlog.most, backlog.most_bytes
+        backlog.most = backlog.most_bytes = 1 << 60
         backlog.restart(backlog.waiting())
         try:
             yield
         finally:
             _local.trace = None
-            backlog.most = most
+            backlog.most, backlog.most_bytes = limits
             backlog.restart(backlog.waiting())
 
 
