@@ -169,6 +169,18 @@ def test_a_number_may_be_counted_on(device: str) -> None:
 
 
 @both
+def test_numbers_that_their_dtype_cannot_hold(device: str) -> None:
+    times = wg.jit(lambda x, by: x * by)
+    x = tensor([1.0], device)
+    found = [times(x, each).item() for each in (1.0, 1e300, -1e300, 3.4e38)]
+    assert found == [1, np.inf, -np.inf, np.float32(3.4e38)]
+    assert times(x, 3).item() == 3
+    with pytest.raises(wg.ArgumentError, match="does not fit int32"):
+        times(x, 1 << 40)
+    assert times(x, -(1 << 31)).item() == -(2.0**31)
+
+
+@both
 def test_slices_are_compared_by_value(device: str) -> None:
     part = wg.jit(lambda x, where: x[where])
     x = tensor(np.arange(2000), device)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import gc
 import inspect
+import math
 import sys
 import threading
 from collections import OrderedDict
@@ -18,6 +19,8 @@ from contextlib import nullcontext
 from types import CellType, FunctionType, ModuleType
 from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 from weakref import ref
+
+import numpy as np
 
 from . import dtypes
 from .errors import ArgumentError, CaptureError
@@ -160,7 +163,7 @@ class _Capture:
 
     def run(self, ends: Sequence[Any], leaves: list[Node]) -> Any:
         """The results of a call, after what it changes was changed."""
-        numbers = [each for each in ends if not isinstance(each, Tensor)]
+        numbers = [_fitted(each) for each in ends if not isinstance(each, Tensor)]
         numbers += self.drawn or [each for draw in self.draws for each in draw()]
         self.drawn = []
         compute([node for node in leaves if node.sig.op is not LEAF])
@@ -422,14 +425,25 @@ def _stand_in(value: Any, device: Any) -> Tensor:
     if isinstance(value, Tensor):
         sig = value.node.sig
         return Tensor(Node(signature(LEAF, sig.shape, sig.dtype, sig.device), (), value.node.storage, None))
+    value = _fitted(value)
     if isinstance(value, float):
         return Tensor(scalar(RuntimeFloat(value), dtypes.float32, device))
+    return Tensor(scalar(RuntimeInt(value), dtypes.int32, device))
+
+
+def _fitted(value: Any) -> Any:
+    """A run-time number as its dtype holds it: floats that are too large for float32 are infinite."""
+    if isinstance(value, float):
+        return value if not _LARGEST < abs(value) else math.copysign(math.inf, value)
     if not -(1 << 31) <= value < 1 << 31:
         raise ArgumentError(
             f"the number {value} does not fit int32, which captured functions take whole numbers as; pass a "
             "tensor, or name the argument in webgrad.jit(..., static=...)"
         )
-    return Tensor(scalar(RuntimeInt(value), dtypes.int32, device))
+    return value
+
+
+_LARGEST = float(np.finfo(np.float32).max)
 
 
 def _device(function: Callable[..., Any], given: Sequence[Any]) -> Any:

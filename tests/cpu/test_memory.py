@@ -140,17 +140,3 @@ def test_small_buffers_are_for_the_while_only() -> None:
     with pytest.raises(ZeroDivisionError), Buffers():
         1 // 0  # noqa: B018
     assert np.getbufsize() == before
-
-
-def test_memory_may_come_back_while_some_is_taken() -> None:
-    """The collector runs wherever an object is made, and what it deletes gives memory back."""
-    before = gc.get_threshold()
-    gc.set_threshold(1)
-    try:
-        for _ in range(200):
-            cycle: list[Any] = [empty((LARGE // 4,), FLOAT)]
-            cycle.append(cycle)
-            del cycle
-            memory._take(LARGE)
-    finally:
-        gc.set_threshold(*before)
