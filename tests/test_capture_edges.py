@@ -85,6 +85,32 @@ def test_what_was_made_inside_may_be_a_result(device: str) -> None:
 
 
 @both
+def test_what_was_made_inside_may_be_changed(device: str) -> None:
+    runs = 0
+
+    @wg.jit
+    def made(x: wg.Tensor) -> Any:
+        nonlocal runs
+        runs += 1
+        array, numbers, zero = (
+            tensor([1.0, 2.0], device),
+            wg.arange(2, device=device),
+            wg.zeros((), device=device),
+        )
+        array += x
+        numbers += 1
+        zero += 1
+        return array, numbers, zero
+
+    for value in (1.0, 3.0, 5.0):
+        array, numbers, zero = made(tensor([value], device))
+        assert array.tolist() == [1 + value, 2 + value]
+        assert numbers.tolist() == [1, 2]
+        assert zero.item() == 1
+    assert runs == 1
+
+
+@both
 def test_tensors_that_the_collector_passes_over(device: str) -> None:
     weight = tensor([2.0], device)
     times = wg.jit(lambda x: x * weight)

@@ -104,9 +104,10 @@ class _Capture:
         results = traced.results.copy()
         arguments = {id(tensor) for tensor in given}
         for reference, before, after in traced.changed:
-            if before.sig.op is not LEAF:
-                continue  # a number among the arguments: the caller's does not change
-            if id(reference()) in arguments:
+            tensor = reference()
+            if tensor is None or before.sig.op is not LEAF:
+                continue  # it was made inside, or is a number: the caller's does not change
+            if id(tensor) in arguments:
                 self.changed.append((_place(before, leaves), None))
             else:
                 self.changed.append((len(leaves), reference))
@@ -434,7 +435,7 @@ def _stand_in(value: Any, device: Any) -> Tensor:
 def _fitted(value: Any) -> Any:
     """A run-time number as its dtype holds it: floats that are too large for float32 are infinite."""
     if isinstance(value, float):
-        return value if not _LARGEST < abs(value) else math.copysign(math.inf, value)
+        return math.copysign(math.inf, value) if abs(value) > _LARGEST else value
     if not -(1 << 31) <= value < 1 << 31:
         raise ArgumentError(
             f"the number {value} does not fit int32, which captured functions take whole numbers as; pass a "
