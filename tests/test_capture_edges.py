@@ -6,6 +6,7 @@ import dataclasses
 import gc
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 from weakref import ref
@@ -412,6 +413,28 @@ def test_other_threads_read_state_while_it_changes(device: str) -> None:
         each.join()
     assert not wrong
     assert state.tolist() == [101] * 1000
+
+
+@both
+def test_threads_capture_one_after_another(device: str) -> None:
+    inside = threading.Event()
+
+    @wg.jit
+    def slow(x: wg.Tensor) -> wg.Tensor:
+        twice = x * 2
+        inside.set()
+        time.sleep(0.2)
+        return twice + 1
+
+    def other() -> None:
+        inside.wait()
+        wg.jit(lambda x: x * 3)(tensor([1.0], device))
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    assert slow(tensor([1.0], device)).item() == 3
+    thread.join()
+    assert slow(tensor([5.0], device)).item() == 11
 
 
 @pytest.mark.gpu

@@ -14,22 +14,21 @@ import math
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import nullcontext
-from types import CellType, FunctionType, ModuleType
 from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 from weakref import ref
 
 import numpy as np
 
 from . import dtypes
+from .closures import device_of, store_numbers, tensors_that_refer_to
 from .errors import ArgumentError, CaptureError
 from .evaluate import Recorded, compute, compute_waiting, plan_for, submit, values_still
 from .graph.node import Node, Signature, leaf, scalar, signature
-from .graph.op import LEAF, SCALAR
-from .graph.trace import RuntimeFloat, RuntimeInt, Trace, current_trace, is_runtime, tracing
+from .graph.op import LEAF
+from .graph.trace import RuntimeFloat, RuntimeInt, Trace, current_trace, is_runtime, one_at_a_time, tracing
 from .nested import Nesting, objects_of, put_together, taken_apart
-from .runtime.device import default_device
 from .runtime.shield import shield
 from .tensor import Tensor
 from .tuning import is_on
@@ -135,7 +134,7 @@ class _Capture:
         known = {id(node): at for at, node in enumerate(leaves)}
         used = [*results, *leaves[self.arguments :], *(node for part in self.parts for node in part.nodes)]
         found = {id(node): node for node in used if node.sig.op is LEAF}
-        for tensor in _tensors_that_refer_to(found.values()):
+        for tensor in tensors_that_refer_to(found.values()):
             at = known.get(id(tensor.node))
             if at is None:
                 at = known[id(tensor.node)] = len(leaves)
@@ -274,18 +273,6 @@ def _check_result(shape: Nesting, trace: Trace) -> None:
             )
 
 
-def _tensors_that_refer_to(what: Iterable[Any]) -> list[Tensor]:
-    """All tensors that hold one of these nodes, or are of one of these classes."""
-    wanted = list(what)
-    frozen = gc.get_freeze_count()
-    if frozen:  # the collector does not look among those
-        gc.unfreeze()
-    found = [each for each in gc.get_referrers(*wanted) if isinstance(each, Tensor)] if wanted else []
-    if frozen:
-        gc.freeze()
-    return found
-
-
 def _node_of(owners: list[ref[Tensor]]) -> Node | None:
     """The node that several tensors share; None where they do not share one any more."""
     nodes = [tensor.node for tensor in (each() for each in owners) if tensor is not None]
@@ -373,7 +360,8 @@ class Jit:
             capture = self._captures.get(key)
             leaves = None if capture is None else capture.leaves(ends)
             if capture is None or leaves is None:
-                capture = self._captures[key] = self._capture(shapes, named, ends)
+                with one_at_a_time:
+                    capture = self._captures[key] = self._capture(shapes, named, ends)
                 leaves = capture.first_leaves(ends)
                 if len(self._captures) > CAPTURES:
                     self._captures.popitem(last=False)
@@ -395,9 +383,9 @@ class Jit:
     def _capture(self, shapes: list[Nesting], named: list[tuple[str, Nesting]], ends: list[Any]) -> _Capture:
         """Run the function over stand-ins for its tensors and numbers, and keep what it would compute."""
         compute_waiting()
-        _store_numbers()
+        store_numbers()
         compute([each.node for each in ends if isinstance(each, Tensor)])
-        device = _device(self.function, [*ends, *(each for shape in shapes for each in objects_of(shape))])
+        device = device_of(self.function, [*ends, *(each for shape in shapes for each in objects_of(shape))])
         made = {id(each): _stand_in(each, device) for each in ends if isinstance(each, Tensor)}
         given = [made[id(each)] if isinstance(each, Tensor) else _stand_in(each, device) for each in ends]
         was = [each.node for each in given]
@@ -411,14 +399,6 @@ def _repeats(ends: Sequence[Any]) -> tuple[int, ...]:
     """For each tensor the first place it is in; nothing where all are different."""
     tensors = [id(each) for each in ends if isinstance(each, Tensor)]
     return tuple(map(tensors.index, tensors)) if len(set(tensors)) < len(tensors) else ()
-
-
-def _store_numbers() -> None:
-    """Store the numbers that tensors hold: such a tensor may be a captured function's, and change."""
-    classes = [Tensor]
-    for each in classes:
-        classes += each.__subclasses__()
-    compute([each.node for each in _tensors_that_refer_to(classes) if each.node.sig.op is SCALAR])
 
 
 def _stand_in(value: Any, device: Any) -> Tensor:
@@ -445,30 +425,6 @@ def _fitted(value: Any) -> Any:
 
 
 _LARGEST = float(np.finfo(np.float32).max)
-
-
-def _device(function: Callable[..., Any], given: Sequence[Any]) -> Any:
-    """Where numbers are: with the first tensor that is found in the arguments, or in what the function names.
-
-    Their parts are looked into too, the nearest first; a method's object is an argument.
-    """
-    named = inspect.unwrap(function)
-    code, names = getattr(named, "__code__", None), getattr(named, "__globals__", {})
-    cells = getattr(named, "__closure__", None) or ()
-    seen = [*given, function, *(cell.cell_contents for cell in cells if cell != CellType())]
-    seen += [names.get(name) for name in code.co_names] if code is not None else []
-    known: set[int] = set()
-    for each in seen:
-        if isinstance(each, Tensor):
-            return each.node.sig.device
-        if id(each) not in known and len(known) < LOOKED_INTO and not isinstance(each, _NOT_LOOKED_INTO):
-            known.add(id(each))
-            seen += [part for part in gc.get_referents(each) if not isinstance(part, _NOT_LOOKED_INTO)]
-    return default_device()
-
-
-LOOKED_INTO = 1000  # objects
-_NOT_LOOKED_INTO = (type, ModuleType, FunctionType, str, bytes, int, float, Node)
 
 
 def _static_places(function: Callable[..., Any], static: Sequence[str | int]) -> frozenset[int | str]:
