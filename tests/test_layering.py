@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).parents[1] / "webgrad"
 
 # In the order in which data flows; the names are modules or folders of webgrad/.
 STAGES: tuple[tuple[str, ...], ...] = (
-    ("tensor", "ops", "explanation", "capture", "kept", "nested"),
+    ("tensor", "ops", "explanation", "capture", "closures", "kept", "nested"),
     ("evaluate", "gpu", "host", "tuning"),
     ("graph",),
     ("schedule",),

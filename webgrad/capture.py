@@ -14,20 +14,21 @@ import math
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from types import CellType
-from typing import Any, ParamSpec, TypeVar, overload
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import nullcontext
+from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 from weakref import ref
 
 from . import dtypes
+from .closures import Names, device_of, is_still, names_of, store_numbers, tensors_that_refer_to
 from .errors import ArgumentError, CaptureError
-from .evaluate import Recorded, compute, compute_waiting, plan_for, submit
+from .evaluate import Recorded, compute, compute_waiting, plan_for, submit, values_still
 from .graph.node import Node, Signature, leaf, scalar, signature
 from .graph.op import LEAF
-from .graph.trace import RuntimeFloat, RuntimeInt, Trace, current_trace, is_runtime, tracing
+from .graph.trace import RuntimeFloat, RuntimeInt, Trace, current_trace, is_runtime, one_at_a_time, tracing
 from .kept import refuse_kept
-from .nested import Nesting, put_together, taken_apart
-from .runtime.device import default_device
+from .nested import Nesting, objects_of, put_together, taken_apart
+from .runtime.shield import shield
 from .tensor import Tensor
 from .tuning import is_on
 
@@ -55,14 +56,16 @@ class _Part:
 
     def feed(self, leaves: dict[int, int], numbers: dict[int, int]) -> None:
         """Note what is fed, and let go of the graph; the user's lines stay, for messages."""
+        kept = [Node(node.sig, (), node.storage, node.where) for node in self.nodes]
         for at, node in enumerate(self.nodes):
             if id(node) in leaves:
                 self.leaf_feeds.append((at, leaves[id(node)]))
+                kept[at].storage = None  # the first call's memory must not be held
             elif is_runtime(node.storage):
                 self.number_feeds.append((at, numbers[id(node.storage)]))
-        self.nodes = [Node(node.sig, (), node.storage, node.where) for node in self.nodes]
+        self.nodes = kept
 
-    def run(self, leaves: Sequence[Node], numbers: Sequence[Any], donated: Sequence[int]) -> list[Node]:
+    def run(self, leaves: Sequence[Node], numbers: Sequence[Any], donated: frozenset[int]) -> list[Node]:
         """The roots, as leaves."""
         nodes = self.nodes.copy()
         for at, source in self.leaf_feeds:
@@ -88,45 +91,36 @@ class _Capture:
     Its leaves are those of the arguments, then those of the tensors that it changes or closes over.
     """
 
-    def __init__(
-        self,
-        trace: Trace,
-        given: Sequence[Tensor],
-        was: Sequence[Node],
-        shape: Nesting,
-        ends: Sequence[Tensor],
-        names: list[tuple[Callable[[], Any], Any]],
-    ) -> None:
-        self.shape = shape
+    def __init__(self, traced: _Traced, given: Sequence[Tensor], was: Sequence[Node], names: Names) -> None:
+        self.shape = traced.shape
         self.names = names
-        self.draws = [draw for draw, _ in trace.draws]
-        self.drawn = [int(each) for _, numbers in trace.draws for each in numbers]  # for the first run
+        self.draws = [draw for draw, _ in traced.draws]
+        self.drawn = [int(each) for _, numbers in traced.draws for each in numbers]  # for the first run
         leaves = [node for node in was if node.sig.op is LEAF]
         self.arguments = len(leaves)
         self.owners: list[list[ref[Tensor]]] = []  # of the leaves behind the arguments'
         self.changed: list[tuple[int, ref[Tensor] | None]] = []  # (leaf, its tensor if that is no argument)
-        results = [each.node for each in ends]
+        results = traced.results.copy()
         arguments = {id(tensor) for tensor in given}
-        for reference, before in trace.changed.values():
+        for reference, before, after in traced.changed:
             tensor = reference()
-            if tensor is None or before.inputs:
-                continue  # it was made inside
-            if before.sig.op is not LEAF:
-                raise CaptureError("a number among the arguments cannot be changed in place: pass a tensor")
+            if tensor is None or before.sig.op is not LEAF:
+                continue  # it was made inside, or is a number: the caller's does not change
             if id(tensor) in arguments:
                 self.changed.append((_place(before, leaves), None))
             else:
                 self.changed.append((len(leaves), reference))
                 self.owners.append([reference])
                 leaves.append(before)
-            results.append(tensor.node)
+            results.append(after)
         by_device = _by_device(results)
         self.parts = [_Part(each) for each in by_device]
-        self._close_over(leaves)
-        self.sigs = [node.sig for node in leaves]
+        self._close_over(leaves, results)
+        self.first = leaves[self.arguments :]
+        self.sigs = [node.sig for node in self.first]
         places = {id(node): at for at, node in enumerate(leaves)}
         numbers = [node.storage for node in was if node.sig.op is not LEAF]
-        numbers += [each for _, drawn in trace.draws for each in drawn]
+        numbers += [each for _, drawn in traced.draws for each in drawn]
         number_places = {id(each): at for at, each in enumerate(numbers)}
         for part in self.parts:
             part.feed(places, number_places)
@@ -135,30 +129,36 @@ class _Capture:
         self.results = [_origin(node, tables, number_places) for node in results]
         self.needed = {at for kind, at in self.results if kind == "leaf"}
 
-    def _close_over(self, leaves: list[Node]) -> None:
+    def _close_over(self, leaves: list[Node], results: Sequence[Node]) -> None:
         """Find the tensors that hold the other leaves: what they hold at a call is what it uses."""
         known = {id(node): at for at, node in enumerate(leaves)}
-        found = {id(node): node for part in self.parts for node in part.nodes if node.sig.op is LEAF}
-        holders: dict[int, list[ref[Tensor]]] = {}
-        for tensor in gc.get_referrers(*found.values()) if found else ():
-            if isinstance(tensor, Tensor):
-                holders.setdefault(id(tensor.node), []).append(ref(tensor))
-        for identity, tensors in holders.items():
-            at = known.get(identity)
+        used = [*results, *leaves[self.arguments :], *(node for part in self.parts for node in part.nodes)]
+        found = {id(node): node for node in used if node.sig.op is LEAF}
+        for tensor in tensors_that_refer_to(found.values()):
+            at = known.get(id(tensor.node))
             if at is None:
-                leaves.append(found[identity])
-                self.owners.append(tensors)
-            elif at >= self.arguments:  # others hold what one tensor had before it was changed
-                self.owners[at - self.arguments] += tensors
+                at = known[id(tensor.node)] = len(leaves)
+                leaves.append(tensor.node)
+                self.owners.append([])
+            if at >= self.arguments:
+                owners = self.owners[at - self.arguments]
+                if not any(each() is tensor for each in owners):
+                    owners.append(ref(tensor))
+
+    def first_leaves(self, ends: Sequence[Any]) -> list[Node]:
+        """The leaves of the call that was captured."""
+        found = [each.node for each in ends if isinstance(each, Tensor)] + self.first
+        self.first = []
+        return found
 
     def leaves(self, ends: Sequence[Any]) -> list[Node] | None:
         """The leaves of a call; None where they are not what was captured."""
         for name, then in self.names:
             now = name()
-            if now is not then and not _is_still(now, then):
+            if now is not then and not is_still(now, then):
                 return None
         found = [each.node for each in ends if isinstance(each, Tensor)]
-        for owners, sig in zip(self.owners, self.sigs[self.arguments :], strict=True):
+        for owners, sig in zip(self.owners, self.sigs, strict=True):
             node = _node_of(owners) if len(owners) > 1 else getattr(owners[0](), "node", None)
             if node is None or not (node.sig is sig or _is_alike(node.sig, sig)):
                 return None
@@ -167,20 +167,56 @@ class _Capture:
 
     def run(self, ends: Sequence[Any], leaves: list[Node]) -> Any:
         """The results of a call, after what it changes was changed."""
-        numbers = [each for each in ends if not isinstance(each, Tensor)]
+        numbers = [_fitted(each) for each in ends if not isinstance(each, Tensor)]
         numbers += self.drawn or [each for draw in self.draws for each in draw()]
         self.drawn = []
         compute([node for node in leaves if node.sig.op is not LEAF])
-        donated = [at for at, _ in self.changed if at not in self.needed and _is_free(leaves, at)]
-        found = [each for part in self.parts for each in part.run(leaves, numbers, donated)]
-        nodes = self._nodes(found, leaves, numbers)
-        count = len(nodes) - len(self.changed)
+        if not self.changed:
+            found = [each for part in self.parts for each in part.run(leaves, numbers, frozenset())]
+            return self._put_together(self._nodes(found, leaves, numbers))
         tensors = [each for each in ends if isinstance(each, Tensor)]
-        for (at, reference), node in zip(self.changed, nodes[count:], strict=True):
-            tensor = tensors[at] if reference is None else reference()
-            if tensor is not None:
-                tensor.node = node
-        return put_together(self.shape, iter([Tensor(node) for node in nodes[:count]]))
+        if len(set(map(id, leaves))) < len(leaves):
+            self._refuse_both(tensors)
+        with values_still():  # whoever takes the node of a tensor meanwhile waits, and finds its new storage
+            donated = frozenset(
+                at for at, _ in self.changed if at not in self.needed and _is_free(leaves, at)
+            )
+            with shield if donated else nullcontext():  # their tensors must not be left without storage
+                found = [each for part in self.parts for each in part.run(leaves, numbers, donated)]
+                nodes = self._nodes(found, leaves, numbers)
+                self._change(tensors, leaves, nodes, donated)
+        return self._put_together(nodes[: len(nodes) - len(self.changed)])
+
+    def _change(
+        self,
+        tensors: Sequence[Tensor],
+        leaves: Sequence[Node],
+        nodes: Sequence[Node],
+        donated: frozenset[int],
+    ) -> None:
+        """Give the tensors that are changed their new values, the last of `nodes`: all of them, or none."""
+        with shield:
+            for (at, reference), node in zip(self.changed, nodes[-len(self.changed) :], strict=True):
+                tensor = tensors[at] if reference is None else reference()
+                if at in donated and node.sig is leaves[at].sig:
+                    leaves[at].storage = node.storage
+                elif tensor is not None:
+                    tensor.node = node
+
+    def _put_together(self, nodes: Sequence[Node]) -> Any:
+        return put_together(self.shape, iter([Tensor(node) for node in nodes]))
+
+    def _refuse_both(self, tensors: Sequence[Tensor]) -> None:
+        """Refuse an argument that is closed over too, where either is changed: they were captured apart."""
+        ours = {id(each()) for owners in self.owners for each in owners}
+        changed = {
+            id(tensors[at]) if reference is None else id(reference()) for at, reference in self.changed
+        }
+        if any(id(each) in ours and id(each) in changed for each in tensors):
+            raise CaptureError(
+                "a tensor is passed to a captured function that also closes over it, and it is changed in "
+                "place: pass it, or close over it, but not both"
+            )
 
     def _nodes(self, found: list[Node], leaves: list[Node], numbers: list[Any]) -> list[Node]:
         """The nodes of the results: computed, or a leaf or number as it came in."""
@@ -196,6 +232,51 @@ class _Capture:
             else:
                 nodes.append(what)
         return nodes
+
+
+class _Traced(NamedTuple):
+    """What a function did: the shape and nodes of its result, what it changed (tensor, before, after)."""
+
+    shape: Nesting
+    results: list[Node]
+    changed: list[tuple[ref[Tensor], Node, Node]]
+    draws: list[tuple[Callable[[], Sequence[int]], list[RuntimeInt]]]
+
+
+def _traced(function: Callable[[], Any], was: Sequence[Node]) -> _Traced:
+    """Run a function under a trace. Of what it made nothing but nodes stays: who holds a tensor afterwards
+    is somebody else. `was` are the nodes of its arguments.
+    """
+    trace = Trace()
+    try:
+        with tracing(trace):
+            result = function()
+        ends: list[Tensor] = []
+        shape = taken_apart(result, ends, numbers=False)
+        _check_result(shape, trace)
+        del result
+        refuse_kept(trace, was, ends)
+        changed = [
+            (reference, before, tensor.node)
+            for reference, before in trace.changed.values()
+            if (tensor := reference()) is not None and not before.inputs  # else it was made inside
+        ]
+        return _Traced(shape, [each.node for each in ends], changed, trace.draws)
+    finally:
+        trace.undo()
+
+
+def _check_result(shape: Nesting, trace: Trace) -> None:
+    """Refuse results whose tensors could not be replaced by another call's."""
+    for value in objects_of(shape):
+        held = gc.get_referents(value)
+        held += gc.get_referents(*[each for each in held if isinstance(each, dict | list | tuple | set)])
+        made = [each for each in held if isinstance(each, Tensor) and each.node.storage is None]
+        if isinstance(value, Iterator | Awaitable) or any(id(each) not in trace.changed for each in made):
+            raise CaptureError(
+                f"a captured function returned a {type(value).__name__}, which would be the same at every "
+                "call: return tensors, or lists, tuples, dicts and dataclasses of them"
+            )
 
 
 def _node_of(owners: list[ref[Tensor]]) -> Node | None:
@@ -252,7 +333,7 @@ class Jit:
         self._static = _static_places(function, static)
         self._captures: OrderedDict[Any, _Capture] = OrderedDict()
         self._lock = threading.RLock()
-        functools.update_wrapper(self, function)
+        functools.update_wrapper(self, function, updated=())  # a callable's attributes are its own
 
     def __repr__(self) -> str:
         name = getattr(self.function, "__qualname__", repr(self.function))
@@ -277,18 +358,17 @@ class Jit:
         ends: list[Any] = []
         shapes = [self._shape(at, each, ends) for at, each in enumerate(args)]
         named = [(name, self._shape(name, each, ends)) for name, each in kwargs.items()]
-        ends = [each if isinstance(each, Tensor) else _fitting(each) for each in ends]
-        key = (tuple(shapes), tuple(named), _repeated(ends), is_on())  # measuring chooses other kernels
+        # Kernels chosen by measuring are others; so is what a function does to one tensor under two names.
+        key = (tuple(shapes), tuple(named), _repeats(ends), is_on())
         with self._lock:
             capture = self._captures.get(key)
             leaves = None if capture is None else capture.leaves(ends)
-            if leaves is None:
-                capture = self._captures[key] = self._capture(shapes, named, ends)
-                leaves = capture.leaves(ends)
+            if capture is None or leaves is None:
+                with one_at_a_time:
+                    capture = self._captures[key] = self._capture(shapes, named, ends)
+                leaves = capture.first_leaves(ends)
                 if len(self._captures) > CAPTURES:
                     self._captures.popitem(last=False)
-            assert capture is not None
-            assert leaves is not None
             self._captures.move_to_end(key)
             return capture.run(ends, leaves)
 
@@ -307,34 +387,25 @@ class Jit:
     def _capture(self, shapes: list[Nesting], named: list[tuple[str, Nesting]], ends: list[Any]) -> _Capture:
         """Run the function over stand-ins for its tensors and numbers, and keep what it would compute."""
         compute_waiting()
+        store_numbers()
         compute([each.node for each in ends if isinstance(each, Tensor)])
-        device = _device(self.function, ends)
-        alike = {id(each): _stand_in(each, device) for each in ends if isinstance(each, Tensor)}
-        given = [alike[id(each)] if id(each) in alike else _stand_in(each, device) for each in ends]
+        device = device_of(self.function, [*ends, *(each for shape in shapes for each in objects_of(shape))])
+        made = {id(each): _stand_in(each, device) for each in ends if isinstance(each, Tensor)}
+        given = [made[id(each)] if isinstance(each, Tensor) else _stand_in(each, device) for each in ends]
         was = [each.node for each in given]
         places = iter(given)
         args = [put_together(each, places) for each in shapes]
         kwargs = {name: put_together(each, places) for name, each in named}
-        trace, names = Trace(), _names(self.function)
-        try:
-            with tracing(trace):
-                result = self.function(*args, **kwargs)
-            made: list[Tensor] = []
-            shape = taken_apart(result, made, numbers=False)
-            del result
-            refuse_kept(trace, was, made)
-            names = [each for each in names if _is_still(each[0](), each[1])]  # not those it changes itself
-            return _Capture(trace, given, was, shape, made, names)
-        finally:
-            trace.undo()
+        names = names_of(self.function)
+        traced = _traced(lambda: self.function(*args, **kwargs), was)
+        unchanged = [each for each in names if is_still(each[0](), each[1])]  # not those it gives to others
+        return _Capture(traced, given, was, unchanged)
 
 
-def _repeated(ends: Sequence[Any]) -> tuple[int, ...]:
-    """Where a tensor is given again: what is changed in place through one argument is seen through both."""
-    if len(ends) < 2:
-        return ()
+def _repeats(ends: Sequence[Any]) -> tuple[int, ...]:
+    """For each tensor the first place it is in; nothing where all are different."""
     tensors = [id(each) for each in ends if isinstance(each, Tensor)]
-    return () if len(set(tensors)) == len(tensors) else tuple(map(tensors.index, tensors))
+    return tuple(map(tensors.index, tensors)) if len(set(tensors)) < len(tensors) else ()
 
 
 def _stand_in(value: Any, device: Any) -> Tensor:
@@ -342,63 +413,25 @@ def _stand_in(value: Any, device: Any) -> Tensor:
     if isinstance(value, Tensor):
         sig = value.node.sig
         return Tensor(Node(signature(LEAF, sig.shape, sig.dtype, sig.device), (), value.node.storage, None))
+    value = _fitted(value)
     if isinstance(value, float):
         return Tensor(scalar(RuntimeFloat(value), dtypes.float32, device))
     return Tensor(scalar(RuntimeInt(value), dtypes.int32, device))
 
 
-def _fitting(number: Any) -> Any:
-    """A number as float32 or int32 takes it: a float beyond its range is infinite."""
-    if isinstance(number, float):
-        return math.copysign(math.inf, number) if abs(number) >= _INFINITE else number
-    if not -(1 << 31) <= number < 1 << 31:
+def _fitted(value: Any) -> Any:
+    """A run-time number as its dtype holds it: floats that are too large for float32 are infinite."""
+    if isinstance(value, float):
+        return math.copysign(math.inf, value) if abs(value) >= _INFINITE else value
+    if not -(1 << 31) <= value < 1 << 31:
         raise ArgumentError(
-            f"the number {number} does not fit int32, which captured functions take whole numbers as; pass a "
+            f"the number {value} does not fit int32, which captured functions take whole numbers as; pass a "
             "tensor, or name the argument in webgrad.jit(..., static=...)"
         )
-    return number
+    return value
 
 
 _INFINITE = 2.0**128 - 2.0**103  # what lies nearer to the largest float32 is rounded to that
-
-
-def _device(function: Callable[..., Any], ends: Sequence[Any]) -> Any:
-    """Where numbers are: with the tensors among the arguments, or with those that the function names."""
-    seen = [*ends, *(each() for each in _named(function))]
-    return next((each.node.sig.device for each in seen if isinstance(each, Tensor)), None) or default_device()
-
-
-def _names(function: Callable[..., Any]) -> list[tuple[Callable[[], Any], Any]]:
-    """The tensors and numbers that a function names, and what they are now: a name may be given to others."""
-    found: list[tuple[Callable[[], Any], Any]] = []
-    for name in _named(function):
-        value = name()
-        if isinstance(value, Tensor):
-            found.append((name, ref(value)))
-        elif isinstance(value, int | float):
-            found.append((name, value))
-    return found
-
-
-def _is_still(now: Any, then: Any) -> bool:
-    return now is then() if isinstance(then, ref) else type(now) is type(then) and bool(now == then)
-
-
-def _named(function: Callable[..., Any]) -> list[Callable[[], Any]]:
-    """What stands for the names in a function's code that are not its own: globals, and those around it."""
-    plain = inspect.unwrap(function)
-    code, names = getattr(plain, "__code__", None), getattr(plain, "__globals__", {})
-    found: list[Callable[[], Any]] = [
-        functools.partial(_contents, cell) for cell in getattr(plain, "__closure__", None) or ()
-    ]
-    return found + [functools.partial(names.get, each) for each in (code.co_names if code else ())]
-
-
-def _contents(cell: CellType) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # a name that has no value yet
-        return None
 
 
 def _static_places(function: Callable[..., Any], static: Sequence[str | int]) -> frozenset[int | str]:
@@ -446,7 +479,7 @@ def jit(function: Any = None, *, static: Sequence[str | int] = ()) -> Any:
       it is captured; a tensor that it keeps elsewhere (`self.state = x + 1`) is an error.
     - A number or tensor that its code names, but that is no argument, is the one of that name at each call;
       another number, which is part of the capture, means capturing anew. What lies deeper, a number in
-      `self.rate`, is the one it was when captured.
+      `self.rate`, is the one it was when captured: give tensors there new values in place (`w[...] = …`).
     - Random numbers are drawn anew at every call.
     - Reading a value inside (`if x > 0`, `x.numpy()`, `float(x)`) is an error: there is none yet.
 

@@ -11,6 +11,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 import numpy as np
@@ -39,6 +40,7 @@ __all__ = [
     "read_async",
     "snapshot_of",
     "submit",
+    "values_still",
 ]
 
 PLANS_KEPT = 1024
@@ -205,6 +207,11 @@ def submit(plan: Plan, nodes: list[Node]) -> list[Any]:
     return found
 
 
+def values_still() -> AbstractContextManager[Any]:
+    """While it is entered, no other thread computes, or takes a node's storage to read it."""
+    return _state.lock
+
+
 def snapshot_of(roots: Sequence[Node]) -> Snapshot:
     """The graph under some nodes, while no thread changes it."""
     with _state.lock:
@@ -226,11 +233,11 @@ def read(node: Node) -> np.ndarray[Any, Any]:
     """A node's value on the host; on the cpu it may be the storage itself, not to be written to."""
     refuse_in_trace("a tensor's value is read")
     sig = node.sig  # what is computed has a leaf's
-    _record([node])
+    storage = _storage(node)
     if not sig.device.is_gpu:
-        return node.storage  # type: ignore[no-any-return]
+        return storage  # type: ignore[no-any-return]
     try:
-        return _array(node, sig.device.read(node.storage))
+        return _array(node, sig.device.read(storage))
     except WebgradError as error:
         raise _placed(error, sig, node) from None
 
@@ -239,13 +246,20 @@ async def read_async(node: Node) -> np.ndarray[Any, Any]:
     """The same, letting other tasks run while a GPU works."""
     refuse_in_trace("a tensor's value is read")
     sig = node.sig  # what is computed has a leaf's
-    _record([node])
+    storage = _storage(node)
     if not sig.device.is_gpu:
-        return node.storage  # type: ignore[no-any-return]
+        return storage  # type: ignore[no-any-return]
     try:
-        return _array(node, await sig.device.read_async(node.storage))
+        return _array(node, await sig.device.read_async(storage))
     except WebgradError as error:
         raise _placed(error, sig, node) from None
+
+
+def _storage(node: Node) -> Any:
+    """A node's storage, computed if need be; whoever holds it keeps it from being taken over."""
+    with _state.lock:
+        _record([node])
+        return node.storage
 
 
 def _array(node: Node, data: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

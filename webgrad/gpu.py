@@ -202,6 +202,8 @@ class GpuRecording:
             else:
                 self._add(step, slots)
         recording.outputs += [slots[each] for each in plan.stored]
+        kept = frozenset(recording.outputs)  # a result may be a leaf in another shape, in the same memory
+        self.donable = {each: at for at, each in enumerate(plan.sources) if slots[each] not in kept}
 
     def _add(self, step: _Step, slots: dict[int, int]) -> None:
         recording = self.recording
@@ -226,9 +228,7 @@ class GpuRecording:
         """Buffers for `stored`; `donated` are the numbers of leaves whose memory may be taken over."""
         plan = self.plan
         inputs = [nodes[each].storage for each in plan.sources]
-        given = (
-            frozenset(at for at, each in enumerate(plan.sources) if each in donated) if donated else donated
-        )
+        given = frozenset(self.donable[each] for each in donated if each in self.donable)
         params = self.params
         if self.packed:
             params = params.copy()

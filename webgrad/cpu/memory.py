@@ -108,7 +108,7 @@ def clear() -> None:
 
 
 def _take(nbytes: int) -> _Block:
-    for block in reversed(tuple(_free)):
+    for block in reversed(_free.copy()):
         if nbytes <= block.nbytes <= nbytes * WASTE:
             try:
                 _free.remove(block)
@@ -125,7 +125,7 @@ def _take(nbytes: int) -> _Block:
 def _give_back(block: _Block) -> None:
     """Called wherever an array happens to be deleted, even inside of `_take`: no locks."""
     _free.append(block)
-    waiting = sum(each.nbytes for each in tuple(_free))
+    waiting = sum(each.nbytes for each in _free.copy())
     while waiting > LIMIT:
         try:
             waiting -= _free.popleft().nbytes

@@ -16,7 +16,16 @@ from weakref import ref
 from ..errors import CaptureError
 from .node import Node, backlog
 
-__all__ = ["RuntimeFloat", "RuntimeInt", "Trace", "current_trace", "is_runtime", "refuse_in_trace", "tracing"]
+__all__ = [
+    "RuntimeFloat",
+    "RuntimeInt",
+    "Trace",
+    "current_trace",
+    "is_runtime",
+    "one_at_a_time",
+    "refuse_in_trace",
+    "tracing",
+]
 
 
 class RuntimeFloat(float):
@@ -75,7 +84,8 @@ class _Local(threading.local):
 
 
 _local = _Local()
-_one = threading.Lock()  # the backlog is all threads': one trace at a time
+# The backlog is all threads': one trace at a time, and nobody computes what waits meanwhile.
+one_at_a_time = threading.RLock()
 
 
 def current_trace() -> Trace | None:
@@ -86,15 +96,16 @@ def current_trace() -> Trace | None:
 @contextmanager
 def tracing(trace: Trace) -> Iterator[None]:
     """Open a trace in this thread; what waits is not computed meanwhile, however much."""
-    with _one:
+    with one_at_a_time:
         _local.trace = trace
-        most, backlog.most = backlog.most, 1 << 60
+        limits = backlog.most, backlog.most_bytes
+        backlog.most = backlog.most_bytes = 1 << 60
         backlog.restart(backlog.waiting())
         try:
             yield
         finally:
             _local.trace = None
-            backlog.most = most
+            backlog.most, backlog.most_bytes = limits
             backlog.restart(backlog.waiting())
 
 

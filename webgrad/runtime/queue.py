@@ -401,9 +401,10 @@ class Queue:
                     self._restore(virtual)
                 pending.virtuals[slot] = virtual
                 virtual.pending, virtual.slot = None if number in donated else pending, slot
-            outputs = {}
+            given = dict(zip(recording.inputs, inputs, strict=True))
+            outputs: dict[int, Buffer] = {}
             for slot in recording.outputs:
-                if slot not in outputs and slot not in recording.inputs:
+                if slot not in outputs and slot not in given:
                     nbytes = recording.nbytes[slot]
                     virtual = Virtual(nbytes, self._size_of(nbytes, ""), "", pending, slot)
                     pending.virtuals[slot] = virtual
@@ -416,7 +417,6 @@ class Queue:
                 raise
             for number in donated:
                 self._virtual.discard(inputs[number].handle)
-            given = dict(zip(recording.inputs, inputs, strict=True))
             return [outputs.get(slot) or given[slot] for slot in recording.outputs]
 
     def compile(self, pipeline: Pipeline) -> None:
@@ -718,9 +718,8 @@ class Queue:
         for virtual in self._written():
             if not virtual.physical:
                 virtual.lost, virtual.host = why, None
-        for virtual in self._pending.virtuals:
-            if virtual.pending is None and virtual.physical:
-                self.context.pool.give(virtual.physical)
+        for virtual in self._pending.dropped():
+            self.context.pool.give(virtual.physical)
         self._begin()
 
     def _written(self) -> list[Virtual]:

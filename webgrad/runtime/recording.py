@@ -1,12 +1,14 @@
 """Recordings: a stretch of commands over numbered slots, to be run again over other buffers.
 
 In: launches over slots. Out: a `Recording`, whose replay by the queue makes no records for commands and
-temporaries: only its inputs and outputs are buffers. A recording is its own key among the resolved queues.
+temporaries: only its inputs and outputs are buffers. Its number is its key among the resolved queues, which
+do not keep it alive.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import count
 
 from ..errors import LaunchError
 from .buffers import Virtual
@@ -17,11 +19,15 @@ from .resolve import Grid, Head, Pending, Size
 __all__ = ["Recording"]
 
 
+_numbers = count()
+
+
 class Recording:
     """Commands over slots: `inputs` are given at each replay, `outputs` are new, all others temporary."""
 
     def __init__(self, max_binding: int) -> None:
         self.max_binding = max_binding
+        self.number = next(_numbers)
         self.heads: list[Head] = []
         self.code: list[int] = []
         self.sizes: list[Size] = []
@@ -76,13 +82,17 @@ class Recording:
 class _Again(Pending):
     """The commands of a recording, pending; what makes two of them the same is known beforehand."""
 
-    __slots__ = ("donated", "recording")
+    __slots__ = ("donated", "number")
 
     def __init__(self, recording: Recording, donated: frozenset[int]) -> None:
         super().__init__(recording.heads)
-        self.recording = recording
+        self.number = recording.number
         self.donated = donated
 
+    def dropped(self) -> list[Virtual]:
+        """None: inputs that may be taken over are their tensors' until that was done."""
+        return []
+
     def key(self) -> object:
-        """The recording itself, and which of its inputs may be taken over."""
-        return self.recording, self.donated
+        """The recording's number, and which of its inputs may be taken over."""
+        return self.number, self.donated

@@ -75,6 +75,10 @@ class Pending:
             found.append((pipeline, grid, code[first:after], code[after:at]))
         return found
 
+    def dropped(self) -> list[Virtual]:
+        """The buffers that only these commands keep."""
+        return [each for each in self.virtuals if each.pending is None and each.physical]
+
     def prune(self) -> list[Virtual]:
         """Leave out commands whose results nobody holds or reads; gives the dropped buffers now unused."""
         virtuals = self.virtuals

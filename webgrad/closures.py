@@ -1,0 +1,98 @@
+"""What a function closes over: the tensors that hold given nodes, what its names stand for, and where it is.
+
+In: nodes, a function and its arguments. Out: tensors, names, a device. Python's garbage collector knows who
+refers to what, so neither the function nor its objects need to say.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from types import CellType, FunctionType, ModuleType
+from typing import Any
+from weakref import ref
+
+from .evaluate import compute
+from .graph.node import Node
+from .graph.op import SCALAR
+from .runtime.device import default_device
+from .tensor import Tensor
+
+__all__ = ["Names", "device_of", "is_still", "names_of", "store_numbers", "tensors_that_refer_to"]
+
+Names = list[tuple[Callable[[], Any], Any]]  # what gives a name's value, and what that was
+
+LOOKED_INTO = 1000  # objects
+_NOT_LOOKED_INTO = (type, ModuleType, FunctionType, str, bytes, int, float, Node)
+
+
+def tensors_that_refer_to(what: Iterable[Any]) -> list[Tensor]:
+    """All tensors that hold one of these nodes, or are of one of these classes."""
+    wanted = list(what)
+    frozen = gc.get_freeze_count()
+    if frozen:  # the collector does not look among those
+        gc.unfreeze()
+    found = [each for each in gc.get_referrers(*wanted) if isinstance(each, Tensor)] if wanted else []
+    if frozen:
+        gc.freeze()
+    return found
+
+
+def store_numbers() -> None:
+    """Store the numbers that tensors hold: such a tensor may be a captured function's, and change."""
+    classes = [Tensor]
+    for each in classes:
+        classes += each.__subclasses__()
+    compute([each.node for each in tensors_that_refer_to(classes) if each.node.sig.op is SCALAR])
+
+
+def device_of(function: Callable[..., Any], given: Sequence[Any]) -> Any:
+    """Where numbers are: with the first tensor that is found in the arguments, or in what the function names.
+
+    Their parts are looked into too, the nearest first; a method's object is an argument.
+    """
+    seen = [*given, function, *(each() for each in _named(function))]
+    known: set[int] = set()
+    for each in seen:
+        if isinstance(each, Tensor):
+            return each.node.sig.device
+        if id(each) not in known and len(known) < LOOKED_INTO and not isinstance(each, _NOT_LOOKED_INTO):
+            known.add(id(each))
+            seen += [part for part in gc.get_referents(each) if not isinstance(part, _NOT_LOOKED_INTO)]
+    return default_device()
+
+
+def names_of(function: Callable[..., Any]) -> Names:
+    """The tensors and numbers that a function names, and what they are now: a name may be given to others."""
+    found: Names = []
+    for name in _named(function):
+        value = name()
+        if isinstance(value, Tensor):
+            found.append((name, ref(value)))
+        elif isinstance(value, int | float):
+            found.append((name, value))
+    return found
+
+
+def is_still(now: Any, then: Any) -> bool:
+    """Whether a name stands for what it stood for."""
+    return now is then() if isinstance(then, ref) else type(now) is type(then) and bool(now == then)
+
+
+def _named(function: Callable[..., Any]) -> list[Callable[[], Any]]:
+    """What stands for the names in a function's code that are not its own: globals, and those around it."""
+    plain = inspect.unwrap(function)
+    code, names = getattr(plain, "__code__", None), getattr(plain, "__globals__", {})
+    found: list[Callable[[], Any]] = [
+        functools.partial(_contents, cell) for cell in getattr(plain, "__closure__", None) or ()
+    ]
+    return found + [functools.partial(names.get, each) for each in (code.co_names if code else ())]
+
+
+def _contents(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # a name that has no value yet
+        return None
