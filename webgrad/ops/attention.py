@@ -47,7 +47,8 @@ def scaled_dot_product_attention(
     Of query (…, l, e), key (…, s, e) and value (…, s, w) it gives (…, l, w). A mask broadcasts to (…, l, s):
     of bools, True takes part; of floats, it is added. With `is_causal` query i sees keys up to i. `scale` is
     1/sqrt(e) unless given. With `enable_gqa` the heads (the third axis from the last) of key and value may
-    be fewer, each shared by equally many of query. A query that sees no key gives 0.
+    be fewer, each shared by equally many of query. A query that sees no key gives 0. What a mask hides is
+    weighted with 0, so NaN and infinities in hidden keys and values show; beyond `length` nothing is read.
 
     `length` says how many of the s keys there are, as a number or a 0-d tensor of integers: for caches with
     room to grow. Then queries are the last l of these positions: causal query i sees keys up to
