@@ -270,6 +270,22 @@ def test_a_lazy_tensor_is_state_too(device: str) -> None:
     assert total.tolist() == [4, 4, 4]
 
 
+def test_what_cannot_be_computed_elsewhere_does_no_harm(device: str) -> None:
+    huge = wg.broadcast_to(wg.ones((16, 1), device=device), (16, 1 << 40 if device == "cpu" else 1 << 27)) * 1
+    total = wg.zeros(2, device=device) + 1  # waits, as that does
+
+    @wg.jit
+    def add(x: wg.Tensor) -> None:
+        nonlocal total
+        total += x
+
+    for _ in range(3):
+        add(tensor([1, 2], device))
+    assert total.tolist() == [4, 7]
+    with pytest.raises(wg.WebgradError, match="while computing"):
+        wg.eval(huge)
+
+
 def test_random_numbers_are_drawn_anew(device: str) -> None:
     noisy = wg.jit(lambda x: x + wg.random.uniform((4,), device=device))
     x = wg.zeros(4, device=device)

@@ -15,14 +15,15 @@ import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from types import CellType
 from typing import Any, ParamSpec, TypeVar, overload
 from weakref import ref
 
 from . import dtypes
-from .errors import ArgumentError, CaptureError
+from .errors import ArgumentError, CaptureError, WebgradError
 from .evaluate import Recorded, compute, compute_waiting, plan_for, submit
-from .graph.node import Node, Signature, leaf, scalar, signature
+from .graph.node import Node, Signature, backlog, leaf, scalar, signature
 from .graph.op import LEAF
 from .graph.trace import RuntimeFloat, RuntimeInt, Trace, current_trace, is_runtime, tracing
 from .kept import refuse_kept
@@ -306,7 +307,7 @@ class Jit:
 
     def _capture(self, shapes: list[Nesting], named: list[tuple[str, Nesting]], ends: list[Any]) -> _Capture:
         """Run the function over stand-ins for its tensors and numbers, and keep what it would compute."""
-        compute_waiting()
+        _compute_others()
         compute([each.node for each in ends if isinstance(each, Tensor)])
         device = _device(self.function, ends)
         alike = {id(each): _stand_in(each, device) for each in ends if isinstance(each, Tensor)}
@@ -327,6 +328,16 @@ class Jit:
             return _Capture(trace, given, was, shape, made, names)
         finally:
             trace.undo()
+
+
+def _compute_others() -> None:
+    """Compute all that waits, so that tensors from outside are leaves; what cannot be says so at its use."""
+    try:
+        compute_waiting()
+    except WebgradError:
+        for node in backlog.held():
+            with suppress(WebgradError):
+                compute([node])
 
 
 def _repeated(ends: Sequence[Any]) -> tuple[int, ...]:
