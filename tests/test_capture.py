@@ -418,6 +418,14 @@ def test_what_is_not_kept_is_no_error(device: str) -> None:
         assert value.tolist() == holder.value.tolist() == [3 * count]
 
 
+@pytest.mark.parametrize(
+    "use", [lambda x, n: x[n : n + 1], lambda x, n: range(n), lambda x, n: wg.ones((n,))]
+)
+def test_a_whole_number_inside_is_an_error(device: str, use: Any) -> None:
+    with pytest.raises(wg.CaptureError, match=r"bound of a slice.*x\[i\] = y take a tensor as i.*static="):
+        wg.jit(use)(tensor([1.0, 2.0], device), 1)
+
+
 def test_an_error_inside_changes_nothing(device: str) -> None:
     weight = tensor([1.0], device)
 
