@@ -270,6 +270,22 @@ def test_a_lazy_tensor_is_state_too(device: str) -> None:
     assert total.tolist() == [4, 4, 4]
 
 
+def test_what_cannot_be_computed_elsewhere_does_no_harm(device: str) -> None:
+    huge = wg.broadcast_to(wg.ones((16, 1), device=device), (16, 1 << 40 if device == "cpu" else 1 << 27)) * 1
+    total = wg.zeros(2, device=device) + 1  # waits, as that does
+
+    @wg.jit
+    def add(x: wg.Tensor) -> None:
+        nonlocal total
+        total += x
+
+    for _ in range(3):
+        add(tensor([1, 2], device))
+    assert total.tolist() == [4, 7]
+    with pytest.raises(wg.WebgradError, match="while computing"):
+        wg.eval(huge)
+
+
 def test_random_numbers_are_drawn_anew(device: str) -> None:
     noisy = wg.jit(lambda x: x + wg.random.uniform((4,), device=device))
     x = wg.zeros(4, device=device)
@@ -394,6 +410,14 @@ def test_what_is_not_kept_is_no_error(device: str) -> None:
         (pair, same), value = function(tensor([3.0], device), count)
         assert pair.tolist() == same["same"].tolist() == [count, 2 * count]
         assert value.tolist() == holder.value.tolist() == [3 * count]
+
+
+@pytest.mark.parametrize(
+    "use", [lambda x, n: x[n : n + 1], lambda x, n: range(n), lambda x, n: wg.ones((n,))]
+)
+def test_a_whole_number_inside_is_an_error(device: str, use: Any) -> None:
+    with pytest.raises(wg.CaptureError, match=r"bound of a slice.*x\[i\] = y take a tensor as i.*static="):
+        wg.jit(use)(tensor([1.0, 2.0], device), 1)
 
 
 def test_an_error_inside_changes_nothing(device: str) -> None:

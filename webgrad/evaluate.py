@@ -11,7 +11,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from typing import Any, Protocol
 
 import numpy as np
@@ -182,8 +182,13 @@ def compute(nodes: Sequence[Node]) -> None:
 
 
 def compute_waiting() -> None:
-    """Compute all that waits and that somebody holds."""
-    compute(backlog.held())
+    """Compute all that waits and that somebody holds; what cannot be computed says so when it is used."""
+    try:
+        compute(backlog.held())
+    except WebgradError:
+        for node in backlog.held():
+            with suppress(WebgradError):
+                compute([node])
 
 
 def plan_for(roots: list[Node]) -> tuple[Plan, list[Node]]:

@@ -18,7 +18,7 @@ from .dtypes import DType
 from .errors import DTypeError, ShapeError
 from .evaluate import read, read_async
 from .graph.node import Node
-from .graph.trace import current_trace
+from .graph.trace import current_trace, refuse_in_trace
 from .ops import primitives
 from .ops.operators import combiner, fitted
 from .ops.primitives import elementwise
@@ -33,6 +33,7 @@ __all__ = ["Tensor"]
 Binary = Callable[["Tensor", Any], "Tensor"]
 _PLAIN = frozenset({bool, int, float})
 _MISTAKEN = (list, tuple, complex, np.complexfloating)  # operands that are refused with a hint
+_INDEX = "Shapes are fixed, but x[i] and x[i] = y take a tensor as i, and so does take"
 
 
 # Operands: what stands on either side of an operator, as a node or a number
@@ -255,6 +256,7 @@ class Tensor:
             raise DTypeError(
                 f"a {self.dtype.name} tensor is no index: convert it with x.astype(webgrad.int32)"
             )
+        refuse_in_trace("a tensor stands for a whole number (a bound of a slice, a side, a count)", _INDEX)
         return int(self._only("an index"))
 
     def __len__(self) -> int:

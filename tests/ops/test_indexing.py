@@ -182,6 +182,16 @@ def test_any_key(case: tuple[Array, Any], whole: bool) -> None:
     )
 
 
+@pytest.mark.parametrize("shape", [(0,), (0, 0), (0, 5), (2, 0)])
+def test_a_mask_without_elements_selects_nothing(shape: tuple[int, ...]) -> None:
+    array, mask = np.arange(10, dtype=np.int32).reshape(2, 5), np.zeros(shape, bool)
+    check_read(array, mask)
+    if len(shape) == 1:
+        check_read(array, (slice(None), mask))
+    with pytest.raises(IndexingError, match="the mask's shape"):
+        cpu(array)[np.zeros((0, 3), bool)]
+
+
 # Dtypes, devices, meaning
 
 

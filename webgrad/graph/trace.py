@@ -109,11 +109,14 @@ def tracing(trace: Trace) -> Iterator[None]:
             backlog.restart(backlog.waiting())
 
 
-def refuse_in_trace(what: str) -> None:
+_OTHERWISE = "Return the tensor and read it outside; use webgrad.where instead of if"
+
+
+def refuse_in_trace(what: str, otherwise: str = _OTHERWISE) -> None:
     """Raise where a captured function needs a value, which is only there when it runs."""
     if _local.trace is not None:
         raise CaptureError(
             f"{what} inside a function that webgrad.jit captures: there are no values yet, only the graph of "
-            "what is to be computed. Return the tensor and read it outside; use webgrad.where instead of "
-            "if; or name the argument that is needed as a number in webgrad.jit(..., static=...)"
+            f"what is to be computed. {otherwise}; or name the argument that is needed as a number in "
+            "webgrad.jit(..., static=...)"
         )

@@ -192,7 +192,8 @@ def _split(entry: Any, axis: int, sides: tuple[int, ...]) -> list[Indices]:
     if not entry.ndim:
         return [np.zeros(int(entry), np.int64)]
     covered = sides[axis : axis + entry.ndim]
-    if entry.shape != covered:
+    sides_agree = all(own in (0, side) for own, side in zip(entry.shape, covered, strict=False))
+    if len(covered) < entry.ndim or not sides_agree:  # as in NumPy, a mask of no elements selects nothing
         raise IndexingError(
             f"x[mask]: the mask's shape {entry.shape} is not that of the axes it selects from, {covered}: "
             f"axis {axis} on of a tensor of shape {sides}"
