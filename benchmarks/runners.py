@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -88,7 +89,10 @@ def make_peers() -> int:
 
 
 class Worker:
-    """A process of a runner. `close` ends it; what it prints goes to a file that `log` reads."""
+    """A process of a runner, stopped while it is not asked: some libraries' threads spin while they wait.
+
+    `close` ends it; what it prints goes to a file that `log` reads.
+    """
 
     def __init__(self, runner: Runner, more: tuple[tuple[str, str], ...] = ()) -> None:
         assert runner.python is not None
@@ -114,15 +118,25 @@ class Worker:
         answer = self._read()
         self.about: dict[str, str] = answer.get("ready", {})
         self.problem: str = answer.get("failed", "")
+        self._signal("SIGSTOP")
+
+    def _signal(self, name: str) -> None:
+        """Stop it, or let it go on, where the system can do that."""
+        number = getattr(signal, name, None)
+        if number is not None and self.alive:
+            self._process.send_signal(number)
 
     def ask(self, **request: Any) -> dict[str, Any]:
         """Send a request and wait for the answer; a process that ended answers {"failed": …}."""
         stdin = self._process.stdin
         assert stdin is not None
+        self._signal("SIGCONT")
         with contextlib.suppress(OSError):  # it ended: reading says so
             stdin.write(json.dumps(request) + "\n")
             stdin.flush()
-        return self._read()
+        answer = self._read()
+        self._signal("SIGSTOP")
+        return answer
 
     def _read(self) -> dict[str, Any]:
         stdout: TextIO | None = self._process.stdout
@@ -149,6 +163,7 @@ class Worker:
 
     def close(self) -> None:
         """End it."""
+        self._signal("SIGCONT")
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
                 with contextlib.suppress(OSError):  # it ended, and did not read all
