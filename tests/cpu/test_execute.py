@@ -28,11 +28,19 @@ from tests.cpu.helpers import (
     where,
 )
 from webgrad import dtypes
+from webgrad.cpu import groups
 from webgrad.cpu.loop import Loop
 from webgrad.dtypes import DType
 from webgrad.graph.node import Node, make
 from webgrad.ops import primitives
 from webgrad.ops.table import TABLE
+
+
+@pytest.fixture(autouse=True)
+def blocks_of_one_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the machine's cache."""
+    monkeypatch.setattr(groups, "BLOCK", 1 << 16)
+
 
 # One below the limits of blocks, and several above, even and odd
 SIZES = [(5,), (40_000,), (70_001,), (300, 301), (1, 200_003), (3, 5, 7001), (64, 2, 1025)]

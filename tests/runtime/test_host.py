@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from webgrad.runtime import host as module
 from webgrad.runtime.host import (
     Host,
     install_advice,
@@ -60,3 +63,14 @@ def test_this_machine_answers() -> None:
     assert processor_name()
     assert processor_cores() >= 1
     assert memory_bytes() > 1 << 20
+
+
+def test_the_cache_is_read_in_kib_and_guessed_where_nobody_tells(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = tmp_path / "size"
+    monkeypatch.setattr(module, "CACHE_SIZE", told)
+    assert module.cache_bytes() == 1 << 19
+    for text, expected in (("2048K\n", 2 << 20), ("what", 1 << 19)):
+        told.write_text(text)
+        assert module.cache_bytes() == expected

@@ -16,6 +16,7 @@ from itertools import accumulate
 from operator import mul
 
 from ..graph.snapshot import Snapshot
+from ..runtime.host import cache_bytes
 from ..schedule.axes import nontrivial, through_map, through_move
 from ..schedule.plan import Group
 from .assembly import Assembly
@@ -28,9 +29,10 @@ from .operations import is_half, is_view, wide_type
 __all__ = ["add_group"]
 
 SMALL = 1 << 15  # elements up to which a group is computed node by node
-BLOCK = 1 << 16  # elements of a block
+# Elements of a block: the few values that are alive at a time stay in a core's cache
+BLOCK = 1 << min(18, max(15, (cache_bytes() // 8).bit_length() - 1))
 ROW_BLOCK = 1 << 19  # elements of a block of whole rows, at most
-FOLD_BLOCK = 1 << 18  # elements of a block that is only read
+FOLD_BLOCK = 1 << 21  # elements of a block that is only read
 SHORT = 1 << 10  # elements that lie side by side in a block, at least
 SHORT_ROWS = 1 << 9  # the same in blocks of whole rows
 SHORT_FOLDS = 1 << 13  # the same where they are folded with others

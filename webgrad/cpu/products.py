@@ -1,8 +1,7 @@
 """Matrix products by BLAS: floats as they are, integers in float64 where that is exact.
 
-In: (…, m, k) and (…, k, n) of one dtype, float32, float64 or integers. Out: (…, m, n); integers wrap. Large
-products are shared out to our own threads: those of OpenBLAS spin for 25 ms after their work, on the cores
-that the next loop needs, and where a core is busy with something else a product takes 20 times as long.
+In: (…, m, k) and (…, k, n) of one dtype, float32, float64 or integers. Out: (…, m, n); integers wrap.
+Batches, and thin products with a large matrix, are shared out to our own threads: NumPy has one for them.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ Array = np.ndarray[Any, Any]
 
 WORTH_IT = 1 << 15  # multiplications from which integers are looked at before they are multiplied
 EXACT = 1 << 53  # float64 holds every integer up to here
-SHARED = 1 << 25  # multiplications from which waking a thread pays
-LARGE = 1 << 22  # elements of an operand from which it does, for vectors too
-UNIT = 16  # rows or columns of which a part is a multiple
+SHARED = 1 << 25  # multiplications of a batch from which waking a thread pays
+LARGE = 1 << 22  # elements of a matrix from which it does for thin products
+UNIT = 16  # rows or columns of which a part is a multiple; fewer are thin
 Part = tuple[Array, Array, Array]
 
 
@@ -55,8 +54,10 @@ def matmul(a: Array, b: Array, out: Array | None = None) -> Array:
 
 def multiply(a: Array, b: Array, out: Array) -> None:
     """One product, or a batch of them, into an array of any layout, in as many threads as pay."""
-    large = out.size * a.shape[-1] >= SHARED or max(a.size, b.size) >= LARGE
-    if (large or out.ndim > 2) and is_controlled() and cores() > 1:
+    batch = out.ndim > 2
+    large = batch and out.size * a.shape[-1] >= SHARED
+    large |= min(out.shape[-2:]) < UNIT and max(a.size, b.size) >= LARGE
+    if (large or batch) and is_controlled() and cores() > 1:
         parts = _parts(a, b, out) if large else [(a, b, out)]
         with single_threaded():
             share(_work, parts)
