@@ -6,13 +6,14 @@ import os
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from webgrad.runtime.device import open_device
 from webgrad.runtime.webgpu import Device
 
-__all__ = ["gpu", "inline_dispatches", "median_seconds", "report", "resident_bytes"]
+__all__ = ["bare_pass", "gpu", "inline_dispatches", "median_seconds", "report", "resident_bytes"]
 
 
 def inline_dispatches() -> None:
@@ -26,6 +27,38 @@ def gpu() -> Device:
     assert isinstance(device, Device)
     print(f"device: {device.info.name}, {device.info.driver}; Python {sys.version.split()[0]}")
     return device
+
+
+def bare_pass(native: Any, rows: Sequence[Any], params: Sequence[bytes]) -> Callable[[], None]:
+    """Resolved commands, handles at hand, encoded into one pass through wgpu's C functions, and submitted."""
+    from wgpu.backends.wgpu_native import ffi, lib
+
+    commands = [
+        (row.pipeline.handle, row.group.handle, ffi.from_buffer(data), row.params_size, row.grid)
+        for row, data in zip(rows, params, strict=True)
+    ]
+    set_pipeline, set_group = lib.wgpuComputePassEncoderSetPipeline, lib.wgpuComputePassEncoderSetBindGroup
+    set_immediates, dispatch = (
+        lib.wgpuComputePassEncoderSetImmediates,
+        lib.wgpuComputePassEncoderDispatchWorkgroups,
+    )
+
+    def run() -> None:
+        encoder = lib.wgpuDeviceCreateCommandEncoder(native.device, ffi.NULL)
+        compute_pass = lib.wgpuCommandEncoderBeginComputePass(encoder, ffi.NULL)
+        for pipeline, group, data, size, grid in commands:
+            set_pipeline(compute_pass, pipeline)
+            set_group(compute_pass, 0, group, 0, ffi.NULL)
+            set_immediates(compute_pass, 0, data, size)
+            dispatch(compute_pass, *grid)
+        lib.wgpuComputePassEncoderEnd(compute_pass)
+        finished = lib.wgpuCommandEncoderFinish(encoder, ffi.NULL)
+        lib.wgpuQueueSubmit(native.queue, 1, ffi.new("WGPUCommandBuffer[1]", [finished]))
+        lib.wgpuComputePassEncoderRelease(compute_pass)
+        lib.wgpuCommandEncoderRelease(encoder)
+        lib.wgpuCommandBufferRelease(finished)
+
+    return run
 
 
 def median_seconds(

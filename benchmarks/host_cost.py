@@ -15,8 +15,7 @@ import threading
 from collections.abc import Callable
 
 import numpy as np
-from common import gpu, median_seconds, report
-from wgpu.backends.wgpu_native import ffi, lib
+from common import bare_pass, gpu, median_seconds, report
 
 from webgrad.runtime.buffers import Buffer
 from webgrad.runtime.pipelines import Pipeline
@@ -93,35 +92,7 @@ def ratio(run: Callable[[], object], base: Callable[[], object], device: Device)
 
 def bare_loop(device: Device, work: Work) -> Callable[[], None]:
     """The same commands, handles at hand, through wgpu's cffi functions."""
-    rows = resolved_rows(device, work)
-    native = device.queue.context.native
-    params = [ffi.from_buffer(each) for each in work.params]
-    commands = [
-        (row.pipeline.handle, row.group.handle, data, row.params_size)
-        for row, data in zip(rows, params, strict=True)
-    ]
-    set_pipeline, set_group = lib.wgpuComputePassEncoderSetPipeline, lib.wgpuComputePassEncoderSetBindGroup
-    set_immediates, dispatch = (
-        lib.wgpuComputePassEncoderSetImmediates,
-        lib.wgpuComputePassEncoderDispatchWorkgroups,
-    )
-
-    def run() -> None:
-        encoder = lib.wgpuDeviceCreateCommandEncoder(native.device, ffi.NULL)
-        compute_pass = lib.wgpuCommandEncoderBeginComputePass(encoder, ffi.NULL)
-        for pipeline, group, data, size in commands:
-            set_pipeline(compute_pass, pipeline)
-            set_group(compute_pass, 0, group, 0, ffi.NULL)
-            set_immediates(compute_pass, 0, data, size)
-            dispatch(compute_pass, 1, 1, 1)
-        lib.wgpuComputePassEncoderEnd(compute_pass)
-        finished = lib.wgpuCommandEncoderFinish(encoder, ffi.NULL)
-        lib.wgpuQueueSubmit(native.queue, 1, ffi.new("WGPUCommandBuffer[1]", [finished]))
-        lib.wgpuComputePassEncoderRelease(compute_pass)
-        lib.wgpuCommandEncoderRelease(encoder)
-        lib.wgpuCommandBufferRelease(finished)
-
-    return run
+    return bare_pass(device.queue.context.native, resolved_rows(device, work), work.params)
 
 
 def newest_resolved(device: Device) -> object:

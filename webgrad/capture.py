@@ -8,13 +8,12 @@ that the function closes over, and what the function changes in place is changed
 from __future__ import annotations
 
 import functools
-import gc
 import inspect
 import math
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 from weakref import ref
@@ -26,7 +25,7 @@ from .evaluate import Recorded, compute, compute_waiting, plan_for, submit, valu
 from .graph.node import Node, Signature, leaf, scalar, signature
 from .graph.op import LEAF
 from .graph.trace import RuntimeFloat, RuntimeInt, Trace, current_trace, is_runtime, one_at_a_time, tracing
-from .kept import refuse_kept
+from .kept import refuse_fixed, refuse_kept
 from .nested import Nesting, objects_of, put_together, taken_apart
 from .runtime.shield import shield
 from .tensor import Tensor
@@ -253,7 +252,7 @@ def _traced(function: Callable[[], Any], was: Sequence[Node]) -> _Traced:
             result = function()
         ends: list[Tensor] = []
         shape = taken_apart(result, ends, numbers=False)
-        _check_result(shape, trace)
+        refuse_fixed(shape, trace)
         del result
         refuse_kept(trace, was, ends)
         changed = [
@@ -264,19 +263,6 @@ def _traced(function: Callable[[], Any], was: Sequence[Node]) -> _Traced:
         return _Traced(shape, [each.node for each in ends], changed, trace.draws)
     finally:
         trace.undo()
-
-
-def _check_result(shape: Nesting, trace: Trace) -> None:
-    """Refuse results whose tensors could not be replaced by another call's."""
-    for value in objects_of(shape):
-        held = gc.get_referents(value)
-        held += gc.get_referents(*[each for each in held if isinstance(each, dict | list | tuple | set)])
-        made = [each for each in held if isinstance(each, Tensor) and each.node.storage is None]
-        if isinstance(value, Iterator | Awaitable) or any(id(each) not in trace.changed for each in made):
-            raise CaptureError(
-                f"a captured function returned a {type(value).__name__}, which would be the same at every "
-                "call: return tensors, or lists, tuples, dicts and dataclasses of them"
-            )
 
 
 def _node_of(owners: list[ref[Tensor]]) -> Node | None:

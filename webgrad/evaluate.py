@@ -146,14 +146,7 @@ def _run(roots: list[Node]) -> None:
         key = (*key, -1)  # another plan than without tuning
     plan = _state.plans.get(key)
     if plan is None:
-        try:
-            plan = _made(roots, walked)
-        except WebgradError as error:
-            blamed = getattr(error, "value", len(nodes))
-            if blamed < len(nodes):
-                error.node = nodes[blamed]  # type: ignore[attr-defined]
-            raise
-        _state.plans[key] = plan
+        plan = _state.plans[key] = _made(roots, walked)
         if len(_state.plans) > PLANS_KEPT:
             _state.plans.popitem(last=False)
     else:
@@ -163,6 +156,17 @@ def _run(roots: list[Node]) -> None:
 
 
 def _made(roots: list[Node], walked: Walk) -> Plan:
+    """A new plan; an error on the way knows the node that is to blame, where its number is known."""
+    try:
+        return _planned(roots, walked)
+    except WebgradError as error:
+        blamed = getattr(error, "value", len(walked.nodes))
+        if blamed < len(walked.nodes):
+            error.node = walked.nodes[blamed]  # type: ignore[attr-defined]
+        raise
+
+
+def _planned(roots: list[Node], walked: Walk) -> Plan:
     _state.made += 1
     graph = snapshot(walked, roots)
     device = roots[0].sig.device

@@ -96,7 +96,7 @@ class GpuPlan:
         self.device = device
         count = len(graph)
         self.sources = [at for at, sig in enumerate(graph.sigs) if sig.kind == "leaf"]
-        self.nbytes = [sig.nbytes for sig in graph.sigs]
+        self.source_bytes = [graph.sigs[at].nbytes for at in self.sources]
         made = schedule(graph, device.profile, fuse=fuse)
         numbers = {at: each.storage for at, each in enumerate(nodes) if each.sig.kind == "scalar"}
         with choosing(device, numbers) as choose:
@@ -190,7 +190,10 @@ class GpuRecording:
     def __init__(self, plan: GpuPlan) -> None:
         self.plan = plan
         self.recording = recording = Recording(plan.device.queue.limits.max_binding)
-        slots = {each: recording.slot(plan.nbytes[each], given=True) for each in plan.sources}
+        slots = {
+            each: recording.slot(nbytes, given=True)
+            for each, nbytes in zip(plan.sources, plan.source_bytes, strict=True)
+        }
         self.constants: list[Buffer] = []  # parameters of steps that are more than travel with a command
         self.params: list[bytes] = []
         self.packed: list[tuple[int, _Step]] = []  # where parameters hold numbers of the run

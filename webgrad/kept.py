@@ -1,7 +1,7 @@
-"""What a captured function keeps: a tensor in an attribute, a global name, a list.
+"""What a captured function keeps: a tensor in an attribute, a global name, a list, an object it returns.
 
-In: the trace of a call, the nodes of its arguments, the tensors of its result. Out: nothing, or an error: the
-code that put a tensor there does not run again, so that it would have its first value for ever.
+In: the trace of a call, the nodes of its arguments, its result. Out: nothing, or an error: the code that put
+a tensor there does not run again, so that it would have its first value for ever.
 """
 
 from __future__ import annotations
@@ -9,14 +9,15 @@ from __future__ import annotations
 import gc
 import sys
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Awaitable, Container, Iterator, Sequence
 
 from .errors import CaptureError
 from .graph.node import REFERENCES, Node, backlog, where_made
 from .graph.trace import Trace, is_runtime
+from .nested import Nesting, objects_of
 from .tensor import Tensor
 
-__all__ = ["refuse_kept"]
+__all__ = ["refuse_fixed", "refuse_kept"]
 
 
 def refuse_kept(trace: Trace, was: Sequence[Node], ends: list[Tensor]) -> None:
@@ -74,3 +75,16 @@ def _made_of(sources: Sequence[Node], nodes: list[Node]) -> list[Node]:
         if id(node) not in depends:
             depends[id(node)] = is_runtime(node.storage) or any(depends[id(each)] for each in node.inputs)
     return [node for node in nodes if depends[id(node)]]
+
+
+def refuse_fixed(shape: Nesting, trace: Trace) -> None:
+    """Refuse results whose tensors could not be replaced by another call's."""
+    for value in objects_of(shape):
+        held = gc.get_referents(value)
+        held += gc.get_referents(*[each for each in held if isinstance(each, dict | list | tuple | set)])
+        made = [each for each in held if isinstance(each, Tensor) and each.node.storage is None]
+        if isinstance(value, Iterator | Awaitable) or any(id(each) not in trace.changed for each in made):
+            raise CaptureError(
+                f"a captured function returned a {type(value).__name__}, which would be the same at every "
+                "call: return tensors, or lists, tuples, dicts and dataclasses of them"
+            )

@@ -101,7 +101,7 @@ def make(device: Any) -> Callable[[str, dict[str, Array]], Run]:
 
 def raw(device: Any, run: Callable[[], Any], read: Callable[[Any], Array]) -> Run:
     """The commands of a run, encoded with nothing but wgpu's C functions into one pass, and waited for."""
-    from wgpu.backends.wgpu_native import ffi, lib
+    from common import bare_pass
 
     from webgrad.gpu import GpuRecording
 
@@ -114,31 +114,10 @@ def raw(device: Any, run: Callable[[], Any], read: Callable[[Any], Array]) -> Ru
     )
     if len(rows) != TINY or len(recorded.params) != TINY:
         raise Missing(f"a run is {len(rows)} commands, not {TINY}")
-    params = [ffi.from_buffer(each) for each in recorded.params]
-    commands = [
-        (row.pipeline.handle, row.group.handle, data, row.params_size, row.grid)
-        for row, data in zip(rows, params, strict=True)
-    ]
-    set_pipeline, set_group = lib.wgpuComputePassEncoderSetPipeline, lib.wgpuComputePassEncoderSetBindGroup
-    set_immediates, dispatch = (
-        lib.wgpuComputePassEncoderSetImmediates,
-        lib.wgpuComputePassEncoderDispatchWorkgroups,
-    )
+    submit = bare_pass(native, rows, recorded.params)
 
     def encoded() -> Any:
-        encoder = lib.wgpuDeviceCreateCommandEncoder(native.device, ffi.NULL)
-        compute_pass = lib.wgpuCommandEncoderBeginComputePass(encoder, ffi.NULL)
-        for pipeline, group, data, size, grid in commands:
-            set_pipeline(compute_pass, pipeline)
-            set_group(compute_pass, 0, group, 0, ffi.NULL)
-            set_immediates(compute_pass, 0, data, size)
-            dispatch(compute_pass, *grid)
-        lib.wgpuComputePassEncoderEnd(compute_pass)
-        finished = lib.wgpuCommandEncoderFinish(encoder, ffi.NULL)
-        lib.wgpuQueueSubmit(native.queue, 1, ffi.new("WGPUCommandBuffer[1]", [finished]))
-        lib.wgpuComputePassEncoderRelease(compute_pass)
-        lib.wgpuCommandEncoderRelease(encoder)
-        lib.wgpuCommandBufferRelease(finished)
+        submit()
         native.wait()
         return kept
 

@@ -24,7 +24,7 @@ from webgrad.kernels.ordering import (
     ORDER,
     SCATTERS,
     TEMPORARIES,
-    SortPlan,
+    LaunchPlan,
     scatter_launch,
     scatter_update_launch,
     sort_launches,
@@ -45,7 +45,7 @@ NARROW = {
 SIZES = (1, 2, 7, 32, 33, 255, 256, 257, 1000, 1024, 1025, 4096, 4097, 9000)
 
 
-def sorted_places(plan: SortPlan, keys: Array) -> Array:
+def sorted_places(plan: LaunchPlan, keys: Array) -> Array:
     buffers = {KEYS: _upload(keys.tobytes()), ORDER: _upload(b"\xee" * keys.nbytes)}
     for i, nbytes in enumerate(plan.temporary_bytes):
         buffers[TEMPORARIES + i] = _upload(b"\xdd" * nbytes)
@@ -152,7 +152,7 @@ def test_sort_programs_do_not_depend_on_sizes() -> None:
 
 
 def test_nothing_to_sort_is_no_launch() -> None:
-    assert sort_launches(SOFTWARE, 0, 5) == sort_launches(PORTABLE, 5, 0) == SortPlan((), ())
+    assert sort_launches(SOFTWARE, 0, 5) == sort_launches(PORTABLE, 5, 0) == LaunchPlan((), ())
     with pytest.raises(ShapeError, match=r"sort of \(-1, 5\) keys"):
         sort_launches(SOFTWARE, -1, 5)
     with pytest.raises(LaunchError, match="split the work"):

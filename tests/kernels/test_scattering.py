@@ -11,8 +11,8 @@ import pytest
 from tests.kernels.harness import PROFILES, Array, _dispatch, _read, _upload, random_values
 from webgrad.errors import DTypeError
 from webgrad.kernels import scattering
-from webgrad.kernels.ordering import SCATTERS
-from webgrad.kernels.scattering import BASE, INDEX, RESULT, SPARES, UPDATES, ScatterPlan, scatter_launches
+from webgrad.kernels.ordering import SCATTERS, LaunchPlan
+from webgrad.kernels.scattering import BASE, INDEX, RESULT, SPARES, UPDATES, scatter_launches
 from webgrad.runtime.profile import PORTABLE, DeviceProfile, ProfileKind
 from webgrad.wgsl.variants import variant_keys
 
@@ -31,7 +31,7 @@ def always(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     scatter_launches.cache_clear()
 
 
-def run_plan(plan: ScatterPlan, base: Array, index: Array, updates: Array, there: bool) -> Array:
+def run_plan(plan: LaunchPlan, base: Array, index: Array, updates: Array, there: bool) -> Array:
     buffers = {
         BASE: _upload(base.tobytes()),
         INDEX: _upload(index.tobytes()),

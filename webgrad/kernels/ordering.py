@@ -1,6 +1,6 @@
 """Which kernels sort rows of keys, and which write rows to computed places.
 
-In: profile, sizes, and for scatters what is done and the dtype. Out: a `SortPlan` of launches over numbered
+In: profile, sizes, and for scatters what is done and the dtype. Out: a `LaunchPlan` of launches over numbered
 buffers, or one `Launch`. Invariant: both are deterministic: equal keys keep their order, and of several
 updates to one row each is applied in its turn.
 """
@@ -29,8 +29,8 @@ __all__ = [
     "ORDER",
     "SCATTERS",
     "TEMPORARIES",
-    "SortPlan",
-    "SortStep",
+    "LaunchPlan",
+    "LaunchStep",
     "scatter_launch",
     "scatter_update_launch",
     "sort_launches",
@@ -53,7 +53,7 @@ GPU_OWNERS = 8192
 
 
 @dataclass(frozen=True, slots=True)
-class SortStep:
+class LaunchStep:
     """A launch, and the numbers of its buffers in binding order; the last is always written."""
 
     launch: Launch
@@ -71,15 +71,18 @@ class SortStep:
 
 
 @dataclass(frozen=True, slots=True)
-class SortPlan:
-    """Steps to be run in order over KEYS (uint32), ORDER (the result, 32-bit places) and temporaries."""
+class LaunchPlan:
+    """Steps to be run in order over numbered buffers: those of the operation first, then temporaries.
 
-    steps: tuple[SortStep, ...]
-    temporary_bytes: tuple[int, ...]  # of each temporary
+    A sort's are KEYS (uint32) and ORDER (the result, 32-bit places).
+    """
+
+    steps: tuple[LaunchStep, ...]
+    temporary_bytes: tuple[int, ...] = ()  # of each temporary
 
 
 @lru_cache(maxsize=1024)
-def sort_launches(profile: DeviceProfile, rows: int, n: int, bits: int = 32) -> SortPlan:
+def sort_launches(profile: DeviceProfile, rows: int, n: int, bits: int = 32) -> LaunchPlan:
     """The stable order of each row of (rows, n) uint32 keys, by places counted from the row's start.
 
     Only the lowest `bits` of a key may be set: fewer need fewer rounds.
@@ -87,7 +90,7 @@ def sort_launches(profile: DeviceProfile, rows: int, n: int, bits: int = 32) -> 
     if rows < 0 or n < 0 or n >= 2**31:
         raise ShapeError(f"sort of ({rows}, {n}) keys: sizes are from 0 to 2147483647")
     if rows == 0 or n == 0:
-        return SortPlan((), ())
+        return LaunchPlan((), ())
     if not has_workgroups(profile):
         return _merged(profile, rows, n, 8) if n <= SOFTWARE_MERGED else _by_threads(profile, rows, n, bits)
     if n <= GPU_MERGED:
@@ -103,26 +106,26 @@ def _launch(
     return Launch(program, pack(program, rows=rows, n=n, grid_x=grid[0], **values), grid)
 
 
-def _merged(profile: DeviceProfile, rows: int, n: int, width: int) -> SortPlan:
+def _merged(profile: DeviceProfile, rows: int, n: int, width: int) -> LaunchPlan:
     defines = {} if width == 8 else {"WIDTH": width}
     program = load_template("sort.pwgsl", "sort_merge", **defines)
     launch = _launch(profile, program, ceil_div(rows, width), rows, n)
-    return SortPlan((SortStep(launch, (KEYS, TEMPORARIES, ORDER)),), (4 * rows * n,))
+    return LaunchPlan((LaunchStep(launch, (KEYS, TEMPORARIES, ORDER)),), (4 * rows * n,))
 
 
-def _small(profile: DeviceProfile, rows: int, n: int) -> SortPlan:
+def _small(profile: DeviceProfile, rows: int, n: int) -> LaunchPlan:
     launch = _launch(
         profile, load_template("sort.pwgsl", "sort_small"), rows, rows, n, chunk=1 << (n - 1).bit_length()
     )
-    return SortPlan((SortStep(launch, (KEYS, ORDER)),), ())
+    return LaunchPlan((LaunchStep(launch, (KEYS, ORDER)),), ())
 
 
-def _by_groups(profile: DeviceProfile, rows: int, n: int, bits: int) -> SortPlan:
+def _by_groups(profile: DeviceProfile, rows: int, n: int, bits: int) -> LaunchPlan:
     """Count, scan and move for each digit; keys stay, and places go to and fro, at last to ORDER."""
     chunks, digits = ceil_div(n, GPU_CHUNK), 1 << GPU_BITS
     places, counts = TEMPORARIES, TEMPORARIES + 1
     sizes = {"chunk": GPU_CHUNK, "chunks": chunks, "digits": digits}
-    steps: list[SortStep] = []
+    steps: list[LaunchStep] = []
     rounds = max(1, ceil_div(bits, GPU_BITS))
     target = ORDER if rounds % 2 else places
     for each in range(rounds):
@@ -135,13 +138,13 @@ def _by_groups(profile: DeviceProfile, rows: int, n: int, bits: int) -> SortPlan
         ):
             program = load_template("sort.pwgsl", f"sort_{entry}_group", **defines)
             launch = _launch(profile, program, items, rows, n, shift=GPU_BITS * each, **sizes)
-            steps.append(SortStep(launch, buffers))
+            steps.append(LaunchStep(launch, buffers))
         target = places if target == ORDER else ORDER
     spare = 4 * rows * n if rounds > 1 else 4
-    return SortPlan(tuple(steps), (spare, 4 * rows * digits * chunks))
+    return LaunchPlan(tuple(steps), (spare, 4 * rows * digits * chunks))
 
 
-def _by_threads(profile: DeviceProfile, rows: int, n: int, bits: int) -> SortPlan:
+def _by_threads(profile: DeviceProfile, rows: int, n: int, bits: int) -> LaunchPlan:
     """Count, sum up and move for each digit; keys and places go together between two sets of temporaries."""
     chunk = min(n, max(SHORTEST_CHUNK, ceil_div(rows * n, SOFTWARE_PARTS)))
     chunks = ceil_div(n, chunk)
@@ -155,7 +158,7 @@ def _by_threads(profile: DeviceProfile, rows: int, n: int, bits: int) -> SortPla
         sets = ((counts + 1, counts + 2), (counts + 3, counts + 4))
     sizes = {"chunk": chunk, "chunks": chunks, "digits": digits}
     between = (("columns", rows * digits), ("totals", rows)) if chunks > 1 else ()
-    steps: list[SortStep] = []
+    steps: list[LaunchStep] = []
     for each in range(rounds):
         wide: dict[str, int] = {"B64": 1} if paired else {}
         first: dict[str, int] = {} if each else {"FIRST": 1}
@@ -170,10 +173,10 @@ def _by_threads(profile: DeviceProfile, rows: int, n: int, bits: int) -> SortPla
         for entry, defines, items, buffers in work:
             program = load_template("sort.pwgsl", f"sort_{entry}_thread", **defines)
             launch = _launch(profile, program, ceil_div(items, 8), rows, n, shift=width * each, **sizes)
-            steps.append(SortStep(launch, buffers))
+            steps.append(LaunchStep(launch, buffers))
     moved = 8 * rows * n if paired else 4 * rows * n
     used = min(2, rounds - 1) * len(sets[0])
-    return SortPlan(tuple(steps), (4 * rows * digits * (chunks + 1), *[moved] * used))
+    return LaunchPlan(tuple(steps), (4 * rows * digits * (chunks + 1), *[moved] * used))
 
 
 def _rounds(bits: int, n: int, chunks: int) -> tuple[int, int]:

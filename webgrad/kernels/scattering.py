@@ -1,13 +1,12 @@
 """Which launches write rows to computed places: one where updates are few, several where they are many.
 
-In: profile, what is done, dtype and sizes. Out: a `ScatterPlan` of launches over numbered buffers. Invariant:
+In: profile, what is done, dtype and sizes. Out: a `LaunchPlan` of launches over numbered buffers. Invariant:
 results are the same on every run; of several rows set the last stays, floats are added in an order that
 depends on sizes only.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 from webgrad.kernels.launch import Launch, ceil_div, grid_for, has_workgroups, pack
@@ -15,7 +14,8 @@ from webgrad.kernels.ordering import (
     KEYS,
     ORDER,
     TEMPORARIES,
-    SortStep,
+    LaunchPlan,
+    LaunchStep,
     scatter_launch,
     scatter_update_launch,
     sort_launches,
@@ -24,7 +24,7 @@ from webgrad.kernels.ordering import (
 from webgrad.runtime.profile import DeviceProfile
 from webgrad.wgsl import Program, load_template
 
-__all__ = ["BASE", "INDEX", "MANY", "RESULT", "SPARES", "UPDATES", "ScatterPlan", "scatter_launches"]
+__all__ = ["BASE", "INDEX", "MANY", "RESULT", "SPARES", "UPDATES", "scatter_launches"]
 
 BASE, INDEX, UPDATES, RESULT, SPARES = range(5)  # numbers of buffers; temporary i is SPARES + i
 
@@ -35,14 +35,6 @@ SOFTWARE_COLUMNS = 48  # units of a row from which owners are busy with them, an
 SOFTWARE_RUNS, GPU_RUNS = 64, 1024  # chunks of sorted updates
 MOST_TABLES, FEWEST_TABLES = 64, 16  # chunks with a table of their own
 PACKED = frozenset({"u8", "i8", "u16", "i16", "f16", "bf16"})
-
-
-@dataclass(frozen=True, slots=True)
-class ScatterPlan:
-    """Steps to be run in order; buffers are BASE, INDEX, UPDATES, RESULT and temporaries."""
-
-    steps: tuple[SortStep, ...]
-    temporary_bytes: tuple[int, ...] = ()
 
 
 class _Scatter:
@@ -60,7 +52,7 @@ class _Scatter:
         ) * (1 if self.odd else 4)
         self.on_gpu = has_workgroups(profile)
         self.width = 64 if self.on_gpu else 8
-        self.steps: list[SortStep] = []
+        self.steps: list[LaunchStep] = []
         self.temporaries: list[int] = []
 
     def temporary(self, nbytes: int) -> int:
@@ -85,21 +77,21 @@ class _Scatter:
         grid = grid_for(self.profile, ceil_div(parts, self.width))
         values = {"rows": self.rows, "columns": self.columns, "count": self.count, "chunk": 0, "chunks": 0}
         params = pack(program, parts=parts, grid_x=grid[0], **(values | sizes))
-        self.steps.append(SortStep(Launch(program, params, grid, in_place), buffers))
+        self.steps.append(LaunchStep(Launch(program, params, grid, in_place), buffers))
 
     def threads(self, items: int) -> int:
         """Threads that share so many items."""
         return max(1, min(items, 1 << 18 if self.on_gpu else 1024))
 
-    def plan(self) -> ScatterPlan:
+    def plan(self) -> LaunchPlan:
         """What was added up to now."""
-        return ScatterPlan(tuple(self.steps), tuple(self.temporaries))
+        return LaunchPlan(tuple(self.steps), tuple(self.temporaries))
 
 
 @lru_cache(maxsize=4096)
 def scatter_launches(
     profile: DeviceProfile, how: str, dtype: str, rows: int, columns: int, count: int, there: bool = False
-) -> ScatterPlan:
+) -> LaunchPlan:
     """base (rows, columns) with `count` rows of updates written to the rows that an int32 index names.
 
     With `there` RESULT holds base already, and BASE is not bound. Indices outside go to the nearest row.
@@ -110,12 +102,12 @@ def scatter_launches(
     nbytes = rows * scatter.columns * scatter.unit_bytes
     if not (many or there or nbytes >= LARGE):
         whole = scatter_launch(profile, how, dtype, rows, columns, count)
-        return ScatterPlan((SortStep(whole, (BASE, INDEX, UPDATES, RESULT)),))
+        return LaunchPlan((LaunchStep(whole, (BASE, INDEX, UPDATES, RESULT)),))
     if not there:
         groups = ceil_div(nbytes, 16)
         scatter.step("scatter_copy", (BASE, RESULT), scatter.threads(groups), count=groups)
     if not many:
-        scatter.steps.append(SortStep(launch, (INDEX, UPDATES, RESULT)))
+        scatter.steps.append(LaunchStep(launch, (INDEX, UPDATES, RESULT)))
     elif scatter.on_gpu and scatter.stored in ("i32", "u32") and how != "set":
         _by_atomics(scatter)
     elif _has_few_rows(scatter):
@@ -177,7 +169,7 @@ def _by_sorting(scatter: _Scatter) -> None:
     for at, nbytes in enumerate(plan.temporary_bytes):
         numbers[TEMPORARIES + at] = scatter.temporary(nbytes)
     scatter.steps += [
-        SortStep(each.launch, tuple(numbers[number] for number in each.buffers)) for each in plan.steps
+        LaunchStep(each.launch, tuple(numbers[number] for number in each.buffers)) for each in plan.steps
     ]
     runs = GPU_RUNS if scatter.on_gpu else SOFTWARE_RUNS
     chunk = max(64, ceil_div(count, max(8, ceil_div(runs, columns))))

@@ -16,7 +16,7 @@ from ..graph.node import signature
 from ..graph.op import LEAF
 from ..graph.snapshot import Snapshot
 from ..kernels.launch import Launch
-from ..kernels.ordering import TEMPORARIES, SortStep, sort_launches
+from ..kernels.ordering import TEMPORARIES, LaunchStep, sort_launches
 from ..kernels.scattering import SPARES, scatter_launches
 from ..runtime.profile import DeviceProfile
 from ..schedule.plan import Group
@@ -62,7 +62,7 @@ def scatter_kernels(graph: Snapshot, group: Group, profile: DeviceProfile) -> li
 
 
 def _all_emitted(
-    graph: Snapshot, name: str, steps: Sequence[SortStep], numbers: Sequence[int]
+    graph: Snapshot, name: str, steps: Sequence[LaunchStep], numbers: Sequence[int]
 ) -> list[Emitted]:
     """Launches in order; those that write to what one before them wrote to say so."""
     there: set[int] = set()
