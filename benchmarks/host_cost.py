@@ -112,7 +112,7 @@ def main() -> int:
     queue = device.queue
     bare = bare_loop(device, work)
     resolved = newest_resolved(device)
-    pending = Pending()
+    pending = Pending(())
     pending.params = work.params
 
     def replay() -> None:
