@@ -15,6 +15,7 @@ from ..errors import ArgumentError, DTypeError, ShapeError
 from ..graph.node import Node, make
 from ..tensor import Tensor
 from . import primitives
+from .autocast import in_half
 from .creation import as_number, as_tensor, zeros
 from .elementwise import exp, maximum, where
 from .reductions import converted, fold, widened
@@ -29,6 +30,7 @@ MOST_COLUMNS = 256  # of a head in one kernel
 Shape = tuple[int, ...]
 
 
+@in_half
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,
