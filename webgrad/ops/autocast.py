@@ -14,6 +14,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from ..dtypes import DType, as_dtype, float32
 from ..errors import DTypeError
+from ..graph.trace import current_trace
 from ..tensor import Tensor
 
 __all__ = ["autocast", "autocast_dtype", "in_half"]
@@ -77,6 +78,9 @@ def in_half(function: Callable[Arguments, Result]) -> Callable[Arguments, Result
     @functools.wraps(function)
     def chosen(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         dtype = _local.dtype
+        trace = current_trace()
+        if trace is not None and (autocast_dtype, dtype) not in trace.watched:
+            trace.watched.append((autocast_dtype, dtype))  # captured again where it is another
         return function(*args, **kwargs) if dtype is None else _in_half(function, dtype, args, kwargs)
 
     return chosen

@@ -230,7 +230,9 @@ class NAdam(_Averages):
     def _check(self, group: Group) -> None:
         super()._check(group)
         if not group["momentum_decay"] >= 0:
-            raise wg.ArgumentError(f"NAdam: momentum_decay is {group['momentum_decay']!r}, and must not be negative")
+            raise wg.ArgumentError(
+                f"NAdam: momentum_decay is {group['momentum_decay']!r}, and must not be negative"
+            )
 
     def _state_names(self, group: Group) -> tuple[str, ...]:
         return ("exp_avg", "exp_avg_sq", "mu_product")
@@ -313,8 +315,10 @@ class RAdam(_Averages):
         # x = -t log β it is start + t - span (x / (e^x - 1) - 1 + x / 2), whose bracket is a quick series.
         x = -step * numbers["log2"]
         series = x * x * (1 / 12 - x * x * (1 / 720 - x * x * (1 / 30240)))
-        length = numbers["start"] + step - numbers["span"] * wg.where(
-            x < 0.5, series, x / wg.expm1(x) - 1.0 + 0.5 * x
+        length = (
+            numbers["start"]
+            + step
+            - numbers["span"] * wg.where(x < 0.5, series, x / wg.expm1(x) - 1.0 + 0.5 * x)
         )
         trusted = length > 5.0
         safe = wg.where(trusted, length, 6.0)

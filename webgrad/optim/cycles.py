@@ -33,7 +33,9 @@ def warmup_cosine(optimizer: Optimizer, warmup: int, total: int, final: float = 
     [0.5]
     """
     if not 0 <= warmup < total:
-        raise wg.ArgumentError(f"warmup_cosine: {warmup} steps of warm-up of {total} in all: it must be fewer")
+        raise wg.ArgumentError(
+            f"warmup_cosine: {warmup} steps of warm-up of {total} in all: it must be fewer"
+        )
 
     def factor(step: int) -> float:
         if step < warmup:
@@ -128,7 +130,9 @@ class OneCycleLR(LRScheduler):
         if not 0 <= pct_start <= 1:
             raise wg.ArgumentError(f"OneCycleLR: pct_start is {pct_start!r}, and must be from 0 to 1")
         if anneal_strategy not in _ANNEALING:
-            raise wg.ArgumentError(f"OneCycleLR: anneal_strategy is {anneal_strategy!r}, and must be cos or linear")
+            raise wg.ArgumentError(
+                f"OneCycleLR: anneal_strategy is {anneal_strategy!r}, and must be cos or linear"
+            )
         self.anneal_strategy, self.cycle_momentum = anneal_strategy, cycle_momentum
         self._phases = _phases(total_steps, pct_start, three_phase)
         tops = _for_each("OneCycleLR", "max_lr", max_lr, optimizer)
@@ -220,7 +224,12 @@ class ReduceLROnPlateau(LRScheduler):
                 "and rel or abs"
             )
         self.mode, self.factor, self.patience = mode, factor, patience
-        self.threshold, self.threshold_mode, self.cooldown, self.eps = threshold, threshold_mode, cooldown, eps
+        self.threshold, self.threshold_mode, self.cooldown, self.eps = (
+            threshold,
+            threshold_mode,
+            cooldown,
+            eps,
+        )
         self.min_lrs = _for_each("ReduceLROnPlateau", "min_lr", min_lr, optimizer)
         self.best = math.inf if mode == "min" else -math.inf
         self.num_bad_epochs = self.cooldown_counter = 0

@@ -142,7 +142,9 @@ class Optimizer:
         """Take more parameters, with settings of their own; those not given are the optimiser's defaults."""
         name = type(self).__name__
         if not isinstance(param_group, Mapping) or "params" not in param_group:
-            raise wg.ArgumentError(f"{name}: a group of parameters is a dict with 'params', not {param_group!r}")
+            raise wg.ArgumentError(
+                f"{name}: a group of parameters is a dict with 'params', not {param_group!r}"
+            )
         given = param_group["params"]
         params = [given] if isinstance(given, Tensor) else list(given)
         unknown = set(param_group) - {"params", *self.defaults, *NOTES}
@@ -166,7 +168,9 @@ class Optimizer:
     def _check_parameters(self, params: list[Any]) -> None:
         name = type(self).__name__
         if not params:
-            raise wg.ArgumentError(f"{name}: the list of parameters is empty; is it a generator that was used?")
+            raise wg.ArgumentError(
+                f"{name}: the list of parameters is empty; is it a generator that was used?"
+            )
         for each in params:
             if not isinstance(each, Tensor):
                 raise wg.DTypeError(f"{name} optimises tensors, not a {type(each).__name__}")
@@ -236,7 +240,11 @@ class Optimizer:
         options = wg.watch(lambda: self._options(group))
         names = tuple(self._numbers(group))
         numbers = dict(
-            zip(names, wg.fresh(lambda: tuple(self._numbers(group).values()), device=device), strict=True)
+            zip(
+                names,
+                wg.fresh(lambda: tuple(map(float, self._numbers(group).values())), device=device),
+                strict=True,
+            )
         )
         counts = wg.watch(lambda: self._counts(group))
         if counts:

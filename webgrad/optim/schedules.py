@@ -245,9 +245,7 @@ class PolynomialLR(LRScheduler):
 class CosineAnnealingLR(LRScheduler):
     """Half a cosine from the first rate to `eta_min` in `T_max` steps, and back again."""
 
-    def __init__(
-        self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1
-    ) -> None:
+    def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
         self.T_max, self.eta_min = _positive("CosineAnnealingLR", "T_max", T_max), eta_min
         super().__init__(optimizer, last_epoch)
 

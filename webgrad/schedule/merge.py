@@ -111,17 +111,22 @@ def _in_place(graph: Snapshot, group: Group, sources: set[int]) -> bool:
         if number in same:
             continue
         same.add(number)
-        if number in inside and graph.sigs[number].kind in ("map", "cast"):
+        if number in inside and _goes_by_element(graph, number):
             stack += [each for each in graph.inputs[number] if graph.sigs[each].shape == shape]
     for number in inside:
         for each in graph.inputs[number]:
             if each in sources and not (
-                number in same
-                and graph.sigs[number].kind in ("map", "cast")
-                and graph.sigs[each].shape == shape
+                number in same and _goes_by_element(graph, number) and graph.sigs[each].shape == shape
             ):
                 return False
     return True
+
+
+def _goes_by_element(graph: Snapshot, number: int) -> bool:
+    """Whether an element comes from those at its place: a map, or a value under another name."""
+    sig = graph.sigs[number]
+    renamed = sig.op.name == "reshape" and graph.sigs[graph.inputs[number][0]].shape == sig.shape
+    return sig.kind in ("map", "cast") or renamed
 
 
 def _sorted(groups: list[Group]) -> list[Group]:
@@ -206,9 +211,8 @@ def _levels(groups: list[Group]) -> list[int]:
 def _flat(graph: Snapshot, group: Group) -> bool:
     """Whether all it reads is read at the place written to, or is one number: only the length matters."""
     shape = graph.sigs[group.outputs[0]].shape
-    sigs = [graph.sigs[each] for each in (*group.inside, *group.reads)]
-    return all(each.kind in ("map", "cast") for each in sigs[: len(group.inside)]) and all(
-        each.shape in (shape, ()) for each in sigs
+    return all(_goes_by_element(graph, each) for each in group.inside) and all(
+        graph.sigs[each].shape in (shape, ()) for each in (*group.inside, *group.reads)
     )
 
 
