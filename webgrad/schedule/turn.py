@@ -29,7 +29,9 @@ def turn_products(graph: Snapshot) -> None:
         if sig.kind != "contract" or readers[product] > 1 or product in wanted:
             continue
         first, second = graph.inputs[product]
-        graph.sigs[number] = signature(sig.op, graph.sigs[number].shape, sig.dtype, sig.device, sig.attributes)
+        graph.sigs[number] = signature(
+            sig.op, graph.sigs[number].shape, sig.dtype, sig.device, sig.attributes
+        )
         graph.inputs[number] = (_turned(graph, second), _turned(graph, first))
 
 
