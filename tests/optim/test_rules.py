@@ -56,7 +56,8 @@ def expected(name: str, options: dict[str, Any], starts: list[Array], steps: int
 def test_steps_are_the_formulas(name: str, options: dict[str, Any], kind: str) -> None:
     params = parameters(kind)
     starts = [each.numpy() for each in params]
-    idle = {(1, 1), (2, 1), (3, 0)}  # parameters without a gradient: their counts stay behind
+    # Parameters without a gradient: their counts stay behind. On GPUs each such step is compiled anew.
+    idle = {(1, 1), (2, 1), (3, 0)} if kind == "cpu" or (name, options) == ("Adam", {}) else set()
     trained(getattr(wg.optim, name)(params, **options), 6, idle=idle)
     for got, want in zip(params, expected(name, options, starts, 6, idle), strict=True):
         np.testing.assert_allclose(got.numpy(), want, rtol=2e-5, atol=2e-6)
