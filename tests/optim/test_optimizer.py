@@ -227,7 +227,9 @@ def test_a_momentum_that_comes_later_is_refused() -> None:
 
 def test_the_state_of_another_model_is_refused() -> None:
     opt = Adam(parameters(shapes=[(3,), (4, 2)]))
-    with pytest.raises(wg.ArgumentError, match=r"groups have \[1\] parameters, and this optimiser's have \[2\]"):
+    with pytest.raises(
+        wg.ArgumentError, match=r"groups have \[1\] parameters, and this optimiser's have \[2\]"
+    ):
         opt.load_state_dict(Adam(parameters(shapes=[(3,)])).state_dict())
     with pytest.raises(wg.ArgumentError, match=r"parameter 1 \(4, 2\): 'exp_avg' has shape \(2, 4\)"):
         opt.load_state_dict(Adam(parameters(shapes=[(3,), (2, 4)])).state_dict())

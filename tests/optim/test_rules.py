@@ -98,7 +98,9 @@ def test_half_parameters_have_float32_state(kind: str, dtype: Any) -> None:
 
 
 def test_nothing_bad_happens_to_nan_inf_and_empty_parameters() -> None:
-    params = [wg.asarray(each, device="cpu").requires_grad_() for each in (np.float32([1, 2, 3]), np.float32([]))]
+    params = [
+        wg.asarray(each, device="cpu").requires_grad_() for each in (np.float32([1, 2, 3]), np.float32([]))
+    ]
     opt = wg.optim.AdamW(params, lr=0.1)
     params[0].grad = wg.asarray([np.nan, np.inf, 0.0], dtype=wg.float32, device="cpu")
     params[1].grad = wg.zeros(0, device="cpu")

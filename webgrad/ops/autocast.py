@@ -76,7 +76,7 @@ class autocast:
 def in_half(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
     """A function that computes in half precision inside of `autocast`; its bias is added as it is."""
     names = list(inspect.signature(function).parameters)
-    bias = names.index("bias") if "bias" in names else len(names)
+    bias = names.index("bias") if "bias" in names else -1
 
     @functools.wraps(function)
     def chosen(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
