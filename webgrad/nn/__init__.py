@@ -5,6 +5,35 @@ Like any other program this uses webgrad's public names only.
 
 from __future__ import annotations
 
-from . import functional
+from . import functional, init
+from .containers import (
+    Flatten,
+    Identity,
+    ModuleDict,
+    ModuleList,
+    ParameterDict,
+    ParameterList,
+    Sequential,
+    Unflatten,
+)
+from .linear import Bilinear, Embedding, Linear
+from .module import Module
+from .parameter import Parameter
 
-__all__ = ["functional"]
+__all__ = [
+    "Bilinear",
+    "Embedding",
+    "Flatten",
+    "Identity",
+    "Linear",
+    "Module",
+    "ModuleDict",
+    "ModuleList",
+    "Parameter",
+    "ParameterDict",
+    "ParameterList",
+    "Sequential",
+    "Unflatten",
+    "functional",
+    "init",
+]

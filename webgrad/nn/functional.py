@@ -1,8 +1,8 @@
 """The functions of neural networks under the names of `torch.nn.functional`.
 
-They are webgrad's own, and take PyTorch's arguments in its order; only axes are called `axis`, as in NumPy,
-and the first argument is no `input`. A function that is added to webgrad is added here by its name, to both
-lists, unless its arguments mean something else, as those of `webgrad.pad` do: its widths are NumPy's.
+Most are webgrad's own, the others those of this folder. They take PyTorch's arguments in its order; only axes
+are called `axis`, as in NumPy, and the first argument is no `input`. A function that is added to webgrad is
+added here by its name, to both lists, unless its arguments mean something else, as those of `webgrad.pad` do.
 
 >>> import webgrad.nn.functional as F
 >>> F.relu(wg.asarray([-1.0, 2.0])).tolist()
@@ -73,6 +73,19 @@ from webgrad import (
     unfold,
 )
 
+from .dropping import (
+    alpha_dropout,
+    dropout,
+    dropout1d,
+    dropout2d,
+    dropout3d,
+    feature_alpha_dropout,
+)
+from .tables import (
+    bilinear,
+    embedding,
+)
+
 __all__ = [
     "adaptive_avg_pool1d",
     "adaptive_avg_pool2d",
@@ -80,10 +93,12 @@ __all__ = [
     "adaptive_max_pool1d",
     "adaptive_max_pool2d",
     "adaptive_max_pool3d",
+    "alpha_dropout",
     "avg_pool1d",
     "avg_pool2d",
     "avg_pool3d",
     "batch_norm",
+    "bilinear",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
     "conv1d",
@@ -93,7 +108,13 @@ __all__ = [
     "conv_transpose2d",
     "conv_transpose3d",
     "cross_entropy",
+    "dropout",
+    "dropout1d",
+    "dropout2d",
+    "dropout3d",
     "elu",
+    "embedding",
+    "feature_alpha_dropout",
     "fold",
     "gelu",
     "glu",
