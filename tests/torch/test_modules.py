@@ -28,6 +28,11 @@ def case(make: Make, *inputs: Input, call: Callable[..., Any] | None = None, tra
     return Case(make, inputs, call, training)
 
 
+def plain(name: str, *inputs: Input, **options: Any) -> Case:
+    """A module of a name and of options that both libraries call the same."""
+    return case(lambda nn: getattr(nn, name)(**options), *inputs)
+
+
 IMAGE = normal(2, 4, 7, 6)
 LINE = normal(2, 4, 9)
 BLOCK = normal(2, 4, 5, 4, 6)
@@ -118,11 +123,30 @@ POOLS = {
 }
 
 # Names of modules without arguments that matter, each over numbers from -4 to 4 that avoid its corners
-PLAIN = (
-    "ReLU ReLU6 LeakyReLU PReLU ELU SELU CELU GELU SiLU Mish Sigmoid Tanh Softplus Softsign Hardtanh "
-    "Hardsigmoid Hardswish LogSigmoid Tanhshrink Softshrink Hardshrink"
-).split()
-ACTIVATIONS = {name: case(lambda nn, name=name: getattr(nn, name)(), distinct(9, 9)) for name in PLAIN}
+PLAIN = [
+    "ReLU",
+    "ReLU6",
+    "LeakyReLU",
+    "PReLU",
+    "ELU",
+    "SELU",
+    "CELU",
+    "GELU",
+    "SiLU",
+    "Mish",
+    "Sigmoid",
+    "Tanh",
+    "Softplus",
+    "Softsign",
+    "Hardtanh",
+    "Hardsigmoid",
+    "Hardswish",
+    "LogSigmoid",
+    "Tanhshrink",
+    "Softshrink",
+    "Hardshrink",
+]
+ACTIVATIONS = {name: plain(name, distinct(9, 9)) for name in PLAIN}
 ACTIVATIONS |= {
     "Softmax": case(lambda nn: nn.Softmax(1), LINE),
     "LogSoftmax": case(lambda nn: nn.LogSoftmax(1), LINE),
@@ -223,9 +247,7 @@ ATTENTION = {
         normal(5, 5, fixed=True),
         call=lambda module, x, mask: module(x, x, x, attn_mask=mask),
     ),
-    "TransformerEncoderLayer": case(
-        lambda nn: nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0), QUERY
-    ),
+    "TransformerEncoderLayer": case(lambda nn: nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0), QUERY),
     "TransformerEncoderLayer, norm first": case(
         lambda nn: nn.TransformerEncoderLayer(
             8, 2, 16, dropout=0.0, activation="gelu", batch_first=True, norm_first=True
@@ -241,9 +263,7 @@ ATTENTION = {
         bools(5, 5),
         bools(3, 5),
     ),
-    "TransformerDecoderLayer": case(
-        lambda nn: nn.TransformerDecoderLayer(8, 2, 16, dropout=0.0), QUERY, KEY
-    ),
+    "TransformerDecoderLayer": case(lambda nn: nn.TransformerDecoderLayer(8, 2, 16, dropout=0.0), QUERY, KEY),
     "TransformerDecoderLayer, norm first, masks": case(
         lambda nn: nn.TransformerDecoderLayer(8, 2, 16, dropout=0.0, norm_first=True),
         QUERY,
@@ -267,7 +287,7 @@ ATTENTION = {
         call=lambda module, source, target: module(source, target),
     ),
     "Transformer, causal": case(
-        lambda nn: (nn.Transformer(8, 2, 1, 1, 16, dropout=0.0, batch_first=True)),
+        lambda nn: nn.Transformer(8, 2, 1, 1, 16, dropout=0.0, batch_first=True),
         normal(3, 7, 8),
         normal(3, 5, 8),
         call=lambda module, source, target: module(
@@ -282,51 +302,46 @@ DRAWN = (normal(6, 5), normal(6, 5))
 CHANCES = (uniform(0.05, 0.95, 6, 5), uniform(0.0, 1.0, 6, 5, fixed=True))
 
 
-def loss(make: Make, *inputs: Input) -> Case:
-    """A loss as a module; torch's class weights are buffers, so they travel with the state."""
-    return case(make, *inputs)
-
-
 LOSSES = {
     **{
-        f"{name}, {reduction}": loss(
-            lambda nn, name=name, reduction=reduction: getattr(nn, name)(reduction=reduction), *PAIRS
-        )
+        f"{name}, {reduction}": plain(name, *PAIRS, reduction=reduction)
         for name in ("MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss")
         for reduction in ("mean", "sum", "none")
     },
-    "SmoothL1Loss, beta": loss(lambda nn: nn.SmoothL1Loss(beta=0.3), *PAIRS),
-    "HuberLoss, delta": loss(lambda nn: nn.HuberLoss(delta=0.3), *PAIRS),
+    "SmoothL1Loss, beta": case(lambda nn: nn.SmoothL1Loss(beta=0.3), *PAIRS),
+    "HuberLoss, delta": case(lambda nn: nn.HuberLoss(delta=0.3), *PAIRS),
     **{
-        f"CrossEntropyLoss, {reduction}": loss(
-            lambda nn, reduction=reduction: nn.CrossEntropyLoss(reduction=reduction), SCORES, LABELS
-        )
+        f"CrossEntropyLoss, {reduction}": plain("CrossEntropyLoss", SCORES, LABELS, reduction=reduction)
         for reduction in ("mean", "sum", "none")
     },
-    "CrossEntropyLoss, smoothing": loss(lambda nn: nn.CrossEntropyLoss(label_smoothing=0.2), SCORES, LABELS),
-    "CrossEntropyLoss, ignored": loss(lambda nn: nn.CrossEntropyLoss(ignore_index=1), SCORES, LABELS),
-    "CrossEntropyLoss, images": loss(lambda nn: nn.CrossEntropyLoss(), normal(2, 5, 3, 4), classes(5, 2, 3, 4)),
-    "CrossEntropyLoss, chances": loss(lambda nn: nn.CrossEntropyLoss(), SCORES, uniform(0, 1, 6, 5, fixed=True)),
-    "NLLLoss": loss(lambda nn: nn.NLLLoss(), SCORES, LABELS),
-    "NLLLoss, ignored, sum": loss(lambda nn: nn.NLLLoss(ignore_index=2, reduction="sum"), SCORES, LABELS),
-    "BCELoss": loss(lambda nn: nn.BCELoss(), *CHANCES),
-    "BCELoss, sum": loss(lambda nn: nn.BCELoss(reduction="sum"), *CHANCES),
-    "BCEWithLogitsLoss": loss(lambda nn: nn.BCEWithLogitsLoss(), SCORES, CHANCES[1]),
-    "BCEWithLogitsLoss, none": loss(lambda nn: nn.BCEWithLogitsLoss(reduction="none"), SCORES, CHANCES[1]),
-    "KLDivLoss": loss(lambda nn: nn.KLDivLoss(reduction="batchmean"), SCORES, CHANCES[1]),
-    "KLDivLoss, logs": loss(lambda nn: nn.KLDivLoss(reduction="sum", log_target=True), *PAIRS),
-    "PoissonNLLLoss": loss(lambda nn: nn.PoissonNLLLoss(), SCORES, uniform(0.1, 3.0, 6, 5, fixed=True)),
-    "PoissonNLLLoss, full": loss(
+    "CrossEntropyLoss, smoothing": case(lambda nn: nn.CrossEntropyLoss(label_smoothing=0.2), SCORES, LABELS),
+    "CrossEntropyLoss, ignored": case(lambda nn: nn.CrossEntropyLoss(ignore_index=1), SCORES, LABELS),
+    "CrossEntropyLoss, images": case(
+        lambda nn: nn.CrossEntropyLoss(), normal(2, 5, 3, 4), classes(5, 2, 3, 4)
+    ),
+    "CrossEntropyLoss, chances": case(
+        lambda nn: nn.CrossEntropyLoss(), SCORES, uniform(0, 1, 6, 5, fixed=True)
+    ),
+    "NLLLoss": case(lambda nn: nn.NLLLoss(), SCORES, LABELS),
+    "NLLLoss, ignored, sum": case(lambda nn: nn.NLLLoss(ignore_index=2, reduction="sum"), SCORES, LABELS),
+    "BCELoss": case(lambda nn: nn.BCELoss(), *CHANCES),
+    "BCELoss, sum": case(lambda nn: nn.BCELoss(reduction="sum"), *CHANCES),
+    "BCEWithLogitsLoss": case(lambda nn: nn.BCEWithLogitsLoss(), SCORES, CHANCES[1]),
+    "BCEWithLogitsLoss, none": case(lambda nn: nn.BCEWithLogitsLoss(reduction="none"), SCORES, CHANCES[1]),
+    "KLDivLoss": case(lambda nn: nn.KLDivLoss(reduction="batchmean"), SCORES, CHANCES[1]),
+    "KLDivLoss, logs": case(lambda nn: nn.KLDivLoss(reduction="sum", log_target=True), *PAIRS),
+    "PoissonNLLLoss": case(lambda nn: nn.PoissonNLLLoss(), SCORES, uniform(0.1, 3.0, 6, 5, fixed=True)),
+    "PoissonNLLLoss, full": case(
         lambda nn: nn.PoissonNLLLoss(full=True), SCORES, uniform(0.1, 3.0, 6, 5, fixed=True)
     ),
-    "GaussianNLLLoss": loss(
+    "GaussianNLLLoss": case(
         lambda nn: nn.GaussianNLLLoss(), SCORES, normal(6, 5, fixed=True), uniform(0.2, 2.0, 6, 5)
     ),
-    "CosineEmbeddingLoss": loss(lambda nn: nn.CosineEmbeddingLoss(margin=0.1), *DRAWN, signs(6)),
-    "HingeEmbeddingLoss": loss(lambda nn: nn.HingeEmbeddingLoss(), SCORES, signs(6, 5)),
-    "MarginRankingLoss": loss(lambda nn: nn.MarginRankingLoss(0.2), normal(6), normal(6), signs(6)),
-    "TripletMarginLoss": loss(lambda nn: nn.TripletMarginLoss(), normal(6, 5), normal(6, 5), normal(6, 5)),
-    "TripletMarginLoss, swap": loss(
+    "CosineEmbeddingLoss": case(lambda nn: nn.CosineEmbeddingLoss(margin=0.1), *DRAWN, signs(6)),
+    "HingeEmbeddingLoss": case(lambda nn: nn.HingeEmbeddingLoss(), SCORES, signs(6, 5)),
+    "MarginRankingLoss": case(lambda nn: nn.MarginRankingLoss(0.2), normal(6), normal(6), signs(6)),
+    "TripletMarginLoss": case(lambda nn: nn.TripletMarginLoss(), normal(6, 5), normal(6, 5), normal(6, 5)),
+    "TripletMarginLoss, swap": case(
         lambda nn: nn.TripletMarginLoss(margin=2.0, swap=True), normal(6, 5), normal(6, 5), normal(6, 5)
     ),
 }

@@ -6,6 +6,7 @@ Like any other program this uses webgrad's public names only.
 from __future__ import annotations
 
 from . import functional, init
+from .attention import MultiheadAttention
 from .containers import (
     Flatten,
     Identity,
@@ -19,19 +20,27 @@ from .containers import (
 from .linear import Bilinear, Embedding, Linear
 from .module import Module
 from .parameter import Parameter
+from .recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
 
 __all__ = [
+    "GRU",
+    "LSTM",
+    "RNN",
     "Bilinear",
     "Embedding",
     "Flatten",
+    "GRUCell",
     "Identity",
+    "LSTMCell",
     "Linear",
     "Module",
     "ModuleDict",
     "ModuleList",
+    "MultiheadAttention",
     "Parameter",
     "ParameterDict",
     "ParameterList",
+    "RNNCell",
     "Sequential",
     "Unflatten",
     "functional",

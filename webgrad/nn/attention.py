@@ -16,6 +16,8 @@ from webgrad.errors import ArgumentError, DTypeError, ShapeError
 
 from . import functional as F
 from . import init
+from .checks import check_floats, check_sides
+from .dropping import check_probability
 from .linear import Linear
 from .module import Module
 from .parameter import Parameter
@@ -53,21 +55,19 @@ class MultiheadAttention(Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        if embed_dim < 1 or num_heads < 1 or embed_dim % num_heads:
+        check_sides("MultiheadAttention", embed_dim=embed_dim, num_heads=num_heads)
+        if embed_dim % num_heads:
             raise ArgumentError(
-                f"MultiheadAttention: embed_dim={embed_dim} must be a multiple of num_heads={num_heads}, and "
-                "both are 1 or more"
+                f"MultiheadAttention: embed_dim={embed_dim} must be a multiple of num_heads={num_heads}"
             )
-        if not 0 <= dropout <= 1:
-            raise ArgumentError(f"MultiheadAttention: dropout={dropout!r} must be a probability, from 0 to 1")
+        check_probability("MultiheadAttention", dropout)
         self.embed_dim, self.num_heads, self.head_dim = embed_dim, num_heads, embed_dim // num_heads
         self.kdim = embed_dim if kdim is None else kdim
         self.vdim = embed_dim if vdim is None else vdim
         self.dropout, self.batch_first, self.add_zero_attn = float(dropout), bool(batch_first), add_zero_attn
-        kind = wg.float32 if dtype is None else dtype
 
         def empty(*shape: int) -> Parameter:
-            return Parameter(wg.zeros(shape, kind, device=device))
+            return Parameter(wg.zeros(shape, dtype=dtype, device=device))
 
         together = self.kdim == self.vdim == embed_dim
         self.register_parameter("in_proj_weight", empty(3 * embed_dim, embed_dim) if together else None)
@@ -200,13 +200,15 @@ class MultiheadAttention(Module):
             else:
                 raise ShapeError(
                     f"MultiheadAttention: attn_mask {given.shape} must be (queries, keys), here "
-                    f"{(queries, keys)}, or (batch × heads, queries, keys), here {(batch * heads, queries, keys)}"
+                    f"{(queries, keys)}, or (batch × heads, queries, keys), here "
+                    f"{(batch * heads, queries, keys)}"
                 )
         if padding is None:
             return mask
         if padding.shape not in ((batch, keys), (keys,) if batch == 1 else (batch, keys)):
             raise ShapeError(
-                f"MultiheadAttention: key_padding_mask {padding.shape} must be (batch, keys), here {(batch, keys)}"
+                f"MultiheadAttention: key_padding_mask {padding.shape} must be (batch, keys), here "
+                f"{(batch, keys)}"
             )
         hidden = _numbers("key_padding_mask", padding, q).reshape((batch, 1, 1, keys))
         return hidden if mask is None else mask + hidden
@@ -214,7 +216,7 @@ class MultiheadAttention(Module):
     def _extended(
         self, k: Tensor, v: Tensor, mask: Tensor | None, is_causal: bool, q: Tensor
     ) -> tuple[Tensor, Tensor, Tensor | None, bool]:
-        """Keys, values and mask with the added ones, which every query sees, and whether it is causal still."""
+        """Keys, values and mask with the added ones, which every query sees, whether it is causal still."""
         more = (self.bias_k is not None) + bool(self.add_zero_attn)
         if not more:
             return k, v, mask, is_causal
@@ -231,14 +233,19 @@ class MultiheadAttention(Module):
     def _weights(self, q: Tensor, k: Tensor, mask: Tensor | None, is_causal: bool) -> Tensor:
         scores = q @ k.mT * (1 / math.sqrt(self.head_dim))
         if is_causal:
-            scores = scores + _later(q.shape[2], k.shape[2], q)
-        if mask is not None:
-            scores = scores + mask
-        return wg.softmax(scores, axis=-1)
+            later = _later(q.shape[2], k.shape[2], q)
+            mask = later if mask is None else mask + later
+        if mask is None:
+            return wg.softmax(scores, axis=-1)
+        scores = scores + mask
+        seen = wg.max(scores, axis=-1, keepdims=True).detach() > -math.inf  # anything; else NaN would spread
+        return wg.where(seen, wg.softmax(wg.where(seen, scores, 0.0), axis=-1), 0.0)
 
     # Checks
 
     def _check(self, query: Tensor, key: Tensor, value: Tensor) -> None:
+        for each in (query, key, value):
+            check_floats(self, each)
         told = f"MultiheadAttention of query {query.shape}, key {key.shape} and value {value.shape}"
         order = "batch, positions, columns" if self.batch_first else "positions, batch, columns"
         if query.ndim not in (2, 3) or not query.ndim == key.ndim == value.ndim:

@@ -16,6 +16,8 @@ from webgrad import Tensor
 from webgrad.errors import ArgumentError, ShapeError
 
 from . import functional as F
+from .checks import check_floats, check_sides
+from .dropping import check_probability
 from .module import Module
 from .parameter import Parameter
 
@@ -69,12 +71,6 @@ def _plain_step(layer: str, nonlinearity: str) -> Step:
     return _PLAIN[nonlinearity]
 
 
-def _count(layer: str, name: str, value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ArgumentError(f"{layer}: {name}={value!r} must be a whole number from 1 on")
-    return value
-
-
 def _drawn(shape: tuple[int, ...], bound: float, dtype: Any, device: Any) -> Parameter:
     return Parameter(wg.random.uniform(shape, -bound, bound, dtype=dtype, device=device))
 
@@ -100,14 +96,12 @@ class _Recurrent(Module):
     ) -> None:
         super().__init__()
         name = type(self).__name__
-        self.input_size = _count(name, "input_size", input_size)
-        self.hidden_size = _count(name, "hidden_size", hidden_size)
-        self.num_layers = _count(name, "num_layers", num_layers)
-        if not isinstance(dropout, int | float) or not 0 <= dropout <= 1:
-            raise ArgumentError(f"{name}: dropout={dropout!r} must be a probability, from 0 to 1")
+        check_sides(name, input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
+        check_probability(name, dropout)
+        self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         if proj_size and not 0 < proj_size < hidden_size:
             raise ArgumentError(
-                f"{name}: proj_size={proj_size!r} must be smaller than hidden_size={hidden_size}, or 0 for none"
+                f"{name}: proj_size={proj_size!r} must be 0, or smaller than hidden_size={hidden_size}"
             )
         self.bias, self.batch_first, self.bidirectional = bool(bias), bool(batch_first), bool(bidirectional)
         self.dropout = float(dropout)
@@ -185,9 +179,12 @@ class _Recurrent(Module):
     # Checks
 
     def _check_input(self, x: Tensor) -> None:
+        check_floats(self, x)
         order = "(batch, time, inputs)" if self.batch_first else "(time, batch, inputs)"
         if x.ndim not in (2, 3):
-            raise ShapeError(f"{self}: the input {x.shape} must be {order}, or (time, inputs) for one sequence")
+            raise ShapeError(
+                f"{self}: the input {x.shape} must be {order}, or (time, inputs) for one sequence"
+            )
         if x.shape[-1] != self.input_size:
             raise ShapeError(
                 f"{self}: the input {x.shape} has {x.shape[-1]} numbers at each time, and this layer takes "
@@ -364,10 +361,8 @@ class _Cell(Module):
         self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
     ) -> None:
         super().__init__()
-        name = type(self).__name__
-        self.input_size = _count(name, "input_size", input_size)
-        self.hidden_size = _count(name, "hidden_size", hidden_size)
-        self.bias = bool(bias)
+        check_sides(type(self).__name__, input_size=input_size, hidden_size=hidden_size)
+        self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bool(bias)
         rows, bound = self.gates * hidden_size, 1 / math.sqrt(hidden_size)
         kind = wg.float32 if dtype is None else dtype
         self.weight_ih = _drawn((rows, input_size), bound, kind, device)
@@ -376,13 +371,15 @@ class _Cell(Module):
             self.register_parameter(each, _drawn((rows,), bound, kind, device) if bias else None)
 
     def _run(self, step: Step, x: Tensor, hx: Any) -> State:
+        check_floats(self, x)
         if x.ndim not in (1, 2) or x.shape[-1] != self.input_size:
             raise ShapeError(
                 f"{self}: the input {x.shape} must be (batch, {self.input_size}), or ({self.input_size},)"
             )
         shape = (*x.shape[:-1], self.hidden_size)
+        state: Any
         if hx is None:
-            state: State = (wg.zeros(shape, x.dtype, device=x.device),) * self.states
+            state = (wg.zeros(shape, x.dtype, device=x.device),) * self.states
         else:
             state = (hx,) if self.states == 1 else hx
         if not isinstance(state, Sequence) or len(state) != self.states:
@@ -391,9 +388,7 @@ class _Cell(Module):
             if not isinstance(each, Tensor) or each.shape != shape:
                 found = each.shape if isinstance(each, Tensor) else f"a {type(each).__name__}"
                 raise ShapeError(f"{self}: the state is {found}, and must be {shape} for the input {x.shape}")
-        return step(
-            wg.linear(x, self.weight_ih, self.bias_ih), state, _Weights(self.weight_hh, self.bias_hh)
-        )
+        return step(wg.linear(x, self.weight_ih, self.bias_ih), state, _Weights(self.weight_hh, self.bias_hh))
 
     def extra_repr(self) -> str:
         """The sizes, and whether there is no bias."""

@@ -19,6 +19,7 @@ from webgrad.errors import ArgumentError, ShapeError
 from . import functional as F
 from . import init
 from .attention import MultiheadAttention
+from .checks import check_sides
 from .containers import ModuleList
 from .dropout import Dropout
 from .linear import Linear
@@ -84,9 +85,7 @@ class _Layer(Module):
     def _around(self, number: int, x: Tensor, part: Callable[[Tensor], Tensor]) -> Tensor:
         """x + part(x), normalised before or after."""
         norm, dropout = getattr(self, f"norm{number}"), getattr(self, f"dropout{number}")
-        if self.norm_first:
-            return x + dropout(part(norm(x)))
-        result: Tensor = norm(x + dropout(part(x)))
+        result: Tensor = x + dropout(part(norm(x))) if self.norm_first else norm(x + dropout(part(x)))
         return result
 
     def _feed_forward(self, x: Tensor) -> Tensor:
@@ -166,8 +165,7 @@ class TransformerDecoderLayer(_Layer):
 
 
 def _copies(layer: Module, count: int) -> ModuleList:
-    if not isinstance(count, int) or count < 1:
-        raise ArgumentError(f"num_layers={count!r} must be a whole number from 1 on")
+    check_sides(type(layer).__name__, num_layers=count)
     return ModuleList([copy.deepcopy(layer) for _ in range(count)])
 
 
@@ -269,18 +267,19 @@ class Transformer(Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        layer = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps)
-        more = {"batch_first": batch_first, "norm_first": norm_first, "bias": bias}
-        place = {"device": device, "dtype": dtype}
+        layer = (
+            *(d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps),
+            *(batch_first, norm_first, bias, device, dtype),
+        )
 
         def norm() -> LayerNorm:
-            return LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **place)
+            return LayerNorm(d_model, eps=layer_norm_eps, bias=bias, device=device, dtype=dtype)
 
         self.encoder = custom_encoder or TransformerEncoder(
-            TransformerEncoderLayer(*layer, **more, **place), num_encoder_layers, norm()
+            TransformerEncoderLayer(*layer), num_encoder_layers, norm()
         )
         self.decoder = custom_decoder or TransformerDecoder(
-            TransformerDecoderLayer(*layer, **more, **place), num_decoder_layers, norm()
+            TransformerDecoderLayer(*layer), num_decoder_layers, norm()
         )
         for parameter in self.parameters():
             if parameter.ndim > 1:
