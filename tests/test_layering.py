@@ -16,7 +16,10 @@ PACKAGE = Path(__file__).parents[1] / "webgrad"
 
 # In the order in which data flows; the names are modules or folders of webgrad/.
 STAGES: tuple[tuple[str, ...], ...] = (
-    ("tensor", "ops", "explanation", "capture", "closures", "kept", "nested"),
+    (
+        *("tensor", "ops", "autograd", "differentiate", "explanation"),
+        *("capture", "closures", "kept", "nested", "watching"),
+    ),
     ("evaluate", "gpu", "host", "tuning"),
     ("graph",),
     ("schedule",),
@@ -30,6 +33,7 @@ STAGES: tuple[tuple[str, ...], ...] = (
 # stages. They import only data and each other.
 RECORDS = (
     "graph.op",
+    "graph.history",
     "graph.node",
     "graph.snapshot",
     "graph.walk",

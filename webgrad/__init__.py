@@ -81,6 +81,13 @@ from .tensor import Tensor
 
 if TYPE_CHECKING:
     from . import nn as nn
+    from .autograd import checkpoint as checkpoint
+    from .autograd import custom_gradient as custom_gradient
+    from .autograd import enable_grad as enable_grad
+    from .autograd import grad as grad
+    from .autograd import is_grad_enabled as is_grad_enabled
+    from .autograd import no_grad as no_grad
+    from .autograd import value_and_grad as value_and_grad
     from .batch import Batch as Batch
     from .batch import BatchArray as BatchArray
     from .capture import jit as jit
@@ -105,6 +112,8 @@ if TYPE_CHECKING:
     from .runtime.device import synchronize as synchronize
     from .runtime.webgpu import Device as Device
     from .tuning import tune as tune
+    from .watching import fresh as fresh
+    from .watching import watch as watch
 
 # public name → the module that has it, loaded when the name is first used
 _HOMES = {
@@ -117,12 +126,19 @@ _HOMES = {
     "Explanation": "explanation",
     "Kernel": "custom",
     "QuantisedTensor": "ops.quantised",
+    "checkpoint": "autograd",
+    "custom_gradient": "autograd",
     "default_device": "runtime.device",
     "devices": "runtime.adapters",
+    "enable_grad": "autograd",
     "explain": "explanation",
+    "fresh": "watching",
     "from_blocks": "ops.quantised",
+    "grad": "autograd",
+    "is_grad_enabled": "autograd",
     "jit": "capture",
     "kernel": "custom",
+    "no_grad": "autograd",
     "open_device": "runtime.device",
     "open_device_async": "runtime.device",
     "quantise": "ops.quantised",
@@ -132,6 +148,8 @@ _HOMES = {
     "stats": "runtime.device",
     "synchronize": "runtime.device",
     "tune": "tuning",
+    "value_and_grad": "autograd",
+    "watch": "watching",
 }
 
 # libraries built on webgrad, loaded when they are first used

@@ -13,7 +13,7 @@ import math
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 from weakref import ref
@@ -22,9 +22,20 @@ from . import dtypes
 from .closures import Names, device_of, is_still, names_of, store_numbers, tensors_that_refer_to
 from .errors import ArgumentError, CaptureError
 from .evaluate import Recorded, compute, compute_waiting, plan_for, submit, values_still
+from .graph.history import CAPTURED, History, recording
 from .graph.node import Node, Signature, leaf, scalar, signature
 from .graph.op import LEAF
-from .graph.trace import RuntimeFloat, RuntimeInt, Trace, current_trace, is_runtime, one_at_a_time, tracing
+from .graph.slots import GradientSlot
+from .graph.trace import (
+    Draw,
+    RuntimeFloat,
+    RuntimeInt,
+    Trace,
+    current_trace,
+    is_runtime,
+    one_at_a_time,
+    tracing,
+)
 from .kept import refuse_fixed, refuse_kept
 from .nested import Nesting, objects_of, put_together, taken_apart
 from .runtime.shield import shield
@@ -35,7 +46,8 @@ __all__ = ["jit"]
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
-CAPTURES = 64  # kept of one function; the least used go first
+CAPTURES = 64  # kept of one function, for different arguments; the least used go first
+VARIANTS = 4  # for the same arguments: a model in training or not, gradients there or not
 
 
 # A capture
@@ -94,10 +106,11 @@ class _Capture:
         self.shape = traced.shape
         self.names = names
         self.draws = [draw for draw, _ in traced.draws]
-        self.drawn = [int(each) for _, numbers in traced.draws for each in numbers]  # for the first run
+        # for the first run
+        self.drawn = [_plain(each) for _, numbers in traced.draws for each in numbers]
         leaves = [node for node in was if node.sig.op is LEAF]
         self.arguments = len(leaves)
-        self.owners: list[list[ref[Tensor]]] = []  # of the leaves behind the arguments'
+        self.owners: list[list[ref[Any]]] = []  # of the leaves behind the arguments'
         self.changed: list[tuple[int, ref[Tensor] | None]] = []  # (leaf, its tensor if that is no argument)
         results = traced.results.copy()
         arguments = {id(tensor) for tensor in given}
@@ -112,9 +125,11 @@ class _Capture:
                 self.owners.append([reference])
                 leaves.append(before)
             results.append(after)
+        self.slots = [(slot, node is not None) for slot, node in traced.slots]
+        results += [node for _, node in traced.slots if node is not None]
         by_device = _by_device(results)
         self.parts = [_Part(each) for each in by_device]
-        self._close_over(leaves, results)
+        self._close_over(leaves, results, traced.gradients)
         self.first = leaves[self.arguments :]
         self.sigs = [node.sig for node in self.first]
         places = {id(node): at for at, node in enumerate(leaves)}
@@ -127,9 +142,16 @@ class _Capture:
         tables = (("computed", computed), ("leaf", places))
         self.results = [_origin(node, tables, number_places) for node in results]
         self.needed = {at for kind, at in self.results if kind == "leaf"}
+        self.empty = traced.empty
+        self.tracked = [at for at, node in enumerate(traced.results) if _is_open(node)]
 
-    def _close_over(self, leaves: list[Node], results: Sequence[Node]) -> None:
-        """Find the tensors that hold the other leaves: what they hold at a call is what it uses."""
+    def _close_over(
+        self, leaves: list[Node], results: Sequence[Node], gradients: dict[int, ref[GradientSlot]]
+    ) -> None:
+        """Find the tensors that hold the other leaves: what they hold at a call is what it uses.
+
+        Gradients are found by their slots, since each call puts another tensor there.
+        """
         known = {id(node): at for at, node in enumerate(leaves)}
         used = [*results, *leaves[self.arguments :], *(node for part in self.parts for node in part.nodes)]
         found = {id(node): node for node in used if node.sig.op is LEAF}
@@ -141,8 +163,9 @@ class _Capture:
                 self.owners.append([])
             if at >= self.arguments:
                 owners = self.owners[at - self.arguments]
-                if not any(each() is tensor for each in owners):
-                    owners.append(ref(tensor))
+                owner: ref[Any] = gradients.get(id(tensor)) or ref(tensor)
+                if not any(each() is owner() for each in owners):
+                    owners.append(owner)
 
     def first_leaves(self, ends: Sequence[Any]) -> list[Node]:
         """The leaves of the call that was captured."""
@@ -162,7 +185,13 @@ class _Capture:
             if node is None or not (node.sig is sig or _is_alike(node.sig, sig)):
                 return None
             found.append(node)
+        if any((slot := each()) is None or slot.node is not None for each in self.empty):
+            return None
         return found
+
+    def is_dead(self) -> bool:
+        """Whether a tensor it needs is gone, so that it never fits again."""
+        return any(all(each() is None for each in owners) for owners in self.owners)
 
     def run(self, ends: Sequence[Any], leaves: list[Node]) -> Any:
         """The results of a call, after what it changes was changed."""
@@ -170,7 +199,7 @@ class _Capture:
         numbers += self.drawn or [each for draw in self.draws for each in draw()]
         self.drawn = []
         compute([node for node in leaves if node.sig.op is not LEAF])
-        if not self.changed:
+        if not self.changed and not self.slots:
             found = [each for part in self.parts for each in part.run(leaves, numbers, frozenset())]
             return self._put_together(self._nodes(found, leaves, numbers))
         tensors = [each for each in ends if isinstance(each, Tensor)]
@@ -183,8 +212,11 @@ class _Capture:
             with shield if donated else nullcontext():  # their tensors must not be left without storage
                 found = [each for part in self.parts for each in part.run(leaves, numbers, donated)]
                 nodes = self._nodes(found, leaves, numbers)
-                self._change(tensors, leaves, nodes, donated)
-        return self._put_together(nodes[: len(nodes) - len(self.changed)])
+                last = len(nodes) - sum(is_left for _, is_left in self.slots)
+                with shield:  # all of it, or nothing
+                    self._change(tensors, leaves, nodes[:last], donated)
+                    self._leave_gradients(iter(nodes[last:]))
+        return self._put_together(nodes[: last - len(self.changed)])
 
     def _change(
         self,
@@ -193,16 +225,31 @@ class _Capture:
         nodes: Sequence[Node],
         donated: frozenset[int],
     ) -> None:
-        """Give the tensors that are changed their new values, the last of `nodes`: all of them, or none."""
-        with shield:
-            for (at, reference), node in zip(self.changed, nodes[-len(self.changed) :], strict=True):
-                tensor = tensors[at] if reference is None else reference()
-                if at in donated and node.sig is leaves[at].sig:
-                    leaves[at].storage = node.storage
-                elif tensor is not None:
-                    tensor.node = node
+        """Give the tensors that are changed their new values, the last of `nodes`."""
+        changed = nodes[len(nodes) - len(self.changed) :]
+        for (at, reference), node in zip(self.changed, changed, strict=True):
+            tensor = tensors[at] if reference is None else reference()
+            if at in donated and node.sig is leaves[at].sig:
+                leaves[at].storage = node.storage
+            elif tensor is not None:
+                history = tensor.node.history
+                if isinstance(history, GradientSlot):  # a mark on a node is seen by all that hold it
+                    node = Node(node.sig, (), node.storage, None)
+                    node.history = history
+                tensor.node = node
+
+    def _leave_gradients(self, nodes: Iterator[Node]) -> None:
+        """Leave the gradients that the function left."""
+        for reference, is_left in self.slots:
+            gradient = Tensor(next(nodes)) if is_left else None
+            slot = reference()
+            if slot is not None:
+                slot.grad = gradient
 
     def _put_together(self, nodes: Sequence[Node]) -> Any:
+        for at in self.tracked:
+            if nodes[at].history is None:
+                nodes[at].history = History(CAPTURED, ())
         return put_together(self.shape, iter([Tensor(node) for node in nodes]))
 
     def _refuse_both(self, tensors: Sequence[Tensor]) -> None:
@@ -239,7 +286,11 @@ class _Traced(NamedTuple):
     shape: Nesting
     results: list[Node]
     changed: list[tuple[ref[Tensor], Node, Node]]
-    draws: list[tuple[Callable[[], Sequence[int]], list[RuntimeInt]]]
+    draws: list[tuple[Draw, list[RuntimeFloat | RuntimeInt]]]
+    slots: list[tuple[ref[GradientSlot], Node | None]]  # the gradients it leaves
+    gradients: dict[int, ref[GradientSlot]]  # those there were, by the identity of their tensors
+    empty: list[ref[GradientSlot]]  # those that must not be there
+    watched: Names
 
 
 def _traced(function: Callable[[], Any], was: Sequence[Node]) -> _Traced:
@@ -254,15 +305,45 @@ def _traced(function: Callable[[], Any], was: Sequence[Node]) -> _Traced:
         shape = taken_apart(result, ends, numbers=False)
         refuse_fixed(shape, trace)
         del result
+        slots = _left_gradients(trace, was)
         refuse_kept(trace, was, ends)
         changed = [
             (reference, before, tensor.node)
             for reference, before in trace.changed.values()
             if (tensor := reference()) is not None and not before.inputs  # else it was made inside
         ]
-        return _Traced(shape, [each.node for each in ends], changed, trace.draws)
+        read = [(ref(slot), gradient) for slot, gradient, matters in trace.slots.values() if matters]
+        gradients = {id(gradient): slot for slot, gradient in read if gradient is not None}
+        empty = [slot for slot, gradient in read if gradient is None]
+        results = [each.node for each in ends]
+        return _Traced(shape, results, changed, trace.draws, slots, gradients, empty, trace.watched)
     finally:
         trace.undo()
+
+
+def _left_gradients(trace: Trace, was: Sequence[Node]) -> list[tuple[ref[GradientSlot], Node | None]]:
+    """The gradients that a function left, as nodes; the slots get back what they had."""
+    found: list[tuple[ref[GradientSlot], Node | None]] = []
+    for slot, before, _ in trace.slots.values():
+        if any(node.history is slot for node in was) and slot.node is not None:
+            raise CaptureError(
+                "backward() inside of a captured function to a tensor that was passed to it: the gradient "
+                "would be a stand-in's. Close over the tensor, as over a model, or use webgrad.grad"
+            )
+        after = slot._grad
+        if after is before and before is not None and id(before) in trace.changed:
+            node = after.node
+            after.node = trace.changed.pop(id(before))[1]
+            found.append((ref(slot), node))
+        elif after is not before:
+            found.append((ref(slot), None if after is None else after.node))
+        slot._grad = before
+    return found
+
+
+def _is_open(node: Node) -> bool:
+    """Whether a gradient could be asked for."""
+    return isinstance(node.history, History) and node.history.sig is not None
 
 
 def _node_of(owners: list[ref[Tensor]]) -> Node | None:
@@ -317,13 +398,13 @@ class Jit:
     def __init__(self, function: Callable[..., Any], static: Sequence[str | int]) -> None:
         self.function = function
         self._static = _static_places(function, static)
-        self._captures: OrderedDict[Any, _Capture] = OrderedDict()
+        self._captures: OrderedDict[Any, list[_Capture]] = OrderedDict()
         self._lock = threading.RLock()
         functools.update_wrapper(self, function, updated=())  # a callable's attributes are its own
 
     def __repr__(self) -> str:
         name = getattr(self.function, "__qualname__", repr(self.function))
-        return f"<jit of {name}: {len(self._captures)} captured>"
+        return f"<jit of {name}: {self.captures} captured>"
 
     def __get__(self, instance: Any, owner: type) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -331,7 +412,7 @@ class Jit:
     @property
     def captures(self) -> int:
         """How many calls are captured: one for each combination of shapes, dtypes and static arguments."""
-        return len(self._captures)
+        return sum(map(len, self._captures.values()))
 
     def clear(self) -> None:
         """Forget what was captured."""
@@ -345,17 +426,22 @@ class Jit:
         shapes = [self._shape(at, each, ends) for at, each in enumerate(args)]
         named = [(name, self._shape(name, each, ends)) for name, each in kwargs.items()]
         # Kernels chosen by measuring are others; so is what a function does to one tensor under two names.
-        key = (tuple(shapes), tuple(named), _repeats(ends), is_on())
+        key = (tuple(shapes), tuple(named), _repeats(ends), is_on(), recording.on)
         with self._lock:
-            capture = self._captures.get(key)
-            leaves = None if capture is None else capture.leaves(ends)
-            if capture is None or leaves is None:
+            variants = self._captures.setdefault(key, [])
+            self._captures.move_to_end(key)
+            for capture in variants:
+                leaves = capture.leaves(ends)
+                if leaves is not None:
+                    break
+            else:
                 with one_at_a_time:
-                    capture = self._captures[key] = self._capture(shapes, named, ends)
+                    capture = self._capture(shapes, named, ends)
                 leaves = capture.first_leaves(ends)
+                alive = [each for each in variants if not each.is_dead()]
+                variants[:] = [capture, *alive[: VARIANTS - 1]]
                 if len(self._captures) > CAPTURES:
                     self._captures.popitem(last=False)
-            self._captures.move_to_end(key)
             return capture.run(ends, leaves)
 
     def _shape(self, place: int | str, value: Any, ends: list[Any]) -> Nesting:
@@ -385,7 +471,7 @@ class Jit:
         names = names_of(self.function)
         traced = _traced(lambda: self.function(*args, **kwargs), was)
         unchanged = [each for each in names if is_still(each[0](), each[1])]  # not those it gives to others
-        return _Capture(traced, given, was, unchanged)
+        return _Capture(traced, given, was, [*unchanged, *traced.watched])
 
 
 def _repeats(ends: Sequence[Any]) -> tuple[int, ...]:
@@ -398,7 +484,10 @@ def _stand_in(value: Any, device: Any) -> Tensor:
     """A tensor of its own for an argument, so that two arguments are never taken for one."""
     if isinstance(value, Tensor):
         sig = value.node.sig
-        return Tensor(Node(signature(LEAF, sig.shape, sig.dtype, sig.device), (), value.node.storage, None))
+        node = Node(signature(LEAF, sig.shape, sig.dtype, sig.device), (), value.node.storage, None)
+        if value.requires_grad:
+            node.history = GradientSlot()
+        return Tensor(node)
     value = _fitted(value)
     if isinstance(value, float):
         return Tensor(scalar(RuntimeFloat(value), dtypes.float32, device))
@@ -415,6 +504,10 @@ def _fitted(value: Any) -> Any:
             "tensor, or name the argument in webgrad.jit(..., static=...)"
         )
     return value
+
+
+def _plain(number: RuntimeFloat | RuntimeInt) -> float | int:
+    return float(number) if isinstance(number, float) else int(number)
 
 
 _INFINITE = 2.0**128 - 2.0**103  # what lies nearer to the largest float32 is rounded to that

@@ -13,6 +13,7 @@ WebgradError
 ├── LaunchError            a kernel launch that cannot be right (also ValueError)
 ├── BatchError             a Batch used out of order
 ├── CaptureError           a function that webgrad.jit cannot capture
+├── GradientError          a gradient that cannot be computed, or is asked for where there is none
 ├── ArgumentError          an option or number that is not allowed (also ValueError)
 ├── ShapeError             shapes that do not fit (also ValueError)
 │   └── AxisError          an axis that a tensor does not have (also IndexError)
@@ -38,6 +39,7 @@ __all__ = [
     "DeviceLostError",
     "ForeignBufferError",
     "ForkError",
+    "GradientError",
     "IndexingError",
     "LaunchError",
     "NoAdapterError",
@@ -100,6 +102,10 @@ class BatchError(WebgradError):
 
 class CaptureError(WebgradError):
     """A function that webgrad.jit cannot capture: it reads a value, say."""
+
+
+class GradientError(WebgradError):
+    """A gradient that cannot be computed, or is asked for where there is none."""
 
 
 class ArgumentError(WebgradError, ValueError):

@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .dtypes import DType
-from .errors import DTypeError, ShapeError
+from .errors import DTypeError, GradientError, ShapeError
 from .evaluate import read, read_async
+from .graph.history import History, recording
 from .graph.node import Node
+from .graph.slots import GradientSlot
 from .graph.trace import current_trace, refuse_in_trace
 from .ops import primitives
 from .ops.operators import combiner, fitted
@@ -101,11 +103,28 @@ def _in_place(name: str) -> Binary:
 
 
 def _replace(tensor: Tensor, node: Node) -> None:
-    """Give a tensor another value; who captures a function wants to know."""
+    """Give a tensor another value; who captures a function wants to know.
+
+    One that asks for a gradient goes on asking, and has its own node, since a mark on it is seen by all.
+    """
     trace = current_trace()
     if trace is not None:
         trace.note(tensor)
+    history = tensor.node.history
+    if history is not None and isinstance(history, GradientSlot):
+        if recording.on:
+            raise GradientError(
+                f"a tensor of shape {tensor.shape} that requires a gradient is changed in place: gradients "
+                "would be those of its old value. Change it under webgrad.no_grad(), as optimisers do, or "
+                "write x = x … instead"
+            )
+        if sys.getrefcount(node) > _OWN or node.storage is not None:
+            node = primitives.alias(node)
+        node.history = history
     tensor.node = node
+
+
+_OWN = 3  # references to a node that nobody else has: the caller's, the argument, and the count's
 
 
 def _operators(name: str) -> tuple[Binary, Binary, Binary]:
@@ -342,17 +361,94 @@ class Tensor:
         result = self if device is None else self.to_device(device)
         return result if dtype is None else result.astype(dtype, copy=False)
 
-    def detach(self) -> Tensor:
-        """A tensor of the same values."""
-        return Tensor(self.node)
-
     def clone(self) -> Tensor:
         """A tensor of the same values; changing one of them leaves the other as it is."""
-        return Tensor(self.node)
+        return +self
 
     def contiguous(self) -> Tensor:
         """Itself: how values lie in memory is the compiler's business."""
         return self
+
+    # Gradients
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients go to this tensor, or through it to others. Set it on tensors of floats.
+
+        >>> x = wg.asarray([1.0, 2.0])
+        >>> x.requires_grad = True
+        >>> (x * x).sum().backward()
+        >>> x.grad.tolist()
+        [2.0, 4.0]
+        """
+        return self.node.history is not None
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        from .autograd import ask_for_gradient
+
+        ask_for_gradient(self, value)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Itself, asking for a gradient or not."""
+        self.requires_grad = requires_grad
+        return self
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient that `backward` added up here; None before that, and after it was set to None."""
+        from .autograd import gradient_of
+
+        return gradient_of(self)
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        from .autograd import set_gradient
+
+        set_gradient(self, value)
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether it was made by a user, not computed from tensors that require a gradient."""
+        return not isinstance(self.node.history, History)
+
+    def backward(
+        self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False
+    ) -> None:
+        """Add this tensor's gradient by each tensor that requires one to that tensor's `grad`.
+
+        It has one element, or `gradient` says how much each of its elements counts. What gradients are
+        computed from is let go unless `retain_graph`; with `create_graph` gradients have gradients.
+
+        >>> w = wg.asarray(3.0).requires_grad_()
+        >>> (w * w).backward()
+        >>> w.grad.item()
+        6.0
+        """
+        from .autograd import backward
+
+        backward(self, gradient, retain_graph, create_graph)
+
+    def detach(self) -> Tensor:
+        """A tensor of the same values that no gradient goes through."""
+        from .autograd import detached
+
+        return detached(self)
+
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
+        """Have a function called with this tensor's gradient when that is computed; it may give another.
+
+        Gives a handle whose `remove()` takes the hook away.
+        """
+        from .autograd import add_hook
+
+        return add_hook(self, hook)
+
+    def retain_grad(self) -> None:
+        """Keep the gradient in `grad`, though this tensor was computed from others."""
+        from .autograd import retain_gradient
+
+        retain_gradient(self)
 
     # Parts
 
@@ -388,7 +484,7 @@ class Tensor:
     __neg__, __abs__, __invert__ = _unary("negative"), _unary("abs"), _unary("bitwise_invert")
 
     def __pos__(self) -> Tensor:
-        return Tensor(self.node)
+        return Tensor(self.node if self.node.history is None else primitives.alias(self.node))
 
     def __divmod__(self, other: Any) -> tuple[Tensor, Tensor]:
         return self // other, self % other

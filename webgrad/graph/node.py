@@ -17,6 +17,7 @@ from typing import Any
 from weakref import ref
 
 from ..errors import DTypeError
+from .history import History, recording
 from .op import LEAF, SCALAR, Op
 
 __all__ = [
@@ -38,7 +39,7 @@ __all__ = [
 class Signature:
     """What is known of a node without its inputs. Interned: equal ones are the same object."""
 
-    __slots__ = ("attributes", "device", "dtype", "kind", "nbytes", "number", "op", "shape", "size")
+    __slots__ = ("attributes", "device", "dtype", "kind", "nbytes", "number", "op", "shape", "size", "smooth")
 
     def __init__(
         self,
@@ -58,6 +59,7 @@ class Signature:
         self.number = number
         self.size = math.prod(shape)
         self.nbytes = self.size * dtype.itemsize
+        self.smooth = dtype.kind == "f" and bool(op.gradient)  # whether gradients go through it
 
     def __repr__(self) -> str:
         sides = ", ".join(map(str, self.shape))
@@ -68,13 +70,14 @@ class Signature:
 class Node:
     """A value that is computed when it is needed."""
 
-    __slots__ = ("__weakref__", "inputs", "sig", "storage", "where")
+    __slots__ = ("__weakref__", "history", "inputs", "sig", "storage", "where")
 
     def __init__(self, sig: Signature, inputs: tuple[Node, ...], storage: Any, where: Any) -> None:
         self.sig = sig
         self.inputs = inputs
         self.storage = storage
         self.where = where  # (code, offset) of the user's line; the frame itself would keep tensors alive
+        self.history: Any = None  # where gradients are wanted: how it came about
 
     def __repr__(self) -> str:
         return f"<Node {self.sig!r}{'' if self.storage is None else ', computed'}>"
@@ -131,11 +134,23 @@ def make(op: Op, inputs: tuple[Node, ...], attributes: tuple[Any, ...] = ()) -> 
             _results.clear()
         _results[key] = sig
     node = Node(sig, inputs, None, _user_frame())
+    for each in inputs:
+        if each.history is not None:
+            remember(node)
+            break
     made = backlog.made
     made.append(ref(node))
     if len(made) >= backlog.limit:
         backlog.consider(node)
     return node
+
+
+def remember(node: Node) -> None:
+    """Keep how a node came about, if gradients go through it and are wanted in this thread."""
+    if node.sig.smooth and recording.on:
+        node.history = History(node.sig, node.inputs)
+        if recording.made is not None:
+            recording.made.add(id(node))
 
 
 class Backlog:

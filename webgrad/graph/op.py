@@ -6,7 +6,7 @@ Later stages know the ops by their kind and by what the row says (NumPy referenc
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 __all__ = ["LEAF", "SCALAR", "Kind", "Op"]
@@ -53,7 +53,10 @@ class Op:
     domain: tuple[float, float] = (-1e3, 1e3)  # floats the tests draw from, beside special values
     tolerance: float = 0.0  # of float32 against NumPy in float64, in units in the last place; 0: equal
     doc: str = ""
-    gradient: Any = field(default=None, repr=False)
+    # By each input, as text over the functions of `ops/gradients.py`: g is the result's gradient, y the
+    # result, a, b, c (or xs) the inputs; "0" where it is always that. One text that is no tuple gives all.
+    # (): declared to have none.
+    gradient: str | tuple[str, ...] | None = None
 
     def __repr__(self) -> str:
         return f"<Op {self.name}>"
@@ -63,5 +66,5 @@ def _stored(*_: Any) -> Any:
     raise AssertionError("a leaf has its value")
 
 
-LEAF = Op("leaf", "leaf", 0, _stored)
-SCALAR = Op("scalar", "scalar", 0, _stored)
+LEAF = Op("leaf", "leaf", 0, _stored, gradient=())
+SCALAR = Op("scalar", "scalar", 0, _stored, gradient=())

@@ -17,6 +17,7 @@ from ..errors import CaptureError
 from .node import Node, backlog
 
 __all__ = [
+    "Draw",
     "RuntimeFloat",
     "RuntimeInt",
     "Trace",
@@ -26,6 +27,9 @@ __all__ = [
     "refuse_in_trace",
     "tracing",
 ]
+
+
+Draw = Callable[[], Sequence[int | float]]
 
 
 class RuntimeFloat(float):
@@ -57,7 +61,11 @@ class Trace:
 
     def __init__(self) -> None:
         self.changed: dict[int, tuple[ref[Any], Node]] = {}  # by identity: a tensor, and the node it had
-        self.draws: list[tuple[Callable[[], Sequence[int]], list[RuntimeInt]]] = []
+        self.draws: list[tuple[Draw, list[RuntimeFloat | RuntimeInt]]] = []
+        self.watched: list[tuple[Callable[[], Any], Any]] = []  # what gives a value, and what that was
+        self.slots: dict[
+            int, tuple[Any, Any, bool]
+        ] = {}  # by identity: a slot, its gradient, if that matters
 
     def note(self, tensor: Any) -> None:
         """A tensor is about to get another node."""
@@ -65,18 +73,25 @@ class Trace:
         if known is None or known[0]() is not tensor:
             self.changed[id(tensor)] = ref(tensor), tensor.node
 
-    def drawn(self, draw: Callable[[], Sequence[int]]) -> list[RuntimeInt]:
-        """Numbers that a generator gives, and gives anew for each run."""
-        numbers = [RuntimeInt(each) for each in draw()]
+    def note_slot(self, slot: Any, *, written: bool) -> None:
+        """A gradient is about to be read or replaced; one that is replaced first may be any."""
+        if id(slot) not in self.slots:
+            self.slots[id(slot)] = slot, slot._grad, not written
+
+    def drawn(self, draw: Draw) -> list[RuntimeFloat | RuntimeInt]:
+        """Numbers that are given anew for each run."""
+        numbers = [RuntimeFloat(each) if isinstance(each, float) else RuntimeInt(each) for each in draw()]
         self.draws.append((draw, numbers))
         return numbers
 
     def undo(self) -> None:
-        """Give every tensor the node it had."""
+        """Give every tensor the node it had, and every slot its gradient."""
         for tensor, node in self.changed.values():
             found = tensor()
             if found is not None:
                 found.node = node
+        for slot, gradient, _ in self.slots.values():
+            slot._grad = gradient
 
 
 class _Local(threading.local):

@@ -14,7 +14,7 @@ from ..tensor import Tensor
 from . import primitives
 from .creation import as_tensor
 from .elementwise import clip, exp, expm1, log, log1p, maximum, sigmoid, tanh, where
-from .reductions import converted, floating, fold
+from .reductions import converted, floating, fold, shift_of
 from .reshaping import part
 from .shapes import normalise_axes, normalise_axis
 from .table import TABLE
@@ -187,7 +187,7 @@ def _shifted(op: str, x: Any, axis: int | Sequence[int]) -> tuple[Tensor, tuple[
     """x minus its maximum over the axes, so that exponentials stay finite."""
     axes = normalise_axes(op, axis, x.ndim)
     wide = floating(op, x)
-    return wide - fold("max", wide, axes, keepdims=True), axes
+    return wide - shift_of(wide, axes), axes
 
 
 def softmax(x: Tensor, axis: int | Sequence[int] = -1) -> Tensor:

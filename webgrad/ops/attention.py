@@ -15,9 +15,10 @@ from ..errors import ArgumentError, DTypeError, ShapeError
 from ..graph.node import Node, make
 from ..tensor import Tensor
 from . import primitives
+from .composed_attention import composed
 from .creation import as_number, as_tensor, zeros
-from .elementwise import exp, maximum, where
-from .reductions import converted, fold, widened
+from .elementwise import where
+from .reductions import converted
 from .reshaping import whole
 from .shapes import broadcast, check_kind
 from .table import TABLE
@@ -88,7 +89,7 @@ def scaled_dot_product_attention(
     if 0 < q.shape[-1] <= MOST_COLUMNS and columns <= MOST_COLUMNS:
         result = make(TABLE["attention"], tuple(inputs), attributes)
     else:
-        result = converted(_composed([Tensor(each) for each in inputs], attributes), q.dtype).node
+        result = converted(composed([Tensor(each) for each in inputs], attributes), q.dtype).node
     return Tensor(primitives.reshape(result, shape))
 
 
@@ -214,40 +215,3 @@ def _added(mask: Any, q: Tensor, shape: Shape, keys: int) -> Node:
         node = primitives.expand(node, (*batches, *sides[-3:]))
         return primitives.reshape(node, (math.prod(batches), *sides[-3:]))
     return primitives.reshape(node, (1, *sides[-3:]))
-
-
-# Composed
-
-
-def _composed(inputs: list[Tensor], attributes: tuple[Any, ...]) -> Tensor:
-    """The same with every score in memory: for heads that are too large for one kernel."""
-    q, k, v = (widened(each) for each in inputs[:3])
-    scale, length = inputs[3], inputs[4]
-    causal, window, from_end, _ = attributes
-    batches, heads, queries, columns = q.shape
-    shared, keys = k.shape[1], k.shape[2]
-    device = q.node.sig.device
-    grouped = (batches, shared, heads // shared * queries)
-    scores = converted(q.reshape((*grouped, columns)) @ k.mT, q.dtype).reshape(
-        (batches, heads, queries, keys)
-    )
-    scores = scores * converted(scale, q.dtype)
-    if len(inputs) > 5:
-        scores = scores + inputs[5]
-    at = Tensor(primitives.iota(keys, dtypes.int32, device))
-    place = Tensor(primitives.iota(queries, dtypes.int32, device)).reshape((queries, 1))
-    if from_end:
-        place = place + (length - queries)
-    seen = at < length
-    if causal:
-        seen = seen & (at <= place)
-        if window:
-            seen = seen & (at > place - window)
-    lowest = -3.4028234e38
-    shown = maximum(where(seen, scores, lowest), lowest)
-    weights = exp(shown - fold("max", shown, (3,), keepdims=True))
-    weights = where(seen & (scores > -math.inf), weights, 0.0)
-    total = maximum(fold("sum", weights, (3,), keepdims=True), 0.5)
-    values = where((at < length).reshape((keys, 1)), v, 0.0)
-    mixed = weights.reshape((*grouped, keys)) @ values
-    return mixed.reshape((batches, heads, queries, v.shape[3])) / total

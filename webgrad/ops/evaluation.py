@@ -7,6 +7,8 @@ from typing import Any
 
 from ..errors import DTypeError
 from ..evaluate import evaluate
+from ..graph.node import backlog
+from ..graph.trace import current_trace
 from ..tensor import Tensor
 
 __all__ = ["eval"]
@@ -15,9 +17,17 @@ __all__ = ["eval"]
 def eval(*tensors: Any) -> None:
     """Compute tensors, or all that are in lists, tuples and dicts: submits the work and returns; reads wait.
 
+    Without tensors everything that somebody holds and that is not computed yet; inside of a captured function
+    nothing, since there everything is computed together.
+
     >>> x = wg.ones(3) * 2
     >>> wg.eval(x)
     """
+    if not tensors:
+        if current_trace() is None:
+            evaluate(backlog.held())
+            backlog.restart(backlog.waiting())
+        return
     if all(each.__class__ is Tensor for each in tensors):
         evaluate([each.node for each in tensors])
     else:

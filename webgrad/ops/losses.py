@@ -19,7 +19,7 @@ from . import primitives
 from .creation import as_tensor
 from .elementwise import abs as absolute
 from .elementwise import exp, log, log1p, maximum, where
-from .reductions import average, converted, floating, fold
+from .reductions import average, converted, floating, fold, shift_of
 from .shapes import broadcast, check_kind
 
 __all__ = [
@@ -79,7 +79,7 @@ def cross_entropy(
     logits, target = as_tensor(op, logits), as_tensor(op, target)
     axis = _class_axis(op, logits)
     wide = floating(op, logits)
-    largest = fold("max", wide, (axis,), keepdims=True)
+    largest = shift_of(wide, (axis,))
     total = log(fold("sum", exp(wide - largest), (axis,), keepdims=True))
     weights = _class_weights(op, weight, logits, axis)
     if target.dtype.kind == "f":

@@ -190,7 +190,7 @@ def _calls(name: str, arity: int, *types: str) -> dict[str, str]:
 def _compare(name: str, numpy: Any, sign: str, boolean: str) -> Op:
     """Of floats by a function: compilers turn !(a < b) into a >= b, and x == x into true."""
     wgsl = _each(f"({{0}} {sign} {{1}})", *INTEGERS) | _calls(name, 2, "f32", "f64") | {"bool": boolean}
-    return _map(name, numpy, wgsl, "biuf", "bool", cost=2)
+    return _map(name, numpy, wgsl, "biuf", "bool", cost=2, gradient=())
 
 
 def _float(
@@ -199,24 +199,34 @@ def _float(
     cost: int,
     domain: tuple[float, float],
     tolerance: float,
+    *gradient: str,
     doc: str = "",
     f64: str = "",
 ) -> Op:
     """A function of floats, in the library; on GPUs of float64 only where the hardware has it."""
     arity = getattr(numpy, "nin", 1)
     wgsl = _calls(name, arity, "f32") | ({"f64": f64} if f64 else {})
-    return _map(name, numpy, wgsl, "f", arity=arity, cost=cost, domain=domain, tolerance=tolerance, doc=doc)
+    more: dict[str, Any] = {"domain": domain, "tolerance": tolerance, "doc": doc, "gradient": gradient}
+    return _map(name, numpy, wgsl, "f", arity=arity, cost=cost, **more)
 
 
 def _test(name: str, numpy: Any, doc: str) -> Op:
-    return _map(name, numpy, _calls(name, 1, "f32", "f64"), "f", "bool", cost=2, doc=doc)
+    return _map(name, numpy, _calls(name, 1, "f32", "f64"), "f", "bool", cost=2, doc=doc, gradient=())
 
 
 ARITHMETIC = (
-    _map("add", np.add, _each("({0} + {1})", *NUMBERS)),
-    _map("subtract", np.subtract, _each("({0} - {1})", *NUMBERS)),
-    _map("multiply", np.multiply, _each("({0} * {1})", *NUMBERS)),
-    _map("divide", np.divide, _each("({0} / {1})", "f32", "f64"), "f", cost=4, tolerance=3),
+    _map("add", np.add, _each("({0} + {1})", *NUMBERS), gradient=("g", "g")),
+    _map("subtract", np.subtract, _each("({0} - {1})", *NUMBERS), gradient=("g", "-g")),
+    _map("multiply", np.multiply, _each("({0} * {1})", *NUMBERS), gradient=("g * b", "g * a")),
+    _map(
+        "divide",
+        np.divide,
+        _each("({0} / {1})", "f32", "f64"),
+        "f",
+        cost=4,
+        tolerance=3,
+        gradient=("g / b", "-g * y / b"),
+    ),
     _map(
         "floor_divide",
         np.floor_divide,
@@ -224,6 +234,7 @@ ARITHMETIC = (
         cost=60,
         tolerance=2,
         doc="Rounded down. Integers by 0 give 0; the lowest one by -1 wraps to itself.",
+        gradient=("0", "0"),
     ),
     _map(
         "remainder",
@@ -231,6 +242,7 @@ ARITHMETIC = (
         _calls("remainder", 2, "f32", *INTEGERS),
         cost=60,
         doc="With the divisor's sign. Integers by 0 give 0.",
+        gradient=("g", "-g * floor_divide(a, b)"),
     ),
     _map(
         "power",
@@ -241,18 +253,21 @@ ARITHMETIC = (
         domain=(0, 20),
         tolerance=4,
         doc="Integers wrap; a negative exponent gives 0, but for the bases 1 and -1.",
+        gradient=("power_base(g, a, b)", "power_exponent(g, y, a, b)"),
     ),
     _map(
         "negative",
         np.negative,
         _each("(-{0})", "i32", "i64", "f64")
         | {"f32": "wg_negative({0})", "u32": "(~{0} + 1u)", "u64": "(~{0} + 1lu)"},
+        gradient=("-g",),
     ),
     _map(
         "abs",
         np.abs,
         _each("abs({0})", "i32", "i64", "f64") | _each("{0}", "u32", "u64") | {"f32": "wg_abs({0})"},
         doc="The lowest integer of a dtype stays: it has no positive.",
+        gradient=("g * sign(a)",),
     ),
     _map(
         "sign",
@@ -260,6 +275,7 @@ ARITHMETIC = (
         _each("sign({0})", "i32", "i64") | _calls("sign", 1, "f32", "u32", "u64", "f64"),
         cost=3,
         doc="-1, 0 or 1; of NaN NaN.",
+        gradient=("0",),
     ),
     _map(
         "maximum",
@@ -268,6 +284,7 @@ ARITHMETIC = (
         "biuf",
         cost=3,
         doc="NaN if either is.",
+        gradient=("larger(g, y, a, b)", "larger(g, y, b, a)"),
     ),
     _map(
         "minimum",
@@ -276,6 +293,7 @@ ARITHMETIC = (
         "biuf",
         cost=3,
         doc="NaN if either is.",
+        gradient=("smaller(g, y, a, b)", "smaller(g, y, b, a)"),
     ),
 )
 
@@ -292,14 +310,20 @@ COMPARISON = (
 )
 
 LOGIC = (
-    _map("logical_and", np.logical_and, {"bool": "({0} & {1})"}, "b", "bool"),
-    _map("logical_or", np.logical_or, {"bool": "({0} | {1})"}, "b", "bool"),
-    _map("logical_xor", np.logical_xor, {"bool": "({0} != {1})"}, "b", "bool"),
-    _map("logical_not", np.logical_not, {"bool": "(!{0})"}, "b", "bool"),
-    _map("bitwise_and", np.bitwise_and, _each("({0} & {1})", "bool", *INTEGERS), "biu"),
-    _map("bitwise_or", np.bitwise_or, _each("({0} | {1})", "bool", *INTEGERS), "biu"),
-    _map("bitwise_xor", np.bitwise_xor, _each("({0} ^ {1})", *INTEGERS) | {"bool": "({0} != {1})"}, "biu"),
-    _map("bitwise_invert", np.invert, _each("(~{0})", *INTEGERS) | {"bool": "(!{0})"}, "biu"),
+    _map("logical_and", np.logical_and, {"bool": "({0} & {1})"}, "b", "bool", gradient=()),
+    _map("logical_or", np.logical_or, {"bool": "({0} | {1})"}, "b", "bool", gradient=()),
+    _map("logical_xor", np.logical_xor, {"bool": "({0} != {1})"}, "b", "bool", gradient=()),
+    _map("logical_not", np.logical_not, {"bool": "(!{0})"}, "b", "bool", gradient=()),
+    _map("bitwise_and", np.bitwise_and, _each("({0} & {1})", "bool", *INTEGERS), "biu", gradient=()),
+    _map("bitwise_or", np.bitwise_or, _each("({0} | {1})", "bool", *INTEGERS), "biu", gradient=()),
+    _map(
+        "bitwise_xor",
+        np.bitwise_xor,
+        _each("({0} ^ {1})", *INTEGERS) | {"bool": "({0} != {1})"},
+        "biu",
+        gradient=(),
+    ),
+    _map("bitwise_invert", np.invert, _each("(~{0})", *INTEGERS) | {"bool": "(!{0})"}, "biu", gradient=()),
     _map(
         "left_shift",
         np.left_shift,
@@ -307,6 +331,7 @@ LOGIC = (
         "iu",
         cost=2,
         doc="By the width or more, or by a negative number, gives 0.",
+        gradient=(),
     ),
     _map(
         "right_shift",
@@ -315,6 +340,7 @@ LOGIC = (
         "iu",
         cost=2,
         doc="Keeps the sign. By the width or more, or by a negative number, gives 0, of negative numbers -1.",
+        gradient=(),
     ),
     _map(
         "where",
@@ -324,6 +350,7 @@ LOGIC = (
         arity=3,
         infer=_chosen,
         doc="The second operand where the first, a bool, is true; else the third.",
+        gradient=("0", "where(a, g, 0.0)", "where(a, 0.0, g)"),
     ),
     _map(
         "random_bits",
@@ -335,41 +362,67 @@ LOGIC = (
         infer=_words,
         cost=110,
         doc="Threefry-2x32, 20 rounds: the first word for the counter (operand 0, 0) and the key (1, 2).",
+        gradient=(),
     ),
 )
 
 FUNCTIONS = (
-    _float("exp", np.exp, 25, (-104, 89), 4),
-    _float("exp2", np.exp2, 22, (-150, 128), 4),
-    _float("expm1", np.expm1, 25, (-104, 89), 4),
-    _float("log", np.log, 30, (0, 1e3), 4),
-    _float("log1p", np.log1p, 35, (-1, 1e3), 4),
-    _float("log2", np.log2, 30, (0, 1e3), 4),
-    _float("log10", np.log10, 32, (0, 1e3), 4),
-    _float("sin", np.sin, 45, (-1e3, 1e3), 4),
-    _float("cos", np.cos, 45, (-1e3, 1e3), 4),
-    _float("tan", np.tan, 55, (-1e3, 1e3), 4),
-    _float("asin", np.arcsin, 25, (-1, 1), 4),
-    _float("acos", np.arccos, 28, (-1, 1), 4),
-    _float("atan", np.arctan, 28, (-1e3, 1e3), 4),
-    _float("atan2", np.arctan2, 35, (-1e3, 1e3), 4),
-    _float("sinh", np.sinh, 35, (-90, 90), 4),
-    _float("cosh", np.cosh, 28, (-90, 90), 4),
-    _float("tanh", np.tanh, 40, (-10, 10), 4),
-    _float("asinh", np.arcsinh, 55, (-1e3, 1e3), 4),
-    _float("acosh", np.arccosh, 50, (1, 1e3), 4),
-    _float("atanh", np.arctanh, 45, (-1, 1), 4),
-    _float("erf", _erf, 70, (-5, 5), 4),
-    _float("erfc", _erfc, 55, (-5, 11), 4),
-    _float("sqrt", np.sqrt, 5, (0, 1e3), 3, f64="sqrt({0})"),
-    _float("rsqrt", _rsqrt, 8, (0, 1e3), 3, "1 / sqrt(x).", f64="(1.0lf / sqrt({0}))"),
-    _float("sigmoid", _sigmoid, 32, (-105, 105), 4, doc="1 / (1 + exp(-x))."),
-    _float("gelu", _gelu, 50, (-15, 15), 4, doc="x times the normal distribution's Φ(x); 0 at -inf."),
-    _float("gelu_tanh", _gelu_tanh, 60, (-15, 15), 4, doc="gelu's approximation by tanh; 0 at -inf."),
-    _map("floor", np.floor, _each("floor({0})", "f32", "f64"), "f"),
-    _map("ceil", np.ceil, _each("ceil({0})", "f32", "f64"), "f"),
-    _map("round", np.rint, _each("round({0})", "f32", "f64"), "f", doc="Halves go to the even neighbour."),
-    _map("trunc", np.trunc, _each("trunc({0})", "f32", "f64"), "f"),
+    _float("exp", np.exp, 25, (-104, 89), 4, "g * y"),
+    _float("exp2", np.exp2, 22, (-150, 128), 4, "g * y * LOG_2"),
+    _float("expm1", np.expm1, 25, (-104, 89), 4, "g * (y + 1)"),
+    _float("log", np.log, 30, (0, 1e3), 4, "g / a"),
+    _float("log1p", np.log1p, 35, (-1, 1e3), 4, "g / (1 + a)"),
+    _float("log2", np.log2, 30, (0, 1e3), 4, "g / (a * LOG_2)"),
+    _float("log10", np.log10, 32, (0, 1e3), 4, "g / (a * LOG_10)"),
+    _float("sin", np.sin, 45, (-1e3, 1e3), 4, "g * cos(a)"),
+    _float("cos", np.cos, 45, (-1e3, 1e3), 4, "-g * sin(a)"),
+    _float("tan", np.tan, 55, (-1e3, 1e3), 4, "g * (1 + y * y)"),
+    _float("asin", np.arcsin, 25, (-1, 1), 4, "g * rsqrt(1 - a * a)"),
+    _float("acos", np.arccos, 28, (-1, 1), 4, "-g * rsqrt(1 - a * a)"),
+    _float("atan", np.arctan, 28, (-1e3, 1e3), 4, "g / (1 + a * a)"),
+    _float("atan2", np.arctan2, 35, (-1e3, 1e3), 4, "g * b / (a * a + b * b)", "-g * a / (a * a + b * b)"),
+    _float("sinh", np.sinh, 35, (-90, 90), 4, "g * cosh(a)"),
+    _float("cosh", np.cosh, 28, (-90, 90), 4, "g * sinh(a)"),
+    _float("tanh", np.tanh, 40, (-10, 10), 4, "g * (1 - y * y)"),
+    _float("asinh", np.arcsinh, 55, (-1e3, 1e3), 4, "g * rsqrt(a * a + 1)"),
+    _float("acosh", np.arccosh, 50, (1, 1e3), 4, "g * rsqrt(a * a - 1)"),
+    _float("atanh", np.arctanh, 45, (-1, 1), 4, "g / (1 - a * a)"),
+    _float("erf", _erf, 70, (-5, 5), 4, "g * exp(-a * a) * TWO_BY_ROOT_PI"),
+    _float("erfc", _erfc, 55, (-5, 11), 4, "g * exp(-a * a) * -TWO_BY_ROOT_PI"),
+    _float("sqrt", np.sqrt, 5, (0, 1e3), 3, "g * 0.5 / y", f64="sqrt({0})"),
+    _float(
+        "rsqrt", _rsqrt, 8, (0, 1e3), 3, "g * -0.5 * y * y * y", doc="1 / sqrt(x).", f64="(1.0lf / sqrt({0}))"
+    ),
+    _float("sigmoid", _sigmoid, 32, (-105, 105), 4, "g * y * (1 - y)", doc="1 / (1 + exp(-x))."),
+    _float(
+        "gelu",
+        _gelu,
+        50,
+        (-15, 15),
+        4,
+        "g * gelu_slope(a)",
+        doc="x times the normal distribution's Φ(x); 0 at -inf.",
+    ),
+    _float(
+        "gelu_tanh",
+        _gelu_tanh,
+        60,
+        (-15, 15),
+        4,
+        "g * gelu_tanh_slope(a)",
+        doc="gelu's approximation by tanh; 0 at -inf.",
+    ),
+    _map("floor", np.floor, _each("floor({0})", "f32", "f64"), "f", gradient=("0",)),
+    _map("ceil", np.ceil, _each("ceil({0})", "f32", "f64"), "f", gradient=("0",)),
+    _map(
+        "round",
+        np.rint,
+        _each("round({0})", "f32", "f64"),
+        "f",
+        doc="Halves go to the even neighbour.",
+        gradient=("0",),
+    ),
+    _map("trunc", np.trunc, _each("trunc({0})", "f32", "f64"), "f", gradient=("0",)),
 )
 
 MAPS = (*ARITHMETIC, *COMPARISON, *LOGIC, *FUNCTIONS)

@@ -78,6 +78,7 @@ ORDERED = (
         _values,
         infer=_on_cpu("sort_values", lambda sigs, attributes: (sigs[0].shape, sigs[0].dtype)),
         doc="The elements in order along the last axis, attributes = (descending,); on the cpu.",
+        gradient=("unsorted(g, a, *attributes)",),
     ),
     Op(
         "sort_places",
@@ -87,6 +88,7 @@ ORDERED = (
         result="int32",
         infer=_on_cpu("sort_places", _placed),
         doc="The first places in order along the last axis, attributes = (descending, count); on the cpu.",
+        gradient=(),
     ),
     Op(
         "search_places",
@@ -96,6 +98,7 @@ ORDERED = (
         result="int32",
         infer=_on_cpu("search_places", lambda sigs, attributes: (sigs[1].shape, int32)),
         doc="Where elements belong in a sorted line, attributes = (side,); on the cpu.",
+        gradient=(),
     ),
     Op(
         "counts_between",
@@ -105,5 +108,6 @@ ORDERED = (
         result="int32",
         infer=_on_cpu("counts_between", lambda sigs, attributes: ((sigs[1].size - 1,), int32)),
         doc="How many elements lie between rising edges, the last one included; on the cpu.",
+        gradient=(),
     ),
 )

@@ -90,6 +90,7 @@ PACKED = (
         infer=_all,
         cost=8,
         doc="The weights of quantised blocks, attributes = (format, shape), from their words.",
+        gradient=(),
     ),
     Op(
         "decode_rows",
@@ -101,6 +102,7 @@ PACKED = (
         infer=_some,
         cost=8,
         doc="Rows of a matrix of quantised blocks, by index; indices out of range are clamped.",
+        gradient=(),
     ),
     Op(
         "matmul_blocks",
@@ -111,5 +113,6 @@ PACKED = (
         infer=_multiplied,
         domain=(-2, 2),
         doc="(…, k) floats by a matrix (n, k) of quantised blocks, transposed; made by the scheduler.",
+        gradient=(),
     ),
 )

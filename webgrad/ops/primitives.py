@@ -14,10 +14,10 @@ from ..dtypes import DType, dtype_of_scalar, float32, promote
 from ..errors import DeviceError, DTypeError, ShapeError
 from ..graph.node import Node, make, scalar, source
 from ..graph.op import SCALAR, Op
-from ..graph.trace import is_runtime
+from ..graph.trace import current_trace, is_runtime
 from .table import TABLE
 
-__all__ = ["cast", "concat", "contract", "elementwise", "iota", "reduce", "reshape"]
+__all__ = ["alias", "cast", "concat", "contract", "elementwise", "iota", "reduce", "reshape"]
 
 Number = bool | int | float
 _LARGEST = float(np.finfo(np.float32).max)
@@ -116,6 +116,16 @@ def iota(length: int, dtype: DType, device: Any) -> Node:
 def reshape(x: Node, shape: tuple[int, ...]) -> Node:
     """The same elements in another shape."""
     return x if x.sig.shape == shape else make(TABLE["reshape"], (x,), (shape,))
+
+
+def alias(x: Node) -> Node:
+    """The same value as a node of its own; it has a history if gradients go through x.
+
+    While a function is captured its leaves are what tensors hold, so no other node may have their storage.
+    """
+    if x.storage is not None and x.history is None and current_trace() is None:
+        return Node(x.sig, (), x.storage, x.where)
+    return make(TABLE["reshape"], (x,), (x.sig.shape,))
 
 
 def permute(x: Node, axes: tuple[int, ...]) -> Node:

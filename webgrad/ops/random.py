@@ -18,6 +18,7 @@ from typing import Any
 from .. import dtypes
 from ..dtypes import DType, as_dtype
 from ..errors import ArgumentError, DTypeError, ShapeError
+from ..graph.history import recording
 from ..graph.node import Node, make, scalar
 from ..graph.trace import current_trace
 from ..runtime.device import DeviceLike, open_device
@@ -108,10 +109,19 @@ class Generator:
             self._seed, self._draws = first, draws
 
     def _words(self, count: int) -> Sequence[int]:
-        """The words of the next draws' keys; inside a captured function, new ones at each of its calls."""
+        """The words of the next draws' keys; inside a captured function, new ones at each of its calls.
+
+        A function that is computed again for its gradient gets those of the first time.
+        """
+        noted = recording.draws
+        if noted is not None and recording.repeat:
+            return noted.pop(0)  # type: ignore[no-any-return]
         trace = current_trace()
         draw = functools.partial(self._next_words, count)
-        return draw() if trace is None else trace.drawn(draw)
+        words: Any = draw() if trace is None else trace.drawn(draw)
+        if noted is not None:
+            noted.append(words)
+        return words  # type: ignore[no-any-return]
 
     def _next_words(self, count: int) -> list[int]:
         return [word for key in self._next_keys(count) for word in key]

@@ -15,6 +15,7 @@ from typing import Any
 from .. import dtypes
 from ..dtypes import DType, as_dtype, promote
 from ..errors import DTypeError, ShapeError
+from ..graph.history import recording_set
 from ..graph.node import scalar
 from ..tensor import Tensor
 from . import primitives
@@ -328,6 +329,14 @@ def power_norm(x: Tensor, axes: tuple[int, ...], ord: float, keepdims: bool) -> 
     return fold("sum", absolute(x) ** ord, axes, keepdims) ** (1 / ord)
 
 
+def shift_of(x: Tensor, axes: tuple[int, ...]) -> Tensor:
+    """The maximum over axes, which keep side 1, as something to shift exponents by: any other shift would
+    give the same result, so no gradient goes through it.
+    """
+    with recording_set(False):
+        return fold("max", x, axes, keepdims=True)
+
+
 def logsumexp(x: Tensor, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
     """log(Σ exp(x)) over axes, without overflow; of no elements -inf.
 
@@ -337,7 +346,7 @@ def logsumexp(x: Tensor, axis: Axis = None, *, keepdims: bool = False) -> Tensor
     x = as_tensor("logsumexp", x)
     axes = normalise_axes("logsumexp", axis, x.ndim)
     wide = floating("logsumexp", x)
-    largest = fold("max", wide, axes, keepdims=True)
+    largest = shift_of(wide, axes)
     # An infinite maximum would make inf - inf of its own row.
     shift = where(isfinite(largest), largest, 0.0)
     total = log(fold("sum", exp(wide - shift), axes, keepdims=True)) + shift

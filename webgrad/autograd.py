@@ -1,0 +1,460 @@
+"""Gradients as a user asks for them: of tensors that require them, or of functions.
+
+In: tensors and functions. Out: gradients, in `x.grad` or as results. `differentiate.py` computes them.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from contextlib import ContextDecorator
+from typing import Any, TypeVar
+
+from .differentiate import accumulate, order_of, pull_back
+from .errors import ArgumentError, GradientError
+from .graph.history import Call, History, recording, recording_set
+from .graph.node import Node
+from .graph.slots import GradientSlot
+from .graph.trace import current_trace
+from .nested import put_together, taken_apart
+from .ops import primitives
+from .ops.creation import asarray, ones
+from .tensor import Tensor
+
+__all__ = [
+    "checkpoint",
+    "custom_gradient",
+    "enable_grad",
+    "grad",
+    "is_grad_enabled",
+    "no_grad",
+    "value_and_grad",
+]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+# Tensors
+
+
+def ask_for_gradient(x: Tensor, wanted: bool) -> None:
+    """Make a tensor ask for a gradient, or stop asking."""
+    history = x.node.history
+    if bool(wanted) is (history is not None):
+        return
+    if isinstance(history, History):
+        raise GradientError(
+            "requires_grad = False on a tensor that was computed from others which require a gradient: use "
+            "x.detach(), or compute it under webgrad.no_grad()"
+        )
+    if wanted and x.dtype.kind != "f":
+        raise GradientError(
+            f"only floats have gradients, not {x.dtype.name}: convert with x.astype(webgrad.float32)"
+        )
+    trace = current_trace()
+    if trace is not None:
+        trace.note(x)
+    with recording_set(False):
+        node = primitives.alias(x.node)
+    node.history = GradientSlot() if wanted else None
+    x.node = node
+
+
+def detached(x: Tensor) -> Tensor:
+    """The same values without a history."""
+    if x.node.history is None:
+        return Tensor(x.node)
+    if x.node.storage is not None and current_trace() is None:
+        return Tensor(Node(x.node.sig, (), x.node.storage, x.node.where))
+    with recording_set(False):
+        return Tensor(primitives.alias(x.node))
+
+
+def _slot_of(x: Tensor) -> GradientSlot | None:
+    history = x.node.history
+    return history.slot if isinstance(history, History) else history  # type: ignore[no-any-return]
+
+
+def gradient_of(x: Tensor) -> Tensor | None:
+    """What is in a tensor's slot."""
+    slot = _slot_of(x)
+    return None if slot is None else slot.grad
+
+
+def set_gradient(x: Tensor, value: Any) -> None:
+    """Put a gradient into a tensor's slot."""
+    slot = _slot_of(x)
+    if slot is None:
+        if value is None:
+            return
+        raise GradientError(
+            "grad is set on a tensor that does not ask for one: call x.requires_grad_() first"
+        )
+    slot.grad = None if value is None else _fitting("grad", value, x)
+
+
+def _fitting(what: str, value: Any, x: Tensor) -> Tensor:
+    """A gradient for a tensor: of its shape, device and dtype."""
+    found = value if isinstance(value, Tensor) else asarray(value, dtype=x.dtype, device=x.device)
+    if found.shape != x.shape:
+        raise GradientError(f"{what}: a gradient of shape {found.shape} for a tensor of shape {x.shape}")
+    if found.device is not x.device:
+        raise GradientError(
+            f"{what}: a gradient on {found.device.name} for a tensor on {x.device.name}: use to_device"
+        )
+    return found if found.dtype is x.dtype else found.astype(x.dtype)
+
+
+def retain_gradient(x: Tensor) -> None:
+    """Give a computed tensor a slot."""
+    history = x.node.history
+    if history is None:
+        raise GradientError(
+            "retain_grad: no gradient goes through this tensor; require one of what it is made of"
+        )
+    if isinstance(history, History) and history.slot is None:
+        history.slot = GradientSlot()
+
+
+class HookHandle:
+    """A hook that can be taken away again."""
+
+    def __init__(self, hooks: list[Any], hook: Any) -> None:
+        self._hooks, self._hook = hooks, hook
+
+    def remove(self) -> None:
+        """Do not call it any more."""
+        if self._hook in self._hooks:
+            self._hooks.remove(self._hook)
+
+
+def add_hook(x: Tensor, hook: Callable[[Tensor], Any]) -> HookHandle:
+    """Call a function with a tensor's gradient."""
+    history = x.node.history
+    if history is None:
+        raise GradientError(
+            "register_hook: no gradient goes through this tensor; call x.requires_grad_() first"
+        )
+    if history.hooks is None:
+        history.hooks = []
+
+    def checked(gradient: Tensor) -> Tensor | None:
+        found = hook(gradient)
+        return None if found is None else _fitting("a hook's result", found, gradient)
+
+    history.hooks.append(checked)
+    return HookHandle(history.hooks, checked)
+
+
+def backward(x: Tensor, gradient: Any, retain_graph: bool | None, create_graph: bool) -> None:
+    """Add the gradients of all that x was computed from to their slots."""
+    if x.node.history is None:
+        raise GradientError(
+            f"backward of a tensor of shape {x.shape} that no gradient goes through: nothing it was computed "
+            "from requires one. Call w.requires_grad_() before, and compute neither under webgrad.no_grad() "
+            "nor by ops without a gradient (argmax, comparisons, integers)"
+        )
+    if gradient is None and x.size != 1:
+        raise GradientError(
+            f"backward of a tensor of shape {x.shape}: only one of one element has a gradient by itself. "
+            "Reduce it with sum() or mean(), or say backward(gradient=…) of that shape"
+        )
+    seed = ones(x.shape, dtype=x.dtype, device=x.device) if gradient is None else gradient
+    seed = _fitting("backward", seed, x)
+    slots = {id(node): node for node in order_of([x.node]) if isinstance(node.history, GradientSlot)}
+    with recording_set(create_graph):
+        keep = create_graph if retain_graph is None else bool(retain_graph)
+        found = pull_back([(x.node, seed)], None, keep=keep)
+        for identity, node in slots.items():
+            known = found.get(identity)
+            accumulate(node.history, _zeros(node) if known is None else known)
+
+
+def _zeros(node: Node) -> Tensor:
+    zero = primitives.constant("gradient", 0, node.sig.dtype, node.sig.device)
+    return Tensor(primitives.expand(zero, node.sig.shape))
+
+
+# Modes
+
+
+class _Mode(ContextDecorator):
+    """Whether histories are kept: `with no_grad():`, or `@no_grad()`."""
+
+    _on = False
+
+    def __init__(self) -> None:
+        self._before: list[bool] = []
+
+    def __call__(self, function: Function) -> Function:
+        @functools.wraps(function)
+        def inside(*args: Any, **kwargs: Any) -> Any:
+            with recording_set(self._on):
+                return function(*args, **kwargs)
+
+        return inside  # type: ignore[return-value]
+
+    def __enter__(self) -> None:
+        self._before.append(recording.on)
+        recording.on = self._on
+
+    def __exit__(self, *error: object) -> None:
+        recording.on = self._before.pop()
+
+
+class no_grad(_Mode):
+    """Compute without histories: results do not require gradients, and tensors that do may be changed.
+
+    >>> w = wg.asarray([1.0]).requires_grad_()
+    >>> with wg.no_grad():
+    ...     w -= 0.5
+    >>> w.tolist(), w.requires_grad
+    ([0.5], True)
+    """
+
+
+class enable_grad(_Mode):
+    """Compute with histories again, inside of `no_grad`."""
+
+    _on = True
+
+
+def is_grad_enabled() -> bool:
+    """Whether what is computed now keeps its history.
+
+    >>> wg.is_grad_enabled()
+    True
+    """
+    return recording.on
+
+
+# Functions
+
+
+def value_and_grad(
+    function: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    """A function that gives `function`'s value, and its gradient by the arguments that `argnums` names.
+
+    The value is a tensor of one element; with `has_aux` it is the first of two results. An argument may be
+    a list, tuple or dict of tensors: its gradient is one too.
+
+    >>> wg.value_and_grad(lambda x: (x * x).sum())(wg.asarray([1.0, 2.0]))[1].tolist()
+    [2.0, 4.0]
+    """
+    if not callable(function):
+        raise ArgumentError(f"value_and_grad takes a function, not a {type(function).__name__}")
+    places = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+
+    @functools.wraps(function)
+    def differentiated(*args: Any, **kwargs: Any) -> Any:
+        if not all(-len(args) <= at < len(args) for at in places):
+            raise ArgumentError(
+                f"value_and_grad: argnums={argnums!r} names an argument that is not there; the function was "
+                f"called with {len(args)} in order (those given by name have no number)"
+            )
+        ends: list[Tensor] = []
+        shapes = [taken_apart(args[at], ends, numbers=False) for at in places]
+        with recording_set(True):
+            inner, tracked = _fresh(ends)
+            given, parts = list(args), iter(inner)
+            for at, shape in zip(places, shapes, strict=True):
+                given[at] = put_together(shape, parts)
+            result = function(*given, **kwargs)
+            value, aux = result if has_aux else (result, None)
+            _check_value(value)
+            value, found = _gradients(value, inner, tracked)
+        gathered = iter(found)
+        gradients = tuple(put_together(shape, gathered) for shape in shapes)
+        answer = gradients[0] if isinstance(argnums, int) else gradients
+        return ((value, aux), answer) if has_aux else (value, answer)
+
+    return differentiated
+
+
+def grad(
+    function: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    """A function that gives `function`'s gradient by the arguments that `argnums` names; see value_and_grad.
+
+    >>> cube = lambda x: x**3
+    >>> wg.grad(cube)(wg.asarray(2.0)).item(), wg.grad(wg.grad(cube))(wg.asarray(2.0)).item()
+    (12.0, 12.0)
+    """
+    both = value_and_grad(function, argnums, has_aux)
+
+    @functools.wraps(function)
+    def differentiated(*args: Any, **kwargs: Any) -> Any:
+        value, gradients = both(*args, **kwargs)
+        return (gradients, value[1]) if has_aux else gradients
+
+    return differentiated
+
+
+def _fresh(ends: Sequence[Tensor]) -> tuple[list[Tensor], bool]:
+    """Tensors of the same values that ask for a gradient, and whether gradients go on behind any of them."""
+    made = []
+    for each in ends:
+        if each.dtype.kind != "f":
+            raise GradientError(
+                f"value_and_grad: an argument to differentiate by is {each.dtype.name}: only floats have "
+                "gradients; name the others in argnums, or convert with astype(webgrad.float32)"
+            )
+        node = primitives.alias(each.node)
+        if node.history is None:
+            node.history = GradientSlot()
+        made.append(Tensor(node))
+    return made, any(each.node.history is not None for each in ends)
+
+
+def _check_value(value: Any) -> None:
+    if not isinstance(value, Tensor) or value.size != 1:
+        what = f"a tensor of shape {value.shape}" if isinstance(value, Tensor) else type(value).__name__
+        raise GradientError(
+            f"value_and_grad: the function gave {what}, and a gradient is one of a single number: return a "
+            "tensor of one element, as sum() or mean() give; other results go beside it, with has_aux=True"
+        )
+
+
+def _gradients(value: Tensor, inner: list[Tensor], tracked: bool) -> tuple[Tensor, list[Tensor]]:
+    """A function's value and gradients; with histories of their own only where others ask for gradients."""
+    wanted = {id(each.node): each.node for each in inner}
+    reached = order_of([value.node], wanted)
+    others = [each for each in reached if id(each) not in wanted]
+    more = tracked or any(isinstance(each.history, GradientSlot) for each in others)
+    seed = ones(value.shape, dtype=value.dtype, device=value.device)
+    with recording_set(more):
+        found = pull_back([(value.node, seed)], wanted, keep=True)
+        gradients = [found[id(each.node)] if id(each.node) in found else _zeros(each.node) for each in inner]
+    return (value if more else detached(value)), gradients
+
+
+def _found_tensors(value: Any) -> tuple[Any, list[Tensor]]:
+    ends: list[Tensor] = []
+    return taken_apart(value, ends, numbers=False), ends
+
+
+def _results_of(call: Call, shape: Any, results: Sequence[Tensor]) -> Any:
+    """A call's results, with its history instead of their own."""
+    made = []
+    for at, each in enumerate(results):
+        with recording_set(False):
+            node = primitives.alias(each.node)
+        if each.dtype.kind == "f":
+            node.history = History(at, (call,))
+        made.append(Tensor(node))
+    return put_together(shape, iter(made))
+
+
+def custom_gradient(function: Callable[..., tuple[Any, Callable[..., Any]]]) -> Callable[..., Any]:
+    """A function with a gradient of its own: it gives its result, and a function from gradients to gradients.
+
+    That one takes the result's gradient (of several, all in order; None where there is none), and gives those
+    of the tensors among the arguments, in order: one, or a tuple, with None where there is none.
+
+    >>> @wg.custom_gradient
+    ... def halved_backwards(x):
+    ...     return x * 1.0, lambda g: g * 0.5
+    >>> wg.grad(lambda x: halved_backwards(x).sum())(wg.asarray([1.0, 2.0])).tolist()
+    [0.5, 0.5]
+    """
+
+    @functools.wraps(function)
+    def differentiable(*args: Any, **kwargs: Any) -> Any:
+        _, given = _found_tensors((args, kwargs))
+        answer = function(*args, **kwargs)
+        if not _is_answer(answer):
+            raise GradientError(
+                f"custom_gradient: {getattr(function, '__name__', function)} must give its result, and a "
+                "function from the result's gradient to those of its arguments"
+            )
+        result, pull = answer
+        if not recording.on or all(each.node.history is None for each in given):
+            return result
+        shape, results = _found_tensors(result)
+
+        def pulled(gradients: list[Any]) -> list[Any]:
+            found = pull(*gradients)
+            found = list(found) if isinstance(found, tuple | list) else [found]
+            if len(found) != len(given):
+                raise GradientError(
+                    f"custom_gradient: {len(found)} gradients for {len(given)} tensors among the arguments: "
+                    "give one for each, in order, None where there is none"
+                )
+            return [
+                None if each is None else _fitting("custom_gradient", each, x)
+                for each, x in zip(found, given, strict=True)
+            ]
+
+        call = Call(tuple(each.node for each in given), len(results), pulled)
+        return _results_of(call, shape, results)
+
+    return differentiable
+
+
+def _is_answer(answer: Any) -> bool:
+    return isinstance(answer, tuple) and len(answer) == 2 and callable(answer[1])
+
+
+def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """A function's results; what it computes on the way is not kept for gradients, but computed again.
+
+    Memory for time: of a chain of checkpointed layers only what goes from one to the next is held until the
+    gradients are computed. Random numbers are the same the second time.
+
+    >>> x = wg.asarray([1.0, 2.0]).requires_grad_()
+    >>> wg.checkpoint(lambda x: (x.exp() * 2).sum(), x).backward()
+    >>> [round(each, 3) for each in x.grad.tolist()]
+    [5.437, 14.778]
+    """
+    if not recording.on:
+        return function(*args, **kwargs)
+    nesting, given = _found_tensors((args, kwargs))
+    nodes = [each.node for each in given]
+    draws: list[Any] = []
+
+    def run(repeat: bool) -> tuple[Any, list[Tensor], set[int]]:
+        before = recording.made, recording.draws, recording.repeat
+        recording.made, recording.draws, recording.repeat = set(), draws.copy() if repeat else draws, repeat
+        try:
+            again_args, again_kwargs = put_together(nesting, iter([Tensor(each) for each in nodes]))
+            shape, results = _found_tensors(function(*again_args, **again_kwargs))
+            return shape, results, recording.made
+        finally:
+            recording.made, recording.draws, recording.repeat = before
+
+    shape, results, made = run(repeat=False)
+    sources = _sources(results, made)
+    if not sources:
+        return put_together(shape, iter(results))
+    known = {id(each): each for each in sources}
+
+    def pulled(gradients: list[Any]) -> list[Any]:
+        with recording_set(True):
+            _, again, _ = run(repeat=True)
+        seeds = [
+            (each.node, gradient)
+            for each, gradient in zip(again, gradients, strict=True)
+            if gradient is not None and each.node.history is not None
+        ]
+        found = pull_back(seeds, known, keep=True)
+        return [found.get(identity) for identity in known]
+
+    return _results_of(Call(tuple(sources), len(results), pulled), shape, results)
+
+
+def _sources(results: Sequence[Tensor], made: set[int]) -> list[Node]:
+    """What a function took gradients' way from: the nodes under its results that it did not make."""
+    found: dict[int, Node] = {}
+    seen: set[int] = set()
+    stack: list[Any] = [each.node for each in results if each.node.history is not None]
+    while stack:
+        node = stack.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, Call) or id(node) in made:
+            stack += [each for each in node.history.inputs if each.history is not None]
+        else:
+            found[id(node)] = node
+    return list(found.values())

@@ -1,0 +1,70 @@
+"""How a value came about: what gradients are computed from, kept beside the graph itself.
+
+A node that is computed lets its inputs go; its history keeps them as long as a gradient may be asked for. The
+tuple of inputs is the node's own, so that a history adds no reference to them: what is computed inside a
+kernel without gradients still is with them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+__all__ = ["CAPTURED", "Call", "History", "Recording", "recording", "recording_set"]
+
+Hook = Callable[[Any], Any]
+CAPTURED = "captured"  # instead of a signature: the result of a captured function, whose graph is gone
+
+
+class History:
+    """A node's signature and inputs before it was computed; without a signature they were let go."""
+
+    __slots__ = ("hooks", "inputs", "sig", "slot")
+
+    def __init__(self, sig: Any, inputs: tuple[Any, ...]) -> None:
+        self.sig = sig
+        self.inputs = inputs
+        self.hooks: list[Hook] | None = None
+        self.slot: Any = None  # a GradientSlot where a user wants to see the gradient
+
+    def let_go(self) -> None:
+        """A gradient was computed, and nobody wants another."""
+        self.sig, self.inputs = None, ()
+
+
+class Call:
+    """A function with a gradient of its own, of several results: they have it as their only input."""
+
+    __slots__ = ("history", "hooks", "inputs", "pull", "results")
+
+    def __init__(self, inputs: tuple[Any, ...], results: int, pull: Callable[[list[Any]], Any]) -> None:
+        self.inputs = inputs
+        self.results = results
+        self.pull = pull  # from the results' gradients to the inputs'
+        self.hooks = None
+        self.history = self  # so that walks take it for a node
+
+
+class Recording(threading.local):
+    """Whether histories are kept in this thread, and what else is noted of them."""
+
+    on = True
+    made: set[int] | None = None  # identities of nodes that got a history, while somebody wants them
+    draws: list[Any] | None = None  # words of random draws, while a function notes or repeats them
+    repeat = False
+
+
+recording = Recording()
+
+
+@contextmanager
+def recording_set(on: bool) -> Iterator[None]:
+    """Keep histories, or none, for a while."""
+    before = recording.on
+    recording.on = on
+    try:
+        yield
+    finally:
+        recording.on = before
