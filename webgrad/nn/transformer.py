@@ -24,7 +24,7 @@ from .containers import ModuleList
 from .dropout import Dropout
 from .linear import Linear
 from .module import Module
-from .norm import LayerNorm
+from .normalisation import LayerNorm
 
 __all__ = [
     "Transformer",
