@@ -345,6 +345,7 @@ LOSSES = {
         lambda nn: nn.TripletMarginLoss(margin=2.0, swap=True), normal(6, 5), normal(6, 5), normal(6, 5)
     ),
 }
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # torch says what it does not optimise
 TABLE = LAYERS | NORMS | POOLS | ACTIVATIONS | RECURRENT | ATTENTION | LOSSES
 
 
