@@ -175,12 +175,12 @@ def test_a_sequence_in_two_parts_is_the_sequence() -> None:
 @pytest.mark.parametrize("shape", [(3, 4), (4,)])
 def test_cells_are_one_step(kind: Any, bias: bool, shape: tuple[int, ...]) -> None:
     cell, x = kind(4, 5, bias=bias), numbers(*shape)
-    states = [numbers(*shape[:-1], 5, seed=seed) for seed in range(cell.states)]
+    states = [numbers(*shape[:-1], 5, seed=seed) for seed in range(cell._step.states)]
     for given in (None, states):
         hx: Any = None if given is None else [wg.asarray(each) for each in given]
-        made = cell(wg.asarray(x), hx if hx is None or cell.states == 2 else hx[0])
-        expected = STEPS[kind](cell, "", x, given or [np.zeros((*shape[:-1], 5))] * cell.states)
-        for found, each in zip(made if cell.states == 2 else (made,), expected, strict=True):
+        made = cell(wg.asarray(x), hx if hx is None or cell._step.states == 2 else hx[0])
+        expected = STEPS[kind](cell, "", x, given or [np.zeros((*shape[:-1], 5))] * cell._step.states)
+        for found, each in zip(made if cell._step.states == 2 else (made,), expected, strict=True):
             np.testing.assert_allclose(found.numpy(), each, rtol=1e-4, atol=1e-5)
 
 

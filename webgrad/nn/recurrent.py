@@ -8,8 +8,8 @@ product for a layer and direction; what is left for the loop over time is the pr
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import webgrad as wg
 from webgrad import Tensor
@@ -20,55 +20,17 @@ from .checks import check_floats, check_sides
 from .dropping import check_probability
 from .module import Module
 from .parameter import Parameter
+from .unrolled import GRU as GRU_STEP
+from .unrolled import LSTM as LSTM_STEP
+from .unrolled import PLAIN, State, Step, Weights, unroll
 
 __all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNCell"]
 
-State = tuple[Tensor, ...]  # (h,), or (h, c)
 
-
-class _Weights(NamedTuple):
-    """What one step multiplies the state with."""
-
-    hidden: Tensor
-    bias: Tensor | None
-    projection: Tensor | None = None
-
-
-Step = Callable[[Tensor, State, _Weights], State]  # what came of the input, the state, the weights → the next
-
-
-def _plain(activation: Callable[[Tensor], Tensor]) -> Step:
-    def step(given: Tensor, state: State, weights: _Weights) -> State:
-        return (activation(given + wg.linear(state[0], weights.hidden, weights.bias)),)
-
-    return step
-
-
-def _lstm(given: Tensor, state: State, weights: _Weights) -> State:
-    gates = given + wg.linear(state[0], weights.hidden, weights.bias)
-    let_in, keep, candidate, let_out = wg.split(gates, 4, axis=-1)
-    cell = wg.sigmoid(keep) * state[1] + wg.sigmoid(let_in) * wg.tanh(candidate)
-    hidden = wg.sigmoid(let_out) * wg.tanh(cell)
-    if weights.projection is not None:
-        hidden = wg.linear(hidden, weights.projection)
-    return hidden, cell
-
-
-def _gru(given: Tensor, state: State, weights: _Weights) -> State:
-    before = state[0]
-    reset_x, update_x, new_x = wg.split(given, 3, axis=-1)
-    reset_h, update_h, new_h = wg.split(wg.linear(before, weights.hidden, weights.bias), 3, axis=-1)
-    new = wg.tanh(new_x + wg.sigmoid(reset_x + reset_h) * new_h)
-    return (new + wg.sigmoid(update_x + update_h) * (before - new),)
-
-
-_PLAIN = {"tanh": _plain(wg.tanh), "relu": _plain(wg.relu)}
-
-
-def _plain_step(layer: str, nonlinearity: str) -> Step:
-    if nonlinearity not in _PLAIN:
-        raise ArgumentError(f"{layer}: nonlinearity={nonlinearity!r} is not one of {', '.join(_PLAIN)}")
-    return _PLAIN[nonlinearity]
+def _checked(layer: str, nonlinearity: str) -> str:
+    if nonlinearity not in PLAIN:
+        raise ArgumentError(f"{layer}: nonlinearity={nonlinearity!r} is not one of {', '.join(PLAIN)}")
+    return nonlinearity
 
 
 def _drawn(shape: tuple[int, ...], bound: float, dtype: Any, device: Any) -> Parameter:
@@ -76,10 +38,9 @@ def _drawn(shape: tuple[int, ...], bound: float, dtype: Any, device: Any) -> Par
 
 
 class _Recurrent(Module):
-    """What RNN, LSTM and GRU share: layers, directions, and the loop over time."""
+    """What RNN, LSTM and GRU share: layers and directions."""
 
-    gates = 1  # how many hidden sizes of rows the weights have
-    states = 1  # how many tensors a state is
+    _step: Step
 
     def __init__(
         self,
@@ -109,7 +70,7 @@ class _Recurrent(Module):
         self._make_parameters(wg.float32 if dtype is None else dtype, device)
 
     def _make_parameters(self, dtype: Any, device: Any) -> None:
-        rows, size, bound = self.gates * self.hidden_size, self._size, 1 / math.sqrt(self.hidden_size)
+        rows, size, bound = self._step.gates * self.hidden_size, self._size, 1 / math.sqrt(self.hidden_size)
         for layer in range(self.num_layers):
             inputs = self.input_size if layer == 0 else size * len(self._directions)
             for direction in self._directions:
@@ -129,9 +90,6 @@ class _Recurrent(Module):
     @property
     def _directions(self) -> tuple[str, ...]:
         return ("", "_reverse") if self.bidirectional else ("",)
-
-    def _step(self) -> Step:
-        raise NotImplementedError
 
     def _parameter(self, name: str, place: str) -> Tensor | None:
         return getattr(self, f"{name}_l{place}", None)
@@ -156,25 +114,20 @@ class _Recurrent(Module):
                 outputs.append(output)
                 last.append(state)
             x = outputs[0] if len(outputs) == 1 else wg.concat(outputs, axis=-1)
-        ends = tuple(wg.stack([state[number] for state in last]) for number in range(self.states))
+        ends = tuple(wg.stack([state[number] for state in last]) for number in range(self._step.states))
         if not batched:
             return x[:, 0], tuple(each[:, 0] for each in ends)
         return (x.permute(1, 0, 2) if self.batch_first else x), ends
 
     def _sweep(self, x: Tensor, state: State, place: str, backwards: bool) -> tuple[Tensor, State]:
         """One layer in one direction: its outputs in order of time, and its last state."""
-        step = self._step()
-        hidden = self._parameter("weight_hh", place)
-        inputs = self._parameter("weight_ih", place)
-        assert hidden is not None
+        inputs, hidden = self._parameter("weight_ih", place), self._parameter("weight_hh", place)
         assert inputs is not None
-        weights = _Weights(hidden, self._parameter("bias_hh", place), self._parameter("weight_hr", place))
-        given = wg.unstack(wg.linear(x, inputs, self._parameter("bias_ih", place)))
-        outputs = []
-        for each in reversed(given) if backwards else given:
-            state = step(each, state, weights)
-            outputs.append(state[0])
-        return wg.stack(outputs[::-1] if backwards else outputs), state
+        assert hidden is not None
+        weights = Weights(hidden, self._parameter("bias_hh", place), self._parameter("weight_hr", place))
+        given = wg.linear(x, inputs, self._parameter("bias_ih", place))
+        output, last = unroll(self._step, given, weights, state, backwards)
+        return output, last
 
     # Checks
 
@@ -197,13 +150,13 @@ class _Recurrent(Module):
         """For every layer and direction its first state; zeros where there are none."""
         count = self.num_layers * len(self._directions)
         batch = x.shape[0 if self.batch_first else 1 : 1 if self.batch_first else 2] if x.ndim == 3 else ()
-        wanted = [(count, *batch, self._size), (count, *batch, self.hidden_size)][: self.states]
+        wanted = [(count, *batch, self._size), (count, *batch, self.hidden_size)][: self._step.states]
         if hx is None:
             zeros = tuple(wg.zeros(each[1:], x.dtype, device=x.device) for each in wanted)
             return [zeros] * count
-        given = (hx,) if self.states == 1 else hx
-        names = ("h_0", "c_0")[: self.states]
-        if not isinstance(given, Sequence) or len(given) != self.states:
+        given = (hx,) if self._step.states == 1 else hx
+        names = ("h_0", "c_0")[: self._step.states]
+        if not isinstance(given, Sequence) or len(given) != self._step.states:
             raise ArgumentError(f"{self}: the first state is the pair (h_0, c_0), not a {type(hx).__name__}")
         for name, each, shape in zip(names, given, wanted, strict=True):
             if not isinstance(each, Tensor):
@@ -256,7 +209,7 @@ class RNN(_Recurrent):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        _plain_step("RNN", nonlinearity)
+        self.nonlinearity = _checked("RNN", nonlinearity)
         super().__init__(
             input_size,
             hidden_size,
@@ -268,10 +221,10 @@ class RNN(_Recurrent):
             device=device,
             dtype=dtype,
         )
-        self.nonlinearity = nonlinearity
 
-    def _step(self) -> Step:
-        return _plain_step("RNN", self.nonlinearity)
+    @property
+    def _step(self) -> Step:  # type: ignore[override]
+        return PLAIN[self.nonlinearity]
 
     def forward(self, x: Tensor, hx: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """The outputs and the last states."""
@@ -289,11 +242,7 @@ class LSTM(_Recurrent):
     ((7, 2, 10), (4, 2, 5), (4, 2, 5))
     """
 
-    gates = 4
-    states = 2
-
-    def _step(self) -> Step:
-        return _lstm
+    _step = LSTM_STEP
 
     def forward(
         self, x: Tensor, hx: tuple[Tensor, Tensor] | None = None
@@ -313,7 +262,7 @@ class GRU(_Recurrent):
     ((7, 2, 5), (1, 2, 5))
     """
 
-    gates = 3
+    _step = GRU_STEP
 
     def __init__(
         self,
@@ -339,9 +288,6 @@ class GRU(_Recurrent):
             dtype=dtype,
         )
 
-    def _step(self) -> Step:
-        return _gru
-
     def forward(self, x: Tensor, hx: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """The outputs and the last states."""
         output, (last,) = self._run(x, hx)
@@ -354,8 +300,7 @@ class GRU(_Recurrent):
 class _Cell(Module):
     """One step of a recurrent layer, with weights of its own."""
 
-    gates = 1
-    states = 1
+    _step: Step
 
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
@@ -363,14 +308,14 @@ class _Cell(Module):
         super().__init__()
         check_sides(type(self).__name__, input_size=input_size, hidden_size=hidden_size)
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bool(bias)
-        rows, bound = self.gates * hidden_size, 1 / math.sqrt(hidden_size)
+        rows, bound = self._step.gates * hidden_size, 1 / math.sqrt(hidden_size)
         kind = wg.float32 if dtype is None else dtype
         self.weight_ih = _drawn((rows, input_size), bound, kind, device)
         self.weight_hh = _drawn((rows, hidden_size), bound, kind, device)
         for each in ("bias_ih", "bias_hh"):
             self.register_parameter(each, _drawn((rows,), bound, kind, device) if bias else None)
 
-    def _run(self, step: Step, x: Tensor, hx: Any) -> State:
+    def _run(self, x: Tensor, hx: Any) -> State:
         check_floats(self, x)
         if x.ndim not in (1, 2) or x.shape[-1] != self.input_size:
             raise ShapeError(
@@ -379,16 +324,17 @@ class _Cell(Module):
         shape = (*x.shape[:-1], self.hidden_size)
         state: Any
         if hx is None:
-            state = (wg.zeros(shape, x.dtype, device=x.device),) * self.states
+            state = (wg.zeros(shape, x.dtype, device=x.device),) * self._step.states
         else:
-            state = (hx,) if self.states == 1 else hx
-        if not isinstance(state, Sequence) or len(state) != self.states:
+            state = (hx,) if self._step.states == 1 else hx
+        if not isinstance(state, Sequence) or len(state) != self._step.states:
             raise ArgumentError(f"{self}: the state is the pair (h, c), not a {type(hx).__name__}")
         for each in state:
             if not isinstance(each, Tensor) or each.shape != shape:
                 found = each.shape if isinstance(each, Tensor) else f"a {type(each).__name__}"
                 raise ShapeError(f"{self}: the state is {found}, and must be {shape} for the input {x.shape}")
-        return step(wg.linear(x, self.weight_ih, self.bias_ih), state, _Weights(self.weight_hh, self.bias_hh))
+        given = wg.linear(x, self.weight_ih, self.bias_ih)
+        return self._step.forward(given, wg.linear(state[0], self.weight_hh, self.bias_hh), tuple(state))
 
     def extra_repr(self) -> str:
         """The sizes, and whether there is no bias."""
@@ -411,13 +357,16 @@ class RNNCell(_Cell):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        _plain_step("RNNCell", nonlinearity)
+        self.nonlinearity = _checked("RNNCell", nonlinearity)
         super().__init__(input_size, hidden_size, bias, device, dtype)
-        self.nonlinearity = nonlinearity
+
+    @property
+    def _step(self) -> Step:  # type: ignore[override]
+        return PLAIN[self.nonlinearity]
 
     def forward(self, x: Tensor, hx: Tensor | None = None) -> Tensor:
         """The next state."""
-        return self._run(_plain_step("RNNCell", self.nonlinearity), x, hx)[0]
+        return self._run(x, hx)[0]
 
 
 class LSTMCell(_Cell):
@@ -428,12 +377,11 @@ class LSTMCell(_Cell):
     ((2, 5), (2, 5))
     """
 
-    gates = 4
-    states = 2
+    _step = LSTM_STEP
 
     def forward(self, x: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
         """The next state and cell."""
-        hidden, cell = self._run(_lstm, x, hx)
+        hidden, cell = self._run(x, hx)
         return hidden, cell
 
 
@@ -444,8 +392,8 @@ class GRUCell(_Cell):
     (2, 5)
     """
 
-    gates = 3
+    _step = GRU_STEP
 
     def forward(self, x: Tensor, hx: Tensor | None = None) -> Tensor:
         """The next state."""
-        return self._run(_gru, x, hx)[0]
+        return self._run(x, hx)[0]
