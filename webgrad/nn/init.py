@@ -10,8 +10,6 @@ import math
 
 import webgrad as wg
 
-from .support import no_grad
-
 __all__ = [
     "calculate_gain",
     "constant_",
@@ -65,7 +63,7 @@ def fan_in_and_fan_out(tensor: wg.Tensor) -> tuple[int, int]:
 
 
 def _fill(tensor: wg.Tensor, value: wg.Tensor | float) -> wg.Tensor:
-    with no_grad():
+    with wg.no_grad():
         tensor[...] = value
     return tensor
 

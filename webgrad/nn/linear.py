@@ -16,7 +16,6 @@ from . import init
 from .checks import check_features, check_sides
 from .module import Module
 from .parameter import Parameter
-from .support import no_grad
 
 __all__ = ["Bilinear", "Embedding", "Linear"]
 
@@ -143,7 +142,7 @@ class Embedding(Module):
         """Normal; the row of padding_idx zero."""
         init.normal_(self.weight)
         if self.padding_idx is not None:
-            with no_grad():
+            with wg.no_grad():
                 self.weight[self.padding_idx] = 0.0
 
     @classmethod

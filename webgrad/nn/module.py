@@ -14,7 +14,6 @@ from weakref import ref
 import webgrad as wg
 
 from .parameter import Parameter, assign
-from .support import no_grad, watch
 
 __all__ = ["HookHandle", "LoadedState", "Module"]
 
@@ -351,7 +350,7 @@ class Module:
         )
         values = {name: _value(name, state[name], tensor) for name, tensor in own.items() if name in state}
         self._check_state(own, values, found, strict)
-        with no_grad():
+        with wg.no_grad():
             for name, value in values.items():
                 own[name][...] = value
         return found
@@ -380,7 +379,7 @@ class Module:
     @property
     def training(self) -> bool:
         """Whether the module is in training: captured functions are captured anew when it changes."""
-        return bool(watch(functools.partial(_mode_of, ref(self))))
+        return bool(wg.watch(functools.partial(_mode_of, ref(self))))
 
     @training.setter
     def training(self, mode: bool) -> None:

@@ -17,7 +17,6 @@ from .applied import Applied
 from .checks import check_channels, check_sides
 from .module import Module
 from .parameter import Parameter
-from .support import no_grad
 
 __all__ = [
     "BatchNorm1d",
@@ -96,14 +95,14 @@ class _Running(_Scaled):
             init.zeros_(self.running_mean)
             init.ones_(self.running_var)
         if self.num_batches_tracked is not None:
-            with no_grad():
+            with wg.no_grad():
                 self.num_batches_tracked[...] = 0
 
     def _momentum(self) -> Any:
         """How far the statistics move towards the batch's; without a momentum they are the mean of all."""
         if self.num_batches_tracked is None:
             return 0.0 if self.momentum is None else self.momentum
-        with no_grad():
+        with wg.no_grad():
             self.num_batches_tracked += 1
         return (
             self.momentum if self.momentum is not None else 1.0 / self.num_batches_tracked.astype(wg.float32)
@@ -111,7 +110,7 @@ class _Running(_Scaled):
 
     def _keep(self, mean: wg.Tensor | None, var: wg.Tensor | None) -> None:
         """New running statistics, in place."""
-        with no_grad():
+        with wg.no_grad():
             if self.running_mean is not None and mean is not None:
                 self.running_mean[...] = mean.detach()
             if self.running_var is not None and var is not None:

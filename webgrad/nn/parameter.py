@@ -6,7 +6,7 @@ same object while its values change, dtype and device included, so optimisers an
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import webgrad as wg
 
@@ -21,7 +21,14 @@ class Parameter(wg.Tensor):
     (True, (2,))
     """
 
-    grad: wg.Tensor | None = None
+    __slots__ = ()
+
+    if TYPE_CHECKING:  # what is changed in place is itself
+
+        def __iadd__(self, other: Any) -> Parameter: ...
+        def __isub__(self, other: Any) -> Parameter: ...
+        def __imul__(self, other: Any) -> Parameter: ...
+        def __itruediv__(self, other: Any) -> Parameter: ...
 
     def __init__(self, data: Any, requires_grad: bool = True) -> None:
         values = data.detach() if isinstance(data, wg.Tensor) else wg.asarray(data)
@@ -51,5 +58,10 @@ def _restored(values: Any, device: str, requires_grad: bool) -> Parameter:
 
 
 def assign(tensor: wg.Tensor, value: wg.Tensor) -> None:
-    """Give a tensor the values of another, be they of its dtype and on its device or not."""
+    """Give a tensor the values of another, be they of its dtype and on its device or not.
+
+    It asks for a gradient if it did, and has none.
+    """
+    wanted = tensor.requires_grad
     tensor.node = value.detach().node
+    tensor.requires_grad = wanted

@@ -15,8 +15,6 @@ from typing import Any
 import webgrad as wg
 
 from .module import Module
-from .parameter import assign
-from .support import no_grad
 
 __all__ = ["Summary", "summary"]
 
@@ -172,7 +170,7 @@ def _output_shapes(model: Module, inputs: tuple[Any, ...]) -> dict[int, str]:
     def note(module: Module, given: tuple[Any, ...], result: Any) -> None:
         shapes[id(module)] = _shape_text(result)
 
-    with ExitStack() as hooks, _unchanged(model), no_grad():
+    with ExitStack() as hooks, _unchanged(model), wg.no_grad():
         for module in model.modules():
             hooks.enter_context(module.register_forward_hook(note))
         model(*inputs)
@@ -182,14 +180,14 @@ def _output_shapes(model: Module, inputs: tuple[Any, ...]) -> dict[int, str]:
 @contextmanager
 def _unchanged(model: Module) -> Iterator[None]:
     """What the tensors of a model hold, and the generator's state, are the same afterwards."""
-    held = [(tensor, tensor.detach()) for tensor in (*model.parameters(), *model.buffers())]
+    held = [(tensor, tensor.node) for tensor in (*model.parameters(), *model.buffers())]
     state = wg.random.get_state()
     try:
         yield
     finally:
         wg.random.set_state(state)
-        for tensor, value in held:
-            assign(tensor, value)
+        for tensor, node in held:
+            tensor.node = node
 
 
 def _shape_text(result: Any) -> str:
