@@ -135,9 +135,9 @@ class _Moment(NamedTuple):
 def unroll(step: Step, given: Tensor, weights: Weights, state: State, backwards: bool) -> Any:
     """The outputs (time, batch, size) and the last state; `backwards` from the last time to the first."""
     moments, outputs = [], []
-    times = wg.unstack(given)
+    times, turned = wg.unstack(given), weights.hidden.T
     for x in reversed(times) if backwards else times:
-        h = wg.linear(state[0], weights.hidden, weights.bias)
+        h = state[0] @ turned if weights.bias is None else state[0] @ turned + weights.bias
         after = step.forward(x, h, state)
         moments.append(_Moment(x, h, state, after))
         state = after
