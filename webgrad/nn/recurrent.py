@@ -334,7 +334,8 @@ class _Cell(Module):
                 found = each.shape if isinstance(each, Tensor) else f"a {type(each).__name__}"
                 raise ShapeError(f"{self}: the state is {found}, and must be {shape} for the input {x.shape}")
         given = wg.linear(x, self.weight_ih, self.bias_ih)
-        return self._step.forward(given, wg.linear(state[0], self.weight_hh, self.bias_hh), tuple(state))
+        hidden = wg.linear(state[0], self.weight_hh, self.bias_hh)
+        return self._step.forward(self._step.gated(given, hidden), tuple(state))
 
     def extra_repr(self) -> str:
         """The sizes, and whether there is no bias."""

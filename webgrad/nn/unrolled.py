@@ -17,6 +17,7 @@ from webgrad import Tensor
 __all__ = ["GRU", "LSTM", "PLAIN", "State", "Step", "Weights", "unroll"]
 
 State = tuple[Tensor, ...]  # (h,), or (h, c)
+Gates = tuple[Tensor, ...]  # (x + h,), or (x, h)
 
 
 class Weights(NamedTuple):
@@ -30,17 +31,21 @@ class Weights(NamedTuple):
 class Step(NamedTuple):
     """A kind of layer: its step forwards, and backwards.
 
-    `forward` takes what came of the input, what came of h, and the state, and gives the next state.
-    `backward` takes the same, the next state and its gradient, and gives the gradients of what came of the
-    input, of what came of h, and of the state as far as it is used directly (None: not at all).
+    Gates are what came of the input and of h: their sum, or both where they are not `joined`. `forward` takes
+    them and the state, and gives the next state. `backward` takes the same, the next state and its gradient,
+    and gives the gradients of the gates, and of the state as far as it is used directly (None: not at all).
     """
 
     gates: int  # how many hidden sizes of rows the weights have
     states: int  # how many tensors a state is
-    forward: Callable[[Tensor, Tensor, State], State]
-    backward: Callable[
-        [Tensor, Tensor, State, State, State], tuple[Tensor, Tensor, tuple[Tensor | None, ...]]
-    ]
+    joined: bool
+    keeps: bool  # whether `backward` reads the gates; else it gets none, and they are never in memory
+    forward: Callable[[Gates, State], State]
+    backward: Callable[[Gates, State, State, State], tuple[Gates, tuple[Tensor | None, ...]]]
+
+    def gated(self, x: Tensor, h: Tensor) -> Gates:
+        """The gates."""
+        return (x + h,) if self.joined else (x, h)
 
 
 # Steps
@@ -54,26 +59,25 @@ def _slope(sigmoid: Tensor) -> Tensor:
 def _plain(activation: Callable[[Tensor], Tensor], back: Callable[[Tensor, Tensor], Tensor]) -> Step:
     """h' = activation(x + h); `back` gives the gradient of the sum from h' and its gradient."""
 
-    def backward(x: Tensor, h: Tensor, state: State, after: State, gradient: State) -> Any:
-        total = back(after[0], gradient[0])
-        return total, total, (None,)
+    def backward(gates: Gates, state: State, after: State, gradient: State) -> Any:
+        return (back(after[0], gradient[0]),), (None,)
 
-    return Step(1, 1, lambda x, h, state: (activation(x + h),), backward)
+    return Step(1, 1, True, False, lambda gates, state: (activation(gates[0]),), backward)
 
 
-def _lstm_gates(x: Tensor, h: Tensor) -> list[Tensor]:
-    let_in, keep, new, let_out = wg.split(x + h, 4, axis=-1)
+def _lstm_gates(gates: Gates) -> list[Tensor]:
+    let_in, keep, new, let_out = wg.split(gates[0], 4, axis=-1)
     return [wg.sigmoid(let_in), wg.sigmoid(keep), wg.tanh(new), wg.sigmoid(let_out)]
 
 
-def _lstm(x: Tensor, h: Tensor, state: State) -> State:
-    let_in, keep, new, let_out = _lstm_gates(x, h)
+def _lstm(gates: Gates, state: State) -> State:
+    let_in, keep, new, let_out = _lstm_gates(gates)
     cell = keep * state[1] + let_in * new
     return let_out * wg.tanh(cell), cell
 
 
-def _lstm_back(x: Tensor, h: Tensor, state: State, after: State, gradient: State) -> Any:
-    let_in, keep, new, let_out = _lstm_gates(x, h)
+def _lstm_back(gates: Gates, state: State, after: State, gradient: State) -> Any:
+    let_in, keep, new, let_out = _lstm_gates(gates)
     shown = wg.tanh(after[1])
     cell = gradient[1] + gradient[0] * let_out * (1.0 - shown * shown)
     total = wg.concat(
@@ -85,38 +89,36 @@ def _lstm_back(x: Tensor, h: Tensor, state: State, after: State, gradient: State
         ],
         axis=-1,
     )
-    return total, total, (None, cell * keep)
+    return (total,), (None, cell * keep)
 
 
-def _gru_gates(x: Tensor, h: Tensor) -> list[Tensor]:
-    (reset_x, keep_x, new_x), (reset_h, keep_h, new_h) = wg.split(x, 3, axis=-1), wg.split(h, 3, axis=-1)
+def _gru_gates(gates: Gates) -> list[Tensor]:
+    (reset_x, keep_x, new_x), (reset_h, keep_h, new_h) = (wg.split(each, 3, axis=-1) for each in gates)
     reset = wg.sigmoid(reset_x + reset_h)
     return [reset, wg.sigmoid(keep_x + keep_h), wg.tanh(new_x + reset * new_h), new_h]
 
 
-def _gru(x: Tensor, h: Tensor, state: State) -> State:
-    _, keep, new, _ = _gru_gates(x, h)
+def _gru(gates: Gates, state: State) -> State:
+    _, keep, new, _ = _gru_gates(gates)
     return (new + keep * (state[0] - new),)
 
 
-def _gru_back(x: Tensor, h: Tensor, state: State, after: State, gradient: State) -> Any:
-    reset, keep, new, new_h = _gru_gates(x, h)
+def _gru_back(gates: Gates, state: State, after: State, gradient: State) -> Any:
+    reset, keep, new, new_h = _gru_gates(gates)
     of_keep = gradient[0] * (state[0] - new) * _slope(keep)
     of_new = gradient[0] * (1.0 - keep) * (1.0 - new * new)
     of_reset = of_new * new_h * _slope(reset)
-    return (
-        wg.concat([of_reset, of_keep, of_new], axis=-1),
-        wg.concat([of_reset, of_keep, of_new * reset], axis=-1),
-        (gradient[0] * keep,),
-    )
+    of_x = wg.concat([of_reset, of_keep, of_new], axis=-1)
+    of_h = wg.concat([of_reset, of_keep, of_new * reset], axis=-1)
+    return (of_x, of_h), (gradient[0] * keep,)
 
 
 PLAIN = {
     "tanh": _plain(wg.tanh, lambda h, gradient: gradient * (1.0 - h * h)),
     "relu": _plain(wg.relu, lambda h, gradient: wg.where(h > 0, gradient, 0.0)),
 }
-LSTM = Step(4, 2, _lstm, _lstm_back)
-GRU = Step(3, 1, _gru, _gru_back)
+LSTM = Step(4, 2, True, True, _lstm, _lstm_back)
+GRU = Step(3, 1, False, True, _gru, _gru_back)
 
 
 # Sequences
@@ -125,8 +127,7 @@ GRU = Step(3, 1, _gru, _gru_back)
 class _Moment(NamedTuple):
     """What one time needs on the way back."""
 
-    x: Tensor
-    h: Tensor
+    gates: Gates
     state: State
     after: State  # before the projection
 
@@ -138,8 +139,9 @@ def unroll(step: Step, given: Tensor, weights: Weights, state: State, backwards:
     times, turned = wg.unstack(given), weights.hidden.T
     for x in reversed(times) if backwards else times:
         h = state[0] @ turned if weights.bias is None else state[0] @ turned + weights.bias
-        after = step.forward(x, h, state)
-        moments.append(_Moment(x, h, state, after))
+        gates = step.gated(x, h)
+        after = step.forward(gates, state)
+        moments.append(_Moment(gates if step.keeps else (), state, after))
         state = after
         if weights.projection is not None:
             state = (wg.linear(after[0], weights.projection), *after[1:])
@@ -175,7 +177,8 @@ def _pulled(
 ) -> tuple[Tensor | None, ...]:
     """The gradients of given, of the weights that there are, and of the first state."""
     of_state = list(of_last)
-    of_x, of_h, of_projected = [], [], []
+    gradients: list[Gates] = []
+    of_projected = []
     for moment, of_output in zip(reversed(moments), reversed(of_outputs), strict=True):
         of_state[0] = _sum(of_state[0], of_output)
         whole = [
@@ -185,16 +188,21 @@ def _pulled(
         if weights.projection is not None:
             of_projected.append(whole[0])
             whole[0] = whole[0] @ weights.projection
-        x, h, of_state[:] = step.backward(*moment, tuple(whole))
-        of_x.append(x)
-        of_h.append(h)
-        of_state[0] = _sum(h @ weights.hidden, of_state[0])
-    states = [moment.state[0] for moment in reversed(moments)]
-    found = [_in_order(of_x, not backwards), _product(of_h, states)]
+        of_gates, of_state[:] = step.backward(*moment, tuple(whole))
+        gradients.append(of_gates)
+        of_state[0] = _sum(of_gates[-1] @ weights.hidden, of_state[0])
+
+    def together(tensors: Sequence[Tensor]) -> Tensor:
+        return _in_order(tensors, not backwards)
+
+    of_given, *of_hidden = (together(each) for each in zip(*gradients, strict=True))
+    of_h = of_hidden[0] if of_hidden else of_given
+    found = [of_given, _product(of_h, together([moment.state[0] for moment in reversed(moments)]))]
     if weights.bias is not None:
-        found.append(wg.sum(wg.stack(of_h), axis=tuple(range(of_h[0].ndim))))
+        found.append(wg.sum(of_h, axis=(0, 1)))
     if weights.projection is not None:
-        found.append(_product(of_projected, [moment.after[0] for moment in reversed(moments)]))
+        shown = together([moment.after[0] for moment in reversed(moments)])
+        found.append(_product(together(of_projected), shown))
     return (*found, *of_state)
 
 
@@ -204,7 +212,6 @@ def _sum(a: Tensor | None, b: Tensor | None) -> Tensor | None:
     return a + b
 
 
-def _product(gradients: Sequence[Tensor], inputs: Sequence[Tensor]) -> Tensor:
+def _product(gradients: Tensor, inputs: Tensor) -> Tensor:
     """The gradient of a weight: of all times and of the batch in one product."""
-    g, x = (wg.stack(each).reshape((-1, each[0].shape[-1])) for each in (gradients, inputs))
-    return g.T @ x
+    return gradients.reshape((-1, gradients.shape[-1])).T @ inputs.reshape((-1, inputs.shape[-1]))
