@@ -81,6 +81,8 @@ from .tensor import Tensor
 
 if TYPE_CHECKING:
     from . import amp as amp
+    from . import data as data
+    from . import io as io
     from . import nn as nn
     from . import optim as optim
     from .autograd import checkpoint as checkpoint
@@ -90,6 +92,7 @@ if TYPE_CHECKING:
     from .autograd import is_grad_enabled as is_grad_enabled
     from .autograd import no_grad as no_grad
     from .autograd import value_and_grad as value_and_grad
+    from . import training as training
     from .batch import Batch as Batch
     from .batch import BatchArray as BatchArray
     from .capture import jit as jit
@@ -155,7 +158,7 @@ _HOMES = {
 }
 
 # libraries built on webgrad, loaded when they are first used
-_LIBRARIES = frozenset({"amp", "nn", "optim"})
+_LIBRARIES = frozenset({"amp", "data", "io", "nn", "optim", "training"})
 
 __version__ = "0.1.0"
 __all__ = [
