@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     from . import io as io
     from . import nn as nn
     from . import optim as optim
+    from . import training as training
     from .autograd import checkpoint as checkpoint
     from .autograd import custom_gradient as custom_gradient
     from .autograd import enable_grad as enable_grad
@@ -92,7 +93,6 @@ if TYPE_CHECKING:
     from .autograd import is_grad_enabled as is_grad_enabled
     from .autograd import no_grad as no_grad
     from .autograd import value_and_grad as value_and_grad
-    from . import training as training
     from .batch import Batch as Batch
     from .batch import BatchArray as BatchArray
     from .capture import jit as jit
