@@ -145,7 +145,7 @@ def _step(
         if clip is not None:
             if scaler is not None:
                 scaler.unscale_(optimiser)
-            wg.optim.clip_grad_norm_(model.parameters(), clip)
+            wg.nn.utils.clip_grad_norm_(model.parameters(), clip)
         if scaler is None:
             optimiser.step()
         else:
