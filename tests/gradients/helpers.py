@@ -6,6 +6,7 @@ The invariant: what gradients are compared with is made of values that NumPy com
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -70,7 +71,7 @@ class Input:
 
 def is_wanted(array: Array) -> bool:
     """Whether gradients by it are asked for: other types than float64 stay as they are."""
-    return array.dtype == np.float64
+    return bool(array.dtype == np.float64)
 
 
 def integer(values: Any) -> Input:
@@ -142,3 +143,27 @@ def difference(found: Array, wanted: Array, relative: float, absolute: float) ->
     return (
         "" if error[worst] <= 0 else f"at {tuple(map(int, worst))}: {found[worst]!r}, not {wanted[worst]!r}"
     )
+
+
+# Along a line: what functions of many inputs are checked by
+
+
+def directions(name: str, arrays: Sequence[Array], count: int) -> list[list[Array]]:
+    """Ways to move all inputs at once; a gradient that is wrong anywhere shows along nearly all of them."""
+    generator = np.random.default_rng(zlib.crc32(name.encode()))
+    return [
+        [generator.uniform(0.5, 1.0, each.shape) * generator.choice((-1, 1), each.shape) for each in arrays]
+        for _ in range(count)
+    ]
+
+
+def slope_along(
+    function: Callable[..., Any], arrays: Sequence[Array], way: Sequence[Array], step: float
+) -> Any:
+    """How a function changes along a way, by finite differences."""
+
+    def at(times: float) -> Any:
+        moved = [x + times * step * d if is_wanted(x) else x for x, d in zip(arrays, way, strict=True)]
+        return function(*moved)
+
+    return (8 * (at(1) - at(-1)) - (at(2) - at(-2))) / (12 * step)

@@ -38,7 +38,7 @@ class Sample:
 
 def _far_from(x: Array) -> Array:
     """Which elements are not near a whole number."""
-    return np.abs(x - np.rint(x)) > 0.02
+    return np.asarray(np.abs(x - np.rint(x)) > 0.02)
 
 
 def _clear_quotient(a: Array, b: Array) -> Array:
