@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ..graph.snapshot import Snapshot
 from ..runtime.profile import DeviceProfile
-from ..schedule.plan import Group
+from ..schedule.plan import Group, goes_by_fours
 from .choices import Choice
 from .index import Index, flatten, unflatten
 from .ir import U32, Kernel
@@ -43,10 +43,10 @@ def lower_maps(graph: Snapshot, groups: list[Group], profile: DeviceProfile) -> 
     outputs = [each for group in groups for each in group.outputs]
     reads = dict.fromkeys(each for group in groups for each in group.reads)
     puller = Puller(graph, outputs, [each for each in reads if each not in outputs])
-    # One by one: with fours there are four times the loads and stores to compile, for every group anew.
-    vector = any(graph.sigs[each].dtype.itemsize < 4 for each in outputs)
     first = 0
     for group in groups:
+        # One by one if short: with fours there are four times the loads and stores to compile, each time.
+        vector = goes_by_fours(graph, group, profile)
         size = graph.sigs[group.outputs[0]].size
         threads = deal(profile, -(-size // 4) if vector else size)
         build = puller.builder

@@ -5,6 +5,6 @@ Like any other program this uses webgrad's public names only.
 
 from __future__ import annotations
 
-from . import functional
+from . import functional, utils
 
-__all__ = ["functional"]
+__all__ = ["functional", "utils"]

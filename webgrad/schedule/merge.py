@@ -10,11 +10,12 @@ from __future__ import annotations
 from ..graph.snapshot import Snapshot
 from ..runtime.profile import DeviceProfile
 from .fuse import MAX_COST, MAX_SCALARS, cost_of
-from .plan import Group, bindings_of
+from .plan import Group, bindings_of, goes_by_fours
 
 __all__ = ["bundle", "merge"]
 
 BUNDLE_COST = 900  # additions in one launch of several groups
+BUNDLE_ACCESSES = 64  # components that it loads and stores
 
 
 def merge(graph: Snapshot, groups: list[Group], profile: DeviceProfile) -> list[Group]:
@@ -56,7 +57,7 @@ def _partner(
         other = made[target]
         if other.kind != "map" or graph.sigs[other.outputs[0]].shape != shape:
             continue
-        if target not in direct and not set(other.reads) & set(group.reads):
+        if target not in direct and not _share(graph, other, group):
             continue
         if any(each != target and above[each] >> target & 1 for each in direct):
             continue  # needs it through another kernel
@@ -69,6 +70,12 @@ def _partner(
             continue
         return target
     return None
+
+
+def _share(graph: Snapshot, first: Group, second: Group) -> bool:
+    """Whether both read one value, so that a kernel of both saves loads; a number beside arrays saves none."""
+    alone = graph.sigs[first.outputs[0]].size == 1
+    return any(alone or graph.sigs[each].size > 1 for each in set(first.reads) & set(second.reads))
 
 
 def _joined(first: Group, second: Group) -> Group:
@@ -104,17 +111,22 @@ def _in_place(graph: Snapshot, group: Group, sources: set[int]) -> bool:
         if number in same:
             continue
         same.add(number)
-        if number in inside and graph.sigs[number].kind in ("map", "cast"):
+        if number in inside and _goes_by_element(graph, number):
             stack += [each for each in graph.inputs[number] if graph.sigs[each].shape == shape]
     for number in inside:
         for each in graph.inputs[number]:
             if each in sources and not (
-                number in same
-                and graph.sigs[number].kind in ("map", "cast")
-                and graph.sigs[each].shape == shape
+                number in same and _goes_by_element(graph, number) and graph.sigs[each].shape == shape
             ):
                 return False
     return True
+
+
+def _goes_by_element(graph: Snapshot, number: int) -> bool:
+    """Whether an element comes from those at its place: a map, or a value under another name."""
+    sig = graph.sigs[number]
+    renamed = sig.op.name == "reshape" and graph.sigs[graph.inputs[number][0]].shape == sig.shape
+    return sig.kind in ("map", "cast") or renamed
 
 
 def _sorted(groups: list[Group]) -> list[Group]:
@@ -139,26 +151,51 @@ def _sorted(groups: list[Group]) -> list[Group]:
 
 
 def bundle(graph: Snapshot, groups: list[Group], profile: DeviceProfile) -> tuple[tuple[int, ...], ...]:
-    """Group numbers by launch: independent map groups of one structure share one, as bindings allow."""
+    """Group numbers by launch: independent map groups of one structure share one, as bindings allow.
+
+    Independent are those of one level, and those that no other reads, which may all wait for the last.
+    """
     levels = _levels(groups)
+    read = {each for group in groups for each in group.reads}
     alike: dict[object, list[int]] = {}
     for at, group in enumerate(groups):
         flat = group.kind == "map" and _flat(graph, group) and _room(graph, groups, [at], profile)
         flat = flat and not any(
             graph.sigs[each].dtype.itemsize == 8 for each in (*group.reads, *group.outputs)
         )
-        alike.setdefault((levels[at], _structure(graph, group)) if flat else at, []).append(at)
-    bundles: list[list[int]] = []
-    for members in alike.values():
-        most = 1
-        while most < len(members) and _room(graph, groups, members[: most + 1], profile):
-            most += 1
-        each = -(-len(members) // -(-len(members) // most))  # as many launches as it takes, evenly filled
-        for start in range(0, len(members), each):
-            share = members[start : start + each]
-            fits = len(share) == 1 or _room(graph, groups, share, profile)
-            bundles += [share] if fits else [[at] for at in share]
-    return tuple(tuple(each) for each in sorted(bundles, key=lambda each: (levels[each[0]], each[0])))
+        level = levels[at] if read.intersection(group.outputs) else 0
+        alike.setdefault((level, _structure(graph, group)) if flat else at, []).append(at)
+    bundles = [share for members in alike.values() for share in _shared_out(graph, groups, members, profile)]
+    last = {each[0]: max(levels[at] for at in each) for each in bundles}
+    return tuple(tuple(each) for each in sorted(bundles, key=lambda each: (last[each[0]], each[0])))
+
+
+def _shared_out(
+    graph: Snapshot, groups: list[Group], members: list[int], profile: DeviceProfile
+) -> list[list[int]]:
+    """Groups of one structure by launch. Those that go by fours come first; others fill their last launch
+    if all of them fit, else they have launches of their own.
+    """
+    by_fours = [at for at in members if goes_by_fours(graph, groups[at], profile)]
+    others = [at for at in members if at not in set(by_fours)]
+    shares: list[list[int]] = []
+    for at in by_fours:
+        if shares and _room(graph, groups, [*shares[-1], at], profile):
+            shares[-1].append(at)
+        else:
+            shares.append([at])
+    if shares and others and _room(graph, groups, [*shares[-1], *others], profile):
+        shares[-1] += others
+        return [sorted(share) for share in shares]
+    most = 1
+    while most < len(others) and _room(graph, groups, others[: most + 1], profile):
+        most += 1
+    each = -(-len(others) // -(-len(others) // most)) if others else 1  # evenly filled
+    for start in range(0, len(others), each):
+        share = others[start : start + each]
+        fits = len(share) == 1 or _room(graph, groups, share, profile)
+        shares += [share] if fits else [[at] for at in share]
+    return shares
 
 
 def _levels(groups: list[Group]) -> list[int]:
@@ -172,9 +209,10 @@ def _levels(groups: list[Group]) -> list[int]:
 
 
 def _flat(graph: Snapshot, group: Group) -> bool:
-    """Whether every value it reads is read at the place written to, so that only the length matters."""
-    return _in_place(graph, group, set(group.reads)) and all(
-        graph.sigs[each].kind in ("map", "cast") for each in group.inside
+    """Whether all it reads is read at the place written to, or is one number: only the length matters."""
+    shape = graph.sigs[group.outputs[0]].shape
+    return all(_goes_by_element(graph, each) for each in group.inside) and all(
+        graph.sigs[each].shape in (shape, ()) for each in (*group.inside, *group.reads)
     )
 
 
@@ -183,7 +221,7 @@ def _structure(graph: Snapshot, group: Group) -> tuple[object, ...]:
     code: list[object] = []
     for number in group.inside:
         sig = graph.sigs[number]
-        code.append((sig.op.name, sig.dtype.name))
+        code.append((sig.op.name, sig.dtype.name, not sig.shape))
         for each in graph.inputs[number]:
             kind = graph.sigs[each].kind
             code.append("s" if kind == "scalar" else names.setdefault(each, len(names)))
@@ -204,4 +242,11 @@ def _room(graph: Snapshot, groups: list[Group], members: list[int], profile: Dev
         and len({each for at in members for each in groups[at].scalars}) <= 2 * MAX_SCALARS
         and _bindings(graph, together, profile) <= profile.max_storage_buffers
         and sum(_cost(graph, groups[at]) for at in members) <= BUNDLE_COST
+        and sum(_accesses(graph, groups[at], profile) for at in members) <= BUNDLE_ACCESSES
     )
+
+
+def _accesses(graph: Snapshot, group: Group, profile: DeviceProfile) -> int:
+    """Components that a group loads and stores; drivers take milliseconds to compile each."""
+    values = [each for each in (*group.reads, *group.outputs) if graph.sigs[each].shape]
+    return len(values) * (4 if goes_by_fours(graph, group, profile) else 1)

@@ -17,6 +17,7 @@ from .rewrite import rewrite
 from .scans import split_scans
 from .split import split_folds
 from .split_products import split_products
+from .turn import turn_products
 
 __all__ = ["schedule"]
 
@@ -27,6 +28,7 @@ def schedule(graph: Snapshot, profile: DeviceProfile, *, fuse: bool = True, spli
     Without `fuse` every node but a movement is a kernel; without `split` ops stay as they are, for NumPy.
     """
     keep_packed(graph, profile)
+    turn_products(graph)
     if split:
         rewrite(graph)
         split_products(graph, profile)
