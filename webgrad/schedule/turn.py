@@ -26,7 +26,7 @@ def turn_products(graph: Snapshot) -> None:
             continue
         (product,) = graph.inputs[number]
         sig = graph.sigs[product]
-        if sig.kind != "contract" or readers[product] > 1 or product in wanted:
+        if sig.op.name != "matmul" or readers[product] > 1 or product in wanted:
             continue
         first, second = graph.inputs[product]
         graph.sigs[number] = signature(
