@@ -36,11 +36,14 @@ def test_the_code_in_the_guide_runs(number: int, capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().out
 
 
-@pytest.mark.parametrize("number", range(len(code_of("docs/training.md"))))
-def test_the_code_about_training_runs(number: int, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("page", "number"),
+    [(page, at) for page in ("docs/training.md", "docs/optim.md") for at in range(len(code_of(page)))],
+)
+def test_the_code_about_training_runs(page: str, number: int, capsys: pytest.CaptureFixture[str]) -> None:
     webgrad.set_default_device("cpu")
     try:
-        exec(compile(code_of("docs/training.md")[number], "docs/training.md", "exec"), {})
+        exec(compile(code_of(page)[number], page, "exec"), {})
     finally:
         webgrad.set_default_device(None)
     assert capsys.readouterr().out
