@@ -5,7 +5,7 @@ Like any other program this uses webgrad's public names only.
 
 from __future__ import annotations
 
-from . import functional, init
+from . import functional, init, utils
 from .activations import (
     CELU,
     ELU,
@@ -272,4 +272,5 @@ __all__ = [
     "functional",
     "init",
     "summary",
+    "utils",
 ]

@@ -15,6 +15,7 @@ from ..errors import ArgumentError, ShapeError
 from ..graph.node import Node
 from ..tensor import Tensor
 from . import primitives
+from .autocast import in_half
 from .creation import as_tensor
 from .reductions import converted, fold, widened
 from .reshaping import whole
@@ -313,6 +314,7 @@ def _spread(x: Node, axis: int, apart: int) -> Node:
 # The public functions
 
 
+@in_half
 def conv1d(
     x: Tensor,
     weight: Tensor,
@@ -330,6 +332,7 @@ def conv1d(
     return _convolution("conv1d", 1, x, weight, bias, stride, padding, dilation, groups)
 
 
+@in_half
 def conv2d(
     x: Tensor,
     weight: Tensor,
@@ -347,6 +350,7 @@ def conv2d(
     return _convolution("conv2d", 2, x, weight, bias, stride, padding, dilation, groups)
 
 
+@in_half
 def conv3d(
     x: Tensor,
     weight: Tensor,
@@ -364,6 +368,7 @@ def conv3d(
     return _convolution("conv3d", 3, x, weight, bias, stride, padding, dilation, groups)
 
 
+@in_half
 def conv_transpose1d(
     x: Tensor,
     weight: Tensor,
@@ -384,6 +389,7 @@ def conv_transpose1d(
     )
 
 
+@in_half
 def conv_transpose2d(
     x: Tensor,
     weight: Tensor,
@@ -404,6 +410,7 @@ def conv_transpose2d(
     )
 
 
+@in_half
 def conv_transpose3d(
     x: Tensor,
     weight: Tensor,
