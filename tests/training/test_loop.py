@@ -53,8 +53,8 @@ class Run:
         self.schedule = wg.optim.lr_scheduler.StepLR(self.optimiser, step_size=4, gamma=0.5)
 
     def fit(self, **options: Any) -> History:
-        options = {"schedule": self.schedule, "epochs": 3, "show": False} | options
-        return fit(self.model, self.loader, self.optimiser, wg.cross_entropy, **options)
+        chosen: dict[str, Any] = {"schedule": self.schedule, "epochs": 3, "show": False} | options
+        return fit(self.model, self.loader, self.optimiser, wg.cross_entropy, **chosen)
 
     def values(self) -> dict[str, bytes]:
         return {name: each.numpy().tobytes() for name, each in self.model.state_dict().items()}
@@ -199,6 +199,17 @@ def test_clipping() -> None:
     clipped, plain = Run().fit(clip=1e-3, epochs=1), Run().fit(epochs=1)
     assert clipped.losses[0] == plain.losses[0]
     assert clipped.losses[1:] != plain.losses[1:]
+
+
+@pytest.mark.usefixtures("cpu")
+def test_scaled_losses(tmp_path: Path) -> None:
+    plain = Run().fit(clip=1.0)
+    scaled = Run().fit(clip=1.0, scaler=wg.amp.GradScaler(init_scale=1024.0))
+    np.testing.assert_allclose(scaled.losses, plain.losses, rtol=1e-5)
+    path = tmp_path / "run.safetensors"
+    interrupted(path, 4, scaler=wg.amp.GradScaler(init_scale=1024.0), clip=1.0)
+    again = Run().fit(checkpoint=path, scaler=wg.amp.GradScaler(init_scale=2.0), clip=1.0)
+    assert again.losses == scaled.losses
 
 
 @pytest.mark.usefixtures("cpu")

@@ -9,8 +9,8 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sized
-from typing import Any, Generic, TextIO, TypeVar
+from collections.abc import Iterable, Iterator
+from typing import Any, Generic, TextIO, TypeVar, overload
 
 import webgrad as wg
 
@@ -167,15 +167,35 @@ class Progress(Generic[Value]):
         return f"{clock(seconds)} < {clock(seconds / done * (self._total - self._done))}"
 
 
+@overload
 def progress(
-    iterable: Iterable[Value] | None = None,
+    iterable: None = None,
     total: int | None = None,
     label: str = "",
     unit: str = "it",
     start: int = 0,
     file: TextIO | None = None,
     show: bool = True,
-) -> Progress[Value]:
+) -> Progress[Any]: ...
+@overload
+def progress(
+    iterable: Iterable[Value],
+    total: int | None = None,
+    label: str = "",
+    unit: str = "it",
+    start: int = 0,
+    file: TextIO | None = None,
+    show: bool = True,
+) -> Progress[Value]: ...
+def progress(
+    iterable: Any = None,
+    total: int | None = None,
+    label: str = "",
+    unit: str = "it",
+    start: int = 0,
+    file: TextIO | None = None,
+    show: bool = True,
+) -> Progress[Any]:
     """The values of an iterable, with a bar on stderr; where that is no terminal, a line every tenth of it.
 
     `total` is its length unless it has one. `set` shows values beside the bar; without an iterable, call
@@ -185,8 +205,9 @@ def progress(
         for images, labels in bar:
             bar.set(loss=step(images, labels))
     """
-    length = len(iterable) if total is None and isinstance(iterable, Sized) else total
-    return Progress(iterable, length, label, unit, start, file, show)
+    if total is None and hasattr(iterable, "__len__"):
+        total = len(iterable)
+    return Progress(iterable, total, label, unit, start, file, show)
 
 
 def bar(part: float, width: int) -> str:
