@@ -20,6 +20,7 @@ Value = TypeVar("Value")
 _SECONDS = 0.1  # between two drawings on a terminal
 _PLAIN_PARTS = 10  # lines where there is no terminal
 _PLAIN_SECONDS = 10.0  # between two of them where the length is not known
+_PLAIN_MOST_SECONDS = 60.0  # and where it is
 _BAR = 24  # characters at most
 _FULL, _PARTS, _EMPTY = "█", " ▏▎▍▌▋▊▉", "·"
 
@@ -110,9 +111,9 @@ class Progress(Generic[Value]):
     _plain_done = -1
 
     def _is_due(self, now: float) -> bool:
-        if self._total:
-            return self._done >= self._plain_next and self._done * _PLAIN_PARTS >= self._total
-        return now - self._drawn >= _PLAIN_SECONDS
+        if self._total and self._done >= self._plain_next and self._done * _PLAIN_PARTS >= self._total:
+            return True
+        return now - self._drawn >= (_PLAIN_MOST_SECONDS if self._total else _PLAIN_SECONDS)
 
     def _say(self, now: float) -> None:
         if self._total:
