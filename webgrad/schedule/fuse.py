@@ -77,6 +77,9 @@ def choose_stored(
             fixed.add(each)
     for _ in range(ROUNDS):
         stored, contents = _settled(graph, order, set(fixed), profile)
+        centers = {each for each in stored - fixed if graph.sigs[each].kind in _CENTERS}
+        if centers:  # known from the start, what follows a contraction need not be stored in its stead
+            stored, contents = _settled(graph, order, fixed | centers, profile)
         more = _backward(graph, order, stored, contents)
         more |= {each for each in graph.held & contents.keys() - stored if contents[each].kind != "map"}
         if not more - stored:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from ..graph.snapshot import Snapshot
 from ..runtime.profile import DeviceProfile
 from .fuse import MAX_COST, MAX_SCALARS, cost_of
-from .plan import Group, bindings_of, goes_by_fours
+from .plan import Group, bindings_of, folded_along, goes_by_fours
 
 __all__ = ["bundle", "merge"]
 
@@ -18,8 +18,10 @@ BUNDLE_COST = 900  # additions in one launch of several groups
 BUNDLE_ACCESSES = 64  # components that it loads and stores
 
 
-def merge(graph: Snapshot, groups: list[Group], profile: DeviceProfile) -> list[Group]:
-    """Join map groups of one shape where one reads the other's elements in place, or both read the same."""
+def merge(graph: Snapshot, groups: list[Group], profile: DeviceProfile, *, rows: bool = True) -> list[Group]:
+    """Join map groups of one shape where one reads the other's elements in place, or both read the same; and
+    with `rows`, groups that fold the same rows of something.
+    """
     made: list[Group] = []
     home: dict[int, int] = {}  # stored node → group
     above: list[int] = []  # of each group, as bits: the groups it needs, at any distance
@@ -28,7 +30,8 @@ def merge(graph: Snapshot, groups: list[Group], profile: DeviceProfile) -> list[
         direct = {home[each] for each in group.reads if each in home}
         for each in direct:
             needs |= above[each] | 1 << each
-        target = _partner(graph, made, above, group, direct, profile) if group.kind == "map" else None
+        may = group.kind == "map" or (rows and group.kind == "rows")
+        target = _partner(graph, made, above, group, direct, profile) if may else None
         if target is None:
             target = len(made)
             made.append(group)
@@ -52,12 +55,11 @@ def _partner(
     direct: set[int],
     profile: DeviceProfile,
 ) -> int | None:
-    shape = graph.sigs[group.outputs[0]].shape
     for target in range(len(made) - 1, max(-1, len(made) - 64), -1):
         other = made[target]
-        if other.kind != "map" or graph.sigs[other.outputs[0]].shape != shape:
+        if other.kind != group.kind:
             continue
-        if target not in direct and not _share(graph, other, group):
+        if not (_meet_in_rows if group.kind == "rows" else _meet)(graph, other, group, target in direct):
             continue
         if any(each != target and above[each] >> target & 1 for each in direct):
             continue  # needs it through another kernel
@@ -66,14 +68,38 @@ def _partner(
             continue
         if len(both.scalars) > MAX_SCALARS:
             continue
-        if set(other.outputs) & set(group.reads) and not _in_place(graph, group, set(other.outputs)):
-            continue
         return target
     return None
 
 
+def _meet(graph: Snapshot, other: Group, group: Group, is_read: bool) -> bool:
+    """Whether two maps go over the same elements, and share what they load."""
+    if graph.sigs[other.outputs[0]].shape != graph.sigs[group.outputs[0]].shape:
+        return False
+    if set(other.outputs) & set(group.reads) and not _in_place(graph, group, set(other.outputs)):
+        return False
+    return is_read or _share(graph, other, group)
+
+
+def _meet_in_rows(graph: Snapshot, other: Group, group: Group, is_read: bool) -> bool:
+    """Whether two groups fold the same rows: of one value, along the same axes, for results of words."""
+    if is_read or not _share(graph, other, group) or _row_sides(graph, other) != _row_sides(graph, group):
+        return False
+    for each in (other, group):
+        if any(graph.sigs[one].op.name == "window" for one in each.inside):
+            return False  # folds over windows are written out
+        if any(graph.sigs[one].dtype.itemsize < 4 for one in each.outputs):
+            return False
+    return folded_along(graph, other) == folded_along(graph, group)
+
+
+def _row_sides(graph: Snapshot, group: Group) -> list[int]:
+    shape = graph.sigs[group.outputs[0]].shape
+    return [shape[axis] for axis in group.row_axes[0]]
+
+
 def _share(graph: Snapshot, first: Group, second: Group) -> bool:
-    """Whether both read one value, so that a kernel of both saves loads; a number beside arrays saves none."""
+    """Whether both read one value, so that one kernel saves loads; a number beside arrays saves none."""
     alone = graph.sigs[first.outputs[0]].size == 1
     return any(alone or graph.sigs[each].size > 1 for each in set(first.reads) & set(second.reads))
 
@@ -82,11 +108,12 @@ def _joined(first: Group, second: Group) -> Group:
     outputs = (*first.outputs, *second.outputs)
     reads = dict.fromkeys([*first.reads, *second.reads])
     return Group(
-        "map",
+        first.kind,
         outputs,
         tuple(dict.fromkeys([*first.inside, *second.inside])),
         tuple(each for each in reads if each not in outputs),
         tuple(dict.fromkeys([*first.scalars, *second.scalars])),
+        (*first.row_axes, *second.row_axes),
     )
 
 

@@ -40,7 +40,7 @@ def schedule(graph: Snapshot, profile: DeviceProfile, *, fuse: bool = True, spli
     place = {number: at for at, number in enumerate(order)}
     groups = [_group(graph, number, stored, contents[number], place) for number in order if number in stored]
     if fuse:
-        groups = merge(graph, groups, profile)
+        groups = merge(graph, groups, profile, rows=split)
     bundles = bundle(graph, groups, profile) if fuse else tuple((each,) for each in range(len(groups)))
     return Schedule(graph, tuple(groups), bundles)
 
@@ -76,6 +76,6 @@ def _group(graph: Snapshot, root: int, stored: set[int], content: Content, place
         tuple(inside),
         tuple(reads),
         tuple(scalars),
-        tuple(sorted(content.rows or ())),
+        (tuple(sorted(content.rows or ())),) if kind == "rows" else (),
         center,
     )

@@ -26,10 +26,12 @@ def turn_products(graph: Snapshot) -> None:
             continue
         (product,) = graph.inputs[number]
         sig = graph.sigs[product]
-        if sig.kind != "contract" or readers[product] > 1 or product in wanted:
+        if sig.op.name != "matmul" or readers[product] > 1 or product in wanted:
             continue
         first, second = graph.inputs[product]
-        graph.sigs[number] = signature(sig.op, graph.sigs[number].shape, sig.dtype, sig.device, sig.attributes)
+        graph.sigs[number] = signature(
+            sig.op, graph.sigs[number].shape, sig.dtype, sig.device, sig.attributes
+        )
         graph.inputs[number] = (_turned(graph, second), _turned(graph, first))
 
 
