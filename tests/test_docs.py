@@ -38,15 +38,23 @@ def test_the_code_in_the_guide_runs(number: int, capsys: pytest.CaptureFixture[s
 
 @pytest.mark.parametrize(
     ("page", "number"),
-    [(page, at) for page in ("docs/training.md", "docs/optim.md") for at in range(len(code_of(page)))],
+    [
+        (page, number)
+        for page in ("docs/nn.md", "docs/training.md", "docs/optim.md")
+        for number in range(len(code_of(page)))
+    ],
 )
 def test_the_code_about_training_runs(page: str, number: int, capsys: pytest.CaptureFixture[str]) -> None:
+    block = code_of(page)[number]
     webgrad.set_default_device("cpu")
     try:
-        exec(compile(code_of(page)[number], page, "exec"), {})
+        exec(compile(block, page, "exec"), {})
     finally:
         webgrad.set_default_device(None)
-    assert capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert printed
+    for promised in re.findall(r"^print\(.*\)  # (.*)$", block, re.MULTILINE):
+        assert promised in printed
 
 
 @pytest.mark.parametrize("device", [pytest.param("webgpu", marks=pytest.mark.gpu), "cpu"])
