@@ -213,6 +213,30 @@ def test_hooks_and_retained_gradients_inside() -> None:
     assert kept.tolist() == [10.0, 10.0]
 
 
+def test_a_gradient_of_what_is_made_inside_needs_no_other_capture() -> None:
+    """A penalty on the gradient by the input: the tensor that has it is gone after each call."""
+    w = parameter([0.5, -2.0])
+
+    @wg.jit
+    def penalty(x: Any) -> Any:
+        w.grad = None
+        x = x.detach().requires_grad_()
+        hidden = x * w
+        hidden.retain_grad()
+        (hidden**2).sum().backward(create_graph=True)
+        assert hidden.grad is not None
+        found = (x.grad**2).sum()
+        w.grad = None
+        found.backward()
+        return found.detach()
+
+    for factor in (1.0, 2.0, 3.0):
+        x = np.array([1.0, 2.0]) * factor
+        assert penalty(wg.asarray(x, wg.float32)).item() == pytest.approx((4 * x**2 * [0.0625, 16.0]).sum())
+        np.testing.assert_allclose(w.grad.numpy(), 16 * x**2 * [0.125, -8.0], rtol=1e-5)
+    assert penalty.captures == 1
+
+
 def test_a_hook_of_a_parameter_is_part_of_what_is_captured() -> None:
     w = parameter([1.0])
     w.register_hook(lambda g: g * 7)

@@ -314,7 +314,12 @@ def _traced(function: Callable[[], Any], was: Sequence[Node]) -> _Traced:
             for reference, before in trace.changed.values()
             if (tensor := reference()) is not None and not before.inputs  # else it was made inside
         ]
-        read = [(ref(slot), gradient) for slot, gradient, matters in trace.slots.values() if matters]
+        made = {id(slot) for slot in trace.made_slots}
+        read = [
+            (ref(slot), gradient)
+            for slot, gradient, matters in trace.slots.values()
+            if matters and id(slot) not in made
+        ]
         gradients = {id(gradient): slot for slot, gradient in read if gradient is not None}
         empty = [slot for slot, gradient in read if gradient is None]
         results = [each.node for each in ends]
@@ -324,9 +329,16 @@ def _traced(function: Callable[[], Any], was: Sequence[Node]) -> _Traced:
 
 
 def _left_gradients(trace: Trace, was: Sequence[Node]) -> list[tuple[ref[GradientSlot], Node | None]]:
-    """The gradients that a function left, as nodes; the slots get back what they had."""
+    """The gradients that a function left, as nodes; the slots get back what they had.
+
+    Slots of tensors that it made itself are gone with those.
+    """
     found: list[tuple[ref[GradientSlot], Node | None]] = []
+    made = {id(slot) for slot in trace.made_slots}
     for slot, before, _ in trace.slots.values():
+        if id(slot) in made:
+            slot._grad = None
+            continue
         if any(node.history is slot for node in was) and slot.node is not None:
             raise CaptureError(
                 "backward() inside of a captured function to a tensor that was passed to it: the gradient "

@@ -122,6 +122,24 @@ def test_captured_functions_see_it() -> None:
     assert np.array_equal(captured(a).numpy(), plain)
 
 
+def test_one_that_is_opened_inside_needs_no_other_capture() -> None:
+    x = wg.random.normal((1, 1, 5, 5))
+    w = wg.random.normal((2, 1, 3, 3))
+
+    @wg.jit
+    def inside(x: Tensor) -> Tensor:
+        with wg.amp.autocast():
+            return wg.conv2d(x, w)
+
+    outside = wg.jit(lambda x: wg.conv2d(x, w))
+    for _ in range(3):
+        found = inside(x)
+        with wg.amp.autocast():
+            assert (outside(x) == found).all()
+        assert (wg.conv2d(x, w) != found).any()
+    assert inside.captures == outside.captures == 1
+
+
 @DEVICES
 def test_gradients_come_back_in_float32(kind: str) -> None:
     x = place(kind, 0, (4, 8))

@@ -22,6 +22,9 @@ class GradientSlot:
     def __init__(self) -> None:
         self._grad: Any = None
         self.hooks: list[Callable[[Any], Any]] | None = None
+        trace = current_trace()
+        if trace is not None:
+            trace.made_slots.append(self)
 
     @property
     def grad(self) -> Any:

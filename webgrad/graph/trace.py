@@ -66,6 +66,7 @@ class Trace:
         self.slots: dict[
             int, tuple[Any, Any, bool]
         ] = {}  # by identity: a slot, its gradient, if that matters
+        self.made_slots: list[Any] = []  # those of tensors that were made inside
 
     def note(self, tensor: Any) -> None:
         """A tensor is about to get another node."""

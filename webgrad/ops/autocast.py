@@ -26,6 +26,7 @@ Result = TypeVar("Result")
 
 class _Local(threading.local):
     dtype: DType | None = None
+    is_inner: bool = False  # set inside of the function that is being captured, and so part of it
 
 
 _local = _Local()
@@ -54,15 +55,15 @@ class autocast:
         if chosen.kind != "f" or chosen.itemsize != 2:
             raise DTypeError(f"autocast computes in float16 or bfloat16, not in {chosen.name}")
         self.dtype = chosen if enabled else None
-        self._before: list[DType | None] = []
+        self._before: list[tuple[DType | None, bool]] = []
 
     def __enter__(self) -> autocast:
-        self._before.append(_local.dtype)
-        _local.dtype = self.dtype
+        self._before.append((_local.dtype, _local.is_inner))
+        _local.dtype, _local.is_inner = self.dtype, current_trace() is not None
         return self
 
     def __exit__(self, *error: object) -> None:
-        _local.dtype = self._before.pop()
+        _local.dtype, _local.is_inner = self._before.pop()
 
     def __call__(self, function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
         @functools.wraps(function)
@@ -80,19 +81,19 @@ def in_half(function: Callable[Arguments, Result]) -> Callable[Arguments, Result
 
     @functools.wraps(function)
     def chosen(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-        dtype = _local.dtype
+        dtype, is_inner = _local.dtype, _local.is_inner
         trace = current_trace()
-        if trace is not None and (autocast_dtype, dtype) not in trace.watched:
+        if trace is not None and not is_inner and (autocast_dtype, dtype) not in trace.watched:
             trace.watched.append((autocast_dtype, dtype))  # captured again where it is another
         if dtype is None:
             return function(*args, **kwargs)
         places = [each if at == bias else _halved(each, dtype) for at, each in enumerate(args)]
         named = {name: each if name == "bias" else _halved(each, dtype) for name, each in kwargs.items()}
-        _local.dtype = None  # what it is made of takes its inputs as they are
+        _local.dtype, _local.is_inner = None, True  # what it is made of takes its inputs as they are
         try:
             result = function(*places, **named)  # type: ignore[arg-type]
         finally:
-            _local.dtype = dtype
+            _local.dtype, _local.is_inner = dtype, is_inner
         return _widened(result, dtype)  # type: ignore[no-any-return]
 
     return chosen
