@@ -155,18 +155,22 @@ def test_training_captured_is_training() -> None:
     assert history[-1][0] < history[0][0]
 
 
+def gradients(layer: Any) -> list[Array]:
+    return [each.grad.numpy() for each in layer.parameters()]
+
+
 def test_checkpointed() -> None:
     layer, x = nn.LSTM(3, 4), wg.asarray(numbers(5, 2, 3))
     wg.sum(layer(x)[0] ** 2).backward()
-    wanted = [each.grad.numpy() for each in layer.parameters()]
+    wanted = gradients(layer)
     layer.zero_grad()
     wg.sum(wg.checkpoint(lambda x: layer(x)[0], x) ** 2).backward()
-    for parameter, each in zip(layer.parameters(), wanted, strict=True):
-        np.testing.assert_allclose(parameter.grad.numpy(), each, rtol=1e-4, atol=1e-6)
+    for found, each in zip(gradients(layer), wanted, strict=True):
+        np.testing.assert_allclose(found, each, rtol=1e-4, atol=1e-6)
 
 
 def test_what_the_way_back_needs_is_let_go() -> None:
-    """Functions with own gradients hold tensors: not after the gradients, and without the collector's help."""
+    """Functions with own gradients hold tensors: not after the gradients, without the collector too."""
     held: list[Any] = []
 
     @wg.custom_gradient
