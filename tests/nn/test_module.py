@@ -356,7 +356,7 @@ def test_text() -> None:
         "  (first): Linear(in_features=3, out_features=4, bias=True)\n"
         "  (rest): ModuleList(\n"
         "    (0): Linear(in_features=4, out_features=4, bias=True)\n"
-        "    (1): BatchNorm1d(4, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True)\n"
+        "    (1): BatchNorm1d(4, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)\n"
         "  )\n"
         ")"
     )

@@ -248,3 +248,11 @@ def test_glu(axis: int) -> None:
 def test_glu_needs_halves() -> None:
     with pytest.raises(ShapeError, match=r"glu: axis -1 of shape \(2, 3\) has side 3, which has no halves"):
         activations.glu(on_cpu(np.ones((2, 3), np.float32)))
+
+
+@pytest.mark.parametrize("name", sorted(set(FORMULAS) - {"softmax", "log_softmax", "softmin"}))
+def test_gradients_are_finite_far_from_zero(name: str) -> None:
+    x = on_cpu(np.array([-200, -90, 0, 90, 200], np.float32)).requires_grad_()
+    getattr(activations, name)(x).sum().backward()
+    assert x.grad is not None
+    assert np.isfinite(x.grad.numpy()).all()

@@ -32,4 +32,5 @@ class Applied(Module):
         return type(self).function(*inputs, **options)
 
     def extra_repr(self) -> str:
-        return ", ".join(f"{name}={getattr(self, name)!r}" for name in self._options)
+        options = ((name, getattr(self, name)) for name in self._options)
+        return ", ".join(f"{name}={value!r}" for name, value in options if value is not None)

@@ -24,6 +24,7 @@ __all__ = [
     "ConstantPad1d",
     "ConstantPad2d",
     "ConstantPad3d",
+    "Fold",
     "PixelShuffle",
     "PixelUnshuffle",
     "ReflectionPad1d",
@@ -32,6 +33,7 @@ __all__ = [
     "ReplicationPad1d",
     "ReplicationPad2d",
     "ReplicationPad3d",
+    "Unfold",
     "Upsample",
     "UpsamplingBilinear2d",
     "UpsamplingNearest2d",
@@ -39,6 +41,8 @@ __all__ = [
     "ZeroPad2d",
     "ZeroPad3d",
 ]
+
+PerAxis = int | Sequence[int]
 
 
 class Upsample(Applied):
@@ -119,6 +123,47 @@ class ChannelShuffle(Applied):
 
     def __init__(self, groups: int) -> None:
         super().__init__(groups=groups)
+
+
+class Unfold(Applied):
+    """x (N, C, H, W) → (N, C · kh · kw, L): the elements of every window as a column.
+
+    >>> wg.nn.Unfold(2)(wg.zeros((1, 3, 4, 4))).shape
+    (1, 12, 9)
+    """
+
+    function = staticmethod(F.unfold)
+
+    def __init__(
+        self, kernel_size: PerAxis, dilation: PerAxis = 1, padding: PerAxis = 0, stride: PerAxis = 1
+    ) -> None:
+        super().__init__(kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
+
+
+class Fold(Applied):
+    """(N, C · kh · kw, L) → (N, C, H, W): columns back in their windows, added up where these overlap.
+
+    >>> wg.nn.Fold((4, 4), 2)(wg.zeros((1, 12, 9))).shape
+    (1, 3, 4, 4)
+    """
+
+    function = staticmethod(F.fold)
+
+    def __init__(
+        self,
+        output_size: PerAxis,
+        kernel_size: PerAxis,
+        dilation: PerAxis = 1,
+        padding: PerAxis = 0,
+        stride: PerAxis = 1,
+    ) -> None:
+        super().__init__(
+            output_size=output_size,
+            kernel_size=kernel_size,
+            dilation=dilation,
+            padding=padding,
+            stride=stride,
+        )
 
 
 class _Pad(Module):

@@ -1,7 +1,7 @@
 """Losses as modules, by PyTorch's names: how far predictions are from targets.
 
 In: predictions and targets. Out: one number (the mean or the sum), or with reduction="none" one for each.
-Weights of classes are buffers that are not saved, so that they move with the module.
+Weights of classes are buffers, so that they move with the module and are saved, as PyTorch does.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class _Weighted(Applied):
         super().__init__(**options)
         for name, value in tensors.items():
             tensor = value if value is None or isinstance(value, wg.Tensor) else wg.asarray(value)
-            self.register_buffer(name, tensor, persistent=False)
+            self.register_buffer(name, tensor)
 
     def forward(self, x: wg.Tensor, target: Any) -> Any:
         """The loss of predictions x beside their targets."""

@@ -14,7 +14,7 @@ import webgrad as wg
 from . import functional as F
 from . import init
 from .applied import Applied
-from .checks import check_channels, check_sides
+from .checks import check_channels, check_sides, check_tensor
 from .module import Module
 from .parameter import Parameter
 
@@ -71,12 +71,13 @@ class _Running(_Scaled):
         track_running_stats: bool,
         device: Any,
         dtype: Any,
+        bias: bool,
     ) -> None:
         super().__init__()
         check_sides(type(self).__name__, num_features=num_features)
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
-        self._scale(num_features, affine, affine, device, dtype)
+        self._scale(num_features, affine, affine and bias, device, dtype)
         tracked = track_running_stats
         self.register_buffer(
             "running_mean", wg.zeros(num_features, dtype=dtype, device=device) if tracked else None
@@ -98,16 +99,6 @@ class _Running(_Scaled):
             with wg.no_grad():
                 self.num_batches_tracked[...] = 0
 
-    def _momentum(self) -> Any:
-        """How far the statistics move towards the batch's; without a momentum they are the mean of all."""
-        if self.num_batches_tracked is None:
-            return 0.0 if self.momentum is None else self.momentum
-        with wg.no_grad():
-            self.num_batches_tracked += 1
-        return (
-            self.momentum if self.momentum is not None else 1.0 / self.num_batches_tracked.astype(wg.float32)
-        )
-
     def _keep(self, mean: wg.Tensor | None, var: wg.Tensor | None) -> None:
         """New running statistics, in place."""
         with wg.no_grad():
@@ -119,7 +110,7 @@ class _Running(_Scaled):
     def extra_repr(self) -> str:
         return (
             f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
-            f"track_running_stats={self.track_running_stats}"
+            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
         )
 
 
@@ -133,11 +124,14 @@ class _BatchNorm(_Running):
         track_running_stats: bool = True,
         device: Any = None,
         dtype: Any = None,
+        *,
+        bias: bool = True,
     ) -> None:
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
 
     def forward(self, x: wg.Tensor) -> wg.Tensor:
         """x (N, num_features, …) → the same shape."""
+        check_tensor(self, x)
         axes = next((each for each in self.axes if x.ndim == each + 2), self.axes[-1])
         check_channels(self, x, self.num_features, axes, batch=True)
         if not self.training and self.running_mean is not None:
@@ -151,6 +145,16 @@ class _BatchNorm(_Running):
         )
         self._keep(mean, var)
         return result
+
+    def _momentum(self) -> Any:
+        """How far the statistics move towards the batch's; without a momentum they are the mean of all."""
+        if self.num_batches_tracked is None:
+            return 0.0
+        with wg.no_grad():
+            self.num_batches_tracked += 1
+        return (
+            self.momentum if self.momentum is not None else 1.0 / self.num_batches_tracked.astype(wg.float32)
+        )
 
 
 class BatchNorm1d(_BatchNorm):
@@ -194,8 +198,10 @@ class _InstanceNorm(_Running):
         track_running_stats: bool = False,
         device: Any = None,
         dtype: Any = None,
+        *,
+        bias: bool = True,
     ) -> None:
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
 
     def forward(self, x: wg.Tensor) -> wg.Tensor:
         """x (N, num_features, …) or (num_features, …) → the same shape."""
@@ -208,7 +214,7 @@ class _InstanceNorm(_Running):
                 x, self.running_mean, self.running_var, self.weight, self.bias, False, 0.0, self.eps
             )
         if self.running_mean is not None and self.running_var is not None:
-            momentum = self._momentum()
+            momentum = 0.0 if self.momentum is None else self.momentum
             later = tuple(range(2, x.ndim))
             wide = x.detach().astype(wg.float32) if x.dtype.itemsize < 4 else x.detach()
             mean, var = wide.mean(axis=later).mean(axis=0), wide.var(axis=later, correction=1.0).mean(axis=0)
@@ -262,6 +268,7 @@ def _sides(layer: str, normalized_shape: int | Sequence[int]) -> tuple[int, ...]
 
 
 def _check_last(layer: Module, x: wg.Tensor, sides: tuple[int, ...]) -> None:
+    check_tensor(layer, x)
     if x.shape[-len(sides) :] != sides:
         wanted = ", ".join(map(str, sides))
         raise wg.ShapeError(f"{layer} takes x (…, {wanted}); this x is {x.shape}")
@@ -295,7 +302,10 @@ class LayerNorm(_Scaled):
         return F.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+        return (
+            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, "
+            f"bias={self.bias is not None}"
+        )
 
 
 class RMSNorm(_Scaled):
@@ -343,6 +353,8 @@ class GroupNorm(_Scaled):
         affine: bool = True,
         device: Any = None,
         dtype: Any = None,
+        *,
+        bias: bool = True,
     ) -> None:
         super().__init__()
         check_sides("GroupNorm", num_groups=num_groups, num_channels=num_channels)
@@ -351,17 +363,19 @@ class GroupNorm(_Scaled):
                 f"GroupNorm: {num_channels} channels do not make {num_groups} equal groups"
             )
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
-        self._scale(num_channels, affine, affine, device, dtype)
+        self._scale(num_channels, affine, affine and bias, device, dtype)
         self.reset_parameters()
 
     def forward(self, x: wg.Tensor) -> wg.Tensor:
         """x (N, num_channels, …) → the same shape."""
+        check_tensor(self, x)
         if x.ndim < 2 or x.shape[1] != self.num_channels:
             raise wg.ShapeError(f"{self} takes x (N, {self.num_channels}, …); this x is {x.shape}")
         return F.group_norm(x, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
+        bias = self.bias is not None
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, bias={bias}"
 
 
 class LocalResponseNorm(Applied):

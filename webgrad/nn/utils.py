@@ -62,8 +62,8 @@ def clip_grad_norm_(
         norm = get_total_norm(gradients, norm_type)
         if error_if_nonfinite and not math.isfinite(_read(norm)):
             raise wg.ArgumentError(
-                f"clip_grad_norm_: the norm of order {norm_type} of the gradients is {_read(norm)}, so they cannot "
-                "be clipped; look for the loss that overflowed, or say error_if_nonfinite=False"
+                f"clip_grad_norm_: the norm of order {norm_type} of the gradients is {_read(norm)}, so they "
+                "cannot be clipped; look for the loss that overflowed, or say error_if_nonfinite=False"
             )
         factor = wg.minimum(max_norm / (norm + 1e-6), 1.0)
         for each in gradients:
@@ -76,8 +76,8 @@ def _read(norm: Tensor) -> float:
         return float(norm)
     except wg.CaptureError:
         raise wg.CaptureError(
-            "clip_grad_norm_(error_if_nonfinite=True) reads the norm, and there is none yet inside a function "
-            "that webgrad.jit captures: leave it out, and read the norm that is returned outside"
+            "clip_grad_norm_(error_if_nonfinite=True) reads the norm, and there is none yet inside a "
+            "function that webgrad.jit captures: leave it out, and read the norm that is returned outside"
         ) from None
 
 

@@ -59,6 +59,11 @@ def _applied(op: str, x: Any, function: Callable[[Tensor], Tensor]) -> Tensor:
     return converted(function(floating(op, x)), x.dtype)
 
 
+def _up_to(x: Tensor, most: float) -> Tensor:
+    """x, and 0 above a bound: where it is not used exponentials would overflow, and gradients be NaN."""
+    return where(x > most, 0.0, x)
+
+
 def relu(x: Tensor) -> Tensor:
     """max(x, 0); NaN stays. Integers too.
 
@@ -92,13 +97,13 @@ def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
     >>> wg.elu(wg.asarray([0.0, 2.0])).tolist()
     [0.0, 2.0]
     """
-    return _applied("elu", x, lambda x: where(x > 0, x, expm1(x) * alpha))
+    return _applied("elu", x, lambda x: where(x > 0, x, expm1(_up_to(x, 0.0)) * alpha))
 
 
 def selu(x: Tensor) -> Tensor:
     """`elu`, scaled so that means and variances settle at 0 and 1 from layer to layer."""
     slope = _SELU_ALPHA * _SELU_SCALE
-    return _applied("selu", x, lambda x: where(x > 0, x * _SELU_SCALE, expm1(x) * slope))
+    return _applied("selu", x, lambda x: where(x > 0, x * _SELU_SCALE, expm1(_up_to(x, 0.0)) * slope))
 
 
 def celu(x: Tensor, alpha: float = 1.0) -> Tensor:
@@ -160,7 +165,7 @@ def mish(x: Tensor) -> Tensor:
     >>> wg.mish(wg.asarray([0.0, 100.0])).tolist()
     [0.0, 100.0]
     """
-    return _applied("mish", x, lambda x: x * tanh(log1p(exp(x))))
+    return _applied("mish", x, lambda x: x * tanh(where(x > 20, x, log1p(exp(_up_to(x, 20.0))))))
 
 
 def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
@@ -172,7 +177,7 @@ def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
 
     def curve(x: Tensor) -> Tensor:
         scaled = x if beta == 1 else x * beta
-        soft = log1p(exp(scaled))
+        soft = log1p(exp(_up_to(scaled, threshold)))
         return where(scaled > threshold, x, soft if beta == 1 else soft / beta)
 
     return _applied("softplus", x, curve)

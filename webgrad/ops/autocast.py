@@ -8,6 +8,7 @@ loads and stores; gradients pass through them, so that parameters and their grad
 from __future__ import annotations
 
 import functools
+import inspect
 import threading
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
@@ -73,7 +74,9 @@ class autocast:
 
 
 def in_half(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """A function of tensors that computes in half precision inside of `autocast`."""
+    """A function that computes in half precision inside of `autocast`; its bias is added as it is."""
+    names = list(inspect.signature(function).parameters)
+    bias = names.index("bias") if "bias" in names else -1
 
     @functools.wraps(function)
     def chosen(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
@@ -81,21 +84,26 @@ def in_half(function: Callable[Arguments, Result]) -> Callable[Arguments, Result
         trace = current_trace()
         if trace is not None and (autocast_dtype, dtype) not in trace.watched:
             trace.watched.append((autocast_dtype, dtype))  # captured again where it is another
-        return function(*args, **kwargs) if dtype is None else _in_half(function, dtype, args, kwargs)
+        if dtype is None:
+            return function(*args, **kwargs)
+        places = [each if at == bias else _halved(each, dtype) for at, each in enumerate(args)]
+        named = {name: each if name == "bias" else _halved(each, dtype) for name, each in kwargs.items()}
+        _local.dtype = None  # what it is made of takes its inputs as they are
+        try:
+            result = function(*places, **named)  # type: ignore[arg-type]
+        finally:
+            _local.dtype = dtype
+        return _widened(result, dtype)  # type: ignore[no-any-return]
 
     return chosen
 
 
-def _in_half(function: Callable[..., Any], dtype: DType, args: Any, kwargs: Any) -> Any:
-    def taken(value: Any) -> Any:
-        if isinstance(value, list | tuple):
-            return type(value)(map(taken, value))
-        is_wide = isinstance(value, Tensor) and value.dtype is float32
-        return value.astype(dtype) if is_wide else value
+def _halved(value: Any, dtype: DType) -> Any:
+    if isinstance(value, list | tuple):
+        return type(value)(_halved(each, dtype) for each in value)
+    is_wide = isinstance(value, Tensor) and value.dtype is float32
+    return value.astype(dtype) if is_wide else value
 
-    _local.dtype = None  # what it is made of takes its inputs as they are
-    try:
-        result = function(*map(taken, args), **{name: taken(value) for name, value in kwargs.items()})
-    finally:
-        _local.dtype = dtype
+
+def _widened(result: Any, dtype: DType) -> Any:
     return result.astype(float32) if isinstance(result, Tensor) and result.dtype is dtype else result

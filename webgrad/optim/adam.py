@@ -1,4 +1,4 @@
-"""Adam and its kin: averages of gradients and of their squares, freed from the bias towards their first zeros.
+"""Adam and its kin: averages of gradients and of their squares, freed from the bias towards zero.
 
 1 - beta^t is computed as -expm1(t · log beta), with the logarithm from the host: in float32 the difference
 itself would lose half of its digits in the first steps.
@@ -60,10 +60,6 @@ class _Averages(Optimizer):
             "shrink": 1 - group["lr"] * group["weight_decay"],
         }
 
-    def _shared(self, options: Group, numbers: Numbers, step: Tensor) -> tuple[Tensor, ...]:
-        size = numbers["lr"] / _one_less(step, numbers["log1"])
-        return size, wg.sqrt(_one_less(step, numbers["log2"]))
-
     def _decayed(
         self, options: Group, numbers: Numbers, parameter: Tensor, gradient: Tensor
     ) -> tuple[Tensor, Tensor]:
@@ -121,6 +117,11 @@ class Adam(_Averages):
     def _state_names(self, group: Group) -> tuple[str, ...]:
         return ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")[: 3 if group["amsgrad"] else 2]
 
+    def _shared(self, options: Group, numbers: Numbers, step: Tensor) -> tuple[Tensor, ...]:
+        # m / a / (√(v / b) + ε) = (√b / a) m / (√v + ε √b): both corrections in two numbers
+        root = wg.sqrt(_one_less(step, numbers["log2"]))
+        return numbers["lr"] * root / _one_less(step, numbers["log1"]), numbers["eps"] * root
+
     def _update(
         self,
         options: Group,
@@ -130,15 +131,14 @@ class Adam(_Averages):
         gradient: Tensor,
         state: State,
     ) -> tuple[Tensor, State]:
-        size, root = shared
+        size, eps = shared
         parameter, gradient = self._decayed(options, numbers, parameter, gradient)
         mean, square = self._averaged(numbers, gradient, state)
         changed = {"exp_avg": mean, "exp_avg_sq": square}
         largest = square
         if options["amsgrad"]:
             largest = changed["max_exp_avg_sq"] = wg.maximum(state["max_exp_avg_sq"], square)
-        scale = wg.sqrt(largest) / root + numbers["eps"]
-        return parameter - size * (mean / scale), changed
+        return parameter - size * (mean / (wg.sqrt(largest) + eps)), changed
 
 
 class AdamW(Adam):
@@ -307,7 +307,7 @@ class RAdam(_Averages):
             "most": most,
             "start": most - 2 / rate,
             "span": 2 / rate,
-            "whole": most / ((most - 4) * (most - 2)),
+            "whole": most / ((most - 4) * (most - 2) or 1.0),
         }
 
     def _shared(self, options: Group, numbers: Numbers, step: Tensor) -> tuple[Tensor, ...]:
@@ -343,7 +343,7 @@ class RAdam(_Averages):
 
 
 class LAMB(_Averages):
-    """Adam whose step has the length of the parameter, times lr (You et al., 2019): for very large batches."""
+    """Adam whose step has the length of the parameter, times lr (You et al., 2019): for large batches."""
 
     def __init__(
         self,

@@ -149,7 +149,8 @@ class OneCycleLR(LRScheduler):
         self.use_beta1 = "betas" in optimizer.defaults
         if not self.use_beta1 and not optimizer.defaults.get("momentum"):
             raise wg.ArgumentError(
-                "OneCycleLR: the optimiser has neither betas nor a momentum to cycle: say cycle_momentum=False"
+                "OneCycleLR: the optimiser has neither betas nor a momentum to cycle: say "
+                "cycle_momentum=False"
             )
         lows = _for_each("OneCycleLR", "base_momentum", base, optimizer)
         highs = _for_each("OneCycleLR", "max_momentum", top, optimizer)
@@ -161,7 +162,8 @@ class OneCycleLR(LRScheduler):
         """The rates of `last_epoch`; momenta are written too."""
         if self.last_epoch > self.total_steps:
             raise wg.ArgumentError(
-                f"OneCycleLR: step {self.last_epoch} of {self.total_steps}: the cycle is over; give more total_steps"
+                f"OneCycleLR: step {self.last_epoch} of {self.total_steps}: the cycle is over; give more "
+                "total_steps"
             )
         start = 0.0
         phase = self._phases[-1]
@@ -220,8 +222,8 @@ class ReduceLROnPlateau(LRScheduler):
             raise wg.ArgumentError(f"ReduceLROnPlateau: the factor is {factor!r}, and must be less than 1")
         if mode not in ("min", "max") or threshold_mode not in ("rel", "abs"):
             raise wg.ArgumentError(
-                f"ReduceLROnPlateau: mode is {mode!r} and threshold_mode {threshold_mode!r}: they are min or max, "
-                "and rel or abs"
+                f"ReduceLROnPlateau: mode is {mode!r} and threshold_mode {threshold_mode!r}: they are min or "
+                "max, and rel or abs"
             )
         self.mode, self.factor, self.patience = mode, factor, patience
         self.threshold, self.threshold_mode, self.cooldown, self.eps = (

@@ -1,4 +1,4 @@
-"""What all optimisers share: groups of parameters, state, counts of steps, and how new values are put in place.
+"""What all optimisers share: groups of parameters, state, counts of steps, how new values are put in place.
 
 In: parameters with gradients. Out: the same parameters, changed in place. The invariants: all state is made
 when parameters are added, so that a captured step changes it and makes none; nothing is read from the device.
@@ -22,9 +22,8 @@ __all__ = ["Clock", "Group", "Numbers", "Optimizer", "State"]
 Group = dict[str, Any]  # the settings of some parameters, by PyTorch's names, and the parameters: "params"
 State = dict[str, Tensor]
 Numbers = dict[str, Tensor]  # 0-d
-# What schedules, people and PyTorch's checkpoints put into groups beside an optimiser's own settings.
+# What schedules and people put into groups beside an optimiser's own settings.
 NOTES = ("name", "initial_lr", "max_lr", "min_lr", "max_momentum", "base_momentum")
-ELSEWHERE = ("foreach", "capturable", "differentiable", "fused", "decoupled_weight_decay")
 
 
 class Clock:
@@ -101,7 +100,7 @@ class Optimizer:
         return True
 
     def _options(self, group: Group) -> Group:
-        """The settings that say which expression is computed; a captured step with others is captured anew."""
+        """The settings that say which expression is computed; with others a step is captured anew."""
         return {}
 
     def _numbers(self, group: Group) -> dict[str, float]:
@@ -138,7 +137,7 @@ class Optimizer:
 
     # What a user calls
 
-    def add_param_group(self, param_group: Group) -> None:
+    def add_param_group(self, param_group: Any) -> None:
         """Take more parameters, with settings of their own; those not given are the optimiser's defaults."""
         name = type(self).__name__
         if not isinstance(param_group, Mapping) or "params" not in param_group:
@@ -255,7 +254,7 @@ class Optimizer:
             shared: Sequence[Tensor] = clock.shared
             if counts and clock.places[id(parameter)] in clock.late:
                 shared = self._shared(options, numbers, count - clock.missed[clock.places[id(parameter)]])
-            self._step_one(options, numbers, shared, parameter, put)
+            self._step_one(options, numbers, shared, parameter, parameter.grad, put)
 
     def _step_one(
         self,
@@ -263,12 +262,13 @@ class Optimizer:
         numbers: Numbers,
         shared: Sequence[Tensor],
         parameter: Tensor,
+        gradient: Tensor,
         put: Callable[[Tensor, Tensor], None],
     ) -> None:
         state = self.state[parameter]
         dtype = _state_dtype(parameter)
-        wide, gradient = parameter.astype(dtype, copy=False), parameter.grad.astype(dtype, copy=False)
-        new, changed = self._update(options, numbers, shared, wide, gradient, state)
+        wide = parameter.astype(dtype, copy=False)
+        new, changed = self._update(options, numbers, shared, wide, gradient.astype(dtype, copy=False), state)
         put(parameter, new)
         for name, value in changed.items():
             put(state[name], value)
@@ -276,7 +276,7 @@ class Optimizer:
     # Saving and going on
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything that is needed to go on, in PyTorch's layout: state by the parameters' numbers, groups."""
+        """Everything that is needed to go on, in PyTorch's layout: state by the parameters' numbers."""
         places: dict[int, int] = {}
         groups = []
         for group in self.param_groups:
@@ -322,9 +322,8 @@ class Optimizer:
         counts = {id(parameter): _count_of(entry) for parameter, entry, _ in pairs}
         for group, other, clocks in zip(self.param_groups, saved_groups, self._clocks, strict=True):
             group.update({k: v for k, v in other.items() if k in self.defaults or k in NOTES})
-            for key in ("betas",):
-                if key in group:
-                    group[key] = tuple(group[key])
+            if "betas" in group:
+                group["betas"] = tuple(group["betas"])  # files may have made a list of it
             for clock in clocks.values():
                 clock.set(counts)
 

@@ -196,8 +196,8 @@ class LinearLR(LRScheduler):
     ) -> None:
         if not 0 < start_factor <= 1 or not 0 <= end_factor <= 1:
             raise wg.ArgumentError(
-                f"LinearLR: the factors are {start_factor!r} and {end_factor!r}: the first must be above 0, and "
-                "neither above 1"
+                f"LinearLR: the factors are {start_factor!r} and {end_factor!r}: the first must be above 0, "
+                "and neither above 1"
             )
         self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
         super().__init__(optimizer, last_epoch)
@@ -264,8 +264,8 @@ class CosineAnnealingLR(LRScheduler):
         return [now / before * (rate - self.eta_min) + self.eta_min for rate in self._rates]
 
 
-def _positive(name: str, what: str, value: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
+def _positive(name: str, what: str, value: Any) -> int:
+    if not isinstance(value, int) or value <= 0:
         raise wg.ArgumentError(f"{name}: {what} is {value!r}, and must be a whole number above 0")
     return value
 

@@ -99,7 +99,7 @@ def _row_sides(graph: Snapshot, group: Group) -> list[int]:
 
 
 def _share(graph: Snapshot, first: Group, second: Group) -> bool:
-    """Whether both read one value, so that a kernel of both saves loads; a number saves none."""
+    """Whether both read one value, so that one kernel saves loads; a number beside arrays saves none."""
     alone = graph.sigs[first.outputs[0]].size == 1
     return any(alone or graph.sigs[each].size > 1 for each in set(first.reads) & set(second.reads))
 
