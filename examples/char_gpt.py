@@ -11,11 +11,11 @@ from __future__ import annotations
 import argparse
 import math
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pictures
+from arguments import above_zero, file_to_write, run, zero_or_more
 
 import webgrad as wg
 from webgrad import nn
@@ -161,8 +161,9 @@ def learn_from(model: Gpt, numbers: Array, options: argparse.Namespace) -> None:
     print(f"{history.step} steps in {minutes:.1f} minutes: loss {last:.3f}, on text not seen {found:.3f}")
     if options.curve:
         curve.append((history.step, found))
-        smooth = np.convolve(history.losses, np.ones(20) / 20, "valid")
-        learned = [(float(at + 20), float(smooth[at])) for at in range(0, len(smooth), 10)]
+        span = min(20, history.step)
+        smooth = np.convolve(history.losses, np.ones(span) / span, "valid")
+        learned = [(float(at + span), float(smooth[at])) for at in range(0, len(smooth), 10)]
         pictures.write_curve(
             options.curve,
             {"learning": learned, "text not seen": curve},
@@ -180,21 +181,26 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--text", help="a text file in UTF-8; Shakespeare's works without it")
     parser.add_argument("--device", help="cpu, webgpu, webgpu:N …; a GPU where there is one")
-    parser.add_argument("--steps", type=int, default=4000)
+    parser.add_argument("--steps", type=zero_or_more, default=4000)
     parser.add_argument("--minutes", type=float, help="stop after so long, the rate going down by the clock")
-    parser.add_argument("--batch", type=int, default=16)
-    parser.add_argument("--context", type=int, default=128, help="letters the model sees at once")
-    parser.add_argument("--width", type=int, default=128)
-    parser.add_argument("--layers", type=int, default=4)
-    parser.add_argument("--heads", type=int, default=4)
+    parser.add_argument("--batch", type=above_zero, default=16)
+    parser.add_argument("--context", type=above_zero, default=128, help="letters the model sees at once")
+    parser.add_argument("--width", type=above_zero, default=128)
+    parser.add_argument("--layers", type=above_zero, default=4)
+    parser.add_argument("--heads", type=above_zero, default=4)
     parser.add_argument("--rate", type=float, default=2e-3, help="the highest learning rate")
-    parser.add_argument("--sample", type=int, default=400, help="letters to write at the end")
+    parser.add_argument("--sample", type=zero_or_more, default=400, help="letters to write at the end")
     parser.add_argument("--start", default="\n", help="what the sample begins with")
     parser.add_argument("--heat", type=float, default=0.8, help="below 1: likelier letters")
-    parser.add_argument("--checkpoint", help="a .safetensors file to write, and to go on from")
-    parser.add_argument("--curve", type=Path, help="an SVG file for the losses")
+    parser.add_argument(
+        "--checkpoint", type=file_to_write, help="a .safetensors file to write, and to go on from"
+    )
+    parser.add_argument("--curve", type=file_to_write, help="an SVG file for the losses")
     parser.add_argument("--seed", type=int, default=0)
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.width % options.heads:
+        parser.error(f"--width {options.width} cannot be dealt out to --heads {options.heads}")
+    return options
 
 
 def main() -> None:
@@ -222,7 +228,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except KeyboardInterrupt:  # fit has said what became of it
-        raise SystemExit(130) from None
+    run(main)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pictures
+from arguments import above_zero, file_to_write, run
 
 import webgrad as wg
 from webgrad import nn
@@ -72,16 +73,20 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--device", help="cpu, webgpu, webgpu:N …; a GPU where there is one")
-    parser.add_argument("--epochs", type=int, default=4)
-    parser.add_argument("--batch", type=int, default=128)
+    parser.add_argument("--epochs", type=above_zero, default=4)
+    parser.add_argument("--batch", type=above_zero, default=128)
     parser.add_argument("--rate", type=float, default=4e-3, help="the highest learning rate")
     parser.add_argument("--data", help="a folder with the four files, or the Debian package")
-    parser.add_argument("--checkpoint", help="a .safetensors file to write, and to go on from")
+    parser.add_argument(
+        "--checkpoint", type=file_to_write, help="a .safetensors file to write, and to go on from"
+    )
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--limit", type=int, help="learn from so many pictures only")
-    parser.add_argument("--steps", type=int, help="stop after so many steps")
-    parser.add_argument("--losses", type=Path, help="a JSON file for the loss of every step")
-    parser.add_argument("--picture", type=Path, default=Path("confusion.svg"), help="the confusion matrix")
+    parser.add_argument("--limit", type=above_zero, help="learn from so many pictures only")
+    parser.add_argument("--steps", type=above_zero, help="stop after so many steps")
+    parser.add_argument("--losses", type=file_to_write, help="a JSON file for the loss of every step")
+    parser.add_argument(
+        "--picture", type=file_to_write, default=Path("confusion.svg"), help="the confusion matrix"
+    )
     options = parser.parse_args()
 
     if options.device:
@@ -109,7 +114,7 @@ def main() -> None:
         schedule=schedule,
         validate=validate,
         checkpoint=options.checkpoint,
-        on_step=lambda step, loss: step == options.steps,
+        on_step=lambda step, loss: options.steps is not None and step >= options.steps,
     )
     if options.losses:
         options.losses.write_text(json.dumps(history.losses), encoding="utf-8")
@@ -119,7 +124,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except KeyboardInterrupt:  # fit has said what became of it
-        raise SystemExit(130) from None
+    run(main)

@@ -93,7 +93,10 @@ def write_curve(
     for at, (name, curve) in enumerate(curves.items()):
         colour = colours[at % len(colours)]
         line = " L".join(place(x, y) for x, y in curve)
-        if line:
+        if len(curve) == 1:
+            x, y = line.split(",")
+            parts.append(f'<circle cx="{x}" cy="{y}" r="3" fill="{colour}"/>')
+        elif line:
             parts.append(f'<path d="M{line}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
         parts.append(_text(right - 8, top + 16 + 18 * at, name, f'text-anchor="end" fill="{colour}"'))
     path.write_text(_page(width, height, parts), encoding="utf-8")

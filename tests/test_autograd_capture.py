@@ -48,7 +48,7 @@ def test_a_step_of_training_is_captured_whole(device: str) -> None:
                 w -= rate * momentum
             return loss.detach()
 
-        run = wrap(step)
+        run: Any = wrap(step)
         losses = [run(x, y, 0.1 / (1 + at)).item() for at, (x, y) in enumerate(batches(device, 6))]
         found.append((losses, w.numpy(), w.grad.numpy()))
         assert w.is_leaf
@@ -234,7 +234,7 @@ def test_a_gradient_of_what_is_made_inside_needs_no_other_capture() -> None:
         x = np.array([1.0, 2.0]) * factor
         assert penalty(wg.asarray(x, wg.float32)).item() == pytest.approx((4 * x**2 * [0.0625, 16.0]).sum())
         np.testing.assert_allclose(w.grad.numpy(), 16 * x**2 * [0.125, -8.0], rtol=1e-5)
-    assert penalty.captures == 1
+    assert penalty.captures == 1  # type: ignore[attr-defined]
 
 
 def test_a_hook_of_a_parameter_is_part_of_what_is_captured() -> None:

@@ -43,6 +43,10 @@ def test_sequential() -> None:
         model["first"]
     with pytest.raises(wg.DTypeError, match="a function is no Module"):
         nn.Sequential(lambda x: x)
+    with pytest.raises(wg.DTypeError, match=r"ReLU is a class, and no Module yet: write ReLU\(\)"):
+        nn.Sequential(nn.ReLU)
+    with pytest.raises(wg.DTypeError, match=r"a list is no Module: give its modules one by one, with \*"):
+        nn.Sequential([nn.ReLU()])
 
 
 def test_sequential_with_names() -> None:

@@ -146,7 +146,7 @@ def test_names_and_kinds_are_checked() -> None:
         net.register_parameter("w", wg.zeros(1))
     with pytest.raises(wg.DTypeError, match=r"register_buffer\('w'\): a ndarray is no tensor"):
         net.register_buffer("w", np.zeros(1))
-    with pytest.raises(wg.DTypeError, match=r"register_module\('w'\): a function is no Module"):
+    with pytest.raises(wg.DTypeError, match=r"member 'w': a function is no Module"):
         net.register_module("w", lambda x: x)
     with pytest.raises(wg.DTypeError, match="int32 values have no gradients"):
         nn.Parameter(wg.zeros(1, dtype=wg.int32))

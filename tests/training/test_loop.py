@@ -220,6 +220,13 @@ def test_what_is_refused(tmp_path: Path) -> None:
         fit(nn.ReLU(), Run().loader, None, wg.cross_entropy)
     with pytest.raises(wg.ArgumentError, match="every is a whole number of steps"):
         Run().fit(every=0)
+    for place, message in (("no/run.safetensors", "no folder"), ("run.pt", "ends in .safetensors")):
+        with pytest.raises(wg.ArgumentError, match=message):
+            Run().fit(checkpoint=tmp_path / place)
+    alone = wg.data.DataLoader((np.ones((4, 2), np.float32),), 2)
+    line = nn.Linear(2, 2)
+    with pytest.raises(wg.ArgumentError, match=r"\(inputs …, target\), and this is a tuple of 1"):
+        fit(line, alone, wg.optim.SGD(line.parameters(), lr=0.1), wg.mse_loss, show=False)
     path = tmp_path / "run.safetensors"
     run = Run()
     save_checkpoint(path, model=run.model, optimiser=run.optimiser, schedule=run.schedule, loader=run.loader)

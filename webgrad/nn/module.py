@@ -199,7 +199,7 @@ class Module:
         """A module under a name."""
         self._check_name(name, "_modules")
         if module is not None and not isinstance(module, Module):
-            raise wg.DTypeError(f"register_module({name!r}): a {type(module).__name__} is no Module")
+            raise wg.DTypeError(f"{type(self).__name__}, member {name!r}: {_no_module(module)}")
         self._put("_modules", name, module)
 
     add_module = register_module
@@ -484,6 +484,15 @@ class Module:
 def _mode_of(module: ref[Module]) -> bool | None:
     found = module()
     return None if found is None else found._training
+
+
+def _no_module(value: Any) -> str:
+    """What somebody took for a module, and what to write instead."""
+    if isinstance(value, type) and issubclass(value, Module):
+        return f"{value.__name__} is a class, and no Module yet: write {value.__name__}()"
+    if isinstance(value, list | tuple):
+        return f"a {type(value).__name__} is no Module: give its modules one by one, with *, or a ModuleList"
+    return f"a {type(value).__name__} is no Module: functions are called in forward"
 
 
 def _dotted(path: str, name: str) -> str:

@@ -182,9 +182,7 @@ class Optimizer:
     def _check_parameters(self, params: list[Any]) -> None:
         name = type(self).__name__
         if not params:
-            raise wg.ArgumentError(
-                f"{name}: the list of parameters is empty; is it a generator that was used?"
-            )
+            raise wg.ArgumentError(f"{name}: {_EMPTY}")
         for each in params:
             if not isinstance(each, Tensor):
                 raise wg.DTypeError(f"{name} optimises tensors, not a {type(each).__name__}")
@@ -355,14 +353,23 @@ class Optimizer:
         return "\n".join([f"{type(self).__name__}(", *lines, ")"])
 
 
-def _groups_of(name: str, params: Iterable[Any]) -> list[Group]:
+_EMPTY = (
+    "the list of parameters is empty; is it a generator that was used, or of a model whose modules are in a "
+    "plain list, where they are not seen (webgrad.nn.ModuleList)?"
+)
+
+
+def _groups_of(name: str, params: Any) -> list[Group]:
     if isinstance(params, Tensor):
         raise wg.ArgumentError(f"{name}: the parameters come as a list, not as one tensor: write [tensor]")
     if isinstance(params, Mapping):
         raise wg.ArgumentError(f"{name}: the parameters come as a list of tensors, or of dicts with 'params'")
+    if not isinstance(params, Iterable) or hasattr(params, "parameters"):
+        hint = "model.parameters()" if hasattr(params, "parameters") else "a list of tensors"
+        raise wg.ArgumentError(f"{name} optimises parameters, not a {type(params).__name__}: give it {hint}")
     given = list(params)
     if not given:
-        raise wg.ArgumentError(f"{name}: the list of parameters is empty; is it a generator that was used?")
+        raise wg.ArgumentError(f"{name}: {_EMPTY}")
     if isinstance(given[0], Mapping):
         return given
     if isinstance(given[0], tuple):  # of named_parameters()

@@ -7,7 +7,7 @@ interrupted and resumed from its checkpoint computes what one in one piece compu
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -187,7 +187,7 @@ class _Run:
         self.model.train()
         with self._bar(label) as bar:
             for batch in self._batches():
-                parts = batch if isinstance(batch, tuple | list) else (batch, batch)
+                parts = _parts_of(batch)
                 value = self.step(self.losses.waiting, *parts)
                 self.losses.taken()
                 self.history.position += 1
@@ -245,7 +245,10 @@ class _Run:
 
     def resume(self) -> None:
         """Go on from the checkpoint, if there is one."""
-        if self.path is None or not self.path.exists():
+        if self.path is None:
+            return
+        if not self.path.exists():
+            _check_place(self.path)
             return
         found = load_checkpoint(self.path, **self.parts)
         if not {"losses", "epochs", "position"} <= found.extra.keys():
@@ -256,6 +259,28 @@ class _Run:
         self.saved = self.history.step, len(self.history.epochs)
         if self.show:
             _say(f"{self.path}: going on after step {found.step}")
+
+
+def _check_place(path: Path) -> None:
+    """Refuse a file that could not be written, before there is anything to lose."""
+    if path.suffix != ".safetensors":
+        raise wg.ArgumentError(f"fit: a checkpoint is a file whose name ends in .safetensors, not {path}")
+    if not path.parent.is_dir():
+        raise wg.ArgumentError(
+            f"fit: the checkpoint {path} cannot be written: there is no folder {path.parent}; make it first"
+        )
+
+
+def _parts_of(batch: Any) -> Sequence[Any]:
+    """The inputs and the target of a batch; one that is a single tensor is its own target."""
+    if not isinstance(batch, tuple | list):
+        return batch, batch
+    if len(batch) < 2:
+        raise wg.ArgumentError(
+            f"fit: a batch is (inputs …, target), and this is a {type(batch).__name__} of {len(batch)}: give "
+            "the loader inputs and targets; for a model that gives back its input, the inputs alone"
+        )
+    return batch
 
 
 def _say(text: str) -> None:
