@@ -81,6 +81,7 @@ MODULES = (
     ("unpooling", "Pooling backwards"),
     ("windows", "Windows"),
     ("random", "Random numbers, as `webgrad.random.…`"),
+    ("pytorch", "By PyTorch's names"),
     ("evaluation", "Computing now"),
 )
 

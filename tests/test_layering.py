@@ -17,7 +17,7 @@ PACKAGE = Path(__file__).parents[1] / "webgrad"
 # In the order in which data flows; the names are modules or folders of webgrad/.
 STAGES: tuple[tuple[str, ...], ...] = (
     (
-        *("tensor", "ops", "autograd", "differentiate", "explanation"),
+        *("tensor", "pytorch_methods", "ops", "autograd", "differentiate", "explanation"),
         *("capture", "closures", "kept", "nested", "watching"),
     ),
     ("evaluate", "gpu", "host", "tuning"),

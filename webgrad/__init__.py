@@ -46,6 +46,7 @@ from .ops import (
     pooling,
     positions,
     products,
+    pytorch,
     random,
     reductions,
     scans,
@@ -71,6 +72,7 @@ from .ops.normalise import *  # noqa: F403
 from .ops.pooling import *  # noqa: F403
 from .ops.positions import *  # noqa: F403
 from .ops.products import *  # noqa: F403
+from .ops.pytorch import *  # noqa: F403
 from .ops.reductions import *  # noqa: F403
 from .ops.scans import *  # noqa: F403
 from .ops.scattering import *  # noqa: F403
@@ -92,6 +94,7 @@ if TYPE_CHECKING:
     from .autograd import grad as grad
     from .autograd import is_grad_enabled as is_grad_enabled
     from .autograd import no_grad as no_grad
+    from .autograd import set_grad_enabled as set_grad_enabled
     from .autograd import value_and_grad as value_and_grad
     from .batch import Batch as Batch
     from .batch import BatchArray as BatchArray
@@ -144,6 +147,7 @@ _HOMES = {
     "jit": "capture",
     "kernel": "custom",
     "no_grad": "autograd",
+    "set_grad_enabled": "autograd",
     "open_device": "runtime.device",
     "open_device_async": "runtime.device",
     "quantise": "ops.quantised",
@@ -194,6 +198,7 @@ __all__ += sorting.__all__
 __all__ += scattering.__all__
 __all__ += histograms.__all__
 __all__ += products.__all__
+__all__ += pytorch.__all__
 __all__ += activations.__all__
 __all__ += attention.__all__
 __all__ += normalise.__all__

@@ -28,6 +28,7 @@ __all__ = [
     "grad",
     "is_grad_enabled",
     "no_grad",
+    "set_grad_enabled",
     "value_and_grad",
 ]
 
@@ -224,6 +225,33 @@ class enable_grad(_Mode):
     """Compute with histories again, inside of `no_grad`."""
 
     _on = True
+
+
+class set_grad_enabled(_Mode):
+    """Compute with histories or without, by a flag; as a context, or as a call that holds from now on.
+
+    >>> with wg.set_grad_enabled(False):
+    ...     wg.is_grad_enabled()
+    False
+    """
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__()
+        self._on = bool(mode)
+        self._outside: bool | None = recording.on  # None where it is a context or a decorator after all
+        recording.on = self._on
+
+    def _no_call(self) -> None:
+        if self._outside is not None:
+            recording.on, self._outside = self._outside, None
+
+    def __call__(self, function: Function) -> Function:
+        self._no_call()
+        return super().__call__(function)
+
+    def __enter__(self) -> None:
+        self._no_call()
+        super().__enter__()
 
 
 def is_grad_enabled() -> bool:

@@ -25,6 +25,7 @@ from .ops import primitives
 from .ops.operators import combiner, fitted
 from .ops.primitives import elementwise
 from .ops.table import TABLE
+from .pytorch_methods import PytorchMethods
 from .runtime.device import CpuDevice, DeviceLike, open_device
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ def _function(home: str) -> Callable[..., Tensor]:
     return _Function(home)  # type: ignore[return-value]  # what it gives when it is asked for
 
 
-class Tensor:
+class Tensor(PytorchMethods):
     """An array on a device, of one dtype, computed when its values are needed.
 
     >>> x = wg.asarray([[1.0, 2.0], [3.0, 4.0]])
@@ -633,6 +634,29 @@ class Tensor:
     take = _function("indexing")
     take_along_axis = _function("indexing")
     nonzero: Callable[..., Any] = _function("indexing")
+    sub = _function("pytorch")
+    mul = _function("pytorch")
+    div = _function("pytorch")
+    neg = _function("pytorch")
+    eq = _function("pytorch")
+    ne = _function("pytorch")
+    gt = _function("pytorch")
+    ge = _function("pytorch")
+    lt = _function("pytorch")
+    le = _function("pytorch")
+    amax = _function("pytorch")
+    amin = _function("pytorch")
+    mm = _function("pytorch")
+    bmm = _function("pytorch")
+    gather = _function("pytorch")
+    index_select = _function("pytorch")
+    masked_fill = _function("pytorch")
+    unbind: Callable[..., Any] = _function("pytorch")
+    pow = _function("elementwise")
+    outer = _function("products")
+    repeat_interleave = _function("manipulation")
+    lerp = _function("elementwise")
+    remainder = _function("elementwise")
 
 
 def _factor(value: Any, beside: Tensor) -> Any:

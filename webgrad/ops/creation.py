@@ -124,13 +124,16 @@ def _is_same(array: Any, value: Any) -> bool:
     return array is value or np.may_share_memory(array, value)
 
 
-def tensor(value: Any, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
+def tensor(
+    value: Any, dtype: Any = None, *, device: DeviceLike = None, requires_grad: bool = False
+) -> Tensor:
     """A new tensor of some values: `asarray` that always copies, by PyTorch's name.
 
-    >>> wg.tensor([1.5, 2.5]).tolist()
-    [1.5, 2.5]
+    >>> wg.tensor([1.5, 2.5], requires_grad=True).requires_grad
+    True
     """
-    return asarray(value, dtype, device=device, copy=True)
+    made = asarray(value, dtype, device=device, copy=True)
+    return made.requires_grad_() if requires_grad else made
 
 
 # From a shape

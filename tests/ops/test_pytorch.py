@@ -1,0 +1,75 @@
+"""PyTorch's names of functions: what they compute, and what they refuse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import webgrad as wg
+
+X = np.arange(12, dtype=np.float32).reshape(3, 4) - 5
+SAME: dict[str, tuple[Any, Any]] = {
+    "cat": (lambda x: wg.cat([x, x], 1), np.concatenate([X, X], 1)),
+    "unbind": (lambda x: x.unbind(1)[2], X[:, 2]),
+    "amax": (lambda x: x.amax(1), X.max(1)),
+    "amin": (lambda x: wg.amin(x, (0, 1)), X.min()),
+    "sub": (lambda x: x.sub(2), X - 2),
+    "mul": (lambda x: x.mul(x), X * X),
+    "div": (lambda x: x.div(4), X / 4),
+    "neg": (lambda x: x.neg(), -X),
+    "pow": (lambda x: x.pow(2), X**2),
+    "eq": (lambda x: x.eq(1), X == 1),
+    "ne": (lambda x: x.ne(1), X != 1),
+    "gt": (lambda x: x.gt(1), X > 1),
+    "ge": (lambda x: x.ge(1), X >= 1),
+    "lt": (lambda x: x.lt(1), X < 1),
+    "le": (lambda x: wg.le(x, 1), X <= 1),
+    "mm": (lambda x: x.mm(x.t()), X @ X.T),
+    "bmm": (lambda x: wg.bmm(x[None], x.T[None]), (X @ X.T)[None]),
+    "gather": (lambda x: x.gather(1, wg.asarray([[3, 0], [1, 1]])), [[-2, -5], [0, 0]]),
+    "index_select": (lambda x: x.index_select(0, wg.asarray([2, 0])), X[[2, 0]]),
+    "masked_fill": (lambda x: x.masked_fill(x > 0, -1.5), np.where(X > 0, np.float32(-1.5), X)),
+    "masked_fill, broadcast": (
+        lambda x: wg.masked_fill(x, wg.asarray([True, False, True, False]), float("-inf")),
+        np.where([True, False, True, False], -np.inf, X),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_functions(name: str) -> None:
+    function, want = SAME[name]
+    np.testing.assert_array_equal(function(wg.asarray(X)).numpy(), want)
+
+
+def test_gradients_go_through_them() -> None:
+    x = wg.tensor(X, requires_grad=True)
+    index = wg.asarray([[3, 3], [1, 0]])
+    (x.gather(1, index) * 2 + x.masked_fill(x > 0, 0.0).sum()).sum().backward()
+    want = np.where(X > 0, 0.0, 4.0)
+    np.add.at(want, (np.array([[0], [1]]), index.numpy()), 2.0)
+    assert x.grad is not None
+    np.testing.assert_allclose(x.grad.numpy(), want)
+
+
+def test_a_filled_tensor_keeps_its_dtype() -> None:
+    assert wg.masked_fill(wg.asarray(X).half(), wg.asarray(X) > 0, -1e9).dtype is wg.float16
+    assert wg.masked_fill(wg.asarray(X).half(), wg.asarray(X) > 0, wg.asarray(2.0)).dtype is wg.float16
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    x = wg.asarray(X)
+    with pytest.raises(wg.ShapeError, match=r"gather along axis 1: an index of shape \(4, 1\) for x"):
+        x.gather(1, wg.zeros((4, 1), dtype=wg.int32))
+    with pytest.raises(wg.ShapeError, match="it has as many axes"):
+        x.gather(0, wg.zeros(3, dtype=wg.int32))
+    with pytest.raises(
+        wg.ShapeError, match=r"mm of shapes \(3, 4\) and \(1, 4, 3\): .* two tensors of 2 axes"
+    ):
+        x.mm(x.T[None])
+    with pytest.raises(wg.ShapeError, match="as many matrices each"):
+        wg.bmm(wg.ones((2, 3, 4)), wg.ones((1, 4, 3)))
+    with pytest.raises(wg.IndexingError, match="use whole numbers"):
+        x.index_select(0, [0.5])

@@ -1,0 +1,97 @@
+"""PyTorch's methods of tensors: dtypes, sizes, and changes in place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import webgrad as wg
+
+DTYPES = {
+    "half": wg.float16,
+    "bfloat16": wg.bfloat16,
+    "double": wg.float64,
+    "float": wg.float32,
+    "int": wg.int32,
+    "long": wg.int64,
+    "bool": wg.bool,
+}
+
+
+@pytest.fixture(autouse=True)
+def cpu() -> Any:
+    wg.set_default_device("cpu")
+    yield
+    wg.set_default_device(None)
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_dtypes(name: str) -> None:
+    x = wg.asarray([0.0, 1.5, -2.0])
+    assert getattr(x, name)().dtype is DTYPES[name]
+    assert x.float() is x
+    assert getattr(wg.Tensor, name).__doc__ == f"As {DTYPES[name].name}."
+
+
+def test_sizes_and_shapes() -> None:
+    x = wg.arange(6.0).reshape(2, 3)
+    assert (x.dim(), x.numel(), wg.numel(x)) == (2, 6, 6)
+    assert x.t().shape == x.view_as(wg.ones((3, 2))).shape == x.reshape_as(wg.ones((3, 2))).shape == (3, 2)
+    assert wg.ones((1, 3)).expand_as(x).shape == (2, 3)
+    assert x[0].t().shape == (3,)
+    assert x.cpu() is x
+    with pytest.raises(wg.ShapeError, match=r"use x\.mT"):
+        x[None].t()
+
+
+def test_changes_in_place() -> None:
+    x = wg.asarray([1.0, 2.0, 3.0])
+    other = x
+    x.add_(1).sub_(wg.ones(3), alpha=2).mul_(3).div_(2)
+    assert other.tolist() == [0.0, 1.5, 3.0]
+    assert x.clamp_(min=1, max=2).tolist() == [1.0, 1.5, 2.0]
+    assert x.masked_fill_(x > 1.2, -1.0).tolist() == [1.0, -1.0, -1.0]
+    assert x.copy_(wg.asarray([7, 8, 9])).tolist() == [7.0, 8.0, 9.0]
+    assert x.copy_(np.float32(4)).tolist() == [4.0, 4.0, 4.0]
+    assert x.add_(wg.asarray([1.0, 2.0, 3.0]), alpha=-1).tolist() == [3.0, 2.0, 1.0]
+    assert x.fill_(5).tolist() == [5.0, 5.0, 5.0]
+    assert x.zero_().tolist() == [0.0, 0.0, 0.0]
+    assert other is x
+
+
+def test_a_target_network_as_one_writes_it() -> None:
+    online, target = wg.nn.Linear(2, 1), wg.nn.Linear(2, 1)
+    before = target.weight.numpy()
+    with pytest.raises(wg.GradientError, match="no_grad"):
+        target.weight.mul_(0.5)
+    with wg.no_grad():
+        for theirs, ours in zip(target.parameters(), online.parameters(), strict=True):
+            theirs.mul_(0.9).add_(ours, alpha=0.1)
+    np.testing.assert_allclose(target.weight.numpy(), 0.9 * before + 0.1 * online.weight.numpy(), rtol=1e-5)
+    assert target.weight.requires_grad
+    with wg.no_grad():
+        target.weight.copy_(online.weight)
+    assert (target.weight == online.weight).all()
+
+
+def test_histories_by_a_flag() -> None:
+    w = wg.tensor([1.0], requires_grad=True)
+    for flag in (True, False):
+        with wg.set_grad_enabled(flag):
+            assert (w * 2).requires_grad is flag
+    assert wg.is_grad_enabled()
+
+    @wg.set_grad_enabled(False)
+    def doubled() -> wg.Tensor:
+        return w * 2
+
+    assert wg.is_grad_enabled()
+    assert not doubled().requires_grad
+    wg.set_grad_enabled(False)
+    try:
+        assert not wg.is_grad_enabled()
+    finally:
+        wg.set_grad_enabled(True)
+    assert (w * 2).requires_grad
