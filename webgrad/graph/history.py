@@ -37,14 +37,18 @@ class History:
 class Call:
     """A function with a gradient of its own, of several results: they have it as their only input."""
 
-    __slots__ = ("history", "hooks", "inputs", "pull", "results")
+    __slots__ = ("hooks", "inputs", "pull", "results")
 
     def __init__(self, inputs: tuple[Any, ...], results: int, pull: Callable[[list[Any]], Any]) -> None:
         self.inputs = inputs
         self.results = results
         self.pull = pull  # from the results' gradients to the inputs'
         self.hooks = None
-        self.history = self  # so that walks take it for a node
+
+    @property
+    def history(self) -> Call:
+        """Itself, so that walks take it for a node; an attribute would be a cycle of references."""
+        return self
 
 
 class Recording(threading.local):
