@@ -19,7 +19,8 @@ from ..tensor import Tensor
 from . import primitives
 from .creation import as_tensor, asarray
 from .elementwise import where
-from .pooling import first_largest, plane
+from .pooling import first_largest
+from .pooling_gradients import plane
 from .reductions import converted, floating, fold
 from .shapes import check_kind
 from .windows import Sides, batched, per_axis, unbatched
