@@ -99,9 +99,11 @@ to uint64. On the cpu all of them work. GPUs need a feature for 64-bit dtypes, a
 offered on any GPU. "Error" is what tests allow a float32 result, in units in the last place against float64;
 0 is exactly NumPy's result ([accuracy.md](accuracy.md) has what was measured). Where no result is named it
 has the dtype of the operands; functions may convert them first, so that the sum of an int8 tensor is int32.
+"Gradient" is by each operand a, b, c, where g is that of the result y: a formula over webgrad's functions and
+those of `webgrad/ops/gradients.py`; empty where there is none, because the result is no float.
 
-| op | kind | dtypes | on GPUs | result | error | |
-|---|---|---|---|---|---|---|"""
+| op | kind | dtypes | on GPUs | result | error | gradient | |
+|---|---|---|---|---|---|---|---|"""
 
 MIDDLE = """
 ## Functions
@@ -117,6 +119,7 @@ def page() -> str:
 
 def _row(op: Op) -> str:
     columns = {"dtypes": _dtypes(op), "gpus": _on_gpus(op), "result": _result(op), "error": _error(op)}
+    columns["gradient"] = _gradient(op)
     cells = [CELLS.get((op.name, column), text) for column, text in columns.items()]
     return "| " + " | ".join([f"`{op.name}`", op.kind, *cells, says(op)]) + " |"
 
@@ -140,6 +143,11 @@ def _result(op: Op) -> str:
 
 def _error(op: Op) -> str:
     return f"{op.tolerance:g}" if op.kind == "map" and "f" in op.types and op.result == "same" else ""
+
+
+def _gradient(op: Op) -> str:
+    texts = (op.gradient,) if isinstance(op.gradient, str) else op.gradient or ()
+    return ", ".join(f"`{each}`" for each in texts)
 
 
 def says(op: Op) -> str:

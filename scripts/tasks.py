@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from scripts.driver import main as ensure_driver
 from scripts.setup import main as setup
 from scripts.system import ROOT, VENV, say, venv_python
+from scripts.torch_tests import FOLDER as TORCH_VENV
 
 __all__ = ["TARGETS", "main"]
 
@@ -84,7 +85,7 @@ def tint(_: Sequence[str]) -> int:
 
 def clean(_: Sequence[str]) -> int:
     """Remove everything that the other targets made."""
-    folders = [VENV, TINT / "node_modules", *(ROOT / name for name in CACHES)]
+    folders = [VENV, TORCH_VENV, TINT / "node_modules", *(ROOT / name for name in CACHES)]
     folders += [path for top in ("webgrad", "tests", "scripts") for path in (ROOT / top).rglob("__pycache__")]
     for folder in folders:
         shutil.rmtree(folder, ignore_errors=True)
@@ -136,6 +137,10 @@ TARGETS: Mapping[str, tuple[Step, ...]] = {
     "test": CHECKS,
     "check": CHECKS,
     "format": (install_dev, python("-m", "ruff", "check", "--fix", "."), python("-m", "ruff", "format", ".")),
+    "test-torch": (
+        install_dev,
+        python("-m", "scripts.torch_tests", extra=True, environment=TEST_ENVIRONMENT),
+    ),
     "tint": (*PREPARE, pytest("tests/wgsl/test_tint.py")),
     "bench": (install_dev, driver, python("benchmarks/run.py", extra=True)),
     "bench-peers": (install_dev, python("benchmarks/run.py", "--make-peers")),

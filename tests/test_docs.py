@@ -36,9 +36,19 @@ def test_the_code_in_the_guide_runs(number: int, capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().out
 
 
+@pytest.mark.parametrize("number", range(len(code_of("docs/training.md"))))
+def test_the_code_about_training_runs(number: int, capsys: pytest.CaptureFixture[str]) -> None:
+    webgrad.set_default_device("cpu")
+    try:
+        exec(compile(code_of("docs/training.md")[number], "docs/training.md", "exec"), {})
+    finally:
+        webgrad.set_default_device(None)
+    assert capsys.readouterr().out
+
+
 @pytest.mark.parametrize("device", [pytest.param("webgpu", marks=pytest.mark.gpu), "cpu"])
 def test_the_code_in_the_readme_runs(device: str) -> None:
-    for block in code_of("README.md"):
+    for block, words in zip(code_of("README.md"), ("y = 3.0 x + 0.5", "(64, 128)"), strict=True):
         environment = os.environ | {"WEBGRAD_DEVICE": device}
         done = subprocess.run(
             [sys.executable, "-c", block],
@@ -49,7 +59,7 @@ def test_the_code_in_the_readme_runs(device: str) -> None:
             check=False,
         )
         assert done.returncode == 0, done.stderr
-        assert "(64, 128)" in done.stdout
+        assert words in done.stdout
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -80,7 +80,12 @@ from .ops.windows import *  # noqa: F403
 from .tensor import Tensor
 
 if TYPE_CHECKING:
+    from . import amp as amp
+    from . import data as data
+    from . import io as io
     from . import nn as nn
+    from . import optim as optim
+    from . import training as training
     from .autograd import checkpoint as checkpoint
     from .autograd import custom_gradient as custom_gradient
     from .autograd import enable_grad as enable_grad
@@ -153,7 +158,7 @@ _HOMES = {
 }
 
 # libraries built on webgrad, loaded when they are first used
-_LIBRARIES = frozenset({"nn"})
+_LIBRARIES = frozenset({"amp", "data", "io", "nn", "optim", "training"})
 
 __version__ = "0.1.0"
 __all__ = [

@@ -306,6 +306,7 @@ def _traced(function: Callable[[], Any], was: Sequence[Node]) -> _Traced:
         refuse_fixed(shape, trace)
         del result
         slots = _left_gradients(trace, was)
+        _drop_histories([each.node for each in ends])
         refuse_kept(trace, was, ends)
         changed = [
             (reference, before, tensor.node)
@@ -339,6 +340,21 @@ def _left_gradients(trace: Trace, was: Sequence[Node]) -> list[tuple[ref[Gradien
             found.append((ref(slot), None if after is None else after.node))
         slot._grad = before
     return found
+
+
+def _drop_histories(results: Sequence[Node]) -> None:
+    """Let go of how results came about, and so of the tensors that functions with own gradients hold."""
+    ends = [node for node in results if node.inputs and _is_open(node)]
+    stack, seen = list(results), set()
+    while stack:
+        node = stack.pop()
+        if node.inputs and id(node) not in seen:
+            seen.add(id(node))
+            stack += node.inputs
+            if isinstance(node.history, History):
+                node.history = None
+    for node in ends:
+        node.history = History(CAPTURED, ())
 
 
 def _is_open(node: Node) -> bool:

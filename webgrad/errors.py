@@ -19,6 +19,7 @@ WebgradError
 │   └── AxisError          an axis that a tensor does not have (also IndexError)
 ├── IndexingError          an index that a tensor does not have, or cannot take (also IndexError)
 ├── DTypeError             a data type that this op or device does not take (also TypeError)
+├── ModelFileError         a file of weights or data is damaged, missing, or does not fit (also ValueError)
 └── ShaderError            WGSL that cannot be made or compiled
     ├── TemplateError      a .pwgsl template or its defines are wrong
     └── CompileError       the shader compiler refused the text
@@ -42,6 +43,7 @@ __all__ = [
     "GradientError",
     "IndexingError",
     "LaunchError",
+    "ModelFileError",
     "NoAdapterError",
     "OutOfMemoryError",
     "ShaderError",
@@ -126,6 +128,10 @@ class IndexingError(WebgradError, IndexError):
 
 class DTypeError(WebgradError, TypeError):
     """A data type that this op or device does not take."""
+
+
+class ModelFileError(WebgradError, ValueError):
+    """A file of weights or data that is damaged or missing, or does not fit what it is loaded into."""
 
 
 class ShaderError(WebgradError):

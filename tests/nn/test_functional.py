@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 
 import webgrad as wg
-from webgrad.nn import functional
+from webgrad.nn import distances, dropping, functional, spatial, tables
 from webgrad.ops import (
     activations,
     adaptive,
@@ -23,12 +23,15 @@ from webgrad.ops import (
 )
 
 MODULES = [activations, adaptive, attention, convolution, losses, normalise, pooling, unpooling, windows]
+OWN = [distances, dropping, spatial, tables]
 OTHER_NAMES = {"swish", "batch_norm_training"}  # which PyTorch does not have
 
 
-def test_every_name_is_webgrads_function() -> None:
+def test_every_name_is_webgrads_function_or_one_of_this_folder() -> None:
+    own = {name: module for module in OWN for name in module.__all__}
     for name in functional.__all__:
-        assert getattr(functional, name) is getattr(wg, name), name
+        assert getattr(functional, name) is getattr(own.get(name, wg), name), name
+    assert set(own) <= set(functional.__all__)
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__.rpartition(".")[2])
@@ -36,8 +39,9 @@ def test_what_layers_are_made_of_is_there(module: ModuleType) -> None:
     assert set(module.__all__) - OTHER_NAMES <= set(functional.__all__)
 
 
-def test_what_means_something_else_in_pytorch_is_not_there() -> None:
-    assert not hasattr(functional, "pad")  # by NumPy's widths, from the first axis on
+def test_pad_is_pytorchs() -> None:
+    assert functional.pad is not wg.pad  # which takes NumPy's widths, from the first axis on
+    assert functional.pad(wg.zeros((2, 3), device="cpu"), (1, 2)).shape == (2, 6)
 
 
 def test_it_is_loaded_when_it_is_first_used() -> None:

@@ -144,7 +144,7 @@ def test_a_fold_takes_maps_before_and_after_it() -> None:
         return apply("exp", apply("add", fold("sum", apply("multiply", x, x), 1), y))
 
     (group,) = planned(build()).groups
-    assert (group.kind, group.row_axes) == ("rows", (0,))
+    assert (group.kind, group.row_axes) == ("rows", ((0,),))
     assert set(group.reads) == {at for at, sig in enumerate(graph_of(build()).sigs) if sig.kind == "leaf"}
 
 

@@ -47,7 +47,7 @@ class Call:
 
     @property
     def history(self) -> Call:
-        """Itself, so that walks take it for a node; an attribute would be a cycle of references."""
+        """Itself: walks take it for a node. No field, since a ring would wait for the collector."""
         return self
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ..graph.snapshot import Snapshot
 from ..runtime.profile import DeviceProfile
-from ..schedule.plan import Group
+from ..schedule.plan import Group, folded_along, goes_by_fours
 from .choices import Choice
 from .index import Index, flatten, unflatten
 from .ir import U32, Kernel
@@ -43,10 +43,10 @@ def lower_maps(graph: Snapshot, groups: list[Group], profile: DeviceProfile) -> 
     outputs = [each for group in groups for each in group.outputs]
     reads = dict.fromkeys(each for group in groups for each in group.reads)
     puller = Puller(graph, outputs, [each for each in reads if each not in outputs])
-    # One by one: with fours there are four times the loads and stores to compile, for every group anew.
-    vector = any(graph.sigs[each].dtype.itemsize < 4 for each in outputs)
     first = 0
     for group in groups:
+        # One by one if short: with fours there are four times the loads and stores to compile, each time.
+        vector = goes_by_fours(graph, group, profile)
         size = graph.sigs[group.outputs[0]].size
         threads = deal(profile, -(-size // 4) if vector else size)
         build = puller.builder
@@ -167,10 +167,9 @@ def _by_rows(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """The rows of a group: kept sides, free axes, and how many steps of how many elements there are."""
+    """The rows of a group: kept sides, and how many steps of how many elements there are."""
 
     sides: list[int]
-    free: list[int]
     rows: int
     steps: int  # rows, or groups of four of them
     work: int  # elements of a row: those that are folded, and those that are written
@@ -180,17 +179,23 @@ class _Rows:
 
 
 def _rows_of(graph: Snapshot, group: Group) -> _Rows:
-    (output,) = group.outputs
-    sig = graph.sigs[output]
-    sides = [sig.shape[axis] for axis in group.row_axes]
-    free = [axis for axis, side in enumerate(sig.shape) if side != 1 and axis not in group.row_axes]
-    rows, spread = math.prod(sides), math.prod(sig.shape[axis] for axis in free)
-    along, length = _folded(graph, group)
+    sig = graph.sigs[group.outputs[0]]
+    sides = [sig.shape[axis] for axis in group.row_axes[0]]
+    rows, spread = math.prod(sides), 0
+    for output, axes in zip(group.outputs, group.row_axes, strict=True):
+        spread += math.prod(graph.sigs[output].shape[axis] for axis in _free(graph, output, axes))
+    along, length = folded_along(graph, group)
     # Lanes are rows where rows lie side by side; a packed result's four must be one word's.
     across = not along and bool(sides) and sides[-1] % 4 == 0
-    by_lanes = not free if sig.dtype.itemsize < 4 else across
+    by_lanes = not _free(graph, group.outputs[0], group.row_axes[0]) if sig.dtype.itemsize < 4 else across
     steps = -(-rows // 4) if by_lanes else rows
-    return _Rows(sides, free, rows, steps, length + spread, along and not by_lanes, length, by_lanes)
+    return _Rows(sides, rows, steps, length + spread, along and not by_lanes, length, by_lanes)
+
+
+def _free(graph: Snapshot, output: int, row_axes: tuple[int, ...]) -> list[int]:
+    """The axes of an output along which a row is spread."""
+    shape = graph.sigs[output].shape
+    return [axis for axis, side in enumerate(shape) if side != 1 and axis not in row_axes]
 
 
 def row_choices(graph: Snapshot, group: Group, profile: DeviceProfile) -> tuple[Choice, ...]:
@@ -251,30 +256,18 @@ def lower_rows(graph: Snapshot, group: Group, profile: DeviceProfile, choice: Ch
         puller.row_depth = opened
     row_index = puller.loop_index(row, shape.steps, shape.by_lanes)
     clamped = row_index.limited(shape.rows) if shape.by_lanes and shape.rows % 4 else row_index
-    _store_rows(puller, group, shape.free, row_index, clamped, shape.sides)
+    for output, axes in zip(group.outputs, group.row_axes, strict=True):
+        _store_row(puller, output, axes, row_index, clamped, shape.sides)
     close(puller, opened)
     return kernel_of(graph, group, puller, workgroup, groups)
 
 
-def _folded(graph: Snapshot, group: Group) -> tuple[bool, int]:
-    """Whether the folds go along the last axis in memory, and how long the longest is."""
-    along, length = False, 1
-    for number in group.inside:
-        sig = graph.sigs[number]
-        if sig.kind == "reduce":
-            shape = graph.sigs[graph.inputs[number][0]].shape
-            last = [axis for axis, side in enumerate(shape) if side != 1][-1:]
-            along = along or not last or last[0] in sig.attributes[0]
-            length = max(length, math.prod(shape[axis] for axis in sig.attributes[0]))
-    return along, length
-
-
-def _store_rows(
-    puller: Puller, group: Group, free: list[int], row: Index, clamped: Index, row_sides: list[int]
+def _store_row(
+    puller: Puller, output: int, row_axes: tuple[int, ...], row: Index, clamped: Index, sides: list[int]
 ) -> None:
-    (output,) = group.outputs
     shape, build = puller.graph.sigs[output].shape, puller.builder
-    at = dict(zip(group.row_axes, unflatten(clamped, row_sides), strict=True))
+    free = _free(puller.graph, output, row_axes)
+    at = dict(zip(row_axes, unflatten(clamped, sides), strict=True))
     if not free:
         indices = tuple(at.get(axis, Index({}, 0)) for axis in range(len(shape)))
         value = puller.pull(output, indices)
@@ -286,8 +279,8 @@ def _store_rows(
         else:
             puller.store(output, row, value)
         return
-    sides = [shape[axis] for axis in free]
-    spread = math.prod(sides)
+    spreads = [shape[axis] for axis in free]
+    spread = math.prod(spreads)
     lanes = build.has_lanes(row)
     last = [axis for axis, side in enumerate(shape) if side != 1][-1]
     vector = not lanes and last in free and shape[last] % 4 == 0
@@ -296,7 +289,7 @@ def _store_rows(
     if puller.threads > 1:
         start, step = build.emit("thread", U32, (), "local"), build.constant(puller.threads)
     loop = build.open_loop(start, build.size(steps), step)
-    at |= dict(zip(free, unflatten(puller.loop_index(loop, steps, vector), sides), strict=True))
+    at |= dict(zip(free, unflatten(puller.loop_index(loop, steps, vector), spreads), strict=True))
     indices = tuple(at.get(axis, Index({}, 0)) for axis in range(len(shape)))
     puller.store(output, flatten(indices, shape), puller.pull(output, indices))
     build.close()

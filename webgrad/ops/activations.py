@@ -13,29 +13,39 @@ from ..errors import ArgumentError, ShapeError
 from ..tensor import Tensor
 from . import primitives
 from .creation import as_tensor
-from .elementwise import clip, exp, expm1, log, log1p, maximum, sigmoid, tanh, where
+from .elementwise import abs as absolute
+from .elementwise import clip, exp, expm1, log, log1p, maximum, minimum, sigmoid, tanh, where
 from .reductions import converted, floating, fold, shift_of
 from .reshaping import part
 from .shapes import normalise_axes, normalise_axis
 from .table import TABLE
 
 __all__ = [
+    "celu",
     "elu",
     "gelu",
     "glu",
+    "hardshrink",
     "hardsigmoid",
     "hardswish",
     "hardtanh",
     "leaky_relu",
     "log_softmax",
+    "logsigmoid",
     "mish",
+    "prelu",
     "relu",
     "relu6",
     "selu",
     "silu",
     "softmax",
+    "softmin",
     "softplus",
+    "softshrink",
+    "softsign",
     "swish",
+    "tanhshrink",
+    "threshold",
 ]
 
 # "Self-Normalizing Neural Networks", Klambauer et al. 2017: the fixed point with mean 0 and variance 1
@@ -47,6 +57,11 @@ def _applied(op: str, x: Any, function: Callable[[Tensor], Tensor]) -> Tensor:
     """A function of floats, computed wide and given back in x's own dtype."""
     x = as_tensor(op, x)
     return converted(function(floating(op, x)), x.dtype)
+
+
+def _up_to(x: Tensor, most: float) -> Tensor:
+    """x, and 0 above a bound: where it is not used exponentials would overflow, and gradients be NaN."""
+    return where(x > most, 0.0, x)
 
 
 def relu(x: Tensor) -> Tensor:
@@ -82,13 +97,42 @@ def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
     >>> wg.elu(wg.asarray([0.0, 2.0])).tolist()
     [0.0, 2.0]
     """
-    return _applied("elu", x, lambda x: where(x > 0, x, expm1(x) * alpha))
+    return _applied("elu", x, lambda x: where(x > 0, x, expm1(_up_to(x, 0.0)) * alpha))
 
 
 def selu(x: Tensor) -> Tensor:
     """`elu`, scaled so that means and variances settle at 0 and 1 from layer to layer."""
     slope = _SELU_ALPHA * _SELU_SCALE
-    return _applied("selu", x, lambda x: where(x > 0, x * _SELU_SCALE, expm1(x) * slope))
+    return _applied("selu", x, lambda x: where(x > 0, x * _SELU_SCALE, expm1(_up_to(x, 0.0)) * slope))
+
+
+def celu(x: Tensor, alpha: float = 1.0) -> Tensor:
+    """x where it is positive, else alpha * (exp(x / alpha) - 1).
+
+    >>> wg.celu(wg.asarray([0.0, 2.0])).tolist()
+    [0.0, 2.0]
+    """
+    if alpha == 0:
+        raise ArgumentError("celu: alpha is a number other than 0, by which x is divided")
+    return _applied("celu", x, lambda x: maximum(x, 0.0) + expm1(minimum(x, 0.0) / alpha) * alpha)
+
+
+def prelu(x: Tensor, weight: Tensor) -> Tensor:
+    """x where it is positive, else x * weight: one number, or one for each channel (axis 1).
+
+    >>> wg.prelu(wg.asarray([-2.0, 2.0]), wg.asarray([0.5])).tolist()
+    [-1.0, 2.0]
+    """
+    x, weight = as_tensor("prelu", x), as_tensor("prelu", weight)
+    channels = x.shape[1] if x.ndim > 1 else 1
+    if weight.ndim > 1 or weight.size not in (1, channels):
+        raise ShapeError(
+            f"prelu of x {x.shape} with weight {weight.shape}: the weight is one number, or one for each of "
+            f"the {channels} channels along axis 1"
+        )
+    shape = (weight.size, *[1] * (x.ndim - 2)) if weight.size > 1 else ()
+    slope = Tensor(primitives.reshape(floating("prelu (its weight)", weight).node, shape))
+    return _applied("prelu", x, lambda x: where(x > 0, x, x * slope))
 
 
 def gelu(x: Tensor, approximate: str = "none") -> Tensor:
@@ -121,7 +165,7 @@ def mish(x: Tensor) -> Tensor:
     >>> wg.mish(wg.asarray([0.0, 100.0])).tolist()
     [0.0, 100.0]
     """
-    return _applied("mish", x, lambda x: x * tanh(log1p(exp(x))))
+    return _applied("mish", x, lambda x: x * tanh(where(x > 20, x, log1p(exp(_up_to(x, 20.0))))))
 
 
 def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
@@ -133,10 +177,67 @@ def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
 
     def curve(x: Tensor) -> Tensor:
         scaled = x if beta == 1 else x * beta
-        soft = log1p(exp(scaled))
+        soft = log1p(exp(_up_to(scaled, threshold)))
         return where(scaled > threshold, x, soft if beta == 1 else soft / beta)
 
     return _applied("softplus", x, curve)
+
+
+def logsigmoid(x: Tensor) -> Tensor:
+    """log(sigmoid(x)), without overflow.
+
+    >>> wg.logsigmoid(wg.asarray([-200.0, 200.0])).tolist()
+    [-200.0, 0.0]
+    """
+    return _applied("logsigmoid", x, lambda x: minimum(x, 0.0) - log1p(exp(-absolute(x))))
+
+
+def softsign(x: Tensor) -> Tensor:
+    """x / (1 + |x|).
+
+    >>> wg.softsign(wg.asarray([-1.0, 1.0])).tolist()
+    [-0.5, 0.5]
+    """
+    return _applied("softsign", x, lambda x: x / (absolute(x) + 1.0))
+
+
+def tanhshrink(x: Tensor) -> Tensor:
+    """x - tanh(x).
+
+    >>> wg.tanhshrink(wg.asarray([0.0, 100.0])).tolist()
+    [0.0, 99.0]
+    """
+    return _applied("tanhshrink", x, lambda x: x - tanh(x))
+
+
+def softshrink(x: Tensor, lambd: float = 0.5) -> Tensor:
+    """x moved towards 0 by lambd, and no further than 0.
+
+    >>> wg.softshrink(wg.asarray([-2.0, 0.25, 2.0])).tolist()
+    [-1.5, 0.0, 1.5]
+    """
+    if lambd < 0:
+        raise ArgumentError(f"softshrink: lambd is not negative, and {lambd} is")
+    return _applied("softshrink", x, lambda x: x - clip(x, -lambd, lambd))
+
+
+def hardshrink(x: Tensor, lambd: float = 0.5) -> Tensor:
+    """x where it is further than lambd from 0, else 0.
+
+    >>> wg.hardshrink(wg.asarray([-2.0, 0.25, 2.0])).tolist()
+    [-2.0, 0.0, 2.0]
+    """
+    return _applied("hardshrink", x, lambda x: where(absolute(x) <= lambd, 0.0, x))
+
+
+def threshold(x: Tensor, threshold: float, value: float) -> Tensor:
+    """x where it is above a threshold, else a value.
+
+    >>> wg.threshold(wg.asarray([0.5, 2.0]), 1.0, -1.0).tolist()
+    [-1.0, 2.0]
+    """
+    x = as_tensor("threshold", x)
+    return where(x <= threshold, value, x)
 
 
 def hardsigmoid(x: Tensor) -> Tensor:
@@ -211,3 +312,12 @@ def log_softmax(x: Tensor, axis: int | Sequence[int] = -1) -> Tensor:
     x = as_tensor("log_softmax", x)
     shifted, axes = _shifted("log_softmax", x, axis)
     return converted(shifted - log(fold("sum", exp(shifted), axes, keepdims=True)), x.dtype)
+
+
+def softmin(x: Tensor, axis: int | Sequence[int] = -1) -> Tensor:
+    """softmax of -x: the smallest has the largest share.
+
+    >>> wg.softmin(wg.asarray([1000.0, 1000.0])).tolist()
+    [0.5, 0.5]
+    """
+    return softmax(-as_tensor("softmin", x), axis)

@@ -15,6 +15,7 @@ from ..errors import ArgumentError, DTypeError, ShapeError
 from ..graph.node import Node, make
 from ..tensor import Tensor
 from . import primitives
+from .autocast import in_half
 from .composed_attention import composed
 from .creation import as_number, as_tensor, zeros
 from .elementwise import where
@@ -30,6 +31,7 @@ MOST_COLUMNS = 256  # of a head in one kernel
 Shape = tuple[int, ...]
 
 
+@in_half
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,

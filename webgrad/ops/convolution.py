@@ -13,6 +13,7 @@ from typing import Any
 from ..errors import ArgumentError, ShapeError
 from ..tensor import Tensor
 from . import primitives
+from .autocast import in_half
 from .convolution_gradients import Geometry, convolved, transposed
 from .creation import as_tensor
 from .reshaping import whole
@@ -203,6 +204,7 @@ def _transposed(
 # The public functions
 
 
+@in_half
 def conv1d(
     x: Tensor,
     weight: Tensor,
@@ -220,6 +222,7 @@ def conv1d(
     return _convolution("conv1d", 1, x, weight, bias, stride, padding, dilation, groups)
 
 
+@in_half
 def conv2d(
     x: Tensor,
     weight: Tensor,
@@ -237,6 +240,7 @@ def conv2d(
     return _convolution("conv2d", 2, x, weight, bias, stride, padding, dilation, groups)
 
 
+@in_half
 def conv3d(
     x: Tensor,
     weight: Tensor,
@@ -254,6 +258,7 @@ def conv3d(
     return _convolution("conv3d", 3, x, weight, bias, stride, padding, dilation, groups)
 
 
+@in_half
 def conv_transpose1d(
     x: Tensor,
     weight: Tensor,
@@ -274,6 +279,7 @@ def conv_transpose1d(
     )
 
 
+@in_half
 def conv_transpose2d(
     x: Tensor,
     weight: Tensor,
@@ -294,6 +300,7 @@ def conv_transpose2d(
     )
 
 
+@in_half
 def conv_transpose3d(
     x: Tensor,
     weight: Tensor,

@@ -63,7 +63,15 @@ def untaken(g: Tensor, shape: Shape, index: Tensor, axis: int) -> Tensor:
 
 
 def untaken_along(g: Tensor, whole: Shape, index: Tensor, axis: int) -> Tensor:
-    """What was taken along an axis of a tensor of g's other sides, added up where it came from."""
+    """What was taken along an axis of a tensor of g's other sides, added up where it came from.
+
+    One element of each row is put there by comparing places, which is a map like any other.
+    """
+    if g.shape[axis] == 1:
+        inside = index.clip(0, max(whole[axis] - 1, 0))
+        count = primitives.cast(_count(whole[axis], index).node, index.dtype)
+        at = Tensor(primitives.reshape(count, (whole[axis], *[1] * (g.ndim - 1 - axis))))
+        return where(at == inside, g, 0.0)
     places = _places(index, g.shape, whole, axis)
     rows = primitives.reshape(g.node, (g.size, 1))
     total = scattered(rows, primitives.reshape(places.node, (g.size,)), math.prod(whole))

@@ -13,6 +13,7 @@ from ..errors import ShapeError
 from ..graph.node import Node
 from ..tensor import Tensor
 from . import primitives
+from .autocast import in_half
 from .creation import as_tensor
 from .einsum import contracted, parse
 from .reductions import converted, fold, widened
@@ -38,6 +39,7 @@ def _inner(a: Tensor, b: Tensor) -> Tensor:
     return converted(result, a.dtype)
 
 
+@in_half
 def matmul(a: Tensor, b: Tensor) -> Tensor:
     """The matrix product, of stacks of matrices too; a vector is a row on the left and a column on the right.
 
@@ -105,6 +107,7 @@ def outer(a: Tensor, b: Tensor) -> Tensor:
     return Tensor(primitives.reshape(a.node, (a.size, 1))) * Tensor(primitives.reshape(b.node, (b.size,)))
 
 
+@in_half
 def tensordot(a: Tensor, b: Tensor, axes: int | Sequence[int | Sequence[int]] = 2) -> Tensor:
     """The sum of products over axes of both: the last so many of `a` with the first of `b`, or pairs of axes.
 
@@ -147,6 +150,7 @@ def _summed_axes(a: Tensor, b: Tensor, axes: Any) -> tuple[list[int], list[int]]
     return first, second
 
 
+@in_half
 def einsum(subscripts: Any, *operands: Any) -> Tensor:
     """Einstein's sums of products, as NumPy writes them: "bij,bjk->bik"; "..." and diagonals too.
 
@@ -159,6 +163,7 @@ def einsum(subscripts: Any, *operands: Any) -> Tensor:
     return contracted("einsum", [Tensor(each) for each in nodes], labels, output)
 
 
+@in_half
 def linear(x: Tensor, weight: Tensor | QuantisedTensor, bias: Tensor | None = None) -> Tensor:
     """x @ weight.T + bias, with a weight of (outputs, inputs) as PyTorch keeps it, or a quantised one.
 

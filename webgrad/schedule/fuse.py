@@ -8,6 +8,7 @@ reading order.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -26,7 +27,9 @@ DEAR = 24  # additions from which a map is stored rather than computed by severa
 PIECE_COST = 12  # additions that an input of a concat counts for
 MAX_SCALARS = 12  # run-time numbers in one kernel: they travel with the command, beside its sizes
 MAX_NESTING = 5  # indices of indices: expressions and branches grow with each, some of them twofold
-MAX_MAPS = 4  # different indices at which a map is computed in one kernel
+MAX_MAPS = 4  # different indices at which a map is computed in one kernel, unless all that is little work
+MAX_FOLDED = 3  # kernels that fold the same rows instead of one that stores what comes of it
+LIGHT = 80  # additions that may be done again so
 MAX_LOOPS = 2  # loops over a row that compute a value with a fold before it
 OVERLAP_COST = 24  # additions that overlapping windows repeat for each element before it is stored instead
 HOLE_COST = 12  # additions that a contraction computes for each element it loads
@@ -326,14 +329,14 @@ def _backward(graph: Snapshot, order: list[int], stored: set[int], contents: dic
     """The nodes that would be computed too often: by several kernels, or at many indices in one."""
     more: set[int] = set()
     owners: dict[int, set[int]] = {each: set() for each in order}
-    maps: dict[int, set[int]] = {each: set() for each in order}
+    maps: dict[int, set[tuple[int, int]]] = {each: set() for each in order}  # by owner
     for number in reversed(order):
         sig = graph.sigs[number]
-        if number in stored or (number not in more and _too_often(graph, number, contents, owners, maps)):
+        if number in stored or _too_often(graph, number, contents, owners[number], maps[number]):
             if number not in stored:
                 more.add(number)
             owners[number] = {number}
-            maps[number] = {0}
+            maps[number] = {(number, 0)}
         mine, at = owners[number], maps[number]
         for each in graph.inputs[number]:
             if each not in owners:
@@ -343,25 +346,56 @@ def _backward(graph: Snapshot, order: list[int], stored: set[int], contents: dic
             if sig.kind in ("map", "cast") and source.shape == sig.shape:
                 maps[each] |= at
             else:
-                maps[each] |= {hash((number, one)) for one in at}
+                way = hash(_way(number, sig, source))
+                maps[each] |= {(owner, hash((way, one))) for owner, one in at}
     return more
 
 
+def _way(number: int, sig: Signature, source: Signature) -> tuple[object, ...]:
+    """From a node's indices to those at which it reads an input: the same for movements that are alike."""
+    if sig.kind in ("map", "cast"):
+        return sig.shape, source.shape
+    return (sig.number, source.shape) if sig.kind == "move" else (number,)
+
+
 def _too_often(
-    graph: Snapshot,
-    number: int,
-    contents: dict[int, Content],
-    owners: dict[int, set[int]],
-    maps: dict[int, set[int]],
+    graph: Snapshot, number: int, contents: dict[int, Content], owners: set[int], maps: set[tuple[int, int]]
 ) -> bool:
     sig, content = graph.sigs[number], contents[number]
     if sig.kind in ("move", "iota"):
         return False
     if content.kind in _CENTERS:
-        return len(owners[number]) > 1
+        return len(owners) > 1
     if content.kind == "rows":
         whole = content.rows == nontrivial(sig.shape)  # one value a row: it is kept, whoever asks
-        return len(owners[number]) > 1 or (not whole and len(maps[number]) > MAX_LOOPS)
-    if len(owners[number]) > 1 and content.cost > DEAR:
+        if len(owners) > 1:
+            return not _is_read_anyway(graph, number, contents, owners)
+        return not whole and len(maps) > MAX_LOOPS
+    if len(owners) > 1 and content.cost > DEAR:
         return True
-    return len(maps[number]) > MAX_MAPS and content.cost > 0
+    most = max(Counter(owner for owner, _ in maps).values(), default=0)  # in one kernel
+    return most > MAX_MAPS and content.cost * most > DEAR
+
+
+def _is_read_anyway(graph: Snapshot, number: int, contents: dict[int, Content], owners: set[int]) -> bool:
+    """Whether few kernels need a value of rows, and all of them load these rows for something else too.
+
+    Then folding them again, out of the cache, costs less than a kernel that stores the folds: a gradient
+    needs the mean and variance, or the maximum and the sum, that the value itself needed.
+    """
+    content = contents[number]
+    whole = content.rows == nontrivial(graph.sigs[number].shape)
+    if len(owners) > MAX_FOLDED or content.cost > LIGHT:
+        return False
+    for owner in owners:
+        if contents[owner].kind != "rows":
+            return False
+        loaded: set[int] = set()
+        for each in contents[owner].inside - content.inside:
+            for source in graph.inputs[each]:
+                if source in content.inside and (source != number or not whole):
+                    loaded |= contents[source].reads
+                loaded.add(source)
+        if not content.reads <= loaded:
+            return False
+    return True

@@ -10,15 +10,18 @@ from __future__ import annotations
 from ..graph.snapshot import Snapshot
 from ..runtime.profile import DeviceProfile
 from .fuse import MAX_COST, MAX_SCALARS, cost_of
-from .plan import Group, bindings_of
+from .plan import Group, bindings_of, folded_along, goes_by_fours
 
 __all__ = ["bundle", "merge"]
 
 BUNDLE_COST = 900  # additions in one launch of several groups
+BUNDLE_ACCESSES = 64  # components that it loads and stores
 
 
-def merge(graph: Snapshot, groups: list[Group], profile: DeviceProfile) -> list[Group]:
-    """Join map groups of one shape where one reads the other's elements in place, or both read the same."""
+def merge(graph: Snapshot, groups: list[Group], profile: DeviceProfile, *, rows: bool = True) -> list[Group]:
+    """Join map groups of one shape where one reads the other's elements in place, or both read the same; and
+    with `rows`, groups that fold the same rows of something.
+    """
     made: list[Group] = []
     home: dict[int, int] = {}  # stored node → group
     above: list[int] = []  # of each group, as bits: the groups it needs, at any distance
@@ -27,7 +30,8 @@ def merge(graph: Snapshot, groups: list[Group], profile: DeviceProfile) -> list[
         direct = {home[each] for each in group.reads if each in home}
         for each in direct:
             needs |= above[each] | 1 << each
-        target = _partner(graph, made, above, group, direct, profile) if group.kind == "map" else None
+        may = group.kind == "map" or (rows and group.kind == "rows")
+        target = _partner(graph, made, above, group, direct, profile) if may else None
         if target is None:
             target = len(made)
             made.append(group)
@@ -51,12 +55,11 @@ def _partner(
     direct: set[int],
     profile: DeviceProfile,
 ) -> int | None:
-    shape = graph.sigs[group.outputs[0]].shape
     for target in range(len(made) - 1, max(-1, len(made) - 64), -1):
         other = made[target]
-        if other.kind != "map" or graph.sigs[other.outputs[0]].shape != shape:
+        if other.kind != group.kind:
             continue
-        if target not in direct and not set(other.reads) & set(group.reads):
+        if not (_meet_in_rows if group.kind == "rows" else _meet)(graph, other, group, target in direct):
             continue
         if any(each != target and above[each] >> target & 1 for each in direct):
             continue  # needs it through another kernel
@@ -65,21 +68,52 @@ def _partner(
             continue
         if len(both.scalars) > MAX_SCALARS:
             continue
-        if set(other.outputs) & set(group.reads) and not _in_place(graph, group, set(other.outputs)):
-            continue
         return target
     return None
+
+
+def _meet(graph: Snapshot, other: Group, group: Group, is_read: bool) -> bool:
+    """Whether two maps go over the same elements, and share what they load."""
+    if graph.sigs[other.outputs[0]].shape != graph.sigs[group.outputs[0]].shape:
+        return False
+    if set(other.outputs) & set(group.reads) and not _in_place(graph, group, set(other.outputs)):
+        return False
+    return is_read or _share(graph, other, group)
+
+
+def _meet_in_rows(graph: Snapshot, other: Group, group: Group, is_read: bool) -> bool:
+    """Whether two groups fold the same rows: of one value, along the same axes, for results of words."""
+    if is_read or not _share(graph, other, group) or _row_sides(graph, other) != _row_sides(graph, group):
+        return False
+    for each in (other, group):
+        if any(graph.sigs[one].op.name == "window" for one in each.inside):
+            return False  # folds over windows are written out
+        if any(graph.sigs[one].dtype.itemsize < 4 for one in each.outputs):
+            return False
+    return folded_along(graph, other) == folded_along(graph, group)
+
+
+def _row_sides(graph: Snapshot, group: Group) -> list[int]:
+    shape = graph.sigs[group.outputs[0]].shape
+    return [shape[axis] for axis in group.row_axes[0]]
+
+
+def _share(graph: Snapshot, first: Group, second: Group) -> bool:
+    """Whether both read one value, so that one kernel saves loads; a number beside arrays saves none."""
+    alone = graph.sigs[first.outputs[0]].size == 1
+    return any(alone or graph.sigs[each].size > 1 for each in set(first.reads) & set(second.reads))
 
 
 def _joined(first: Group, second: Group) -> Group:
     outputs = (*first.outputs, *second.outputs)
     reads = dict.fromkeys([*first.reads, *second.reads])
     return Group(
-        "map",
+        first.kind,
         outputs,
         tuple(dict.fromkeys([*first.inside, *second.inside])),
         tuple(each for each in reads if each not in outputs),
         tuple(dict.fromkeys([*first.scalars, *second.scalars])),
+        (*first.row_axes, *second.row_axes),
     )
 
 
@@ -104,17 +138,22 @@ def _in_place(graph: Snapshot, group: Group, sources: set[int]) -> bool:
         if number in same:
             continue
         same.add(number)
-        if number in inside and graph.sigs[number].kind in ("map", "cast"):
+        if number in inside and _goes_by_element(graph, number):
             stack += [each for each in graph.inputs[number] if graph.sigs[each].shape == shape]
     for number in inside:
         for each in graph.inputs[number]:
             if each in sources and not (
-                number in same
-                and graph.sigs[number].kind in ("map", "cast")
-                and graph.sigs[each].shape == shape
+                number in same and _goes_by_element(graph, number) and graph.sigs[each].shape == shape
             ):
                 return False
     return True
+
+
+def _goes_by_element(graph: Snapshot, number: int) -> bool:
+    """Whether an element comes from those at its place: a map, or a value under another name."""
+    sig = graph.sigs[number]
+    renamed = sig.op.name == "reshape" and graph.sigs[graph.inputs[number][0]].shape == sig.shape
+    return sig.kind in ("map", "cast") or renamed
 
 
 def _sorted(groups: list[Group]) -> list[Group]:
@@ -139,26 +178,51 @@ def _sorted(groups: list[Group]) -> list[Group]:
 
 
 def bundle(graph: Snapshot, groups: list[Group], profile: DeviceProfile) -> tuple[tuple[int, ...], ...]:
-    """Group numbers by launch: independent map groups of one structure share one, as bindings allow."""
+    """Group numbers by launch: independent map groups of one structure share one, as bindings allow.
+
+    Independent are those of one level, and those that no other reads, which may all wait for the last.
+    """
     levels = _levels(groups)
+    read = {each for group in groups for each in group.reads}
     alike: dict[object, list[int]] = {}
     for at, group in enumerate(groups):
         flat = group.kind == "map" and _flat(graph, group) and _room(graph, groups, [at], profile)
         flat = flat and not any(
             graph.sigs[each].dtype.itemsize == 8 for each in (*group.reads, *group.outputs)
         )
-        alike.setdefault((levels[at], _structure(graph, group)) if flat else at, []).append(at)
-    bundles: list[list[int]] = []
-    for members in alike.values():
-        most = 1
-        while most < len(members) and _room(graph, groups, members[: most + 1], profile):
-            most += 1
-        each = -(-len(members) // -(-len(members) // most))  # as many launches as it takes, evenly filled
-        for start in range(0, len(members), each):
-            share = members[start : start + each]
-            fits = len(share) == 1 or _room(graph, groups, share, profile)
-            bundles += [share] if fits else [[at] for at in share]
-    return tuple(tuple(each) for each in sorted(bundles, key=lambda each: (levels[each[0]], each[0])))
+        level = levels[at] if read.intersection(group.outputs) else 0
+        alike.setdefault((level, _structure(graph, group)) if flat else at, []).append(at)
+    bundles = [share for members in alike.values() for share in _shared_out(graph, groups, members, profile)]
+    last = {each[0]: max(levels[at] for at in each) for each in bundles}
+    return tuple(tuple(each) for each in sorted(bundles, key=lambda each: (last[each[0]], each[0])))
+
+
+def _shared_out(
+    graph: Snapshot, groups: list[Group], members: list[int], profile: DeviceProfile
+) -> list[list[int]]:
+    """Groups of one structure by launch. Those that go by fours come first; others fill their last launch
+    if all of them fit, else they have launches of their own.
+    """
+    by_fours = [at for at in members if goes_by_fours(graph, groups[at], profile)]
+    others = [at for at in members if at not in set(by_fours)]
+    shares: list[list[int]] = []
+    for at in by_fours:
+        if shares and _room(graph, groups, [*shares[-1], at], profile):
+            shares[-1].append(at)
+        else:
+            shares.append([at])
+    if shares and others and _room(graph, groups, [*shares[-1], *others], profile):
+        shares[-1] += others
+        return [sorted(share) for share in shares]
+    most = 1
+    while most < len(others) and _room(graph, groups, others[: most + 1], profile):
+        most += 1
+    each = -(-len(others) // -(-len(others) // most)) if others else 1  # evenly filled
+    for start in range(0, len(others), each):
+        share = others[start : start + each]
+        fits = len(share) == 1 or _room(graph, groups, share, profile)
+        shares += [share] if fits else [[at] for at in share]
+    return shares
 
 
 def _levels(groups: list[Group]) -> list[int]:
@@ -172,9 +236,10 @@ def _levels(groups: list[Group]) -> list[int]:
 
 
 def _flat(graph: Snapshot, group: Group) -> bool:
-    """Whether every value it reads is read at the place written to, so that only the length matters."""
-    return _in_place(graph, group, set(group.reads)) and all(
-        graph.sigs[each].kind in ("map", "cast") for each in group.inside
+    """Whether all it reads is read at the place written to, or is one number: only the length matters."""
+    shape = graph.sigs[group.outputs[0]].shape
+    return all(_goes_by_element(graph, each) for each in group.inside) and all(
+        graph.sigs[each].shape in (shape, ()) for each in (*group.inside, *group.reads)
     )
 
 
@@ -183,7 +248,7 @@ def _structure(graph: Snapshot, group: Group) -> tuple[object, ...]:
     code: list[object] = []
     for number in group.inside:
         sig = graph.sigs[number]
-        code.append((sig.op.name, sig.dtype.name))
+        code.append((sig.op.name, sig.dtype.name, not sig.shape))
         for each in graph.inputs[number]:
             kind = graph.sigs[each].kind
             code.append("s" if kind == "scalar" else names.setdefault(each, len(names)))
@@ -204,4 +269,11 @@ def _room(graph: Snapshot, groups: list[Group], members: list[int], profile: Dev
         and len({each for at in members for each in groups[at].scalars}) <= 2 * MAX_SCALARS
         and _bindings(graph, together, profile) <= profile.max_storage_buffers
         and sum(_cost(graph, groups[at]) for at in members) <= BUNDLE_COST
+        and sum(_accesses(graph, groups[at], profile) for at in members) <= BUNDLE_ACCESSES
     )
+
+
+def _accesses(graph: Snapshot, group: Group, profile: DeviceProfile) -> int:
+    """Components that a group loads and stores; drivers take milliseconds to compile each."""
+    values = [each for each in (*group.reads, *group.outputs) if graph.sigs[each].shape]
+    return len(values) * (4 if goes_by_fours(graph, group, profile) else 1)

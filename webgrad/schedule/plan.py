@@ -6,6 +6,7 @@ invariant: every input of a group is a leaf, a scalar, or an output of a group b
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -13,7 +14,9 @@ from ..graph.node import Signature
 from ..graph.snapshot import Snapshot
 from ..runtime.profile import DeviceProfile
 
-__all__ = ["Group", "GroupKind", "Schedule", "bindings_of"]
+__all__ = ["Group", "GroupKind", "Schedule", "bindings_of", "folded_along", "goes_by_fours"]
+
+LONG = 1 << 15  # elements from which a map of a bundle goes by fours on software adapters
 
 GroupKind = Literal[
     "map",  # element by element
@@ -36,8 +39,9 @@ def bindings_of(sig: Signature, profile: DeviceProfile) -> int:
 class Group:
     """Nodes that share a kernel.
 
-    `outputs` are of one shape and stored; `reads` are the stored nodes it takes, `scalars` the numbers.
-    `inside` are its nodes, inputs first. `row_axes` (rows): the output's axes that its folds depend on.
+    `outputs` are stored, those of a map of one shape; `reads` are the stored nodes it takes, `scalars` the
+    numbers. `inside` are its nodes, inputs first. `row_axes` (rows): of each output, the axes that its folds
+    depend on; the sides of these are the same for all.
     `center` (contract, attend, scan, sort, scatter): the node the kernel is about.
     """
 
@@ -46,7 +50,7 @@ class Group:
     inside: tuple[int, ...]
     reads: tuple[int, ...]
     scalars: tuple[int, ...]
-    row_axes: tuple[int, ...] = ()
+    row_axes: tuple[tuple[int, ...], ...] = ()
     center: int = -1
 
 
@@ -57,3 +61,25 @@ class Schedule:
     graph: Snapshot
     groups: tuple[Group, ...]
     bundles: tuple[tuple[int, ...], ...] = field(default=())
+
+
+def folded_along(graph: Snapshot, group: Group) -> tuple[bool, int]:
+    """Whether a group's folds go along the last axis in memory, and how long the longest is."""
+    along, length = False, 1
+    for number in group.inside:
+        sig = graph.sigs[number]
+        if sig.kind == "reduce":
+            shape = graph.sigs[graph.inputs[number][0]].shape
+            last = [axis for axis, side in enumerate(shape) if side != 1][-1:]
+            along = along or not last or last[0] in sig.attributes[0]
+            length = max(length, math.prod(shape[axis] for axis in sig.attributes[0]))
+    return along, length
+
+
+def goes_by_fours(graph: Snapshot, group: Group, profile: DeviceProfile) -> bool:
+    """Whether a map that shares a launch takes four elements at a time: packed results are whole words.
+
+    It is twice as quick on software adapters, and takes as many times longer to compile.
+    """
+    long = profile.kind == "software" and graph.sigs[group.outputs[0]].size >= LONG
+    return long or any(graph.sigs[each].dtype.itemsize < 4 for each in group.outputs)

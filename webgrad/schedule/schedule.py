@@ -17,6 +17,7 @@ from .rewrite import rewrite
 from .scans import split_scans
 from .split import split_folds
 from .split_products import split_products
+from .turn import turn_products
 
 __all__ = ["schedule"]
 
@@ -27,6 +28,7 @@ def schedule(graph: Snapshot, profile: DeviceProfile, *, fuse: bool = True, spli
     Without `fuse` every node but a movement is a kernel; without `split` ops stay as they are, for NumPy.
     """
     keep_packed(graph, profile)
+    turn_products(graph)
     if split:
         rewrite(graph)
         split_products(graph, profile)
@@ -38,7 +40,7 @@ def schedule(graph: Snapshot, profile: DeviceProfile, *, fuse: bool = True, spli
     place = {number: at for at, number in enumerate(order)}
     groups = [_group(graph, number, stored, contents[number], place) for number in order if number in stored]
     if fuse:
-        groups = merge(graph, groups, profile)
+        groups = merge(graph, groups, profile, rows=split)
     bundles = bundle(graph, groups, profile) if fuse else tuple((each,) for each in range(len(groups)))
     return Schedule(graph, tuple(groups), bundles)
 
@@ -74,6 +76,6 @@ def _group(graph: Snapshot, root: int, stored: set[int], content: Content, place
         tuple(inside),
         tuple(reads),
         tuple(scalars),
-        tuple(sorted(content.rows or ())),
+        (tuple(sorted(content.rows or ())),) if kind == "rows" else (),
         center,
     )

@@ -66,6 +66,8 @@ def _parts(profile: DeviceProfile, rows: int, length: int, after: int) -> int:
     """Into how many parts a fold is split; 1: not at all."""
     software = profile.kind == "software"
     if after > 1:  # a thread owns neighbouring columns
+        if length < 256 if not software else rows * length < 65536:
+            return 1  # another launch would take longer
         threads = max(1, rows // 4)
         wanted = 256 if software else 16384
         parts = min(64 if software else 256, wanted // threads, length // 64)

@@ -1,0 +1,65 @@
+"""Gradients of public functions against finite differences, in float64 on the cpu; some of them on a GPU.
+
+Along a few ways through all inputs at once, so that functions of many elements are quick to check.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import webgrad as wg
+from tests.gradients.composed import CASES, Case
+from tests.gradients.helpers import Array, directions, gradients_of, is_wanted, slope_along, weights
+from webgrad import dtypes
+
+WAYS = 3
+STEP, BOUND = 2e-4, 1e-6
+# Masks are float32 even beside float64: their rounding shows in small steps
+ROUGH = {"attention with a learnt bias": (1e-2, 1e-4)}
+# What runs on a GPU too: one of each kind of rule, since drivers compile slowly
+ON_GPU = (
+    "softmax of the first axis",
+    "layer_norm",
+    "conv2d, strided",
+    "max_pool2d, overlapping and padded",
+    "x[integers, integers] = y",
+    "prod with zeros",
+    "sort",
+    "pad, reflect",
+    "cross_entropy",
+    "einsum of three",
+    "attention with a learnt bias",
+)
+
+
+def value_of(case: Case, *arrays: Array) -> Any:
+    """Weighted and summed, in float64 on the cpu."""
+    result = case.function(*[wg.asarray(each, device="cpu") for each in arrays]).numpy()
+    assert result.dtype == np.float64
+    return np.sum(weights(result.shape) * result)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_gradients_along_a_line(name: str) -> None:
+    case = CASES[name]
+    found = gradients_of(case.function, case.arrays, dtypes.float64, "cpu")
+    gradients = [np.zeros(()) if each is None else each.numpy() for each in found]
+    step, bound = ROUGH.get(name, (STEP, BOUND))
+    for way in directions(name, case.arrays, WAYS):
+        wanted = slope_along(lambda *xs: value_of(case, *xs), case.arrays, way, step)
+        parts = [np.sum(g * d) for g, d, x in zip(gradients, way, case.arrays, strict=True) if is_wanted(x)]
+        assert sum(parts) == pytest.approx(wanted, rel=bound, abs=1e-7), name
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", ON_GPU)
+def test_gradients_on_a_gpu(name: str) -> None:
+    case = CASES[name]
+    wanted = gradients_of(case.function, case.arrays, dtypes.float64, "cpu")
+    found = gradients_of(case.function, case.arrays, dtypes.float32, "webgpu")
+    for got, exact in zip(found, wanted, strict=True):
+        if got is not None and exact is not None:
+            np.testing.assert_allclose(got.numpy(), exact.numpy(), rtol=2e-4, atol=2e-5)

@@ -1,0 +1,138 @@
+"""The gradient of every row of the table, against finite differences of the row's NumPy function.
+
+Twenty samples for each row, over its domain and layouts, by every input that is a float: in float64 and
+float32 on the cpu, in float32 on a GPU. A new row is tested without a word here; one that says nothing about
+its gradient fails.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import webgrad as wg
+from tests.gradients.helpers import Array, difference, gradients_of, slopes
+from tests.gradients.samples import SAMPLES, Sample, samples_of
+from webgrad import dtypes
+from webgrad.dtypes import DType
+from webgrad.evaluate import evaluate
+from webgrad.graph.node import make, signature
+from webgrad.graph.op import Op
+from webgrad.ops.table import TABLE
+from webgrad.tensor import Tensor
+
+pytestmark = pytest.mark.property
+# Rows that take floats and give floats, but have no gradient, and why
+WITHOUT = {
+    "bitcast": "bits are no numbers",
+    "matmul_blocks": "made by the scheduler from decode and matmul, which have them",
+}
+ROWS = [name for name, op in TABLE.items() if op.gradient]
+PLACES = [
+    pytest.param("cpu", dtypes.float64, id="cpu-float64"),
+    pytest.param("cpu", dtypes.float32, id="cpu-float32"),
+    pytest.param("webgpu", dtypes.float32, marks=pytest.mark.gpu, id="webgpu-float32"),
+]
+BOUNDS = {dtypes.float64: (1e-6, 1e-8), dtypes.float32: (2e-4, 2e-5)}
+# On GPUs, whose drivers compile slowly, every so manieth sample of the kinds with large kernels
+APART = {"attend": 17, "contract": 5, "scan": 5, "scatter": 3, "reduce": 2}
+ROUNDED = (1e-2, 1e-2)  # where gradients go through half precision
+
+
+def tensor_function(op: Op, sample: Sample) -> Any:
+    """The row over tensors in their layouts."""
+
+    def function(*tensors: Tensor) -> Tensor:
+        operands = [each.view(wg, tensor) for each, tensor in zip(sample.inputs, tensors, strict=True)]
+        return Tensor(make(op, tuple(each.node for each in operands), sample.attributes))
+
+    return function
+
+
+def array_function(op: Op, sample: Sample, shape: tuple[int, ...]) -> Any:
+    """The row's NumPy over arrays in their layouts, in float64."""
+    sig = signature(op, shape, dtypes.float64, None, sample.attributes)
+
+    def function(*arrays: Array) -> Any:
+        operands = [each.view(np, array) for each, array in zip(sample.inputs, arrays, strict=True)]
+        return op.numpy(*operands) if op.kind == "map" else op.numpy(sig, *operands)
+
+    return function
+
+
+def offered(op: Op, device: str, dtype: DType) -> bool:
+    """Whether a device has the op."""
+    return device == "cpu" or op.name != "sort_values"
+
+
+@functools.cache
+def wanted_of(name: str) -> list[tuple[Sample, list[Array | None]]]:
+    """The samples of a row, and the gradients by finite differences."""
+    op = TABLE[name]
+    found = []
+    for sample in samples_of(op):
+        bases = [each.base for each in sample.inputs]
+        shape = tensor_function(op, sample)(*[wg.asarray(each, device="cpu") for each in bases]).shape
+        function = array_function(op, sample, shape)
+        gradients = [
+            slopes(function, bases, at, sample.steps[at]) if each.is_float else None
+            for at, each in enumerate(sample.inputs)
+        ]
+        found.append((sample, gradients))
+    return found
+
+
+@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize(("device", "dtype"), PLACES)
+def test_gradients_of_a_row(name: str, device: str, dtype: DType) -> None:
+    op = TABLE[name]
+    if device != "cpu" and op.name == "sort_values":
+        pytest.skip("the cpu's own")
+    known = wanted_of(name)
+    assert len(known) == SAMPLES
+    if device != "cpu":
+        known = known[1 :: APART.get(op.kind, 1)]
+    found = [
+        gradients_of(tensor_function(op, sample), [each.base for each in sample.inputs], dtype, device)
+        for sample, _ in known
+    ]
+    evaluate([grad.node for grads in found for grad in grads if grad is not None])
+    relative, absolute = ROUNDED if op.name == "cast" else BOUNDS[dtype]
+    wrong = []
+    for (sample, wanted), grads in zip(known, found, strict=True):
+        for at, (grad, slope) in enumerate(zip(grads, wanted, strict=True)):
+            assert (grad is None) is (slope is None)
+            if grad is not None and slope is not None:
+                text = difference(grad.numpy(), slope, relative, absolute)
+                wrong += [f"{sample.label}, by input {at}: {text}"] if text else []
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_row_of_floats_says_what_its_gradient_is() -> None:
+    """Or that it has none, with a reason."""
+    silent = [name for name, op in TABLE.items() if op.gradient is None]
+    assert not silent, f"{silent}: give the rows a gradient, or () where there is none"
+    takes_and_gives = [
+        name
+        for name, op in TABLE.items()
+        if not op.gradient and op.arity and "f" in op.types and op.result == "same" and op.name != "where"
+    ]
+    assert set(takes_and_gives) == set(WITHOUT)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_row_has_a_rule_for_each_input(name: str) -> None:
+    op = TABLE[name]
+    if isinstance(op.gradient, tuple):
+        assert len(op.gradient) == (1 if op.arity == -1 else op.arity)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in ROWS if TABLE[name].gradient == ("0",) * TABLE[name].arity]
+)
+def test_rows_whose_gradient_is_nothing_are_constant_all_around(name: str) -> None:
+    for _, wanted in wanted_of(name):
+        assert all(not np.any(each) for each in wanted if each is not None)

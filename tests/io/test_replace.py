@@ -1,0 +1,57 @@
+"""Under a path there is the old contents or the new, never a part."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+import webgrad as wg
+
+
+def test_it_takes_the_place_at_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "note.txt"
+    path.write_text("old")
+    with wg.io.replacing(path) as temporary:
+        temporary.write_text("new")
+        assert path.read_text() == "old"
+        assert temporary.parent == tmp_path
+    assert path.read_text() == "new"
+    assert os.listdir(tmp_path) == ["note.txt"]  # noqa: PTH208
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_an_error_leaves_the_old(tmp_path: Path, error: type[BaseException]) -> None:
+    path = tmp_path / "note.txt"
+    path.write_text("old")
+
+    def write() -> None:
+        with wg.io.replacing(path) as temporary:
+            temporary.write_text("half")
+            raise error
+
+    with pytest.raises(error):
+        write()
+    assert path.read_text() == "old"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has other permissions")
+def test_permissions_are_those_of_any_file(tmp_path: Path) -> None:
+    plain, ours = tmp_path / "plain", tmp_path / "ours"
+    plain.write_text("")
+    for _ in range(2):
+        with wg.io.replacing(ours) as temporary:
+            temporary.write_text("x")
+        assert stat.S_IMODE(ours.stat().st_mode) == stat.S_IMODE(plain.stat().st_mode)
+        plain.chmod(0o640)
+        ours.chmod(0o640)
+
+
+def test_what_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(wg.ModelFileError, match="no folder"), wg.io.replacing(tmp_path / "a" / "b"):
+        pass
+    with pytest.raises(wg.ModelFileError, match="it is a folder"), wg.io.replacing(tmp_path):
+        pass

@@ -1,0 +1,238 @@
+"""Every optimiser's step as its paper, or PyTorch, has it: for one parameter, in NumPy and float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+__all__ = ["RULES"]
+
+Array = np.ndarray[Any, Any]
+State = dict[str, Any]
+Rule = Callable[..., Array]  # of the parameter, the gradient, the state, and settings
+
+
+def _decayed(p: Array, g: Array, weight_decay: float, maximize: bool) -> Array:
+    return (-g if maximize else g) + weight_decay * p
+
+
+def sgd(
+    p: Array,
+    g: Array,
+    state: State,
+    lr: float = 1e-3,
+    momentum: float = 0.0,
+    dampening: float = 0.0,
+    weight_decay: float = 0.0,
+    nesterov: bool = False,
+    maximize: bool = False,
+) -> Array:
+    g = _decayed(p, g, weight_decay, maximize)
+    if momentum:
+        first = "buffer" not in state
+        state["buffer"] = g if first else momentum * state["buffer"] + (1 - dampening) * g
+        g = g + momentum * state["buffer"] if nesterov else state["buffer"]
+    return p - lr * g
+
+
+def adam(
+    p: Array,
+    g: Array,
+    state: State,
+    lr: float = 1e-3,
+    betas: tuple[float, float] = (0.9, 0.999),
+    eps: float = 1e-8,
+    weight_decay: float = 0.0,
+    amsgrad: bool = False,
+    maximize: bool = False,
+    decoupled: bool = False,
+) -> Array:
+    t = state["t"] = state.get("t", 0) + 1
+    g = -g if maximize else g
+    if decoupled:
+        p = p * (1 - lr * weight_decay)
+    else:
+        g = g + weight_decay * p
+    m = state["m"] = betas[0] * state.get("m", 0) + (1 - betas[0]) * g
+    v = state["v"] = betas[1] * state.get("v", 0) + (1 - betas[1]) * g * g
+    if amsgrad:
+        v = state["most"] = np.maximum(state.get("most", 0.0), v)
+    return p - lr * (m / (1 - betas[0] ** t)) / (np.sqrt(v / (1 - betas[1] ** t)) + eps)
+
+
+def adamw(p: Array, g: Array, state: State, weight_decay: float = 1e-2, **settings: Any) -> Array:
+    return adam(p, g, state, weight_decay=weight_decay, decoupled=True, **settings)
+
+
+def adamax(
+    p: Array,
+    g: Array,
+    state: State,
+    lr: float = 2e-3,
+    betas: tuple[float, float] = (0.9, 0.999),
+    eps: float = 1e-8,
+    weight_decay: float = 0.0,
+    maximize: bool = False,
+) -> Array:
+    t = state["t"] = state.get("t", 0) + 1
+    g = _decayed(p, g, weight_decay, maximize)
+    m = state["m"] = betas[0] * state.get("m", 0) + (1 - betas[0]) * g
+    u = state["u"] = np.maximum(betas[1] * state.get("u", 0), np.abs(g) + eps)
+    return p - lr / (1 - betas[0] ** t) * m / u
+
+
+def nadam(
+    p: Array,
+    g: Array,
+    state: State,
+    lr: float = 2e-3,
+    betas: tuple[float, float] = (0.9, 0.999),
+    eps: float = 1e-8,
+    weight_decay: float = 0.0,
+    momentum_decay: float = 4e-3,
+    decoupled_weight_decay: bool = False,
+    maximize: bool = False,
+) -> Array:
+    t = state["t"] = state.get("t", 0) + 1
+    g = -g if maximize else g
+    if decoupled_weight_decay:
+        p = p * (1 - lr * weight_decay)
+    else:
+        g = g + weight_decay * p
+    now, after = (betas[0] * (1 - 0.5 * 0.96 ** (at * momentum_decay)) for at in (t, t + 1))
+    product = state["product"] = state.get("product", 1.0) * now
+    m = state["m"] = betas[0] * state.get("m", 0) + (1 - betas[0]) * g
+    v = state["v"] = betas[1] * state.get("v", 0) + (1 - betas[1]) * g * g
+    scale = np.sqrt(v / (1 - betas[1] ** t)) + eps
+    return p - lr * (1 - now) / (1 - product) * g / scale - lr * after / (1 - product * after) * m / scale
+
+
+def radam(
+    p: Array,
+    g: Array,
+    state: State,
+    lr: float = 1e-3,
+    betas: tuple[float, float] = (0.9, 0.999),
+    eps: float = 1e-8,
+    weight_decay: float = 0.0,
+    maximize: bool = False,
+) -> Array:
+    t = state["t"] = state.get("t", 0) + 1
+    g = _decayed(p, g, weight_decay, maximize)
+    m = state["m"] = betas[0] * state.get("m", 0) + (1 - betas[0]) * g
+    v = state["v"] = betas[1] * state.get("v", 0) + (1 - betas[1]) * g * g
+    unbiased = m / (1 - betas[0] ** t)
+    most = 2 / (1 - betas[1]) - 1
+    length = most - 2 * t * betas[1] ** t / (1 - betas[1] ** t)
+    if length <= 5:
+        return p - lr * unbiased
+    trust = np.sqrt((length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length))
+    return p - lr * unbiased * trust * np.sqrt(1 - betas[1] ** t) / (np.sqrt(v) + eps)
+
+
+def rmsprop(
+    p: Array,
+    g: Array,
+    state: State,
+    lr: float = 1e-2,
+    alpha: float = 0.99,
+    eps: float = 1e-8,
+    weight_decay: float = 0.0,
+    momentum: float = 0.0,
+    centered: bool = False,
+    maximize: bool = False,
+) -> Array:
+    g = _decayed(p, g, weight_decay, maximize)
+    v = state["v"] = alpha * state.get("v", 0) + (1 - alpha) * g * g
+    if centered:
+        mean = state["mean"] = alpha * state.get("mean", 0) + (1 - alpha) * g
+        v = v - mean * mean
+    change = g / (np.sqrt(v) + eps)
+    if momentum:
+        change = state["buffer"] = momentum * state.get("buffer", 0) + change
+    return p - lr * change
+
+
+def adagrad(
+    p: Array,
+    g: Array,
+    state: State,
+    lr: float = 1e-2,
+    lr_decay: float = 0.0,
+    weight_decay: float = 0.0,
+    initial_accumulator_value: float = 0.0,
+    eps: float = 1e-10,
+    maximize: bool = False,
+) -> Array:
+    t = state["t"] = state.get("t", 0) + 1
+    g = _decayed(p, g, weight_decay, maximize)
+    total = state["sum"] = state.get("sum", initial_accumulator_value) + g * g
+    return p - lr / (1 + (t - 1) * lr_decay) * g / (np.sqrt(total) + eps)
+
+
+def adadelta(
+    p: Array,
+    g: Array,
+    state: State,
+    lr: float = 1.0,
+    rho: float = 0.9,
+    eps: float = 1e-6,
+    weight_decay: float = 0.0,
+    maximize: bool = False,
+) -> Array:
+    g = _decayed(p, g, weight_decay, maximize)
+    v = state["v"] = rho * state.get("v", 0) + (1 - rho) * g * g
+    change = np.sqrt(state.get("moved", 0) + eps) / np.sqrt(v + eps) * g
+    state["moved"] = rho * state.get("moved", 0) + (1 - rho) * change * change
+    return p - lr * change
+
+
+def lion(
+    p: Array,
+    g: Array,
+    state: State,
+    lr: float = 1e-4,
+    betas: tuple[float, float] = (0.9, 0.99),
+    weight_decay: float = 0.0,
+    maximize: bool = False,
+) -> Array:
+    g = -g if maximize else g
+    m = state.get("m", 0)
+    state["m"] = betas[1] * m + (1 - betas[1]) * g
+    return p * (1 - lr * weight_decay) - lr * np.sign(betas[0] * m + (1 - betas[0]) * g)
+
+
+def lamb(
+    p: Array,
+    g: Array,
+    state: State,
+    lr: float = 1e-3,
+    betas: tuple[float, float] = (0.9, 0.999),
+    eps: float = 1e-6,
+    weight_decay: float = 0.0,
+    maximize: bool = False,
+) -> Array:
+    t = state["t"] = state.get("t", 0) + 1
+    g = -g if maximize else g
+    m = state["m"] = betas[0] * state.get("m", 0) + (1 - betas[0]) * g
+    v = state["v"] = betas[1] * state.get("v", 0) + (1 - betas[1]) * g * g
+    change = (m / (1 - betas[0] ** t)) / (np.sqrt(v / (1 - betas[1] ** t)) + eps) + weight_decay * p
+    length, other = np.sqrt((p * p).sum()), np.sqrt((change * change).sum())
+    return p - lr * (length / other if length > 0 and other > 0 else 1.0) * change
+
+
+RULES: dict[str, Rule] = {
+    "SGD": sgd,
+    "Adam": adam,
+    "AdamW": adamw,
+    "Adamax": adamax,
+    "NAdam": nadam,
+    "RAdam": radam,
+    "RMSprop": rmsprop,
+    "Adagrad": adagrad,
+    "Adadelta": adadelta,
+    "Lion": lion,
+    "LAMB": lamb,
+}

@@ -1,0 +1,236 @@
+"""fit: it learns, it can be stopped anywhere, and what is resumed is bit by bit what was not interrupted."""
+
+from __future__ import annotations
+
+import io
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import webgrad as wg
+from webgrad import nn
+from webgrad.training import History, fit, save_checkpoint
+
+RANDOM = np.random.default_rng(0)
+INPUTS = RANDOM.normal(size=(22, 5)).astype(np.float32)
+CLASSES = (INPUTS.sum(axis=1) > 0).astype(np.int32)
+
+
+both = pytest.mark.parametrize(
+    "device", ["cpu", pytest.param("webgpu", marks=pytest.mark.gpu)], indirect=True
+)
+
+
+@pytest.fixture
+def device(request: pytest.FixtureRequest) -> Iterator[str]:
+    wg.set_default_device(request.param)
+    yield request.param
+    wg.set_default_device(None)
+
+
+@pytest.fixture
+def cpu() -> Iterator[None]:
+    wg.set_default_device("cpu")
+    yield
+    wg.set_default_device(None)
+
+
+class Run:
+    """A small model with all that has a state: dropout, running statistics, averages, a rate that changes."""
+
+    def __init__(self, seed: int = 0) -> None:
+        wg.random.seed(seed)
+        self.model = nn.Sequential(
+            nn.Linear(5, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.3), nn.Linear(8, 2)
+        )
+        self.loader = wg.data.DataLoader((INPUTS, CLASSES), 8, shuffle=True, seed=seed)  # 8, 8 and 6
+        self.optimiser = wg.optim.AdamW(self.model.parameters(), lr=0.05)
+        self.schedule = wg.optim.lr_scheduler.StepLR(self.optimiser, step_size=4, gamma=0.5)
+
+    def fit(self, **options: Any) -> History:
+        options = {"schedule": self.schedule, "epochs": 3, "show": False} | options
+        return fit(self.model, self.loader, self.optimiser, wg.cross_entropy, **options)
+
+    def values(self) -> dict[str, bytes]:
+        return {name: each.numpy().tobytes() for name, each in self.model.state_dict().items()}
+
+
+@both
+@pytest.mark.usefixtures("device")
+def test_it_learns() -> None:
+    run = Run()
+    history = run.fit(epochs=25, schedule=None)
+    assert history.step == len(history.losses) == 75
+    assert len(history.epochs) == 25
+    assert history.epochs[-1]["loss"] < 0.6 * history.epochs[0]["loss"]
+    assert history.epochs[0]["loss"] == pytest.approx(np.mean(history.losses[:3]), rel=1e-6)
+
+
+@both
+@pytest.mark.usefixtures("device")
+def test_captured_or_not() -> None:
+    captured, plain = Run().fit(), Run().fit(jit=False)
+    np.testing.assert_allclose(captured.losses, plain.losses, rtol=1e-5)
+
+
+def interrupting(at: int) -> Callable[[int, wg.Tensor], None]:
+    def on_step(step: int, loss: wg.Tensor) -> None:
+        if step == at:
+            signal.raise_signal(signal.SIGINT)
+
+    return on_step
+
+
+def interrupted(path: Path, at: int, **options: Any) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        Run().fit(checkpoint=path, on_step=interrupting(at), **options)
+
+
+@pytest.mark.parametrize(
+    ("device", "at"),
+    [*(("cpu", at) for at in (1, 3, 5, 8, 9)), pytest.param("webgpu", 5, marks=pytest.mark.gpu)],
+    indirect=["device"],
+)
+@pytest.mark.usefixtures("device")
+def test_what_is_resumed_is_what_was_not_interrupted(at: int, tmp_path: Path) -> None:
+    """Three epochs of three batches; after the third step an epoch is over, after the ninth all are."""
+    whole = Run()
+    expected = whole.fit(validate=lambda: 0.5)
+    path = tmp_path / "run.safetensors"
+    interrupted(path, at, validate=lambda: 0.5)
+    assert [each.name for each in tmp_path.iterdir()] == ["run.safetensors"]
+    again = Run(seed=99)  # whatever it begins with
+    found = again.fit(checkpoint=path, validate=lambda: 0.5)
+    assert found.losses == expected.losses
+    assert found.epochs == expected.epochs
+    assert again.values() == whole.values()
+
+
+@pytest.mark.usefixtures("cpu")
+def test_interrupted_twice_and_done_already(tmp_path: Path) -> None:
+    whole = Run()
+    expected = whole.fit()
+    path = tmp_path / "run.safetensors"
+    interrupted(path, 2)
+    interrupted(path, 7)
+    found = Run().fit(checkpoint=path)
+    assert found.losses == expected.losses
+    done = Run(seed=5)
+    assert done.fit(checkpoint=path).losses == expected.losses
+    assert done.values() == whole.values(), "the file has all of it, and no step is left"
+
+
+@pytest.mark.usefixtures("cpu")
+def test_what_is_said_at_an_interruption(tmp_path: Path) -> None:
+    said = io.StringIO()
+    with redirect_stderr(said):
+        interrupted(tmp_path / "run.safetensors", 2)
+    assert "the step is finished first" in said.getvalue()
+    assert "stopped after step 2; " in said.getvalue()
+    assert "run.safetensors has all that is needed to go on" in said.getvalue()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.usefixtures("cpu")
+def test_checkpoints_every_so_often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = []
+
+    def note(path: Path, *, step: int, **others: Any) -> None:
+        steps.append(step)
+        save_checkpoint(path, step=step, **others)
+
+    monkeypatch.setattr("webgrad.training.loop.save_checkpoint", note)
+    Run().fit(checkpoint=tmp_path / "run.safetensors", every=2)
+    assert steps == [2, 3, 4, 6, 6, 8, 9], "every second step, and at the end of each epoch"
+
+
+@pytest.mark.usefixtures("cpu")
+def test_stopping_and_going_on(tmp_path: Path) -> None:
+    whole = Run().fit()
+    path = tmp_path / "run.safetensors"
+    part = Run().fit(checkpoint=path, on_step=lambda step, loss: step == 4)
+    assert part.losses == whole.losses[:4]
+    assert Run().fit(checkpoint=path).losses == whole.losses
+
+
+@pytest.mark.usefixtures("cpu")
+def test_batches_of_any_iterable(tmp_path: Path) -> None:
+    batches = [(wg.asarray(INPUTS[at : at + 11]), wg.asarray(CLASSES[at : at + 11])) for at in (0, 11)]
+
+    def made(stop: int | None) -> History:
+        run = Run()
+        path = tmp_path / "run.safetensors" if stop else None
+        return fit(
+            run.model, batches, run.optimiser, wg.cross_entropy, epochs=3, checkpoint=path, show=False,
+            on_step=lambda step, loss: step == stop,
+        )  # fmt: skip
+
+    whole = made(None)
+    made(3)
+    assert made(99).losses == whole.losses
+
+
+@pytest.mark.usefixtures("cpu")
+def test_validation(capsys: pytest.CaptureFixture[str]) -> None:
+    run = Run()
+    modes = []
+
+    def validate() -> dict[str, Any]:
+        modes.append((run.model.training, wg.is_grad_enabled()))
+        return {"accuracy": wg.asarray(0.5)}
+
+    history = run.fit(epochs=2, validate=validate, show=True)
+    assert modes == [(False, False)] * 2
+    assert run.model.training
+    assert [each["accuracy"] for each in history.epochs] == [0.5, 0.5]
+    said = capsys.readouterr().err
+    assert "epoch 2/2: loss " in said
+    assert ", accuracy 0.5" in said
+    assert "samples/s" in said
+
+
+@pytest.mark.usefixtures("cpu")
+def test_clipping() -> None:
+    clipped, plain = Run().fit(clip=1e-3, epochs=1), Run().fit(epochs=1)
+    assert clipped.losses[0] == plain.losses[0]
+    assert clipped.losses[1:] != plain.losses[1:]
+
+
+@pytest.mark.usefixtures("cpu")
+def test_what_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(wg.ArgumentError, match="epochs is a whole number"):
+        Run().fit(epochs=-1)
+    with pytest.raises(wg.ArgumentError, match="every is a whole number of steps"):
+        Run().fit(every=0)
+    path = tmp_path / "run.safetensors"
+    run = Run()
+    save_checkpoint(path, model=run.model, optimiser=run.optimiser, schedule=run.schedule, loader=run.loader)
+    with pytest.raises(wg.ModelFileError, match="was not written by fit"):
+        run.fit(checkpoint=path)
+    path.write_bytes(b"half a file")
+    with pytest.raises(wg.ModelFileError, match="damaged"):
+        run.fit(checkpoint=path)
+
+
+@pytest.mark.gpu
+def test_nothing_is_made_after_the_first_steps() -> None:
+    wg.set_default_device("webgpu")
+    try:
+        made = []
+        run = Run()
+        loader = wg.data.DataLoader((INPUTS, CLASSES), 8, drop_last=True)
+
+        def on_step(step: int, loss: wg.Tensor) -> None:
+            counts = wg.stats()
+            made.append((counts["pipelines_compiled"], counts["buffers_created"]))
+
+        fit(run.model, loader, run.optimiser, wg.cross_entropy, epochs=80, on_step=on_step, show=False)
+    finally:
+        wg.set_default_device(None)
+    assert made[4] == made[62], "the steps before the losses are first read"
+    assert made[70] == made[-1]

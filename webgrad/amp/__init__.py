@@ -1,0 +1,23 @@
+"""Mixed precision: products in half precision, float32 everywhere else, and gradients kept from vanishing.
+
+Like any other program this uses webgrad's public names, but for `autocast`, which is where products are.
+
+>>> scaler = wg.amp.GradScaler()
+>>> w = wg.ones((3, 2)).requires_grad_()
+>>> opt = wg.optim.SGD([w], lr=0.1)
+>>> with wg.amp.autocast():
+...     loss = (wg.ones((4, 3)) @ w).mean()
+>>> scaler.scale(loss).backward()
+>>> scaler.step(opt)
+>>> scaler.update()
+>>> w.numpy().round(3).tolist()[0]
+[0.95, 0.95]
+"""
+
+from __future__ import annotations
+
+from webgrad.ops.autocast import autocast
+
+from .scaler import GradScaler
+
+__all__ = ["GradScaler", "autocast"]

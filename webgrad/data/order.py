@@ -1,0 +1,38 @@
+"""Orders that can be had again: a permutation that depends on nothing but its length and a few numbers.
+
+NumPy promises that raw words of a bit generator stay the same from version to version, and promises it of
+nothing that is made of them; so the order is that of raw words, sorted here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import webgrad as wg
+
+__all__ = ["generator_of", "permutation", "seed_or_drawn"]
+
+Array = np.ndarray[Any, Any]
+_MOST = 2**64
+
+
+def permutation(length: int, *numbers: int) -> Array:
+    """The numbers below `length` in the order that these whole numbers stand for."""
+    words = np.random.Philox(np.random.SeedSequence(numbers)).random_raw(length)
+    return np.argsort(words, kind="stable")
+
+
+def generator_of(*numbers: int) -> np.random.Generator:
+    """NumPy's generator of these whole numbers."""
+    return np.random.Generator(np.random.Philox(np.random.SeedSequence(numbers)))
+
+
+def seed_or_drawn(what: str, seed: Any) -> int:
+    """A seed that was given; without one, the one that `webgrad.random.seed` set, and where it is by now."""
+    if seed is None:
+        return int(np.random.SeedSequence(wg.random.get_state()).generate_state(1, np.uint64)[0])
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < _MOST:
+        raise wg.ArgumentError(f"{what}: seed is a whole number from 0 to 2**64 - 1, not {seed!r}")
+    return int(seed)

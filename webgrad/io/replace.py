@@ -1,0 +1,68 @@
+"""Writing a file whole or not at all: beside it, to the disk, then in its place by one rename.
+
+In: a path. Out: a temporary path in the same folder to write to. The invariant: under the path there is
+always the old contents or the new, whatever happens meanwhile.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import webgrad as wg
+
+__all__ = ["replacing"]
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Write to the path that this gives, and when the block ends well, it takes the place of `path`.
+
+    >>> import tempfile
+    >>> with wg.io.replacing(tempfile.gettempdir() + "/webgrad-note.txt") as path:
+    ...     _ = path.write_text("all of it, or nothing")
+    """
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise wg.ModelFileError(
+            f"{target} cannot be written: there is no folder {target.parent}; make it first"
+        )
+    if target.is_dir():
+        raise wg.ModelFileError(f"{target} cannot be written: it is a folder")
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".partial", dir=target.parent)
+    except OSError as error:
+        raise wg.ModelFileError(f"{target} cannot be written: {error.strerror or error}") from None
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        _to_disk(temporary)
+        temporary.chmod(_mode(target))
+        temporary.replace(target)
+        _to_disk(target.parent)
+    finally:
+        with suppress(FileNotFoundError):
+            temporary.unlink()
+
+
+def _mode(target: Path) -> int:
+    """The file's own permissions; those of a new file where there is none."""
+    with suppress(FileNotFoundError):
+        return target.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def _to_disk(path: Path) -> None:
+    if path.is_dir() and os.name == "nt":  # Windows opens no folders
+        return
+    handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

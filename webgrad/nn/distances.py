@@ -1,0 +1,225 @@
+"""Distances between vectors, and the losses that are made of them or of likelihoods; PyTorch's names.
+
+In: tensors of floats. Out: one number for each pair (of losses their mean, unless told otherwise). 16-bit
+floats are computed in float32 and rounded once, at the end.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import webgrad as wg
+
+from .checks import check_floats
+
+__all__ = [
+    "cosine_embedding_loss",
+    "cosine_similarity",
+    "gaussian_nll_loss",
+    "hinge_embedding_loss",
+    "margin_ranking_loss",
+    "pairwise_distance",
+    "poisson_nll_loss",
+    "triplet_margin_loss",
+    "triplet_margin_with_distance_loss",
+]
+
+_REDUCTIONS: dict[str, Callable[[wg.Tensor], wg.Tensor]] = {
+    "mean": wg.mean,
+    "sum": wg.sum,
+    "none": lambda loss: loss,
+}
+
+
+def _wide(name: str, *tensors: wg.Tensor) -> list[wg.Tensor]:
+    """Tensors of floats in the dtype that their loss is computed in."""
+    for each in tensors:
+        check_floats(name, each)
+    return [each.astype(wg.float32) if each.dtype.itemsize < 4 else each for each in tensors]
+
+
+def _reduced(name: str, loss: wg.Tensor, reduction: str, like: wg.Tensor) -> wg.Tensor:
+    if reduction not in _REDUCTIONS:
+        names = ", ".join(f'"{each}"' for each in _REDUCTIONS)
+        raise wg.ArgumentError(f"{name}: reduction must be one of {names}, not {reduction!r}")
+    return _REDUCTIONS[reduction](loss).astype(like.dtype, copy=False)
+
+
+# Distances
+
+
+def cosine_similarity(x1: wg.Tensor, x2: wg.Tensor, axis: int = 1, eps: float = 1e-8) -> wg.Tensor:
+    """The cosine of the angle between vectors along an axis: x₁·x₂ / (|x₁| |x₂|), no norm less than eps.
+
+    >>> wg.nn.functional.cosine_similarity(wg.asarray([[3.0, 4.0]]), wg.asarray([[4.0, 3.0]])).tolist()
+    [0.9599999785423279]
+    """
+    pair: list[wg.Tensor] = wg.broadcast_arrays(*_wide("cosine_similarity", x1, x2))
+    a, b = pair
+    # The root of what is never 0, for the gradient's sake
+    lengths = [wg.sqrt(wg.maximum((each * each).sum(axis=axis), eps * eps)) for each in pair]
+    return ((a * b).sum(axis=axis) / (lengths[0] * lengths[1])).astype(x1.dtype, copy=False)
+
+
+def pairwise_distance(
+    x1: wg.Tensor, x2: wg.Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
+) -> wg.Tensor:
+    """The p-norm of x₁ - x₂ + eps along the last axis.
+
+    >>> wg.nn.functional.pairwise_distance(wg.asarray([[3.0, 4.0]]), wg.zeros((1, 2)), eps=0.0).tolist()
+    [5.0]
+    """
+    a, b = _wide("pairwise_distance", x1, x2)
+    difference = a - b + eps
+    return wg.vector_norm(difference, axis=-1, ord=p, keepdims=keepdim).astype(x1.dtype, copy=False)
+
+
+# Losses of distances
+
+
+def cosine_embedding_loss(
+    x1: wg.Tensor, x2: wg.Tensor, target: wg.Tensor, margin: float = 0.0, reduction: str = "mean"
+) -> wg.Tensor:
+    """1 - cos(x₁, x₂) where the target is 1; max(0, cos(x₁, x₂) - margin) where it is -1.
+
+    >>> x = wg.asarray([[1.0, 0.0]])
+    >>> round(wg.nn.functional.cosine_embedding_loss(x, x, wg.asarray([-1])).item(), 4)
+    1.0
+    """
+    a, b = _wide("cosine_embedding_loss", x1, x2)
+    cosine = cosine_similarity(a, b, axis=-1)
+    loss = wg.where(target > 0, 1.0 - cosine, wg.maximum(cosine - margin, 0.0))
+    return _reduced("cosine_embedding_loss", loss, reduction, x1)
+
+
+def hinge_embedding_loss(
+    x: wg.Tensor, target: wg.Tensor, margin: float = 1.0, reduction: str = "mean"
+) -> wg.Tensor:
+    """x where the target is 1; max(0, margin - x) where it is -1.
+
+    >>> x = wg.asarray([0.25, 0.25])
+    >>> wg.nn.functional.hinge_embedding_loss(x, wg.asarray([1, -1]), reduction="none").tolist()
+    [0.25, 0.75]
+    """
+    (wide,) = _wide("hinge_embedding_loss", x)
+    loss = wg.where(target > 0, wide, wg.maximum(margin - wide, 0.0))
+    return _reduced("hinge_embedding_loss", loss, reduction, x)
+
+
+def margin_ranking_loss(
+    x1: wg.Tensor, x2: wg.Tensor, target: wg.Tensor, margin: float = 0.0, reduction: str = "mean"
+) -> wg.Tensor:
+    """max(0, -t (x₁ - x₂) + margin): with a target t of 1 the first should be larger, with -1 the second.
+
+    >>> one, two = wg.asarray([1.0]), wg.asarray([2.0])
+    >>> wg.nn.functional.margin_ranking_loss(one, two, wg.asarray([1.0])).item()
+    1.0
+    """
+    a, b = _wide("margin_ranking_loss", x1, x2)
+    loss = wg.maximum((b - a) * target + margin, 0.0)
+    return _reduced("margin_ranking_loss", loss, reduction, x1)
+
+
+def triplet_margin_loss(
+    anchor: wg.Tensor,
+    positive: wg.Tensor,
+    negative: wg.Tensor,
+    margin: float = 1.0,
+    p: float = 2.0,
+    eps: float = 1e-6,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> wg.Tensor:
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin), d being `pairwise_distance`.
+
+    >>> a, n = wg.zeros((1, 2)), wg.asarray([[3.0, 4.0]])
+    >>> wg.nn.functional.triplet_margin_loss(a, a, n, margin=6.0, eps=0.0).item()
+    1.0
+    """
+    wide = _wide("triplet_margin_loss", anchor, positive, negative)
+    loss = _triplets(wide, margin, swap, lambda a, b: pairwise_distance(a, b, p, eps))
+    return _reduced("triplet_margin_loss", loss, reduction, anchor)
+
+
+def triplet_margin_with_distance_loss(
+    anchor: wg.Tensor,
+    positive: wg.Tensor,
+    negative: wg.Tensor,
+    *,
+    distance_function: Callable[[wg.Tensor, wg.Tensor], wg.Tensor] | None = None,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> wg.Tensor:
+    """`triplet_margin_loss` by a distance of the user's own."""
+    wide = _wide("triplet_margin_with_distance_loss", anchor, positive, negative)
+    loss = _triplets(wide, margin, swap, distance_function or pairwise_distance)
+    return _reduced("triplet_margin_with_distance_loss", loss, reduction, anchor)
+
+
+def _triplets(
+    tensors: Sequence[wg.Tensor],
+    margin: float,
+    swap: bool,
+    distance: Callable[[wg.Tensor, wg.Tensor], wg.Tensor],
+) -> wg.Tensor:
+    if margin <= 0:
+        raise wg.ArgumentError(f"triplet_margin_loss: the margin is a positive number, not {margin}")
+    anchor, positive, negative = tensors
+    near, far = distance(anchor, positive), distance(anchor, negative)
+    if swap:  # the positive may be nearer to the negative than the anchor is
+        far = wg.minimum(far, distance(positive, negative))
+    return wg.maximum(near - far + margin, 0.0)
+
+
+# Losses of likelihoods
+
+
+def poisson_nll_loss(
+    x: wg.Tensor,
+    target: wg.Tensor,
+    log_input: bool = True,
+    full: bool = False,
+    eps: float = 1e-8,
+    reduction: str = "mean",
+) -> wg.Tensor:
+    """exp(x) - t x, or x - t log(x + eps) if x is no logarithm; `full` adds Stirling's term where t > 1.
+
+    >>> wg.nn.functional.poisson_nll_loss(wg.zeros(2), wg.ones(2)).item()
+    1.0
+    """
+    wide, t = _wide("poisson_nll_loss", x, target)
+    loss = wg.exp(wide) - t * wide if log_input else wide - t * wg.log(wide + eps)
+    if full:
+        large = wg.maximum(t, 1.0)
+        stirling = large * wg.log(large) - large + 0.5 * wg.log(2 * math.pi * large)
+        loss = loss + wg.where(t > 1, stirling, 0.0)
+    return _reduced("poisson_nll_loss", loss, reduction, x)
+
+
+def gaussian_nll_loss(
+    x: wg.Tensor,
+    target: wg.Tensor,
+    var: Any,
+    full: bool = False,
+    eps: float = 1e-6,
+    reduction: str = "mean",
+) -> wg.Tensor:
+    """½ (log v + (x - t)² / v), v being max(var, eps); `full` adds ½ log 2π.
+
+    >>> wg.nn.functional.gaussian_nll_loss(wg.zeros(2), wg.ones(2), wg.ones(2)).item()
+    0.5
+    """
+    wide, t = _wide("gaussian_nll_loss", x, target)
+    if isinstance(var, wg.Tensor):
+        (variance,) = _wide("gaussian_nll_loss", var)
+        if variance.ndim == wide.ndim - 1 and variance.shape == wide.shape[:-1]:
+            variance = variance.reshape((*variance.shape, 1))
+    else:
+        variance = wg.full_like(wide, float(var))
+    # A variance below eps is eps, with the gradient of the variance itself, as in PyTorch.
+    kept = variance + (wg.maximum(variance, eps) - variance).detach()
+    loss = 0.5 * (wg.log(kept) + wg.square(wide - t) / kept)
+    return _reduced("gaussian_nll_loss", loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction, x)

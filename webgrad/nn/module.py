@@ -1,0 +1,504 @@
+"""Modules: parameters, buffers and other modules under names, with PyTorch's behaviour.
+
+In: attributes as they are assigned. Out: trees of named tensors, `state_dict`s, and calls of `forward`. The
+invariant: loading, moving and converting change tensors in place, so whoever holds a parameter sees it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, TypeVar
+from weakref import ref
+
+import webgrad as wg
+
+from .parameter import Parameter, assign
+
+__all__ = ["HookHandle", "LoadedState", "Module"]
+
+Self = TypeVar("Self", bound="Module")
+Named = TypeVar("Named")
+_MEMBERS = ("_parameters", "_buffers", "_modules")  # what attributes may be, by where they are kept
+
+
+class LoadedState(NamedTuple):
+    """What `load_state_dict` found no values for, and what it found no place for."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+
+class HookHandle:
+    """What takes a hook away again: by `remove()`, or at the end of a with block."""
+
+    def __init__(self, hooks: dict[int, Any], hook: Any) -> None:
+        self._hooks = hooks
+        self._key = max(hooks, default=-1) + 1
+        hooks[self._key] = hook
+
+    def remove(self) -> None:
+        """The hook is called no more."""
+        self._hooks.pop(self._key, None)
+
+    def __enter__(self) -> HookHandle:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.remove()
+
+
+class Module:
+    """What every layer and model is: assign parameters and modules as attributes, and define `forward`.
+
+    >>> class Scale(wg.nn.Module):
+    ...     def __init__(self, features):
+    ...         super().__init__()
+    ...         self.weight = wg.nn.Parameter(wg.ones(features))
+    ...     def forward(self, x):
+    ...         return x * self.weight
+    >>> layer = Scale(2)
+    >>> layer(wg.asarray([3.0, 4.0])).tolist(), list(layer.state_dict())
+    ([3.0, 4.0], ['weight'])
+    """
+
+    _parameters: dict[str, Parameter | None]
+    _buffers: dict[str, wg.Tensor | None]
+    _modules: dict[str, Module | None]
+
+    def __init__(self) -> None:
+        self._training = True
+        self._parameters = {}
+        self._buffers = {}
+        self._modules = {}
+        self._transient: set[str] = set()  # the names of buffers that are not saved
+        self._forward_hooks: dict[int, Callable[..., Any]] = {}
+        self._forward_pre_hooks: dict[int, Callable[..., Any]] = {}
+
+    # Calls
+
+    def forward(self, *inputs: Any, **options: Any) -> Any:
+        """What the module computes; every class of modules defines its own."""
+        raise NotImplementedError(
+            f"{type(self).__name__} has no forward: define forward(self, x) in the class"
+        )
+
+    def __call__(self, *inputs: Any, **options: Any) -> Any:
+        if not self.__dict__.get("_forward_pre_hooks") and not self.__dict__.get("_forward_hooks"):
+            return self.forward(*inputs, **options)
+        for hook in list(self._forward_pre_hooks.values()):
+            changed = hook(self, inputs)
+            if changed is not None:
+                inputs = changed if isinstance(changed, tuple) else (changed,)
+        result = self.forward(*inputs, **options)
+        for hook in list(self._forward_hooks.values()):
+            changed = hook(self, inputs, result)
+            result = result if changed is None else changed
+        return result
+
+    def register_forward_pre_hook(self, hook: Callable[[Any, tuple[Any, ...]], Any]) -> HookHandle:
+        """Call hook(module, inputs) before `forward`; what it returns, unless None, are the inputs."""
+        return HookHandle(self._forward_pre_hooks, hook)
+
+    def register_forward_hook(self, hook: Callable[[Any, tuple[Any, ...], Any], Any]) -> HookHandle:
+        """Call hook(module, inputs, output) after `forward`; what it returns, unless None, is the output."""
+        return HookHandle(self._forward_hooks, hook)
+
+    # Attributes
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        place = (
+            "_parameters" if isinstance(value, Parameter) else "_modules" if isinstance(value, Module) else ""
+        )
+        if place:
+            self._put(place, name, value)
+            return
+        members = self.__dict__
+        for known in _MEMBERS:
+            if name in members.get(known, ()):
+                self._reassign(known, name, value)
+                return
+        object.__setattr__(self, name, value)
+
+    def _put(self, place: str, name: str, value: Any) -> None:
+        """Keep a member under a name that is nobody else's."""
+        members = self.__dict__
+        if place not in members:
+            raise AttributeError(
+                f"{type(self).__name__}.__init__ must call super().__init__() before it assigns self.{name}"
+            )
+        members.pop(name, None)
+        for other in _MEMBERS:
+            if other != place:
+                members[other].pop(name, None)
+        members[place][name] = value
+
+    def _reassign(self, place: str, name: str, value: Any) -> None:
+        """Another value under a name that was registered: of the same kind, or None."""
+        kind = {"_parameters": Parameter, "_buffers": wg.Tensor, "_modules": Module}[place]
+        if value is not None and not isinstance(value, kind):
+            how = (
+                f"wrap it as webgrad.nn.Parameter(…), or write to it, self.{name}[...] = value, under "
+                "webgrad.no_grad()"
+            )
+            raise wg.DTypeError(
+                f"{type(self).__name__}.{name} is a {kind.__name__}, and a {type(value).__name__} is none: "
+                + (how if kind is Parameter else f"del self.{name} first if that is meant")
+            )
+        self.__dict__[place][name] = value
+
+    def __getattr__(self, name: str) -> Any:
+        members = self.__dict__
+        for place in _MEMBERS:
+            if name in members.get(place, ()):
+                return members[place][name]
+        if "_modules" not in members:
+            raise AttributeError(
+                f"{type(self).__name__}.__init__ must call super().__init__() before self.{name} is used"
+            )
+        known = [each for place in _MEMBERS for each in members[place]]
+        raise AttributeError(
+            f"{type(self).__name__} has no attribute {name!r}; its parameters, buffers and modules are: "
+            f"{', '.join(known) or 'none'}"
+        )
+
+    def __delattr__(self, name: str) -> None:
+        for place in _MEMBERS:
+            if name in self.__dict__.get(place, ()):
+                del self.__dict__[place][name]
+                self._transient.discard(name)
+                return
+        object.__delattr__(self, name)
+
+    def __dir__(self) -> list[str]:
+        return sorted(
+            {*super().__dir__(), *(each for place in _MEMBERS for each in self.__dict__.get(place, ()))}
+        )
+
+    def register_parameter(self, name: str, parameter: Parameter | None) -> None:
+        """A parameter under a name; None keeps the name for one that is not there."""
+        self._check_name(name, "_parameters")
+        if parameter is not None and not isinstance(parameter, Parameter):
+            raise wg.DTypeError(
+                f"register_parameter({name!r}): a {type(parameter).__name__} is no Parameter; wrap it as "
+                "webgrad.nn.Parameter(…)"
+            )
+        self._put("_parameters", name, parameter)
+
+    def register_buffer(self, name: str, tensor: wg.Tensor | None, persistent: bool = True) -> None:
+        """A tensor that is part of the state and is not trained; in `state_dict` only if persistent."""
+        self._check_name(name, "_buffers")
+        if tensor is not None and not isinstance(tensor, wg.Tensor):
+            raise wg.DTypeError(
+                f"register_buffer({name!r}): a {type(tensor).__name__} is no tensor; make one with "
+                "webgrad.asarray"
+            )
+        self._put("_buffers", name, tensor)
+        (self._transient.discard if persistent else self._transient.add)(name)
+
+    def register_module(self, name: str, module: Module | None) -> None:
+        """A module under a name."""
+        self._check_name(name, "_modules")
+        if module is not None and not isinstance(module, Module):
+            raise wg.DTypeError(f"register_module({name!r}): a {type(module).__name__} is no Module")
+        self._put("_modules", name, module)
+
+    add_module = register_module
+
+    def _check_name(self, name: str, place: str) -> None:
+        if not name or "." in name:
+            raise wg.ArgumentError(
+                f"a name of {type(self).__name__}'s members is a word without dots, not {name!r}"
+            )
+        if hasattr(self, name) and name not in self.__dict__.get(place, ()):
+            raise wg.ArgumentError(
+                f"{type(self).__name__} has an attribute {name!r} already; take another name"
+            )
+
+    # Trees of names
+
+    def _members(
+        self, place: str, prefix: str, recurse: bool, remove_duplicate: bool
+    ) -> Iterator[tuple[str, Any]]:
+        """Everything kept in one place of this module, and of those below it, by dotted names, each once."""
+        seen: set[int] = set()
+        modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
+        for path, module in modules if recurse else [(prefix, self)]:
+            for name, value in module.__dict__[place].items():
+                if value is not None and not (remove_duplicate and id(value) in seen):
+                    seen.add(id(value))
+                    yield _dotted(path, name), value
+
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        """The parameters with their dotted names; a shared one once, under its first name."""
+        return self._members("_parameters", prefix, recurse, remove_duplicate)
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """The parameters, each once.
+
+        >>> sum(p.size for p in wg.nn.Linear(3, 2).parameters())
+        8
+        """
+        return (value for _, value in self.named_parameters(recurse=recurse))
+
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, wg.Tensor]]:
+        """The buffers with their dotted names."""
+        return self._members("_buffers", prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse: bool = True) -> Iterator[wg.Tensor]:
+        """The buffers, each once."""
+        return (value for _, value in self.named_buffers(recurse=recurse))
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """The modules directly below this one, with their names."""
+        seen: set[int] = set()
+        for name, module in self._modules.items():
+            if module is not None and id(module) not in seen:
+                seen.add(id(module))
+                yield name, module
+
+    def children(self) -> Iterator[Module]:
+        """The modules directly below this one."""
+        return (module for _, module in self.named_children())
+
+    def named_modules(
+        self, memo: set[int] | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
+        """This module and all below it, with their dotted names; a shared one once."""
+        seen = set() if memo is None else memo
+        if remove_duplicate and id(self) in seen:
+            return
+        seen.add(id(self))
+        yield prefix, self
+        for name, module in self._modules.items():
+            if module is not None:
+                yield from module.named_modules(seen, _dotted(prefix, name), remove_duplicate)
+
+    def modules(self) -> Iterator[Module]:
+        """This module and all below it, each once."""
+        return (module for _, module in self.named_modules())
+
+    def get_submodule(self, target: str) -> Module:
+        """The module of a dotted name; itself for "".
+
+        >>> wg.nn.Sequential(wg.nn.Linear(3, 2)).get_submodule("0")
+        Linear(in_features=3, out_features=2, bias=True)
+        """
+        return self._found("_modules", target) if target else self
+
+    def get_parameter(self, target: str) -> Parameter:
+        """The parameter of a dotted name."""
+        return self._found("_parameters", target)  # type: ignore[no-any-return]
+
+    def get_buffer(self, target: str) -> wg.Tensor:
+        """The buffer of a dotted name."""
+        return self._found("_buffers", target)  # type: ignore[no-any-return]
+
+    def _found(self, place: str, target: str) -> Any:
+        path, _, name = target.rpartition(".")
+        home: Module | None = self
+        for each in path.split(".") if path else ():
+            home = home._modules.get(each) if home is not None else None
+        found = None if home is None else home.__dict__[place].get(name)
+        if found is None:
+            members = self._members(place, "", True, False) if place != "_modules" else self.named_modules()
+            names = ", ".join(each for each, _ in members if each) or "none"
+            raise AttributeError(f"{type(self).__name__} has no {place[1:-1]} {target!r}; there are: {names}")
+        return found
+
+    # State
+
+    def state_dict(self, prefix: str = "") -> dict[str, wg.Tensor]:
+        """The values of all parameters and persistent buffers by dotted names, as they are now.
+
+        >>> list(wg.nn.Linear(3, 2).state_dict())
+        ['weight', 'bias']
+        """
+        return {name: tensor.detach() for name, tensor in self._state(prefix)}
+
+    def _state(self, prefix: str = "") -> Iterator[tuple[str, wg.Tensor]]:
+        """In PyTorch's order: a module's parameters, its buffers, then the modules below it."""
+        for path, module in self.named_modules(prefix=prefix.removesuffix("."), remove_duplicate=False):
+            for name, parameter in module._parameters.items():
+                if parameter is not None:
+                    yield _dotted(path, name), parameter
+            for name, buffer in module._buffers.items():
+                if buffer is not None and name not in module._transient:
+                    yield _dotted(path, name), buffer
+
+    def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> LoadedState:
+        """Take the values of a `state_dict`: tensors or NumPy arrays, converted to each tensor's dtype.
+
+        Everything is checked first: where names or shapes do not fit, nothing is changed. If not strict, what
+        is missing or unexpected is left alone, and given back; shapes must fit all the same.
+
+        >>> layer = wg.nn.Linear(2, 1)
+        >>> layer.load_state_dict({"weight": np.ones((1, 2)), "bias": np.zeros(1)})
+        LoadedState(missing_keys=[], unexpected_keys=[])
+        """
+        if not isinstance(state, Mapping):
+            raise wg.DTypeError(
+                f"load_state_dict takes a dict of tensors by their names, not a {type(state).__name__}"
+            )
+        own = dict(self._state())
+        found = LoadedState(
+            [name for name in own if name not in state], [name for name in state if name not in own]
+        )
+        values = {name: _value(name, state[name], tensor) for name, tensor in own.items() if name in state}
+        self._check_state(own, values, found, strict)
+        with wg.no_grad():
+            for name, value in values.items():
+                own[name][...] = value
+        return found
+
+    def _check_state(
+        self, own: dict[str, wg.Tensor], values: dict[str, wg.Tensor], found: LoadedState, strict: bool
+    ) -> None:
+        wrong = [
+            f"{name} is {own[name].shape} in the module and {value.shape} in the state"
+            for name, value in values.items()
+            if own[name].shape != value.shape
+        ]
+        lines = [f"shapes that differ: {'; '.join(wrong)}"] if wrong else []
+        if strict and found.unexpected_keys:
+            lines.insert(0, f"unexpected keys: {', '.join(map(str, found.unexpected_keys))}")
+        if strict and found.missing_keys:
+            lines.insert(0, f"missing keys: {', '.join(found.missing_keys)}")
+        if lines:
+            hint = "" if wrong and len(lines) == 1 else "; strict=False leaves names that do not fit alone"
+            raise (wg.ShapeError if wrong else wg.ArgumentError)(
+                f"load_state_dict of {type(self).__name__}: nothing was loaded{hint}\n  " + "\n  ".join(lines)
+            )
+
+    # Modes, devices, dtypes: for this module and all below it
+
+    @property
+    def training(self) -> bool:
+        """Whether the module is in training: captured functions are captured anew when it changes."""
+        return bool(wg.watch(functools.partial(_mode_of, ref(self))))
+
+    @training.setter
+    def training(self, mode: bool) -> None:
+        self._training = bool(mode)
+
+    def train(self: Self, mode: bool = True) -> Self:
+        """In training: dropout drops, batch norms take the batch's statistics.
+
+        >>> wg.nn.Dropout().eval().training
+        False
+        """
+        if not isinstance(mode, bool):
+            raise wg.ArgumentError(f"train: the mode is True or False, not {mode!r}")
+        for module in self.modules():
+            module.training = mode
+        return self
+
+    def eval(self: Self) -> Self:
+        """Not in training: train(False)."""
+        return self.train(False)
+
+    def requires_grad_(self: Self, requires_grad: bool = True) -> Self:
+        """Whether the parameters get gradients; False freezes them."""
+        for parameter in self.parameters():
+            parameter.requires_grad = requires_grad
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """No gradients any more, or zeros instead."""
+        for parameter in self.parameters():
+            if parameter.grad is not None:
+                parameter.grad = None if set_to_none else wg.zeros_like(parameter.grad)
+
+    def to(self: Self, *targets: Any, dtype: Any = None, device: Any = None) -> Self:
+        """To a device, a dtype, both, or another tensor's; only floats change their dtype.
+
+        >>> wg.nn.Linear(2, 2).to(wg.float16).weight.dtype
+        webgrad.float16
+        """
+        probe = wg.zeros(0, device="cpu").to(*targets, dtype=dtype, device=device)
+        if probe.dtype.kind != "f":
+            raise wg.DTypeError(f"to: parameters are floats, and {probe.dtype.name} is none")
+
+        def moved(x: wg.Tensor) -> wg.Tensor:
+            result = x.to(*targets, dtype=dtype, device=device)
+            return result if x.dtype.kind == "f" else x.to(device=result.device)
+
+        held = [*self.parameters(), *self.buffers()]
+        values = [moved(tensor.detach()) for tensor in held]  # all of them first: one may fail
+        gradients = [(each, moved(each.grad)) for each in self.parameters() if each.grad is not None]
+        for tensor, value in zip(held, values, strict=True):
+            assign(tensor, value)
+        for parameter, gradient in gradients:
+            parameter.grad = gradient
+        return self
+
+    def float(self: Self) -> Self:
+        """Floats in float32."""
+        return self.to(wg.float32)
+
+    def half(self: Self) -> Self:
+        """Floats in float16."""
+        return self.to(wg.float16)
+
+    def bfloat16(self: Self) -> Self:
+        """Floats in bfloat16."""
+        return self.to(wg.bfloat16)
+
+    def double(self: Self) -> Self:
+        """Floats in float64."""
+        return self.to(wg.float64)
+
+    def cpu(self: Self) -> Self:
+        """To the cpu."""
+        return self.to("cpu")
+
+    def apply(self: Self, function: Callable[[Module], Any]) -> Self:
+        """Call a function with every module below this one, then with itself.
+
+        >>> _ = wg.nn.Sequential(wg.nn.Linear(2, 2)).apply(lambda module: print(type(module).__name__))
+        Linear
+        Sequential
+        """
+        for module in self.children():
+            module.apply(function)
+        function(self)
+        return self
+
+    # As text
+
+    def extra_repr(self) -> str:
+        """What stands between the brackets of a layer's text: its arguments."""
+        return ""
+
+    def __repr__(self) -> str:
+        extra = self.extra_repr()
+        children = [f"({name}): {_indented(repr(module))}" for name, module in self._modules.items()]
+        if not children:
+            return f"{type(self).__name__}({extra})"
+        return "\n  ".join([f"{type(self).__name__}(", *([extra] if extra else []), *children]) + "\n)"
+
+
+def _mode_of(module: ref[Module]) -> bool | None:
+    found = module()
+    return None if found is None else found._training
+
+
+def _dotted(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _indented(text: str) -> str:
+    return text.replace("\n", "\n  ")
+
+
+def _value(name: str, given: Any, tensor: wg.Tensor) -> wg.Tensor:
+    """A value of a state as this tensor would hold it; memory that is the user's is not kept."""
+    try:
+        value = given if isinstance(given, wg.Tensor) else wg.asarray(given, device=tensor.device, copy=True)
+    except wg.DTypeError as error:
+        raise wg.DTypeError(f"load_state_dict: {name}: {error}") from None
+    return value.detach().to(tensor.dtype, device=tensor.device)

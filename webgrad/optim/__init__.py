@@ -1,0 +1,29 @@
+"""Optimisers with PyTorch's names, arguments and arithmetic; `lr_scheduler` has the schedules of rates.
+
+>>> model = wg.asarray([[1.0, -1.0]]).requires_grad_()
+>>> opt = wg.optim.AdamW([model], lr=1e-2)
+>>> rates = wg.optim.lr_scheduler.StepLR(opt, step_size=10)
+"""
+
+from __future__ import annotations
+
+from . import lr_scheduler
+from .adam import LAMB, Adam, Adamax, AdamW, NAdam, RAdam
+from .optimizer import Optimizer
+from .sgd import SGD, Adadelta, Adagrad, Lion, RMSprop
+
+__all__ = [
+    "LAMB",
+    "SGD",
+    "Adadelta",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "Lion",
+    "NAdam",
+    "Optimizer",
+    "RAdam",
+    "RMSprop",
+    "lr_scheduler",
+]

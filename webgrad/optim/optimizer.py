@@ -1,0 +1,399 @@
+"""What all optimisers share: groups of parameters, state, counts of steps, how new values are put in place.
+
+In: parameters with gradients. Out: the same parameters, changed in place. The invariants: all state is made
+when parameters are added, so that a captured step changes it and makes none; nothing is read from the device.
+
+An optimiser says three things. `_numbers` computes on the host, in double precision, what changes with its
+settings; captured steps ask for it again at every call. `_shared` computes on the device, once a step, what
+depends on the count of steps. `_update` gives the new values of one parameter and of its state, by the same
+expression for each, so that one kernel takes many of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import webgrad as wg
+from webgrad import Tensor
+
+__all__ = ["Clock", "Group", "Numbers", "Optimizer", "State"]
+
+Group = dict[str, Any]  # the settings of some parameters, by PyTorch's names, and the parameters: "params"
+State = dict[str, Tensor]
+Numbers = dict[str, Tensor]  # 0-d
+# What schedules and people put into groups beside an optimiser's own settings.
+NOTES = ("name", "initial_lr", "max_lr", "min_lr", "max_momentum", "base_momentum")
+
+
+class Clock:
+    """The count of steps that the parameters of a group on one device have in common, as a 0-d tensor.
+
+    A parameter without a gradient is skipped, and its count stays behind: `missed` says by how much.
+    """
+
+    def __init__(self, members: Sequence[Tensor], shared: int) -> None:
+        device = members[0].device
+        self.places = {id(each): at for at, each in enumerate(members)}
+        self.step = wg.zeros((), dtype=wg.float32, device=device)
+        self.missed = wg.zeros((len(members),), dtype=wg.float32, device=device)
+        self.late: set[int] = set()  # places of those that ever missed a step
+        self.shared = [wg.zeros((), dtype=wg.float32, device=device) for _ in range(shared)]
+        wg.eval(self.step, self.missed, *self.shared)
+
+    def of(self, parameter: Tensor) -> Tensor:
+        """How many steps a parameter has taken."""
+        place = self.places[id(parameter)]
+        return self.step - self.missed[place] if place in self.late else self.step
+
+    def set(self, counts: Mapping[int, float]) -> None:
+        """Give parameters, by identity, the steps they have taken; others have taken none."""
+        steps = [float(counts.get(each, 0.0)) for each in self.places]
+        most = max(steps)
+        self.late = {at for at, count in enumerate(steps) if count != most}
+        self.step[...] = most
+        self.missed[...] = wg.asarray([most - count for count in steps], device=self.step.device)
+        wg.eval(self.step, self.missed)
+
+    def advance(self, with_gradient: Iterable[Tensor], put: Callable[[Tensor, Tensor], None]) -> Tensor:
+        """The count that this step has, for those that never missed one."""
+        count = self.step + 1.0
+        idle = set(self.places.values()) - {self.places[id(each)] for each in with_gradient}
+        if idle:
+            self.late |= idle
+            mask = [float(place in idle) for place in range(len(self.places))]
+            put(self.missed, self.missed + wg.asarray(mask, device=self.step.device))
+        put(self.step, count)
+        return count
+
+
+class Optimizer:
+    """The base of all optimisers; its subclasses are what is used.
+
+    >>> w = wg.asarray([1.0, 2.0]).requires_grad_()
+    >>> opt = wg.optim.SGD([w], lr=0.5)
+    >>> (w * w).sum().backward()
+    >>> opt.step()
+    >>> w.tolist()
+    [0.0, 0.0]
+    """
+
+    _shares = 0  # how many numbers `_shared` gives
+
+    def __init__(self, params: Iterable[Any], defaults: Group) -> None:
+        self.defaults = defaults
+        self.param_groups: list[Group] = []
+        self.state: dict[Tensor, State] = {}
+        self._clocks: list[dict[Any, Clock]] = []  # of each group, by device
+        groups = _groups_of(type(self).__name__, params)
+        for group in groups:
+            self.add_param_group(group)
+
+    # What an optimiser is
+
+    def _check(self, group: Group) -> None:
+        """Raise where a setting is not allowed."""
+        _check_numbers(type(self).__name__, group, ("lr", "weight_decay", "eps"))
+
+    def _counts(self, group: Group) -> bool:
+        """Whether the count of steps matters."""
+        return True
+
+    def _options(self, group: Group) -> Group:
+        """The settings that say which expression is computed; with others a step is captured anew."""
+        return {}
+
+    def _numbers(self, group: Group) -> dict[str, float]:
+        """The numbers in the expression."""
+        raise NotImplementedError
+
+    def _shared(self, options: Group, numbers: Numbers, step: Tensor) -> tuple[Tensor, ...]:
+        """What all parameters share in a step, from its count: 1, 2, …"""
+        return ()
+
+    def _state_names(self, group: Group) -> tuple[str, ...]:
+        """What is kept for each parameter."""
+        return ()
+
+    def _state_shape(self, name: str, parameter: Tensor) -> tuple[int, ...]:
+        """The shape of what is kept; optimisers with numbers of their own have others."""
+        return parameter.shape
+
+    def _initial(self, name: str, group: Group) -> float:
+        """What state begins with."""
+        return 0.0
+
+    def _update(
+        self,
+        options: Group,
+        numbers: Numbers,
+        shared: Sequence[Tensor],
+        parameter: Tensor,
+        gradient: Tensor,
+        state: State,
+    ) -> tuple[Tensor, State]:
+        """A parameter's new value, and what of its state is new."""
+        raise NotImplementedError
+
+    # What a user calls
+
+    def add_param_group(self, param_group: Any) -> None:
+        """Take more parameters, with settings of their own; those not given are the optimiser's defaults."""
+        name = type(self).__name__
+        if not isinstance(param_group, Mapping) or "params" not in param_group:
+            raise wg.ArgumentError(
+                f"{name}: a group of parameters is a dict with 'params', not {param_group!r}"
+            )
+        given = param_group["params"]
+        params = [given] if isinstance(given, Tensor) else list(given)
+        unknown = set(param_group) - {"params", *self.defaults, *NOTES}
+        if unknown:
+            raise wg.ArgumentError(
+                f"{name} has no setting {', '.join(map(repr, sorted(unknown)))}; it has "
+                f"{', '.join(self.defaults)}"
+            )
+        group = {"params": params, **self.defaults, **{k: v for k, v in param_group.items() if k != "params"}}
+        self._check_parameters(params)
+        self._check(group)
+        self.param_groups.append(group)
+        for each in params:
+            self.state[each] = self._new_state(each, group)
+        wg.eval([tensor for each in params for tensor in self.state[each].values()])
+        devices = dict.fromkeys(each.device for each in params)
+        self._clocks.append(
+            {one: Clock([each for each in params if each.device is one], self._shares) for one in devices}
+        )
+
+    def _check_parameters(self, params: list[Any]) -> None:
+        name = type(self).__name__
+        if not params:
+            raise wg.ArgumentError(
+                f"{name}: the list of parameters is empty; is it a generator that was used?"
+            )
+        for each in params:
+            if not isinstance(each, Tensor):
+                raise wg.DTypeError(f"{name} optimises tensors, not a {type(each).__name__}")
+            if each.dtype.kind != "f":
+                raise wg.DTypeError(f"{name} optimises floating-point tensors, not {each.dtype.name}")
+            if not each.is_leaf:
+                raise wg.ArgumentError(
+                    f"{name}: a parameter of shape {each.shape} was computed from others that require "
+                    "gradients, and has none of its own: optimise those, or take x.detach().requires_grad_()"
+                )
+        if not any(each.requires_grad for each in params):
+            raise wg.ArgumentError(
+                f"{name}: none of the {len(params)} parameters requires a gradient: call "
+                "parameter.requires_grad_() first"
+            )
+        if len({*map(id, params), *map(id, self.state)}) < len(params) + len(self.state):
+            raise wg.ArgumentError(f"{name}: a parameter is given twice; each belongs to one group, once")
+
+    def _new_state(self, parameter: Tensor, group: Group) -> State:
+        dtype = _state_dtype(parameter)
+        return {
+            name: wg.full(
+                self._state_shape(name, parameter),
+                self._initial(name, group),
+                dtype=dtype,
+                device=parameter.device,
+            )
+            for name in self._state_names(group)
+        }
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients of all parameters, or make them zero."""
+        for group in self.param_groups:
+            for each in group["params"]:
+                if set_to_none:
+                    each.grad = None
+                elif each.grad is not None:
+                    each.grad = wg.zeros_like(each.grad)
+
+    def step(self, closure: Callable[[], Any] | None = None, *, skip: Tensor | None = None) -> Any:
+        """Change every parameter that has a gradient. `closure` computes the loss anew, which is returned.
+
+        `skip` is a 0-d tensor: where it is true, parameters, state and counts stay as they are. Nothing is
+        read for that, so it works in captured functions.
+        """
+        loss = None
+        if closure is not None:
+            with wg.enable_grad():
+                loss = closure()
+
+        def put(target: Tensor, new: Tensor) -> None:
+            target[...] = new if skip is None else wg.where(skip, target, new)
+
+        with wg.no_grad():
+            for group, clocks in zip(self.param_groups, self._clocks, strict=True):
+                for device, clock in clocks.items():
+                    self._step_group(group, device, clock, put)
+        wg.eval()
+        return loss
+
+    def _step_group(
+        self, group: Group, device: Any, clock: Clock, put: Callable[[Tensor, Tensor], None]
+    ) -> None:
+        ready = [each for each in group["params"] if each.grad is not None and id(each) in clock.places]
+        if not ready:
+            return
+        options = wg.watch(lambda: self._options(group))
+        names = tuple(self._numbers(group))
+        numbers = dict(
+            zip(
+                names,
+                wg.fresh(lambda: tuple(map(float, self._numbers(group).values())), device=device),
+                strict=True,
+            )
+        )
+        counts = wg.watch(lambda: self._counts(group))
+        if counts:
+            count = clock.advance(ready, put)
+            for target, value in zip(clock.shared, self._shared(options, numbers, count), strict=True):
+                target[...] = value
+        for parameter in ready:
+            shared: Sequence[Tensor] = clock.shared
+            if counts and clock.places[id(parameter)] in clock.late:
+                shared = self._shared(options, numbers, count - clock.missed[clock.places[id(parameter)]])
+            self._step_one(options, numbers, shared, parameter, parameter.grad, put)
+
+    def _step_one(
+        self,
+        options: Group,
+        numbers: Numbers,
+        shared: Sequence[Tensor],
+        parameter: Tensor,
+        gradient: Tensor,
+        put: Callable[[Tensor, Tensor], None],
+    ) -> None:
+        state = self.state[parameter]
+        dtype = _state_dtype(parameter)
+        wide = parameter.astype(dtype, copy=False)
+        new, changed = self._update(options, numbers, shared, wide, gradient.astype(dtype, copy=False), state)
+        put(parameter, new)
+        for name, value in changed.items():
+            put(state[name], value)
+
+    # Saving and going on
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that is needed to go on, in PyTorch's layout: state by the parameters' numbers."""
+        places: dict[int, int] = {}
+        groups = []
+        for group in self.param_groups:
+            for each in group["params"]:
+                places[id(each)] = len(places)
+            groups.append({**group, "params": [places[id(each)] for each in group["params"]]})
+        state: dict[int, State] = {}
+        for group, clocks in zip(self.param_groups, self._clocks, strict=True):
+            for each in group["params"]:
+                counted = {"step": clocks[each.device].of(each).detach()} if self._counts(group) else {}
+                kept = {name: value.detach() for name, value in self.state[each].items()}
+                if counted or kept:
+                    state[places[id(each)]] = {**counted, **kept}
+        return {"state": state, "param_groups": groups}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Go on from what `state_dict` gave, PyTorch's too: settings, counts and state become those."""
+        name = type(self).__name__
+        saved_groups, saved = state_dict["param_groups"], state_dict["state"]
+        sizes = [len(group["params"]) for group in self.param_groups]
+        saved_sizes = [len(group["params"]) for group in saved_groups]
+        if sizes != saved_sizes:
+            raise wg.ArgumentError(
+                f"{name}.load_state_dict: the state is another model's: its groups have {saved_sizes} "
+                f"parameters, and this optimiser's have {sizes}"
+            )
+        pairs = [
+            (parameter, saved.get(number, {}), group)
+            for group, other in zip(self.param_groups, saved_groups, strict=True)
+            for parameter, number in zip(group["params"], other["params"], strict=True)
+        ]
+        wrong = [
+            f"parameter {number} {parameter.shape}: {difference}"
+            for number, (parameter, entry, _) in enumerate(pairs)
+            for difference in _differences(parameter, self.state[parameter], entry)
+        ]
+        if wrong:
+            raise wg.ArgumentError(f"{name}.load_state_dict: the state does not fit: {'; '.join(wrong)}")
+        with wg.no_grad():
+            for parameter, entry, group in pairs:
+                self._restore(parameter, entry, group)
+        wg.eval([tensor for each in self.state.values() for tensor in each.values()])
+        counts = {id(parameter): _count_of(entry) for parameter, entry, _ in pairs}
+        for group, other, clocks in zip(self.param_groups, saved_groups, self._clocks, strict=True):
+            group.update({k: v for k, v in other.items() if k in self.defaults or k in NOTES})
+            if "betas" in group:
+                group["betas"] = tuple(group["betas"])  # files may have made a list of it
+            for clock in clocks.values():
+                clock.set(counts)
+
+    def _restore(self, parameter: Tensor, entry: Mapping[str, Any], group: Group) -> None:
+        for key, target in self.state[parameter].items():
+            value = entry.get(key)
+            if value is None:
+                value = self._initial(key, group)
+            elif isinstance(value, Tensor):
+                value = value.detach().to_device(target.device)
+            target[...] = value
+
+    def __repr__(self) -> str:
+        lines = [
+            f"  group {at}: {len(group['params'])} parameters, "
+            + ", ".join(f"{name}={value!r}" for name, value in group.items() if name != "params")
+            for at, group in enumerate(self.param_groups)
+        ]
+        return "\n".join([f"{type(self).__name__}(", *lines, ")"])
+
+
+def _groups_of(name: str, params: Iterable[Any]) -> list[Group]:
+    if isinstance(params, Tensor):
+        raise wg.ArgumentError(f"{name}: the parameters come as a list, not as one tensor: write [tensor]")
+    if isinstance(params, Mapping):
+        raise wg.ArgumentError(f"{name}: the parameters come as a list of tensors, or of dicts with 'params'")
+    given = list(params)
+    if not given:
+        raise wg.ArgumentError(f"{name}: the list of parameters is empty; is it a generator that was used?")
+    if isinstance(given[0], Mapping):
+        return given
+    if isinstance(given[0], tuple):  # of named_parameters()
+        given = [each[1] for each in given]
+    return [{"params": given}]
+
+
+def _check_numbers(name: str, group: Group, keys: Iterable[str]) -> None:
+    for key in keys:
+        value = group.get(key, 0.0)
+        if isinstance(value, Tensor):
+            raise wg.ArgumentError(
+                f"{name}: {key} is a tensor: give a number; captured steps see group[{key!r}] = … anyway"
+            )
+        if not value >= 0.0:
+            raise wg.ArgumentError(f"{name}: {key} is {value!r}, and must not be negative")
+    for at, beta in enumerate(group.get("betas", ())):
+        if not 0.0 <= beta < 1.0:
+            raise wg.ArgumentError(f"{name}: betas[{at}] is {beta!r}, and must be at least 0 and less than 1")
+
+
+def _state_dtype(parameter: Tensor) -> wg.DType:
+    """State and arithmetic of half-precision parameters are float32."""
+    return wg.float32 if parameter.dtype.itemsize < 4 else parameter.dtype
+
+
+def _differences(parameter: Tensor, state: State, entry: Mapping[str, Any]) -> list[str]:
+    """What keeps a saved entry from being the state of a parameter."""
+    if not entry:
+        return []
+    found = {key: value for key, value in entry.items() if key != "step" and value is not None}
+    differences = [f"{key!r} is missing" for key in state.keys() - found.keys() if key in entry or found]
+    differences += [f"{key!r} is not part of it" for key in sorted(found.keys() - state.keys())]
+    differences += [
+        f"{key!r} has shape {tuple(found[key].shape)}, not {state[key].shape}"
+        for key in state
+        if key in found and tuple(found[key].shape) != state[key].shape
+    ]
+    return differences
+
+
+def _count_of(entry: Mapping[str, Any]) -> float:
+    """Steps taken; state without a count, as PyTorch's SGD saves it, is that of at least one."""
+    return float(entry["step"]) if "step" in entry else float(bool(entry))
