@@ -21,7 +21,7 @@ from .windows import Sides, Widths, cropped_or_padded, spans, taps_first
 
 __all__ = ["Frame", "plane", "spread_evenly", "to_first_largest", "to_places", "windows"]
 
-FEW = 16  # elements along the axes of a window, up to which it is taken apart by them
+FEW = 32  # elements and strides along the axes of a window, up to which it is taken apart by them
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def plane(x: Tensor) -> Node:
 
 def to_first_largest(x: Tensor, g: Tensor, frame: Frame) -> Tensor:
     """The gradient of the maximum of every window; of several that are equal the first gets it."""
-    if not x.device.is_gpu and _are_side_by_side(frame) and sum(frame.kernel) <= FEW:
+    if _goes_by_axes(g, frame):
         return _by_comparing(x, g, frame)
     count, end = len(frame.kernel), math.prod(x.shape[2:])
     taps = Tensor(windows(x.node, frame, -math.inf))
@@ -63,10 +63,6 @@ def to_first_largest(x: Tensor, g: Tensor, frame: Frame) -> Tensor:
     largest = fold("max", taps, axes)
     kept = primitives.reshape(largest.node, (*taps.shape[:2], *[1] * count, *taps.shape[2 + count :]))
     return to_places(fold("min", where(taps == Tensor(kept), places, end), axes), g, x.shape, frame)
-
-
-def _are_side_by_side(frame: Frame) -> bool:
-    return frame.kernel == frame.stride and set(frame.dilation) == {1}
 
 
 def to_places(places: Tensor, g: Tensor, shape: Sides, frame: Frame) -> Tensor:
@@ -132,19 +128,22 @@ def _cut_out(x: Node, sides: Sides, frame: Frame) -> Node:
     )
 
 
+# Axis by axis, as NumPy likes it: whole arrays of every element of the windows, in long rows
+
+
+def _goes_by_axes(g: Tensor, frame: Frame) -> bool:
+    return not g.device.is_gpu and sum(frame.kernel) + sum(frame.stride) <= FEW
+
+
 def _by_comparing(x: Tensor, g: Tensor, frame: Frame) -> Tensor:
-    """The same for windows side by side, as NumPy likes it: element against element along one axis after
-    another, in long rows.
-    """
-    whole = tuple(size * number for size, number in zip(frame.kernel, frame.counts, strict=True))
-    around = tuple(
-        (before, length - side - before)
-        for side, (before, _), length in zip(x.shape[2:], frame.widths, whole, strict=True)
-    )
-    largest = Tensor(cropped_or_padded(x.node, around, -math.inf))
+    """The first largest by comparing element with element, the last axis first."""
+    largest = x
     contests = []
     for axis in reversed(range(2, x.ndim)):
-        first, *others = _apart(largest.node, axis, frame.kernel[axis - 2])
+        widths = [(0, 0)] * x.ndim
+        widths[axis] = frame.widths[axis - 2]
+        padded = primitives.pad(largest.node, tuple(widths), -math.inf)
+        first, *others = _apart(padded, axis, frame)
         largest = Tensor(first)
         later = []  # whether each element is larger than all before it
         for each in others:
@@ -156,29 +155,48 @@ def _by_comparing(x: Tensor, g: Tensor, frame: Frame) -> Tensor:
         for wins in reversed(later):
             parts.append(where(wins, g, 0.0))
             g = where(wins, 0.0, g)
-        g = Tensor(_together([g.node, *(each.node for each in reversed(parts))], axis))
-    return Tensor(_cut_out(g.node, x.shape[2:], frame))
+        g = _together([g, *reversed(parts)], axis, x.shape[axis], frame)
+    return g
 
 
-def _apart(x: Node, axis: int, size: int) -> list[Node]:
-    """Every `size`-th element of an axis, from each of the first ones on."""
-    shape = x.sig.shape
-    less = (*shape[:axis], shape[axis] // size, *shape[axis + 1 :])
-    x = primitives.reshape(x, (*less[: axis + 1], size, *less[axis + 1 :]))
+def _apart(x: Node, axis: int, frame: Frame) -> list[Node]:
+    """The first elements of all windows along an axis, the second ones, …"""
+    at = axis - 2
+    size, step, apart, count = (
+        each[at] for each in (frame.kernel, frame.stride, frame.dilation, frame.counts)
+    )
     ranges = [(0, side, 1) for side in x.sig.shape]
     found = []
-    for at in range(size):
-        ranges[axis + 1] = (at, at + 1, 1)
-        found.append(primitives.reshape(primitives.slice_(x, tuple(ranges)), less))
+    for start in range(0, size * apart, apart):
+        ranges[axis] = (start, start + (count - 1) * step + 1, step)
+        found.append(primitives.slice_(x, tuple(ranges)))
     return found
 
 
-def _together(parts: Sequence[Node], axis: int) -> Node:
-    """The same backwards: elements of each in turn along an axis."""
-    shape = parts[0].sig.shape
-    thin = (*shape[: axis + 1], 1, *shape[axis + 1 :])
-    joined = primitives.concat([primitives.reshape(each, thin) for each in parts], axis + 1)
-    return primitives.reshape(joined, (*shape[:axis], len(parts) * shape[axis], *shape[axis + 1 :]))
+def _together(parts: Sequence[Tensor], axis: int, side: int, frame: Frame) -> Tensor:
+    """The same backwards, with what meets in one place added up, and without the padding."""
+    step, apart = frame.stride[axis - 2], frame.dilation[axis - 2]
+    reach = (len(parts) - 1) * apart // step
+    shape = parts[0].shape
+    phases: list[Tensor | None] = [None] * step  # the sums for every `step`-th place from each on
+    for at, part in enumerate(parts):
+        late, phase = divmod(at * apart, step)
+        widths = [(0, 0)] * len(shape)
+        widths[axis] = (late, reach - late)
+        moved, known = Tensor(primitives.pad(part.node, tuple(widths))), phases[phase]
+        phases[phase] = moved if known is None else known + moved
+    thin = (*shape[:axis], shape[axis] + reach, 1, *shape[axis + 1 :])
+    zero = primitives.constant("pooling", 0, parts[0].dtype, parts[0].device)
+    nodes = [
+        primitives.expand(zero, thin) if each is None else primitives.reshape(each.node, thin)
+        for each in phases
+    ]
+    whole = (*shape[:axis], (shape[axis] + reach) * step, *shape[axis + 1 :])
+    result = primitives.reshape(primitives.concat(nodes, axis + 1), whole)
+    ends = [(0, 0)] * len(shape)
+    before = frame.widths[axis - 2][0]
+    ends[axis] = (-before, side + before - whole[axis])
+    return Tensor(cropped_or_padded(result, tuple(ends)))
 
 
 # All elements
@@ -186,6 +204,10 @@ def _together(parts: Sequence[Node], axis: int) -> Node:
 
 def spread_evenly(g: Tensor, sides: Sides, frame: Frame) -> Tensor:
     """The gradient of the sum of every window, whose elements are side by side."""
+    if _goes_by_axes(g, frame):
+        for axis in range(2, g.ndim):
+            g = _together([g] * frame.kernel[axis - 2], axis, sides[axis - 2], frame)
+        return g
     node = g.node
     for at, (size, step) in enumerate(zip(frame.kernel, frame.stride, strict=True)):
         (before, _), side = frame.widths[at], sides[at]
