@@ -71,6 +71,13 @@ def detached(x: Tensor) -> Tensor:
         return Tensor(primitives.alias(x.node))
 
 
+def copied(x: Tensor) -> Tensor:
+    """The same values, asking for a gradient of their own, which begins as what x has."""
+    copy = detached(x).requires_grad_()
+    copy.grad = x.grad
+    return copy
+
+
 def _slot_of(x: Tensor) -> GradientSlot | None:
     history = x.node.history
     return history.slot if isinstance(history, History) else history  # type: ignore[no-any-return]
@@ -249,21 +256,25 @@ def value_and_grad(
 
     @functools.wraps(function)
     def differentiated(*args: Any, **kwargs: Any) -> Any:
-        if not all(-len(args) <= at < len(args) for at in places):
+        if not places or not all(-len(args) <= at < len(args) for at in places):
             raise ArgumentError(
-                f"value_and_grad: argnums={argnums!r} names an argument that is not there; the function was "
-                f"called with {len(args)} in order (those given by name have no number)"
+                f"value_and_grad: argnums={argnums!r} names no argument, or one that is not there; the "
+                f"function was called with {len(args)} in order (those given by name have no number)"
             )
         ends: list[Tensor] = []
         shapes = [taken_apart(args[at], ends, numbers=False) for at in places]
+        if not ends:
+            raise ArgumentError(
+                f"value_and_grad: there is no tensor in what argnums={argnums!r} names, so nothing to "
+                "differentiate by: make one with webgrad.asarray"
+            )
         with recording_set(True):
             inner, tracked = _fresh(ends)
             given, parts = list(args), iter(inner)
             for at, shape in zip(places, shapes, strict=True):
                 given[at] = put_together(shape, parts)
             result = function(*given, **kwargs)
-            value, aux = result if has_aux else (result, None)
-            _check_value(value)
+            value, aux = _checked_value(result, has_aux)
             value, found = _gradients(value, inner, tracked)
         gathered = iter(found)
         gradients = tuple(put_together(shape, gathered) for shape in shapes)
@@ -308,13 +319,24 @@ def _fresh(ends: Sequence[Tensor]) -> tuple[list[Tensor], bool]:
     return made, any(each.node.history is not None for each in ends)
 
 
-def _check_value(value: Any) -> None:
-    if not isinstance(value, Tensor) or value.size != 1:
-        what = f"a tensor of shape {value.shape}" if isinstance(value, Tensor) else type(value).__name__
+def _checked_value(result: Any, has_aux: bool) -> tuple[Tensor, Any]:
+    """What a function gave: the value to differentiate, and what is beside it."""
+    if has_aux and not (isinstance(result, tuple) and len(result) == 2):
         raise GradientError(
-            f"value_and_grad: the function gave {what}, and a gradient is one of a single number: return a "
+            f"value_and_grad with has_aux=True: the function gave a {type(result).__name__}, not two: the "
+            "value, and what else there is"
+        )
+    value, aux = result if has_aux else (result, None)
+    if not isinstance(value, Tensor) or value.size != 1 or value.dtype.kind != "f":
+        is_tensor = isinstance(value, Tensor)
+        what = (
+            f"a tensor of shape {value.shape} and {value.dtype.name}" if is_tensor else type(value).__name__
+        )
+        raise GradientError(
+            f"value_and_grad: the function gave {what}, and a gradient is one of a single float: return a "
             "tensor of one element, as sum() or mean() give; other results go beside it, with has_aux=True"
         )
+    return value, aux
 
 
 def _gradients(value: Tensor, inner: list[Tensor], tracked: bool) -> tuple[Tensor, list[Tensor]]:

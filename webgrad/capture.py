@@ -132,6 +132,7 @@ class _Capture:
         self._close_over(leaves, results, traced.gradients)
         self.first = leaves[self.arguments :]
         self.sigs = [node.sig for node in self.first]
+        self.marks = [_mark(node) for node in self.first]
         places = {id(node): at for at, node in enumerate(leaves)}
         numbers = [node.storage for node in was if node.sig.op is not LEAF]
         numbers += [each for _, drawn in traced.draws for each in drawn]
@@ -180,9 +181,9 @@ class _Capture:
             if now is not then and not is_still(now, then):
                 return None
         found = [each.node for each in ends if isinstance(each, Tensor)]
-        for owners, sig in zip(self.owners, self.sigs, strict=True):
+        for owners, sig, mark in zip(self.owners, self.sigs, self.marks, strict=True):
             node = _node_of(owners) if len(owners) > 1 else getattr(owners[0](), "node", None)
-            if node is None or not (node.sig is sig or _is_alike(node.sig, sig)):
+            if node is None or not (node.sig is sig or _is_alike(node.sig, sig)) or not _has(node, mark):
                 return None
             found.append(node)
         if any((slot := each()) is None or slot.node is not None for each in self.empty):
@@ -368,6 +369,20 @@ def _node_of(owners: list[ref[Tensor]]) -> Node | None:
     return nodes[0] if nodes and all(node is nodes[0] for node in nodes) else None
 
 
+def _mark(node: Node) -> Any:
+    """What gradients are wanted of a leaf, without holding it: none, those for a slot, or any."""
+    history = node.history
+    return ref(history) if isinstance(history, GradientSlot) else None if history is None else True
+
+
+def _has(node: Node, mark: Any) -> bool:
+    """Whether the same are wanted."""
+    history = node.history
+    if history is None or mark is None:
+        return history is mark
+    return isinstance(history, History) if mark is True else history is mark()
+
+
 def _is_alike(new: Signature, old: Signature) -> bool:
     return new.shape == old.shape and new.dtype is old.dtype and new.device is old.device
 
@@ -442,7 +457,7 @@ class Jit:
         shapes = [self._shape(at, each, ends) for at, each in enumerate(args)]
         named = [(name, self._shape(name, each, ends)) for name, each in kwargs.items()]
         # Kernels chosen by measuring are others; so is what a function does to one tensor under two names.
-        key = (tuple(shapes), tuple(named), _repeats(ends), is_on(), recording.on)
+        key = (tuple(shapes), tuple(named), _repeats(ends), is_on(), recording.on and _asking(ends))
         with self._lock:
             variants = self._captures.setdefault(key, [])
             self._captures.move_to_end(key)
@@ -494,6 +509,13 @@ def _repeats(ends: Sequence[Any]) -> tuple[int, ...]:
     """For each tensor the first place it is in; nothing where all are different."""
     tensors = [id(each) for each in ends if isinstance(each, Tensor)]
     return tuple(map(tensors.index, tensors)) if len(set(tensors)) < len(tensors) else ()
+
+
+def _asking(ends: Sequence[Any]) -> tuple[int, ...]:
+    """The places of tensors that require gradients."""
+    return tuple(
+        [at for at, each in enumerate(ends) if isinstance(each, Tensor) and each.node.history is not None]
+    )
 
 
 def _stand_in(value: Any, device: Any) -> Tensor:

@@ -309,13 +309,17 @@ class Tensor:
     def __reduce__(self) -> tuple[Any, ...]:
         from .ops.interop import restore
 
-        return restore, (self.numpy(), self.device.name)
+        return restore, (self.numpy(), self.device.name, self.requires_grad)
 
     def __copy__(self) -> Tensor:
         return Tensor(self.node)
 
     def __deepcopy__(self, memo: Any) -> Tensor:
-        return Tensor(self.node)
+        if not isinstance(self.node.history, GradientSlot):
+            return Tensor(self.node)
+        from .autograd import copied
+
+        return copied(self)
 
     def __repr__(self) -> str:
         from .ops.display import represent

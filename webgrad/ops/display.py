@@ -26,9 +26,9 @@ WHOLE = 1 << 28  # bytes up to which a tensor that is not computed yet is comput
 
 
 def represent(x: Tensor) -> str:
-    """The repr: values, dtype and device."""
+    """The repr: values, dtype and device, and whether gradients go to it or through it."""
     shown = _shown(x, ", ", "tensor(")
-    facts = f"dtype={x.dtype.name}, device={x.device.name})"
+    facts = f"dtype={x.dtype.name}, device={x.device.name}{', requires_grad=True' * x.requires_grad})"
     if (not x.size and x.shape != (0,)) or x.size > _limit():
         facts = f"shape={x.shape}, {facts}"
     last = shown.rpartition("\n")[2]

@@ -16,6 +16,7 @@ from ..cpu.memory import empty
 from ..dtypes import DType, as_dtype
 from ..errors import DeviceError, DTypeError, NoAdapterError, ShapeError
 from ..evaluate import read
+from ..graph.history import Call, History, recording
 from ..graph.node import leaf, scalar, signature
 from ..graph.op import SCALAR
 from ..runtime.device import AnyDevice, CpuDevice, DeviceLike, open_device
@@ -166,15 +167,20 @@ def from_dlpack(value: Any, *, device: DeviceLike = None, copy: bool | None = No
 
 
 def move(x: Tensor, device: AnyDevice) -> Tensor:
-    """The same values on another device."""
+    """The same values on another device; a gradient goes back to where they came from."""
     if device is x.device:
         return x
     if x.node.sig.op is SCALAR:
         return Tensor(scalar(x.node.storage, x.dtype, device))
     fresh = x.device.is_gpu  # what is read from a GPU is nobody else's
-    return place(
+    moved = place(
         "to_device", read(x.node), device, copy=False if fresh and isinstance(device, CpuDevice) else None
     )
+    if x.node.history is not None and recording.on:
+        home = x.device
+        call = Call((x.node,), 1, lambda gradients: [move(gradients[0], home)])
+        moved.node.history = History(0, (call,))
+    return moved
 
 
 # Out
@@ -203,13 +209,13 @@ def to_dlpack(x: Tensor, dl_device: Any, copy: bool | None) -> Any:
     return x.numpy().__dlpack__()
 
 
-def restore(array: Array, device: str) -> Tensor:
+def restore(array: Array, device: str, requires_grad: bool = False) -> Tensor:
     """A pickled tensor: on the device it was on, or on the default one where there is no such adapter."""
     try:
         where = open_device(device)
     except NoAdapterError:
         where = open_device(None)
-    return place("unpickling", array, where)
+    return place("unpickling", array, where).requires_grad_(requires_grad)
 
 
 def targets_of(targets: Sequence[Any], dtype: Any, device: Any) -> tuple[DType | None, Any]:

@@ -43,8 +43,14 @@ def scattered(rows: Node, index: Node, count: int) -> Node:
     dtype = rows.sig.dtype
     wide = primitives.cast(rows, dtypes.float32) if dtype.itemsize == 2 else rows
     base = primitives.expand(_zero(wide), (count, rows.sig.shape[1]))
-    inside = Tensor(index).clip(0, max(count - 1, 0))
+    inside = _inside(Tensor(index), count)
     return primitives.cast(primitives.scatter(TABLE["scatter_add"], base, inside.node, wide), dtype)
+
+
+def _inside(index: Tensor, count: int) -> Tensor:
+    """Places clamped, as int32 where their own type may not hold the last one."""
+    wide = index.astype(dtypes.int32) if index.dtype.itemsize < dtypes.int32.itemsize else index
+    return wide.clip(0, max(count - 1, 0))
 
 
 def _zero(like: Node) -> Node:
@@ -68,8 +74,8 @@ def untaken_along(g: Tensor, whole: Shape, index: Tensor, axis: int) -> Tensor:
     One element of each row is put there by comparing places, which is a map like any other.
     """
     if g.shape[axis] == 1:
-        inside = index.clip(0, max(whole[axis] - 1, 0))
-        count = primitives.cast(_count(whole[axis], index).node, index.dtype)
+        inside = _inside(index, whole[axis])
+        count = primitives.cast(_count(whole[axis], index).node, inside.dtype)
         at = Tensor(primitives.reshape(count, (whole[axis], *[1] * (g.ndim - 1 - axis))))
         return where(at == inside, g, 0.0)
     places = _places(index, g.shape, whole, axis)
@@ -80,7 +86,7 @@ def untaken_along(g: Tensor, whole: Shape, index: Tensor, axis: int) -> Tensor:
 
 def _places(index: Tensor, shape: Shape, whole: Shape, axis: int) -> Tensor:
     """Where in a flat tensor of the shape `whole` the elements lie that an index names along an axis."""
-    inside = index.astype(dtypes.int32).clip(0, max(whole[axis] - 1, 0))
+    inside = _inside(index, whole[axis]).astype(dtypes.int32)
     places = Tensor(primitives.expand(inside.node, shape)) * math.prod(whole[axis + 1 :])
     for at, side in enumerate(whole):
         if at != axis and side > 1:

@@ -77,6 +77,9 @@ def choose_stored(
             fixed.add(each)
     for _ in range(ROUNDS):
         stored, contents = _settled(graph, order, set(fixed), profile)
+        centers = {each for each in stored - fixed if graph.sigs[each].kind in _CENTERS}
+        if centers:  # known from the start, what follows a contraction need not be stored in its stead
+            stored, contents = _settled(graph, order, fixed | centers, profile)
         more = _backward(graph, order, stored, contents)
         more |= {each for each in graph.held & contents.keys() - stored if contents[each].kind != "map"}
         if not more - stored:
@@ -260,6 +263,9 @@ def _cut(graph: Snapshot, number: int, content: Content) -> set[int]:
     """
     if content.kind in _CENTERS and _has_odd_rows(graph, number, content):
         return {content.center}
+    if content.kind == "rows" and graph.sigs[number].dtype.itemsize >= 4:
+        while graph.sigs[number].op.name == "reshape":  # in the shape it is computed in, it may meet others
+            (number,) = graph.inputs[number]
     folds = {each for each in content.inside if graph.sigs[each].kind == "reduce"}
     small = 4 * sum(graph.sigs[each].size for each in folds) <= graph.sigs[number].size
     return folds if content.kind == "rows" and len(folds) == 1 and small else {number}
