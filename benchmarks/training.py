@@ -1,10 +1,10 @@
-"""Training steps: the time of one, the kernels it launches, and that a thousand of them leave nothing behind.
+"""Training steps: the time of one, the kernels it launches, and that many of them leave nothing behind.
 
-    training.py [mlp] [cnn] [--device webgpu:0] [--library webgrad,torch,tinygrad] [--steps 30] [--long]
+    training.py [mlp] [cnn] [--device webgpu:0] [--library webgrad,torch] [--steps 30] [--long [1000]]
 
 Each library is a process of its own, one after the other; peers are looked for as benchmarks/README.md says.
-Times are medians, from the call of a step until its loss is there. `--long`: a thousand steps of webgrad's,
-in which memory must stay flat, nothing is compiled after step 2, and no buffer is made after step 3. It ends
+Times are medians, from the call of a step until its loss is there. `--long`: many steps of webgrad's, in
+which memory must stay flat, nothing is compiled after step 2, and no buffer is made after step 3. It ends
 with 1 where that does not hold, or where the mlp's step has more than 12 kernels.
 """
 
@@ -157,8 +157,8 @@ def dispatches() -> int:
     return int(wg.stats().get("dispatches", 0))
 
 
-def run_long(workload: str, device: str) -> bool:
-    """A thousand steps; whether they left nothing behind."""
+def run_long(workload: str, device: str, steps: int) -> bool:
+    """Many steps; whether they left nothing behind."""
     from common import resident_bytes
 
     import webgrad as wg
@@ -166,19 +166,19 @@ def run_long(workload: str, device: str) -> bool:
     step = webgrad_step(workload, device)
     counted: dict[str, list[int]] = {"pipelines_compiled": [], "buffers_created": []}
     memory = []
-    for number in range(1, LONG + 1):
+    for number in range(1, steps + 1):
         step()
         for name, values in counted.items():
             values.append(int(wg.stats().get(name, 0)))
-        if number % 100 == 0:
+        if number % (steps // 10) == 0:
             gc.collect()
             memory.append(resident_bytes())
     compiled = counted["pipelines_compiled"][-1] - counted["pipelines_compiled"][1]
     created = counted["buffers_created"][-1] - counted["buffers_created"][2]
     change = max((each / memory[0] - 1 for each in memory), key=abs)
     print(
-        f"{workload:4s} {LONG} steps on {device}: memory {change:+.2%} since step 100, {compiled} pipelines "
-        f"compiled after step 2, {created} buffers created after step 3"
+        f"{workload:4s} {steps} steps on {device}: memory {change:+.2%} since step {steps // 10}, {compiled} "
+        f"pipelines compiled after step 2, {created} buffers created after step 3"
     )
     return not compiled and not created and abs(change) <= 0.01
 
@@ -203,7 +203,9 @@ def main() -> int:
     parser.add_argument("--device", default="cpu", help="webgrad's: cpu, webgpu:0 …")
     parser.add_argument("--library", default="webgrad", help="webgrad, torch, tinygrad, with commas")
     parser.add_argument("--steps", type=int, default=30)
-    parser.add_argument("--long", action="store_true", help=f"{LONG} steps, and what they leave behind")
+    parser.add_argument(
+        "--long", type=int, nargs="?", const=LONG, help=f"so many steps ({LONG}), and what they leave behind"
+    )
     parser.add_argument("--here", action="store_true", help="in this process")
     given = parser.parse_args()
     libraries = given.library.split(",")
@@ -227,7 +229,7 @@ def main() -> int:
                 command += ["--device", given.device, "--steps", str(given.steps)]
                 fine &= subprocess.run(command, check=False).returncode == 0
         if given.long:
-            fine &= run_long(workload, given.device)
+            fine &= run_long(workload, given.device, max(30, given.long))
     return 0 if fine else 1
 
 
