@@ -90,6 +90,16 @@ def test_the_first_of_equal_ones_gets_it() -> None:
     assert x.grad.tolist() == [[[0.0, 1.0, 1.0, 0.0], [0.0, 0.0, 0.0, 0.0]]]
 
 
+def test_adaptive_windows_side_by_side() -> None:
+    values = drawn(2, 2, 6, 4)
+    x, y = wg.asarray(values).requires_grad_(), wg.asarray(values).requires_grad_()
+    wg.adaptive_max_pool2d(x, (2, 2)).sum().backward()
+    wg.max_pool2d(y, (3, 2)).sum().backward()
+    assert x.grad is not None
+    assert y.grad is not None
+    assert x.grad.tolist() == y.grad.tolist()
+
+
 def test_large_gradients_stay_where_they_belong() -> None:
     x = wg.asarray([[[1.0, 2.0, 4.0, 3.0]]]).requires_grad_()
     wg.max_pool1d(x, 2).backward(wg.asarray([[[np.inf, np.nan]]]))

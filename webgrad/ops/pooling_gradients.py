@@ -19,7 +19,7 @@ from .elementwise import maximum, where
 from .reductions import fold
 from .windows import Sides, Widths, cropped_or_padded, spans, taps_first
 
-__all__ = ["Frame", "plane", "spread_evenly", "to_first_largest", "to_places", "windows"]
+__all__ = ["Frame", "plane", "side_by_side", "spread_evenly", "to_first_largest", "to_places", "windows"]
 
 FEW = 32  # elements and strides along the axes of a window, up to which it is taken apart by them
 
@@ -34,6 +34,13 @@ class Frame:
     around: Sides
     widths: Widths
     counts: Sides  # windows along each axis
+
+
+def side_by_side(sides: Sides, counts: Sides) -> Frame:
+    """So many windows that do not overlap and leave nothing out."""
+    kernel = tuple(side // number for side, number in zip(sides, counts, strict=True))
+    none, one = (0,) * len(sides), (1,) * len(sides)
+    return Frame(kernel, kernel, one, none, tuple(zip(none, none, strict=True)), counts)
 
 
 def windows(x: Node, frame: Frame, value: float) -> Node:
