@@ -19,6 +19,7 @@ from .graph.trace import current_trace
 from .nested import put_together, taken_apart
 from .ops import primitives
 from .ops.creation import asarray, ones
+from .ops.own_gradient import results_of
 from .tensor import Tensor
 
 __all__ = [
@@ -356,20 +357,6 @@ def _found_tensors(value: Any) -> tuple[Any, list[Tensor]]:
     return taken_apart(value, ends, numbers=False), ends
 
 
-def _results_of(call: Call, shape: Any, results: Sequence[Tensor]) -> Any:
-    """A call's results, with its history instead of their own."""
-    made = []
-    for at, each in enumerate(results):
-        with recording_set(False):
-            node = primitives.alias(each.node)
-        if each.dtype.kind == "f":
-            node.history = History(at, (call,))
-            if recording.made is not None:
-                recording.made.add(id(node))
-        made.append(Tensor(node))
-    return put_together(shape, iter(made))
-
-
 def custom_gradient(function: Callable[..., tuple[Any, Callable[..., Any]]]) -> Callable[..., Any]:
     """A function with a gradient of its own: it gives its result, and a function from gradients to gradients.
 
@@ -411,7 +398,7 @@ def custom_gradient(function: Callable[..., tuple[Any, Callable[..., Any]]]) -> 
             ]
 
         call = Call(tuple(each.node for each in given), len(results), pulled)
-        return _results_of(call, shape, results)
+        return put_together(shape, iter(results_of(call, results)))
 
     return differentiable
 
@@ -464,7 +451,8 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         found = pull_back(seeds, known, keep=True)
         return [found.get(identity) for identity in known]
 
-    return _results_of(Call(tuple(sources), len(results), pulled), shape, results)
+    call = Call(tuple(sources), len(results), pulled)
+    return put_together(shape, iter(results_of(call, results)))
 
 
 def _sources(results: Sequence[Tensor], made: set[int]) -> list[Node]:
