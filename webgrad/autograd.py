@@ -56,7 +56,7 @@ def ask_for_gradient(x: Tensor, wanted: bool) -> None:
         trace.note(x)
     with recording_set(False):
         node = primitives.alias(x.node)
-    node.history = GradientSlot() if wanted else None
+    node.history = GradientSlot(x) if wanted else None
     x.node = node
 
 
@@ -269,7 +269,7 @@ def value_and_grad(
             )
         with recording_set(True):
             inner, tracked = _fresh(ends)
-            given, parts = list(args), iter(inner)
+            given, parts = list(args), iter(map(Tensor, inner))
             for at, shape in zip(places, shapes, strict=True):
                 given[at] = put_together(shape, parts)
             result = function(*given, **kwargs)
@@ -302,8 +302,8 @@ def grad(
     return differentiated
 
 
-def _fresh(ends: Sequence[Tensor]) -> tuple[list[Tensor], bool]:
-    """Tensors of the same values that ask for a gradient, and whether gradients go on behind any of them."""
+def _fresh(ends: Sequence[Tensor]) -> tuple[list[Node], bool]:
+    """Nodes of the same values that ask for a gradient, and whether gradients go on behind any of them."""
     made = []
     for each in ends:
         if each.dtype.kind != "f":
@@ -314,7 +314,7 @@ def _fresh(ends: Sequence[Tensor]) -> tuple[list[Tensor], bool]:
         node = primitives.alias(each.node)
         if node.history is None:
             node.history = GradientSlot()
-        made.append(Tensor(node))
+        made.append(node)
     return made, any(each.node.history is not None for each in ends)
 
 
@@ -338,16 +338,16 @@ def _checked_value(result: Any, has_aux: bool) -> tuple[Tensor, Any]:
     return value, aux
 
 
-def _gradients(value: Tensor, inner: list[Tensor], tracked: bool) -> tuple[Tensor, list[Tensor]]:
+def _gradients(value: Tensor, inner: list[Node], tracked: bool) -> tuple[Tensor, list[Tensor]]:
     """A function's value and gradients; with histories of their own only where others ask for gradients."""
-    wanted = {id(each.node): each.node for each in inner}
+    wanted = {id(each): each for each in inner}
     reached = order_of([value.node], wanted)
     others = [each for each in reached if id(each) not in wanted]
     more = tracked or any(isinstance(each.history, GradientSlot) for each in others)
     seed = ones(value.shape, dtype=value.dtype, device=value.device)
     with recording_set(more):
         found = pull_back([(value.node, seed)], wanted, keep=True)
-        gradients = [found[id(each.node)] if id(each.node) in found else _zeros(each.node) for each in inner]
+        gradients = [found[id(each)] if id(each) in found else _zeros(each) for each in inner]
     return (value if more else detached(value)), gradients
 
 

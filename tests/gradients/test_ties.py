@@ -62,6 +62,15 @@ def test_two_that_are_equal_share_the_gradient() -> None:
     assert (a.grad.tolist(), b.grad.tolist()) == ([0.5, 0.0], [0.5, 1.0])
 
 
+def test_a_number_that_asks_for_a_gradient_is_no_constant() -> None:
+    """The host knows it, but rules must not take it for fixed."""
+    a, b = asking(wg.full((), 2.0)), asking(wg.full((), 2.0))
+    wg.maximum(a, b).backward()
+    assert (a.grad.item(), b.grad.item()) == (0.5, 0.5)
+    mixed = wg.grad(lambda b: wg.grad(lambda a: a**b)(wg.asarray(2.0)))(wg.full((), 3.0))
+    assert mixed.item() == pytest.approx(4 + 12 * math.log(2))
+
+
 def test_scatter_max_shares_among_all_that_are_largest() -> None:
     base = asking(wg.asarray([[2.0], [5.0]]))
     updates = asking(wg.asarray([[2.0], [2.0], [1.0]]))
