@@ -222,4 +222,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:  # fit has said what became of it
+        raise SystemExit(130) from None

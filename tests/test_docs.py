@@ -36,14 +36,21 @@ def test_the_code_in_the_guide_runs(number: int, capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().out
 
 
-@pytest.mark.parametrize("number", range(len(code_of("docs/training.md"))))
-def test_the_code_about_training_runs(number: int, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("page", "number"),
+    [(page, number) for page in ("docs/nn.md", "docs/training.md") for number in range(len(code_of(page)))],
+)
+def test_the_code_about_training_runs(page: str, number: int, capsys: pytest.CaptureFixture[str]) -> None:
+    block = code_of(page)[number]
     webgrad.set_default_device("cpu")
     try:
-        exec(compile(code_of("docs/training.md")[number], "docs/training.md", "exec"), {})
+        exec(compile(block, page, "exec"), {})
     finally:
         webgrad.set_default_device(None)
-    assert capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert printed
+    for promised in re.findall(r"^print\(.*\)  # (.*)$", block, re.MULTILINE):
+        assert promised in printed
 
 
 @pytest.mark.parametrize("device", [pytest.param("webgpu", marks=pytest.mark.gpu), "cpu"])

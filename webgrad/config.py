@@ -300,7 +300,7 @@ OPTIONS: tuple[Option, ...] = (
         _folder,
         "the system's folder for caches",
         "the path of a folder",
-        "Where measured choices are kept; it is made when there is something to keep.",
+        "Where measured choices and fetched datasets are kept; it is made when there is something to keep.",
     ),
 )
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from .errors import GradientError
 from .graph.history import CAPTURED, Call, History
-from .graph.node import Node
+from .graph.node import Node, backlog
 from .graph.op import Op
 from .graph.slots import GradientSlot
 from .ops import gradients as rules
@@ -55,6 +55,14 @@ def pull_back(seeds: Seeds, wanted: dict[int, Node] | None, *, keep: bool) -> di
 
     Without `keep` histories are let go on the way, and with them what only they held.
     """
+    backlog.gradients += 1
+    try:
+        return _pulled(seeds, wanted, keep)
+    finally:
+        backlog.gradients -= 1
+
+
+def _pulled(seeds: Seeds, wanted: dict[int, Node] | None, keep: bool) -> dict[int, Tensor]:
     order = order_of([node for node, _ in seeds], () if wanted is None else wanted)
     _refuse_spent(order)
     useful = _leading(order, wanted)

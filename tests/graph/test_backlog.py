@@ -15,6 +15,7 @@ from webgrad.evaluate import limit_backlog, plans, read
 from webgrad.graph.node import Backlog, Node, backlog, leaf
 from webgrad.graph.snapshot import walk
 from webgrad.runtime.host import memory_bytes
+from webgrad.tensor import Tensor
 
 
 @pytest.fixture
@@ -167,3 +168,19 @@ def test_a_value_beside_the_loop_does_not_grow(real_backlog: pytest.MonkeyPatch,
             read(x)
     assert len(walk([average]).nodes) <= 500
     assert read(average).shape == (1,)
+
+
+def test_gradients_are_waited_for(real_backlog: pytest.MonkeyPatch) -> None:
+    """A forward half that is cut off would be computed again by the other half."""
+    real_backlog.setenv("WEBGRAD_GRAPH", "100")
+    limit_backlog()
+    factor = Tensor(numbers(np.ones((3, 3)))).requires_grad_()
+    value = Tensor(numbers(np.ones((2, 3))))
+    read(value.node)
+    before = plans()
+    for _ in range(30):
+        value = (value @ factor).tanh() * 2 + 1
+    value.sum().backward()
+    assert plans() == before
+    assert factor.grad is not None
+    assert np.isfinite(read(factor.grad.node)).all()

@@ -327,6 +327,7 @@ def test_hooks() -> None:
         handle.remove()
     assert seen == [(3, 2)]
     with layer.register_forward_hook(lambda module, inputs, output: 7):
+        after.remove()  # which was taken away before: nobody else's is
         assert layer(wg.ones((3, 2))) == 7
     assert layer(wg.ones((3, 2))).shape == (3, 2)
 

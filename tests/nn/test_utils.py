@@ -32,7 +32,7 @@ def test_norms_are_clipped(order: float, most: float, kind: str) -> None:
     params = with_gradients(kind)
     before = everything(params)
     norm = clip_grad_norm_(params, most, order)
-    want = np.linalg.norm(before, order)
+    want = float(np.linalg.norm(before, order))
     np.testing.assert_allclose(norm.item(), want, rtol=1e-5)
     np.testing.assert_allclose(everything(params), before * min(1, most / want), rtol=1e-5, atol=1e-6)
 
@@ -76,8 +76,9 @@ def test_captured_functions_clip_and_cannot_read() -> None:
         w.grad = None
         (w * x).sum().backward()
         norm = clip_grad_norm_([w], 1.0, error_if_nonfinite=strict)
-        assert w.grad is not None
-        return w.grad * norm
+        gradient: Tensor | None = w.grad
+        assert gradient is not None
+        return gradient * norm
 
     captured = wg.jit(step, static=["strict"])
     for at in range(3):

@@ -53,6 +53,7 @@ def at_special(function: Callable[[Tensor], Tensor]) -> Callable[[Any], Tensor]:
 SPECIAL_ACTIVATIONS = (
     *("relu", "relu6", "leaky_relu", "elu", "selu", "silu", "mish", "softplus"),
     *("hardswish", "hardsigmoid", "hardtanh", "softmax", "log_softmax"),
+    *("celu", "logsigmoid", "softsign", "tanhshrink", "softshrink", "hardshrink"),
 )
 CASES: dict[str, Callable[[Any], Tensor]] = {
     # Reductions

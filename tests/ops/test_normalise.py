@@ -210,3 +210,10 @@ def test_mistaken_dtypes() -> None:
         normalise.layer_norm(on_cpu([[1.0, 2.0]]), 2, on_cpu([1, 2]))
     with pytest.raises(DTypeError, match="group_norm takes a webgrad tensor"):
         normalise.group_norm(IMAGES, 2)  # type: ignore[arg-type]
+
+
+def test_the_gradient_of_a_zero_vector_is_finite() -> None:
+    x = asarray(np.array([[0, 0], [3, 4]], np.float32), device="cpu").requires_grad_()
+    normalise.normalize(x, eps=0.5)[:, 0].sum().backward()
+    assert x.grad is not None
+    np.testing.assert_allclose(x.grad.numpy(), [[2.0, 0.0], [0.128, -0.096]], rtol=1e-5, atol=1e-7)

@@ -254,6 +254,25 @@ def test_an_axis_named_twice() -> None:
         reductions.sum(on_cpu(np.ones((2, 3))), axis=(1, -1))
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: reductions.norm(x, 1),
+        lambda x: reductions.norm(x, 1, ord=3),
+        lambda x: reductions.norm(x, 1, ord=1),
+        lambda x: reductions.std(x, 1),
+    ],
+)
+def test_gradients_of_norms_at_zero_are_zero(function: Callable[[Tensor], Tensor]) -> None:
+    x = on_cpu(np.array([[0, 0], [3, -4]], np.float32)).requires_grad_()
+    y = function(x)
+    y.sum().backward()
+    assert x.grad is not None
+    assert y[0].item() == 0
+    assert x.grad[0].tolist() == [0, 0]
+    assert abs(x.grad[1].numpy()).min() > 0
+
+
 @pytest.mark.property
 @given(
     arrays.arrays(

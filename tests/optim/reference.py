@@ -11,7 +11,7 @@ __all__ = ["RULES"]
 
 Array = np.ndarray[Any, Any]
 State = dict[str, Any]
-Rule = Callable[..., Array]  # of the parameter, the gradient, the state, and settings
+Rule = Callable[..., Any]  # of the parameter, the gradient, the state, and settings
 
 
 def _decayed(p: Array, g: Array, weight_decay: float, maximize: bool) -> Array:
@@ -28,7 +28,7 @@ def sgd(
     weight_decay: float = 0.0,
     nesterov: bool = False,
     maximize: bool = False,
-) -> Array:
+) -> Any:
     g = _decayed(p, g, weight_decay, maximize)
     if momentum:
         first = "buffer" not in state
@@ -48,7 +48,7 @@ def adam(
     amsgrad: bool = False,
     maximize: bool = False,
     decoupled: bool = False,
-) -> Array:
+) -> Any:
     t = state["t"] = state.get("t", 0) + 1
     g = -g if maximize else g
     if decoupled:
@@ -62,7 +62,7 @@ def adam(
     return p - lr * (m / (1 - betas[0] ** t)) / (np.sqrt(v / (1 - betas[1] ** t)) + eps)
 
 
-def adamw(p: Array, g: Array, state: State, weight_decay: float = 1e-2, **settings: Any) -> Array:
+def adamw(p: Array, g: Array, state: State, weight_decay: float = 1e-2, **settings: Any) -> Any:
     return adam(p, g, state, weight_decay=weight_decay, decoupled=True, **settings)
 
 
@@ -75,7 +75,7 @@ def adamax(
     eps: float = 1e-8,
     weight_decay: float = 0.0,
     maximize: bool = False,
-) -> Array:
+) -> Any:
     t = state["t"] = state.get("t", 0) + 1
     g = _decayed(p, g, weight_decay, maximize)
     m = state["m"] = betas[0] * state.get("m", 0) + (1 - betas[0]) * g
@@ -94,7 +94,7 @@ def nadam(
     momentum_decay: float = 4e-3,
     decoupled_weight_decay: bool = False,
     maximize: bool = False,
-) -> Array:
+) -> Any:
     t = state["t"] = state.get("t", 0) + 1
     g = -g if maximize else g
     if decoupled_weight_decay:
@@ -118,7 +118,7 @@ def radam(
     eps: float = 1e-8,
     weight_decay: float = 0.0,
     maximize: bool = False,
-) -> Array:
+) -> Any:
     t = state["t"] = state.get("t", 0) + 1
     g = _decayed(p, g, weight_decay, maximize)
     m = state["m"] = betas[0] * state.get("m", 0) + (1 - betas[0]) * g
@@ -143,7 +143,7 @@ def rmsprop(
     momentum: float = 0.0,
     centered: bool = False,
     maximize: bool = False,
-) -> Array:
+) -> Any:
     g = _decayed(p, g, weight_decay, maximize)
     v = state["v"] = alpha * state.get("v", 0) + (1 - alpha) * g * g
     if centered:
@@ -165,7 +165,7 @@ def adagrad(
     initial_accumulator_value: float = 0.0,
     eps: float = 1e-10,
     maximize: bool = False,
-) -> Array:
+) -> Any:
     t = state["t"] = state.get("t", 0) + 1
     g = _decayed(p, g, weight_decay, maximize)
     total = state["sum"] = state.get("sum", initial_accumulator_value) + g * g
@@ -181,7 +181,7 @@ def adadelta(
     eps: float = 1e-6,
     weight_decay: float = 0.0,
     maximize: bool = False,
-) -> Array:
+) -> Any:
     g = _decayed(p, g, weight_decay, maximize)
     v = state["v"] = rho * state.get("v", 0) + (1 - rho) * g * g
     change = np.sqrt(state.get("moved", 0) + eps) / np.sqrt(v + eps) * g
@@ -197,7 +197,7 @@ def lion(
     betas: tuple[float, float] = (0.9, 0.99),
     weight_decay: float = 0.0,
     maximize: bool = False,
-) -> Array:
+) -> Any:
     g = -g if maximize else g
     m = state.get("m", 0)
     state["m"] = betas[1] * m + (1 - betas[1]) * g
@@ -213,7 +213,7 @@ def lamb(
     eps: float = 1e-6,
     weight_decay: float = 0.0,
     maximize: bool = False,
-) -> Array:
+) -> Any:
     t = state["t"] = state.get("t", 0) + 1
     g = -g if maximize else g
     m = state["m"] = betas[0] * state.get("m", 0) + (1 - betas[0]) * g

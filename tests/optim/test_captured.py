@@ -1,4 +1,4 @@
-"""Steps inside of captured functions: rates are those of the call, state goes on, nothing is captured twice."""
+"""Steps inside of captured functions: rates are those of the call, and state goes on."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def inputs(params: list[Tensor], at: int) -> Tensor:
 def test_a_captured_step_is_the_step(kind: str, name: str) -> None:
     plain, plain_opt, plain_params = training(kind, name, lr=0.05)
     step, opt, params = training(kind, name, lr=0.05)
-    captured = wg.jit(step)
+    captured: Any = wg.jit(step)
     for at in range(5):
         if at == 3:  # as a schedule does
             opt.param_groups[0]["lr"] = plain_opt.param_groups[0]["lr"] = 0.5
@@ -71,7 +71,7 @@ def test_betas_that_a_cycle_changes_are_seen() -> None:
             rates.step()
         runs.append(params[0].numpy())
         assert getattr(wrapped, "captures", 1) == 1
-    np.testing.assert_allclose(*runs, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(runs[0], runs[1], rtol=1e-5, atol=1e-6)
 
 
 def test_a_setting_that_means_other_arithmetic_is_seen() -> None:

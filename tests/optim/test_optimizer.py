@@ -179,7 +179,7 @@ REFUSED: list[tuple[Any, dict[str, Any], str]] = [
 @pytest.mark.parametrize(("params", "options", "message"), REFUSED, ids=lambda each: str(each)[:20])
 def test_what_cannot_be_right_is_refused(params: Any, options: dict[str, Any], message: str) -> None:
     (leaf,) = parameters(shapes=[(3,)])
-    given = {
+    given: dict[str, Any] = {
         "leaf": [leaf],
         "plain": [wg.ones(3)],
         "computed": [leaf * 2],

@@ -74,7 +74,7 @@ def test_corrections_keep_their_digits(steps: int) -> None:
     for name, options in (("Adam", {"lr": 1.0}), ("RAdam", {"lr": 1.0})):
         p = wg.zeros((), device="cpu").requires_grad_()
         opt = getattr(wg.optim, name)([p], **options)
-        q, state = np.float64(0.0), dict[str, Any]()
+        q, state = np.zeros(()), dict[str, Any]()
         for _ in range(steps):
             p.grad = wg.asarray(0.5, device="cpu")
             opt.step()
@@ -99,7 +99,8 @@ def test_half_parameters_have_float32_state(kind: str, dtype: Any) -> None:
 
 def test_nothing_bad_happens_to_nan_inf_and_empty_parameters() -> None:
     params = [
-        wg.asarray(each, device="cpu").requires_grad_() for each in (np.float32([1, 2, 3]), np.float32([]))
+        wg.asarray(each, device="cpu").requires_grad_()
+        for each in (np.arange(1, 4, dtype=np.float32), np.zeros(0, np.float32))
     ]
     opt = wg.optim.AdamW(params, lr=0.1)
     params[0].grad = wg.asarray([np.nan, np.inf, 0.0], dtype=wg.float32, device="cpu")
@@ -120,7 +121,12 @@ def test_nothing_bad_happens_to_nan_inf_and_empty_parameters() -> None:
 def test_sgd_with_any_settings(
     lr: float, momentum: float, dampening: float, weight_decay: float, steps: int
 ) -> None:
-    options = {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay}
+    options: dict[str, Any] = {
+        "lr": lr,
+        "momentum": momentum,
+        "dampening": dampening,
+        "weight_decay": weight_decay,
+    }
     params = parameters("cpu", [(3, 2)])
     starts = [each.numpy() for each in params]
     trained(wg.optim.SGD(params, **options), steps)

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.graph.helpers import apply, fold, numbers, value
-from tests.schedule.graphs import PORTABLE, PROFILES, SOFTWARE, assert_valid, planned
+from tests.schedule.graphs import INTEGRATED, PORTABLE, PROFILES, SOFTWARE, assert_valid, planned
 from webgrad import dtypes
 from webgrad.graph.node import Node
 from webgrad.ops import primitives
+from webgrad.runtime.profile import DeviceProfile
 from webgrad.schedule.fuse import MAX_COST
 
 
@@ -176,3 +177,49 @@ def test_any_schedule_is_valid(roots: list[Node]) -> None:
     for profile in PROFILES.values():
         assert_valid(planned(*roots, profile=profile))
         assert_valid(planned(*roots, profile=profile, fuse=False))
+
+
+def test_maps_with_a_number_from_memory_share_a_launch() -> None:
+    rate = value()
+    plan = planned(*[apply("multiply", value(side), rate) for side in (8, 5, 16)])
+    assert_valid(plan)
+    assert len(plan.groups) == 3
+    assert len(plan.bundles) == 1
+
+
+def test_a_number_that_both_read_is_no_reason_to_become_one_kernel() -> None:
+    rate = value()
+    plan = planned(*[apply("multiply", value(8), rate) for _ in range(3)])
+    assert len(plan.groups) == 3  # of one structure, so that any count of them has one text
+    assert len(plan.bundles) == 1
+
+
+def test_what_nobody_reads_waits_for_its_kin() -> None:
+    first = value(8)
+    second = primitives.contract(value(4, 3), value(3, 2))
+    plan = planned(second, apply("sqrt", apply("exp", first)), apply("sqrt", apply("exp", second)))
+    assert_valid(plan)
+    assert [len(each) for each in plan.bundles] == [1, 2]
+
+
+def test_long_maps_go_by_fours_and_fewer_share_a_launch() -> None:
+    def updates(sides: list[int]) -> list[Node]:
+        rate = value()
+        made: list[Node] = []
+        for side in sides:
+            gradient = value(side)
+            mean = apply("add", value(side), apply("multiply", gradient, 0.1))
+            square = apply("add", value(side), apply("multiply", gradient, 0.2))
+            made += [mean, square, apply("divide", apply("multiply", mean, rate), apply("sqrt", square))]
+        return made
+
+    def sizes(sides: list[int], profile: DeviceProfile = SOFTWARE) -> list[int]:
+        plan = planned(*updates(sides), profile=profile)
+        assert_valid(plan)
+        return [len(each) for each in plan.bundles]
+
+    long = 1 << 15
+    assert sizes([50] * 5) == [5]
+    assert sizes([long] * 5) == [2, 2, 1]
+    assert sizes([50, long, 60]) == [3]  # short ones fill the last launch
+    assert sizes([long] * 4, INTEGRATED) == sizes([50] * 4, INTEGRATED)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -70,6 +70,18 @@ def test_nested_states_come_back(path: Path) -> None:
     assert found.extra["notes"] == ["a", ("b", 2**63)]
     assert found.extra["far"] == float("inf")
     assert found.extra["losses"].dtype is wg.float64
+
+
+class Phase(NamedTuple):
+    end: int
+    rate: float
+
+
+def test_named_tuples_come_back(path: Path) -> None:
+    save_checkpoint(path, schedule=Thing({"phases": [Phase(3, 0.5), Phase(9, 0.1)]}))
+    schedule = Thing({"phases": [Phase(0, 0.0), Phase(0, 0.0)]})
+    load_checkpoint(path, schedule=schedule)
+    assert [each.end for each in schedule.state["phases"]] == [3, 9]
 
 
 def test_random_numbers_go_on(path: Path) -> None:

@@ -41,6 +41,15 @@ def test_lines_where_there_is_no_terminal(clocks: list[float]) -> None:
     assert "\r" not in file.getvalue()
 
 
+def test_a_slow_loop_says_something_each_minute(clocks: list[float]) -> None:
+    file = io.StringIO()
+    for _ in made(range(100), file=file):
+        clocks[0] += 20
+    lines = [int(line.split("/")[0]) for line in file.getvalue().splitlines()]
+    assert lines[:5] == [3, 6, 9, 10, 13]
+    assert lines[-1] == 100
+
+
 def test_a_length_that_is_not_known(clocks: list[float]) -> None:
     file = io.StringIO()
     for _ in made((each for each in range(30)), file=file):

@@ -10,8 +10,8 @@ Like any other program this uses webgrad's public names, but for `autocast`, whi
 >>> scaler.scale(loss).backward()
 >>> scaler.step(opt)
 >>> scaler.update()
->>> w.numpy().round(3).tolist()[0]
-[0.95, 0.95]
+>>> round(w[0, 0].item(), 3)
+0.95
 """
 
 from __future__ import annotations

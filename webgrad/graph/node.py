@@ -169,11 +169,12 @@ class Backlog:
         self.most_bytes = 1 << 40
         self.full = False
         self.mark: Signature | None = None
+        self.gradients = 0  # how many computations of gradients are under way
         self.compute: Callable[[list[Node]], None] = lambda nodes: None
 
     def consider(self, node: Node) -> None:
         """Compute what waits if that is much, and this is a good place."""
-        if not self.full and not self._fills():
+        if self._waits_for_gradients(node) or (not self.full and not self._fills()):
             return
         far = self.nbytes > self.most_bytes or len(self.made) >= 2 * self.most
         if far or self.mark in (None, node.sig):
@@ -181,6 +182,11 @@ class Backlog:
             held = self.held()
             self.restart()
             self.compute(held)
+
+    def _waits_for_gradients(self, node: Node) -> bool:
+        """Whether gradients are being computed, or will be: what is cut off now would be computed again."""
+        is_short = len(self.made) < 8 * self.most and self.nbytes <= self.most_bytes
+        return is_short and (self.gradients > 0 or node.history is not None)
 
     def _fills(self) -> bool:
         """Whether much waits; where little does, count anew."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ..graph.snapshot import Snapshot
 from ..runtime.profile import DeviceProfile
-from ..schedule.plan import Group, folded_along, goes_by_fours
+from ..schedule.plan import Group, folded_along, goes_by_fours, is_flat
 from .choices import Choice
 from .index import Index, flatten, unflatten
 from .ir import U32, Kernel
@@ -77,15 +77,6 @@ def _lower_map(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
 def _wide(graph: Snapshot, group: Group) -> bool:
     """Whether it touches 64-bit elements: four of them are more than the padding of a buffer."""
     return any(graph.sigs[each].dtype.itemsize == 8 for each in (*group.reads, *group.outputs))
-
-
-def is_flat(graph: Snapshot, group: Group) -> bool:
-    """Whether all that is read is read at the place that is written to, or is one number."""
-    shape = graph.sigs[group.outputs[0]].shape
-    return all(
-        graph.sigs[each].kind in ("map", "cast") and graph.sigs[each].shape in (shape, ())
-        for each in group.inside
-    ) and all(graph.sigs[each].shape == shape or graph.sigs[each].size == 1 for each in group.reads)
 
 
 def _divisions(kernel: Kernel) -> int:

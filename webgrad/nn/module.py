@@ -32,14 +32,13 @@ class LoadedState(NamedTuple):
 class HookHandle:
     """What takes a hook away again: by `remove()`, or at the end of a with block."""
 
-    def __init__(self, hooks: dict[int, Any], hook: Any) -> None:
+    def __init__(self, hooks: dict[HookHandle, Any], hook: Any) -> None:
         self._hooks = hooks
-        self._key = max(hooks, default=-1) + 1
-        hooks[self._key] = hook
+        hooks[self] = hook
 
     def remove(self) -> None:
         """The hook is called no more."""
-        self._hooks.pop(self._key, None)
+        self._hooks.pop(self, None)
 
     def __enter__(self) -> HookHandle:
         return self
@@ -72,8 +71,8 @@ class Module:
         self._buffers = {}
         self._modules = {}
         self._transient: set[str] = set()  # the names of buffers that are not saved
-        self._forward_hooks: dict[int, Callable[..., Any]] = {}
-        self._forward_pre_hooks: dict[int, Callable[..., Any]] = {}
+        self._forward_hooks: dict[HookHandle, Callable[..., Any]] = {}
+        self._forward_pre_hooks: dict[HookHandle, Callable[..., Any]] = {}
 
     # Calls
 

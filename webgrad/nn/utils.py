@@ -52,7 +52,7 @@ def clip_grad_norm_(
     >>> w.grad = wg.asarray([3.0, 4.0])
     >>> wg.nn.utils.clip_grad_norm_([w], max_norm=1.0).item()
     5.0
-    >>> w.grad.numpy().round(4).tolist()
+    >>> [round(each, 4) for each in w.grad.tolist()]
     [0.6, 0.8]
     """
     if not max_norm >= 0:

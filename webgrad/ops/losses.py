@@ -354,7 +354,7 @@ def kl_div(
     if log_target:
         loss = exp(t) * (t - x)
     else:
-        loss = where(t == 0.0, 0.0, t * log(t)) - t * x  # 0 log 0 is 0
+        loss = t * log(where(t == 0.0, 1.0, t)) - t * x  # 0 log 0 is 0
     if reduction == "batchmean":
         if x.ndim == 0:
             raise ShapeError(

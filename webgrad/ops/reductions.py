@@ -292,7 +292,7 @@ def std(x: Tensor, axis: Axis = None, *, correction: float = 0.0, keepdims: bool
     """
     wide, result = _measured("std", x)
     return converted(
-        sqrt(variance(wide, normalise_axes("std", axis, wide.ndim), correction, keepdims)), result
+        _root(variance(wide, normalise_axes("std", axis, wide.ndim), correction, keepdims), 2), result
     )
 
 
@@ -325,8 +325,16 @@ def power_norm(x: Tensor, axes: tuple[int, ...], ord: float, keepdims: bool) -> 
     if ord == 1:
         return fold("sum", absolute(x), axes, keepdims)
     if ord == 2:
-        return sqrt(fold("sum", x * x, axes, keepdims))
-    return fold("sum", absolute(x) ** ord, axes, keepdims) ** (1 / ord)
+        return _root(fold("sum", x * x, axes, keepdims), 2)
+    return _root(fold("sum", absolute(x) ** ord, axes, keepdims), ord)
+
+
+def _root(total: Tensor, ord: float) -> Tensor:
+    """The root of a sum of powers; its gradient at 0 is 0, as norms have it, and not infinity times 0."""
+    zero = total == 0.0 if total.requires_grad else None
+    safe = total if zero is None else where(zero, 1.0, total)
+    root = sqrt(safe) if ord == 2 else safe ** (1 / ord)
+    return root if zero is None else where(zero, 0.0, root)
 
 
 def shift_of(x: Tensor, axes: tuple[int, ...]) -> Tensor:

@@ -27,44 +27,59 @@ NOTES = ("name", "initial_lr", "max_lr", "min_lr", "max_momentum", "base_momentu
 
 
 class Clock:
-    """The count of steps that the parameters of a group on one device have in common, as a 0-d tensor.
+    """The steps that the parameters of a group on one device have taken, and what they share in a step.
 
-    A parameter without a gradient is skipped, and its count stays behind: `missed` says by how much.
+    `numbers` holds the count that they have in common, and behind it what the optimiser makes of it: one
+    tensor, since devices bind few. A parameter without a gradient is skipped, and its count stays behind:
+    `missed` says by how much.
     """
 
     def __init__(self, members: Sequence[Tensor], shared: int) -> None:
         device = members[0].device
         self.places = {id(each): at for at, each in enumerate(members)}
-        self.step = wg.zeros((), dtype=wg.float32, device=device)
+        self.numbers = wg.zeros((1 + shared,), dtype=wg.float32, device=device)
         self.missed = wg.zeros((len(members),), dtype=wg.float32, device=device)
         self.late: set[int] = set()  # places of those that ever missed a step
-        self.shared = [wg.zeros((), dtype=wg.float32, device=device) for _ in range(shared)]
-        wg.eval(self.step, self.missed, *self.shared)
+        wg.eval(self.numbers, self.missed)
+
+    def shared(self) -> list[Tensor]:
+        """What all parameters share in the last step."""
+        return [self.numbers[at] for at in range(1, self.numbers.size)]
 
     def of(self, parameter: Tensor) -> Tensor:
         """How many steps a parameter has taken."""
         place = self.places[id(parameter)]
-        return self.step - self.missed[place] if place in self.late else self.step
+        return self.numbers[0] - self.missed[place] if place in self.late else self.numbers[0]
 
     def set(self, counts: Mapping[int, float]) -> None:
         """Give parameters, by identity, the steps they have taken; others have taken none."""
         steps = [float(counts.get(each, 0.0)) for each in self.places]
         most = max(steps)
         self.late = {at for at, count in enumerate(steps) if count != most}
-        self.step[...] = most
-        self.missed[...] = wg.asarray([most - count for count in steps], device=self.step.device)
-        wg.eval(self.step, self.missed)
+        self.numbers[...] = wg.full_like(self.numbers, most)
+        self.missed[...] = wg.asarray([most - count for count in steps], device=self.missed.device)
+        wg.eval(self.numbers, self.missed)
 
-    def advance(self, with_gradient: Iterable[Tensor], put: Callable[[Tensor, Tensor], None]) -> Tensor:
-        """The count that this step has, for those that never missed one."""
-        count = self.step + 1.0
+    def advance(
+        self,
+        with_gradient: Iterable[Tensor],
+        shared: Callable[[Tensor], Sequence[Tensor]],
+        put: Callable[[Tensor, Tensor], None],
+    ) -> dict[int, Sequence[Tensor]]:
+        """Count a step; gives what each parameter takes of `shared`, by identity."""
+        count = self.numbers[0] + 1.0
         idle = set(self.places.values()) - {self.places[id(each)] for each in with_gradient}
         if idle:
             self.late |= idle
             mask = [float(place in idle) for place in range(len(self.places))]
-            put(self.missed, self.missed + wg.asarray(mask, device=self.step.device))
-        put(self.step, count)
-        return count
+            put(self.missed, self.missed + wg.asarray(mask, device=self.missed.device))
+        put(self.numbers, wg.stack([count, *shared(count)]))
+        common = self.shared()
+        late = wg.watch(lambda: frozenset(self.late))
+        return {
+            identity: shared(count - self.missed[place]) if place in late else common
+            for identity, place in self.places.items()
+        }
 
 
 class Optimizer:
@@ -245,16 +260,11 @@ class Optimizer:
                 strict=True,
             )
         )
-        counts = wg.watch(lambda: self._counts(group))
-        if counts:
-            count = clock.advance(ready, put)
-            for target, value in zip(clock.shared, self._shared(options, numbers, count), strict=True):
-                target[...] = value
+        shared: Mapping[int, Sequence[Tensor]] = {}
+        if wg.watch(lambda: self._counts(group)):
+            shared = clock.advance(ready, lambda count: self._shared(options, numbers, count), put)
         for parameter in ready:
-            shared: Sequence[Tensor] = clock.shared
-            if counts and clock.places[id(parameter)] in clock.late:
-                shared = self._shared(options, numbers, count - clock.missed[clock.places[id(parameter)]])
-            self._step_one(options, numbers, shared, parameter, parameter.grad, put)
+            self._step_one(options, numbers, shared.get(id(parameter), ()), parameter, parameter.grad, put)
 
     def _step_one(
         self,

@@ -250,6 +250,9 @@ def _cut(graph: Snapshot, number: int, content: Content) -> set[int]:
     """
     if content.kind in _CENTERS and _has_odd_rows(graph, number, content):
         return {content.center}
+    if content.kind == "rows" and graph.sigs[number].dtype.itemsize >= 4:
+        while graph.sigs[number].op.name == "reshape":  # in the shape it is computed in, it may meet others
+            (number,) = graph.inputs[number]
     folds = {each for each in content.inside if graph.sigs[each].kind == "reduce"}
     small = 4 * sum(graph.sigs[each].size for each in folds) <= graph.sigs[number].size
     return folds if content.kind == "rows" and len(folds) == 1 and small else {number}

@@ -10,7 +10,7 @@ from __future__ import annotations
 from ..graph.snapshot import Snapshot
 from ..runtime.profile import DeviceProfile
 from .fuse import MAX_COST, MAX_SCALARS, cost_of
-from .plan import Group, bindings_of, folded_along, goes_by_fours
+from .plan import Group, bindings_of, folded_along, goes_by_element, goes_by_fours, is_flat
 
 __all__ = ["bundle", "merge"]
 
@@ -118,9 +118,10 @@ def _joined(first: Group, second: Group) -> Group:
 
 
 def _bindings(graph: Snapshot, groups: list[Group], profile: DeviceProfile) -> int:
-    """What a launch of these groups binds; one more may hold parameters."""
+    """What a launch of these groups binds; one more may hold parameters, of which a flat map has few."""
     values = {each for group in groups for each in (*group.reads, *group.outputs)}
-    return 1 + sum(bindings_of(graph.sigs[each], profile) for each in values)
+    spare = 0 if len(groups) == 1 and is_flat(graph, groups[0]) else 1
+    return spare + sum(bindings_of(graph.sigs[each], profile) for each in values)
 
 
 def _cost(graph: Snapshot, group: Group) -> int:
@@ -138,22 +139,15 @@ def _in_place(graph: Snapshot, group: Group, sources: set[int]) -> bool:
         if number in same:
             continue
         same.add(number)
-        if number in inside and _goes_by_element(graph, number):
+        if number in inside and goes_by_element(graph, number):
             stack += [each for each in graph.inputs[number] if graph.sigs[each].shape == shape]
     for number in inside:
         for each in graph.inputs[number]:
             if each in sources and not (
-                number in same and _goes_by_element(graph, number) and graph.sigs[each].shape == shape
+                number in same and goes_by_element(graph, number) and graph.sigs[each].shape == shape
             ):
                 return False
     return True
-
-
-def _goes_by_element(graph: Snapshot, number: int) -> bool:
-    """Whether an element comes from those at its place: a map, or a value under another name."""
-    sig = graph.sigs[number]
-    renamed = sig.op.name == "reshape" and graph.sigs[graph.inputs[number][0]].shape == sig.shape
-    return sig.kind in ("map", "cast") or renamed
 
 
 def _sorted(groups: list[Group]) -> list[Group]:
@@ -186,7 +180,7 @@ def bundle(graph: Snapshot, groups: list[Group], profile: DeviceProfile) -> tupl
     read = {each for group in groups for each in group.reads}
     alike: dict[object, list[int]] = {}
     for at, group in enumerate(groups):
-        flat = group.kind == "map" and _flat(graph, group) and _room(graph, groups, [at], profile)
+        flat = group.kind == "map" and is_flat(graph, group) and _room(graph, groups, [at], profile)
         flat = flat and not any(
             graph.sigs[each].dtype.itemsize == 8 for each in (*group.reads, *group.outputs)
         )
@@ -235,25 +229,30 @@ def _levels(groups: list[Group]) -> list[int]:
     return levels
 
 
-def _flat(graph: Snapshot, group: Group) -> bool:
-    """Whether all it reads is read at the place written to, or is one number: only the length matters."""
-    shape = graph.sigs[group.outputs[0]].shape
-    return all(_goes_by_element(graph, each) for each in group.inside) and all(
-        graph.sigs[each].shape in (shape, ()) for each in (*group.inside, *group.reads)
-    )
-
-
 def _structure(graph: Snapshot, group: Group) -> tuple[object, ...]:
+    """What a group computes, whatever its numbers and lengths are; from its outputs on, since the order of
+    its nodes is that of the whole graph, in which another group may need what both compute first.
+    """
     names: dict[int, int] = {}
     code: list[object] = []
-    for number in group.inside:
-        sig = graph.sigs[number]
-        code.append((sig.op.name, sig.dtype.name, not sig.shape))
-        for each in graph.inputs[number]:
-            kind = graph.sigs[each].kind
-            code.append("s" if kind == "scalar" else names.setdefault(each, len(names)))
-        code.append(number in group.outputs)
-        names.setdefault(number, len(names))
+    inside = set(group.inside)
+    stack = list(reversed(group.outputs))
+    while stack:
+        number = stack[-1]
+        waiting = [each for each in graph.inputs[number] if each in inside and each not in names]
+        if number in names:
+            stack.pop()
+        elif waiting:
+            stack += reversed(waiting)
+        else:
+            stack.pop()
+            sig = graph.sigs[number]
+            code.append((sig.op.name, sig.dtype.name, not sig.shape))
+            for each in graph.inputs[number]:
+                kind = graph.sigs[each].kind
+                code.append("s" if kind == "scalar" else names.setdefault(each, len(names)))
+            code.append(number in group.outputs)
+            names.setdefault(number, len(names))
     return tuple(code)
 
 

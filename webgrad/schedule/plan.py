@@ -14,7 +14,16 @@ from ..graph.node import Signature
 from ..graph.snapshot import Snapshot
 from ..runtime.profile import DeviceProfile
 
-__all__ = ["Group", "GroupKind", "Schedule", "bindings_of", "folded_along", "goes_by_fours"]
+__all__ = [
+    "Group",
+    "GroupKind",
+    "Schedule",
+    "bindings_of",
+    "folded_along",
+    "goes_by_element",
+    "goes_by_fours",
+    "is_flat",
+]
 
 LONG = 1 << 15  # elements from which a map of a bundle goes by fours on software adapters
 
@@ -83,3 +92,27 @@ def goes_by_fours(graph: Snapshot, group: Group, profile: DeviceProfile) -> bool
     """
     long = profile.kind == "software" and graph.sigs[group.outputs[0]].size >= LONG
     return long or any(graph.sigs[each].dtype.itemsize < 4 for each in group.outputs)
+
+
+def goes_by_element(graph: Snapshot, number: int) -> bool:
+    """Whether an element comes from those at its place: a map, or a value under another name."""
+    sig = graph.sigs[number]
+    renamed = sig.op.name == "reshape" and graph.sigs[graph.inputs[number][0]].shape == sig.shape
+    return sig.kind in ("map", "cast") or renamed
+
+
+def is_flat(graph: Snapshot, group: Group) -> bool:
+    """Whether all a map reads is read at the place written to, or is one number: only the length matters."""
+    shape = graph.sigs[group.outputs[0]].shape
+    for number in group.inside:
+        sig = graph.sigs[number]
+        if sig.size == 1:
+            if sig.kind not in ("map", "cast", "move"):
+                return False
+        elif sig.shape != shape or not goes_by_element(graph, number):
+            return False
+        elif any(
+            graph.sigs[each].shape != shape and graph.sigs[each].size != 1 for each in graph.inputs[number]
+        ):
+            return False
+    return True

@@ -9,8 +9,8 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sized
-from typing import Any, Generic, TextIO, TypeVar
+from collections.abc import Iterable, Iterator
+from typing import Any, Generic, TextIO, TypeVar, overload
 
 import webgrad as wg
 
@@ -20,6 +20,7 @@ Value = TypeVar("Value")
 _SECONDS = 0.1  # between two drawings on a terminal
 _PLAIN_PARTS = 10  # lines where there is no terminal
 _PLAIN_SECONDS = 10.0  # between two of them where the length is not known
+_PLAIN_MOST_SECONDS = 60.0  # and where it is
 _BAR = 24  # characters at most
 _FULL, _PARTS, _EMPTY = "█", " ▏▎▍▌▋▊▉", "·"
 
@@ -110,9 +111,9 @@ class Progress(Generic[Value]):
     _plain_done = -1
 
     def _is_due(self, now: float) -> bool:
-        if self._total:
-            return self._done >= self._plain_next and self._done * _PLAIN_PARTS >= self._total
-        return now - self._drawn >= _PLAIN_SECONDS
+        if self._total and self._done >= self._plain_next and self._done * _PLAIN_PARTS >= self._total:
+            return True
+        return now - self._drawn >= (_PLAIN_MOST_SECONDS if self._total else _PLAIN_SECONDS)
 
     def _say(self, now: float) -> None:
         if self._total:
@@ -167,15 +168,35 @@ class Progress(Generic[Value]):
         return f"{clock(seconds)} < {clock(seconds / done * (self._total - self._done))}"
 
 
+@overload
 def progress(
-    iterable: Iterable[Value] | None = None,
+    iterable: None = None,
     total: int | None = None,
     label: str = "",
     unit: str = "it",
     start: int = 0,
     file: TextIO | None = None,
     show: bool = True,
-) -> Progress[Value]:
+) -> Progress[Any]: ...
+@overload
+def progress(
+    iterable: Iterable[Value],
+    total: int | None = None,
+    label: str = "",
+    unit: str = "it",
+    start: int = 0,
+    file: TextIO | None = None,
+    show: bool = True,
+) -> Progress[Value]: ...
+def progress(
+    iterable: Any = None,
+    total: int | None = None,
+    label: str = "",
+    unit: str = "it",
+    start: int = 0,
+    file: TextIO | None = None,
+    show: bool = True,
+) -> Progress[Any]:
     """The values of an iterable, with a bar on stderr; where that is no terminal, a line every tenth of it.
 
     `total` is its length unless it has one. `set` shows values beside the bar; without an iterable, call
@@ -185,8 +206,9 @@ def progress(
         for images, labels in bar:
             bar.set(loss=step(images, labels))
     """
-    length = len(iterable) if total is None and isinstance(iterable, Sized) else total
-    return Progress(iterable, length, label, unit, start, file, show)
+    if total is None and hasattr(iterable, "__len__"):
+        total = len(iterable)
+    return Progress(iterable, total, label, unit, start, file, show)
 
 
 def bar(part: float, width: int) -> str:

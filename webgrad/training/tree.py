@@ -80,13 +80,15 @@ def differences(name: str, mine: Any, theirs: Any) -> Iterator[str]:
 
 
 def like(mine: Any, theirs: Any) -> Any:
-    """A state whose tensors are on the devices of those whose place they are to take."""
+    """A state whose tensors and tuples are like those whose place they are to take: device and class."""
     if isinstance(mine, wg.Tensor):
         return wg.asarray(theirs, device=mine.device)
     if isinstance(mine, Mapping) and isinstance(theirs, Mapping):
         return {key: like(mine.get(key), each) for key, each in theirs.items()}
     if isinstance(mine, list | tuple) and isinstance(theirs, list | tuple):
         parts = [like(one, other) for one, other in zip(mine, theirs, strict=True)]
+        if hasattr(mine, "_fields"):  # a named tuple, which files hold as a plain one
+            return type(mine)(*parts)
         return parts if isinstance(theirs, list) else tuple(parts)
     return theirs
 
