@@ -115,6 +115,15 @@ def test_nan_goes_where_it_belongs_and_no_further() -> None:
     np.testing.assert_array_equal(x.grad.numpy(), [[2.0, math.nan], [4.0, 6.0]])
 
 
+def test_certain_probabilities_have_finite_gradients() -> None:
+    """What a sigmoid gives far out is 0 or 1 exactly, where logarithms end."""
+    x = asking(wg.asarray([-200.0, 200.0, 200.0]))
+    loss = wg.binary_cross_entropy(wg.sigmoid(x), wg.asarray([1.0, 0.0, 1.0]), reduction="sum")
+    loss.backward()
+    assert loss.item() == 200.0
+    assert x.grad.tolist() == [0.0, 0.0, 0.0]
+
+
 # Half precision
 
 
