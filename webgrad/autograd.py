@@ -246,6 +246,10 @@ def value_and_grad(
     The value is a tensor of one element; with `has_aux` it is the first of two results. An argument may be
     a list, tuple or dict of tensors: its gradient is one too.
 
+    Where a function has no slope there are rules: relu and abs have 0 at 0, and what equals a maximum shares
+    its gradient. What `where` leaves out gets a gradient of 0, but 0 times an infinite slope is NaN: of
+    log(x) at 0, or sqrt, mask x as well, `where(x > 0, log(where(x > 0, x, 1.0)), 0.0)`.
+
     >>> wg.value_and_grad(lambda x: (x * x).sum())(wg.asarray([1.0, 2.0]))[1].tolist()
     [2.0, 4.0]
     """
