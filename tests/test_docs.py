@@ -38,7 +38,11 @@ def test_the_code_in_the_guide_runs(number: int, capsys: pytest.CaptureFixture[s
 
 @pytest.mark.parametrize(
     ("page", "number"),
-    [(page, number) for page in ("docs/nn.md", "docs/training.md") for number in range(len(code_of(page)))],
+    [
+        (page, number)
+        for page in ("docs/nn.md", "docs/training.md", "docs/optim.md")
+        for number in range(len(code_of(page)))
+    ],
 )
 def test_the_code_about_training_runs(page: str, number: int, capsys: pytest.CaptureFixture[str]) -> None:
     block = code_of(page)[number]

@@ -368,6 +368,8 @@ def _results_of(call: Call, shape: Any, results: Sequence[Tensor]) -> Any:
             node = primitives.alias(each.node)
         if each.dtype.kind == "f":
             node.history = History(at, (call,))
+            if recording.made is not None:
+                recording.made.add(id(node))
         made.append(Tensor(node))
     return put_together(shape, iter(made))
 

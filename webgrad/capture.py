@@ -144,6 +144,7 @@ class _Capture:
         self.results = [_origin(node, tables, number_places) for node in results]
         self.needed = {at for kind, at in self.results if kind == "leaf"}
         self.empty = traced.empty
+        self.replaced = traced.replaced
         self.tracked = [at for at, node in enumerate(traced.results) if _is_open(node)]
 
     def _close_over(
@@ -199,6 +200,9 @@ class _Capture:
         numbers = [_fitted(each) for each in ends if not isinstance(each, Tensor)]
         numbers += self.drawn or [each for draw in self.draws for each in draw()]
         self.drawn = []
+        for each in self.replaced:  # first, so that the new ones lie where the old ones did
+            if (slot := each()) is not None:
+                slot.grad = None
         compute([node for node in leaves if node.sig.op is not LEAF])
         if not self.changed and not self.slots:
             found = [each for part in self.parts for each in part.run(leaves, numbers, frozenset())]
@@ -291,6 +295,7 @@ class _Traced(NamedTuple):
     slots: list[tuple[ref[GradientSlot], Node | None]]  # the gradients it leaves
     gradients: dict[int, ref[GradientSlot]]  # those there were, by the identity of their tensors
     empty: list[ref[GradientSlot]]  # those that must not be there
+    replaced: list[ref[GradientSlot]]  # those that it does not look at, and replaces
     watched: Names
 
 
@@ -317,8 +322,10 @@ def _traced(function: Callable[[], Any], was: Sequence[Node]) -> _Traced:
         read = [(ref(slot), gradient) for slot, gradient, matters in trace.slots.values() if matters]
         gradients = {id(gradient): slot for slot, gradient in read if gradient is not None}
         empty = [slot for slot, gradient in read if gradient is None]
+        unread = {id(slot) for slot, _, matters in trace.slots.values() if not matters}
+        replaced = [slot for slot, _ in slots if id(slot()) in unread]
         results = [each.node for each in ends]
-        return _Traced(shape, results, changed, trace.draws, slots, gradients, empty, trace.watched)
+        return _Traced(shape, results, changed, trace.draws, slots, gradients, empty, replaced, trace.watched)
     finally:
         trace.undo()
 

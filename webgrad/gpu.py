@@ -69,7 +69,9 @@ class _Step:
         count = len(emitted.bound) - emitted.writes
         written = dict.fromkeys(each.value for each in emitted.bound[count:])
         step = cls([each.value for each in emitted.bound[:count]], list(written))
-        step.pipeline = device.pipeline(emitted.program, in_place=emitted.in_place)
+        step.pipeline = device.pipeline(
+            emitted.program, in_place=emitted.in_place, replacing=emitted.replacing
+        )
         step.grid = emitted.grid
         step.label = emitted.kernel.name
         step.scalars, step.pack, step.tail = emitted.scalars, emitted.front.pack, emitted.tail

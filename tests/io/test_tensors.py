@@ -116,6 +116,8 @@ def hostile() -> dict[str, bytes]:
         "a shape that overflows": file({"x": entry | {"shape": [1 << 62, 1 << 62]}}, bytes(8)),
         "an unknown dtype": file({"x": entry | {"dtype": "F31"}}, bytes(8)),
         "a dtype that webgrad has not": file({"x": entry | {"dtype": "C64", "shape": [1]}}, bytes(8)),
+        "eight bits": file({"x": entry | {"dtype": "F8_E4M3", "shape": [8]}}, bytes(8)),
+        "four bits": file({"x": entry | {"dtype": "F4", "shape": [16]}}, bytes(8)),
         "offsets backwards": file({"x": entry | {"data_offsets": [8, 0]}}, bytes(8)),
     }
 

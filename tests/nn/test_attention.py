@@ -11,6 +11,7 @@ import pytest
 
 import webgrad as wg
 from tests.nn.attention_reference import Array, attention, hidden, numbers
+from tests.properties.helpers import gpu
 from webgrad import nn
 
 
@@ -187,3 +188,14 @@ def run(*shapes: tuple[int, ...], **options: Any) -> Any:
 def test_mistakes(call: Callable[[], Any], error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
         call()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("batch_first", [False, True])
+def test_without_weights_it_is_three_kernels(batch_first: bool) -> None:
+    layer = nn.MultiheadAttention(32, 4, batch_first=batch_first).to(gpu())
+    x = wg.asarray(numbers(6, 8, 32), device=gpu())
+    wg.eval(x, *layer.parameters())
+    with wg.no_grad():
+        plan = wg.explain(layer(x, x, x, need_weights=False, is_causal=True)[0])
+    assert len(plan.kernels) == 3

@@ -11,6 +11,7 @@ import pytest
 
 import webgrad as wg
 from tests.nn.attention_reference import Array, attention, hidden, numbers
+from tests.properties.helpers import gpu
 from webgrad import nn
 
 X, MEMORY = numbers(3, 5, 8), numbers(3, 7, 8)
@@ -194,3 +195,13 @@ def test_captured() -> None:
 def test_mistakes(call: Callable[[], Any], error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
         call()
+
+
+@pytest.mark.gpu
+def test_a_layer_is_seven_kernels() -> None:
+    layer = nn.TransformerEncoderLayer(32, 4, 64, dropout=0.0, norm_first=True).to(gpu())
+    x = wg.asarray(numbers(6, 8, 32), device=gpu())
+    wg.eval(x, *layer.parameters())
+    with wg.no_grad():
+        plan = wg.explain(layer(x, is_causal=True))
+    assert len(plan.kernels) == 7  # two norms, four products, attention

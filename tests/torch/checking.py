@@ -24,6 +24,7 @@ __all__ = [
     "Input",
     "bools",
     "classes",
+    "close",
     "compare",
     "compare_modules",
     "distinct",
@@ -95,13 +96,15 @@ def flat(result: Any) -> Iterator[Any]:
         yield result
 
 
-def close(name: str, ours: Any, theirs: Any) -> None:
-    """Two arrays agree, to rounding relative to their largest number."""
+def close(name: str, ours: Any, theirs: Any, scale: float = 1.0) -> None:
+    """Two arrays agree, to rounding relative to their largest number; `scale` allows more of it."""
     found, wanted = np.asarray(ours), np.asarray(theirs)
     assert found.shape == wanted.shape, f"{name}: shape {found.shape}, torch {wanted.shape}"
     finite = np.abs(wanted[np.isfinite(wanted)]) if wanted.dtype.kind == "f" else np.zeros(0)
-    scale = float(finite.max()) if finite.size else 0.0
-    np.testing.assert_allclose(found, wanted, rtol=RELATIVE, atol=ABSOLUTE * max(scale, 1.0), err_msg=name)
+    largest = max(float(finite.max()) if finite.size else 0.0, 1.0)
+    np.testing.assert_allclose(
+        found, wanted, rtol=scale * RELATIVE, atol=scale * ABSOLUTE * largest, err_msg=name
+    )
 
 
 def drawn(name: str, inputs: tuple[Input, ...]) -> tuple[np.random.Generator, list[Array]]:

@@ -76,6 +76,24 @@ LAYERS = {
     "ConstantPad1d": case(lambda nn: nn.ConstantPad1d((1, 2), 3.5), LINE),
     "ReflectionPad2d": case(lambda nn: nn.ReflectionPad2d(2), IMAGE),
     "ReplicationPad2d": case(lambda nn: nn.ReplicationPad2d((1, 2, 3, 0)), IMAGE),
+    "Conv2d, padded by reflection": case(
+        lambda nn: nn.Conv2d(4, 5, 3, padding=1, padding_mode="reflect"), IMAGE
+    ),
+    "Conv1d, padded round": case(lambda nn: nn.Conv1d(4, 5, 3, padding=2, padding_mode="circular"), LINE),
+    "ChannelShuffle": case(lambda nn: nn.ChannelShuffle(2), IMAGE),
+    "UpsamplingNearest2d": case(lambda nn: nn.UpsamplingNearest2d(scale_factor=2), IMAGE),
+    "UpsamplingBilinear2d": case(lambda nn: nn.UpsamplingBilinear2d(size=(5, 9)), IMAGE),
+    "Upsample, trilinear": case(lambda nn: nn.Upsample(scale_factor=2, mode="trilinear"), BLOCK),
+    "ZeroPad1d": case(lambda nn: nn.ZeroPad1d(2), LINE),
+    "ZeroPad3d": case(lambda nn: nn.ZeroPad3d((1, 0, 2, 1, 0, 3)), BLOCK),
+    "ConstantPad2d": case(lambda nn: nn.ConstantPad2d((1, -1, 2, 0), 1.5), IMAGE),
+    "ConstantPad3d": case(lambda nn: nn.ConstantPad3d(1, -2.0), BLOCK),
+    "CircularPad1d": case(lambda nn: nn.CircularPad1d((2, 3)), LINE),
+    "CircularPad2d": case(lambda nn: nn.CircularPad2d(2), IMAGE),
+    "ReflectionPad1d": case(lambda nn: nn.ReflectionPad1d((3, 1)), LINE),
+    "ReflectionPad3d": case(lambda nn: nn.ReflectionPad3d(2), BLOCK),
+    "ReplicationPad1d": case(lambda nn: nn.ReplicationPad1d((3, 1)), LINE),
+    "ReplicationPad3d": case(lambda nn: nn.ReplicationPad3d(1), BLOCK),
     "CosineSimilarity": case(lambda nn: nn.CosineSimilarity(), normal(4, 6), normal(4, 6)),
     "PairwiseDistance": case(lambda nn: nn.PairwiseDistance(), normal(4, 6), normal(4, 6)),
 }
@@ -101,6 +119,19 @@ NORMS = {
     "LocalResponseNorm": case(lambda nn: nn.LocalResponseNorm(3, alpha=0.5), IMAGE),
 }
 
+
+def unpooling(nn: Any, axes: int) -> Any:
+    """A pooling and its way back."""
+    return nn.ModuleList(
+        [getattr(nn, f"MaxPool{axes}d")(2, return_indices=True), getattr(nn, f"MaxUnpool{axes}d")(2)]
+    )
+
+
+def unpooled(both: Any, x: Any) -> Any:
+    pool, back = both
+    return back(*pool(x))
+
+
 POOLS = {
     "MaxPool1d": case(lambda nn: nn.MaxPool1d(3, stride=2, padding=1), distinct(2, 4, 9)),
     "MaxPool2d": case(lambda nn: nn.MaxPool2d(2), APART),
@@ -119,6 +150,10 @@ POOLS = {
     "AdaptiveAvgPool2d, to one": case(lambda nn: nn.AdaptiveAvgPool2d(1), IMAGE),
     "AdaptiveAvgPool3d": case(lambda nn: nn.AdaptiveAvgPool3d(2), BLOCK),
     "AdaptiveMaxPool1d": case(lambda nn: nn.AdaptiveMaxPool1d(4), distinct(2, 4, 9)),
+    "AdaptiveMaxPool3d": case(lambda nn: nn.AdaptiveMaxPool3d(2), distinct(2, 2, 4, 5, 3)),
+    "MaxUnpool1d": case(lambda nn: unpooling(nn, 1), distinct(2, 4, 8), call=unpooled),
+    "MaxUnpool2d": case(lambda nn: unpooling(nn, 2), distinct(2, 4, 6, 8), call=unpooled),
+    "MaxUnpool3d": case(lambda nn: unpooling(nn, 3), distinct(2, 2, 4, 4, 6), call=unpooled),
     "AdaptiveMaxPool2d": case(lambda nn: nn.AdaptiveMaxPool2d((3, 4)), APART),
 }
 
@@ -340,6 +375,11 @@ LOSSES = {
     "CosineEmbeddingLoss": case(lambda nn: nn.CosineEmbeddingLoss(margin=0.1), *DRAWN, signs(6)),
     "HingeEmbeddingLoss": case(lambda nn: nn.HingeEmbeddingLoss(), SCORES, signs(6, 5)),
     "MarginRankingLoss": case(lambda nn: nn.MarginRankingLoss(0.2), normal(6), normal(6), signs(6)),
+    "TripletMarginWithDistanceLoss": case(
+        lambda nn: nn.TripletMarginWithDistanceLoss(distance_function=nn.PairwiseDistance(), margin=0.7),
+        *DRAWN,
+        normal(6, 5),
+    ),
     "TripletMarginLoss": case(lambda nn: nn.TripletMarginLoss(), normal(6, 5), normal(6, 5), normal(6, 5)),
     "TripletMarginLoss, swap": case(
         lambda nn: nn.TripletMarginLoss(margin=2.0, swap=True), normal(6, 5), normal(6, 5), normal(6, 5)
@@ -356,4 +396,4 @@ def test_it_is_torchs(name: str) -> None:
 
 
 def test_the_table_is_long_enough() -> None:
-    assert len({name.split(",")[0] for name in TABLE}) >= 80
+    assert len({name.split(",")[0] for name in TABLE}) >= 110

@@ -216,6 +216,8 @@ def test_scaled_losses(tmp_path: Path) -> None:
 def test_what_is_refused(tmp_path: Path) -> None:
     with pytest.raises(wg.ArgumentError, match="epochs is a whole number"):
         Run().fit(epochs=-1)
+    with pytest.raises(wg.ArgumentError, match="no parameters"):
+        fit(nn.ReLU(), Run().loader, None, wg.cross_entropy)
     with pytest.raises(wg.ArgumentError, match="every is a whole number of steps"):
         Run().fit(every=0)
     path = tmp_path / "run.safetensors"

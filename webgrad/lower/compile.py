@@ -14,6 +14,7 @@ from ..graph.node import check_offered
 from ..graph.snapshot import Snapshot
 from ..runtime.profile import DeviceProfile
 from ..schedule.plan import Group, Schedule
+from ..wgsl import Program
 from .attention import attention_choices, lower_attention
 from .choices import Choice
 from .contract import contraction_choices, lower_contraction
@@ -21,6 +22,7 @@ from .domains import lower_maps, lower_rows, row_choices
 from .emit import Emitted, emit
 from .ir import Kernel, verify
 from .ordering import scatter_kernels, sort_kernels
+from .overwrite import overwriting, replaced_values
 from .passes import PASSES
 from .quantised import lower_quantised, quantised_choices
 from .scan import lower_scan
@@ -88,7 +90,23 @@ def compile_bundle(
         kernel = each(kernel)
         if check:
             verify(kernel)
-    return [replace(emit(kernel, profile), choice=choice)]
+    emitted = emit(kernel, profile)
+    return [replace(emitted, choice=choice, replacing=_replacing(graph, live, kernel, emitted, profile))]
+
+
+def _replacing(
+    graph: Snapshot, groups: list[Group], kernel: Kernel, emitted: Emitted, profile: DeviceProfile
+) -> tuple[tuple[tuple[int, int], ...], Program] | None:
+    """The variant whose results take over the memory of what they replace, and which bindings these are."""
+    replaced = replaced_values(graph, groups)
+    if not replaced or any(each.nbytes for each in emitted.bound):
+        return None
+    variant = emit(overwriting(kernel, replaced), profile)
+    if variant.tail != emitted.tail or variant.more != emitted.more:
+        return None
+    places = {each.value: at for at, each in enumerate(emitted.bound)}
+    pairs = tuple((places[old], places[new]) for new, old in replaced.items())
+    return pairs, variant.program
 
 
 def choices_of(graph: Snapshot, groups: Sequence[Group], profile: DeviceProfile) -> tuple[Choice, ...]:

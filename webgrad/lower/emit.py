@@ -56,6 +56,7 @@ class Emitted:
     writes: int  # how many of the last bindings are written
     updates: bool = False  # whether it may write to what is there already
     in_place: tuple[tuple[int, Program], ...] = ()  # (input, the variant that overwrites it)
+    replacing: tuple[tuple[tuple[int, int], ...], Program] | None = None  # (input, output), all in place
     choice: Choice | None = None  # by which it was made, where that was chosen
 
 

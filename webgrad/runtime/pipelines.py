@@ -29,7 +29,8 @@ PADDING = 16  # every buffer has at least this many bytes
 class Pipeline:
     """A program and how it is to be compiled.
 
-    `in_place` pairs an input's index with the variant that overwrites it.
+    `in_place` pairs an input's index with the variant that overwrites it; `replacing` pairs (input, output)
+    bindings with the variant in which every such output takes over its input's buffer.
     """
 
     __slots__ = (
@@ -42,10 +43,16 @@ class Pipeline:
         "number",
         "params_size",
         "program",
+        "replacing",
     )
 
     def __init__(
-        self, program: Program, *, checked: bool, in_place: tuple[tuple[int, Pipeline], ...] = ()
+        self,
+        program: Program,
+        *,
+        checked: bool,
+        in_place: tuple[tuple[int, Pipeline], ...] = (),
+        replacing: tuple[tuple[tuple[int, int], ...], Pipeline] | None = None,
     ) -> None:
         if program.params_size > MAX_PARAMS:
             raise LaunchError(
@@ -55,6 +62,7 @@ class Pipeline:
         self.program = program
         self.checked = checked
         self.in_place = in_place
+        self.replacing = replacing
         self.number = next(_numbers)
         self.arity = len(program.bindings)
         self.params_size = program.params_size

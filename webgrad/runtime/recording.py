@@ -82,12 +82,17 @@ class Recording:
 class _Again(Pending):
     """The commands of a recording, pending; what makes two of them the same is known beforehand."""
 
-    __slots__ = ("donated", "number")
+    __slots__ = ("donated", "given", "number")
 
     def __init__(self, recording: Recording, donated: frozenset[int]) -> None:
         super().__init__(recording.heads)
         self.number = recording.number
         self.donated = donated
+        self.given = frozenset(recording.inputs[each] for each in donated)
+
+    def given_away(self) -> frozenset[int]:
+        """The inputs that were donated."""
+        return self.given
 
     def dropped(self) -> list[Virtual]:
         """None: inputs that may be taken over are their tensors' until that was done."""

@@ -75,6 +75,10 @@ class Pending:
             found.append((pipeline, grid, code[first:after], code[after:at]))
         return found
 
+    def given_away(self) -> frozenset[int]:
+        """The slots of state that nobody needs after the command that replaces it: a recording's only."""
+        return frozenset()
+
     def dropped(self) -> list[Virtual]:
         """The buffers that only these commands keep."""
         return [each for each in self.virtuals if each.pending is None and each.physical]
@@ -231,6 +235,7 @@ class _Walk:
         self.sizes = [each.size for each in pending.virtuals]
         self.held = [each.pending is pending for each in pending.virtuals]
         self.physical = list(inputs)
+        self.donated = pending.given_away()
         self.inputs = set(filter(None, inputs))
         self.needed: set[int] = set()
         self.touched = set(self.inputs)
@@ -248,6 +253,8 @@ class _Walk:
             params_size = pipeline.params_size
             if pipeline.in_place and dying:
                 pipeline, slots = self._overwrite(pipeline, slots, exact, dying)
+            elif pipeline.replacing is not None and self.donated:
+                pipeline, slots = self._replace(pipeline, slots, dying)
             request(pipeline)
             steps.append((pipeline, self._group(pipeline, slots, exact), params_size, grid))
             for slot in dying:
@@ -318,6 +325,23 @@ class _Walk:
                 kept[index] = output
                 return variant, kept
         return pipeline, slots
+
+    def _replace(self, pipeline: Pipeline, slots: list[int], dying: list[int]) -> tuple[Pipeline, list[int]]:
+        """Let state that was donated be overwritten by what replaces it: all of a launch's, or nothing."""
+        assert pipeline.replacing is not None
+        pairs, variant = pipeline.replacing
+        sizes, physical = self.sizes, self.physical
+        for old, new in pairs:
+            before, after = slots[old], slots[new]
+            fits = before in dying and before in self.donated and physical[before] and not physical[after]
+            if not fits or sizes[before] != sizes[after] or slots.count(before) > 1:
+                return pipeline, slots
+        for old, new in pairs:
+            before, after = slots[old], slots[new]
+            physical[after], physical[before] = physical[before], 0
+            self.in_place += 1
+        gone = {old for old, _ in pairs}
+        return variant, [slot for place, slot in enumerate(slots) if place not in gone]
 
     def _base(self, slot: int) -> int:
         """The slot itself, or the one it is a view of."""

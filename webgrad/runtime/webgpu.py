@@ -53,7 +53,7 @@ class Device(AnyDevice):
         self.settings = settings or current_settings()
         self.features = info.features
         self.counters = Counters()
-        self._pipelines: dict[tuple[Program, bool, tuple[tuple[int, Program], ...]], Pipeline] = {}
+        self._pipelines: dict[tuple[object, ...], Pipeline] = {}  # by program, checks and variants
         limits = info.limits
         budget = self._budget()
         self.budget = budget
@@ -147,7 +147,12 @@ class Device(AnyDevice):
     # Commands
 
     def pipeline(
-        self, program: Program, *, checked: bool | None = None, in_place: Sequence[tuple[int, Program]] = ()
+        self,
+        program: Program,
+        *,
+        checked: bool | None = None,
+        in_place: Sequence[tuple[int, Program]] = (),
+        replacing: tuple[tuple[tuple[int, int], ...], Program] | None = None,
     ) -> Pipeline:
         """The pipeline of a program. Bounds checks are left out for our own kernels, unless debugging."""
         if not isinstance(program, Program):
@@ -155,7 +160,7 @@ class Device(AnyDevice):
                 f"a {type(program).__name__} is not a program: make one with webgrad.wgsl.program_from_source"
             )
         careful = self.settings.debug if checked is None else bool(checked) or self.settings.debug
-        key = (program, careful, tuple(in_place))
+        key = (program, careful, tuple(in_place), replacing)
         found = self._pipelines.get(key)
         if found is None:
             missing = program.requires - self.features
@@ -165,8 +170,13 @@ class Device(AnyDevice):
                     f"which {self.name} ({self.info.name}) lacks"
                 )
             variants = tuple((index, self.pipeline(variant, checked=checked)) for index, variant in in_place)
+            all_at_once = None
+            if replacing is not None:
+                pairs, variant = replacing
+                all_at_once = pairs, self.pipeline(variant, checked=checked)
+            made = Pipeline(program, checked=careful, in_place=variants, replacing=all_at_once)
             # Threads may come here together: the first one's pipeline is everyone's.
-            found = self._pipelines.setdefault(key, Pipeline(program, checked=careful, in_place=variants))
+            found = self._pipelines.setdefault(key, made)
         return found
 
     def dispatch(

@@ -107,12 +107,11 @@ def is_flat(graph: Snapshot, group: Group) -> bool:
     for number in group.inside:
         sig = graph.sigs[number]
         if sig.size == 1:
-            if sig.kind not in ("map", "cast", "move"):
-                return False
-        elif sig.shape != shape or not goes_by_element(graph, number):
-            return False
-        elif any(
-            graph.sigs[each].shape != shape and graph.sigs[each].size != 1 for each in graph.inputs[number]
-        ):
+            fits = sig.kind in ("map", "cast", "move")
+        else:
+            sources = [graph.sigs[each] for each in graph.inputs[number]]
+            fits = sig.shape == shape and goes_by_element(graph, number)
+            fits = fits and all(each.shape == shape or each.size == 1 for each in sources)
+        if not fits:
             return False
     return True

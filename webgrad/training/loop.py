@@ -102,7 +102,10 @@ def fit(
     if every is not None and (not isinstance(every, int) or every < 1):
         raise wg.ArgumentError(f"fit: every is a whole number of steps, 1 or more, not {every!r}")
     history = History()
-    losses = _Losses(history, next(iter(model.parameters())).device)
+    first = next(iter(model.parameters()), None)
+    if first is None:
+        raise wg.ArgumentError("fit: the model has no parameters, so there is nothing to learn")
+    losses = _Losses(history, first.device)
     step = _step(model, optimiser, loss, clip, scaler, losses)
     run = _Run(
         model=model,
