@@ -57,7 +57,7 @@ def ask_for_gradient(x: Tensor, wanted: bool) -> None:
         trace.note(x)
     with recording_set(False):
         node = primitives.alias(x.node)
-    node.history = GradientSlot() if wanted else None
+    node.history = GradientSlot(x) if wanted else None
     x.node = node
 
 
@@ -247,6 +247,10 @@ def value_and_grad(
     The value is a tensor of one element; with `has_aux` it is the first of two results. An argument may be
     a list, tuple or dict of tensors: its gradient is one too.
 
+    Where a function has no slope there are rules: relu and abs have 0 at 0, and what equals a maximum shares
+    its gradient. What `where` leaves out gets a gradient of 0, but 0 times an infinite slope is NaN: of
+    log(x) at 0, or sqrt, mask x as well, `where(x > 0, log(where(x > 0, x, 1.0)), 0.0)`.
+
     >>> wg.value_and_grad(lambda x: (x * x).sum())(wg.asarray([1.0, 2.0]))[1].tolist()
     [2.0, 4.0]
     """
@@ -270,7 +274,7 @@ def value_and_grad(
             )
         with recording_set(True):
             inner, tracked = _fresh(ends)
-            given, parts = list(args), iter(inner)
+            given, parts = list(args), iter(map(Tensor, inner))
             for at, shape in zip(places, shapes, strict=True):
                 given[at] = put_together(shape, parts)
             result = function(*given, **kwargs)
@@ -303,8 +307,8 @@ def grad(
     return differentiated
 
 
-def _fresh(ends: Sequence[Tensor]) -> tuple[list[Tensor], bool]:
-    """Tensors of the same values that ask for a gradient, and whether gradients go on behind any of them."""
+def _fresh(ends: Sequence[Tensor]) -> tuple[list[Node], bool]:
+    """Nodes of the same values that ask for a gradient, and whether gradients go on behind any of them."""
     made = []
     for each in ends:
         if each.dtype.kind != "f":
@@ -315,7 +319,7 @@ def _fresh(ends: Sequence[Tensor]) -> tuple[list[Tensor], bool]:
         node = primitives.alias(each.node)
         if node.history is None:
             node.history = GradientSlot()
-        made.append(Tensor(node))
+        made.append(node)
     return made, any(each.node.history is not None for each in ends)
 
 
@@ -339,16 +343,16 @@ def _checked_value(result: Any, has_aux: bool) -> tuple[Tensor, Any]:
     return value, aux
 
 
-def _gradients(value: Tensor, inner: list[Tensor], tracked: bool) -> tuple[Tensor, list[Tensor]]:
+def _gradients(value: Tensor, inner: list[Node], tracked: bool) -> tuple[Tensor, list[Tensor]]:
     """A function's value and gradients; with histories of their own only where others ask for gradients."""
-    wanted = {id(each.node): each.node for each in inner}
+    wanted = {id(each): each for each in inner}
     reached = order_of([value.node], wanted)
     others = [each for each in reached if id(each) not in wanted]
     more = tracked or any(isinstance(each.history, GradientSlot) for each in others)
     seed = ones(value.shape, dtype=value.dtype, device=value.device)
     with recording_set(more):
         found = pull_back([(value.node, seed)], wanted, keep=True)
-        gradients = [found[id(each.node)] if id(each.node) in found else _zeros(each.node) for each in inner]
+        gradients = [found[id(each)] if id(each) in found else _zeros(each) for each in inner]
     return (value if more else detached(value)), gradients
 
 

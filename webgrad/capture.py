@@ -531,9 +531,10 @@ def _stand_in(value: Any, device: Any) -> Tensor:
     if isinstance(value, Tensor):
         sig = value.node.sig
         node = Node(signature(LEAF, sig.shape, sig.dtype, sig.device), (), value.node.storage, None)
+        made = Tensor(node)
         if value.requires_grad:
-            node.history = GradientSlot()
-        return Tensor(node)
+            node.history = GradientSlot(made)
+        return made
     value = _fitted(value)
     if isinstance(value, float):
         return Tensor(scalar(RuntimeFloat(value), dtypes.float32, device))
