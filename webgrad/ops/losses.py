@@ -323,8 +323,14 @@ def binary_cross_entropy(
     """
     op = "binary_cross_entropy"
     p, t, dtype = _compared(op, probabilities, target, reduction)
-    loss = (t - 1.0) * maximum(log1p(-p), -100.0) - t * maximum(log(p), -100.0)
+    loss = (t - 1.0) * _logarithm(log1p, -p, -1.0) - t * _logarithm(log, p, 0.0)
     return _reduced(_weighted(op, loss, weight), reduction, dtype)
+
+
+def _logarithm(function: Callable[[Tensor], Tensor], x: Tensor, edge: float) -> Tensor:
+    """A logarithm no less than -100; at its edge that alone, since 0 times an infinite slope is no number."""
+    outside = x == edge
+    return where(outside, -100.0, maximum(function(where(outside, 1.0, x)), -100.0))
 
 
 def _beside(op: str, name: str, value: Any, x: Tensor) -> Tensor:
