@@ -355,3 +355,18 @@ def test_a_gather_reads_the_logits_themselves() -> None:
 def test_mistaken_dtypes(call: Callable[[], Any], message: str) -> None:
     with pytest.raises(DTypeError, match=message):
         call()
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean"])
+def test_class_numbers_that_are_none_give_nan(reduction: str) -> None:
+    """Labels from 1 on instead of 0 must not be learned as if they were right."""
+    logits = on_cpu(np.zeros((4, 3)), dtypes.float32).requires_grad_()
+    target = on_cpu([-100, -1, 2, 3], dtypes.int32)
+    loss = losses.cross_entropy(logits, target, reduction=reduction)
+    found = np.isnan(loss.numpy())
+    assert found.tolist() == ([False, True, False, True] if reduction == "none" else True)
+    assert np.isnan(losses.nll_loss(logits, target, reduction=reduction).numpy()).tolist() == found.tolist()
+    for classes in (200, 256, 300):  # 256 is no number of the target's dtype
+        bytes_ = on_cpu([0, 199, 255, 7], dtypes.uint8)
+        costs = losses.cross_entropy(on_cpu(np.zeros((4, classes)), dtypes.float32), bytes_, reduction="none")
+        assert np.isnan(costs.numpy()).tolist() == [False, False, classes == 200, False]

@@ -6,7 +6,8 @@ for each target. 16-bit floats are computed in float32 and rounded once, at the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,8 +67,8 @@ def cross_entropy(
 ) -> Tensor:
     """-log softmax(logits) at the target's classes, which lie along axis 1; of one sample along axis 0.
 
-    The target holds class numbers, or probabilities in the shape of the logits. Class numbers out of range,
-    but for `ignore_index`, count as the nearest class.
+    The target holds class numbers, or probabilities in the shape of the logits. The loss of class numbers
+    that are none, but for `ignore_index`, is NaN: they cannot be checked without waiting for them.
 
     >>> round(wg.cross_entropy(wg.zeros((2, 4)), wg.asarray([0, 3])).item(), 4)
     1.3863
@@ -145,6 +146,7 @@ class _Labels:
     """Class numbers as losses need them. None stands for what makes no difference."""
 
     index: Tensor  # ignored ones are 0
+    classes: int
     valid: Tensor | None  # which of them count
     weight: Tensor | None  # of each one's class
 
@@ -161,7 +163,17 @@ class _Labels:
     def loss(self, costs: Tensor) -> Tensor:
         """Each target's cost by its weight, without the class axis."""
         flat = Tensor(primitives.reshape(costs.node, self.index.shape))
+        for outside in self._outside():
+            flat = where(outside, math.nan, flat)
         return self.kept(flat if self.weight is None else flat * self.weight)
+
+    def _outside(self) -> Iterator[Tensor]:
+        """Which targets are no classes; an unsigned one, say, is never below 0."""
+        limits = np.iinfo(self.index.dtype.numpy)
+        if limits.min < 0:
+            yield self.index < 0
+        if self.classes <= limits.max:
+            yield self.index >= self.classes
 
     def reduced(self, loss: Tensor, reduction: str, dtype: DType) -> Tensor:
         """One number, or all; in the mean each target counts by its weight."""
@@ -196,9 +208,9 @@ def _labels(
     valid = target != ignore_index if limits.min <= ignore_index <= limits.max else None
     index = target if valid is None else where(valid, target, 0)
     if weights is None:
-        return _Labels(index, valid, None)
+        return _Labels(index, scores.shape[axis], valid, None)
     flat = primitives.reshape(weights.node, (weights.size,))
-    return _Labels(index, valid, Tensor(primitives.take(flat, index.node, 0)))
+    return _Labels(index, scores.shape[axis], valid, Tensor(primitives.take(flat, index.node, 0)))
 
 
 def _expected(
