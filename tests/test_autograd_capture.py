@@ -48,7 +48,7 @@ def test_a_step_of_training_is_captured_whole(device: str) -> None:
                 w -= rate * momentum
             return loss.detach()
 
-        run: Any = wrap(step)
+        run = wrap(step)
         losses = [run(x, y, 0.1 / (1 + at)).item() for at, (x, y) in enumerate(batches(device, 6))]
         found.append((losses, w.numpy(), w.grad.numpy()))
         assert w.is_leaf
