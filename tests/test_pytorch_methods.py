@@ -95,3 +95,11 @@ def test_histories_by_a_flag() -> None:
     finally:
         wg.set_grad_enabled(True)
     assert (w * 2).requires_grad
+
+
+def test_data_says_what_to_write() -> None:
+    w = wg.nn.Parameter(wg.ones(2))
+    for use in (lambda: w.data.zero_(), lambda: setattr(w, "data", wg.zeros(2))):
+        with pytest.raises(AttributeError, match=r"write under webgrad\.no_grad"):
+            use()
+    assert not hasattr(w, "data")

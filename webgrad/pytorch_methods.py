@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 __all__ = ["PytorchMethods"]
 
 
+_NO_DATA = (
+    "tensors have no data, since they share nothing: read x.detach(), and write under webgrad.no_grad(), as "
+    "in x[...] = value, x.copy_(value) or x.zero_(); webgrad.nn.init draws initial values"
+)
+
+
 def _converted(dtype: DType) -> Callable[[Any], Tensor]:
     def method(self: Any) -> Tensor:
         converted: Tensor = self.to(dtype)
@@ -32,6 +38,17 @@ class PytorchMethods:
     """What a Tensor has for those who come from PyTorch."""
 
     __slots__ = ()
+
+    # What would be written to, and is not there
+
+    @property
+    def data(self: Any) -> Any:
+        """Not there: tensors share nothing, so that writing to it would change nothing."""
+        raise AttributeError(_NO_DATA)
+
+    @data.setter
+    def data(self: Any, value: Any) -> None:
+        raise AttributeError(_NO_DATA)
 
     # Sizes
 

@@ -98,3 +98,11 @@ def test_dtypes(dtype: wg.DType) -> None:
 def test_mistakes(call: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+def test_a_captured_function_sees_another_probability() -> None:
+    layer = nn.Dropout(0.0)
+    captured = wg.jit(lambda x: layer(x))
+    assert captured(wg.ones(8)).numpy().all()
+    layer.p = 1.0
+    assert not captured(wg.ones(8)).numpy().any()

@@ -361,3 +361,66 @@ def test_text() -> None:
         "  )\n"
         ")"
     )
+
+
+def test_a_captured_function_sees_members_that_are_replaced() -> None:
+    """An optimiser, say, still holds the old head: it must not be used any more."""
+    model = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 1))
+
+    def call(x: Any) -> Any:
+        return model(x)
+
+    captured: Any = wg.jit(call)
+    x = wg.ones((2, 3))
+    old = model[1], model[0].weight
+    assert captured(x).shape == (2, 1)
+    model[1] = nn.Linear(4, 2)
+    assert captured(x).shape == (2, 2)
+    model[0].weight = nn.Parameter(wg.zeros((4, 3)))
+    np.testing.assert_allclose(captured(x).numpy(), model(x).numpy(), rtol=1e-6)
+    handle = model.register_forward_hook(lambda module, inputs, output: output * 0)
+    assert not captured(x).numpy().any()
+    handle.remove()
+    assert captured(x).numpy().any()
+    del model[0].bias
+    model[0].register_parameter("bias", None)
+    np.testing.assert_allclose(captured(x).numpy(), model(x).numpy(), rtol=1e-6)
+    count = captured.captures
+    for _ in range(3):
+        captured(x)
+    assert captured.captures == count
+    assert old
+
+
+def test_members_that_are_changed_in_place_need_no_other_capture() -> None:
+    class Counted(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("count", wg.zeros(()))
+            self.scale = nn.Parameter(wg.ones(2))
+            self.norm = nn.BatchNorm1d(2)
+
+        def forward(self, x: wg.Tensor) -> wg.Tensor:
+            self.count += 1
+            with wg.no_grad():
+                self.scale *= 2
+            return self.norm(x) * self.scale
+
+    model: Any = Counted()
+
+    def call(x: Any) -> Any:
+        return model(x)
+
+    captured: Any = wg.jit(call)
+    for _ in range(4):
+        captured(wg.random.normal((4, 2)))
+    assert captured.captures == 1
+    assert (model.count.item(), model.scale.tolist()) == (4, [16.0, 16.0])
+    assert model.norm.num_batches_tracked.item() == 4
+
+
+def test_a_module_that_keeps_a_device_is_copied() -> None:
+    model = nn.Linear(2, 2)
+    model.place = model.weight.device
+    for other in (copy.deepcopy(model), copy.copy(model), pickle.loads(pickle.dumps(model))):
+        assert other.place is model.weight.device

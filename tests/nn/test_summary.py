@@ -92,3 +92,10 @@ def test_mistakes() -> None:
         nn.summary(lambda x: x)  # type: ignore[arg-type]
     with pytest.raises(wg.ArgumentError, match="inputs, or input_size, but not both"):
         nn.summary(model(), wg.ones(1), input_size=1)
+
+
+def test_shapes_in_place_of_inputs() -> None:
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU())
+    assert str(nn.summary(model, (1, 4))) == str(nn.summary(model, input_size=(1, 4)))
+    both = nn.Bilinear(3, 4, 2)
+    assert str(nn.summary(both, (5, 3), (5, 4))) == str(nn.summary(both, input_size=[(5, 3), (5, 4)]))

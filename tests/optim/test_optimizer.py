@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -241,3 +244,25 @@ def test_the_state_of_another_model_is_refused() -> None:
         opt.load_state_dict(SGD(parameters(shapes=[(3,), (4, 2)]), momentum=0.9).state_dict())
     with pytest.raises(wg.ArgumentError, match="'exp_avg_sq' is missing"):
         opt.load_state_dict(Lion(parameters(shapes=[(3,), (4, 2)])).state_dict())
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda pair: pickle.loads(pickle.dumps(pair))])
+def test_a_copy_of_a_model_and_its_optimiser_goes_on_alone(copied: Callable[[Any], Any]) -> None:
+    x = wg.asarray(np.arange(6.0).reshape(2, 3), wg.float32, device="cpu")
+
+    def step(model: Any, optimiser: Any) -> None:
+        optimiser.zero_grad()
+        (model(x) ** 2).sum().backward()
+        optimiser.step()
+
+    model = wg.nn.Linear(3, 1, device="cpu")
+    optimiser = wg.optim.Adam(model.parameters(), lr=0.1)
+    step(model, optimiser)
+    other = copied((model, optimiser))
+    before = model.weight.numpy()
+    step(*other)
+    assert np.array_equal(model.weight.numpy(), before)
+    step(model, optimiser)
+    assert not np.array_equal(model.weight.numpy(), before)
+    np.testing.assert_array_equal(other[0].weight.numpy(), model.weight.numpy())
+    assert other[1].state_dict()["state"][0]["step"].item() == 2

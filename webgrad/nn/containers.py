@@ -49,6 +49,7 @@ class _Row(Module):
     def _rename(self, modules: Iterable[Module]) -> None:
         held = list(modules)
         self._modules.clear()
+        self._changes += 1
         for number, module in enumerate(held):
             self.register_module(str(number), module)
 
@@ -190,7 +191,7 @@ class ModuleDict(Module):
     def pop(self, name: str) -> Module:
         """Take one out."""
         found = self[name]
-        del self._modules[name]
+        delattr(self, name)
         return found
 
     def keys(self) -> Iterable[str]:
@@ -273,7 +274,7 @@ class ParameterDict(Module):
 
     def __delitem__(self, name: str) -> None:
         self[name]
-        del self._parameters[name]
+        delattr(self, name)
 
     def __len__(self) -> int:
         return len(self._parameters)

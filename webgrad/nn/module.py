@@ -66,6 +66,7 @@ class Module:
     _modules: dict[str, Module | None]
 
     def __init__(self) -> None:
+        self._changes = 0  # how often a member was put, replaced or deleted
         self._training = True
         self._parameters = {}
         self._buffers = {}
@@ -83,6 +84,7 @@ class Module:
         )
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
+        wg.watch(functools.partial(_members_of, ref(self)))
         if not self.__dict__.get("_forward_pre_hooks") and not self.__dict__.get("_forward_hooks"):
             return self.forward(*inputs, **options)
         for hook in list(self._forward_pre_hooks.values()):
@@ -130,6 +132,7 @@ class Module:
         for other in _MEMBERS:
             if other != place:
                 members[other].pop(name, None)
+        members["_changes"] += members[place].get(name) is not value
         members[place][name] = value
 
     def _reassign(self, place: str, name: str, value: Any) -> None:
@@ -144,7 +147,10 @@ class Module:
                 f"{type(self).__name__}.{name} is a {kind.__name__}, and a {type(value).__name__} is none: "
                 + (how if kind is Parameter else f"del self.{name} first if that is meant")
             )
-        self.__dict__[place][name] = value
+        members = self.__dict__[place]
+        if members[name] is not value:  # self.count += 1 puts what is there
+            members[name] = value
+            self._changes += 1
 
     def __getattr__(self, name: str) -> Any:
         members = self.__dict__
@@ -166,6 +172,7 @@ class Module:
             if name in self.__dict__.get(place, ()):
                 del self.__dict__[place][name]
                 self._transient.discard(name)
+                self._changes += 1
                 return
         object.__delattr__(self, name)
 
@@ -484,6 +491,16 @@ class Module:
 def _mode_of(module: ref[Module]) -> bool | None:
     found = module()
     return None if found is None else found._training
+
+
+def _members_of(module: ref[Module]) -> Any:
+    """Which members and hooks a module has: another value where one was replaced."""
+    found = module()
+    if found is None:
+        return None
+    held = found.__dict__
+    hooks = (*held.get("_forward_hooks", ()), *held.get("_forward_pre_hooks", ()))
+    return (held.get("_changes"), *hooks) if hooks else held.get("_changes")
 
 
 def _no_module(value: Any) -> str:

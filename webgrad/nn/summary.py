@@ -106,8 +106,8 @@ def size_text(count: int) -> str:
 def summary(model: Module, *inputs: Any, input_size: Any = None) -> Summary:
     """A model's layers as a table: what each gives for these inputs, its parameters, and their bytes.
 
-    Instead of inputs their shape may be given, or a list of shapes: then they are float32. Without either,
-    the column of shapes is left out. Nothing is computed, and the model stays as it is.
+    Instead of inputs their shapes may be given, or a list of them as `input_size`: then they are float32.
+    Without either, the column of shapes is left out. Nothing is computed, and the model stays as it is.
 
     >>> model = wg.nn.Sequential(wg.nn.Linear(4, 8), wg.nn.ReLU(), wg.nn.Linear(8, 2))
     >>> print(wg.nn.summary(model, input_size=(1, 4)))
@@ -124,6 +124,8 @@ def summary(model: Module, *inputs: Any, input_size: Any = None) -> Summary:
         raise wg.DTypeError(f"summary takes a Module, not a {type(model).__name__}")
     if inputs and input_size is not None:
         raise wg.ArgumentError("summary takes inputs, or input_size, but not both")
+    if any(isinstance(each, tuple) and each and isinstance(each[0], int) for each in inputs):
+        inputs, input_size = (), inputs  # shapes, and no tensors
     if input_size is not None:
         device = next((each.device for each in (*model.parameters(), *model.buffers())), None)
         inputs = tuple(wg.zeros(shape, device=device) for shape in _shapes(input_size))

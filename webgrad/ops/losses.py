@@ -194,8 +194,8 @@ def _labels(
     shape = (*scores.shape[:axis], *scores.shape[axis + 1 :])
     if target.shape != shape:
         raise ShapeError(
-            f"{op}: the target of predictions of shape {scores.shape} holds class numbers in shape {shape}; "
-            f"it has shape {target.shape} and dtype {target.dtype.name}"
+            f"{op}: the target of predictions of shape {scores.shape}, whose classes lie along axis {axis}, "
+            f"holds class numbers in shape {shape}; it has shape {target.shape} and dtype {target.dtype.name}"
         )
     check_kind(f"{op} (its target)", "iu", target.dtype)
     if target.device is not scores.device:

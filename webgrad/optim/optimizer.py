@@ -36,11 +36,17 @@ class Clock:
 
     def __init__(self, members: Sequence[Tensor], shared: int) -> None:
         device = members[0].device
+        self.members = list(members)
         self.places = {id(each): at for at, each in enumerate(members)}
         self.numbers = wg.zeros((1 + shared,), dtype=wg.float32, device=device)
         self.missed = wg.zeros((len(members),), dtype=wg.float32, device=device)
         self.late: set[int] = set()  # places of those that ever missed a step
         wg.eval(self.numbers, self.missed)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """A copy's parameters, or a pickle's, are others."""
+        self.__dict__.update(state)
+        self.places = {id(each): at for at, each in enumerate(self.members)}
 
     def shared(self) -> list[Tensor]:
         """What all parameters share in the last step."""

@@ -12,7 +12,7 @@ import ctypes
 import os
 import threading
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..config import Settings
 from ..config import settings as current_settings
@@ -46,6 +46,16 @@ class AnyDevice:
     name: str
     info: AdapterInfo
     is_gpu = False
+
+    def __deepcopy__(self, memo: Any) -> AnyDevice:
+        """Itself: a copied model or optimiser stays where it is."""
+        return self
+
+    def __copy__(self) -> AnyDevice:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return open_device, (self.name,)
 
 
 DeviceLike = (
