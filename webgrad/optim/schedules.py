@@ -162,7 +162,7 @@ class MultiStepLR(LRScheduler):
 
     def get_lr(self) -> list[float]:
         """The rates of `last_epoch`."""
-        return self._scaled(self.gamma ** self.milestones[self.last_epoch])
+        return self._scaled(self.gamma ** self.milestones.get(self.last_epoch, 0))
 
 
 class ConstantLR(LRScheduler):
