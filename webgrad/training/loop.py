@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -194,7 +195,7 @@ class _Run:
                 if self.schedule is not None:
                     self.schedule.step()
                 bar.set(loss=value)
-                bar.advance(samples=int(parts[0].shape[0]) if parts[0].shape else 1)
+                bar.advance(samples=_samples(parts))
                 number = self.history.step + self.losses.waiting
                 if self.on_step is not None and self.on_step(number, value) is True:
                     return False
@@ -244,8 +245,11 @@ class _Run:
         self.saved = now
 
     def resume(self) -> None:
-        """Go on from the checkpoint, if there is one."""
-        if self.path is None or not self.path.exists():
+        """Go on from the checkpoint, if there is one; where none could be written, say so now."""
+        if self.path is None:
+            return
+        wg.io.check_writable(self.path)
+        if not self.path.exists():
             return
         found = load_checkpoint(self.path, **self.parts)
         if not {"losses", "epochs", "position"} <= found.extra.keys():
@@ -258,5 +262,16 @@ class _Run:
             _say(f"{self.path}: going on after step {found.step}")
 
 
+def _samples(batch: Any) -> int:
+    """How many samples a batch has: the first side of its first array."""
+    while not hasattr(batch, "shape"):
+        values = list(batch.values()) if isinstance(batch, Mapping) else batch
+        if not isinstance(values, tuple | list) or not values:
+            return 1
+        batch = values[0]
+    return int(batch.shape[0]) if batch.shape else 1
+
+
 def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    with suppress(OSError, ValueError):  # nobody reads any more: not a reason to stop
+        print(text, file=sys.stderr, flush=True)
