@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import webgrad as wg
+from tests.ops.devices import device_of
 from tests.optim.helpers import DEVICES, parameters, trained
 from webgrad.optim import SGD, Adam, AdamW, Lion, Optimizer, RMSprop
 
@@ -237,3 +238,17 @@ def test_the_state_of_another_model_is_refused() -> None:
         opt.load_state_dict(SGD(parameters(shapes=[(3,), (4, 2)]), momentum=0.9).state_dict())
     with pytest.raises(wg.ArgumentError, match="'exp_avg_sq' is missing"):
         opt.load_state_dict(Lion(parameters(shapes=[(3,), (4, 2)])).state_dict())
+
+
+@pytest.mark.gpu
+def test_a_model_that_is_moved_later_is_refused_and_its_state_is_not_lost() -> None:
+    model = wg.nn.Linear(3, 2, device="cpu")
+    optimizer = wg.optim.Adam(model.parameters())
+    trained(optimizer, 2)
+    model.to(device_of("software"))
+    with pytest.raises(wg.DeviceError, match=r"was moved to .* move the model first"):
+        trained(optimizer, 1)
+    again = wg.optim.Adam(model.parameters())
+    again.load_state_dict(optimizer.state_dict())
+    trained(again, 1)
+    assert again.state_dict()["state"][0]["step"].item() == 3

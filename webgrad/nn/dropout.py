@@ -25,7 +25,7 @@ class _Dropout(Module):
 
     def forward(self, x: wg.Tensor) -> wg.Tensor:
         """x with some of it dropped."""
-        return type(self)._function(x, wg.watch(lambda: self.p), self.training)
+        return type(self)._function(x, self._watched("p"), self.training)
 
     def extra_repr(self) -> str:
         return f"p={self.p}, inplace={self.inplace}"
