@@ -284,6 +284,42 @@ def test_no_grad_is_a_threads_own() -> None:
     assert found == [True]
 
 
+# What gives the tensor itself
+
+SAME = [
+    lambda x: x.reshape(2),
+    lambda x: x[:],
+    lambda x: x.T,
+    lambda x: wg.broadcast_to(x, (2,)),
+    lambda x: wg.concat([x]),
+    lambda x: wg.pad(x, 0),
+    lambda x: x.astype(wg.float32),
+    lambda x: x.clone(),
+]
+
+
+@pytest.mark.parametrize("same", SAME)
+def test_results_of_no_grad_require_none_though_they_are_the_tensor_itself(same: Any) -> None:
+    x = parameter([1.0, 2.0])
+    with wg.no_grad():
+        target = same(x)
+    assert not target.requires_grad
+    (x * target).sum().backward()
+    assert x.grad.tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("same", SAME)
+def test_what_is_made_of_a_leaf_is_none_and_may_be_changed(same: Any) -> None:
+    x = parameter([1.0, 2.0])
+    y = same(x)
+    assert y.requires_grad
+    assert not y.is_leaf
+    y *= x
+    (y + x).sum().backward()
+    assert (x.tolist(), x.grad.tolist()) == ([1.0, 2.0], [3.0, 5.0])
+    assert x.is_leaf
+
+
 # In place
 
 

@@ -155,6 +155,17 @@ def test_the_same_tensor_twice() -> None:
     assert [each.tolist() for each in wg.grad(lambda a, b: (a * a * b).sum(), (0, 1))(x, x)] == [[8.0], [4.0]]
 
 
+def test_a_function_may_change_its_arguments_in_place() -> None:
+    def function(x: Any) -> Any:
+        x[0] = x[1] * 3
+        x *= x
+        return x.sum()
+
+    x = wg.asarray([5.0, 2.0])
+    value, gradient = wg.value_and_grad(function)(x)
+    assert (value.item(), gradient.tolist(), x.tolist()) == (40.0, [0.0, 40.0], [5.0, 2.0])
+
+
 # Functions with a gradient of their own
 
 

@@ -19,6 +19,7 @@ from .graph.trace import current_trace
 from .nested import put_together, taken_apart
 from .ops import primitives
 from .ops.creation import asarray, ones
+from .ops.own_gradient import results_of
 from .tensor import Tensor
 
 __all__ = [
@@ -56,7 +57,7 @@ def ask_for_gradient(x: Tensor, wanted: bool) -> None:
         trace.note(x)
     with recording_set(False):
         node = primitives.alias(x.node)
-    node.history = GradientSlot() if wanted else None
+    node.history = GradientSlot(x) if wanted else None
     x.node = node
 
 
@@ -246,6 +247,10 @@ def value_and_grad(
     The value is a tensor of one element; with `has_aux` it is the first of two results. An argument may be
     a list, tuple or dict of tensors: its gradient is one too.
 
+    Where a function has no slope there are rules: relu and abs have 0 at 0, and what equals a maximum shares
+    its gradient. What `where` leaves out gets a gradient of 0, but 0 times an infinite slope is NaN: of
+    log(x) at 0, or sqrt, mask x as well, `where(x > 0, log(where(x > 0, x, 1.0)), 0.0)`.
+
     >>> wg.value_and_grad(lambda x: (x * x).sum())(wg.asarray([1.0, 2.0]))[1].tolist()
     [2.0, 4.0]
     """
@@ -269,7 +274,7 @@ def value_and_grad(
             )
         with recording_set(True):
             inner, tracked = _fresh(ends)
-            given, parts = list(args), iter(inner)
+            given, parts = list(args), iter(map(Tensor, inner))
             for at, shape in zip(places, shapes, strict=True):
                 given[at] = put_together(shape, parts)
             result = function(*given, **kwargs)
@@ -302,8 +307,8 @@ def grad(
     return differentiated
 
 
-def _fresh(ends: Sequence[Tensor]) -> tuple[list[Tensor], bool]:
-    """Tensors of the same values that ask for a gradient, and whether gradients go on behind any of them."""
+def _fresh(ends: Sequence[Tensor]) -> tuple[list[Node], bool]:
+    """Nodes of the same values that ask for a gradient, and whether gradients go on behind any of them."""
     made = []
     for each in ends:
         if each.dtype.kind != "f":
@@ -314,7 +319,7 @@ def _fresh(ends: Sequence[Tensor]) -> tuple[list[Tensor], bool]:
         node = primitives.alias(each.node)
         if node.history is None:
             node.history = GradientSlot()
-        made.append(Tensor(node))
+        made.append(node)
     return made, any(each.node.history is not None for each in ends)
 
 
@@ -338,36 +343,22 @@ def _checked_value(result: Any, has_aux: bool) -> tuple[Tensor, Any]:
     return value, aux
 
 
-def _gradients(value: Tensor, inner: list[Tensor], tracked: bool) -> tuple[Tensor, list[Tensor]]:
+def _gradients(value: Tensor, inner: list[Node], tracked: bool) -> tuple[Tensor, list[Tensor]]:
     """A function's value and gradients; with histories of their own only where others ask for gradients."""
-    wanted = {id(each.node): each.node for each in inner}
+    wanted = {id(each): each for each in inner}
     reached = order_of([value.node], wanted)
     others = [each for each in reached if id(each) not in wanted]
     more = tracked or any(isinstance(each.history, GradientSlot) for each in others)
     seed = ones(value.shape, dtype=value.dtype, device=value.device)
     with recording_set(more):
         found = pull_back([(value.node, seed)], wanted, keep=True)
-        gradients = [found[id(each.node)] if id(each.node) in found else _zeros(each.node) for each in inner]
+        gradients = [found[id(each)] if id(each) in found else _zeros(each) for each in inner]
     return (value if more else detached(value)), gradients
 
 
 def _found_tensors(value: Any) -> tuple[Any, list[Tensor]]:
     ends: list[Tensor] = []
     return taken_apart(value, ends, numbers=False), ends
-
-
-def _results_of(call: Call, shape: Any, results: Sequence[Tensor]) -> Any:
-    """A call's results, with its history instead of their own."""
-    made = []
-    for at, each in enumerate(results):
-        with recording_set(False):
-            node = primitives.alias(each.node)
-        if each.dtype.kind == "f":
-            node.history = History(at, (call,))
-            if recording.made is not None:
-                recording.made.add(id(node))
-        made.append(Tensor(node))
-    return put_together(shape, iter(made))
 
 
 def custom_gradient(function: Callable[..., tuple[Any, Callable[..., Any]]]) -> Callable[..., Any]:
@@ -411,7 +402,7 @@ def custom_gradient(function: Callable[..., tuple[Any, Callable[..., Any]]]) -> 
             ]
 
         call = Call(tuple(each.node for each in given), len(results), pulled)
-        return _results_of(call, shape, results)
+        return put_together(shape, iter(results_of(call, results)))
 
     return differentiable
 
@@ -464,7 +455,8 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         found = pull_back(seeds, known, keep=True)
         return [found.get(identity) for identity in known]
 
-    return _results_of(Call(tuple(sources), len(results), pulled), shape, results)
+    call = Call(tuple(sources), len(results), pulled)
+    return put_together(shape, iter(results_of(call, results)))
 
 
 def _sources(results: Sequence[Tensor], made: set[int]) -> list[Node]:

@@ -56,8 +56,8 @@ VARIANTS = 4  # for the same arguments: a model in training or not, gradients th
 class _Part:
     """What is computed on one device. `feeds` are the leaves and numbers that are others in each run."""
 
-    def __init__(self, roots: list[Node]) -> None:
-        self.plan, self.nodes = plan_for(roots)
+    def __init__(self, roots: list[Node], replaced: Sequence[tuple[Node, Node]]) -> None:
+        self.plan, self.nodes = plan_for(roots, replaced)
         numbers = {id(node): number for number, node in enumerate(self.nodes)}
         self.roots = [numbers[id(root)] for root in roots]
         self.leaf_feeds: list[tuple[int, int]] = []
@@ -128,7 +128,8 @@ class _Capture:
         self.slots = [(slot, node is not None) for slot, node in traced.slots]
         results += [node for _, node in traced.slots if node is not None]
         by_device = _by_device(results)
-        self.parts = [_Part(each) for each in by_device]
+        replaced = [(after, before) for _, before, after in traced.changed]
+        self.parts = [_Part(each, replaced) for each in by_device]
         self._close_over(leaves, results, traced.gradients)
         self.first = leaves[self.arguments :]
         self.sigs = [node.sig for node in self.first]
@@ -530,9 +531,10 @@ def _stand_in(value: Any, device: Any) -> Tensor:
     if isinstance(value, Tensor):
         sig = value.node.sig
         node = Node(signature(LEAF, sig.shape, sig.dtype, sig.device), (), value.node.storage, None)
+        made = Tensor(node)
         if value.requires_grad:
-            node.history = GradientSlot()
-        return Tensor(node)
+            node.history = GradientSlot(made)
+        return made
     value = _fitted(value)
     if isinstance(value, float):
         return Tensor(scalar(RuntimeFloat(value), dtypes.float32, device))

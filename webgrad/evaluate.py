@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import Any, Protocol
 
@@ -155,10 +155,10 @@ def _run(roots: list[Node]) -> None:
         nodes[number].settle(storage)
 
 
-def _made(roots: list[Node], walked: Walk) -> Plan:
+def _made(roots: list[Node], walked: Walk, replaces: Mapping[int, int] | None = None) -> Plan:
     """A new plan; an error on the way knows the node that is to blame, where its number is known."""
     try:
-        return _planned(roots, walked)
+        return _planned(roots, walked, replaces)
     except WebgradError as error:
         blamed = getattr(error, "value", len(walked.nodes))
         if blamed < len(walked.nodes):
@@ -166,7 +166,7 @@ def _made(roots: list[Node], walked: Walk) -> Plan:
         raise
 
 
-def _planned(roots: list[Node], walked: Walk) -> Plan:
+def _planned(roots: list[Node], walked: Walk, replaces: Mapping[int, int] | None) -> Plan:
     _state.made += 1
     graph = snapshot(walked, roots)
     device = roots[0].sig.device
@@ -176,7 +176,7 @@ def _planned(roots: list[Node], walked: Walk) -> Plan:
         return HostPlan(graph)
     from .gpu import GpuPlan
 
-    return GpuPlan(graph, device, fuse=device.settings.fuse, nodes=walked.nodes)
+    return GpuPlan(graph, device, fuse=device.settings.fuse, nodes=walked.nodes, replaces=replaces)
 
 
 def compute(nodes: Sequence[Node]) -> None:
@@ -195,12 +195,21 @@ def compute_waiting() -> None:
                 compute([node])
 
 
-def plan_for(roots: list[Node]) -> tuple[Plan, list[Node]]:
-    """A plan that stores nothing but the roots, of one device, and the graph's nodes by number."""
+def plan_for(roots: list[Node], replaced: Sequence[tuple[Node, Node]] = ()) -> tuple[Plan, list[Node]]:
+    """A plan that stores nothing but the roots, of one device, and the graph's nodes by number.
+
+    `replaced` are roots with the leaves that they replace, and whose memory they may take over.
+    """
     with _state.lock:
         walked = walk(roots)
+        numbers = walked.numbers
+        replaces = {
+            numbers[id(new)]: numbers[id(old)]
+            for new, old in replaced
+            if id(new) in numbers and id(old) in numbers
+        }
         try:
-            plan = _made(roots, walked._replace(held=[]))
+            plan = _made(roots, walked._replace(held=[]), replaces)
         except WebgradError as error:
             raise _placed(error, roots[0].sig, roots[0]) from None
     return plan, walked.nodes

@@ -6,7 +6,7 @@ plan is made, and only that is kept: a run packs the run-time numbers and record
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .errors import WebgradError
@@ -93,7 +93,13 @@ class GpuPlan:
     """A graph's kernels on one device."""
 
     def __init__(
-        self, graph: Snapshot, device: Device, *, fuse: bool = True, nodes: Sequence[Node] = ()
+        self,
+        graph: Snapshot,
+        device: Device,
+        *,
+        fuse: bool = True,
+        nodes: Sequence[Node] = (),
+        replaces: Mapping[int, int] | None = None,
     ) -> None:
         self.device = device
         count = len(graph)
@@ -102,7 +108,9 @@ class GpuPlan:
         made = schedule(graph, device.profile, fuse=fuse)
         numbers = {at: each.storage for at, each in enumerate(nodes) if each.sig.kind == "scalar"}
         with choosing(device, numbers) as choose:
-            compiled = compile_schedule(made, device.profile, check=device.settings.debug, choose=choose)
+            compiled = compile_schedule(
+                made, device.profile, check=device.settings.debug, choose=choose, replaces=replaces or {}
+            )
         sizes = {at: sig.nbytes for at, sig in enumerate(graph.sigs)}
         self.steps: list[_Step] = []
         self.empty: list[int] = []

@@ -17,7 +17,7 @@ import numpy as np
 from .dtypes import DType
 from .errors import DTypeError, GradientError, ShapeError
 from .evaluate import read, read_async
-from .graph.history import History, recording
+from .graph.history import recording
 from .graph.node import Node
 from .graph.slots import GradientSlot
 from .graph.trace import current_trace, refuse_in_trace
@@ -111,7 +111,7 @@ def _replace(tensor: Tensor, node: Node) -> None:
     if trace is not None:
         trace.note(tensor)
     history = tensor.node.history
-    if history is not None and isinstance(history, GradientSlot):
+    if isinstance(history, GradientSlot) and history.belongs_to(tensor):
         if recording.on:
             raise GradientError(
                 f"a tensor of shape {tensor.shape} that requires a gradient is changed in place: gradients "
@@ -414,7 +414,8 @@ class Tensor:
     @property
     def is_leaf(self) -> bool:
         """Whether it was made by a user, not computed from tensors that require a gradient."""
-        return not isinstance(self.node.history, History)
+        history = self.node.history
+        return history is None or (isinstance(history, GradientSlot) and history.belongs_to(self))
 
     def backward(
         self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from webgrad.cpu.functions import PIECE, element_function
+from webgrad.cpu.functions import FEW, PIECE, element_function
 from webgrad.ops.table import TABLE
 
 FLOAT = np.dtype(np.float32)
@@ -118,3 +118,35 @@ def test_where_and_rsqrt_into_an_array() -> None:
     x = np.array([4, 0, np.inf, 0.25], np.float32)
     with np.errstate(all="ignore"):
         np.testing.assert_array_equal(inverse(x, out=np.empty(4, np.float32)), [0.5, np.inf, 0, 2])
+
+
+@pytest.mark.parametrize("kind", ["f4", "f8", "i1", "u2", "i4", "u8", "?"])
+def test_where_chooses_bits(kind: str) -> None:
+    """Whatever the elements are: NaN, infinities and zeros with a sign come through as they are."""
+    choose = quick("where")
+    assert callable(choose)
+    size = FEW + 44
+    values = np.resize(SPECIAL, size) if kind.startswith("f") else np.arange(size) % 100
+    with np.errstate(all="ignore"):
+        a, b = values.astype(kind), values[::-1].astype(kind)
+    zero, several = np.zeros((), kind), np.arange(size) % 3 == 0
+    minus = np.array(-0.0 if kind.startswith("f") else 1, kind)
+    for condition in (several, np.array(True), several[::-1]):
+        for x, y in ((a, b), (a, zero), (zero, b), (a, minus), (minus, b), (a[::2].repeat(2), b)):
+            out = np.full(size, 7).astype(kind)
+            expected = np.where(condition, x, y)
+            assert choose(condition, x, y, out=out) is out
+            assert np.broadcast_to(expected, size).tobytes() == out.tobytes()
+            if expected.shape == (size,):
+                assert choose(condition, x, y).tobytes() == expected.tobytes()
+
+
+def test_where_repeats_what_is_broadcast() -> None:
+    choose = quick("where")
+    assert callable(choose)
+    rows, columns = np.arange(40, dtype=np.float32)[:, None], np.arange(30, dtype=np.float32)
+    condition = rows > columns
+    np.testing.assert_array_equal(choose(condition, rows, columns), np.where(condition, rows, columns))
+    np.testing.assert_array_equal(
+        choose(condition[:1], rows, columns), np.where(condition[:1], rows, columns)
+    )

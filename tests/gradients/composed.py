@@ -71,7 +71,7 @@ case(
     lambda x: (x * wg.asarray([1.0, 0.0, 1.0, 0.0], dtype=x.dtype)) ** 2,
     (3, 4),
 )
-case("clip", lambda x: wg.clip(x, -1.03, 0.97), (3, 4))
+case("clip", lambda x: wg.clamp(x, -1.03, 0.97) + wg.positive(x), (3, 4))
 case("clip by tensors", wg.clip, (3, 4), (4,), (3, 1))
 case("copysign", wg.copysign, (3, 4), (3, 4))
 case("hypot", wg.hypot, (3, 4), (3, 4))
@@ -85,8 +85,24 @@ case("astype and back", lambda x: x.astype(wg.float32).astype(x.dtype) * 0.0 + x
 case("detached factor", lambda x: x.sin() * x.detach() ** 0, (3, 4))
 
 # Activations
-for each in ("relu", "relu6", "silu", "mish", "elu", "selu", "softplus", "hardsigmoid", "hardswish", "glu"):
+SMOOTHED = (
+    "relu",
+    "relu6",
+    "silu",
+    "mish",
+    "elu",
+    "selu",
+    "celu",
+    "softplus",
+    "hardsigmoid",
+    "hardswish",
+    "glu",
+)
+SHRUNK = ("logsigmoid", "softsign", "tanhshrink", "softshrink", "hardshrink", "softmin", "swish")
+for each in (*SMOOTHED, *SHRUNK):
     case(each, getattr(wg, each), (3, 4), low=-2.9, high=2.9)
+case("prelu", wg.prelu, (2, 3, 2), (3,))
+case("threshold", lambda x: wg.threshold(x, 0.31, 5.0), (3, 4))
 case("gelu", wg.gelu, (3, 4))
 case("gelu by tanh", lambda x: wg.gelu(x, approximate="tanh"), (3, 4))
 case("leaky_relu", lambda x: wg.leaky_relu(x, 0.2), (3, 4))
@@ -151,6 +167,19 @@ case("broadcast_to", lambda x: wg.broadcast_to(x, (2, 3, 4)), (3, 1))
 case("meshgrid", lambda a, b: wg.meshgrid(a, b)[0] * wg.meshgrid(a, b)[1], (3,), (4,))
 case("moveaxis", lambda x: wg.moveaxis(x, 0, -1), (2, 3, 2))
 
+case(
+    "names of movement",
+    lambda x: wg.hstack(wg.chunk(wg.vstack(wg.broadcast_arrays(x, x[:1])), 2))[None].squeeze(0).unsqueeze(1),
+    (2, 3),
+)
+case(
+    "orders of axes",
+    lambda x: wg.swapaxes(wg.transpose(wg.permute_dims(x, (2, 0, 1))), 0, 1).flatten(),
+    (2, 3, 2),
+)
+case("more orders of axes", lambda x: wg.expand_dims(wg.matrix_transpose(x), 1).flatten(1), (3, 4))
+case("repeat_interleave", lambda x: wg.repeat_interleave(x, 2, axis=0), (2, 3))
+
 # Indices
 case("x[1]", lambda x: x[1], (3, 4))
 case("x[::-2, 1:3]", lambda x: x[::-2, 1:3], (5, 4))
@@ -207,6 +236,8 @@ for each in ("set", "add", "max", "min"):
         more=[SQUARE],
     )
 
+case("scatter", lambda x, y, i: wg.scatter(x, i, y), (2, 4), (2, 3), more=[SQUARE])
+
 # Products
 case("matmul", wg.matmul, (3, 4), (4, 2))
 case("matmul of batches", wg.matmul, (2, 3, 4), (4, 2))
@@ -220,6 +251,8 @@ case("einsum of three", lambda a, b, c: wg.einsum("ij,jk,ik->i", a, b, c), (2, 3
 case("einsum with a diagonal", lambda a, b: wg.einsum("ii,ij->j", a, b), (3, 3), (3, 2))
 case("einsum of batches", lambda a, b: wg.einsum("bhqd,bhkd->bhqk", a, b), (1, 2, 3, 2), (1, 2, 2, 2))
 case("einsum, broadcast", lambda a, b: wg.einsum("...i,i->...", a, b), (2, 2, 3), (3,))
+
+case("dot", wg.dot, (4,), (4,))
 
 # Normalisation
 case("layer_norm", lambda x, w, b: wg.layer_norm(x, 4, w, b), (3, 4), (4,), (4,))
@@ -243,6 +276,14 @@ case(
     (3, 2, 2),
     (2,),
     (2,),
+)
+case(
+    "batch_norm_training",
+    lambda x, m, v: wg.concat(
+        [wg.reshape(each, (-1,)) for each in wg.batch_norm_training(x, m, v) if each is not None]
+    ),
+    *((3, 2, 2), (2,), (2,)),
+    low=0.3,
 )
 case("normalize", lambda x: wg.normalize(x, axis=1), (3, 4))
 
@@ -300,6 +341,7 @@ case(
     (1, 2, 3, 2),
     (2, 2, 2, 2),
 )
+case("conv_transpose3d", lambda x, w: wg.conv_transpose3d(x, w, stride=2), (1, 1, 2, 1, 2), (1, 2, 2, 2, 2))
 case("avg_pool2d", lambda x: wg.avg_pool2d(x, 2), (1, 2, 4, 4))
 case("avg_pool2d, overlapping and padded", lambda x: wg.avg_pool2d(x, 3, 2, 1), (1, 1, 5, 5))
 case(
@@ -317,6 +359,20 @@ case(
     (1, 1, 2, 2),
     more=[np.array([[[[0, 3], [13, 10]]]], np.int32)],
 )
+case("avg_pool1d", lambda x: wg.avg_pool1d(x, 3, 1), (1, 2, 6))
+case("avg_pool3d", lambda x: wg.avg_pool3d(x, 2), (1, 1, 2, 2, 4))
+case("max_pool3d", lambda x: wg.max_pool3d(x, 2), (1, 1, 2, 2, 4))
+case("max_unpool1d", lambda x, i: wg.max_unpool1d(x, i, 2), (1, 1, 2), more=[np.array([[[1, 2]]], np.int32)])
+case(
+    "max_unpool3d",
+    lambda x, i: wg.max_unpool3d(x, i, 2),
+    (1, 1, 1, 1, 2),
+    more=[np.array([[[[[5, 2]]]]], np.int32)],
+)
+case("adaptive_avg_pool1d", lambda x: wg.adaptive_avg_pool1d(x, 3), (1, 2, 5))
+case("adaptive_max_pool1d", lambda x: wg.adaptive_max_pool1d(x, 3), (1, 2, 5))
+case("adaptive_avg_pool3d", lambda x: wg.adaptive_avg_pool3d(x, 2), (1, 1, 2, 3, 2))
+case("adaptive_max_pool3d", lambda x: wg.adaptive_max_pool3d(x, 2), (1, 1, 2, 3, 2))
 case("adaptive_avg_pool2d", lambda x: wg.adaptive_avg_pool2d(x, (2, 3)), (1, 1, 5, 4))
 case("adaptive_max_pool2d", lambda x: wg.adaptive_max_pool2d(x, (2, 3)), (1, 1, 5, 4))
 case("unfold", lambda x: wg.unfold(x, 2, stride=1, padding=1), (1, 2, 3, 3))
@@ -363,6 +419,7 @@ case(
 )
 case("rotary_embedding", lambda x: wg.rotary_embedding(x, offset=2), (1, 3, 4))
 case("rotary_embedding, interleaved", lambda x: wg.rotary_embedding(x, interleaved=True, dims=2), (3, 4))
+case("rotary_angles", lambda p: wg.rotary_angles(p, 4).astype(p.dtype), (3,), low=0.5)
 case("apply_rotary", lambda x, a: wg.apply_rotary(x, a.cos(), a.sin()), (3, 4), (3, 2))
 QUANTISED = {
     each: wg.quantise(wg.asarray(values("q", ((2, 32),), -1, 1)[0], device="cpu"), each)

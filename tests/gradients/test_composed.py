@@ -5,6 +5,8 @@ Along a few ways through all inputs at once, so that functions of many elements 
 
 from __future__ import annotations
 
+import importlib
+import sys
 from typing import Any
 
 import numpy as np
@@ -14,11 +16,12 @@ import webgrad as wg
 from tests.gradients.composed import CASES, Case
 from tests.gradients.helpers import Array, directions, gradients_of, is_wanted, slope_along, weights
 from webgrad import dtypes
+from webgrad.ops.table import TABLE
 
 WAYS = 3
 STEP, BOUND = 2e-4, 1e-6
-# Masks are float32 even beside float64: their rounding shows in small steps
-ROUGH = {"attention with a learnt bias": (1e-2, 1e-4)}
+# Masks and angles are float32 even beside float64: their rounding shows in small steps
+ROUGH = {"attention with a learnt bias": (1e-2, 1e-4), "rotary_angles": (0.1, 1e-5)}
 # What runs on a GPU too: one of each kind of rule, since drivers compile slowly
 ON_GPU = (
     "softmax of the first axis",
@@ -31,7 +34,28 @@ ON_GPU = (
     "pad, reflect",
     "cross_entropy",
     "einsum of three",
-    "attention with a learnt bias",
+)
+
+
+# Public functions whose results have no gradient: bools, integers, and what only looks at values
+WITHOUT = (
+    *("all", "any", "allclose", "array_equal", "isclose", "signbit", "argmax", "argmin", "argsort"),
+    *("bincount", "histogram", "count_nonzero", "nonzero", "searchsorted", "one_hot"),
+    *("bitwise_left_shift", "bitwise_right_shift", "vector_norm"),
+)
+MODULES = (
+    *(
+        "activations",
+        "adaptive",
+        "attention",
+        "convolution",
+        "elementwise",
+        "histograms",
+        "images",
+        "indexing",
+    ),
+    *("losses", "manipulation", "normalise", "pooling", "positions", "products", "reductions", "scans"),
+    *("scattering", "sorting", "unpooling", "windows"),
 )
 
 
@@ -63,3 +87,21 @@ def test_gradients_on_a_gpu(name: str) -> None:
     for got, exact in zip(found, wanted, strict=True):
         if got is not None and exact is not None:
             np.testing.assert_allclose(got.numpy(), exact.numpy(), rtol=2e-4, atol=2e-5)
+
+
+def test_every_public_function_is_in_a_case() -> None:
+    """Rows of the table have tests of their own; everything else that has a gradient runs in some case."""
+    seen: set[Any] = set()
+    sys.setprofile(lambda frame, event, _: seen.add(frame.f_code) if event == "call" else None)
+    try:
+        for case in CASES.values():
+            case.function(*[wg.asarray(each, device="cpu") for each in case.arrays])
+    finally:
+        sys.setprofile(None)
+    missing = [
+        name
+        for module in MODULES
+        for name in importlib.import_module(f"webgrad.ops.{module}").__all__
+        if name not in TABLE and name not in WITHOUT and getattr(wg, name).__code__ not in seen
+    ]
+    assert not missing, f"{missing}: add cases to tests/gradients/composed.py"

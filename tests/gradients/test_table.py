@@ -1,8 +1,8 @@
 """The gradient of every row of the table, against finite differences of the row's NumPy function.
 
 Twenty samples for each row, over its domain and layouts, by every input that is a float: in float64 and
-float32 on the cpu, in float32 on a GPU. A new row is tested without a word here; one that says nothing about
-its gradient fails.
+float32 on the cpu; some of them in float32 on a GPU. A new row is tested without a word here; one that says
+nothing about its gradient fails.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ PLACES = [
     pytest.param("webgpu", dtypes.float32, marks=pytest.mark.gpu, id="webgpu-float32"),
 ]
 BOUNDS = {dtypes.float64: (1e-6, 1e-8), dtypes.float32: (2e-4, 2e-5)}
-# On GPUs, whose drivers compile slowly, every so manieth sample of the kinds with large kernels
-APART = {"attend": 17, "contract": 5, "scan": 5, "scatter": 3, "reduce": 2}
+# On GPUs, whose drivers compile slowly, some of the samples: one of attention, four of most others
+ON_GPU = {"attend": slice(2, 3), "contract": slice(2, None, 6)}
+SOME = slice(1, None, 5)
 ROUNDED = (1e-2, 1e-2)  # where gradients go through half precision
 
 
@@ -94,7 +95,7 @@ def test_gradients_of_a_row(name: str, device: str, dtype: DType) -> None:
     known = wanted_of(name)
     assert len(known) == SAMPLES
     if device != "cpu":
-        known = known[1 :: APART.get(op.kind, 1)]
+        known = known[ON_GPU.get(op.kind, SOME)]
     found = [
         gradients_of(tensor_function(op, sample), [each.base for each in sample.inputs], dtype, device)
         for sample, _ in known

@@ -250,3 +250,22 @@ def test_a_mask_inside_a_kernel_of_rows_may_share_words() -> None:
 
     assert stored_ops(planned(*build(False))) == ["sum"]
     assert stored_ops(planned(*build(True))) == ["max", "equal", "sum"]
+
+
+def test_what_a_product_would_compute_too_often_is_stored_before_it_is_moved() -> None:
+    """Windows of it would be several times as large."""
+
+    def build() -> Node:
+        dear = apply("exp", apply("add", apply("exp", value(2, 3, 10)), value(2, 3, 10)))
+        windows = primitives.permute(primitives.window(dear, 2, 5), (0, 3, 1, 2))
+        return primitives.contract(value(4, 15), primitives.reshape(windows, (2, 15, 6)))
+
+    assert stored_ops(planned(build())) == ["exp", "matmul"]
+
+
+def test_a_part_of_what_a_product_would_compute_too_often_is_stored_alone() -> None:
+    def build() -> Node:
+        dear = apply("exp", apply("add", apply("exp", value(64, 10)), value(64, 10)))
+        return primitives.contract(value(4, 2), primitives.slice_(dear, ((0, 2, 1), (0, 10, 1))))
+
+    assert stored_ops(planned(build())) == ["slice", "matmul"]

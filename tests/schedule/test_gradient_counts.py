@@ -60,7 +60,7 @@ def test_softmax_takes_one_more(profile: DeviceProfile) -> None:
 
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
 def test_norms(profile: DeviceProfile) -> None:
-    """The folds of the value and of its gradient are over the same rows: one kernel, if nothing is between."""
+    """The folds of the value and of its gradient are over the same rows: one kernel, where they meet."""
     assert count(with_gradients(lambda x: layer_norm(x, 128), (64, 128)), profile) == 1
     assert count(with_gradients(lambda x: rms_norm(x, 128), (64, 128)), profile) == 1
     between = with_gradients(lambda x, w: layer_norm(x, 128) @ w, (64, 128), (128, 32))

@@ -22,6 +22,7 @@ from .memory import empty, rewrapped
 from .operations import is_half
 from .products import matmul
 from .taps import window_product
+from .window_sums import WindowSum
 
 __all__ = ["Assembly"]
 
@@ -114,6 +115,25 @@ class Assembly:
             values[own] = multiply(values[weights], values[source.slot], values[slot].reshape(sig.shape))
 
         self._steps.append(_Step(run, (weights, source.slot), tuple({slot, own})))
+        self._new.add(slot)
+
+    def window_sum(self, node: int, a: int, view: int, axes: int, outer: int) -> None:
+        """A product of what its operands are reshapes of, summed over `axes` of them."""
+        sig = self.graph.sigs[node]
+        sources = self.source(a), self.source(view)
+        slot = own = self.main.declare(node, narrow=False)
+        if outer != node:
+            slot = self.main.declare(outer, narrow=False)
+            self._owner[own] = slot
+        shape, dtype = self.graph.sigs[outer].shape, self.main.values[slot].dtype
+        multiply = WindowSum(self.graph.sigs[view].shape, sig.shape, axes)
+        left, right = (each.slot for each in sources)
+
+        def run(values: list[Any]) -> None:
+            values[slot] = empty(shape, dtype)
+            values[own] = multiply(values[left], values[right], values[slot].reshape(sig.shape))
+
+        self._steps.append(_Step(run, (left, right), tuple({slot, own})))
         self._new.add(slot)
 
     def store(self, node: int) -> None:

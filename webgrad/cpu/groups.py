@@ -86,6 +86,7 @@ class _Large:
         self.outer: dict[int, int] = {}  # root of a loop → the output it is, perhaps reshaped
         self.rows = group.kind == "rows"
         self.patches = self._find_patches()
+        self.sums = self._find_sums()
         for each in group.outputs:
             self._keep_output(each)
         for each in nodes:
@@ -107,6 +108,10 @@ class _Large:
                 node = unit.nodes[-1]
                 (view,) = self.graph.inputs[self.patches[node]]
                 self.assembly.patch_product(node, view, self.outer.get(node, node))
+            elif unit.nodes[-1] in self.sums:
+                node = unit.nodes[-1]
+                axes = summed_axes(self.graph, node, self.sums[node][1])
+                self.assembly.window_sum(node, *self.sums[node], axes, self.outer.get(node, node))
             elif self._is_reshaped_product(unit.nodes[-1]):
                 self.assembly.product(unit.nodes[-1], self.outer[unit.nodes[-1]])
             else:
@@ -133,6 +138,8 @@ class _Large:
         inputs = list(self.graph.inputs[node])
         if node in self.patches:
             inputs[1] = self._base(self.patches[node])
+        elif node in self.sums:
+            inputs = [self._base(each) for each in self.sums[node]]
         self.kept |= {node, *(each for each in inputs if each in self.place)}
 
     def _find_patches(self) -> dict[int, int]:
@@ -146,11 +153,37 @@ class _Large:
                     found[node] = inputs[1]
         return found
 
+    def _find_sums(self) -> dict[int, tuple[int, int]]:
+        """Products that sum over samples and places, and what their operands are reshapes of."""
+        found: dict[int, tuple[int, int]] = {}
+        for node in self.nodes:
+            sig = self.graph.sigs[node]
+            if sig.kind == "contract" and sig.dtype.kind == "f" and node not in self.patches:
+                a, b = (self._unshaped(each, node) for each in self.graph.inputs[node])
+                if b != self.graph.inputs[node][1] and summed_axes(self.graph, node, b):
+                    found[node] = (a, b)
+        return found
+
+    def _unshaped(self, operand: int, node: int) -> int:
+        """What an operand is a reshape of, that is made for nobody else; else the operand."""
+        if self.graph.sigs[operand].op.name != "reshape" or operand not in self.place:
+            return operand
+        readers = [each for each in self.nodes if operand in self.graph.inputs[each]]
+        if readers != [node] or operand in self.group.outputs:
+            return operand
+        (source,) = self.graph.inputs[operand]
+        return source
+
     def _base(self, node: int) -> int:
         """What a chain of views is a view of."""
         while node in self.place and is_view(self.graph.sigs[node]):
             (node,) = self.graph.inputs[node]
         return node
+
+    def _reshapes(self, node: int) -> list[int]:
+        """The operands of a sum over places that are never computed, only what they are reshapes of."""
+        pairs = zip(self.graph.inputs[node], self.sums[node], strict=True)
+        return [operand for operand, source in pairs if operand != source]
 
     def _is_reshaped_product(self, node: int) -> bool:
         sig = self.graph.sigs[node]
@@ -170,6 +203,7 @@ class _Large:
         """What to compute in which order; raises _Retry when a loop needs more to be kept."""
         views: set[int] = set()  # of arrays that are there before the loops that read them
         patches = set(self.patches.values())
+        patches |= {each for node in self.sums for each in self._reshapes(node)}
         for each in self.nodes:
             moves = is_view(self.graph.sigs[each]) and each not in self.outer and each not in patches
             if moves and self._is_there(self.graph.inputs[each][0], views):
@@ -393,6 +427,23 @@ def is_patches(graph: Snapshot, node: int) -> bool:
     before, sides = graph.sigs[view].shape[: len(shape) - 2], graph.sigs[view].shape[len(shape) - 2 :]
     if before != shape[:-2] or shape[-1] not in accumulate(reversed(sides), mul, initial=1):
         return False  # the axes of the windows are not those of k, then those of n
+    return _has_windows(graph, view)
+
+
+def summed_axes(graph: Snapshot, node: int, view: int) -> int:
+    """How many axes of windows a product sums over, the first after the batch; 0 for any other product."""
+    (*batch, _, columns), sides = graph.sigs[node].shape, graph.sigs[view].shape
+    length = graph.sigs[graph.inputs[node][0]].shape[-1]
+    if list(sides[: len(batch)]) != batch or not _has_windows(graph, view):
+        return 0
+    rest = sides[len(batch) :]
+    for axes in range(2, len(rest)):
+        if math.prod(rest[:axes]) == length and math.prod(rest[axes:]) == columns:
+            return axes
+    return 0
+
+
+def _has_windows(graph: Snapshot, view: int) -> bool:
     while is_view(graph.sigs[view]):
         if graph.sigs[view].op.name == "window":
             return True

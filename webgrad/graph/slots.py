@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from weakref import ref
 
 from .trace import current_trace
 
@@ -14,14 +15,22 @@ __all__ = ["GradientSlot"]
 
 
 class GradientSlot:
-    """What a tensor that asks for a gradient has for a history: the place where that is put."""
+    """What a tensor that asks for a gradient has for a history: the place where that is put.
 
-    __slots__ = ("__weakref__", "_grad", "hooks")
+    Others may have the same node (x.reshape of its own shape, say), but only one tensor asked.
+    """
+
+    __slots__ = ("__weakref__", "_grad", "_owner", "hooks")
     inputs: tuple[Any, ...] = ()
 
-    def __init__(self) -> None:
+    def __init__(self, owner: Any = None) -> None:
         self._grad: Any = None
+        self._owner = None if owner is None else ref(owner)
         self.hooks: list[Callable[[Any], Any]] | None = None
+
+    def belongs_to(self, tensor: Any) -> bool:
+        """Whether this tensor asked for the gradient."""
+        return self._owner is not None and self._owner() is tensor
 
     @property
     def grad(self) -> Any:

@@ -6,7 +6,7 @@ In: a `Schedule` and a device's profile. Out: `Launch`es in order, over the grap
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from ..errors import DTypeError, WebgradError
@@ -14,12 +14,11 @@ from ..graph.node import check_offered
 from ..graph.snapshot import Snapshot
 from ..runtime.profile import DeviceProfile
 from ..schedule.plan import Group, Schedule
-from ..wgsl import Program
 from .attention import attention_choices, lower_attention
 from .choices import Choice
 from .contract import contraction_choices, lower_contraction
 from .domains import lower_maps, lower_rows, row_choices
-from .emit import Emitted, emit
+from .emit import Emitted, Replacing, emit
 from .ir import Kernel, verify
 from .ordering import scatter_kernels, sort_kernels
 from .overwrite import overwriting, replaced_values
@@ -33,6 +32,7 @@ LEAST_TUNED = 1 << 14  # elements that a kernel touches, from which it may matte
 Pass = Callable[[Kernel], Kernel]
 # Which of its choices a bundle is made by; None: the default.
 Choose = Callable[[Snapshot, tuple[Group, ...]], Choice | None]
+_NOTHING: Mapping[int, int] = {}
 
 
 def compile_schedule(
@@ -43,18 +43,20 @@ def compile_schedule(
     check: bool = False,
     offered: bool = True,
     choose: Choose | None = None,
+    replaces: Mapping[int, int] = _NOTHING,
 ) -> list[tuple[tuple[Group, ...], list[Emitted]]]:
     """The launches of each bundle, in order; bundles whose results are empty have none.
 
     With `offered` what GPUs do not offer is an error; without, it has no launches. `choose` says by which of
-    its choices a bundle is made.
+    its choices a bundle is made. `replaces` are results with the leaves whose memory they may take over.
     """
     made = []
     for bundle in plan.bundles:
         groups = tuple(plan.groups[each] for each in bundle)
         try:
             choice = None if choose is None else choose(plan.graph, groups)
-            launches = compile_bundle(plan.graph, groups, profile, passes=passes, check=check, choice=choice)
+            options = {"passes": passes, "check": check, "choice": choice, "replaces": replaces}
+            launches = compile_bundle(plan.graph, groups, profile, **options)  # type: ignore[arg-type]
         except WebgradError as error:
             if offered or not isinstance(error, DTypeError):
                 error.value = groups[0].outputs[0]  # type: ignore[attr-defined]  # which is to blame
@@ -72,6 +74,7 @@ def compile_bundle(
     passes: Sequence[Pass] = PASSES,
     check: bool = False,
     choice: Choice | None = None,
+    replaces: Mapping[int, int] = _NOTHING,
 ) -> list[Emitted]:
     """The launches of groups that go together, made by a choice of theirs."""
     live = [group for group in groups if graph.sigs[group.outputs[0]].size]
@@ -91,15 +94,16 @@ def compile_bundle(
         if check:
             verify(kernel)
     emitted = emit(kernel, profile)
-    return [replace(emitted, choice=choice, replacing=_replacing(graph, live, kernel, emitted, profile))]
+    replaced = replaced_values(graph, live, replaces)
+    replacing = _replacing(replaced, kernel, emitted, profile) if replaced else None
+    return [replace(emitted, choice=choice, replacing=replacing)]
 
 
 def _replacing(
-    graph: Snapshot, groups: list[Group], kernel: Kernel, emitted: Emitted, profile: DeviceProfile
-) -> tuple[tuple[tuple[int, int], ...], Program] | None:
+    replaced: dict[int, int], kernel: Kernel, emitted: Emitted, profile: DeviceProfile
+) -> Replacing | None:
     """The variant whose results take over the memory of what they replace, and which bindings these are."""
-    replaced = replaced_values(graph, groups)
-    if not replaced or any(each.nbytes for each in emitted.bound):
+    if any(each.nbytes for each in emitted.bound):
         return None
     variant = emit(overwriting(kernel, replaced), profile)
     if variant.tail != emitted.tail or variant.more != emitted.more:

@@ -23,11 +23,15 @@ from .decoders import decoder_text
 from .ir import Kernel, Template
 from .writer import Writer, parts_of, wgsl_type
 
-__all__ = ["Bound", "Emitted", "emit"]
+__all__ = ["Bound", "Emitted", "Replacing", "emit"]
 
 MAX_WORDS = 32  # parameters that travel with a command; the rest goes through a buffer
 _STRUCT_CODES = {"f32": "f", "i32": "i", "u32": "I", "bool": "I", "i64": "q", "u64": "Q", "f64": "d"}
 _MORE = -1  # the value number of the buffer with parameters
+
+
+# Pairs of bindings (input, output), and the variant in which each output is written where its input lies
+Replacing = tuple[tuple[tuple[int, int], ...], Program]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,7 @@ class Emitted:
     writes: int  # how many of the last bindings are written
     updates: bool = False  # whether it may write to what is there already
     in_place: tuple[tuple[int, Program], ...] = ()  # (input, the variant that overwrites it)
-    replacing: tuple[tuple[tuple[int, int], ...], Program] | None = None  # (input, output), all in place
+    replacing: Replacing | None = None
     choice: Choice | None = None  # by which it was made, where that was chosen
 
 

@@ -1,13 +1,14 @@
 """In place: a kernel whose results are written where the values lie that they replace.
 
-In: the groups of a launch, and its kernel. Out: which result may take over which value's memory, and the
-kernel that does so. Only flat maps: a thread reads an element and writes to its place, and nobody else does
-either. An optimiser's step over parameters and their state is such a launch.
+In: the groups of a launch, what replaces what, and its kernel. Out: which result may take over its value's
+memory, and the kernel that does so. Only flat maps: a thread reads an element and writes to its place, and
+nobody else does either. An optimiser's step over parameters and their state is such a launch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ..graph.snapshot import Snapshot
@@ -17,49 +18,22 @@ from .ir import Instruction, Kernel
 __all__ = ["overwriting", "replaced_values"]
 
 
-def replaced_values(graph: Snapshot, groups: Sequence[Group]) -> dict[int, int]:
-    """For the results of a launch the leaves that they may replace, each the nearest one that is like it.
-
-    A new average is nearest to the old one, and a new parameter to the old one: what replaces each other lies
-    in the same memory again at the next step.
-    """
-    readers: dict[int, int] = {}
-    for group in groups:
-        for each in group.reads:
-            readers[each] = readers.get(each, 0) + 1
+def replaced_values(graph: Snapshot, groups: Sequence[Group], wanted: Mapping[int, int]) -> dict[int, int]:
+    """Of the results that are to replace a value, those of a launch that may: {result: value}."""
+    readers = Counter(each for group in groups for each in group.reads)
     found: dict[int, int] = {}
     for group in groups:
-        if group.kind != "map" or not is_flat(graph, group):
-            continue
-        taken: set[int] = set()
-        for output in group.outputs:
-            for each in _nearest(graph, group, output):
-                alike = _sig(graph, each) == _sig(graph, output)
-                if alike and graph.sigs[each].kind == "leaf" and readers[each] == 1 and each not in taken:
-                    taken.add(each)
-                    found[output] = each
-                    break
+        if group.kind == "map" and is_flat(graph, group):
+            for output in group.outputs:
+                old = wanted.get(output, -1)
+                if old in group.reads and readers[old] == 1 and _is_alike(graph, old, output):
+                    found[output] = old
     return found
 
 
-def _sig(graph: Snapshot, number: int) -> tuple[object, ...]:
-    sig = graph.sigs[number]
-    return sig.shape, sig.dtype
-
-
-def _nearest(graph: Snapshot, group: Group, output: int) -> list[int]:
-    """What a group reads for one of its results, the nearest first."""
-    reads, inside = set(group.reads), set(group.inside)
-    found: list[int] = []
-    line, seen = [output], {output}
-    for number in line:
-        for each in graph.inputs[number] if number in inside else ():
-            if each not in seen:
-                seen.add(each)
-                line.append(each)
-                if each in reads:
-                    found.append(each)
-    return found
+def _is_alike(graph: Snapshot, old: int, new: int) -> bool:
+    before, after = graph.sigs[old], graph.sigs[new]
+    return before.shape == after.shape and before.dtype is after.dtype
 
 
 def overwriting(kernel: Kernel, replaced: dict[int, int]) -> Kernel:

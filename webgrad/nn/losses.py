@@ -144,7 +144,7 @@ class NLLLoss(_Weighted):
 
 
 class BCELoss(_Weighted):
-    """-(t log x + (1 - t) log(1 - x)); the logarithm of zero counts as -100.
+    """-(t log x + (1 - t) log(1 - x)), each logarithm no less than -100.
 
     >>> round(wg.nn.BCELoss()(wg.asarray([0.5]), wg.asarray([1.0])).item(), 4)
     0.6931

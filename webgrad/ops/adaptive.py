@@ -19,7 +19,9 @@ from ..tensor import Tensor
 from . import primitives
 from .creation import as_tensor, asarray
 from .elementwise import where
-from .pooling import first_largest, plane
+from .own_gradient import own_gradient
+from .pooling import first_largest
+from .pooling_gradients import plane, side_by_side, to_first_largest
 from .reductions import converted, floating, fold
 from .shapes import check_kind
 from .windows import Sides, batched, per_axis, unbatched
@@ -115,10 +117,17 @@ def _adaptive_max_pool(op: str, count: int, x: Any, output_size: Any, return_ind
 
     taps = Tensor(_arranged(data.node, wanted))
     if not return_indices:
-        return unbatched(fold("max", taps, tuple(range(2, 2 + count))), was_batched)
+        axes, sides = tuple(range(2, 2 + count)), data.shape[2:]
+        if any(side % number for side, number in zip(sides, wanted, strict=True)):
+            return unbatched(fold("max", taps, axes), was_batched)
+        own, frame = Tensor(data.node), side_by_side(sides, wanted)
+        found = own_gradient(
+            lambda: fold("max", taps, axes), (own, lambda g: to_first_largest(own, g, frame))
+        )
+        return unbatched(found, was_batched)
     end = math.prod(data.shape[2:])
-    found = first_largest(taps, Tensor(_arranged(plane(data), wanted)), count, end)
-    return tuple(unbatched(each, was_batched) for each in found)
+    both = first_largest(taps, Tensor(_arranged(plane(data), wanted)), count, end)
+    return tuple(unbatched(each, was_batched) for each in both)
 
 
 # The public functions

@@ -1,23 +1,21 @@
 """Convolution and transposed convolution over one, two or three axes, as PyTorch does them.
 
-In: x (N, C, …) or (C, …), a weight, and how the kernel goes over x. Out: a tensor made of one matrix product:
-the weight (outputs, elements of a window × channels) by patches (elements of a window × channels, windows),
-which are x moved and not copied. 16-bit floats are multiplied and summed in float32.
+In: x (N, C, …) or (C, …), a weight, and how the kernel goes over x, all checked here. Out: a tensor made of
+one matrix product: the weight (outputs, elements of a window × channels) by patches (elements of a window ×
+channels, windows), which are x moved and not copied. 16-bit floats are multiplied and summed in float32.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 from ..errors import ArgumentError, ShapeError
-from ..graph.node import Node
 from ..tensor import Tensor
 from . import primitives
 from .autocast import in_half
+from .convolution_gradients import Geometry, convolved, transposed
 from .creation import as_tensor
-from .reductions import converted, fold, widened
 from .reshaping import whole
 from .shapes import check_kind
 from .windows import (
@@ -26,10 +24,8 @@ from .windows import (
     Widths,
     batched,
     check_inside,
-    cropped_or_padded,
     per_axis,
     spans,
-    taps_first,
     unbatched,
 )
 
@@ -55,6 +51,10 @@ class _Call:
     def kernel(self) -> Sides:
         """The sides of the kernel."""
         return self.weight.shape[2:]
+
+    def how(self, widths: Widths, sides: Sides) -> Geometry:
+        """How the kernel goes over images of some sides, which are padded."""
+        return Geometry(self.kernel, self.stride, self.dilation, widths, sides, self.groups)
 
     @property
     def given(self) -> Sides:
@@ -127,9 +127,9 @@ def _convolution(
     _check_groups(call, outputs, "O, C / groups, …")
     _check_bias(call, outputs)
     widths = _widths(call, padding)
-    padded = cropped_or_padded(call.x.node, widths)
-    check_inside(op, call.x, padded.sig.shape[2:], call.kernel, call.dilation)
-    return _finished(call, _multiplied(padded, call.weight, call.stride, call.dilation, call.groups))
+    sides = tuple(side + sum(each) for side, each in zip(call.x.shape[2:], widths, strict=True))
+    check_inside(op, call.x, sides, call.kernel, call.dilation)
+    return _finished(call, convolved(call.x, call.weight, call.how(widths, call.x.shape[2:])))
 
 
 def _widths(call: _Call, padding: Any) -> Widths:
@@ -151,46 +151,6 @@ def _widths(call: _Call, padding: Any) -> Widths:
     return tuple((each // 2, each - each // 2) for each in total)
 
 
-def _multiplied(x: Node, weight: Tensor, stride: Sides, dilation: Sides, groups: int) -> Tensor:
-    """The convolution of what is padded already: one product, or a sum where every channel is by itself."""
-    outputs, inputs, *kernel = weight.shape
-    if inputs == 1 and groups > 1 and len(kernel) * [1] != kernel:
-        return _depthwise(x, weight, stride, dilation, groups)
-    samples = x.sig.shape[0]
-    grouped = (groups,) if groups > 1 else ()
-    if len(kernel) * (1,) == tuple(kernel) == stride:
-        sides, patches = x.sig.shape[2:], x
-    else:
-        taps = taps_first(x, tuple(kernel), stride, dilation)
-        count = len(kernel)
-        sides = taps.sig.shape[2 + count :]
-        if groups > 1:
-            taps = primitives.reshape(taps, (samples, groups, inputs, *taps.sig.shape[2:]))
-        first = len(taps.sig.shape) - 2 * count
-        order = (*range(first - 1), *range(first, first + count), first - 1)
-        patches = primitives.permute(taps, (*order, *range(first + count, first + 2 * count)))
-    depth = inputs * math.prod(kernel)
-    patches = primitives.reshape(patches, (samples, *grouped, depth, math.prod(sides)))
-    rows = primitives.permute(weight.node, (0, *range(2, weight.ndim), 1))
-    rows = primitives.reshape(rows, (*grouped, outputs // groups, depth))
-    return Tensor(primitives.reshape(primitives.contract(rows, patches), (samples, outputs, *sides)))
-
-
-def _depthwise(x: Node, weight: Tensor, stride: Sides, dilation: Sides, groups: int) -> Tensor:
-    """One input channel to each output channel: too thin for a matrix product."""
-    outputs, _, *kernel = weight.shape
-    count = len(kernel)
-    taps = taps_first(x, tuple(kernel), stride, dilation)
-    samples, _, *sides = taps.sig.shape
-    several = outputs // groups
-    data = Tensor(primitives.reshape(taps, (samples, groups, 1, *sides)))
-    factors = Tensor(primitives.reshape(weight.node, (groups, several, *kernel, *[1] * count)))
-    axes = tuple(range(3, 3 + count))
-    total = fold("sum", widened(data) * widened(factors), axes)
-    result = primitives.reshape(total.node, (samples, outputs, *sides[count:]))
-    return converted(Tensor(result), weight.dtype)
-
-
 # Transposed convolution
 
 
@@ -206,10 +166,7 @@ def _transposed(
     groups: Any,
     dilation: Any,
 ) -> Tensor:
-    """By phases: of outputs that are `stride` apart, each is a plain convolution with a part of the kernel.
-
-    All phases are one convolution with as many times more output channels, which then are laid side by side.
-    """
+    """The gradient of a convolution by its x, as an operation of its own."""
     call = _called(op, count, x, weight, bias, stride, dilation, groups)
     inputs, each_outputs = call.weight.shape[:2]
     outputs = each_outputs * call.groups
@@ -234,81 +191,14 @@ def _transposed(
     )
     if min(sides) < 1:
         raise ShapeError(f"{op} of {call.given}: with padding {cut} nothing is left: sides {sides}")
-    phases = _Phases(call, cut, sides)
-    return _finished(call, phases.joined(_multiplied(phases.data, phases.weight, *phases.how, call.groups)))
-
-
-class _Phases:
-    """A transposed convolution as a plain one. Output q · stride + r, before cutting, is phase r at q."""
-
-    def __init__(self, call: _Call, cut: Sides, sides: Sides) -> None:
-        self.stride = call.stride
-        self.sides = sides
-        # With a stride and a dilation both, the kernel gets zeros in between, and has no dilation left.
-        dilation = tuple(
-            1 if step > 1 else apart for step, apart in zip(call.stride, call.dilation, strict=True)
+    after = (
+        (number - 1) * step + span - side - less
+        for number, step, span, side, less in zip(
+            call.x.shape[2:], call.stride, reach, sides, cut, strict=True
         )
-        kernel = call.weight.node
-        for at, (step, apart) in enumerate(zip(call.stride, call.dilation, strict=True)):
-            if step > 1 and apart > 1:
-                kernel = _spread(kernel, 2 + at, apart)
-        self.sizes = tuple(
-            -(-size // step) for size, step in zip(kernel.sig.shape[2:], call.stride, strict=True)
-        )
-        self.first = tuple(less // step for less, step in zip(cut, call.stride, strict=True))
-        self.start = tuple(less % step for less, step in zip(cut, call.stride, strict=True))
-        last = [-(-(less + side) // step) for less, side, step in zip(cut, sides, call.stride, strict=True)]
-        self.count = tuple(end - begin for end, begin in zip(last, self.first, strict=True))
-        reach = spans(self.sizes, dilation)
-        self.how = ((1,) * len(sides), dilation)
-        self.data = cropped_or_padded(
-            call.x.node,
-            tuple(
-                (span - 1 - begin, end - side)
-                for span, begin, end, side in zip(reach, self.first, last, call.x.shape[2:], strict=True)
-            ),
-        )
-        self.weight = Tensor(self._arranged(kernel, call.groups))
-
-    def _arranged(self, kernel: Node, groups: int) -> Node:
-        """(C, O / groups, kernel) as (O × phases, C / groups, elements of a phase, backwards)."""
-        inputs, outputs, *sizes = kernel.sig.shape
-        count = len(sizes)
-        full = [size * step for size, step in zip(self.sizes, self.stride, strict=True)]
-        kernel = cropped_or_padded(
-            kernel, tuple((0, wanted - size) for wanted, size in zip(full, sizes, strict=True))
-        )
-        split = [each for pair in zip(self.sizes, self.stride, strict=True) for each in pair]
-        kernel = primitives.reshape(kernel, (groups, inputs // groups, outputs, *split))
-        places = range(3, 3 + 2 * count)
-        kernel = primitives.permute(kernel, (0, 2, *places[1::2], 1, *places[::2]))
-        rows = groups * outputs * math.prod(self.stride)
-        kernel = primitives.reshape(kernel, (rows, inputs // groups, *self.sizes))
-        return primitives.flip(kernel, tuple(range(2, 2 + count)))
-
-    def joined(self, parts: Tensor) -> Tensor:
-        """(N, O × phases, places) as (N, O, outputs): the phases side by side, and cut."""
-        count = len(self.sides)
-        samples = parts.shape[0]
-        outputs = parts.shape[1] // math.prod(self.stride)
-        node = primitives.reshape(parts.node, (samples, outputs, *self.stride, *self.count))
-        order = [each for at in range(2, 2 + count) for each in (at + count, at)]
-        node = primitives.permute(node, (0, 1, *order))
-        long = tuple(number * step for number, step in zip(self.count, self.stride, strict=True))
-        node = primitives.reshape(node, (samples, outputs, *long))
-        ranges = [(start, start + side, 1) for start, side in zip(self.start, self.sides, strict=True)]
-        return Tensor(primitives.slice_(node, ((0, samples, 1), (0, outputs, 1), *ranges)))
-
-
-def _spread(x: Node, axis: int, apart: int) -> Node:
-    """Zeros between the elements of an axis."""
-    shape = x.sig.shape
-    x = primitives.reshape(x, (*shape[: axis + 1], 1, *shape[axis + 1 :]))
-    x = primitives.pad(x, tuple((0, apart - 1 if at == axis + 1 else 0) for at in range(len(shape) + 1)))
-    x = primitives.reshape(x, (*shape[:axis], shape[axis] * apart, *shape[axis + 1 :]))
-    ranges = [(0, side, 1) for side in x.sig.shape]
-    ranges[axis] = (0, (shape[axis] - 1) * apart + 1, 1)
-    return primitives.slice_(x, tuple(ranges))
+    )
+    how = call.how(tuple(zip(cut, after, strict=True)), sides)
+    return _finished(call, transposed(call.x, call.weight, how))
 
 
 # The public functions

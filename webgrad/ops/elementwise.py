@@ -426,8 +426,8 @@ def astype(x: Tensor, dtype: Any, *, copy: bool = True, device: DeviceLike = Non
     """
     x = as_tensor("astype", x) if device is None else as_tensor("astype", x).to_device(device)
     wanted = as_dtype(dtype)
-    if wanted is x.dtype and not copy:
-        return x
+    if wanted is x.dtype:
+        return +x if copy else x
     check_dtype("astype", wanted, x.device)
     return Tensor(primitives.cast(x.node, wanted))
 

@@ -102,9 +102,14 @@ def summed_to(g: Tensor, shape: Shape) -> Tensor:
     return Tensor(primitives.reshape(fold("sum", g, axes).node, shape))
 
 
+def _is_number(x: Tensor) -> bool:
+    """Whether it is a number that the host knows, and that nobody wants a gradient by."""
+    return x.node.sig.op is SCALAR and x.node.history is None
+
+
 def power_base(g: Tensor, a: Tensor, b: Tensor) -> Tensor:
     """Of a ** b by a; a number known to the host makes the simpler power."""
-    if b.node.sig.op is SCALAR and not is_runtime(b.node.storage):
+    if _is_number(b) and not is_runtime(b.node.storage):
         exponent = float(b.node.storage)
         return g * 0.0 if exponent == 0 else g * exponent * a ** (exponent - 1)
     return where(b == 0, 0.0, g * b * a ** where(b == 0, 1.0, b - 1))
@@ -117,14 +122,14 @@ def power_exponent(g: Tensor, y: Tensor, a: Tensor, b: Tensor) -> Tensor:
 
 def larger(g: Tensor, y: Tensor, a: Tensor, b: Tensor) -> Tensor:
     """Of maximum(a, b) by a. Equal ones share it; what equals a number, as in relu, gets nothing."""
-    if b.node.sig.op is SCALAR:
+    if _is_number(b):
         return where(y > b, g, 0.0)  # of y, which is stored anyway, where a is not
     return where(a > b, g, where(a == b, g * 0.5, 0.0))
 
 
 def smaller(g: Tensor, y: Tensor, a: Tensor, b: Tensor) -> Tensor:
     """Of minimum(a, b) by a."""
-    if b.node.sig.op is SCALAR:
+    if _is_number(b):
         return where(y < b, g, 0.0)
     return where(a < b, g, where(a == b, g * 0.5, 0.0))
 

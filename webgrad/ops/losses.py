@@ -316,18 +316,21 @@ def binary_cross_entropy_with_logits(
 def binary_cross_entropy(
     probabilities: Tensor, target: Any, weight: Tensor | None = None, *, reduction: str = "mean"
 ) -> Tensor:
-    """-(t log p + (1 - t) log(1 - p)); p lies between 0 and 1, and the logarithm of zero counts as -100.
+    """-(t log p + (1 - t) log(1 - p)), each logarithm no less than -100; p lies between 0 and 1.
 
     >>> round(wg.binary_cross_entropy(wg.asarray([0.5]), wg.asarray([1.0])).item(), 4)
     0.6931
     """
     op = "binary_cross_entropy"
     p, t, dtype = _compared(op, probabilities, target, reduction)
-    # Logarithms of zero are not even computed: their gradient, 0 · ∞, would be NaN for a saturated sigmoid.
-    never, always = absolute(p) < 1e-37, p == 1.0
-    of_p = where(never, -100.0, log(where(never, 1.0, p)))
-    of_rest = where(always, -100.0, log1p(where(always, 0.0, -p)))
-    return _reduced(_weighted(op, (t - 1.0) * of_rest - t * of_p, weight), reduction, dtype)
+    loss = (t - 1.0) * _logarithm(log1p, -p, -1.0) - t * _logarithm(log, p, 0.0)
+    return _reduced(_weighted(op, loss, weight), reduction, dtype)
+
+
+def _logarithm(function: Callable[[Tensor], Tensor], x: Tensor, edge: float) -> Tensor:
+    """A logarithm no less than -100; at its edge that alone, since 0 times an infinite slope is no number."""
+    outside = x == edge
+    return where(outside, -100.0, maximum(function(where(outside, 1.0, x)), -100.0))
 
 
 def _beside(op: str, name: str, value: Any, x: Tensor) -> Tensor:

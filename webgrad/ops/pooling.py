@@ -8,42 +8,31 @@ are equal; where there are NaNs, the last of those.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 from .. import dtypes
 from ..errors import ArgumentError
-from ..graph.node import Node
+from ..graph.history import recording_set
 from ..tensor import Tensor
 from . import primitives
 from .creation import as_tensor
 from .elementwise import isnan, maximum, minimum, where
+from .own_gradient import own_gradient
+from .pooling_gradients import Frame, plane, spread_evenly, to_first_largest, to_places, windows
 from .reductions import converted, floating, fold
 from .reshaping import whole
 from .shapes import check_kind
 from .table import lowest
-from .windows import PerAxis, Sides, Widths, batched, check_inside, per_axis, spans, taps_first, unbatched
+from .windows import PerAxis, batched, check_inside, per_axis, spans, unbatched
 
 __all__ = ["avg_pool1d", "avg_pool2d", "avg_pool3d", "max_pool1d", "max_pool2d", "max_pool3d"]
 
 MANY = 12  # elements of a window from which its axes are folded one after another
 
 
-@dataclass(frozen=True, slots=True)
-class _Frame:
-    """How windows lie: `around` is the padding asked for, `widths` also what ceil_mode adds at the end."""
-
-    kernel: Sides
-    stride: Sides
-    dilation: Sides
-    around: Sides
-    widths: Widths
-    counts: Sides  # windows along each axis
-
-
 def _frame(
     op: str, x: Tensor, count: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil: bool
-) -> _Frame:
+) -> Frame:
     kernel = per_axis(op, "kernel_size", kernel_size, count)
     empty = stride is None or (isinstance(stride, (tuple, list)) and not stride)  # as PyTorch has it
     steps = kernel if empty else per_axis(op, "stride", stride, count)
@@ -66,21 +55,14 @@ def _frame(
             number -= 1
         counts.append(number)
         widths.append((each, max(each, (number - 1) * step + span - side - each)))
-    return _Frame(kernel, steps, apart, around, tuple(widths), tuple(counts))
+    return Frame(kernel, steps, apart, around, tuple(widths), tuple(counts))
 
 
-def _windows(x: Node, frame: _Frame, value: Any) -> Node:
-    """(…, sides) padded with a value, as (…, elements of a window, windows)."""
-    before = len(x.sig.shape) - len(frame.kernel)
-    padded = primitives.pad(x, (*[(0, 0)] * before, *frame.widths), value)
-    return taps_first(padded, frame.kernel, frame.stride, frame.dilation)
-
-
-def _pooled(name: str, x: Tensor, frame: _Frame, value: Any) -> Tensor:
+def _pooled(name: str, x: Tensor, frame: Frame, value: Any) -> Tensor:
     """Windows folded: all axes at once, or one after another where that is much less work."""
     count = len(frame.kernel)
     if math.prod(frame.kernel) < MANY or count == 1:
-        return fold(name, Tensor(_windows(x.node, frame, value)), tuple(range(2, 2 + count)))
+        return fold(name, Tensor(windows(x.node, frame, value)), tuple(range(2, 2 + count)))
     result = Tensor(primitives.pad(x.node, ((0, 0), (0, 0), *frame.widths), value))
     for axis in reversed(range(2, 2 + count)):
         each = (frame.kernel[axis - 2], frame.stride[axis - 2], frame.dilation[axis - 2])
@@ -102,12 +84,6 @@ def first_largest(taps: Tensor, places: Tensor, count: int, end: int) -> tuple[T
     return largest, where(found < 0, -1 - found, found)
 
 
-def plane(x: Tensor) -> Node:
-    """The place of every element of the last axes, flattened."""
-    sides = x.shape[2:]
-    return primitives.reshape(primitives.iota(math.prod(sides), dtypes.int32, x.node.sig.device), sides)
-
-
 def _max_pool(
     op: str,
     count: int,
@@ -123,12 +99,19 @@ def _max_pool(
     check_kind(op, "iuf", data.dtype)
     frame = _frame(op, data, count, kernel_size, stride, padding, dilation, ceil_mode)
     least = lowest(data.dtype.numpy)
+    own = Tensor(data.node)  # which nobody else changes
     if not return_indices:
-        return unbatched(_pooled("max", data, frame, least), was_batched)
+        found = own_gradient(
+            lambda: _pooled("max", own, frame, least), (own, lambda g: to_first_largest(own, g, frame))
+        )
+        return unbatched(found, was_batched)
     end = math.prod(data.shape[2:])
-    taps = Tensor(_windows(data.node, frame, least))
-    places = Tensor(_windows(plane(data), frame, end))
-    return tuple(unbatched(each, was_batched) for each in first_largest(taps, places, count, end))
+    with recording_set(False):
+        taps = Tensor(windows(data.node, frame, least))
+        places = Tensor(windows(plane(data), frame, end))
+        largest, places = first_largest(taps, places, count, end)
+    largest = own_gradient(lambda: largest, (own, lambda g: to_places(places, g, own.shape, frame)))
+    return unbatched(largest, was_batched), unbatched(places, was_batched)
 
 
 def _avg_pool(
@@ -145,7 +128,10 @@ def _avg_pool(
     data, was_batched = batched(op, as_tensor(op, x), count)
     wide = floating(op, data)
     frame = _frame(op, data, count, kernel_size, stride, padding, 1, ceil_mode)
-    total = _pooled("sum", wide, frame, 0)
+    own = Tensor(wide.node)  # which nobody else changes
+    total = own_gradient(
+        lambda: _pooled("sum", own, frame, 0), (own, lambda g: spread_evenly(g, own.shape[2:], frame))
+    )
     if divisor is not None:
         if whole(op, "divisor_override", divisor) == 0:
             raise ArgumentError(f"{op}: divisor_override is not 0")
@@ -155,7 +141,7 @@ def _avg_pool(
     return unbatched(converted(result, data.dtype), was_batched)
 
 
-def _elements(x: Tensor, frame: _Frame, include_padding: bool) -> Any:
+def _elements(x: Tensor, frame: Frame, include_padding: bool) -> Any:
     """How many elements each window is the mean of: one number, or one for each window."""
     result: Any = 1
     for at, side in enumerate(x.shape[2:]):

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..dtypes import DType, dtype_of_scalar, float32, promote
 from ..errors import DeviceError, DTypeError, ShapeError
+from ..graph.history import recording
 from ..graph.node import Node, make, scalar, source
 from ..graph.op import SCALAR, Op
 from ..graph.trace import current_trace, is_runtime
@@ -115,7 +116,12 @@ def iota(length: int, dtype: DType, device: Any) -> Node:
 
 def reshape(x: Node, shape: tuple[int, ...]) -> Node:
     """The same elements in another shape."""
-    return x if x.sig.shape == shape else make(TABLE["reshape"], (x,), (shape,))
+    return _same(x) if x.sig.shape == shape else make(TABLE["reshape"], (x,), (shape,))
+
+
+def _same(x: Node) -> Node:
+    """x itself; where no histories are kept a node without one, since a result must not require gradients."""
+    return x if recording.on or x.history is None else alias(x)
 
 
 def alias(x: Node) -> Node:
@@ -130,31 +136,31 @@ def alias(x: Node) -> Node:
 
 def permute(x: Node, axes: tuple[int, ...]) -> Node:
     """Axis i of the result is axis axes[i] of x."""
-    return x if axes == tuple(range(len(axes))) else make(TABLE["permute"], (x,), (axes,))
+    return _same(x) if axes == tuple(range(len(axes))) else make(TABLE["permute"], (x,), (axes,))
 
 
 def expand(x: Node, shape: tuple[int, ...]) -> Node:
     """x repeated along axes of side 1, and new leading ones."""
-    return x if x.sig.shape == shape else make(TABLE["expand"], (x,), (shape,))
+    return _same(x) if x.sig.shape == shape else make(TABLE["expand"], (x,), (shape,))
 
 
 def pad(x: Node, widths: tuple[tuple[int, int], ...], value: Number = 0) -> Node:
     """x with `value` before and after it on each axis."""
     if all(before == after == 0 for before, after in widths):
-        return x
+        return _same(x)
     return make(TABLE["pad"], (x, constant("pad", value, x.sig.dtype, x.sig.device)), (widths,))
 
 
 def slice_(x: Node, ranges: tuple[tuple[int, int, int], ...]) -> Node:
     """Parts of each axis as (start, stop, step), steps positive and inside."""
     if all((0, side, 1) == each for side, each in zip(x.sig.shape, ranges, strict=True)):
-        return x
+        return _same(x)
     return make(TABLE["slice"], (x,), (ranges,))
 
 
 def flip(x: Node, axes: tuple[int, ...]) -> Node:
     """x backwards along some axes."""
-    return make(TABLE["flip"], (x,), (axes,)) if axes else x
+    return make(TABLE["flip"], (x,), (axes,)) if axes else _same(x)
 
 
 def window(x: Node, axis: int, size: int, stride: int = 1, dilation: int = 1) -> Node:
@@ -164,12 +170,12 @@ def window(x: Node, axis: int, size: int, stride: int = 1, dilation: int = 1) ->
 
 def reduce(op: Op, x: Node, axes: tuple[int, ...]) -> Node:
     """Axes folded; they are gone from the result."""
-    return make(op, (x,), (axes,)) if axes else x
+    return make(op, (x,), (axes,)) if axes else _same(x)
 
 
 def concat(xs: Sequence[Node], axis: int) -> Node:
     """Nodes of one dtype side by side."""
-    return xs[0] if len(xs) == 1 else make(TABLE["concat"], common("concat", xs), (axis,))
+    return _same(xs[0]) if len(xs) == 1 else make(TABLE["concat"], common("concat", xs), (axis,))
 
 
 def contract(a: Node, b: Node) -> Node:

@@ -15,6 +15,7 @@ from ..tensor import Tensor
 from . import primitives
 from .creation import as_tensor, zeros
 from .elementwise import clip
+from .own_gradient import own_gradient
 from .reductions import converted
 from .reshaping import wholes
 from .shapes import check_kind
@@ -49,12 +50,20 @@ def _max_unpool(
     rows = Tensor(primitives.reshape(start, (planes, 1))) * size
     inside = clip(converted(places, counter), 0, max(size - 1, 0))  # never in another plane
     index = Tensor(primitives.reshape(inside.node, (planes, each))) + rows
-    base = zeros((planes * size, 1), dtype=data.dtype, device=data.device)
-    updates = primitives.reshape(data.node, (planes * each, 1))
-    result = primitives.scatter(
-        TABLE["scatter_set"], base.node, primitives.reshape(index.node, (planes * each,)), updates
-    )
-    return unbatched(Tensor(primitives.reshape(result, (*data.shape[:2], *sides))), was_batched)
+    flat = primitives.reshape(index.node, (planes * each,))
+    own = Tensor(data.node)  # which nobody else changes
+
+    def put_back() -> Tensor:
+        base = zeros((planes * size, 1), dtype=data.dtype, device=data.device)
+        updates = primitives.reshape(own.node, (planes * each, 1))
+        result = primitives.scatter(TABLE["scatter_set"], base.node, flat, updates)
+        return Tensor(primitives.reshape(result, (*own.shape[:2], *sides)))
+
+    def taken(g: Tensor) -> Tensor:
+        line = primitives.reshape(g.node, (planes * size,))
+        return Tensor(primitives.reshape(primitives.take(line, flat, 0), own.shape))
+
+    return unbatched(own_gradient(put_back, (own, taken)), was_batched)
 
 
 def _sides(op: str, x: Tensor, kernel: Sides, stride: Sides, around: Sides, wanted: Any) -> Sides:

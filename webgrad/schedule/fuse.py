@@ -208,7 +208,7 @@ def _cut_misfits(
         for each in inputs:
             part = content_of(each)
             if part.kind != "map" or part.cost > HOLE_COST or len(part.reads) > 2:
-                stored.add(each)
+                stored |= _cut_moved(graph, each, stored)
         return
     if sig.kind == "attend":
         for each, most in zip(graph.inputs[number], ATTEND_COSTS, strict=False):
@@ -228,6 +228,19 @@ def _cut_misfits(
             keep = each if keep is None else keep
         else:
             stored |= _cut(graph, each, content_of(each))
+
+
+def _cut_moved(graph: Snapshot, number: int, stored: set[int]) -> set[int]:
+    """What to store of a contraction's operand: not what movement makes of a value, but that value, since
+    others may read it too, and windows are larger. It may be stored since the operand was looked at.
+    """
+    found, cost = number, 0
+    while graph.sigs[found].kind == "move" and found not in stored:
+        cost += cost_of(graph, found)
+        (found, *_) = graph.inputs[found]
+    if graph.sigs[found].size > graph.sigs[number].size or is_source(graph.sigs[found]):
+        return {number}
+    return {number} if found in stored and cost > HOLE_COST else {found}
 
 
 def _cut_overlap(graph: Snapshot, number: int, content_of: ContentOf, stored: set[int]) -> None:
