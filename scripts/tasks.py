@@ -104,7 +104,18 @@ def pytest(*command: str) -> Step:
 # About as long as all the others: what is made from the table of ops, and the libraries built on webgrad.
 BESIDE = tuple(
     f"tests/{each}"
-    for each in ("properties", "gradients", "nn", "optim", "amp", "data", "io", "training", "examples", "torch")
+    for each in (
+        "properties",
+        "gradients",
+        "nn",
+        "optim",
+        "amp",
+        "data",
+        "io",
+        "training",
+        "examples",
+        "torch",
+    )
 )
 
 
