@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import shutil
 import struct
 import sys
 import tarfile
@@ -195,6 +196,10 @@ def test_when_nothing_works(tmp_path: Path) -> None:
 def test_a_cache_that_cannot_be_written(
     tmp_path: Path, cache: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    (cache / "words.txt").mkdir(parents=True)  # a folder where the file should be
+    assert files_of(source(tmp_path)) == {"words.txt": b"hello"}
+    assert "cannot be written" in capfd.readouterr().err
+    shutil.rmtree(cache.parent.parent)
     cache.parent.parent.write_text("a file where the folder should be")
     assert files_of(source(tmp_path)) == {"words.txt": b"hello"}
     assert "cannot be written" in capfd.readouterr().err

@@ -78,6 +78,11 @@ def test_without_a_seed_it_follows_the_random_module() -> None:
         wg.random.seed(seed)
         found.append(numbers(DataLoader(np.arange(50), 50, shuffle=True)))
     assert found[0] == found[1] != found[2]
+    wg.random.seed(1)
+    assert numbers(DataLoader(np.arange(50), 10)) == [list(range(at, at + 10)) for at in range(0, 50, 10)]
+    assert wg.random.get_state() == (1, 0), "nothing was drawn"
+    one, other = (DataLoader(np.arange(50), 50, shuffle=True) for _ in range(2))
+    assert numbers(one) != numbers(other), "samples of two loaders are not always the same pairs"
 
 
 @pytest.mark.parametrize("after", [0, 1, 2, 3, 4, 5])
@@ -147,8 +152,10 @@ def test_wrong_options(options: dict[str, Any], words: str) -> None:
 def test_wrong_datasets() -> None:
     with pytest.raises(wg.ArgumentError, match="0 samples make no batch"):
         DataLoader(np.zeros((0, 3)))
-    with pytest.raises(wg.DTypeError, match="__len__ and __getitem__, not a generator"):
+    with pytest.raises(wg.DTypeError, match=r"__len__ and __getitem__ .*, not a generator"):
         DataLoader(each for each in range(3))
+    with pytest.raises(wg.DTypeError, match="whole numbers, not a dict"):
+        DataLoader({"x": np.zeros(3), "y": np.zeros(3)})
     with pytest.raises(wg.ShapeError, match="same length"):
         DataLoader((np.zeros(3), np.zeros(4)))
 

@@ -57,6 +57,8 @@ def test_subsets() -> None:
         Subset(data, [0, 10])
     with pytest.raises(wg.IndexingError, match="no number -1"):
         Subset(data, [-1])
+    with pytest.raises(wg.DTypeError, match=r"not a mask.*flatnonzero"):
+        Subset(data, np.arange(10) > 5)
 
 
 @pytest.mark.parametrize(

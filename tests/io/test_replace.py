@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from pathlib import Path
@@ -55,3 +56,30 @@ def test_what_is_refused(tmp_path: Path) -> None:
         pass
     with pytest.raises(wg.ModelFileError, match="it is a folder"), wg.io.replacing(tmp_path):
         pass
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows lets few users make links")
+def test_links_stay_links(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    path, link = tmp_path / "real" / "note.txt", tmp_path / "link.txt"
+    link.symlink_to(path)
+    for text in ("first", "second"):
+        with wg.io.replacing(link) as temporary:
+            temporary.write_text(text)
+        assert link.is_symlink()
+        assert path.read_text() == text
+
+
+def test_what_the_system_refuses_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(wg.ModelFileError, match="too long"), wg.io.replacing(tmp_path / ("n" * 300)):
+        pass
+    monkeypatch.setattr(os, "fsync", full)
+    with (
+        pytest.raises(wg.ModelFileError, match="cannot be written: No space"),
+        wg.io.replacing(tmp_path / "x"),
+    ):
+        pass
+    assert list(tmp_path.iterdir()) == []

@@ -87,6 +87,18 @@ def test_what_cannot_be_saved(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_paths_are_checked_beforehand(tmp_path: Path) -> None:
+    path = tmp_path / "x.safetensors"
+    wg.io.check_writable(path)
+    assert list(tmp_path.iterdir()) == []
+    wg.io.save(path, {"x": np.ones(2)})
+    wg.io.check_writable(path)
+    assert wg.io.load(path)["x"].shape == (2,)
+    for wrong in (tmp_path / "model.pt", tmp_path / "no" / "x.safetensors", tmp_path):
+        with pytest.raises(wg.ModelFileError):
+            wg.io.check_writable(wrong)
+
+
 def test_what_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(wg.ModelFileError, match="no such file"):
         wg.io.load(tmp_path / "none.safetensors")

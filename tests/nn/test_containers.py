@@ -68,6 +68,10 @@ def test_module_list() -> None:
     del row[:2]
     assert [type(each).__name__ for each in row] == ["ReLU", "Linear"]
     assert nn.Identity() not in row
+    row += [nn.Tanh()]
+    assert [type(each).__name__ for each in row + layers(1)] == ["ReLU", "Linear", "Tanh", "Linear"]
+    both = nn.Sequential(nn.ReLU()) + nn.Sequential(nn.Tanh())
+    assert repr(both) == repr(nn.Sequential(nn.ReLU(), nn.Tanh()))
 
 
 def test_module_dict() -> None:
@@ -82,6 +86,9 @@ def test_module_dict() -> None:
     assert len(named) == 1
     assert "b" not in named
     assert list(named.state_dict()) == ["a.weight", "a.bias"]
+    named["again"] = named["a"]
+    assert [name for name, _ in named.items()] == ["a", "again"], "a shared one under both of its names"
+    assert len(list(named.values())) == 2
     with pytest.raises(KeyError, match="ModuleDict has no 'z'; there are: a"):
         named["z"]
 
@@ -93,6 +100,7 @@ def test_parameters_in_rows_and_by_names() -> None:
     assert [each.shape for each in row] == [(5,), (1,), (2, 2)]
     assert row[-1].requires_grad
     assert len(row) == 3
+    assert [each.shape for each in row[1:]] == [(1,), (2, 2)]
     assert "(0): Parameter of shape (5,), float32" in repr(row)
     named = nn.ParameterDict({"a": wg.ones(2)})
     named["b"] = [1.0]
@@ -100,6 +108,9 @@ def test_parameters_in_rows_and_by_names() -> None:
     assert "b" in named
     assert [each.shape for each in named.values()] == [(2,), (1,)]
     assert dict(named.items())["a"] is named["a"]
+    named["c"] = named["a"]
+    assert [name for name, _ in named.items()] == ["a", "b", "c"]
+    del named["c"]
     del named["a"]
     assert len(named) == 1
     assert "Parameter of shape (1,)" in repr(named)

@@ -66,6 +66,15 @@ def test_captured_masks_are_new_at_each_call_and_follow_the_seed() -> None:
     np.testing.assert_array_equal(first, layer(x).numpy())
 
 
+def test_captured_functions_see_another_probability() -> None:
+    layer = wg.nn.Dropout(0.9)
+    captured = wg.jit(lambda x: layer(x))
+    x = wg.ones(50, device="cpu")
+    assert not captured(x).numpy().all()
+    layer.p = 0.0
+    assert captured(x).numpy().all()
+
+
 def test_the_gradient_goes_where_the_values_went() -> None:
     x = wg.ones(50).requires_grad_()
     y = F.dropout(x, 0.5)

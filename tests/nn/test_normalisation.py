@@ -79,6 +79,18 @@ def test_a_captured_batch_norm_follows_eval() -> None:
     assert norm.num_batches_tracked.item() == 1
 
 
+def test_captured_norms_see_another_momentum() -> None:
+    layer = nn.BatchNorm1d(3, momentum=0.5)
+    captured = wg.jit(lambda x: layer(x))
+    x = wg.asarray([[1.0, 2.0, 3.0], [3.0, 6.0, 9.0]])
+    captured(x)
+    assert layer.running_mean is not None
+    assert layer.running_mean.tolist() == [1.0, 2.0, 3.0]
+    layer.momentum = 1.0
+    captured(x)
+    assert layer.running_mean.tolist() == [2.0, 4.0, 6.0]
+
+
 def test_batch_norm_without_what_may_be_left_out() -> None:
     norm = nn.BatchNorm2d(3, affine=False, track_running_stats=False)
     assert not norm.state_dict()

@@ -72,6 +72,12 @@ def test_the_model_stays_as_it_is() -> None:
     assert not any(module._forward_hooks for module in net.modules())
 
 
+def test_a_batch_of_one() -> None:
+    model = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3), nn.Dropout().eval())
+    assert "(1, 3)" in str(nn.summary(model, input_size=(1, 4)))
+    assert [module.training for module in model.modules()] == [True, True, True, False]
+
+
 def test_several_inputs_and_outputs() -> None:
     class Both(nn.Module):
         def __init__(self) -> None:

@@ -59,6 +59,7 @@ def test_values_are_clipped() -> None:
 def test_no_gradients_have_no_norm() -> None:
     assert clip_grad_norm_(parameters(), 1.0).item() == 0
     assert get_total_norm([]).item() == 0
+    assert get_total_norm([wg.zeros((0, 3), device="cpu")], math.inf).item() == 0
 
 
 def test_a_norm_that_is_not_finite() -> None:

@@ -246,6 +246,17 @@ def test_logits_do_not_overflow() -> None:
     assert found.tolist() == [0.0, 0.0, 200.0, 200.0]
 
 
+def test_chances_of_zero_and_one_have_gradients() -> None:
+    p = on_cpu([0.0, 1.0, 0.0, 1.0, 0.5]).requires_grad_()
+    found = losses.binary_cross_entropy(p, on_cpu([0.0, 1.0, 1.0, 0.0, 1.0]), reduction="none")
+    found.backward(on_cpu(np.ones(5, np.float32)))
+    np.testing.assert_allclose(found.numpy(), [0, 0, 100, 100, np.log(2)], rtol=1e-6)
+    assert p.grad is not None
+    assert p.grad.tolist() == [1.0, -1.0, 0.0, 0.0, -2.0]
+    wrong = losses.binary_cross_entropy(on_cpu([-0.5, 1.5]), on_cpu([1.0, 0.0]), reduction="none")
+    assert np.isnan(wrong.numpy()).all()
+
+
 @pytest.mark.parametrize("name", ["mse_loss", "l1_loss", "huber_loss", "smooth_l1_loss"])
 def test_nan_stays(name: str) -> None:
     found = getattr(losses, name)(on_cpu([NAN, 1.0, INF]), on_cpu([0.0, 0.0, 0.0]), reduction="none").numpy()

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import webgrad as wg
+from tests.ops.devices import device_of
 from tests.optim.helpers import DEVICES, parameters, trained
 from webgrad.optim import SGD, Adam, AdamW, Lion, Optimizer, RMSprop
 
@@ -266,3 +267,17 @@ def test_a_copy_of_a_model_and_its_optimiser_goes_on_alone(copied: Callable[[Any
     assert not np.array_equal(model.weight.numpy(), before)
     np.testing.assert_array_equal(other[0].weight.numpy(), model.weight.numpy())
     assert other[1].state_dict()["state"][0]["step"].item() == 2
+
+
+@pytest.mark.gpu
+def test_a_model_that_is_moved_later_is_refused_and_its_state_is_not_lost() -> None:
+    model = wg.nn.Linear(3, 2, device="cpu")
+    optimizer = wg.optim.Adam(model.parameters())
+    trained(optimizer, 2)
+    model.to(device_of("software"))
+    with pytest.raises(wg.DeviceError, match=r"was moved to .* move the model first"):
+        trained(optimizer, 1)
+    again = wg.optim.Adam(model.parameters())
+    again.load_state_dict(optimizer.state_dict())
+    trained(again, 1)
+    assert again.state_dict()["state"][0]["step"].item() == 3

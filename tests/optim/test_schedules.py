@@ -175,7 +175,8 @@ def test_a_schedule_goes_on_from_a_step() -> None:
 REFUSED: dict[str, tuple[Callable[[Any], object], str]] = {
     "no optimiser": (lambda opt: schedules.StepLR(None, 3), "takes an optimiser, not a NoneType"),  # type: ignore[arg-type]
     "steps": (lambda opt: schedules.StepLR(opt, 0), "step_size is 0"),
-    "factor": (lambda opt: schedules.ConstantLR(opt, 2.0), "from 0 to 1"),
+    "factor": (lambda opt: schedules.ConstantLR(opt, 2.0), "above 0, up to 1"),
+    "factor of nothing": (lambda opt: schedules.ConstantLR(opt, 0.0), "above 0, up to 1"),
     "factors": (lambda opt: schedules.LinearLR(opt, 0.0), "the first must be above 0"),
     "functions": (lambda opt: schedules.LambdaLR(opt, [lambda t: 1.0]), "1 entries for 2 groups"),
     "total": (lambda opt: schedules.OneCycleLR(opt, 1.0), "give total_steps, or epochs"),

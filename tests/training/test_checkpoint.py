@@ -170,6 +170,8 @@ def test_what_cannot_be_saved(path: Path) -> None:
     with pytest.raises(wg.DTypeError, match="model is a list, which has no state_dict"):
         save_checkpoint(path, model=[])
     assert not path.exists()
+    with pytest.raises(wg.DTypeError, match=r"extra\.a has \(1, 2\)"):
+        save_checkpoint(path, extra={"a": {(1, 2): 3}})
 
 
 @pytest.mark.gpu
@@ -179,3 +181,40 @@ def test_tensors_go_to_the_device_of_those_they_replace(path: Path) -> None:
     load_checkpoint(path, model=model)
     assert model.state["x"].device.is_gpu
     assert model.state["x"].tolist() == [1.0, 2.0]
+
+
+def test_names_that_are_joined_alike_stay_apart(path: Path) -> None:
+    extra = {"a.b": tensor(1), "a": {"b": tensor(2)}, "c": {1: tensor(3), "1": tensor(4)}}
+    save_checkpoint(path, extra=extra)
+    found = load_checkpoint(path).extra
+    values = [found["a.b"], found["a"]["b"], found["c"][1], found["c"]["1"]]
+    assert [each.item() for each in values] == [1, 2, 3, 4]
+
+
+def test_a_file_that_is_replaced_while_it_is_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save_checkpoint(path, step=1, extra={"x": tensor(1)})
+    load = wg.io.load
+
+    def slow(*arguments: Any, **options: Any) -> Any:
+        monkeypatch.setattr(wg.io, "load", load)
+        save_checkpoint(path, step=2, extra={"x": tensor(2)})
+        return load(*arguments, **options)
+
+    monkeypatch.setattr(wg.io, "load", slow)
+    found = load_checkpoint(path)
+    assert (found.step, found.extra["x"].item()) == (2, 2.0)
+
+
+def test_schedules_with_counts_go_on(path: Path) -> None:
+    def made() -> Any:
+        parameter = wg.nn.Parameter(tensor(1.0))
+        return wg.optim.lr_scheduler.MultiStepLR(wg.optim.SGD([parameter], lr=1.0), [2, 4, 4], gamma=0.5)
+
+    one, other = made(), made()
+    for _ in range(3):
+        one.step()
+    save_checkpoint(path, optimiser=one.optimizer, schedule=one)
+    load_checkpoint(path, optimiser=other.optimizer, schedule=other)
+    for _ in range(2):
+        other.step()
+    assert other.get_last_lr() == [0.125]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
+import sys
 import threading
 
 import pytest
@@ -53,3 +55,14 @@ def test_other_handlers_and_threads_are_left_alone() -> None:
     thread.start()
     thread.join()
     assert heard == [1, False]
+
+
+def test_nothing_that_cannot_be_said_stops_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Busy(io.StringIO):
+        def write(self, text: str) -> int:
+            raise RuntimeError("reentrant call")
+
+    monkeypatch.setattr(sys, "stderr", Busy())
+    with wg.training.finish_step() as is_interrupted:
+        signal.raise_signal(signal.SIGINT)
+        assert is_interrupted()

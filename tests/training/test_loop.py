@@ -212,6 +212,41 @@ def test_scaled_losses(tmp_path: Path) -> None:
     assert again.losses == scaled.losses
 
 
+class ByName(nn.Module):
+    """A model whose batches are dicts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(5, 2)
+
+    def forward(self, batch: dict[str, Any]) -> wg.Tensor:
+        return self.layer(batch["x"])  # type: ignore[no-any-return]
+
+
+@pytest.mark.usefixtures("cpu")
+def test_batches_that_are_dicts() -> None:
+    samples = [{"x": x, "y": y} for x, y in zip(INPUTS, CLASSES, strict=True)]
+    model = ByName()
+    history = fit(
+        model,
+        wg.data.DataLoader(samples, 8),
+        wg.optim.SGD(model.parameters(), lr=0.1),
+        lambda x, batch: wg.cross_entropy(x, batch["y"]),
+        show=False,
+    )
+    assert history.step == 3
+
+
+@pytest.mark.usefixtures("cpu")
+def test_nobody_reads_what_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken(io.StringIO):
+        def write(self, text: str) -> int:
+            raise BrokenPipeError
+
+    monkeypatch.setattr("sys.stderr", Broken())
+    assert Run().fit(show=True).step == 9
+
+
 @pytest.mark.usefixtures("cpu")
 def test_what_is_refused(tmp_path: Path) -> None:
     with pytest.raises(wg.ArgumentError, match="epochs is a whole number"):
@@ -220,8 +255,8 @@ def test_what_is_refused(tmp_path: Path) -> None:
         fit(nn.ReLU(), Run().loader, None, wg.cross_entropy)
     with pytest.raises(wg.ArgumentError, match="every is a whole number of steps"):
         Run().fit(every=0)
-    for place, message in (("no/run.safetensors", "no folder"), ("run.pt", "ends in .safetensors")):
-        with pytest.raises(wg.ArgumentError, match=message):
+    for place, message in (("no/run.safetensors", "no folder"), ("run.pt", "end in .safetensors")):
+        with pytest.raises(wg.ModelFileError, match=message):
             Run().fit(checkpoint=tmp_path / place)
     alone = wg.data.DataLoader((np.ones((4, 2), np.float32),), 2)
     line = nn.Linear(2, 2)
@@ -232,6 +267,11 @@ def test_what_is_refused(tmp_path: Path) -> None:
     save_checkpoint(path, model=run.model, optimiser=run.optimiser, schedule=run.schedule, loader=run.loader)
     with pytest.raises(wg.ModelFileError, match="was not written by fit"):
         run.fit(checkpoint=path)
+    steps: list[int] = []
+    for wrong in (tmp_path / "run.pt", tmp_path / "no folder" / "run.safetensors"):
+        with pytest.raises(wg.ModelFileError):
+            run.fit(checkpoint=wrong, on_step=lambda step, loss: steps.append(step))
+    assert steps == [], "said before the first step, not after an epoch"
     path.write_bytes(b"half a file")
     with pytest.raises(wg.ModelFileError, match="damaged"):
         run.fit(checkpoint=path)

@@ -140,5 +140,5 @@ def _keep(folder: Path, files: dict[str, bytes]) -> None:
         for name, data in files.items():
             with wg.io.replacing(folder / name) as path:
                 path.write_bytes(data)
-    except OSError as error:
+    except (OSError, wg.ModelFileError) as error:
         print(f"webgrad: {folder} cannot be written ({error}); it is not kept", file=sys.stderr)

@@ -57,12 +57,14 @@ class DataLoader:
         self.batch_size = _whole("batch_size", batch_size, least=1)
         self.shuffle = bool(shuffle)
         self.drop_last = bool(drop_last)
+        self._is_random = transform is not None and "random" in _parameters(transform)
+        if seed is None and not self.shuffle and not self._is_random:
+            seed = 0  # nothing is drawn, so the random module is left as it is
         self.seed = seed_or_drawn("DataLoader", seed)
         self.prefetch = _whole("prefetch", prefetch, least=0)
         self.transform = transform
         self.collate = collate
         self.device = device
-        self._is_random = transform is not None and "random" in _parameters(transform)
         self._epoch = 0
         self._position = 0  # batches of the epoch that were given
         self._resumes = False  # whether the next loop goes on in the middle of an epoch

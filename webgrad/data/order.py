@@ -30,9 +30,11 @@ def generator_of(*numbers: int) -> np.random.Generator:
 
 
 def seed_or_drawn(what: str, seed: Any) -> int:
-    """A seed that was given; without one, the one that `webgrad.random.seed` set, and where it is by now."""
+    """A seed that was given; without one, the next that follows from that of `webgrad.random.seed`."""
     if seed is None:
-        return int(np.random.SeedSequence(wg.random.get_state()).generate_state(1, np.uint64)[0])
+        first, draws = wg.random.get_state()
+        wg.random.set_state((first, (draws + 1) % _MOST))  # two loaders must not have the same order
+        return int(np.random.SeedSequence((first, draws)).generate_state(1, np.uint64)[0])
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < _MOST:
         raise wg.ArgumentError(f"{what}: seed is a whole number from 0 to 2**64 - 1, not {seed!r}")
     return int(seed)

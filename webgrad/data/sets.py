@@ -101,8 +101,13 @@ class Subset:
     """
 
     def __init__(self, dataset: Dataset, numbers: Any) -> None:
+        found = np.asarray(numbers).reshape(-1)
+        if found.dtype.kind == "b":
+            raise wg.DTypeError(
+                "Subset takes the numbers of samples, not a mask; numpy.flatnonzero(mask) has those of one"
+            )
         self.dataset = dataset
-        self.numbers = np.asarray(numbers, dtype=np.int64).reshape(-1)
+        self.numbers = found.astype(np.int64)
         length = len(dataset)
         if self.numbers.size and not (self.numbers.min() >= 0 and self.numbers.max() < length):
             outside = self.numbers[(self.numbers < 0) | (self.numbers >= length)][0]
@@ -160,9 +165,10 @@ def as_dataset(what: Any) -> Dataset:
     if isinstance(what, tuple) or (isinstance(what, list) and what and all(map(_is_array, what))):
         tensors = [isinstance(each, wg.Tensor) for each in what]
         return TensorDataset(*what) if what and all(tensors) else ArrayDataset(*what)
-    if not isinstance(what, Dataset):
+    if not isinstance(what, Dataset) or (isinstance(what, Mapping) and 0 not in what):
         raise wg.DTypeError(
-            f"DataLoader takes arrays, or a dataset with __len__ and __getitem__, not a {type(what).__name__}"
+            "DataLoader takes arrays, as a tuple, or a dataset whose __len__ and __getitem__ go by whole "
+            f"numbers, not a {type(what).__name__}"
         )
     return what
 

@@ -6,6 +6,6 @@ Like any other program this uses webgrad's public names only.
 from __future__ import annotations
 
 from .replace import replacing
-from .tensors import load, load_metadata, save
+from .tensors import check_writable, load, load_metadata, save
 
-__all__ = ["load", "load_metadata", "replacing", "save"]
+__all__ = ["check_writable", "load", "load_metadata", "replacing", "save"]

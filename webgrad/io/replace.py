@@ -25,12 +25,12 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     >>> with wg.io.replacing(tempfile.gettempdir() + "/webgrad-note.txt") as path:
     ...     _ = path.write_text("all of it, or nothing")
     """
-    target = Path(path)
+    target = Path(os.path.realpath(path))  # where a link leads, so that it stays a link
     if not target.parent.is_dir():
         raise wg.ModelFileError(
             f"{target} cannot be written: there is no folder {target.parent}; make it first"
         )
-    if target.is_dir():
+    if os.path.isdir(target):  # noqa: PTH112  (the method raises where a name is too long)
         raise wg.ModelFileError(f"{target} cannot be written: it is a folder")
     try:
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".partial", dir=target.parent)
@@ -40,13 +40,20 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     temporary = Path(name)
     try:
         yield temporary
+        _put_in_place(temporary, target)
+    finally:
+        with suppress(FileNotFoundError):
+            temporary.unlink()
+
+
+def _put_in_place(temporary: Path, target: Path) -> None:
+    try:
         _to_disk(temporary)
         temporary.chmod(_mode(target))
         temporary.replace(target)
         _to_disk(target.parent)
-    finally:
-        with suppress(FileNotFoundError):
-            temporary.unlink()
+    except OSError as error:  # a full disk may be noticed only now
+        raise wg.ModelFileError(f"{target} cannot be written: {error.strerror or error}") from None
 
 
 def _mode(target: Path) -> int:

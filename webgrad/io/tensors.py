@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import webgrad as wg
 
 from .replace import replacing
 
-__all__ = ["load", "load_metadata", "save"]
+__all__ = ["check_writable", "load", "load_metadata", "save"]
 
 SUFFIX = ".safetensors"
 _CODES = ("BOOL", "I8", "I16", "I32", "I64", "U8", "U16", "U32", "U64", "BF16", "F16", "F32", "F64")
@@ -52,6 +52,20 @@ def save(
             serialize_file(specifications, temporary, metadata=texts or None)
         except Exception as error:  # safetensors has one class of its own, and wraps the system's in it
             raise wg.ModelFileError(f"{target} cannot be written: {error}") from None
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Raise where `save` could not write to this path: its suffix, its folder, permissions.
+
+    >>> import tempfile
+    >>> wg.io.check_writable(tempfile.gettempdir() + "/webgrad-example.safetensors")
+    """
+    with suppress(_NotMeant), replacing(_checked(path)):
+        raise _NotMeant
+
+
+class _NotMeant(Exception):
+    """Leaves a block of `replacing` without replacing."""
 
 
 def load(path: str | os.PathLike[str], device: Any = None) -> dict[str, wg.Tensor]:

@@ -85,6 +85,8 @@ class _Row(Module):
             self.append(module)
         return self
 
+    __iadd__ = extend
+
     def insert(self, at: int, module: Module) -> Any:
         """One more before the module at an index."""
         row = self._row()
@@ -123,6 +125,9 @@ class Sequential(_Row):
             return Sequential(dict(list(self._modules.items())[at]))
         return self._row()[_place(self, at, len(self))]
 
+    def __add__(self, others: Iterable[Module]) -> Sequential:
+        return Sequential(*self, *others)
+
     def forward(self, x: Any) -> Any:
         """Through all of them."""
         for module in self._row():
@@ -149,6 +154,9 @@ class ModuleList(_Row):
     def __getitem__(self, at: int | slice) -> Module:
         row = self._row()
         return ModuleList(row[at]) if isinstance(at, slice) else row[_place(self, at, len(row))]
+
+    def __add__(self, others: Iterable[Module]) -> ModuleList:
+        return ModuleList([*self, *others])
 
 
 class ModuleDict(Module):
@@ -200,11 +208,11 @@ class ModuleDict(Module):
 
     def values(self) -> Iterable[Module]:
         """The modules."""
-        return list(self.children())
+        return [self[name] for name in self]
 
     def items(self) -> Iterable[tuple[str, Module]]:
         """Both."""
-        return list(self.named_children())
+        return [(name, self[name]) for name in self]
 
 
 def _as_parameter(value: Any) -> Parameter:
@@ -229,8 +237,13 @@ class ParameterList(Module):
     def __iter__(self) -> Iterator[Parameter]:
         return iter([each for each in self._parameters.values() if each is not None])
 
-    def __getitem__(self, at: int) -> Parameter:
-        return list(self)[_place(self, at, len(self))]
+    @overload
+    def __getitem__(self, at: int) -> Parameter: ...
+    @overload
+    def __getitem__(self, at: slice) -> ParameterList: ...
+    def __getitem__(self, at: int | slice) -> Parameter | ParameterList:
+        row = list(self)
+        return ParameterList(row[at]) if isinstance(at, slice) else row[_place(self, at, len(row))]
 
     def __setitem__(self, at: int, value: Any) -> None:
         self.register_parameter(str(_place(self, at, len(self))), _as_parameter(value))
@@ -291,11 +304,11 @@ class ParameterDict(Module):
 
     def values(self) -> Iterable[Parameter]:
         """The parameters."""
-        return list(self.parameters(recurse=False))
+        return [self[name] for name in self]
 
     def items(self) -> Iterable[tuple[str, Parameter]]:
         """Both."""
-        return list(self.named_parameters(recurse=False))
+        return [(name, self[name]) for name in self]
 
     def __repr__(self) -> str:
         return _listed(self)

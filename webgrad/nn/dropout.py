@@ -5,9 +5,7 @@ In: a tensor of floats. Out: one of the same shape and dtype.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
-from weakref import ref
 
 import webgrad as wg
 
@@ -27,17 +25,10 @@ class _Dropout(Module):
 
     def forward(self, x: wg.Tensor) -> wg.Tensor:
         """x with some of it dropped."""
-        p = wg.watch(functools.partial(_probability_of, ref(self)))
-        return type(self)._function(x, p, self.training)
+        return type(self)._function(x, self._watched("p"), self.training)
 
     def extra_repr(self) -> str:
         return f"p={self.p}, inplace={self.inplace}"
-
-
-def _probability_of(module: ref[_Dropout]) -> float | None:
-    """What a captured function that drops asks for: it must not keep the module."""
-    found = module()
-    return None if found is None else found.p
 
 
 class Dropout(_Dropout):

@@ -385,11 +385,15 @@ class Module:
     @property
     def training(self) -> bool:
         """Whether the module is in training: captured functions are captured anew when it changes."""
-        return bool(wg.watch(functools.partial(_mode_of, ref(self))))
+        return bool(self._watched("_training"))
 
     @training.setter
     def training(self, mode: bool) -> None:
         self._training = bool(mode)
+
+    def _watched(self, name: str) -> Any:
+        """An attribute that may change while a model is trained: functions are captured anew when it does."""
+        return wg.watch(functools.partial(_attribute_of, ref(self), name))
 
     def train(self: Self, mode: bool = True) -> Self:
         """In training: dropout drops, batch norms take the batch's statistics.
@@ -488,9 +492,9 @@ class Module:
         return "\n  ".join([f"{type(self).__name__}(", *([extra] if extra else []), *children]) + "\n)"
 
 
-def _mode_of(module: ref[Module]) -> bool | None:
+def _attribute_of(module: ref[Module], name: str) -> Any:
     found = module()
-    return None if found is None else found._training
+    return None if found is None else getattr(found, name)
 
 
 def _members_of(module: ref[Module]) -> Any:

@@ -152,9 +152,8 @@ class _BatchNorm(_Running):
             return 0.0
         with wg.no_grad():
             self.num_batches_tracked += 1
-        return (
-            self.momentum if self.momentum is not None else 1.0 / self.num_batches_tracked.astype(wg.float32)
-        )
+        momentum = self._watched("momentum")
+        return momentum if momentum is not None else 1.0 / self.num_batches_tracked.astype(wg.float32)
 
 
 class BatchNorm1d(_BatchNorm):
@@ -214,7 +213,7 @@ class _InstanceNorm(_Running):
                 x, self.running_mean, self.running_var, self.weight, self.bias, False, 0.0, self.eps
             )
         if self.running_mean is not None and self.running_var is not None:
-            momentum = 0.0 if self.momentum is None else self.momentum
+            momentum = self._watched("momentum") or 0.0
             later = tuple(range(2, x.ndim))
             wide = x.detach().astype(wg.float32) if x.dtype.itemsize < 4 else x.detach()
             mean, var = wide.mean(axis=later).mean(axis=0), wide.var(axis=later, correction=1.0).mean(axis=0)

@@ -181,12 +181,16 @@ def _output_shapes(model: Module, inputs: tuple[Any, ...]) -> dict[int, str]:
 
 @contextmanager
 def _unchanged(model: Module) -> Iterator[None]:
-    """What the tensors of a model hold, and the generator's state, are the same afterwards."""
+    """Not in training; what a model's tensors hold, its modes and the generator are the same afterwards."""
     held = [(tensor, tensor.node) for tensor in (*model.parameters(), *model.buffers())]
+    modes = [(module, module.training) for module in model.modules()]
     state = wg.random.get_state()
     try:
+        model.eval()  # so that a batch may be of one
         yield
     finally:
+        for module, mode in modes:
+            module.training = mode
         wg.random.set_state(state)
         for tensor, node in held:
             tensor.node = node

@@ -25,14 +25,18 @@ def get_total_norm(tensors: Iterable[Tensor], norm_type: float = 2.0) -> Tensor:
     >>> wg.nn.utils.get_total_norm([wg.asarray([3.0]), wg.asarray([[0.0, 4.0]])]).item()
     5.0
     """
-    found = [each.astype(wg.float32, copy=False) if each.dtype.itemsize < 4 else each for each in tensors]
+    found = [
+        each.astype(wg.float32, copy=False) if each.dtype.itemsize < 4 else each
+        for each in tensors
+        if each.size
+    ]
     order = float(norm_type)
     if order <= 0:
         raise wg.ArgumentError(f"the norm_type is {norm_type!r}, and must be above 0, or inf")
     if not found:
         return wg.zeros(())
     if order == math.inf:
-        return wg.max(wg.stack([wg.max(wg.abs(each)) for each in found if each.size]))
+        return wg.max(wg.stack([wg.max(wg.abs(each)) for each in found]))
     if order == 2.0:
         return wg.sqrt(wg.sum(wg.stack([wg.sum(each * each) for each in found])))
     return wg.sum(wg.stack([wg.sum(wg.abs(each) ** order) for each in found])) ** (1.0 / order)

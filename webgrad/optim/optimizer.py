@@ -255,6 +255,13 @@ class Optimizer:
         ready = [each for each in group["params"] if each.grad is not None and id(each) in clock.places]
         if not ready:
             return
+        for each in ready:
+            if each.device is not device:
+                raise wg.DeviceError(
+                    f"{type(self).__name__}: a parameter of shape {each.shape} was moved to "
+                    f"{each.device.name}, and its state is on {device.name}: move the model first, then make "
+                    "the optimiser; load_state_dict of the old one's state_dict() goes on from there"
+                )
         options = wg.watch(lambda: self._options(group))
         names = tuple(self._numbers(group))
         numbers = dict(
@@ -299,8 +306,9 @@ class Optimizer:
             groups.append({**group, "params": [places[id(each)] for each in group["params"]]})
         state: dict[int, State] = {}
         for group, clocks in zip(self.param_groups, self._clocks, strict=True):
+            clock_of = {identity: clock for clock in clocks.values() for identity in clock.places}
             for each in group["params"]:
-                counted = {"step": clocks[each.device].of(each).detach()} if self._counts(group) else {}
+                counted = {"step": clock_of[id(each)].of(each).detach()} if self._counts(group) else {}
                 kept = {name: value.detach() for name, value in self.state[each].items()}
                 if counted or kept:
                     state[places[id(each)]] = {**counted, **kept}

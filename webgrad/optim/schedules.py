@@ -162,7 +162,7 @@ class MultiStepLR(LRScheduler):
 
     def get_lr(self) -> list[float]:
         """The rates of `last_epoch`."""
-        return self._scaled(self.gamma ** self.milestones[self.last_epoch])
+        return self._scaled(self.gamma ** self.milestones.get(self.last_epoch, 0))
 
 
 class ConstantLR(LRScheduler):
@@ -171,8 +171,8 @@ class ConstantLR(LRScheduler):
     def __init__(
         self, optimizer: Optimizer, factor: float = 1 / 3, total_iters: int = 5, last_epoch: int = -1
     ) -> None:
-        if not 0 <= factor <= 1:
-            raise wg.ArgumentError(f"ConstantLR: the factor is {factor!r}, and must be from 0 to 1")
+        if not 0 < factor <= 1:  # the rate is divided by it in the end
+            raise wg.ArgumentError(f"ConstantLR: the factor is {factor!r}, and must be above 0, up to 1")
         self.factor, self.total_iters = factor, total_iters
         super().__init__(optimizer, last_epoch)
 

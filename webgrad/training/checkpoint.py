@@ -135,6 +135,8 @@ def _values(path: str | os.PathLike[str]) -> dict[str, Any]:
                 f"{path} is a checkpoint of version {found['version']}; this webgrad reads version {_VERSION}"
             )
         tensors = wg.io.load(path, device="cpu")
+        if wg.io.load_metadata(path).get(_KEY) != text:  # training goes on elsewhere, and replaced the file
+            return _values(path)
         values = {name: put_together(each, tensors) for name, each in found["tree"].items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         if isinstance(error, wg.WebgradError):

@@ -11,10 +11,12 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 __all__ = ["finish_step"]
+
+_NOTED = "\nCtrl-C: the step is finished first; once more to stop at once"
 
 
 @contextmanager
@@ -36,7 +38,9 @@ def finish_step() -> Iterator[Callable[[], bool]]:
         if noted.is_set():
             signal.default_int_handler(number, frame)  # raises KeyboardInterrupt
         noted.set()
-        print("\nCtrl-C: the step is finished first; once more to stop at once", file=sys.stderr, flush=True)
+        # What was interrupted may be writing to stderr itself (RuntimeError), or nobody may read it any more.
+        with suppress(RuntimeError, OSError, ValueError):
+            print(_NOTED, file=sys.stderr, flush=True)
 
     signal.signal(signal.SIGINT, note)
     try:

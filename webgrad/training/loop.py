@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -194,7 +195,7 @@ class _Run:
                 if self.schedule is not None:
                     self.schedule.step()
                 bar.set(loss=value)
-                bar.advance(samples=int(parts[0].shape[0]) if parts[0].shape else 1)
+                bar.advance(samples=_samples(parts))
                 number = self.history.step + self.losses.waiting
                 if self.on_step is not None and self.on_step(number, value) is True:
                     return False
@@ -244,11 +245,11 @@ class _Run:
         self.saved = now
 
     def resume(self) -> None:
-        """Go on from the checkpoint, if there is one."""
+        """Go on from the checkpoint, if there is one; where none could be written, say so now."""
         if self.path is None:
             return
+        wg.io.check_writable(self.path)
         if not self.path.exists():
-            _check_place(self.path)
             return
         found = load_checkpoint(self.path, **self.parts)
         if not {"losses", "epochs", "position"} <= found.extra.keys():
@@ -259,16 +260,6 @@ class _Run:
         self.saved = self.history.step, len(self.history.epochs)
         if self.show:
             _say(f"{self.path}: going on after step {found.step}")
-
-
-def _check_place(path: Path) -> None:
-    """Refuse a file that could not be written, before there is anything to lose."""
-    if path.suffix != ".safetensors":
-        raise wg.ArgumentError(f"fit: a checkpoint is a file whose name ends in .safetensors, not {path}")
-    if not path.parent.is_dir():
-        raise wg.ArgumentError(
-            f"fit: the checkpoint {path} cannot be written: there is no folder {path.parent}; make it first"
-        )
 
 
 def _parts_of(batch: Any) -> Sequence[Any]:
@@ -283,5 +274,16 @@ def _parts_of(batch: Any) -> Sequence[Any]:
     return batch
 
 
+def _samples(batch: Any) -> int:
+    """How many samples a batch has: the first side of its first array."""
+    while not hasattr(batch, "shape"):
+        values = list(batch.values()) if isinstance(batch, Mapping) else batch
+        if not isinstance(values, tuple | list) or not values:
+            return 1
+        batch = values[0]
+    return int(batch.shape[0]) if batch.shape else 1
+
+
 def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    with suppress(OSError, ValueError):  # nobody reads any more: not a reason to stop
+        print(text, file=sys.stderr, flush=True)

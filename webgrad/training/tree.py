@@ -19,9 +19,16 @@ __all__ = ["differences", "like", "put_together", "taken_apart"]
 def taken_apart(value: Any, name: str, tensors: dict[str, Any]) -> Any:
     """The tree of a value; its tensors are added to `tensors`, under names that begin with `name`."""
     if isinstance(value, wg.Tensor | np.ndarray):
+        while name in tensors:  # {"a.b": x, "a": {"b": y}}
+            name += "'"
         tensors[name] = value
         return {"tensor": name}
     if isinstance(value, Mapping):
+        wrong = [key for key in value if not (key is None or isinstance(key, bool | int | float | str))]
+        if wrong:
+            raise wg.DTypeError(
+                f"a checkpoint's dicts have texts and numbers as keys; {name} has {wrong[0]!r}"
+            )
         parts = [[key, taken_apart(each, f"{name}.{key}", tensors)] for key, each in value.items()]
         return {"dict": parts}
     if isinstance(value, list | tuple):
