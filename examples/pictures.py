@@ -53,7 +53,7 @@ def write_matrix(path: Path, matrix: Any, names: Sequence[str], title: str) -> N
                 parts.append(
                     _text(x + cell / 2, y + cell / 2 + 4, str(count), f'text-anchor="middle" fill="{ink}"')
                 )
-    path.write_text(_page(left + cell * size + 20, top + cell * size + 20, parts), encoding="utf-8")
+    path.write_text(_page(left + cell * size + 60, top + cell * size + 20, parts), encoding="utf-8")
 
 
 def write_curve(
