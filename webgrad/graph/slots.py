@@ -16,12 +16,13 @@ __all__ = ["GradientSlot"]
 class GradientSlot:
     """What a tensor that asks for a gradient has for a history: the place where that is put."""
 
-    __slots__ = ("__weakref__", "_grad", "hooks")
+    __slots__ = ("__weakref__", "_grad", "hooks", "is_inner")
     inputs: tuple[Any, ...] = ()
 
     def __init__(self) -> None:
         self._grad: Any = None
         self.hooks: list[Callable[[Any], Any]] | None = None
+        self.is_inner = current_trace() is not None  # made by a captured function: nobody sees it later
 
     @property
     def grad(self) -> Any:
