@@ -85,7 +85,7 @@ def detached(x: Tensor) -> Tensor:
 def copied(x: Tensor) -> Tensor:
     """The same values, asking for a gradient of their own, which begins as what x has."""
     copy = detached(x).requires_grad_()
-    copy.grad = x.grad
+    copy.grad = None if x.grad is None else Tensor(x.grad.node)
     return copy
 
 
