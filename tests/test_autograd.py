@@ -84,6 +84,33 @@ def test_gradients_add_up_over_uses_and_calls() -> None:
     assert x.grad.tolist() == [1.0, 1.0]
 
 
+def test_every_tensor_has_a_gradient_of_its_own() -> None:
+    """a + b has one gradient for both; changing it in place, as clipping does, changes one."""
+    a, b = parameter([1.0]), parameter([1.0])
+    y = a + b
+    y.retain_grad()
+    seed = wg.asarray([2.0])
+    y.backward(seed)
+    a.grad *= 3
+    y.grad *= 5
+    assert (a.grad.item(), b.grad.item(), y.grad.item(), seed.item()) == (6.0, 2.0, 10.0, 2.0)
+    first, second = wg.grad(lambda a, b: (a + b).sum(), (0, 1))(a, b)
+    first *= 3
+    assert second.item() == 1.0
+
+
+def test_a_hook_that_changes_its_gradient_in_place_changes_no_other() -> None:
+    a, b = parameter([1.0]), parameter([1.0])
+
+    def doubled(gradient: Any) -> Any:
+        gradient *= 2
+        return gradient
+
+    a.register_hook(doubled)
+    (a + b).sum().backward()
+    assert (a.grad.item(), b.grad.item()) == (2.0, 1.0)
+
+
 def test_a_gradient_can_be_set_if_it_fits() -> None:
     x = parameter([1.0, 2.0])
     x.grad = wg.asarray([5.0, 6.0])
@@ -413,7 +440,9 @@ def test_copies_ask_for_gradients_of_their_own() -> None:
         with wg.no_grad():
             other += 1.0
     assert (x.tolist(), x.grad.tolist()) == ([1.0, 2.0], [2.0, 4.0])
-    assert copy.deepcopy(x).grad.tolist() == [2.0, 4.0]
+    other = copy.deepcopy(x)
+    x.grad *= 2
+    assert other.grad.tolist() == [2.0, 4.0]
     assert not pickle.loads(pickle.dumps(wg.ones(2))).requires_grad
 
 

@@ -320,3 +320,60 @@ def test_memory_and_captures_stay_as_they_are() -> None:
     for _ in range(20):
         step(x)
     assert step.captures <= 2  # type: ignore[attr-defined]
+
+
+def test_what_asks_inside_only_is_no_state() -> None:
+    """A penalty on a gradient: the tensors that `wg.grad` makes are gone after the call."""
+    w = parameter([1.0, 2.0])
+
+    @wg.jit
+    def step(x: Any) -> Any:
+        w.grad = None
+        slope = wg.grad(lambda x: (w * x * x).sum())(x)
+        loss = (slope * slope).sum()
+        loss.backward()
+        return loss.detach()
+
+    for factor in (1.0, 2.0, 3.0):
+        assert step(wg.asarray([factor, factor])).item() == 20 * factor**2
+        assert w.grad.tolist() == [8 * factor**2, 16 * factor**2]
+    assert step.captures == 1  # type: ignore[attr-defined]
+
+
+def test_parameters_that_are_frozen_for_a_while_inside() -> None:
+    """As adversaries are, while the other side learns."""
+    a, b = parameter([1.0]), parameter([2.0])
+
+    @wg.jit
+    def step(x: Any) -> None:
+        a.grad = None
+        b.requires_grad_(False)
+        (a * b * x).sum().backward()
+        b.requires_grad_(True)
+        (a.detach() * b * x).sum().backward()
+        with wg.no_grad():
+            b.__isub__(b.grad)
+
+    step(wg.asarray([1.0]))
+    step(wg.asarray([0.5]))
+    step(wg.asarray([0.25]))
+    assert (a.grad.tolist(), b.grad.tolist(), b.tolist()) == ([0.125], [0.25], [0.25])
+    assert b.requires_grad
+
+
+def test_a_parameter_that_stays_frozen_is_refused() -> None:
+    a, b = parameter([1.0]), wg.asarray([2.0])
+
+    @wg.jit
+    def freeze() -> Any:
+        return a.requires_grad_(False) * 2
+
+    @wg.jit
+    def thaw() -> Any:
+        return (b.requires_grad_() * 2).detach()
+
+    for function in (freeze, thaw):
+        with pytest.raises(CaptureError, match=r"requires_grad of a tensor of shape \(1,\).*set it outside"):
+            function()
+    assert a.requires_grad
+    assert not b.requires_grad

@@ -288,6 +288,27 @@ def test_a_checkpoint_draws_the_same_random_numbers_again() -> None:
     assert wg.random.uniform(shape=4).tolist() != between
 
 
+def test_a_checkpoint_computes_in_the_precision_it_did_the_first_time() -> None:
+    x = wg.asarray(np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4))
+    gradients: list[Any] = []
+    for run in (lambda function, x: function(x), wg.checkpoint):
+        w: Any = wg.asarray(np.linspace(0.1, 0.9, 16, dtype=np.float32).reshape(4, 4)).requires_grad_()
+        with wg.amp.autocast():
+            loss = run(lambda x, w=w: (wg.tanh(x @ w) @ w).sum(), x)
+        loss.backward()
+        gradients.append(w.grad.numpy())
+    np.testing.assert_array_equal(gradients[0], gradients[1])
+
+
+def test_a_checkpoint_of_what_was_changed_since_is_refused() -> None:
+    w = wg.ones(3).requires_grad_()
+    loss = wg.checkpoint(lambda x: (w * w * x).sum(), wg.ones(3))
+    with wg.no_grad():
+        w += 1.0
+    with pytest.raises(GradientError, match=r"changed or replaced since.*before the optimiser"):
+        loss.backward()
+
+
 def test_checkpoints_in_checkpoints_and_second_derivatives() -> None:
     def inner(x: Any) -> Any:
         return wg.exp(x * 0.5)

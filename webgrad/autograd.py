@@ -18,6 +18,7 @@ from .graph.slots import GradientSlot
 from .graph.trace import current_trace
 from .nested import put_together, taken_apart
 from .ops import primitives
+from .ops.autocast import autocast, autocast_dtype
 from .ops.creation import asarray, ones
 from .ops.own_gradient import results_of
 from .tensor import Tensor
@@ -58,8 +59,18 @@ def ask_for_gradient(x: Tensor, wanted: bool) -> None:
         trace.note(x)
     with recording_set(False):
         node = primitives.alias(x.node)
-    node.history = GradientSlot(x) if wanted else None
+    node.history = _slot_for(x) if wanted else None
     x.node = node
+
+
+def _slot_for(x: Tensor) -> GradientSlot:
+    """An empty slot for a tensor; in a captured function the one that it had before that froze it."""
+    trace = current_trace()
+    slot = None if trace is None else trace.before(x).history
+    if not isinstance(slot, GradientSlot):
+        return GradientSlot(x)
+    slot.grad = None
+    return slot
 
 
 def detached(x: Tensor) -> Tensor:
@@ -75,7 +86,7 @@ def detached(x: Tensor) -> Tensor:
 def copied(x: Tensor) -> Tensor:
     """The same values, asking for a gradient of their own, which begins as what x has."""
     copy = detached(x).requires_grad_()
-    copy.grad = x.grad
+    copy.grad = None if x.grad is None else Tensor(x.grad.node)
     return copy
 
 
@@ -455,13 +466,15 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     nesting, given = _found_tensors((args, kwargs))
     nodes = [each.node for each in given]
     draws: list[Any] = []
+    half = autocast_dtype()
 
     def run(repeat: bool) -> tuple[Any, list[Tensor], set[int]]:
         before = recording.made, recording.draws, recording.repeat
         recording.made, recording.draws, recording.repeat = set(), draws.copy() if repeat else draws, repeat
         try:
             again_args, again_kwargs = put_together(nesting, iter([Tensor(each) for each in nodes]))
-            shape, results = _found_tensors(function(*again_args, **again_kwargs))
+            with autocast(half or "float16", enabled=half is not None):
+                shape, results = _found_tensors(function(*again_args, **again_kwargs))
             return shape, results, recording.made
         finally:
             recording.made, recording.draws, recording.repeat = before
@@ -474,7 +487,13 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
     def pulled(gradients: list[Any]) -> list[Any]:
         with recording_set(True):
-            _, again, _ = run(repeat=True)
+            _, again, remade = run(repeat=True)
+        if any(id(each) not in known for each in _sources(again, remade)):
+            raise GradientError(
+                "checkpoint: a tensor that the function takes gradients' way from was changed or replaced "
+                "since, so that computing it again gives something else: call backward() before the "
+                "optimiser's step"
+            )
         seeds = [
             (each.node, gradient)
             for each, gradient in zip(again, gradients, strict=True)

@@ -36,7 +36,7 @@ from .graph.trace import (
     one_at_a_time,
     tracing,
 )
-from .kept import refuse_fixed, refuse_kept
+from .kept import refuse_fixed, refuse_frozen, refuse_kept
 from .nested import Nesting, objects_of, put_together, taken_apart
 from .runtime.shield import shield
 from .tensor import Tensor
@@ -315,16 +315,16 @@ def _traced(function: Callable[[], Any], was: Sequence[Node]) -> _Traced:
         slots = _left_gradients(trace, was)
         _drop_histories([each.node for each in ends])
         refuse_kept(trace, was, ends)
+        refuse_frozen(trace, was)
         changed = [
             (reference, before, tensor.node)
             for reference, before in trace.changed.values()
             if (tensor := reference()) is not None and not before.inputs  # else it was made inside
         ]
-        made = {id(slot) for slot in trace.made_slots}
         read = [
             (ref(slot), gradient)
             for slot, gradient, matters in trace.slots.values()
-            if matters and id(slot) not in made
+            if matters and not slot.is_inner
         ]
         gradients = {id(gradient): slot for slot, gradient in read if gradient is not None}
         empty = [slot for slot, gradient in read if gradient is None]
@@ -342,11 +342,7 @@ def _left_gradients(trace: Trace, was: Sequence[Node]) -> list[tuple[ref[Gradien
     Slots of tensors that it made itself are gone with those.
     """
     found: list[tuple[ref[GradientSlot], Node | None]] = []
-    made = {id(slot) for slot in trace.made_slots}
     for slot, before, _ in trace.slots.values():
-        if id(slot) in made:
-            slot._grad = None
-            continue
         if any(node.history is slot for node in was) and slot.node is not None:
             raise CaptureError(
                 "backward() inside of a captured function to a tensor that was passed to it: the gradient "
@@ -357,7 +353,7 @@ def _left_gradients(trace: Trace, was: Sequence[Node]) -> list[tuple[ref[Gradien
             node = after.node
             after.node = trace.changed.pop(id(before))[1]
             found.append((ref(slot), node))
-        elif after is not before:
+        elif after is not before and not slot.is_inner:
             found.append((ref(slot), None if after is None else after.node))
         slot._grad = before
     return found

@@ -77,7 +77,7 @@ def _pulled(seeds: Seeds, wanted: dict[int, Node] | None, keep: bool) -> dict[in
         gradient = _hooked(vertex, gradient)
         history = vertex.history
         if id(vertex) in wanted if wanted is not None else _is_slot(history):
-            found[id(vertex)] = gradient
+            found[id(vertex)] = _own(gradient)
             continue
         if isinstance(vertex, Call):
             _spread(waiting, vertex.inputs, vertex.pull(gradient), useful)
@@ -149,12 +149,17 @@ def _hooked(vertex: Vertex, gradient: Any) -> Any:
     """The gradient as the vertex's hooks leave it."""
     history = vertex.history
     for hook in history.hooks or ():
-        changed = hook(gradient)
+        changed = hook(gradient := _own(gradient))
         if changed is not None:
             gradient = changed
     if isinstance(history, History) and history.slot is not None:
-        accumulate(history.slot, gradient)
+        accumulate(history.slot, _own(gradient))
     return gradient
+
+
+def _own(gradient: Tensor) -> Tensor:
+    """The same as a tensor of its own, which users may change in place: a + b has one gradient for both."""
+    return Tensor(gradient.node)
 
 
 def accumulate(slot: GradientSlot, gradient: Tensor) -> None:

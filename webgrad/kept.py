@@ -13,11 +13,12 @@ from collections.abc import Awaitable, Container, Iterator, Sequence
 
 from .errors import CaptureError
 from .graph.node import REFERENCES, Node, backlog, where_made
+from .graph.slots import GradientSlot
 from .graph.trace import Trace, is_runtime
 from .nested import Nesting, objects_of
 from .tensor import Tensor
 
-__all__ = ["refuse_fixed", "refuse_kept"]
+__all__ = ["refuse_fixed", "refuse_frozen", "refuse_kept"]
 
 
 def refuse_kept(trace: Trace, was: Sequence[Node], ends: list[Tensor]) -> None:
@@ -87,4 +88,19 @@ def refuse_fixed(shape: Nesting, trace: Trace) -> None:
             raise CaptureError(
                 f"a captured function returned a {type(value).__name__}, which would be the same at every "
                 "call: return tensors, or lists, tuples, dicts and dataclasses of them"
+            )
+
+
+def refuse_frozen(trace: Trace, was: Sequence[Node]) -> None:
+    """Refuse a function after which a tensor that it closes over asks for a gradient, or no longer does."""
+    arguments = {id(node) for node in was}
+    for reference, before in trace.changed.values():
+        tensor = reference()
+        if tensor is None or before.inputs or id(before) in arguments:
+            continue
+        if isinstance(before.history, GradientSlot) != isinstance(tensor.node.history, GradientSlot):
+            raise CaptureError(
+                f"requires_grad of a tensor of shape {tensor.shape} is another after a function that "
+                "webgrad.jit captures than before, and its Python code runs only at the first call: set it "
+                "outside (the function is captured anew where it changed), or set it back before returning"
             )

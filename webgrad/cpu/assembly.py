@@ -43,6 +43,7 @@ class Assembly:
 
     def __init__(self, graph: Snapshot) -> None:
         self.graph = graph
+        self._roots = frozenset(graph.roots)
         self.main = Code(graph, lambda node: graph.sigs[node].shape)
         self._steps: list[_Step] = []
         self._made: dict[int, Action] = {}
@@ -142,7 +143,7 @@ class Assembly:
         self._take_actions()
         self.main.forget_wide(node)
         action = self._made.get(slot)
-        if action is None or node not in self.graph.roots:
+        if action is None or node not in self._roots:
             return
         function = _contiguous
         if action.operation.view and not self._can_claim(slot):
@@ -157,7 +158,7 @@ class Assembly:
         source = node
         while self.graph.sigs[source].op.name == "reshape" and source not in self.main:
             (source,) = self.graph.inputs[source]
-        if node not in self.graph.roots:
+        if node not in self._roots:
             return True
         return source in self.main and self._can_claim(self.main.value(source, narrow=True))
 
@@ -167,7 +168,7 @@ class Assembly:
         whole, value = self.main.values[owner], self.main.values[slot]
         return (
             owner in self._new
-            and whole.node not in self.graph.roots
+            and whole.node not in self._roots
             and owner not in self._claimed
             and math.prod(whole.shape) == math.prod(value.shape)
             and whole.dtype == value.dtype

@@ -20,16 +20,14 @@ class GradientSlot:
     Others may have the same node (x.reshape of its own shape, say), but only one tensor asked.
     """
 
-    __slots__ = ("__weakref__", "_grad", "_owner", "hooks")
+    __slots__ = ("__weakref__", "_grad", "_owner", "hooks", "is_inner")
     inputs: tuple[Any, ...] = ()
 
     def __init__(self, owner: Any = None) -> None:
         self._grad: Any = None
         self._owner = None if owner is None else ref(owner)
         self.hooks: list[Callable[[Any], Any]] | None = None
-        trace = current_trace()
-        if trace is not None:
-            trace.made_slots.append(self)
+        self.is_inner = current_trace() is not None  # made by a captured function: nobody sees it later
 
     def belongs_to(self, tensor: Any) -> bool:
         """Whether this tensor asked for the gradient."""

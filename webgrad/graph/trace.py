@@ -66,13 +66,18 @@ class Trace:
         self.slots: dict[
             int, tuple[Any, Any, bool]
         ] = {}  # by identity: a slot, its gradient, if that matters
-        self.made_slots: list[Any] = []  # those of tensors that were made inside
 
     def note(self, tensor: Any) -> None:
         """A tensor is about to get another node."""
         known = self.changed.get(id(tensor))
         if known is None or known[0]() is not tensor:
             self.changed[id(tensor)] = ref(tensor), tensor.node
+
+    def before(self, tensor: Any) -> Node:
+        """The node that a tensor had when the trace began."""
+        known = self.changed.get(id(tensor))
+        found: Node = tensor.node if known is None or known[0]() is not tensor else known[1]
+        return found
 
     def note_slot(self, slot: Any, *, written: bool) -> None:
         """A gradient is about to be read or replaced; one that is replaced first may be any."""

@@ -38,10 +38,11 @@ def merge(graph: Snapshot, groups: list[Group], profile: DeviceProfile, *, rows:
             above.append(needs)
         else:
             made[target] = _joined(made[target], group)
-            above[target] |= needs & ~(1 << target)
-            for other in range(len(made)):  # an earlier merge may have made even one before it need it
+            more = needs & ~(1 << target) & ~above[target]
+            above[target] |= more
+            for other in range(len(made)) if more else ():  # one before it may need it, by an earlier merge
                 if above[other] >> target & 1:
-                    above[other] |= above[target]
+                    above[other] |= more
         for each in group.outputs:
             home[each] = target
     return _sorted(made)
