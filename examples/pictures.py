@@ -81,10 +81,9 @@ def write_curve(
         first, second = place(0, y).split(","), place(most_x, y).split(",")
         parts.append(f'<path d="M{",".join(first)} L{",".join(second)}" stroke="#ddd"/>')
         parts.append(_text(left - 8, float(first[1]) + 4, f"{y:.3g}", 'text-anchor="end"'))
-        x = most_x * at / 4
-        parts.append(
-            _text(float(place(x, low).split(",")[0]), bottom + 18, f"{x:.4g}", 'text-anchor="middle"')
-        )
+    for x in _marks(most_x):
+        across = float(place(x, low).split(",")[0])
+        parts.append(_text(across, bottom + 18, f"{x:,g}", 'text-anchor="middle"'))
     parts.append(_text((left + right) / 2, height - 10, x_label, 'text-anchor="middle" fill="#666"'))
     if goal is not None:
         ends = f"M{place(0, goal)} L{place(most_x, goal)}"
@@ -100,6 +99,13 @@ def write_curve(
             parts.append(f'<path d="M{line}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
         parts.append(_text(right - 8, top + 16 + 18 * at, name, f'text-anchor="end" fill="{colour}"'))
     path.write_text(_page(width, height, parts), encoding="utf-8")
+
+
+def _marks(most: float) -> list[float]:
+    """Four to nine round numbers from 0 up to `most`."""
+    power = 10.0 ** math.floor(math.log10(most))
+    step = next(power * part for part in (1.0, 0.5, 0.25, 0.2, 0.1) if most / (power * part) >= 3)
+    return [step * at for at in range(int(most / step) + 1)]
 
 
 def _rounded(low: float, high: float) -> tuple[float, float]:

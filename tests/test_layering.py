@@ -17,8 +17,8 @@ PACKAGE = Path(__file__).parents[1] / "webgrad"
 # In the order in which data flows; the names are modules or folders of webgrad/.
 STAGES: tuple[tuple[str, ...], ...] = (
     (
-        *("tensor", "pytorch_methods", "ops", "autograd", "differentiate", "explanation"),
-        *("capture", "closures", "kept", "nested", "watching"),
+        *("tensor", "pytorch_methods", "ops", "asking", "autograd", "differentiate", "explanation"),
+        *("capture", "captured", "closures", "kept", "nested", "traced", "watching"),
     ),
     ("evaluate", "gpu", "host", "tuning"),
     ("graph",),

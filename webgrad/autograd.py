@@ -1,6 +1,7 @@
-"""Gradients as a user asks for them: of tensors that require them, or of functions.
+"""Gradients of functions, functions with a gradient of their own, and whether histories are kept.
 
-In: tensors and functions. Out: gradients, in `x.grad` or as results. `differentiate.py` computes them.
+In: functions. Out: functions that give gradients, which `differentiate.py` computes. `asking.py` has the side
+of tensors.
 """
 
 from __future__ import annotations
@@ -10,16 +11,16 @@ from collections.abc import Callable, Sequence
 from contextlib import ContextDecorator
 from typing import Any, TypeVar
 
-from .differentiate import accumulate, order_of, pull_back
+from .asking import detached, fitting, zeros_for
+from .differentiate import order_of, pull_back
 from .errors import ArgumentError, GradientError
-from .graph.history import Call, History, recording, recording_set
+from .graph.history import Call, recording, recording_set
 from .graph.node import Node
 from .graph.slots import GradientSlot
-from .graph.trace import current_trace
 from .nested import put_together, taken_apart
 from .ops import primitives
 from .ops.autocast import autocast, autocast_dtype
-from .ops.creation import asarray, ones
+from .ops.creation import ones
 from .ops.own_gradient import results_of
 from .tensor import Tensor
 
@@ -35,164 +36,6 @@ __all__ = [
 ]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-# Tensors
-
-
-def ask_for_gradient(x: Tensor, wanted: bool) -> None:
-    """Make a tensor ask for a gradient, or stop asking."""
-    history = x.node.history
-    if bool(wanted) is (history is not None):
-        return
-    if isinstance(history, History):
-        raise GradientError(
-            "requires_grad = False on a tensor that was computed from others which require a gradient: use "
-            "x.detach(), or compute it under webgrad.no_grad()"
-        )
-    if wanted and x.dtype.kind != "f":
-        raise GradientError(
-            f"only floats have gradients, not {x.dtype.name}: convert with x.astype(webgrad.float32)"
-        )
-    trace = current_trace()
-    if trace is not None:
-        trace.note(x)
-    with recording_set(False):
-        node = primitives.alias(x.node)
-    node.history = _slot_for(x) if wanted else None
-    x.node = node
-
-
-def _slot_for(x: Tensor) -> GradientSlot:
-    """An empty slot for a tensor; in a captured function the one that it had before that froze it."""
-    trace = current_trace()
-    slot = None if trace is None else trace.before(x).history
-    if not isinstance(slot, GradientSlot):
-        return GradientSlot(x)
-    slot.grad = None
-    return slot
-
-
-def detached(x: Tensor) -> Tensor:
-    """The same values without a history."""
-    if x.node.history is None:
-        return Tensor(x.node)
-    if x.node.storage is not None and current_trace() is None:
-        return Tensor(Node(x.node.sig, (), x.node.storage, x.node.where))
-    with recording_set(False):
-        return Tensor(primitives.alias(x.node))
-
-
-def copied(x: Tensor) -> Tensor:
-    """The same values, asking for a gradient of their own, which begins as what x has."""
-    copy = detached(x).requires_grad_()
-    copy.grad = None if x.grad is None else Tensor(x.grad.node)
-    return copy
-
-
-def _slot_of(x: Tensor) -> GradientSlot | None:
-    history = x.node.history
-    return history.slot if isinstance(history, History) else history  # type: ignore[no-any-return]
-
-
-def gradient_of(x: Tensor) -> Tensor | None:
-    """What is in a tensor's slot."""
-    slot = _slot_of(x)
-    return None if slot is None else slot.grad
-
-
-def set_gradient(x: Tensor, value: Any) -> None:
-    """Put a gradient into a tensor's slot."""
-    slot = _slot_of(x)
-    if slot is None:
-        if value is None:
-            return
-        raise GradientError(
-            "grad is set on a tensor that does not ask for one: call x.requires_grad_() first"
-        )
-    slot.grad = None if value is None else _fitting("grad", value, x)
-
-
-def _fitting(what: str, value: Any, x: Tensor) -> Tensor:
-    """A gradient for a tensor: of its shape, device and dtype."""
-    found = value if isinstance(value, Tensor) else asarray(value, dtype=x.dtype, device=x.device)
-    if found.shape != x.shape:
-        raise GradientError(f"{what}: a gradient of shape {found.shape} for a tensor of shape {x.shape}")
-    if found.device is not x.device:
-        raise GradientError(
-            f"{what}: a gradient on {found.device.name} for a tensor on {x.device.name}: use to_device"
-        )
-    return found if found.dtype is x.dtype else found.astype(x.dtype)
-
-
-def retain_gradient(x: Tensor) -> None:
-    """Give a computed tensor a slot."""
-    history = x.node.history
-    if history is None:
-        raise GradientError(
-            "retain_grad: no gradient goes through this tensor; require one of what it is made of"
-        )
-    if isinstance(history, History) and history.slot is None:
-        history.slot = GradientSlot()
-
-
-class HookHandle:
-    """A hook that can be taken away again."""
-
-    def __init__(self, hooks: list[Any], hook: Any) -> None:
-        self._hooks, self._hook = hooks, hook
-
-    def remove(self) -> None:
-        """Do not call it any more."""
-        if self._hook in self._hooks:
-            self._hooks.remove(self._hook)
-
-
-def add_hook(x: Tensor, hook: Callable[[Tensor], Any]) -> HookHandle:
-    """Call a function with a tensor's gradient."""
-    history = x.node.history
-    if history is None:
-        raise GradientError(
-            "register_hook: no gradient goes through this tensor; call x.requires_grad_() first"
-        )
-    if history.hooks is None:
-        history.hooks = []
-
-    def checked(gradient: Tensor) -> Tensor | None:
-        found = hook(gradient)
-        return None if found is None else _fitting("a hook's result", found, gradient)
-
-    history.hooks.append(checked)
-    return HookHandle(history.hooks, checked)
-
-
-def backward(x: Tensor, gradient: Any, retain_graph: bool | None, create_graph: bool) -> None:
-    """Add the gradients of all that x was computed from to their slots."""
-    if x.node.history is None:
-        raise GradientError(
-            f"backward of a tensor of shape {x.shape} that no gradient goes through: nothing it was computed "
-            "from requires one. Call w.requires_grad_() before, and compute neither under webgrad.no_grad() "
-            "nor by ops without a gradient (argmax, comparisons, integers)"
-        )
-    if gradient is None and x.size != 1:
-        raise GradientError(
-            f"backward of a tensor of shape {x.shape}: only one of one element has a gradient by itself. "
-            "Reduce it with sum() or mean(), or say backward(gradient=…) of that shape"
-        )
-    seed = ones(x.shape, dtype=x.dtype, device=x.device) if gradient is None else gradient
-    seed = _fitting("backward", seed, x)
-    slots = {id(node): node for node in order_of([x.node]) if isinstance(node.history, GradientSlot)}
-    with recording_set(create_graph):
-        keep = create_graph if retain_graph is None else bool(retain_graph)
-        found = pull_back([(x.node, seed)], None, keep=keep)
-        for identity, node in slots.items():
-            known = found.get(identity)
-            accumulate(node.history, _zeros(node) if known is None else known)
-
-
-def _zeros(node: Node) -> Tensor:
-    zero = primitives.constant("gradient", 0, node.sig.dtype, node.sig.device)
-    return Tensor(primitives.expand(zero, node.sig.shape))
 
 
 # Modes
@@ -391,7 +234,7 @@ def _gradients(value: Tensor, inner: list[Node], tracked: bool) -> tuple[Tensor,
     seed = ones(value.shape, dtype=value.dtype, device=value.device)
     with recording_set(more):
         found = pull_back([(value.node, seed)], wanted, keep=True)
-        gradients = [found[id(each)] if id(each) in found else _zeros(each) for each in inner]
+        gradients = [found[id(each)] if id(each) in found else zeros_for(each) for each in inner]
     return (value if more else detached(value)), gradients
 
 
@@ -436,7 +279,7 @@ def custom_gradient(function: Callable[..., tuple[Any, Callable[..., Any]]]) -> 
                     "give one for each, in order, None where there is none"
                 )
             return [
-                None if each is None else _fitting("custom_gradient", each, x)
+                None if each is None else fitting("custom_gradient", each, x)
                 for each, x in zip(found, given, strict=True)
             ]
 

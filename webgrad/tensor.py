@@ -318,7 +318,7 @@ class Tensor(PytorchMethods):
     def __deepcopy__(self, memo: Any) -> Tensor:
         if not isinstance(self.node.history, GradientSlot):
             return Tensor(self.node)
-        from .autograd import copied
+        from .asking import copied
 
         return copied(self)
 
@@ -390,7 +390,7 @@ class Tensor(PytorchMethods):
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
-        from .autograd import ask_for_gradient
+        from .asking import ask_for_gradient
 
         ask_for_gradient(self, value)
 
@@ -402,13 +402,13 @@ class Tensor(PytorchMethods):
     @property
     def grad(self) -> Tensor | None:
         """The gradient that `backward` added up here; None before that, and after it was set to None."""
-        from .autograd import gradient_of
+        from .asking import gradient_of
 
         return gradient_of(self)
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
-        from .autograd import set_gradient
+        from .asking import set_gradient
 
         set_gradient(self, value)
 
@@ -431,13 +431,13 @@ class Tensor(PytorchMethods):
         >>> w.grad.item()
         6.0
         """
-        from .autograd import backward
+        from .asking import backward
 
         backward(self, gradient, retain_graph, create_graph)
 
     def detach(self) -> Tensor:
         """A tensor of the same values that no gradient goes through."""
-        from .autograd import detached
+        from .asking import detached
 
         return detached(self)
 
@@ -446,13 +446,13 @@ class Tensor(PytorchMethods):
 
         Gives a handle whose `remove()` takes the hook away.
         """
-        from .autograd import add_hook
+        from .asking import add_hook
 
         return add_hook(self, hook)
 
     def retain_grad(self) -> None:
         """Keep the gradient in `grad`, though this tensor was computed from others."""
-        from .autograd import retain_gradient
+        from .asking import retain_gradient
 
         retain_gradient(self)
 

@@ -1,0 +1,341 @@
+"""A captured call: what it computes, from which tensors and numbers, and what becomes of the results.
+
+In: what was traced; then, for each call, its arguments. Out: its results, after what it changes was changed.
+The invariant: a capture holds signatures and constants, never the storage of what is fed.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from typing import Any
+from weakref import ref
+
+from .closures import Names, is_still, tensors_that_refer_to
+from .errors import ArgumentError, CaptureError
+from .evaluate import Recorded, compute, plan_for, submit, values_still
+from .graph.history import CAPTURED, History
+from .graph.node import Node, Signature, leaf, scalar
+from .graph.op import LEAF
+from .graph.slots import GradientSlot
+from .graph.trace import RuntimeFloat, RuntimeInt, is_runtime
+from .nested import put_together
+from .runtime.shield import shield
+from .tensor import Tensor
+from .traced import Traced, is_open
+
+__all__ = ["Capture", "fitted"]
+
+
+class _Part:
+    """What is computed on one device. `feeds` are the leaves and numbers that are others in each run."""
+
+    def __init__(self, roots: list[Node], replaced: Sequence[tuple[Node, Node]]) -> None:
+        self.plan, self.nodes = plan_for(roots, replaced)
+        numbers = {id(node): number for number, node in enumerate(self.nodes)}
+        self.roots = [numbers[id(root)] for root in roots]
+        self.leaf_feeds: list[tuple[int, int]] = []
+        self.number_feeds: list[tuple[int, int]] = []
+        self.recorded: Recorded | None = None
+        self.places = {number: at for at, number in enumerate(self.plan.stored)}
+
+    def feed(self, leaves: dict[int, int], numbers: dict[int, int]) -> None:
+        """Note what is fed, and let go of the graph; the user's lines stay, for messages."""
+        kept = [Node(node.sig, (), node.storage, node.where) for node in self.nodes]
+        for at, node in enumerate(self.nodes):
+            if id(node) in leaves:
+                self.leaf_feeds.append((at, leaves[id(node)]))
+                kept[at].storage = None  # the first call's memory must not be held
+            elif is_runtime(node.storage):
+                self.number_feeds.append((at, numbers[id(node.storage)]))
+        self.nodes = kept
+
+    def run(self, leaves: Sequence[Node], numbers: Sequence[Any], donated: frozenset[int]) -> list[Node]:
+        """The roots, as leaves."""
+        nodes = self.nodes.copy()
+        for at, source in self.leaf_feeds:
+            nodes[at] = leaves[source]
+        for at, source in self.number_feeds:
+            nodes[at] = Node(nodes[at].sig, (), numbers[source], None)
+        if self.recorded is None:  # the first run is an ordinary one, with every check
+            found = submit(self.plan, nodes)
+            self.recorded = self.plan.record()
+        else:
+            free = frozenset(at for at, source in self.leaf_feeds if source in donated)
+            found = self.recorded.run(nodes, free)
+        made = []
+        for each in self.roots:
+            sig = nodes[each].sig
+            made.append(leaf(found[self.places[each]], sig.shape, sig.dtype, sig.device))
+        return made
+
+
+class Capture:
+    """One captured call: what it computes, from which tensors and numbers, and what becomes of the results.
+
+    Its leaves are those of the arguments, then those of the tensors that it changes or closes over.
+    """
+
+    def __init__(self, traced: Traced, given: Sequence[Tensor], was: Sequence[Node], names: Names) -> None:
+        self.shape = traced.shape
+        self.names = names
+        self.draws = [draw for draw, _ in traced.draws]
+        # for the first run
+        self.drawn = [_plain(each) for _, numbers in traced.draws for each in numbers]
+        leaves = [node for node in was if node.sig.op is LEAF]
+        self.arguments = len(leaves)
+        self.owners: list[list[ref[Any]]] = []  # of the leaves behind the arguments'
+        self.changed: list[tuple[int, ref[Tensor] | None]] = []  # (leaf, its tensor if that is no argument)
+        results = traced.results.copy()
+        arguments = {id(tensor) for tensor in given}
+        for reference, before, after in traced.changed:
+            tensor = reference()
+            if tensor is None or before.sig.op is not LEAF:
+                continue  # it was made inside, or is a number: the caller's does not change
+            if id(tensor) in arguments:
+                self.changed.append((_place(before, leaves), None))
+            else:
+                self.changed.append((len(leaves), reference))
+                self.owners.append([reference])
+                leaves.append(before)
+            results.append(after)
+        self.slots = [(slot, node is not None) for slot, node in traced.slots]
+        results += [node for _, node in traced.slots if node is not None]
+        by_device = _by_device(results)
+        replaced = [(after, before) for _, before, after in traced.changed]
+        self.parts = [_Part(each, replaced) for each in by_device]
+        self._close_over(leaves, results, traced.gradients)
+        self.first = leaves[self.arguments :]
+        self.sigs = [node.sig for node in self.first]
+        self.marks = [_mark(node) for node in self.first]
+        places = {id(node): at for at, node in enumerate(leaves)}
+        numbers = [node.storage for node in was if node.sig.op is not LEAF]
+        numbers += [each for _, drawn in traced.draws for each in drawn]
+        number_places = {id(each): at for at, each in enumerate(numbers)}
+        for part in self.parts:
+            part.feed(places, number_places)
+        computed = {id(node): at for at, node in enumerate(node for each in by_device for node in each)}
+        tables = (("computed", computed), ("leaf", places))
+        self.results = [_origin(node, tables, number_places) for node in results]
+        self.needed = {at for kind, at in self.results if kind == "leaf"}
+        self.empty = traced.empty
+        self.replaced = traced.replaced
+        self.tracked = [at for at, node in enumerate(traced.results) if is_open(node)]
+
+    def _close_over(
+        self, leaves: list[Node], results: Sequence[Node], gradients: dict[int, ref[GradientSlot]]
+    ) -> None:
+        """Find the tensors that hold the other leaves: what they hold at a call is what it uses.
+
+        Gradients are found by their slots, since each call puts another tensor there.
+        """
+        known = {id(node): at for at, node in enumerate(leaves)}
+        used = [*results, *leaves[self.arguments :], *(node for part in self.parts for node in part.nodes)]
+        found = {id(node): node for node in used if node.sig.op is LEAF}
+        for tensor in tensors_that_refer_to(found.values()):
+            at = known.get(id(tensor.node))
+            if at is None:
+                at = known[id(tensor.node)] = len(leaves)
+                leaves.append(tensor.node)
+                self.owners.append([])
+            if at >= self.arguments:
+                owners = self.owners[at - self.arguments]
+                owner: ref[Any] = gradients.get(id(tensor)) or ref(tensor)
+                if not any(each() is owner() for each in owners):
+                    owners.append(owner)
+
+    def first_leaves(self, ends: Sequence[Any]) -> list[Node]:
+        """The leaves of the call that was captured."""
+        found = [each.node for each in ends if isinstance(each, Tensor)] + self.first
+        self.first = []
+        return found
+
+    def leaves(self, ends: Sequence[Any]) -> list[Node] | None:
+        """The leaves of a call; None where they are not what was captured."""
+        for name, then in self.names:
+            now = name()
+            if now is not then and not is_still(now, then):
+                return None
+        found = [each.node for each in ends if isinstance(each, Tensor)]
+        for owners, sig, mark in zip(self.owners, self.sigs, self.marks, strict=True):
+            node = _node_of(owners) if len(owners) > 1 else getattr(owners[0](), "node", None)
+            if node is None or not (node.sig is sig or _is_alike(node.sig, sig)) or not _has(node, mark):
+                return None
+            found.append(node)
+        if any((slot := each()) is None or slot.node is not None for each in self.empty):
+            return None
+        return found
+
+    def is_dead(self) -> bool:
+        """Whether a tensor it needs is gone, so that it never fits again."""
+        return any(all(each() is None for each in owners) for owners in self.owners)
+
+    def run(self, ends: Sequence[Any], leaves: list[Node]) -> Any:
+        """The results of a call, after what it changes was changed."""
+        numbers = [fitted(each) for each in ends if not isinstance(each, Tensor)]
+        numbers += self.drawn or [each for draw in self.draws for each in draw()]
+        self.drawn = []
+        for each in self.replaced:  # first, so that the new ones lie where the old ones did
+            if (slot := each()) is not None:
+                slot.grad = None
+        compute([node for node in leaves if node.sig.op is not LEAF])
+        if not self.changed and not self.slots:
+            found = [each for part in self.parts for each in part.run(leaves, numbers, frozenset())]
+            return self._put_together(self._nodes(found, leaves, numbers))
+        tensors = [each for each in ends if isinstance(each, Tensor)]
+        if len(set(map(id, leaves))) < len(leaves):
+            self._refuse_both(tensors)
+        with values_still():  # whoever takes the node of a tensor meanwhile waits, and finds its new storage
+            donated = frozenset(
+                at for at, _ in self.changed if at not in self.needed and _is_free(leaves, at)
+            )
+            with shield if donated else nullcontext():  # their tensors must not be left without storage
+                found = [each for part in self.parts for each in part.run(leaves, numbers, donated)]
+                nodes = self._nodes(found, leaves, numbers)
+                last = len(nodes) - sum(is_left for _, is_left in self.slots)
+                with shield:  # all of it, or nothing
+                    self._change(tensors, leaves, nodes[:last], donated)
+                    self._leave_gradients(iter(nodes[last:]))
+        return self._put_together(nodes[: last - len(self.changed)])
+
+    def _change(
+        self,
+        tensors: Sequence[Tensor],
+        leaves: Sequence[Node],
+        nodes: Sequence[Node],
+        donated: frozenset[int],
+    ) -> None:
+        """Give the tensors that are changed their new values, the last of `nodes`."""
+        changed = nodes[len(nodes) - len(self.changed) :]
+        for (at, reference), node in zip(self.changed, changed, strict=True):
+            tensor = tensors[at] if reference is None else reference()
+            if at in donated and node.sig is leaves[at].sig:
+                leaves[at].storage = node.storage
+            elif tensor is not None:
+                history = tensor.node.history
+                if isinstance(history, GradientSlot):  # a mark on a node is seen by all that hold it
+                    node = Node(node.sig, (), node.storage, None)
+                    node.history = history
+                tensor.node = node
+
+    def _leave_gradients(self, nodes: Iterator[Node]) -> None:
+        """Leave the gradients that the function left."""
+        for reference, is_left in self.slots:
+            gradient = Tensor(next(nodes)) if is_left else None
+            slot = reference()
+            if slot is not None:
+                slot.grad = gradient
+
+    def _put_together(self, nodes: Sequence[Node]) -> Any:
+        for at in self.tracked:
+            if nodes[at].history is None:
+                nodes[at].history = History(CAPTURED, ())
+        return put_together(self.shape, iter([Tensor(node) for node in nodes]))
+
+    def _refuse_both(self, tensors: Sequence[Tensor]) -> None:
+        """Refuse an argument that is closed over too, where either is changed: they were captured apart."""
+        ours = {id(each()) for owners in self.owners for each in owners}
+        changed = {
+            id(tensors[at]) if reference is None else id(reference()) for at, reference in self.changed
+        }
+        if any(id(each) in ours and id(each) in changed for each in tensors):
+            raise CaptureError(
+                "a tensor is passed to a captured function that also closes over it, and it is changed in "
+                "place: pass it, or close over it, but not both"
+            )
+
+    def _nodes(self, found: list[Node], leaves: list[Node], numbers: list[Any]) -> list[Node]:
+        """The nodes of the results: computed, or a leaf or number as it came in."""
+        nodes = []
+        for kind, what in self.results:
+            if kind == "computed":
+                nodes.append(found[what])
+            elif kind == "leaf":
+                nodes.append(leaves[what])
+            elif kind == "number":
+                at, sig = what
+                nodes.append(scalar(numbers[at], sig.dtype, sig.device))
+            else:
+                nodes.append(what)
+        return nodes
+
+
+def _node_of(owners: list[ref[Tensor]]) -> Node | None:
+    """The node that several tensors share; None where they do not share one any more."""
+    nodes = [tensor.node for tensor in (each() for each in owners) if tensor is not None]
+    return nodes[0] if nodes and all(node is nodes[0] for node in nodes) else None
+
+
+def _mark(node: Node) -> Any:
+    """What gradients are wanted of a leaf, without holding it: none, those for a slot, or any."""
+    history = node.history
+    return ref(history) if isinstance(history, GradientSlot) else None if history is None else True
+
+
+def _has(node: Node, mark: Any) -> bool:
+    """Whether the same are wanted."""
+    history = node.history
+    if history is None or mark is None:
+        return history is mark
+    return isinstance(history, History) if mark is True else history is mark()
+
+
+def _is_alike(new: Signature, old: Signature) -> bool:
+    return new.shape == old.shape and new.dtype is old.dtype and new.device is old.device
+
+
+def _place(node: Node, nodes: list[Node]) -> int:
+    return next(at for at, each in enumerate(nodes) if each is node)
+
+
+def _by_device(results: list[Node]) -> list[list[Node]]:
+    """What is to be computed, each once."""
+    devices: dict[Any, dict[int, Node]] = {}
+    for node in results:
+        if node.storage is None:
+            devices.setdefault(node.sig.device, {})[id(node)] = node
+    return [list(each.values()) for each in devices.values()]
+
+
+def _origin(
+    node: Node, tables: Sequence[tuple[str, dict[int, int]]], numbers: dict[int, int]
+) -> tuple[str, Any]:
+    """Where a result comes from."""
+    for kind, table in tables:
+        if id(node) in table:
+            return kind, table[id(node)]
+    if id(node.storage) in numbers:
+        return "number", (numbers[id(node.storage)], node.sig)
+    return "constant", node
+
+
+def _is_free(leaves: list[Node], at: int) -> bool:
+    """Whether only its tensor and this list hold a leaf, and only the leaf its storage."""
+    return sys.getrefcount(leaves[at]) <= _LEAF_HOLDERS and sys.getrefcount(leaves[at].storage) <= 2
+
+
+_LEAF_HOLDERS = 3  # the tensor, the list, and the argument of getrefcount
+
+
+# Numbers
+
+
+def fitted(value: Any) -> Any:
+    """A run-time number as its dtype holds it: floats that are too large for float32 are infinite."""
+    if isinstance(value, float):
+        return math.copysign(math.inf, value) if abs(value) >= _INFINITE else value
+    if not -(1 << 31) <= value < 1 << 31:
+        raise ArgumentError(
+            f"the number {value} does not fit int32, which captured functions take whole numbers as; pass a "
+            "tensor, or name the argument in webgrad.jit(..., static=...)"
+        )
+    return value
+
+
+def _plain(number: RuntimeFloat | RuntimeInt) -> float | int:
+    return float(number) if isinstance(number, float) else int(number)
+
+
+_INFINITE = 2.0**128 - 2.0**103  # what lies nearer to the largest float32 is rounded to that

@@ -1,0 +1,116 @@
+"""A function run over stand-ins: what it computes, changes, draws, leaves and depends on, as nodes.
+
+In: a function without arguments, and the nodes of its stand-ins. Out: a `Traced`. The invariant: afterwards
+every tensor and every slot has what it had, and nothing but nodes is left of what was made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+from weakref import ref
+
+from .closures import Names
+from .errors import CaptureError
+from .graph.history import CAPTURED, History
+from .graph.node import Node
+from .graph.slots import GradientSlot
+from .graph.trace import Draw, RuntimeFloat, RuntimeInt, Trace, tracing
+from .kept import refuse_fixed, refuse_frozen, refuse_kept
+from .nested import Nesting, taken_apart
+from .tensor import Tensor
+
+__all__ = ["Traced", "is_open", "traced"]
+
+
+class Traced(NamedTuple):
+    """What a function did: the shape and nodes of its result, what it changed (tensor, before, after)."""
+
+    shape: Nesting
+    results: list[Node]
+    changed: list[tuple[ref[Tensor], Node, Node]]
+    draws: list[tuple[Draw, list[RuntimeFloat | RuntimeInt]]]
+    slots: list[tuple[ref[GradientSlot], Node | None]]  # the gradients it leaves
+    gradients: dict[int, ref[GradientSlot]]  # those there were, by the identity of their tensors
+    empty: list[ref[GradientSlot]]  # those that must not be there
+    replaced: list[ref[GradientSlot]]  # those that it does not look at, and replaces
+    watched: Names
+
+
+def traced(function: Callable[[], Any], was: Sequence[Node]) -> Traced:
+    """Run a function under a trace. Of what it made nothing but nodes stays: who holds a tensor afterwards
+    is somebody else. `was` are the nodes of its arguments.
+    """
+    trace = Trace()
+    try:
+        with tracing(trace):
+            result = function()
+        ends: list[Tensor] = []
+        shape = taken_apart(result, ends, numbers=False)
+        refuse_fixed(shape, trace)
+        del result
+        slots = _left_gradients(trace, was)
+        _drop_histories([each.node for each in ends])
+        refuse_kept(trace, was, ends)
+        refuse_frozen(trace, was)
+        changed = [
+            (reference, before, tensor.node)
+            for reference, before in trace.changed.values()
+            if (tensor := reference()) is not None and not before.inputs  # else it was made inside
+        ]
+        read = [
+            (ref(slot), gradient)
+            for slot, gradient, matters in trace.slots.values()
+            if matters and not slot.is_inner
+        ]
+        gradients = {id(gradient): slot for slot, gradient in read if gradient is not None}
+        empty = [slot for slot, gradient in read if gradient is None]
+        unread = {id(slot) for slot, _, matters in trace.slots.values() if not matters}
+        replaced = [slot for slot, _ in slots if id(slot()) in unread]
+        results = [each.node for each in ends]
+        return Traced(shape, results, changed, trace.draws, slots, gradients, empty, replaced, trace.watched)
+    finally:
+        trace.undo()
+
+
+def _left_gradients(trace: Trace, was: Sequence[Node]) -> list[tuple[ref[GradientSlot], Node | None]]:
+    """The gradients that a function left, as nodes; the slots get back what they had.
+
+    Slots of tensors that it made itself are gone with those.
+    """
+    found: list[tuple[ref[GradientSlot], Node | None]] = []
+    for slot, before, _ in trace.slots.values():
+        if any(node.history is slot for node in was) and slot.node is not None:
+            raise CaptureError(
+                "backward() inside of a captured function to a tensor that was passed to it: the gradient "
+                "would be a stand-in's. Close over the tensor, as over a model, or use webgrad.grad"
+            )
+        after = slot._grad
+        if after is before and before is not None and id(before) in trace.changed:
+            node = after.node
+            after.node = trace.changed.pop(id(before))[1]
+            found.append((ref(slot), node))
+        elif after is not before and not slot.is_inner:
+            found.append((ref(slot), None if after is None else after.node))
+        slot._grad = before
+    return found
+
+
+def _drop_histories(results: Sequence[Node]) -> None:
+    """Let go of how results came about, and so of the tensors that functions with own gradients hold."""
+    ends = [node for node in results if node.inputs and is_open(node)]
+    stack, seen = list(results), set()
+    while stack:
+        node = stack.pop()
+        if node.inputs and id(node) not in seen:
+            seen.add(id(node))
+            stack += node.inputs
+            if isinstance(node.history, History):
+                node.history = None
+    for node in ends:
+        node.history = History(CAPTURED, ())
+
+
+def is_open(node: Node) -> bool:
+    """Whether a gradient could be asked for."""
+    return isinstance(node.history, History) and node.history.sig is not None
