@@ -55,8 +55,15 @@ def compile_schedule(
         groups = tuple(plan.groups[each] for each in bundle)
         try:
             choice = None if choose is None else choose(plan.graph, groups)
-            options = {"passes": passes, "check": check, "choice": choice, "replaces": replaces}
-            launches = compile_bundle(plan.graph, groups, profile, **options)  # type: ignore[arg-type]
+            launches = compile_bundle(
+                plan.graph,
+                groups,
+                profile,
+                passes=passes,
+                check=check,
+                choice=choice,
+                replaces=replaces,
+            )
         except WebgradError as error:
             if offered or not isinstance(error, DTypeError):
                 error.value = groups[0].outputs[0]  # type: ignore[attr-defined]  # which is to blame

@@ -31,6 +31,7 @@ from .order_gradients import (
     untaken_along,
 )
 from .reductions import fold
+from .windows import cropped_or_padded
 
 __all__ = [
     "LOG_2",
@@ -161,8 +162,7 @@ def permuted_back(g: Tensor, axes: Axes) -> Tensor:
 
 def unpadded(g: Tensor, widths: tuple[tuple[int, int], ...]) -> Tensor:
     """What is not padding."""
-    ranges = tuple((before, side - after, 1) for side, (before, after) in zip(g.shape, widths, strict=True))
-    return Tensor(primitives.slice_(g.node, ranges))
+    return Tensor(cropped_or_padded(g.node, tuple((-before, -after) for before, after in widths)))
 
 
 def padding_of(g: Tensor, widths: tuple[tuple[int, int], ...]) -> Tensor:
@@ -191,11 +191,7 @@ def spread_out(g: Tensor, axis: int, step: int) -> Tensor:
 
 def _padded(g: Tensor, axis: int, before: int, after: int) -> Tensor:
     """Zeros at both ends of an axis; with negative widths elements are cut off there."""
-    side = g.shape[axis]
-    cut = (max(0, -before), side - max(0, -after), 1)
-    node = primitives.slice_(g.node, _at(g.ndim, axis, cut, [(0, each, 1) for each in g.shape]))
-    widths = (max(0, before), max(0, after))
-    return Tensor(primitives.pad(node, _at(g.ndim, axis, widths, [(0, 0)] * g.ndim)))
+    return Tensor(cropped_or_padded(g.node, _at(g.ndim, axis, (before, after), [(0, 0)] * g.ndim)))
 
 
 def _at(rank: int, axis: int, value: Any, others: list[Any]) -> tuple[Any, ...]:

@@ -52,8 +52,7 @@ def windows(x: Node, frame: Frame, value: float) -> Node:
 
 def plane(x: Tensor) -> Node:
     """The place of every element of the last axes, flattened."""
-    sides = x.shape[2:]
-    return primitives.reshape(primitives.iota(math.prod(sides), dtypes.int32, x.node.sig.device), sides)
+    return _plane_of(x.shape[2:], x)
 
 
 # The largest element
