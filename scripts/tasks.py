@@ -112,6 +112,7 @@ BESIDE = tuple(
         "amp",
         "data",
         "io",
+        "models",
         "training",
         "examples",
         "torch",

@@ -240,6 +240,7 @@ PUBLIC_NAMES = [
     "min",
     "minimum",
     "mish",
+    "models",
     "mm",
     "moveaxis",
     "mse_loss",

@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     from . import amp as amp
     from . import data as data
     from . import io as io
+    from . import models as models
     from . import nn as nn
     from . import optim as optim
     from . import training as training
@@ -162,7 +163,7 @@ _HOMES = {
 }
 
 # libraries built on webgrad, loaded when they are first used
-_LIBRARIES = frozenset({"amp", "data", "io", "nn", "optim", "training"})
+_LIBRARIES = frozenset({"amp", "data", "io", "models", "nn", "optim", "training"})
 
 __version__ = "0.1.0"
 __all__ = [
