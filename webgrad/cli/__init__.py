@@ -27,13 +27,14 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; errors webgrad raises on purpose become a message and exit code 2."""
+    """Run one command; errors webgrad raises on purpose become one line and exit code 2."""
     parsed = _parser().parse_args(arguments)
     module, _ = COMMANDS[parsed.command]
     try:
         return int(importlib.import_module(module).main(parsed.rest))
     except WebgradError as error:
-        print(f"webgrad {parsed.command}: {error}", file=sys.stderr)
+        line = " ".join(part.strip() for part in str(error).splitlines())
+        print(f"webgrad {parsed.command}: {line}", file=sys.stderr)
         return 2
     except BrokenPipeError:  # the reader, `head` say, has seen enough
         sys.stderr.close()
