@@ -26,7 +26,7 @@ def test_a_few_texts_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
     first, second, last = printed.out.splitlines()
     assert first.split() == ["1", "a", "1.000", "0.714"]
     assert second.startswith("2  a long text")
-    assert second.endswith("…  0.714  1.000")
+    assert second.endswith("…   0.714  1.000")
     assert len(first) == len(second) == 60
     assert last == "columns: cosine to text 1, 2"
     assert printed.err.startswith("2 × 2 numbers · ")

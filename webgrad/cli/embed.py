@@ -58,7 +58,7 @@ def main(arguments: Sequence[str]) -> int:
     if not texts:
         parser.error("there are no texts: the pipe had no lines with words")
     if options.out is not None:
-        wg.io.check_writable(options.out)
+        wg.io.check_writable(options.out.with_suffix(".safetensors"))  # before all the work
     model = embedding_model(options.model, options.device)
     start = time.perf_counter()
     vectors = model.embed(texts, batch_size=options.batch_size).numpy()
