@@ -23,7 +23,7 @@ __all__ = ["sample"]
 _SEIZE, _INTERRUPT, _CONTINUE, _DETACH, _GET_REGISTERS = 0x4206, 0x4207, 7, 17, 0x4204
 _GENERAL = 1  # NT_PRSTATUS
 _ALL = 0x40000000  # __WALL
-# machine → the instruction pointer's place among the 64-bit registers, the bytes of a system call just before it
+# machine → the place of the instruction pointer among the registers, the bytes of a system call
 _MACHINES = {"x86_64": (16, b"\x0f\x05"), "aarch64": (32, b"\x01\x00\x00\xd4")}
 _PAUSE = 0.003  # seconds between samples, on average
 

@@ -28,6 +28,7 @@ __all__ = [
     "Option",
     "Settings",
     "cache_path",
+    "child_environment",
     "config_path",
     "load_settings",
     "reload",
@@ -301,7 +302,7 @@ OPTIONS: tuple[Option, ...] = (
         _folder,
         "the system's folder for caches",
         "the path of a folder",
-        "Where measured choices and fetched datasets are kept; it is made when there is something to keep.",
+        "Where what was measured or fetched (kernel choices, datasets, models) is kept; made when needed.",
     ),
 )
 
@@ -346,6 +347,11 @@ def wants_colours(environ: Mapping[str, str] | None = None, platform: str = sys.
         return False
     # Windows' old console shows the codes as they are; the terminals that do not set these.
     return platform != "win32" or bool(environ.get("WT_SESSION") or environ.get("TERM"))
+
+
+def child_environment(changes: Mapping[str, str]) -> dict[str, str]:
+    """The environment for a program that webgrad starts: our own, with changes."""
+    return {**os.environ, **changes}
 
 
 def load_settings(

@@ -27,6 +27,8 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "generate": ("webgrad.cli.generate", "let a language model go on with a text"),
     "embed": ("webgrad.cli.embed", "turn texts into vectors that are near where meanings are"),
     "bench": ("webgrad.cli.bench", "measure how quickly a model reads and writes here"),
+    "pull": ("webgrad.cli.pull", "bring a model to this machine"),
+    "models": ("webgrad.cli.models", "list, show or remove the models on this machine"),
     "info": ("webgrad.cli.info", "show the devices, their features, and the active settings"),
     "demo": ("webgrad.cli.demo", "run a small computation on the GPU and say how it went"),
     "tune": ("webgrad.cli.tune", "list or clear the kernel choices that were measured and kept"),

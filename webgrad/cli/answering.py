@@ -21,11 +21,12 @@ __all__ = ["Answer", "report_json", "report_text", "show"]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What was written; without a report where it was interrupted."""
+    """What was written and how it went, to its end or as far as it got."""
 
     text: str
-    report: Report | None
-    ids: tuple[int, ...] = ()
+    ids: tuple[int, ...]
+    report: Report
+    is_whole: bool
 
 
 class Stopper:
@@ -71,9 +72,7 @@ def show(generation: Generation, output: Output | None, *, is_trimmed: bool = Tr
             pass
     if output is not None:
         output.end()
-    if not is_whole:
-        return Answer("".join(pieces), None)
-    return Answer("".join(pieces), generation.report, tuple(generation.ids))
+    return Answer("".join(pieces), tuple(generation.ids), generation.report, is_whole)
 
 
 def report_text(report: Report, device: object) -> str:

@@ -96,7 +96,7 @@ def _lines(talk: Conversation, options: argparse.Namespace) -> int:
 
 def _finished(talk: Conversation, answer: Answer, options: argparse.Namespace) -> int:
     """Say how it went; Ctrl-C without a prompt to go back to ends the program."""
-    if answer.report is None:
+    if not answer.is_whole:
         return 130
     if not options.quiet and not options.json:
         talk.show_report(answer)
@@ -107,7 +107,7 @@ def _answered(talk: Conversation, text: str, options: argparse.Namespace) -> Ans
     if not options.json:
         return talk.say(text)
     answer = talk.say(text, is_shown=False)
-    if answer.report is not None:
+    if answer.is_whole:
         record = {"text": answer.text, "ids": list(answer.ids), "report": report_json(answer.report)}
         print(json.dumps(record), flush=True)
     return answer
@@ -141,5 +141,5 @@ def _turn(talk: Conversation, text: str, options: argparse.Namespace) -> None:
     except wg.WebgradError as error:
         talk.remark(one_line(error))
         return
-    if answer.report is None or not (options.quiet or options.json):
+    if not answer.is_whole or not (options.quiet or options.json):
         talk.show_report(answer)

@@ -38,7 +38,7 @@ def main(arguments: Sequence[str]) -> int:
     model = language_model(options.model, options.device, options.context)
     generation = model.generate(prompt, **settings_of(options))
     answer = show(generation, None if options.json else Output(sys.stdout), is_trimmed=False)
-    if answer.report is None:
+    if not answer.is_whole:
         return 130
     if options.json:
         record = {"text": answer.text, "ids": list(answer.ids), "report": report_json(answer.report)}

@@ -66,9 +66,8 @@ class Conversation:
         turns = self._fitting([*self.turns, {"role": "user", "content": clean(text)}])
         generation = self.model.chat([*self._system(), *turns], **self.settings)
         answer = show(generation, self.output if is_shown else None)
-        if answer.report is not None:
+        if answer.text or answer.is_whole:
             self.reports.append(answer.report)
-        if answer.text or answer.report is not None:
             self.turns = [*turns, {"role": "assistant", "content": answer.text}]
         return answer
 
@@ -97,10 +96,8 @@ class Conversation:
 
     def show_report(self, answer: Answer) -> None:
         """How quick the last answer was."""
-        if answer.report is None:
-            self.remark("stopped")
-        else:
-            self.remark(report_text(answer.report, self.model.device.name))
+        text = report_text(answer.report, self.model.device.name)
+        self.remark(text if answer.is_whole else f"stopped · {text}" if answer.text else "stopped")
 
     def command(self, line: str) -> bool:
         """Do what a line with a slash says; False when the conversation is over."""
