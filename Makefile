@@ -12,9 +12,10 @@
 #   make promises what is counted or compared with a floor: host costs, memory, transfers, faults
 #   make soak     the tests that run for minutes
 #   make graphs   10,000 random graphs: fused, unfused and cpu must agree
+#   make fuzz-files   200,000 damaged files of weights: tensors or an error, in little time and memory
 #   make clean    remove .venv, .venv-torch and every cache
 
-TARGETS := demo test check format test-torch tint bench bench-peers promises soak graphs clean
+TARGETS := demo test check format test-torch tint bench bench-peers promises soak graphs fuzz-files clean
 MARK := webgrad-python-is-new-enough
 ASK := -c "import sys; print('$(MARK)' if sys.version_info >= (3, 11) else '')" 2>&1
 probe = $(if $(filter $(MARK),$(shell $(1) $(ASK))),$(1))

@@ -166,6 +166,7 @@ TARGETS: Mapping[str, tuple[Step, ...]] = {
         *PREPARE,
         python("-m", "scripts.random_graphs", "--count", "10000", extra=True, environment=TEST_ENVIRONMENT),
     ),
+    "fuzz-files": (install_dev, python("-m", "scripts.fuzz_files", extra=True)),
     "clean": (clean,),
 }
 
