@@ -202,7 +202,7 @@ def read_bert(weights: Any, settings: BertSettings, device: Any = None) -> Bert:
             raise ModelFileError(f"{weights.path} has no weights {name}, which a BERT needs")
         if weights.shape(name) != shape:
             raise ModelFileError(
-                f"{weights.path}: {name} is {weights.shape(name)}, and must be {shape} by the model's settings"
+                f"{weights.path}: {name} is {weights.shape(name)}, and by the model's settings it is {shape}"
             )
         value = weights.read(name, device)
         # Products with many rows at once, as here, unpack every weight anyway.
