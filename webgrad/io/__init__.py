@@ -1,11 +1,14 @@
-"""Tensors in files: safetensors, written whole or not at all.
+"""Tensors in files: safetensors, GGUF and NumPy's, read lazily, and written whole or not at all.
 
 Like any other program this uses webgrad's public names only.
 """
 
 from __future__ import annotations
 
+from .opening import load, load_metadata, open
+from .quantised_rows import Blocks
 from .replace import replacing
-from .tensors import check_writable, load, load_metadata, save
+from .tensors import check_writable, save
+from .weights import Weights
 
-__all__ = ["check_writable", "load", "load_metadata", "replacing", "save"]
+__all__ = ["Blocks", "Weights", "check_writable", "load", "load_metadata", "open", "replacing", "save"]

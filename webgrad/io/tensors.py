@@ -7,8 +7,8 @@ a file is executed, and what is damaged is refused before anything is made of it
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,9 @@ import webgrad as wg
 
 from .replace import replacing
 
-__all__ = ["check_writable", "load", "load_metadata", "save"]
+__all__ = ["check_writable", "save"]
 
 SUFFIX = ".safetensors"
-_CODES = ("BOOL", "I8", "I16", "I32", "I64", "U8", "U16", "U32", "U64", "BF16", "F16", "F32", "F64")
 Array = np.ndarray[Any, Any]
 
 
@@ -66,43 +65,6 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 class _NotMeant(Exception):
     """Leaves a block of `replacing` without replacing."""
-
-
-def load(path: str | os.PathLike[str], device: Any = None) -> dict[str, wg.Tensor]:
-    """The tensors of a .safetensors file by their names, on a device."""
-    with _opened(path) as file:
-        return {name: wg.asarray(_element(file, name, path), device=device) for name in file.keys()}  # noqa: SIM118
-
-
-def load_metadata(path: str | os.PathLike[str]) -> dict[str, str]:
-    """The texts beside the tensors of a .safetensors file; the tensors are not read."""
-    with _opened(path) as file:
-        return dict(file.metadata() or {})
-
-
-@contextmanager
-def _opened(path: str | os.PathLike[str]) -> Iterator[Any]:
-    from safetensors import SafetensorError, safe_open
-
-    target = _checked(path)
-    if not target.is_file():
-        what = "it is a folder" if target.is_dir() else "there is no such file"
-        raise wg.ModelFileError(f"{target} cannot be read: {what}")
-    try:
-        with safe_open(target, framework="numpy") as file:
-            yield file
-    except SafetensorError as error:
-        raise wg.ModelFileError(f"{target} is damaged, or no safetensors file: {error}") from None
-    except OSError as error:
-        raise wg.ModelFileError(f"{target} cannot be read: {error}") from None
-
-
-def _element(file: Any, name: str, path: Any) -> Array:
-    code = file.get_slice(name).get_dtype()
-    if code not in _CODES:
-        raise wg.ModelFileError(f"{path}: {name} is {code}, and webgrad has {', '.join(_CODES)}")
-    array: Array = file.get_tensor(name)
-    return array
 
 
 def _checked(path: str | os.PathLike[str]) -> Path:
