@@ -29,6 +29,7 @@ __all__ = [
     "Family",
     "gguf_name",
     "interleaved",
+    "weights_of",
     "write_folder",
     "write_gguf",
 ]

@@ -24,9 +24,9 @@ __all__ = ["PROMPTS", "main"]
 FIXTURE = ROOT / "tests" / "models" / "smollm2.json"
 STEPS = 32
 SAMPLE = 96  # every so many-th logit is kept: 512 of 49,152
-# Texts as they are, and messages for the chat template.
+# Texts as they are, and messages for the chat template; none is answered in fewer than STEPS tokens.
 PROMPTS: tuple[str | list[dict[str, str]], ...] = (
-    "The capital of France is",
+    "The largest planets of the solar system are",
     "Once upon a time, in a village by the sea, there lived an old clockmaker who",
     "def fibonacci(n):\n    ",
     "Water boils at 100 degrees Celsius because",
@@ -39,7 +39,7 @@ PROMPTS: tuple[str | list[dict[str, str]], ...] = (
     "<html>\n  <body>\n    <h1>",
     "SELECT name, COUNT(*) FROM orders",
     [{"role": "user", "content": "What is gravity?"}],
-    [{"role": "user", "content": "Write a haiku about the autumn rain."}],
+    [{"role": "user", "content": "Write a short story about the autumn rain."}],
     [{"role": "user", "content": "Explain step by step how to solve 3x + 5 = 20."}],
     [
         {"role": "system", "content": "You answer like a pirate."},
@@ -49,7 +49,7 @@ PROMPTS: tuple[str | list[dict[str, str]], ...] = (
     [{"role": "user", "content": "Qu'est-ce que la photosynthèse ? Réponds en français."}],
     [
         {"role": "user", "content": "My name is Ada."},
-        {"role": "assistant", "content": "Nice to meet you, Ada! How can I help you today?"},
+        {"role": "assistant", "content": "Hello, Ada!"},
         {"role": "user", "content": "Tell me three facts about the moon."},
     ],
     [{"role": "user", "content": "日本の首都はどこですか?"}],
@@ -96,6 +96,8 @@ def case(model: Any, tokenizer: Any, prompt: str | list[dict[str, str]]) -> dict
         rows.append(output.logits[0, -1].double().numpy())
         answer.append(int(rows[-1].argmax()))
         given = torch.tensor([answer[-1:]])
+    if {tokenizer.eos_token_id, tokenizer.bos_token_id} & set(answer):
+        raise ValueError(f"the answer to {prompt!r} ends after {len(answer)} tokens: choose another prompt")
     best = [np.sort(row)[-2:] for row in rows]
     first = rows[0]
     return {

@@ -179,15 +179,16 @@ class Bert(_Parts):
         x = self._normalised("norm", x, self.settings.epsilon)
         places = wg.arange(length, device=ids.device)
         seen = (places < lengths.reshape(batch, 1)).reshape(batch, 1, 1, length)
+        result: Tensor = x
         for layer in self.layers:
-            x = layer(x, seen)
-        return x
+            result = layer(result, seen)
+        return result
 
 
 # Reading
 
 
-def read_bert(weights: Any, settings: BertSettings, device: Any = None) -> Bert:
+def read_bert(weights: wg.io.Weights, settings: BertSettings, device: Any = None) -> Bert:
     """A BERT of opened weights, with their values in float32 on a device."""
     gguf = weights.kind == "gguf"
     prefix = "" if gguf or "embeddings.word_embeddings.weight" in weights else "bert."
