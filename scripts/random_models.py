@@ -251,6 +251,7 @@ def _decoder_metadata(config: Mapping[str, Any], architecture: str) -> dict[str,
     heads = config["num_attention_heads"]
     head = config.get("head_dim", config["hidden_size"] // heads)
     values: dict[str, Any] = {
+        "vocab_size": config["vocab_size"],
         "context_length": config["max_position_embeddings"],
         "embedding_length": config["hidden_size"],
         "block_count": config["num_hidden_layers"],
@@ -263,7 +264,7 @@ def _decoder_metadata(config: Mapping[str, Any], architecture: str) -> dict[str,
     if "head_dim" in config:
         values |= {"attention.key_length": head, "attention.value_length": head}
     if architecture == "llama":
-        values |= {"rope.dimension_count": head, "vocab_size": config["vocab_size"]}
+        values["rope.dimension_count"] = head
     if config.get("sliding_window"):
         values["attention.sliding_window"] = config["sliding_window"]
     return {
@@ -311,6 +312,7 @@ def _gpt2_gguf(
     }
     return {
         "general.architecture": "gpt2",
+        "gpt2.vocab_size": config["vocab_size"],
         "gpt2.context_length": config["n_positions"],
         "gpt2.embedding_length": config["n_embd"],
         "gpt2.feed_forward_length": 4 * config["n_embd"],
