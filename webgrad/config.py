@@ -28,6 +28,7 @@ __all__ = [
     "Option",
     "Settings",
     "cache_path",
+    "child_environment",
     "config_path",
     "load_settings",
     "reload",
@@ -300,7 +301,7 @@ OPTIONS: tuple[Option, ...] = (
         _folder,
         "the system's folder for caches",
         "the path of a folder",
-        "Where measured choices and fetched datasets are kept; it is made when there is something to keep.",
+        "Where what was measured or fetched (kernel choices, datasets, models) is kept; made when needed.",
     ),
 )
 
@@ -336,6 +337,11 @@ def cache_path(
     if platform == "darwin":
         return home / "Library" / "Caches" / "webgrad"
     return Path(environ.get("XDG_CACHE_HOME") or home / ".cache") / "webgrad"
+
+
+def child_environment(changes: Mapping[str, str]) -> dict[str, str]:
+    """The environment for a program that webgrad starts: our own, with changes."""
+    return {**os.environ, **changes}
 
 
 def load_settings(

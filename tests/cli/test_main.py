@@ -46,7 +46,7 @@ def test_an_error_is_a_message_and_an_exit_code(
     clean_environment: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     clean_environment.setenv("WEBGRAD_ENCODER", "quick")
-    assert main(["info"]) == 1
+    assert main(["info"]) == 2
     expected = "webgrad info: WEBGRAD_ENCODER: 'quick' is not allowed here; it must be fast or plain.\n"
     assert capsys.readouterr().err == expected
 

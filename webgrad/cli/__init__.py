@@ -1,4 +1,4 @@
-"""The `webgrad` command: `webgrad info`, `webgrad demo`, `webgrad tune`, `webgrad --version`.
+"""The `webgrad` command: `webgrad info`, `webgrad pull` and the others of `COMMANDS`, `webgrad --version`.
 
 In: the command line. Out: an exit code. Each command is a module with `main(arguments) -> int`, imported only
 when it is asked for, so that `--help` and `--version` are quick and touch no GPU.
@@ -20,19 +20,21 @@ __all__ = ["main"]
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "info": ("webgrad.cli.info", "show the devices, their features, and the active settings"),
     "demo": ("webgrad.cli.demo", "run a small computation on the GPU and say how it went"),
+    "pull": ("webgrad.cli.pull", "bring a model to this machine"),
+    "models": ("webgrad.cli.models", "list, show or remove the models on this machine"),
     "tune": ("webgrad.cli.tune", "list or clear the kernel choices that were measured and kept"),
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; errors webgrad raises on purpose become a message and exit code 1."""
+    """Run one command; errors webgrad raises on purpose become a message and exit code 2."""
     parsed = _parser().parse_args(arguments)
     module, _ = COMMANDS[parsed.command]
     try:
         return int(importlib.import_module(module).main(parsed.rest))
     except WebgradError as error:
         print(f"webgrad {parsed.command}: {error}", file=sys.stderr)
-        return 1
+        return 2
     except BrokenPipeError:  # the reader, `head` say, has seen enough
         sys.stderr.close()
         return 0
