@@ -1,7 +1,7 @@
 # Every target is a list of steps in scripts/tasks.py; all this file does is find a Python that is new enough.
 # Written for GNU make with sh, or with cmd on Windows: no shell syntax but 2>&1, which both have.
 #
-#   make demo     what this machine has, and a small computation on it
+#   make demo     fetch a small language model, ask it something, and talk with it
 #   make test     everything CI runs: format, lint, types, tests  (make test ARGS="-k name")
 #   make check    the same
 #   make format   let ruff mend what it can

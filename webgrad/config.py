@@ -34,6 +34,7 @@ __all__ = [
     "reload",
     "settings",
     "unknown_variables",
+    "wants_colours",
 ]
 
 BACKENDS = ("vulkan", "metal", "dx12", "opengl")
@@ -346,6 +347,15 @@ def cache_path(
     if platform == "darwin":
         return home / "Library" / "Caches" / "webgrad"
     return Path(environ.get("XDG_CACHE_HOME") or home / ".cache") / "webgrad"
+
+
+def wants_colours(environ: Mapping[str, str] | None = None, platform: str = sys.platform) -> bool:
+    """Whether a terminal should be written to in colours: not with NO_COLOR, nor where it has none."""
+    environ = os.environ if environ is None else environ
+    if environ.get("NO_COLOR") or environ.get("TERM") == "dumb":
+        return False
+    # Windows' old console shows the codes as they are; the terminals that do not set these.
+    return platform != "win32" or bool(environ.get("WT_SESSION") or environ.get("TERM"))
 
 
 def child_environment(changes: Mapping[str, str]) -> dict[str, str]:
