@@ -18,6 +18,7 @@ from scripts.driver import main as ensure_driver
 from scripts.setup import main as setup
 from scripts.system import ROOT, VENV, say, venv_python
 from scripts.torch_tests import FOLDER as TORCH_VENV
+from scripts.transformers_tests import FOLDER as TRANSFORMERS_VENV
 
 __all__ = ["TARGETS", "main"]
 
@@ -85,7 +86,7 @@ def tint(_: Sequence[str]) -> int:
 
 def clean(_: Sequence[str]) -> int:
     """Remove everything that the other targets made."""
-    folders = [VENV, TORCH_VENV, TINT / "node_modules", *(ROOT / name for name in CACHES)]
+    folders = [VENV, TORCH_VENV, TRANSFORMERS_VENV, TINT / "node_modules", *(ROOT / name for name in CACHES)]
     folders += [path for top in ("webgrad", "tests", "scripts") for path in (ROOT / top).rglob("__pycache__")]
     for folder in folders:
         shutil.rmtree(folder, ignore_errors=True)
@@ -116,6 +117,7 @@ BESIDE = tuple(
         "training",
         "examples",
         "torch",
+        "transformers",
     )
 )
 
@@ -162,6 +164,11 @@ TARGETS: Mapping[str, tuple[Step, ...]] = {
         install_dev,
         python("-m", "scripts.torch_tests", extra=True, environment=TEST_ENVIRONMENT),
     ),
+    "test-transformers": (
+        install_dev,
+        driver,
+        python("-m", "scripts.transformers_tests", extra=True, environment=TEST_ENVIRONMENT),
+    ),
     "tint": (*PREPARE, pytest("tests/wgsl/test_tint.py")),
     "bench": (install_dev, driver, python("benchmarks/run.py", extra=True)),
     "bench-peers": (install_dev, python("benchmarks/run.py", "--make-peers")),
@@ -171,6 +178,7 @@ TARGETS: Mapping[str, tuple[Step, ...]] = {
         *PREPARE,
         python("-m", "scripts.random_graphs", "--count", "10000", extra=True, environment=TEST_ENVIRONMENT),
     ),
+    "fuzz-files": (install_dev, python("-m", "scripts.fuzz_files", extra=True)),
     "clean": (clean,),
 }
 

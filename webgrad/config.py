@@ -76,6 +76,7 @@ class Settings:
     graph_memory: MemoryBudget | None = None
     fuse: bool = True
     tune: bool = False
+    native: bool = True
     cache: Path | None = None
     path: Path | None = None  # the file that was read, None where there is none
     sources: Mapping[str, str] = field(default_factory=dict, hash=False)
@@ -295,6 +296,14 @@ OPTIONS: tuple[Option, ...] = (
         "`0`",
         "`0` or `1`",
         "Kernels are chosen by measuring, as inside `with wg.tune():` (see [tuning.md](tuning.md)).",
+    ),
+    Option(
+        "native",
+        "WEBGRAD_NATIVE",
+        _flag,
+        "`1`",
+        "`0` or `1`",
+        "Native code on the cpu where llvmlite is installed; `0` computes everything by NumPy.",
     ),
     Option(
         "cache",
