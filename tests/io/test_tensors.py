@@ -69,7 +69,7 @@ def test_texts_beside_the_tensors(tmp_path: Path) -> None:
     assert wg.io.load(path) == {}
     assert wg.io.load_metadata(path) == {"Schlüssel": "Wert"}
     with pytest.raises(wg.ArgumentError, match="texts under texts"):
-        wg.io.save(path, {}, {"step": 3})  # type: ignore[dict-item]
+        wg.io.save(path, {}, {"step": 3})
 
 
 def test_what_cannot_be_saved(tmp_path: Path) -> None:
@@ -102,10 +102,10 @@ def test_paths_are_checked_beforehand(tmp_path: Path) -> None:
 def test_what_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(wg.ModelFileError, match="no such file"):
         wg.io.load(tmp_path / "none.safetensors")
-    with pytest.raises(wg.ModelFileError, match="names end in"):
+    with pytest.raises(wg.ModelFileError, match=r"can hold code.*safetensors\.torch\.save_file"):
         wg.io.load(tmp_path / "model.bin")
     (tmp_path / "folder.safetensors").mkdir()
-    with pytest.raises(wg.ModelFileError, match="it is a folder"):
+    with pytest.raises(wg.ModelFileError, match="is a folder"):
         wg.io.load(tmp_path / "folder.safetensors")
 
 

@@ -1,4 +1,4 @@
-"""Tensors in files: safetensors, written whole or not at all.
+"""Tensors in files: safetensors, GGUF and NumPy's, read lazily, and written whole or not at all.
 
 Like any other program this uses webgrad's public names only.
 """
@@ -6,14 +6,20 @@ Like any other program this uses webgrad's public names only.
 from __future__ import annotations
 
 from .clients import Ran, pip_download, run_client
+from .opening import load, load_metadata, open
+from .quantised_rows import Blocks
 from .replace import replacing
-from .tensors import check_writable, load, load_metadata, save
+from .tensors import check_writable, save
+from .weights import Weights
 
 __all__ = [
+    "Blocks",
     "Ran",
+    "Weights",
     "check_writable",
     "load",
     "load_metadata",
+    "open",
     "pip_download",
     "replacing",
     "run_client",

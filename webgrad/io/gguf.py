@@ -1,0 +1,265 @@
+"""GGUF, versions 2 and 3: metadata and tensors of language models, in one file.
+
+In: a file's bytes, from anywhere. Out: `Contents`. Every count, length, type and place is compared with the
+bytes that are there before it is used: a file that lies is refused, and costs no more than its own size.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+import webgrad as wg
+
+from .gguf_types import ARRAY, BOOL, NUMBERS, TEXT, TYPES, TensorType
+from .mapped import Array, map_file, view_of
+from .quantised_rows import Blocks
+from .weights import Contents, Row
+
+__all__ = ["ALIGNMENT", "MAGIC", "SIDES", "read_gguf"]
+
+MAGIC = b"GGUF"
+ALIGNMENT = 32  # of tensors, where general.alignment does not say otherwise
+SIDES = 4  # the most that a tensor has
+_HEAD = 1 << 27  # bytes: metadata and the list of tensors end before this
+_KEY = 1 << 16  # bytes of a name
+_TENSORS = 1 << 17
+_PAIRS = 1 << 16
+_TEXTS = 1 << 21  # texts in arrays, all together: what a second is enough for
+_ARRAYS = 1 << 16  # arrays in arrays, all together
+_NESTING = 4
+_WEIGHTS = 1 << 48  # of a tensor; sides of nothing count as one
+_LONG = 1024  # arrays of so many numbers stay arrays
+_LARGEST_ALIGNMENT = 1 << 20
+_UNSIGNED, _PAIR = struct.Struct("<Q"), struct.Struct("<IQ")
+
+
+def read_gguf(path: Path) -> Contents:
+    """What is in a GGUF file."""
+    data = map_file(path)
+    cursor = _Cursor(path, data)
+    _check_version(cursor, bytes(data[:4]))
+    tensors, pairs = cursor.unsigned(), cursor.unsigned()
+    cursor.check_count(tensors, _TENSORS, 24, "tensors")  # a name's length, sides, type and place
+    cursor.check_count(pairs, _PAIRS, 13, "values")
+    metadata = _metadata(cursor, pairs)
+    listed = [_listed(cursor) for _ in range(tensors)]
+    alignment = _alignment(cursor, metadata)
+    start = -(-cursor.at // alignment) * alignment
+    return Contents("gguf", metadata, _rows(cursor, data[start:], alignment, listed))
+
+
+def _check_version(cursor: _Cursor, magic: bytes) -> None:
+    if magic != MAGIC:
+        raise wg.ModelFileError(
+            f"{cursor.path} is no GGUF file: it begins with {magic!r}, not with {MAGIC!r}"
+        )
+    cursor.at = 4
+    version = cursor.number(4)
+    if version in (2, 3):
+        return
+    if version in (2 << 24, 3 << 24):
+        raise wg.ModelFileError(
+            f"{cursor.path} is a big-endian GGUF file, which webgrad does not read: get or make "
+            "a little-endian one"
+        )
+    raise wg.ModelFileError(
+        f"{cursor.path} is GGUF of version {version}, and webgrad reads 2 and 3: convert the model anew"
+    )
+
+
+class _Cursor:
+    """A place in the head of a file, which moves on as numbers and texts are read, and never over its end."""
+
+    __slots__ = ("arrays", "at", "end", "path", "texts", "view")
+
+    def __init__(self, path: Path, data: Array) -> None:
+        self.path = path
+        self.view = memoryview(data.data)
+        self.at = 0
+        self.end = min(len(data), _HEAD)
+        self.texts = self.arrays = 0  # how many there were in arrays
+
+    def fail(self, what: str) -> NoReturn:
+        raise wg.ModelFileError(f"{self.path} is damaged: {what}")
+
+    def take(self, nbytes: int, what: str) -> int:
+        """Where so many bytes begin; the cursor goes behind them."""
+        start = self.at
+        if nbytes > self.end - start:
+            limit = "the file ends" if self.end < _HEAD else f"its head may have {_HEAD:,} bytes"
+            self.fail(f"{what} at byte {start:,} is {nbytes:,} bytes, and {limit} at {self.end:,}")
+        self.at = start + nbytes
+        return start
+
+    def check_count(self, count: int, limit: int, least: int, what: str) -> None:
+        """Whether so many can follow: by the limit, and by the least bytes that each of them takes."""
+        if count > limit:
+            self.fail(f"it says that it has {count:,} {what}, and the limit is {limit:,}")
+        if count * least > self.end - self.at:
+            self.fail(f"it says that it has {count:,} {what}, and is too short for them")
+
+    def number(self, nbytes: int) -> int:
+        start = self.take(nbytes, "a number")
+        return int.from_bytes(self.view[start : start + nbytes], "little")
+
+    def unsigned(self) -> int:
+        start = self.take(8, "a number")
+        value: int = _UNSIGNED.unpack_from(self.view, start)[0]
+        return value
+
+    def text(self, what: str, limit: int = _HEAD) -> str:
+        length = self.unsigned()
+        if length > limit:
+            self.fail(f"{what} is said to have {length:,} bytes, and the limit is {limit:,}")
+        start = self.take(length, what)
+        try:
+            return str(self.view[start : self.at], "utf-8")
+        except UnicodeDecodeError as error:
+            self.fail(f"{what} at byte {start:,} is no UTF-8 text: {error.reason}")
+
+
+# Metadata
+
+
+def _metadata(cursor: _Cursor, count: int) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for _ in range(count):
+        key = cursor.text("the name of a value", _KEY)
+        if key in found:
+            cursor.fail(f"it has the value {key!r} twice")
+        found[key] = _value(cursor, cursor.number(4), key)
+    return found
+
+
+def _value(cursor: _Cursor, type_: int, key: str) -> Any:
+    if type_ == TEXT:
+        return cursor.text(key)
+    if type_ == ARRAY:
+        return _array(cursor, key, 1)
+    return _numbers(cursor, type_, 1, key)[0].item()
+
+
+def _array(cursor: _Cursor, key: str, depth: int) -> Any:
+    if depth > _NESTING:
+        cursor.fail(f"{key} has arrays in arrays, more than {_NESTING} deep")
+    type_, count = _PAIR.unpack_from(cursor.view, cursor.take(12, key))
+    if type_ == TEXT:
+        return _texts(cursor, count, key)
+    if type_ == ARRAY:
+        cursor.arrays += count
+        cursor.check_count(cursor.arrays, _ARRAYS, 0, "arrays in arrays")
+        cursor.check_count(count, _ARRAYS, 12, "arrays in arrays")
+        return [_array(cursor, key, depth + 1) for _ in range(count)]
+    numbers = _numbers(cursor, type_, count, key)
+    return numbers.copy() if count >= _LONG else numbers.tolist()
+
+
+def _numbers(cursor: _Cursor, type_: int, count: int, key: str) -> Array:
+    dtype = np.dtype(np.uint8) if type_ == BOOL else NUMBERS.get(type_)
+    if dtype is None:
+        cursor.fail(f"{key} is of type {type_}, which GGUF does not have")
+    start = cursor.take(count * dtype.itemsize, key)
+    numbers: Array = np.frombuffer(cursor.view, dtype, count, start) if count else np.empty(0, dtype)
+    if type_ != BOOL:
+        return numbers
+    if count and numbers.max() > 1:
+        cursor.fail(f"{key} is a bool, and neither 0 nor 1")
+    return numbers.view(np.bool_)
+
+
+def _texts(cursor: _Cursor, count: int, key: str) -> list[str]:
+    """An array of texts. Vocabularies have hundreds of thousands, so this loop calls as little as it can."""
+    cursor.texts += count
+    cursor.check_count(cursor.texts, _TEXTS, 0, "texts in arrays")
+    cursor.check_count(count, _TEXTS, 8, "texts")
+    view, at, end, length_at = cursor.view, cursor.at, cursor.end, _UNSIGNED.unpack_from
+    found = []
+    try:
+        for _ in range(count):
+            (length,) = length_at(view, at)
+            start = at + 8
+            at = start + length
+            if at > end:
+                cursor.fail(f"a text of {key} at byte {start:,} is {length:,} bytes, longer than the file")
+            found.append(str(view[start:at], "utf-8"))
+    except UnicodeDecodeError as error:
+        cursor.fail(f"a text of {key} is no UTF-8: {error.reason}")
+    except struct.error:
+        cursor.fail(f"the file ends within {key}")
+    cursor.at = at
+    return found
+
+
+def _alignment(cursor: _Cursor, metadata: dict[str, Any]) -> int:
+    value = metadata.get("general.alignment", ALIGNMENT)
+    if type(value) is not int or not 1 <= value <= _LARGEST_ALIGNMENT or value & (value - 1):
+        cursor.fail(f"general.alignment is {value!r}, not a power of two up to {_LARGEST_ALIGNMENT:,}")
+    return value
+
+
+# Tensors
+
+_Listed = tuple[str, tuple[int, ...], int, int]  # name, sides in NumPy's order, type, place
+
+
+def _listed(cursor: _Cursor) -> _Listed:
+    name = cursor.text("the name of a tensor", _KEY)
+    count = cursor.number(4)
+    if count > SIDES:
+        cursor.fail(f"{name} has {count:,} sides, and GGUF has up to {SIDES}")
+    sides = tuple(cursor.unsigned() for _ in range(count))
+    if math.prod(max(side, 1) for side in sides) > _WEIGHTS:
+        cursor.fail(f"{name} has the sides {sides}, more than {_WEIGHTS:,} weights")
+    return name, sides[::-1], cursor.number(4), cursor.unsigned()
+
+
+def _rows(cursor: _Cursor, data: Array, alignment: int, listed: list[_Listed]) -> dict[str, Row]:
+    rows: dict[str, Row] = {}
+    places = []
+    for name, shape, number, start in listed:
+        type_ = TYPES.get(number, TensorType(f"type {number}", 1, 0))
+        if name in rows:
+            cursor.fail(f"it has the tensor {name!r} twice")
+        if start % alignment:
+            cursor.fail(f"{name} begins at byte {start:,} of the data, no multiple of {alignment}")
+        if shape and shape[-1] % type_.weights:
+            cursor.fail(f"{name} is {type_.name} of shape {shape}, with rows that are no whole blocks")
+        nbytes = math.prod(shape) // type_.weights * type_.nbytes
+        if start + nbytes > len(data):
+            cursor.fail(
+                f"{name} lies from byte {start:,} to {start + nbytes:,} of the data, and there are "
+                f"{len(data):,}: fetch the file again"
+            )
+        places.append((start, nbytes, name))
+        rows[name] = _row(cursor.path, name, type_, shape, data[start : start + nbytes])
+    _check_apart(cursor, places)
+    return rows
+
+
+def _check_apart(cursor: _Cursor, places: list[tuple[int, int, str]]) -> None:
+    end, before = 0, ""
+    for start, nbytes, name in sorted(each for each in places if each[1]):
+        if start < end:
+            cursor.fail(f"{before} and {name} lie in the same bytes")
+        end, before = start + nbytes, name
+
+
+def _row(path: Path, name: str, type_: TensorType, shape: tuple[int, ...], data: Array) -> Row:
+    def host() -> Array | Blocks:
+        if type_.dtype is not None:
+            return view_of(data, type_.dtype, shape)
+        if not type_.is_readable or not shape:
+            known = ", ".join(each.name for each in TYPES.values() if each.is_readable)
+            raise wg.ModelFileError(
+                f"{path}: {name} is {type_.name} of shape {shape}, and webgrad has {known}: get or make the "
+                "model in one of these"
+            )
+        row = shape[-1] // type_.weights * type_.nbytes
+        return Blocks(type_.name, shape, data.reshape(math.prod(shape[:-1]), row))
+
+    return Row(type_.name, shape, len(data), host)

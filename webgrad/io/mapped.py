@@ -1,0 +1,72 @@
+"""A file's bytes as a read-only array that the system reads in when they are looked at.
+
+In: a path. Out: an array of bytes over the mapped file, which lives as long as a view of it does. Only plain
+files are mapped: a pipe or a device would make the reader wait.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import webgrad as wg
+
+__all__ = ["Array", "head_of", "map_file", "view_of"]
+
+Array = np.ndarray[Any, Any]
+
+
+def map_file(path: Path) -> Array:
+    """All bytes of a file, none of them read yet."""
+    check_is_file(path)
+    try:
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if not size:  # which no system maps
+                return _locked(np.empty(0, np.uint8))
+            return np.frombuffer(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ), np.uint8)
+    except (OSError, ValueError, OverflowError) as error:
+        raise wg.ModelFileError(f"{path} cannot be read: {_reason(error)}") from None
+
+
+def check_is_file(path: Path) -> None:
+    """Raise where there is no plain file."""
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        raise wg.ModelFileError(f"{path} cannot be read: there is no such file") from None
+    except (OSError, ValueError) as error:
+        raise wg.ModelFileError(f"{path} cannot be read: {_reason(error)}") from None
+    if not stat.S_ISREG(mode):
+        what = "it is a folder" if stat.S_ISDIR(mode) else "it is no plain file"
+        raise wg.ModelFileError(f"{path} cannot be read: {what}")
+
+
+def head_of(path: Path, count: int) -> bytes:
+    """The first bytes of a file."""
+    check_is_file(path)
+    try:
+        with path.open("rb") as file:
+            return file.read(count)
+    except OSError as error:
+        raise wg.ModelFileError(f"{path} cannot be read: {_reason(error)}") from None
+
+
+def view_of(data: Array, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
+    """Bytes as numbers: a view where they lie aligned, else a copy; read-only both."""
+    aligned = data.ctypes.data % dtype.itemsize == 0
+    return _locked((data if aligned else data.copy()).view(dtype).reshape(shape))
+
+
+def _locked(array: Array) -> Array:
+    array.flags.writeable = False
+    return array
+
+
+def _reason(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)

@@ -1,0 +1,214 @@
+"""NumPy's files: one array (.npy) or several (.npz, a zip of them), without pickle.
+
+In: a file, from anywhere. Out: `Contents`. An array's header is read by a pattern and never evaluated; sizes
+are compared with the bytes that are there, and what a zip unpacks to with how large it is itself.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import re
+import struct
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import webgrad as wg
+
+from .mapped import Array, check_is_file, map_file, view_of
+from .weights import Contents, Row
+
+__all__ = ["FORMS", "MAGIC", "ONLY", "read_npy", "read_npz"]
+
+MAGIC = b"\x93NUMPY"
+ONLY = "arr_0"  # what np.savez calls an array without a name
+_HEADER = 1 << 16  # bytes
+_ELEMENTS = 1 << 48  # of an array; sides of nothing count as one
+_DIRECTORY = 1 << 22  # bytes: the list of a zip's files
+_FREE, _RATIO = 1 << 26, 100  # what a zip may unpack to: so many bytes, and so many times its own
+_FIELDS = (
+    re.compile(r"""['"]descr['"]\s*:\s*['"]([^'"]{1,16})['"]"""),
+    re.compile(r"""['"]fortran_order['"]\s*:\s*(True|False)\b"""),
+    re.compile(r"""['"]shape['"]\s*:\s*\(([0-9L,\s]{0,1024})\)"""),
+)
+FORMS: dict[str, str] = {
+    "b1": "BOOL",
+    "i1": "I8",
+    "i2": "I16",
+    "i4": "I32",
+    "i8": "I64",
+    "u1": "U8",
+    "u2": "U16",
+    "u4": "U32",
+    "u8": "U64",
+    "f2": "F16",
+    "f4": "F32",
+    "f8": "F64",
+}
+
+
+def read_npy(path: Path) -> Contents:
+    """The array in a .npy file, under the name "arr_0"."""
+    data = map_file(path)
+    header = _header(str(path), data[: _HEADER + 12].tobytes())
+    start, form, dtype, turned, shape = header
+    nbytes = math.prod(shape) * dtype.itemsize
+    if nbytes != len(data) - start:
+        raise wg.ModelFileError(
+            f"{path} is damaged: {shape} of {dtype.str} is {nbytes:,} bytes, and it has {len(data) - start:,}"
+        )
+    return Contents(
+        "npz", {}, {ONLY: Row(form, shape, nbytes, lambda: _array(data[start:], dtype, turned, shape))}
+    )
+
+
+def read_npz(path: Path) -> Contents:
+    """The arrays in a .npz file, by their names in it."""
+    check_is_file(path)
+    rows: dict[str, Row] = {}
+    with _zip(path) as archive:
+        members = archive.infolist()
+        _check_sizes(path, members)
+        for member in members:
+            name = member.filename.removesuffix(".npy")
+            if name in rows:
+                raise wg.ModelFileError(f"{path} is damaged: it has {member.filename!r} twice")
+            rows[name] = _member_row(path, archive, member)
+    return Contents("npz", {}, rows)
+
+
+def _check_sizes(path: Path, members: list[zipfile.ZipInfo]) -> None:
+    for member in members:
+        name = f"{path}: {member.filename!r}"
+        if not member.filename.endswith(".npy"):
+            raise wg.ModelFileError(f"{name} is no array; a .npz file has .npy files in it, and no others")
+        if member.flag_bits & 1:
+            raise wg.ModelFileError(f"{name} is encrypted: webgrad reads plain files only")
+        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise wg.ModelFileError(f"{name} is compressed in a way that NumPy does not use")
+    total, limit = sum(member.file_size for member in members), _FREE + _RATIO * path.stat().st_size
+    if total > limit:
+        raise wg.ModelFileError(
+            f"{path} would unpack to {total:,} bytes, and the limit for its size is {limit:,}: save it again "
+            "with np.savez, which does not compress"
+        )
+
+
+def _member_row(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Row:
+    name = f"{path}: {member.filename!r}"
+    start, form, dtype, turned, shape = _header(name, _unpacked(path, archive, member, _HEADER + 12))
+    nbytes = math.prod(shape) * dtype.itemsize
+    if start + nbytes != member.file_size:
+        raise wg.ModelFileError(
+            f"{name} is damaged: {shape} of {dtype.str} is {nbytes:,} bytes, and it has "
+            f"{member.file_size - start:,}"
+        )
+
+    def host() -> Array:
+        with _zip(path) as again:
+            data = np.frombuffer(_unpacked(path, again, member, member.file_size), np.uint8)
+        if len(data) != start + nbytes:
+            raise wg.ModelFileError(f"{name} is damaged: it ends too early")
+        return _array(data[start:], dtype, turned, shape)
+
+    return Row(form, shape, nbytes, host)
+
+
+class _Zip(zipfile.ZipFile):
+    """A zip whose directory is not read where it is long, which `ZipFile` does whole."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = _Bounded(path)
+        try:
+            super().__init__(self._file)
+        except BaseException:
+            self._file.close()
+            raise
+        self._file.is_open = True
+
+    def close(self) -> None:
+        super().close()
+        self._file.close()
+
+
+class _Bounded(io.FileIO):
+    """A file of which little is read at once until it is said to be open."""
+
+    is_open = False
+
+    def read(self, size: int | None = -1) -> bytes:
+        left = os.fstat(self.fileno()).st_size - self.tell()
+        wanted = left if size is None or size < 0 else min(size, left)
+        if wanted > _DIRECTORY and not self.is_open:
+            raise zipfile.BadZipFile(f"a part of it is longer than {_DIRECTORY:,} bytes")
+        return super().read(max(wanted, 0)) or b""
+
+
+_ZIP_ERRORS = (
+    *(zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError),
+    *(OverflowError, struct.error, UnicodeError),
+)
+
+
+def _zip(path: Path) -> _Zip:
+    try:
+        return _Zip(path)
+    except _ZIP_ERRORS as error:
+        raise wg.ModelFileError(f"{path} is damaged, or no .npz file: {error}") from None
+
+
+def _unpacked(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo, count: int) -> bytes:
+    """The first bytes of a member; its check sum is looked at where this is all of them."""
+    try:
+        with archive.open(member) as stream:
+            return stream.read(min(count, member.file_size))
+    except _ZIP_ERRORS as error:
+        raise wg.ModelFileError(f"{path}: {member.filename!r} is damaged: {error}") from None
+
+
+def _header(name: str, head: bytes) -> tuple[int, str, np.dtype[Any], bool, tuple[int, ...]]:
+    """Where the data begin, its form and dtype, whether columns come first, and the shape."""
+    width = {1: 2, 2: 4, 3: 4}.get(head[6] if len(head) > 6 else 0)
+    if head[:6] != MAGIC or width is None:
+        raise wg.ModelFileError(f"{name} is no .npy file of version 1, 2 or 3")
+    length = int.from_bytes(head[8 : 8 + width], "little")
+    start = 8 + width + length
+    if length > _HEADER or start > len(head):
+        raise wg.ModelFileError(f"{name} is damaged: its header is said to have {length:,} bytes")
+    text = head[8 + width : start].decode("latin-1")
+    descr, order, sides = (pattern.search(text) for pattern in _FIELDS)
+    if descr is None or order is None or sides is None:
+        raise wg.ModelFileError(
+            f"{name}: its header is none of a plain array: {text[:80]!r}; arrays of records or objects are "
+            "not read"
+        )
+    code = descr[1]
+    form = FORMS.get(code[1:]) if code[0] in "<>|=" else None
+    if form is None:
+        why = "objects are pickles, which can hold code" if "O" in code else f"webgrad has {', '.join(FORMS)}"
+        raise wg.ModelFileError(f"{name} is an array of {code!r}: {why}")
+    return start, form, np.dtype(code), order[1] == "True", _sides(name, sides[1])
+
+
+def _sides(name: str, text: str) -> tuple[int, ...]:
+    numbers = [part.strip().removesuffix("L") for part in text.split(",")]
+    numbers = [part for part in numbers if part]
+    if len(numbers) > 64 or not all(part.isdecimal() and len(part) < 20 for part in numbers):
+        raise wg.ModelFileError(f"{name} is damaged: its shape is ({text[:80]})")
+    shape = tuple(int(part) for part in numbers)
+    if math.prod(max(side, 1) for side in shape) > _ELEMENTS:
+        raise wg.ModelFileError(f"{name} is damaged: its shape is {shape}")
+    return shape
+
+
+def _array(data: Array, dtype: np.dtype[Any], turned: bool, shape: tuple[int, ...]) -> Array:
+    array = view_of(data, dtype, shape[::-1] if turned else shape)
+    if not dtype.isnative:
+        array = array.astype(dtype.newbyteorder("="))
+        array.flags.writeable = False
+    return array.T if turned else array

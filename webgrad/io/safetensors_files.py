@@ -1,0 +1,186 @@
+"""safetensors: named tensors and texts beside them, in one file, or in several with an index.
+
+In: a file or a folder, from anywhere. Out: `Contents`. The format's own package says whether a file is sound;
+then tensors are views of the mapped file. An index names files beside itself, and no others.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+import webgrad as wg
+
+from .mapped import Array, check_is_file, head_of, map_file, view_of
+from .weights import Contents, Row
+
+__all__ = ["CODES", "INDEX", "SUFFIX", "read_folder", "read_index", "read_safetensors"]
+
+SUFFIX = ".safetensors"
+INDEX = ".safetensors.index.json"
+_HEADER = 1 << 25  # bytes of a header or an index; a model of ten thousand tensors has one or two million
+_SHARDS = 10_000
+CODES: dict[str, np.dtype[Any]] = {
+    code: np.dtype(dtype)
+    for code, dtype in (
+        ("BOOL", "?"),
+        ("I8", "i1"),
+        ("I16", "<i2"),
+        ("I32", "<i4"),
+        ("I64", "<i8"),
+        ("U8", "u1"),
+        ("U16", "<u2"),
+        ("U32", "<u4"),
+        ("U64", "<u8"),
+        ("BF16", ml_dtypes.bfloat16),
+        ("F16", "<f2"),
+        ("F32", "<f4"),
+        ("F64", "<f8"),
+    )
+}
+
+
+def read_safetensors(path: Path) -> Contents:
+    """What is in a .safetensors file."""
+    data = map_file(path)
+    length = int.from_bytes(data[:8].tobytes(), "little")
+    if len(data) < 8 or length > len(data) - 8:
+        raise wg.ModelFileError(f"{path} is damaged, or no safetensors file: its header is longer than it is")
+    if length > _HEADER:
+        raise wg.ModelFileError(f"{path} has a header of {length:,} bytes, and the limit is {_HEADER:,}")
+    _check_by_its_package(path)
+    header = _parsed(path, data[8 : 8 + length].tobytes())
+    metadata = header.pop("__metadata__", None) or {}
+    body = data[8 + length :]
+    try:
+        entries = sorted(header.items(), key=lambda item: item[1]["data_offsets"])
+        rows = {name: _row(path, name, entry, body) for name, entry in entries}
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        if isinstance(error, wg.ModelFileError):
+            raise
+        raise wg.ModelFileError(f"{path} is damaged: its header says what cannot be: {error}") from None
+    return Contents("safetensors", dict(metadata), rows)
+
+
+def _check_by_its_package(path: Path) -> None:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="numpy"):
+            pass
+    except SafetensorError as error:
+        raise wg.ModelFileError(f"{path} is damaged, or no safetensors file: {error}") from None
+    except OSError as error:
+        raise wg.ModelFileError(f"{path} cannot be read: {error}") from None
+
+
+def _parsed(path: Path, text: bytes) -> dict[str, Any]:
+    """A JSON object in which no name comes twice: readers would disagree on which one is meant."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
+            raise wg.ModelFileError(f"{path} is damaged: it has {twice!r} twice")
+        return found
+
+    try:
+        parsed = json.loads(text, object_pairs_hook=once)
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, wg.ModelFileError):
+            raise
+        raise wg.ModelFileError(f"{path} is damaged: its text is no JSON: {error}") from None
+    if not isinstance(parsed, dict):
+        raise wg.ModelFileError(f"{path} is damaged: its text is no JSON object")
+    return parsed
+
+
+def _row(path: Path, name: str, entry: dict[str, Any], body: Array) -> Row:
+    code, shape = str(entry["dtype"]), tuple(int(side) for side in entry["shape"])
+    start, end = entry["data_offsets"]
+    if not 0 <= start <= end <= len(body):
+        raise wg.ModelFileError(f"{path} is damaged: {name} lies outside of it")
+    data, dtype = body[start:end], CODES.get(code)
+    if dtype is not None and math.prod(shape) * dtype.itemsize != len(data):
+        raise wg.ModelFileError(f"{path} is damaged: {name} of shape {shape} has {len(data):,} bytes")
+
+    def host() -> Array:
+        if dtype is None:
+            raise wg.ModelFileError(
+                f"{path}: {name} is {code}, and webgrad has {', '.join(CODES)}: get or make the model in one "
+                "of these"
+            )
+        return view_of(data, dtype, shape)
+
+    return Row(code, shape, len(data), host)
+
+
+# Several files
+
+
+def read_folder(path: Path) -> Contents:
+    """The safetensors of a folder: by its index, or model.safetensors, or all that there are."""
+    names = sorted(each.name for each in path.iterdir() if each.name.endswith((SUFFIX, INDEX)))
+    indexes = [name for name in names if name.endswith(INDEX)]
+    files = [name for name in names if name.endswith(SUFFIX)]
+    chosen = f"model{INDEX}" if f"model{INDEX}" in indexes else next(iter(indexes), None)
+    if chosen is not None:
+        return read_index(path / chosen)
+    if "model.safetensors" in files:
+        return read_safetensors(path / "model.safetensors")
+    if not files:
+        raise wg.ModelFileError(f"{path} has no {SUFFIX} files in it")
+    return _together(path, {name: read_safetensors(path / name) for name in files}, None)
+
+
+def read_index(path: Path) -> Contents:
+    """The safetensors that a .safetensors.index.json names, which are all in its folder."""
+    check_is_file(path)
+    text = head_of(path, _HEADER + 1)
+    if len(text) > _HEADER:
+        raise wg.ModelFileError(f"{path} is longer than {_HEADER:,} bytes, too long for an index")
+    places = _parsed(path, text).get("weight_map")
+    if not isinstance(places, dict) or not all(isinstance(each, str) for each in places.values()):
+        raise wg.ModelFileError(f"{path} is damaged: it has no weight_map of names to files")
+    files = sorted(set(places.values()))
+    if len(files) > _SHARDS:
+        raise wg.ModelFileError(f"{path} names {len(files):,} files, and the limit is {_SHARDS:,}")
+    for name in files:
+        if not name.endswith(SUFFIX) or "/" in name or "\\" in name or ":" in name or "\0" in name:
+            raise wg.ModelFileError(f"{path} names {name!r}, which is no {SUFFIX} file in its own folder")
+    missing = [name for name in files if not (path.parent / name).is_file()]
+    if missing:
+        shown = ", ".join(missing[:4]) + (" …" if len(missing) > 4 else "")
+        raise wg.ModelFileError(
+            f"{path} names {len(files)} files, and {len(missing)} of them are not there: {shown}; fetch them"
+        )
+    return _together(path, {name: read_safetensors(path.parent / name) for name in files}, places)
+
+
+def _together(path: Path, shards: dict[str, Contents], places: dict[str, str] | None) -> Contents:
+    """The tensors of all shards; with an index those that it names, where it says."""
+    rows: dict[str, Row] = {}
+    metadata: dict[str, Any] = {}
+    for file, contents in shards.items():
+        metadata |= contents.metadata
+        for name, row in contents.rows.items():
+            if places is not None and places.get(name) != file:
+                continue
+            if name in rows:
+                raise wg.ModelFileError(
+                    f"{path}: {name} is in several files; it has no index that says which"
+                )
+            rows[name] = row
+    if places is not None and len(rows) < len(places):
+        absent = [name for name in places if name not in rows]
+        raise wg.ModelFileError(
+            f"{path} names {len(places)} tensors, and {len(absent)} are not in their files: {absent[0]} is "
+            f"not in {places[absent[0]]}"
+        )
+    return Contents("safetensors", metadata, rows)
