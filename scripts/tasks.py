@@ -44,7 +44,7 @@ def run_environment(more: Mapping[str, str]) -> dict[str, str]:
 
 
 def install(_: Sequence[str]) -> int:
-    """Make .venv with the runtime dependencies."""
+    """Make .venv with the runtime dependencies and what language models need."""
     return setup([])
 
 
@@ -142,6 +142,7 @@ def all_tests(arguments: Sequence[str]) -> int:
     return code or failed
 
 
+QUESTION = "Why is the sky blue? Answer in two sentences."
 PREPARE: tuple[Step, ...] = (install_dev, driver, tint)
 CHECKS: tuple[Step, ...] = (
     *PREPARE,
@@ -151,7 +152,11 @@ CHECKS: tuple[Step, ...] = (
     all_tests,
 )
 TARGETS: Mapping[str, tuple[Step, ...]] = {
-    "demo": (install, python("-m", "webgrad.cli", "info"), python("-m", "webgrad.cli", "demo", extra=True)),
+    "demo": (
+        install,
+        python("-m", "webgrad.cli", "info", "--short"),
+        python("-m", "webgrad.cli", "chat", "--first", QUESTION, extra=True),
+    ),
     "test": CHECKS,
     "check": CHECKS,
     "format": (install_dev, python("-m", "ruff", "check", "--fix", "."), python("-m", "ruff", "format", ".")),
@@ -173,6 +178,7 @@ TARGETS: Mapping[str, tuple[Step, ...]] = {
         *PREPARE,
         python("-m", "scripts.random_graphs", "--count", "10000", extra=True, environment=TEST_ENVIRONMENT),
     ),
+    "fuzz-files": (install_dev, python("-m", "scripts.fuzz_files", extra=True)),
     "clean": (clean,),
 }
 

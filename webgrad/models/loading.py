@@ -18,7 +18,7 @@ from .language import LanguageModel
 from .llama import Llama
 from .published import Published
 from .settings import Settings, settings_of_config, settings_of_gguf
-from .sources import locate
+from .store import locate
 from .tokenizer import Tokenizer
 
 __all__ = ["load"]
