@@ -28,11 +28,13 @@ __all__ = [
     "Option",
     "Settings",
     "cache_path",
+    "child_environment",
     "config_path",
     "load_settings",
     "reload",
     "settings",
     "unknown_variables",
+    "wants_colours",
 ]
 
 BACKENDS = ("vulkan", "metal", "dx12", "opengl")
@@ -309,7 +311,7 @@ OPTIONS: tuple[Option, ...] = (
         _folder,
         "the system's folder for caches",
         "the path of a folder",
-        "Where measured choices and fetched datasets are kept; it is made when there is something to keep.",
+        "Where what was measured or fetched (kernel choices, datasets, models) is kept; made when needed.",
     ),
 )
 
@@ -345,6 +347,20 @@ def cache_path(
     if platform == "darwin":
         return home / "Library" / "Caches" / "webgrad"
     return Path(environ.get("XDG_CACHE_HOME") or home / ".cache") / "webgrad"
+
+
+def wants_colours(environ: Mapping[str, str] | None = None, platform: str = sys.platform) -> bool:
+    """Whether a terminal should be written to in colours: not with NO_COLOR, nor where it has none."""
+    environ = os.environ if environ is None else environ
+    if environ.get("NO_COLOR") or environ.get("TERM") == "dumb":
+        return False
+    # Windows' old console shows the codes as they are; the terminals that do not set these.
+    return platform != "win32" or bool(environ.get("WT_SESSION") or environ.get("TERM"))
+
+
+def child_environment(changes: Mapping[str, str]) -> dict[str, str]:
+    """The environment for a program that webgrad starts: our own, with changes."""
+    return {**os.environ, **changes}
 
 
 def load_settings(

@@ -5,4 +5,7 @@ Like any other program this uses webgrad's public names only.
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from .known import Entry, catalogue
+from .store import Pulled, locate, pull, pulled, remove
+
+__all__ = ["Entry", "Pulled", "catalogue", "locate", "pull", "pulled", "remove"]
