@@ -1,4 +1,4 @@
-"""Products of few rows with half-width weights, which native code reads as they are stored: a pass and its op.
+"""Products of few rows with half-width weights, which native code reads as they are stored: a pass, its op.
 
 In: a graph for the cpu, in which such a product is that of a matrix made float32 and turned. Out: the same
 graph, in which it is one node over the stored matrix: a product that moves all of the weights through
