@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 import webgrad as wg
+from webgrad.cli.protocols import Message
 
 
 @dataclass
@@ -73,14 +74,14 @@ class FakeModel:
         self.context = context
         self.device = wg.open_device("cpu")
         self.tokenizer = FakeTokenizer()
-        self.asked: list[list[dict[str, str]]] = []
+        self.asked: list[list[Message]] = []
         self.settings: list[dict[str, Any]] = []
 
     def generate(self, prompt: str, **settings: Any) -> FakeGeneration:
         self.settings.append(settings)
         return self._answer(prompt, len(prompt.split()), settings["max_tokens"])
 
-    def chat(self, messages: Sequence[dict[str, str]], **settings: Any) -> FakeGeneration:
+    def chat(self, messages: Sequence[Message], **settings: Any) -> FakeGeneration:
         self.asked.append(list(messages))
         self.settings.append(settings)
         length = len(self.tokenizer.encode_chat(messages))

@@ -108,7 +108,7 @@ def test_stats(talk: Talk) -> None:
     talk.heard()
     talk.command("/stats")
     assert talk.heard() == (
-        "fake on cpu, 4 of 1000 tokens in use\n1 answers: 1 tokens read at 2/s, 1 written at 4/s\n"
+        "fake on cpu, 4 of 1000 tokens in use\n1 answer: 1 tokens read at 2/s, 1 written at 4/s\n"
     )
 
 

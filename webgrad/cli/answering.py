@@ -14,7 +14,7 @@ from types import FrameType
 from typing import Any
 
 from .protocols import Generation, Report
-from .terminal import Output
+from .terminal import Output, unechoed_keys
 
 __all__ = ["Answer", "report_json", "report_text", "show"]
 
@@ -55,7 +55,7 @@ def show(generation: Generation, output: Output | None, *, is_trimmed: bool = Tr
     """Write an answer's pieces as they come, spaces before its first word left out; or wait for its end."""
     pieces: list[str] = []
     is_whole = False
-    with Stopper() as stopper:
+    with Stopper() as stopper, unechoed_keys():
         try:
             for piece in generation:
                 stopper.is_patient = True
@@ -70,7 +70,7 @@ def show(generation: Generation, output: Output | None, *, is_trimmed: bool = Tr
                 is_whole = True
         except KeyboardInterrupt:
             pass
-    if output is not None:
+    if output is not None and (pieces or is_whole):
         output.end()
     return Answer("".join(pieces), tuple(generation.ids), generation.report, is_whole)
 

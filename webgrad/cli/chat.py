@@ -10,6 +10,7 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import webgrad as wg
 
@@ -34,7 +35,7 @@ def main(arguments: Sequence[str]) -> int:
     is_asked_here = is_terminal(sys.stdin) and screen.is_terminal
     talk = Conversation(
         model,
-        options.model,
+        Path(options.model).name or options.model,
         settings_of(options),
         screen,
         clean(options.system or ""),
@@ -118,7 +119,7 @@ def _converse(talk: Conversation, options: argparse.Namespace) -> int:
     prompt, more = screen.bold(">>> "), screen.bold("... ")
     reader = LineReader(settings().cache or cache_path(), (*COMMANDS,))
     if not options.quiet:
-        talk.remark(f"{options.model} on {talk.model.device.name}; /help tells more, Ctrl-D leaves")
+        talk.remark(f"{talk.name} on {talk.model.device.name}; /help tells more, Ctrl-D leaves")
     if options.first is not None:
         screen.line(options.first, lambda text: prompt + text)
         _turn(talk, options.first, options)

@@ -45,10 +45,10 @@ class Report(Protocol):
 class Generation(Protocol):
     """An answer in pieces; the rest is known when it has ended."""
 
-    text: str
-    ids: Sequence[int]
-    report: Report
-
+    @property
+    def ids(self) -> Sequence[int]: ...
+    @property
+    def report(self) -> Report: ...
     def __iter__(self) -> Iterator[str]: ...
 
 
@@ -65,8 +65,9 @@ class LanguageModel(Protocol):
     """A model that writes."""
 
     context: int
-    device: Any
 
+    @property
+    def device(self) -> Any: ...
     @property
     def tokenizer(self) -> Tokenizer: ...
     def generate(self, prompt: str, **settings: Any) -> Generation: ...
@@ -77,8 +78,8 @@ class LanguageModel(Protocol):
 class EmbeddingModel(Protocol):
     """A model that turns texts into vectors."""
 
-    device: Any
-
+    @property
+    def device(self) -> Any: ...
     def embed(self, texts: Sequence[str], batch_size: int = 32) -> wg.Tensor: ...
 
 

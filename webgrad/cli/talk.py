@@ -188,7 +188,7 @@ def _stats(talk: Conversation, rest: str) -> None:
     slow = sum(each.prefill_seconds for each in reports), sum(each.decode_seconds for each in reports)
     if reports and all(slow):
         talk.remark(
-            f"{len(reports)} answers: {read} tokens read at {read / slow[0]:.3g}/s, "
+            f"{len(reports)} answer{'s' * (len(reports) > 1)}: {read} tokens read at {read / slow[0]:.3g}/s, "
             f"{written} written at {written / slow[1]:.3g}/s"
         )
 

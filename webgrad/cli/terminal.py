@@ -7,16 +7,19 @@ control characters of a model's or a file's text are left out.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 import shutil
+import sys
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TextIO
 
 from ..config import wants_colours
 from .text import encodable, wrap
 
-__all__ = ["Output", "Wrapping", "columns", "is_terminal", "terminal_width"]
+__all__ = ["Output", "Wrapping", "columns", "is_terminal", "terminal_width", "unechoed_keys"]
 
 BOLD, DIM, RESET = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 # C0 and C1 controls but tab and line end; a terminal would obey them
@@ -94,6 +97,27 @@ class Output:
     def _put(self, text: str) -> None:
         self.stream.write(encodable(text, self.stream.encoding or "ascii"))
         self.stream.flush()
+
+
+@contextlib.contextmanager
+def unechoed_keys() -> Iterator[None]:
+    """Keep keys that are pressed meanwhile out of the text; they are read afterwards."""
+    if sys.platform == "win32" or not is_terminal(sys.stdin):
+        yield
+        return
+    import termios
+
+    keyboard = sys.stdin.fileno()
+    before = termios.tcgetattr(keyboard)
+    quiet = [*before[:3], before[3] & ~termios.ECHO, *before[4:]]
+    try:
+        # A program in the background may not change the terminal, and would be stopped if it tried.
+        if os.tcgetpgrp(keyboard) == os.getpgrp():
+            termios.tcsetattr(keyboard, termios.TCSANOW, quiet)
+        yield
+    finally:
+        if os.tcgetpgrp(keyboard) == os.getpgrp():
+            termios.tcsetattr(keyboard, termios.TCSANOW, before)
 
 
 def terminal_width() -> int:

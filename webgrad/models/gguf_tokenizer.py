@@ -23,7 +23,7 @@ SPACE = "▁"  # SentencePiece's mark for one
 END_TOKENS = (
     *("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<end_of_turn>"),
     *("<turn|>", "<|end|>", "<|return|>", "<|call|>", "<EOT>", "[EOT]", "[EOS]", "<end_of_utterance>"),
-    *("<|END_OF_TURN_TOKEN|>", "<｜end▁of▁sentence｜>", "<|end_of_turn|>", "<|user|>", "<|eot|>", "<|endofturn|>"),
+    *("<|END_OF_TURN_TOKEN|>", "<｜end▁of▁sentence｜>", "<|end_of_turn|>", "<|eot|>", "<|endofturn|>"),
 )
 
 
@@ -331,8 +331,8 @@ def set_frame(package: Any, engine: Any, listed: Listed, kind: str, bos: int | N
     frame = [(listed.tokens[id], id) for id in (first, last) if id is not None]
     if not frame:
         return
-    before = [listed.tokens[first]] if first is not None else []
-    after = [listed.tokens[last]] if last is not None else []
+    before = [(listed.tokens[first], 0)] if first is not None else []
+    after = [(listed.tokens[last], 0)] if last is not None else []
     engine.post_processor = package.processors.TemplateProcessing(
-        single=[*before, "$A", *after], special_tokens=list(dict(frame).items())
+        single=[*before, ("$A", 0), *after], special_tokens=list(dict(frame).items())
     )

@@ -55,7 +55,7 @@ class Published:
                 f"make it {tuple(shape)[:: -1 if turned else 1]}"
             )
         value = self._weights.host(own)
-        return np.ascontiguousarray(value.T) if turned else self._in_order(name, value)
+        return np.ascontiguousarray(np.asarray(value).T) if turned else self._in_order(name, value)
 
     def vector(self, name: str, size: int) -> wg.Tensor:
         """A norm's weights or a bias, in float32."""
