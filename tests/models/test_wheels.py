@@ -71,7 +71,7 @@ def test_one_file(workspace: Path) -> None:
         ),
         (
             wg.io.Ran(1, "ERROR: [Errno 28] No space left on device\n"),
-            "bring it: .Errno 28. No space left on device",
+            r"the disk of .* is full, .* WEBGRAD_CACHE",
         ),
         (wg.io.Ran(0, ""), "it left no wheel"),
     ],
