@@ -45,7 +45,10 @@ def weights_of(config: dict[str, Any], seed: int = 0) -> dict[str, Array]:
     def norm(size: int) -> Array:
         return random.uniform(0.5, 1.5, size).astype(np.float32)
 
-    made = {"model.embed_tokens.weight": matrix(config["vocab_size"], width), "model.norm.weight": norm(width)}
+    made = {
+        "model.embed_tokens.weight": matrix(config["vocab_size"], width),
+        "model.norm.weight": norm(width),
+    }
     if not config["tie_word_embeddings"]:
         made["lm_head.weight"] = matrix(config["vocab_size"], width)
     for number in range(config["num_hidden_layers"]):
@@ -82,7 +85,11 @@ def expected_logits(config: dict[str, Any], weights: dict[str, Array], ids: list
             for name, value in given.items()
             if name.startswith(f"model.layers.{number}.")
         }
-        x = x + _attended(config, layer, _normed(x, layer["input_layernorm"], config)) @ layer["self_attn.o_proj"].T
+        x = (
+            x
+            + _attended(config, layer, _normed(x, layer["input_layernorm"], config))
+            @ layer["self_attn.o_proj"].T
+        )
         normed = _normed(x, layer["post_attention_layernorm"], config)
         gate = normed @ layer["mlp.gate_proj"].T
         x = x + (gate / (1 + np.exp(-gate)) * (normed @ layer["mlp.up_proj"].T)) @ layer["mlp.down_proj"].T

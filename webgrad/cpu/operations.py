@@ -22,7 +22,7 @@ from .functions import element_function
 from .halves import widen
 from .ordering import counts_between, searched_places, sorted_places, sorted_values
 from .products import matmul
-from .quantised import decode, matmul_blocks
+from .quantised import decode, product_of
 from .scans import scan_of
 from .scattering import scatter, set_turned
 
@@ -309,8 +309,7 @@ def _decode(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
 
 
 def _matmul_blocks(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
-    name, whole = sig.attributes
-    return Operation(lambda a, words, out=None: matmul_blocks(a, words, name, whole, out), into=True)
+    return Operation(product_of(*sig.attributes), into=True)
 
 
 def _attend(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:

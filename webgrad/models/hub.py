@@ -22,21 +22,22 @@ __all__ = ["bring_from_hub"]
 _TICK = 0.1  # seconds between two looks at what has come
 Answer = TypeVar("Answer")
 
-# huggingface_hub's errors by the names of their classes, which its versions have in several modules
+_UNCONNECTED = (
+    "there is no connection to it; pull again when there is, and what has come is not fetched twice"
+)
+
+# Errors by the names of their classes, which versions of the packages have in several modules. The first that
+# an error is or derives from counts.
 _MEANINGS = {
     "GatedRepoError": "its licence has to be accepted on the model's page first, and then `hf auth login`",
     "RepositoryNotFoundError": "there is no such repository, or it is private: then `hf auth login`",
-    "EntryNotFoundError": "there is no such file in it",
     "OfflineModeIsEnabled": "HF_HUB_OFFLINE says that there is no connection",
+    "LocalEntryNotFoundError": _UNCONNECTED,
+    "EntryNotFoundError": "there is no such file in it",
+    "ConnectionError": _UNCONNECTED,
+    "TransportError": _UNCONNECTED,
+    "Timeout": _UNCONNECTED,
 }
-_UNCONNECTED = (
-    "ConnectionError",
-    "ConnectError",
-    "ConnectTimeout",
-    "Timeout",
-    "ProxyError",
-    "LocalEntryNotFoundError",
-)
 
 
 def bring_from_hub(source: Source, workspace: Path, label: str, show: bool) -> Brought:
@@ -74,25 +75,13 @@ def _asked(label: str, ask: Callable[[], Answer]) -> Answer:
     """What the hub answers; its errors, and those of the network under it, in one sentence."""
     try:
         return ask()
-    except OSError as error:
-        if error.errno is not None and not _names(error) & set(_UNCONNECTED):
-            raise  # the disk's
-        raise _failed(label, error) from None
     except Exception as error:  # they come from several packages, which are not ours to list
-        raise _failed(label, error) from None
-
-
-def _names(error: Exception) -> set[str]:
-    return {each.__name__ for each in type(error).__mro__}
-
-
-def _failed(label: str, error: Exception) -> wg.ModelFileError:
-    names = _names(error)
-    meaning = next((meaning for name, meaning in _MEANINGS.items() if name in names), "")
-    if not meaning and names & set(_UNCONNECTED):
-        meaning = "there is no connection to it; what has come is kept, so pull again when there is"
-    first = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
-    return wg.ModelFileError(f"{label}: the hub did not give it: {meaning or first}")
+        names = [each.__name__ for each in type(error).__mro__]
+        meaning = next((text for name, text in _MEANINGS.items() if name in names), "")
+        if not meaning and isinstance(error, OSError) and error.errno is not None:
+            raise  # the disk's
+        first = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
+        raise wg.ModelFileError(f"{label}: the hub did not give it: {meaning or first}") from None
 
 
 def _digest(file: Any) -> str:

@@ -41,22 +41,11 @@ WIDEST_INDENT = 64
 # What templates do with texts, lists and dictionaries; none gives much more than it takes.
 PLAIN_METHODS = frozenset(
     (
-        *(
-            "capitalize",
-            "casefold",
-            "count",
-            "endswith",
-            "find",
-            "get",
-            "index",
-            "isalnum",
-            "isalpha",
-            "isascii",
-        ),
-        *("isdecimal", "isdigit", "islower", "isnumeric", "isspace", "istitle", "isupper", "items", "keys"),
-        *("lower", "lstrip", "partition", "removeprefix", "removesuffix", "rfind", "rindex", "rpartition"),
-        *("rsplit", "rstrip", "split", "splitlines", "startswith", "strip", "swapcase", "title", "upper"),
-        *("values", "is_integer"),
+        *("capitalize", "casefold", "count", "endswith", "find", "get", "index", "isalnum", "isalpha"),
+        *("isascii", "isdecimal", "isdigit", "islower", "isnumeric", "isspace", "istitle", "isupper"),
+        *("is_integer", "items", "keys", "lower", "lstrip", "partition", "removeprefix", "removesuffix"),
+        *("rfind", "rindex", "rpartition", "rsplit", "rstrip", "split", "splitlines", "startswith", "strip"),
+        *("swapcase", "title", "upper", "values"),
     )
 )
 PLAIN_FILTERS = (
@@ -352,11 +341,8 @@ class Weighing(NodeTransformer):
         return self.around(node, "checked value") if node.ctx == "load" else self.generic_visit(node)
 
     def visit_Getitem(self, node: nodes.Getitem) -> Any:
-        return (
-            self.around(node, "checked value")
-            if isinstance(node.arg, nodes.Slice)
-            else self.generic_visit(node)
-        )
+        is_slice = isinstance(node.arg, nodes.Slice)
+        return self.around(node, "checked value") if is_slice else self.generic_visit(node)
 
     def visit_Concat(self, node: nodes.Concat) -> Any:
         self.generic_visit(node)
@@ -436,9 +422,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         if isinstance(__function, jinja2.runtime.LoopContext) and args:
             args = (counted(args[0]), *args[1:])
         elif isinstance(__function, BuiltinMethodType):
-            for value in (
-                args
-            ):  # those by name are jinja2's own: methods of plain types take none, but for a few numbers
+            for value in args:  # what comes by name is jinja2's own, or a number
                 budget.weigh(value)
             __function = __self.bounded_method(__function)
         elif not is_offered(__function):

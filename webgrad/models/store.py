@@ -15,15 +15,15 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import webgrad as wg
 from webgrad.config import cache_path, settings
 
-from .catalogue import Entry, KnownFile, catalogue, entry_named, nearest
 from .hub import bring_from_hub
+from .known import Entry, KnownFile, catalogue, entry_named, nearest
 from .locking import locked
 from .sources import Source, is_safe, parse_source, sizes_under
 from .wheels import bring_wheel
@@ -228,7 +228,11 @@ def _held(name: str, key: str, show: bool) -> Iterator[Path]:
         with locked(partial / f"{key}.lock", waiting):
             workspace = partial / key
             workspace.mkdir(exist_ok=True)
-            yield workspace
+            try:
+                yield workspace
+            finally:
+                with suppress(OSError):  # it goes unless there is something to go on from
+                    workspace.rmdir()
     except OSError as error:
         raise _unwritable(name, error) from None
 

@@ -20,9 +20,7 @@ SPACE = "▁"
 class Spelling:
     """How a vocabulary writes text in its tokens."""
 
-    kind: (
-        str  # "bytes": a character for each byte; "marks": text with ▁ for spaces; "other": the engine's own
-    )
+    kind: str  # "bytes": a character a byte; "marks": text with ▁ for spaces; "other": the engine decodes
     byte_tokens: bool = False  # <0x0A> is a byte
     strip_first: bool = False  # a text starts with one space that nobody wrote
     bare_first: bool = False  # the first token loses all of its marks

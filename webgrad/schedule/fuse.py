@@ -24,6 +24,8 @@ __all__ = ["Content", "choose_stored", "cost_of", "is_source"]
 
 MAX_COST = 220  # additions in one kernel: larger ones compile slowly
 DEAR = 24  # additions from which a map is stored rather than computed by several kernels
+REPEATED = 48  # additions that kernels may repeat, all together, where each of them is cheap
+LOAD = 8  # additions that reading one more value counts for there
 PIECE_COST = 12  # additions that an input of a concat counts for
 MAX_SCALARS = 12  # run-time numbers in one kernel: they travel with the command, beside its sizes
 MAX_NESTING = 5  # indices of indices: expressions and branches grow with each, some of them twofold
@@ -377,7 +379,8 @@ def _too_often(
         if len(owners) > 1:
             return not _is_read_anyway(graph, number, contents, owners)
         return not whole and len(maps) > MAX_LOOPS
-    if len(owners) > 1 and content.cost > DEAR:
+    effort = content.cost + LOAD * max(0, len(content.reads) - 1)
+    if len(owners) > 1 and (content.cost > DEAR or effort * (len(owners) - 1) > REPEATED):
         return True
     most = max(Counter(owner for owner, _ in maps).values(), default=0)  # in one kernel
     return most > MAX_MAPS and content.cost * most > DEAR
