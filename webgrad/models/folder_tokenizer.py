@@ -38,7 +38,9 @@ def parts_from_folder(folder: Path) -> Parts:
     bos, eos = (engine.token_to_id(texts[name]) if name in texts else None for name in NAMES[:2])
     set_frame(engine, settings, texts, bos, eos)
     control = {
-        str(token.content): place for place, token in engine.get_added_tokens_decoder().items() if token.special
+        str(token.content): place
+        for place, token in engine.get_added_tokens_decoder().items()
+        if token.special
     }
     ends = {eos} - {None} | ids_of(folder / "generation_config.json") | ids_of(folder / "config.json")
     return dataclasses.replace(
@@ -68,7 +70,9 @@ def engine_of_json(path: Path) -> Any:
     engine = protected(lambda: package.Tokenizer.from_str(text), f"{path} cannot be read")
     added = engine.get_added_tokens_decoder().values()
     if any(token.special and token.normalized for token in added):
-        engine = protected(lambda: package.Tokenizer.from_str(without_normalized(text)), f"{path} cannot be read")
+        engine = protected(
+            lambda: package.Tokenizer.from_str(without_normalized(text)), f"{path} cannot be read"
+        )
     engine.no_truncation()
     engine.no_padding()
     return engine

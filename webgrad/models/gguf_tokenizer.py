@@ -21,7 +21,16 @@ MOST_TOKENS = 4_000_000
 SPACE = "▁"  # SentencePiece's mark for one
 # What ends an answer, or a turn of it, where a vocabulary has it as a control token.
 END_TOKENS = (
-    *("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<end_of_turn>"),
+    *(
+        "<|im_end|>",
+        "<|eot_id|>",
+        "<|eom_id|>",
+        "<|endoftext|>",
+        "<|end_of_text|>",
+        "</s>",
+        "<eos>",
+        "<end_of_turn>",
+    ),
     *("<turn|>", "<|end|>", "<|return|>", "<|call|>", "<EOT>", "[EOT]", "[EOS]", "<end_of_utterance>"),
     *("<|END_OF_TURN_TOKEN|>", "<｜end▁of▁sentence｜>", "<|end_of_turn|>", "<|eot|>", "<|endofturn|>"),
 )
@@ -182,7 +191,9 @@ def merges_of_scores(listed: Listed) -> list[tuple[str, str]]:
     """SentencePiece's BPE as merges: any two tokens that make a third, those with the best score first."""
     merged = {
         token: (score, place)
-        for place, (token, kind, score) in enumerate(zip(listed.tokens, listed.types, listed.scores, strict=True))
+        for place, (token, kind, score) in enumerate(
+            zip(listed.tokens, listed.types, listed.scores, strict=True)
+        )
         if kind not in (CONTROL, UNKNOWN, BYTE)
     }
     found = []
@@ -259,7 +270,9 @@ def wordpiece(package: Any, listed: Listed) -> Any:
         raise ModelFileError("tokenizer.ggml.tokens has the same token twice")
     unknown = listed.id("unknown", 100)
     if unknown is None:
-        raise ModelFileError("the GGUF file names no token for unknown words (tokenizer.ggml.unknown_token_id)")
+        raise ModelFileError(
+            "the GGUF file names no token for unknown words (tokenizer.ggml.unknown_token_id)"
+        )
     engine = package.Tokenizer(package.models.WordPiece(vocabulary, unk_token=listed.tokens[unknown]))
     lowercase = listed.flag("normalizer.lowercase", True)
     engine.normalizer = package.normalizers.BertNormalizer(
@@ -297,8 +310,16 @@ def add_marked_tokens(package: Any, engine: Any, listed: Listed) -> None:
 
 
 # By kind of vocabulary: the ids that hold where a file names none, as (bos, eos), and whether texts get them.
-DEFAULT_IDS: dict[str, tuple[int | None, int | None]] = {"llama": (1, 2), "bert": (101, None), "t5": (None, 1)}
-DEFAULT_FRAME: dict[str, tuple[bool, bool]] = {"llama": (True, False), "t5": (False, True), "gemma4": (True, False)}
+DEFAULT_IDS: dict[str, tuple[int | None, int | None]] = {
+    "llama": (1, 2),
+    "bert": (101, None),
+    "t5": (None, 1),
+}
+DEFAULT_FRAME: dict[str, tuple[bool, bool]] = {
+    "llama": (True, False),
+    "t5": (False, True),
+    "gemma4": (True, False),
+}
 
 
 def chosen_ids(kind: str, listed: Listed) -> tuple[int | None, int | None]:

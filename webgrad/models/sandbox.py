@@ -38,7 +38,18 @@ WIDEST_INDENT = 64
 # What templates do with texts, lists and dictionaries; none gives much more than it takes, but for those in METHODS.
 PLAIN_METHODS = frozenset(
     (
-        *("capitalize", "casefold", "count", "endswith", "find", "get", "index", "isalnum", "isalpha", "isascii"),
+        *(
+            "capitalize",
+            "casefold",
+            "count",
+            "endswith",
+            "find",
+            "get",
+            "index",
+            "isalnum",
+            "isalpha",
+            "isascii",
+        ),
         *("isdecimal", "isdigit", "islower", "isnumeric", "isspace", "istitle", "isupper", "items", "keys"),
         *("lower", "lstrip", "partition", "removeprefix", "removesuffix", "rfind", "rindex", "rpartition"),
         *("rsplit", "rstrip", "split", "splitlines", "startswith", "strip", "swapcase", "title", "upper"),
@@ -189,7 +200,9 @@ def tojson(
     BUDGET.get().checked(value)
     if (len(indent) if isinstance(indent, str) else indent or 0) > WIDEST_INDENT:
         raise Refused(f"it indents by more than {WIDEST_INDENT}")
-    return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
+    return json.dumps(
+        value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
+    )
 
 
 def formatted(text: str, values: Any) -> str:
@@ -265,7 +278,12 @@ GLOBALS: dict[str, Any] = {
     "cycler": jinja2.utils.Cycler,
     "joiner": jinja2.utils.Joiner,
 }
-TEMPLATES_OWN = (jinja2.runtime.Macro, jinja2.runtime.LoopContext, jinja2.runtime.BlockReference, jinja2.Undefined)
+TEMPLATES_OWN = (
+    jinja2.runtime.Macro,
+    jinja2.runtime.LoopContext,
+    jinja2.runtime.BlockReference,
+    jinja2.Undefined,
+)
 WITH_METHODS = (jinja2.runtime.LoopContext, jinja2.utils.Cycler)
 
 
@@ -311,7 +329,11 @@ class Weighing(NodeTransformer):
         return self.around(node, "checked value") if node.ctx == "load" else self.generic_visit(node)
 
     def visit_Getitem(self, node: nodes.Getitem) -> Any:
-        return self.around(node, "checked value") if isinstance(node.arg, nodes.Slice) else self.generic_visit(node)
+        return (
+            self.around(node, "checked value")
+            if isinstance(node.arg, nodes.Slice)
+            else self.generic_visit(node)
+        )
 
     def visit_Concat(self, node: nodes.Concat) -> Any:
         node = self.generic_visit(node)
@@ -391,11 +413,15 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         if isinstance(__function, jinja2.runtime.LoopContext) and args:
             args = (counted(args[0]), *args[1:])
         elif isinstance(__function, BuiltinMethodType):
-            for value in args:  # those by name are jinja2's own: methods of plain types take none, but for a few numbers
+            for value in (
+                args
+            ):  # those by name are jinja2's own: methods of plain types take none, but for a few numbers
                 budget.weigh(value)
             __function = __self.bounded_method(__function)
         elif not is_offered(__function):
-            raise Refused(f"it calls {type(__function).__name__} {str(__function)[:60]}, which is not offered")
+            raise Refused(
+                f"it calls {type(__function).__name__} {str(__function)[:60]}, which is not offered"
+            )
         result = super().call(__context, __function, *args, **named)
         return result if isinstance(result, (Namespace, Iterator)) else budget.checked(result)
 

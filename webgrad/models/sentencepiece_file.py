@@ -78,7 +78,9 @@ def read_model(data: bytes) -> dict[str, Any]:
 
 def unescaped(tokens: list[str], types: list[int]) -> list[str]:
     """User-defined pieces are looked for in the text as it is written, with spaces."""
-    return [token.replace("▁", " ") if kind == 4 else token for token, kind in zip(tokens, types, strict=True)]
+    return [
+        token.replace("▁", " ") if kind == 4 else token for token, kind in zip(tokens, types, strict=True)
+    ]
 
 
 def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:

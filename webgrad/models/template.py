@@ -82,9 +82,13 @@ class ChatTemplate:
         try:
             return sandbox.BoundedEnvironment().from_string(self.text)
         except Exception as error:
-            is_named = isinstance(error, sandbox.jinja2.TemplateSyntaxError)  # Python's own name lines of its code
+            is_named = isinstance(
+                error, sandbox.jinja2.TemplateSyntaxError
+            )  # Python's own name lines of its code
             line = f", line {error.lineno}" if is_named else ""
-            raise ModelFileError(f"the model's chat template cannot be read{line}: {reason_of(error)}") from None
+            raise ModelFileError(
+                f"the model's chat template cannot be read{line}: {reason_of(error)}"
+            ) from None
 
 
 def import_sandbox() -> Any:
@@ -113,7 +117,9 @@ def check_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]
         if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
             raise ArgumentError(f'messages[{place}] must have a "role" that is a text, for example "user"')
         if not is_name(message["role"]):
-            raise ArgumentError(f"messages[{place}] has the role {message['role'][:40]!r}: roles are plain words")
+            raise ArgumentError(
+                f"messages[{place}] has the role {message['role'][:40]!r}: roles are plain words"
+            )
         if "content" not in message and "tool_calls" not in message:
             raise ArgumentError(f'messages[{place}] must have a "content"')
         checked.append(plain(message, f"messages[{place}]"))
@@ -138,7 +144,11 @@ def plain(value: Any, where: str, depth: int = 0) -> Any:
         return [plain(part, where, depth + 1) for part in value]
     raise ArgumentError(
         f"{where} holds a {type(value).__name__}"
-        + (" in a nesting deeper than 32" if depth >= 32 else "; texts, numbers, lists and dictionaries can be given")
+        + (
+            " in a nesting deeper than 32"
+            if depth >= 32
+            else "; texts, numbers, lists and dictionaries can be given"
+        )
     )
 
 

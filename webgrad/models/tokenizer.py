@@ -92,10 +92,15 @@ class Tokenizer:
         """A conversation as the text that the model was trained on."""
         return self._chat_template().render(messages, add_generation_prompt)
 
-    def encode_chat(self, messages: Sequence[Mapping[str, Any]], add_generation_prompt: bool = True) -> list[int]:
+    def encode_chat(
+        self, messages: Sequence[Mapping[str, Any]], add_generation_prompt: bool = True
+    ) -> list[int]:
         """The ids of a conversation. Special tokens come from the template only, never out of a content."""
         guarded = [
-            {name: value if name == "role" else self._forgeries.broken(value) for name, value in message.items()}
+            {
+                name: value if name == "role" else self._forgeries.broken(value)
+                for name, value in message.items()
+            }
             for message in check_messages(messages)
         ]
         text = self._chat_template().render(guarded, add_generation_prompt)
@@ -119,7 +124,8 @@ class Tokenizer:
             raise ArgumentError(f"the text has half a surrogate pair at character {error.start}") from None
         engine = self._engine
         return protected(
-            lambda: engine.encode(text, add_special_tokens=add_special_tokens), "the tokenizer failed on a text"
+            lambda: engine.encode(text, add_special_tokens=add_special_tokens),
+            "the tokenizer failed on a text",
         )
 
     def _chat_template(self) -> ChatTemplate:
@@ -147,7 +153,9 @@ class Forgeries:
 
     def __init__(self, tokens: Iterable[str]) -> None:
         tokens = sorted(tokens)
-        self._starts = re.compile(f"(?=(?:{'|'.join(map(re.escape, tokens))})).", re.DOTALL) if tokens else None
+        self._starts = (
+            re.compile(f"(?=(?:{'|'.join(map(re.escape, tokens))})).", re.DOTALL) if tokens else None
+        )
         self._prefixes = {token[:length] for token in tokens for length in range(1, len(token))}
         self._longest = max(map(len, self._prefixes), default=0)
 
