@@ -7,6 +7,7 @@ In: a name of the catalogue, a source, a path to a .gguf file or to a folder wit
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from typing import Any
 import webgrad as wg
 
 from .decoding import Decoder
+from .embedding import EmbeddingModel, load_embedding
+from .gpt2 import GPT2
 from .language import LanguageModel
 from .llama import Llama
 from .published import Published
@@ -24,42 +27,53 @@ from .tokenizer import Tokenizer
 __all__ = ["load"]
 
 _MOST_CONFIG = 1 << 24  # bytes of a config.json
+_TOKENIZERS = ("tokenizer.json", "tokenizer.model")
 # architecture → the module of its family
 DECODERS: Mapping[str, Any] = {
-    "llama": Llama,
-    "mistral": Llama,
-    "qwen2": Llama,
-    "qwen3": Llama,
-    "gemma3": Llama,
+    **dict.fromkeys(("llama", "mistral", "qwen2", "qwen3", "gemma3"), Llama),
+    "gpt2": GPT2,
 }
 
 
 @wg.no_grad()
-def load(name: Any, *, device: Any = None, context: int | None = None) -> LanguageModel:
-    """A published model by its name in the catalogue, by a source, or by its path."""
-    path = locate(name)
-    where = _device(device)
+def load(
+    name: str | os.PathLike[str], *, device: Any = None, context: int | None = None
+) -> LanguageModel | EmbeddingModel:
+    """A published model: by its name in the catalogue, by a source, or by the path of a file or a folder.
+
+    It is pulled if it is not here yet. `context` bounds how many tokens a text may have, up to what the model
+    was made for.
+    """
+    path, where = locate(name), wg.empty(0, device=device).device
     if path.is_dir():
-        config = read_config(path)
+        config = _read_config(path)
+        if config.get("model_type") == "bert":
+            return load_embedding(path, where)
         settings = settings_of_config(config, str(path / "config.json"))
         with wg.io.open(path) as weights:
-            decoder = _decoder(settings, Published(weights, settings, where))
-        tokenizer = Tokenizer.from_folder(path) if (path / "tokenizer.json").is_file() else None
-        return LanguageModel(decoder, tokenizer, context, where)
+            decoder = _decoder(settings, weights, where)
+        has_tokens = any((path / each).is_file() for each in _TOKENIZERS)
+        return LanguageModel(decoder, Tokenizer.from_folder(path) if has_tokens else None, context, where)
     with wg.io.open(path) as weights:
         if weights.kind != "gguf":
             raise wg.ModelFileError(
                 f"{path}: a {weights.kind} file has weights alone; load the folder with its config.json"
             )
-        settings = settings_of_gguf(weights.metadata, tied="output.weight" not in weights, source=path.name)
-        decoder = _decoder(settings, Published(weights, settings, where))
-        tokens = "tokenizer.ggml.tokens" in weights.metadata
-        tokenizer = Tokenizer.from_gguf(weights.metadata) if tokens else None
-    return LanguageModel(decoder, tokenizer, context, where)
+        metadata = weights.metadata
+        if metadata.get("general.architecture") == "bert":
+            return load_embedding(path, where)
+        settings = settings_of_gguf(metadata, tied="output.weight" not in weights, source=path.name)
+        decoder = _decoder(settings, weights, where)
+    has_tokens = "tokenizer.ggml.tokens" in metadata
+    return LanguageModel(decoder, Tokenizer.from_gguf(metadata) if has_tokens else None, context, where)
 
 
-def read_config(folder: Path) -> dict[str, Any]:
-    """The config.json of a folder."""
+def _decoder(settings: Settings, weights: wg.io.Weights, device: Any) -> Decoder:
+    decoder: Decoder = DECODERS[settings.architecture](settings, Published(weights, settings, device))
+    return decoder
+
+
+def _read_config(folder: Path) -> dict[str, Any]:
     path = folder / "config.json"
     if not path.is_file():
         raise wg.ModelFileError(f"{folder}: there is no config.json, which says what model this is")
@@ -72,12 +86,3 @@ def read_config(folder: Path) -> dict[str, Any]:
     if not isinstance(config, dict):
         raise wg.ModelFileError(f"{path} holds no settings")
     return config
-
-
-def _decoder(settings: Settings, published: Published) -> Decoder:
-    decoder: Decoder = DECODERS[settings.architecture](settings, published)
-    return decoder
-
-
-def _device(device: Any) -> Any:
-    return wg.zeros(1, device=device).device

@@ -1,7 +1,9 @@
-"""How byte-level BPE vocabularies cut text into words, by the name that GGUF files give (tokenizer.ggml.pre).
+"""How byte-level BPE vocabularies cut text into words, by the name that GGUF files give
+(tokenizer.ggml.pre).
 
-A vocabulary's merges were learnt inside of such words, so another cut gives other tokens. Each entry is a list of regular expressions, applied in turn: what one matches, and what lies
-between its matches, are words for the next.
+A vocabulary's merges were learnt inside of such words, so another cut gives other tokens. Each entry is a
+list of regular expressions, applied in turn: what one matches, and what lies between its matches, are words
+for the next.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ __all__ = ["PRETOKENIZERS", "PreTokenizer"]
 
 @dataclass(frozen=True, slots=True)
 class PreTokenizer:
-    """The cuts, whether a word that is a token as a whole needs no merges, and whether texts begin with bos."""
+    """The cuts, whether a word that is a token needs no merges, and whether texts begin with bos."""
 
     cuts: tuple[str, ...]
     ignore_merges: bool = False
@@ -28,9 +30,8 @@ DIGIT = r"\p{N}"
 
 def by_digits(digits: str) -> str:
     """The cut of GPT-4's kind, which differs in how many digits are a word."""
-    return (
-        rf"{CONTRACTIONS}|[^\r\n\p{{L}}\p{{N}}]?\p{{L}}+|{digits}| ?[^\s\p{{L}}\p{{N}}]+[\r\n]*|{LINES_AND_SPACES}"
-    )
+    words, others = r"[^\r\n\p{L}\p{N}]?\p{L}+", r" ?[^\s\p{L}\p{N}]+[\r\n]*"
+    return f"{CONTRACTIONS}|{words}|{digits}|{others}|{LINES_AND_SPACES}"
 
 
 def by_case(digits: str, ending: str = "") -> str:
@@ -62,12 +63,18 @@ PRETOKENIZERS: dict[str, PreTokenizer] = {
     "": DEFAULT,
     **dict.fromkeys(("llama3", "llama-v3", "llama-bpe", "falcon3", "falcon-h1", "pixtral", "lfm2"), LLAMA3),
     **dict.fromkeys(("dbrx", "smaug-bpe", "chatglm-bpe", "glm4"), PreTokenizer(LLAMA3.cuts)),
-    **dict.fromkeys(("gpt-2", "phi-2", "mpt", "olmo", "jais", "jina-es", "jina-de", "jina-v2-es"), GPT2_WORDS),
+    **dict.fromkeys(
+        ("gpt-2", "phi-2", "mpt", "olmo", "jais", "jina-es", "jina-de", "jina-v2-es"), GPT2_WORDS
+    ),
     **dict.fromkeys(("jina-v2-de", "jina-v1-en", "jina-v2-code", "roberta-bpe", "gigachat"), GPT2_WORDS),
-    **dict.fromkeys(("modern-bert", "exaone4", "trillion", "granite-docling", "a.x-4.0", "mellum"), GPT2_WORDS),
+    **dict.fromkeys(
+        ("modern-bert", "exaone4", "trillion", "granite-docling", "a.x-4.0", "mellum"), GPT2_WORDS
+    ),
     **dict.fromkeys(("smollm", "starcoder", "refact", "command-r", "codeshell", "exaone"), SINGLE_DIGITS),
     **dict.fromkeys(("minerva-7b", "mellum2"), SINGLE_DIGITS),
-    **dict.fromkeys(("qwen2", "deepseek-r1-qwen", "stablelm2", "hunyuan", "megrez", "grok-2", "solar-open"), QWEN2),
+    **dict.fromkeys(
+        ("qwen2", "deepseek-r1-qwen", "stablelm2", "hunyuan", "megrez", "grok-2", "solar-open"), QWEN2
+    ),
     "qwen35": PreTokenizer(
         (
             rf"{CONTRACTIONS}|[^\r\n\p{{L}}\p{{N}}]?[\p{{L}}\p{{M}}]+|\p{{N}}"

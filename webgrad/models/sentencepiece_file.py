@@ -1,7 +1,8 @@
-"""SentencePiece's tokenizer.model files, read as the metadata that GGUF files have for the same vocabulary.
+"""SentencePiece's tokenizer.model files, read as the metadata that GGUF files have for the same
+vocabulary.
 
-Such a file is a protocol-buffer message: numbered fields, each a varint, four or eight bytes, or a length with so many bytes. Lengths are checked
-before they are used; fields that nobody needs are passed over.
+Such a file is a protocol-buffer message: numbered fields, each a varint, four or eight bytes, or a length
+with so many bytes. Lengths are checked before they are used; fields that nobody needs are passed over.
 """
 
 from __future__ import annotations
@@ -78,7 +79,9 @@ def read_model(data: bytes) -> dict[str, Any]:
 
 def unescaped(tokens: list[str], types: list[int]) -> list[str]:
     """User-defined pieces are looked for in the text as it is written, with spaces."""
-    return [token.replace("▁", " ") if kind == 4 else token for token, kind in zip(tokens, types, strict=True)]
+    return [
+        token.replace("▁", " ") if kind == 4 else token for token, kind in zip(tokens, types, strict=True)
+    ]
 
 
 def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:

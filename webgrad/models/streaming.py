@@ -1,7 +1,7 @@
 """Tokens become text one by one.
 
-In come token ids, out come pieces of text that are whole characters only; all pieces joined are what decoding all ids at once
-gives. A token costs the same however many came before it.
+In come token ids, out come pieces of text that are whole characters only; all pieces joined are what
+decoding all ids at once gives. A token costs the same however many came before it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SPACE = "▁"
 class Spelling:
     """How a vocabulary writes text in its tokens."""
 
-    kind: str  # "bytes": a character for each byte; "marks": text with ▁ for spaces; "other": the engine's own
+    kind: str  # "bytes": a character a byte; "marks": text with ▁ for spaces; "other": the engine decodes
     byte_tokens: bool = False  # <0x0A> is a byte
     strip_first: bool = False  # a text starts with one space that nobody wrote
     bare_first: bool = False  # the first token loses all of its marks
@@ -28,9 +28,15 @@ class Spelling:
 
 def byte_characters() -> dict[str, int]:
     """GPT-2's alphabet: printable bytes are their own characters, the others come after U+0100 in order."""
-    printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
+    printable = [
+        *range(ord("!"), ord("~") + 1),
+        *range(ord("¡"), ord("¬") + 1),
+        *range(ord("®"), ord("ÿ") + 1),
+    ]
     others = [byte for byte in range(256) if byte not in printable]
-    return {chr(byte): byte for byte in printable} | {chr(256 + place): byte for place, byte in enumerate(others)}
+    return {chr(byte): byte for byte in printable} | {
+        chr(256 + place): byte for place, byte in enumerate(others)
+    }
 
 
 BYTES = byte_characters()
