@@ -15,6 +15,7 @@ import pytest
 from tests.ops.block_reference import random_blocks
 from webgrad.cpu.native import helpers
 from webgrad.cpu.native.calls import multiplier
+from webgrad.cpu.native.jobs import YIELD
 from webgrad.ops.blocks import FORMATS, to_words
 
 SHAPE = (1024, 1024)
@@ -39,7 +40,7 @@ def test_helpers_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
     while slot.watching and time.monotonic() < end:
         time.sleep(0.01)
     assert not slot.watching
-    assert not slot.memory[: helpers.YIELD].view(np.int64)[[0, 8]].any()  # closed, and nobody inside
+    assert not slot.memory[:YIELD].view(np.int64)[[0, 8]].any()  # closed, and nobody inside
     np.testing.assert_array_equal(product(), want)
 
 

@@ -75,19 +75,21 @@ def multiplier(name: str, shape: Shape) -> Callable[[Array, Array, Array], bool]
     blocks, total = columns // format.weights, rows * columns // format.weights
     size = word_count(format, total)
     sums = padded_runs(name, columns) if NATIVE[name].has_offset else 0
-    seen: Any = lambda: None  # noqa: E731  the words of the last call, and where they are
-    packed = 0
+    # The words of the last call and where they are: one value, since several threads may run a plan
+    last: tuple[Callable[[], Array | None], int] = (lambda: None), 0
 
     def multiply(x: Array, words: Array, out: Array) -> bool:
-        nonlocal seen, packed
+        nonlocal last
         count = len(x)
         together = 4 if count >= 4 else 1
         if not 0 < count <= MOST_ROWS or not total or together * sums > MOST_SUMS or not is_available():
             return False
+        seen, packed = last
         if seen() is not words:
             if words.size != size or words.dtype != _UINT or not words.flags.c_contiguous:
                 return False
-            packed, seen = pointer(words), weakref.ref(words)
+            packed = pointer(words)
+            last = weakref.ref(words), packed
         if not _is_plain(x, (count, columns)) or not _is_plain(out, (count, rows)):
             return False
         cost = total * format.weights * together
