@@ -110,7 +110,7 @@ def _safetensors(tensors: Mapping[str, Any], metadata: Mapping[str, Any], _: str
         try:
             serialize_file(specifications, path, metadata=texts or None)
         except Exception as error:  # safetensors has one class of its own, and wraps the system's in it
-            raise wg.ModelFileError(f"{path} cannot be written: {error}") from None
+            raise OSError(str(error)) from None
 
     return write
 
