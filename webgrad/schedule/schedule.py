@@ -15,6 +15,7 @@ from .packed import keep_packed
 from .plan import Group, GroupKind, Schedule
 from .rewrite import rewrite
 from .scans import split_scans
+from .share import share_equals
 from .split import split_folds
 from .split_products import split_products
 from .turn import turn_products
@@ -27,6 +28,7 @@ def schedule(graph: Snapshot, profile: DeviceProfile, *, fuse: bool = True, spli
 
     Without `fuse` every node but a movement is a kernel; without `split` ops stay as they are, for NumPy.
     """
+    share_equals(graph)
     keep_packed(graph, profile)
     turn_products(graph)
     if split:

@@ -1,0 +1,50 @@
+"""Keys and values of the positions that a model has seen, on its device.
+
+In: the keys and values of new positions. Out: those of all positions so far. There is room for more positions
+than are used, so that a position is a run-time number, and a longer text is no new plan.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import webgrad as wg
+
+from .settings import Settings
+
+__all__ = ["Cache", "Places"]
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where new tokens stand: their positions, (n,) of int32, and how many positions there are with them."""
+
+    positions: wg.Tensor
+    length: Any
+
+    @classmethod
+    def after(cls, position: Any, count: int, device: Any) -> Places:
+        """The next `count` places from a position on, which is a number or a 0-d tensor."""
+        return cls(wg.arange(count, dtype=wg.int32, device=device) + position, position + count)
+
+
+class Cache:
+    """Keys and values of one layer, side by side so that both are one write: (room, 2, heads, columns)."""
+
+    def __init__(self, settings: Settings, room: int, device: Any) -> None:
+        self.stored = wg.zeros((room, 2, settings.key_heads, settings.head_width), device=device)
+
+    def write(self, places: Places, keys: wg.Tensor, values: wg.Tensor) -> None:
+        """Put new keys and values, (n, heads, columns), at their places."""
+        self.stored[places.positions] = wg.stack([keys, values], axis=1)
+
+    def by_heads(self) -> tuple[wg.Tensor, wg.Tensor]:
+        """Keys and values with heads first, as attention takes them."""
+        return self.stored[:, 0].permute(1, 0, 2), self.stored[:, 1].permute(1, 0, 2)
+
+    def grow(self, room: int) -> None:
+        """Make room for more positions; what is there stays."""
+        old = self.stored
+        self.stored = wg.zeros((room, *old.shape[1:]), device=old.device)
+        self.stored[: old.shape[0]] = old

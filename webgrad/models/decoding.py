@@ -1,0 +1,152 @@
+"""A decoder with its caches: ids in, the next id out, one captured step at a time.
+
+In: the ids of a text. Out: the next one, chosen on the device. The invariant: `held` are the ids whose keys
+and values the caches have; a text that begins with them is not computed again, and whoever comes with another
+text gets its own, so that several texts may take turns.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import webgrad as wg
+
+from .caches import Cache, Places
+from .sampling import Kind, Sampling, choose
+from .settings import Settings
+
+__all__ = ["CHUNKS", "Decoder", "Decoding"]
+
+CHUNKS = (512, 128, 32, 8)  # how many tokens are read at once; fewer are filled up
+_LEAST_ROOM = 512
+
+
+class Decoder(Protocol):
+    """What a family's module does."""
+
+    settings: Settings
+
+    def prepare(self, room: int) -> None:
+        """Make what depends on how many positions there is room for."""
+
+    def __call__(self, ids: wg.Tensor, places: Places, caches: Sequence[Cache]) -> wg.Tensor:
+        """Hidden states (n, width) of new tokens."""
+
+    def logits(self, x: wg.Tensor) -> wg.Tensor:
+        """Their logits (n, vocabulary)."""
+
+
+class Decoding:
+    """The steps of one model on one device; threads may share it."""
+
+    def __init__(self, decoder: Decoder, context: int, device: Any) -> None:
+        self.decoder = decoder
+        self.context = context
+        self.device = device
+        self.held: list[int] = []
+        self.lock = threading.RLock()
+        self._room = 0
+        self._caches: list[Cache] = []
+        self._seen = wg.zeros(decoder.settings.vocabulary, device=device)
+        self._generator = wg.random.Generator()
+        self._step = wg.jit(self._stepped, static="kind")
+        self._chunk = wg.jit(self._read)
+
+    # The two captured functions
+
+    def _read(self, ids: wg.Tensor, position: Any) -> None:
+        places = Places.after(position, ids.shape[0], self.device)
+        self.decoder(ids, places, self._caches)
+
+    def _stepped(self, token: wg.Tensor, position: Any, numbers: Any, kind: Kind) -> wg.Tensor:
+        if kind.penalty:
+            self._seen[token] = 1.0
+        states = self.decoder(token.reshape(1), Places.after(position, 1, self.device), self._caches)
+        return choose(self.decoder.logits(states)[0], kind, numbers, self._seen, self._generator)
+
+    # Texts
+
+    def make_room(self, positions: int) -> None:
+        """See to it that so many positions fit."""
+        wanted = positions + CHUNKS[0]  # a filled-up chunk may reach beyond the last token
+        if wanted <= self._room:
+            return
+        room = max(_LEAST_ROOM, 1 << (wanted - 1).bit_length())
+        room = max(wanted, min(room, self.context + CHUNKS[0]))
+        if self._caches:
+            for cache in self._caches:
+                cache.grow(room)
+        else:
+            settings = self.decoder.settings
+            self._caches = [Cache(settings, room, self.device) for _ in range(settings.layers)]
+        self.decoder.prepare(room)
+        self._room = room
+
+    @wg.no_grad()
+    def read(self, ids: Sequence[int]) -> int:
+        """Compute keys and values of all these tokens; how many were there already."""
+        with self.lock:
+            common = _common(self.held, ids)
+            position = common
+            self.held = list(
+                ids[:common]
+            )  # another list: who held the last one sees that it is no longer his
+            self.make_room(len(ids))
+            while position < len(ids):
+                size = _chunk_size(len(ids) - position)
+                part = list(ids[position : position + size])
+                filled = part + [part[-1]] * (size - len(part))
+                self._chunk(wg.asarray(filled, dtype=wg.int32, device=self.device), position)
+                position += len(part)
+                self.held.extend(part)
+            return common
+
+    @wg.no_grad()
+    def next(self, token: wg.Tensor | int, sampling: Sampling, draws: Any) -> tuple[int, wg.Tensor, Any]:
+        """The token after `held` and this one, as a number and where it lies, and the state of draws."""
+        with self.lock:
+            if not isinstance(token, wg.Tensor):
+                token = wg.asarray(token, dtype=wg.int32, device=self.device)
+            self._generator.set_state(draws)
+            chosen = self._step(token, len(self.held), sampling.numbers, sampling.kind)
+            number = int(chosen.item())
+            return number, chosen, self._generator.get_state()
+
+    def note(self, ids: Sequence[int]) -> None:
+        """Say which tokens were in the text, for the repetition penalty."""
+        marks = [0.0] * self.decoder.settings.vocabulary
+        for each in ids:
+            marks[each] = 1.0
+        self._seen[...] = wg.asarray(marks, device=self.device)
+
+    @wg.no_grad()
+    def logits(self, ids: Sequence[int]) -> wg.Tensor:
+        """The logits after every one of these tokens: (length, vocabulary)."""
+        with self.lock:
+            settings = self.decoder.settings
+            self.make_room(len(ids))
+            caches = [Cache(settings, len(ids), self.device) for _ in range(settings.layers)]
+            parts = []
+            for start in range(0, len(ids), CHUNKS[0]):
+                part = list(ids[start : start + CHUNKS[0]])
+                tokens = wg.asarray(part, dtype=wg.int32, device=self.device)
+                states = self.decoder(tokens, Places.after(start, len(part), self.device), caches)
+                parts.append(self.decoder.logits(states))
+            result = wg.concat(parts) if len(parts) > 1 else parts[0]
+            wg.eval(result)
+            return result
+
+
+def _common(held: Sequence[int], ids: Sequence[int]) -> int:
+    """How many ids two texts begin with in common."""
+    least = min(len(held), len(ids))
+    if list(held[:least]) == list(ids[:least]):
+        return least
+    return next(at for at in range(least) if held[at] != ids[at])
+
+
+def _chunk_size(left: int) -> int:
+    """The largest chunk that fits, or one that is filled up if more than half of it is used."""
+    return next((size for size in CHUNKS if left > size // 2), CHUNKS[-1])

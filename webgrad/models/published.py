@@ -1,0 +1,124 @@
+"""The weights of a file under the names that Hugging Face publishes them by, as the modules want them.
+
+In: `wg.io.Weights` of safetensors or GGUF. Out: tensors on a device: matrices, several of them joined row by
+row, and vectors in float32. Quantised rows stay packed; rows that GGUF stores in another order are put back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import webgrad as wg
+
+from .names import published_names
+from .settings import Settings
+
+__all__ = ["Matrix", "Published"]
+
+Array = np.ndarray[Any, Any]
+Matrix = wg.Tensor | wg.QuantisedTensor
+
+
+class Published:
+    """Weights by their published names, for one device."""
+
+    def __init__(self, weights: wg.io.Weights, settings: Settings, device: Any = None) -> None:
+        self._weights = weights
+        self._settings = settings
+        self.device = device
+        self.is_gguf = weights.kind == "gguf"
+        names = list(weights)
+        if self.is_gguf:
+            self._names = published_names(settings.architecture, names)
+        else:
+            wrapped = _with_wrapper if settings.architecture == "gpt2" else _without_wrapper
+            self._names = {wrapped(each): each for each in names}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._names
+
+    def host(self, name: str, shape: Sequence[int] | None = None) -> Any:
+        """A weight as it is in the file, an array or blocks; its shape is checked where one is given."""
+        own = self._names.get(name)
+        if own is None:
+            raise wg.ModelFileError(
+                f"{self._weights.path}: there is no {name}; is this all of the model, and of the "
+                f"architecture {self._settings.architecture}?"
+            )
+        turned = self._is_turned(name)
+        if shape is not None and self._weights.shape(own) != tuple(shape)[:: -1 if turned else 1]:
+            raise wg.ModelFileError(
+                f"{self._weights.path}: {own} has the shape {self._weights.shape(own)}, and the settings "
+                f"make it {tuple(shape)[:: -1 if turned else 1]}"
+            )
+        value = self._weights.host(own)
+        return np.ascontiguousarray(np.asarray(value).T) if turned else self._in_order(name, value)
+
+    def vector(self, name: str, size: int) -> wg.Tensor:
+        """A norm's weights or a bias, in float32."""
+        value = self.host(name, (size,))
+        return wg.asarray(np.asarray(value, np.float32), device=self.device)
+
+    def matrix(self, names: Sequence[str], shapes: Sequence[tuple[int, int]]) -> list[Matrix]:
+        """Matrices of the same number of columns: as one, row below row, where all are stored alike."""
+        parts = [self.host(name, shape) for name, shape in zip(names, shapes, strict=True)]
+        if (
+            all(isinstance(each, wg.io.Blocks) for each in parts)
+            and len({each.format for each in parts}) == 1
+        ):
+            return [wg.io.Blocks.concat(parts).tensor(self.device)]
+        if all(isinstance(each, np.ndarray) for each in parts) and len({each.dtype for each in parts}) == 1:
+            joined = np.concatenate(parts) if len(parts) > 1 else parts[0]
+            return [wg.asarray(joined, device=self.device)]
+        return [self._placed(each) for each in parts]
+
+    def factors(self) -> Array | None:
+        """The table that divides rotary frequencies, where a GGUF file has one."""
+        if not self.is_gguf or "rope_freqs.weight" not in self._weights:
+            return None
+        return np.asarray(self._weights.host("rope_freqs.weight"), np.float32)
+
+    def _placed(self, value: Any) -> Matrix:
+        if isinstance(value, wg.io.Blocks):
+            return value.tensor(self.device)
+        return wg.asarray(value, device=self.device)
+
+    def _is_turned(self, name: str) -> bool:
+        """Hugging Face's GPT-2 has its matrices as (inputs, outputs)."""
+        parts = name.split(".")
+        return (
+            not self.is_gguf
+            and self._settings.architecture == "gpt2"
+            and parts[-1] == "weight"
+            and parts[-2].startswith("c_")
+        )
+
+    def _in_order(self, name: str, value: Any) -> Any:
+        """GGUF's llama has the two halves of a head's queries and keys interleaved."""
+        owner = name.rpartition(".")[0]
+        if (
+            not self.is_gguf
+            or self._settings.architecture != "llama"
+            or not owner.endswith(("q_proj", "k_proj"))
+        ):
+            return value
+        rows = np.arange(value.shape[0]).reshape(-1, self._settings.head_width // 2, 2)
+        order = rows.swapaxes(1, 2).reshape(-1)
+        return value.take(order) if isinstance(value, wg.io.Blocks) else value[order]
+
+
+def _with_wrapper(name: str) -> str:
+    """GPT-2 is published as it is, and as the body of what writes."""
+    return name if name.startswith(("transformer.", "lm_head.")) else f"transformer.{name}"
+
+
+def _without_wrapper(name: str) -> str:
+    """Models that see and write have their writing half inside."""
+    for wrapper in ("language_model.", "model.language_model."):
+        if name.startswith(wrapper):
+            rest = name.removeprefix(wrapper)
+            return rest if rest.startswith(("model.", "lm_head.")) else f"model.{rest}"
+    return name
