@@ -39,7 +39,8 @@ def expected(temperature: float = 1.0, top_k: int = 8, top_p: float = 1.0, min_p
     before = np.cumsum(shares[order]) - shares[order]
     shares[order[before >= top_p]] = 0
     shares[shares < min_p * shares.max()] = 0
-    return shares / shares.sum()
+    right: Array = shares / shares.sum()
+    return right
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -81,10 +82,10 @@ def test_a_seed_gives_the_same_draws() -> None:
 def test_numbers_may_change_without_a_new_capture() -> None:
     logits, marks, generator = wg.asarray(LOGITS), wg.zeros(8), wg.random.Generator(1)
 
-    @wg.jit(static="kind")
-    def step(numbers: Any, kind: Any) -> wg.Tensor:
+    def chosen(numbers: Any, kind: Any) -> wg.Tensor:
         return choose(logits, kind, numbers, marks, generator)
 
+    step: Any = wg.jit(chosen, static="kind")
     for top_k in (1, 2, 5):
         sampling = Sampling(0.3 * top_k, top_k=top_k)
         assert step(sampling.numbers, sampling.kind).item() in np.argsort(-LOGITS, kind="stable")[:top_k]

@@ -94,11 +94,13 @@ def expected_logits(config: dict[str, Any], weights: dict[str, Array], ids: list
         gate = normed @ layer["mlp.gate_proj"].T
         x = x + (gate / (1 + np.exp(-gate)) * (normed @ layer["mlp.up_proj"].T)) @ layer["mlp.down_proj"].T
     head = given["model.embed_tokens.weight" if config["tie_word_embeddings"] else "lm_head.weight"]
-    return _normed(x, given["model.norm.weight"], config) @ head.T
+    logits: Array = _normed(x, given["model.norm.weight"], config) @ head.T
+    return logits
 
 
 def _normed(x: Array, weight: Array, config: dict[str, Any]) -> Array:
-    return x / np.sqrt((x * x).mean(axis=-1, keepdims=True) + config["rms_norm_eps"]) * weight
+    normed: Array = x / np.sqrt((x * x).mean(axis=-1, keepdims=True) + config["rms_norm_eps"]) * weight
+    return normed
 
 
 def _attended(config: dict[str, Any], layer: dict[str, Array], x: Array) -> Array:
