@@ -24,6 +24,7 @@ transformers = pytest.importorskip(
     "transformers", reason="transformers is not installed: `make test-transformers` runs these"
 )
 
+torch.set_num_threads(1)
 Array = np.ndarray[Any, Any]
 DEVICES = ["cpu", pytest.param("webgpu:0", marks=pytest.mark.gpu)]
 DECODERS = [name for name in FAMILIES if name != "bert"]
