@@ -31,6 +31,7 @@ __all__ = ["Operation", "convert", "iota", "is_half", "is_view", "operation_of",
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
 Form = Literal["narrow", "wide", "either"]
+FEW = 64  # indices that are kept and copied: counting takes ten times as long
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +153,8 @@ def iota(dtype: np.dtype[Any], start: int, stop: int) -> Array:
 
 def _iota(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
     dtype, (length,) = sig.dtype.numpy, shape
+    if length <= FEW:
+        return Operation(iota(dtype, 0, length).copy, gives="narrow")
     return Operation(lambda: iota(dtype, 0, length), gives="narrow")
 
 

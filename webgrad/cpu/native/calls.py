@@ -21,11 +21,11 @@ import numpy as np
 from ...ops.blocks import FORMATS, word_count
 from ..memory import aligned
 from .blocks import decode_module, padded_runs, product_module
-from .compiler import compiled, is_available
+from .compiler import Functions, compiled, is_available
 from .formats import FORMATS as NATIVE
 from .helpers import Helpers
 
-__all__ = ["decoder", "multiplier"]
+__all__ = ["call", "decoder", "multiplier", "pointer"]
 
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
@@ -50,15 +50,21 @@ class _Room(threading.local):
     """What each thread gives to native code: arguments, and room for the sums of x."""
 
     def __init__(self) -> None:
-        self.arguments = bytearray(16 * 8)
+        self.arguments = bytearray(32 * 8)
         self.address = _address(_view(self.arguments))
         self.sums = aligned((MOST_SUMS,), _FLOAT)
         self.sums_address = self.sums.ctypes.data
 
 
 _room = _Room()
-_pack_product = struct.Struct("10q").pack_into
-_pack_decode = struct.Struct("6q").pack_into
+_PRODUCT, _DECODE = struct.Struct("10q"), struct.Struct("6q")
+
+
+def call(functions: Functions, form: struct.Struct, *arguments: int, long: bool = False) -> int:
+    """What a function gives for its arguments; a long call lets other threads have the interpreter."""
+    room = _room
+    form.pack_into(room.arguments, 0, *arguments)
+    return functions[long](room.address)
 
 
 def multiplier(name: str, shape: Shape) -> Callable[[Array, Array, Array], bool]:
@@ -84,17 +90,14 @@ def multiplier(name: str, shape: Shape) -> Callable[[Array, Array, Array], bool]
         if not _is_plain(x, (count, columns)) or not _is_plain(out, (count, rows)):
             return False
         cost = total * format.weights * together
-        function = compiled(product_module, name, together)[cost >= LONG]
-        source, target, room, bad = pointer(x), pointer(out), _room, 0
+        functions = compiled(product_module, name, together)
+        source, target, sums_at, bad = pointer(x), pointer(out), _room.sums_address, 0
         with Helpers(cost) as slot:
             for first in range(0, count, together):
                 at = min(first, count - together)  # rows that are computed twice come out the same
                 x_row, out_row = source + 4 * at * columns, target + 4 * at * rows
-                _pack_product(
-                    *(room.arguments, 0, slot, packed, total, blocks),
-                    *(x_row, room.sums_address, out_row, rows, rows, 0),
-                )
-                bad |= function(room.address)
+                given = slot, packed, total, blocks, x_row, sums_at, out_row, rows, rows, 0
+                bad |= call(functions, _PRODUCT, *given, long=cost >= LONG)
         return not bad
 
     return multiply
@@ -114,11 +117,9 @@ def decoder(name: str, shape: Shape) -> Callable[[Array, int, Array], bool]:
             return False
         if not 0 <= first * blocks <= total - count:
             return False
-        function = compiled(decode_module, name)[1]
         with Helpers(out.size) as slot:
-            arguments = slot, pointer(words), total, first * blocks, count, pointer(out)
-            _pack_decode(_room.arguments, 0, *arguments)
-            function(_room.address)
+            given = slot, pointer(words), total, first * blocks, count, pointer(out)
+            call(compiled(decode_module, name), _DECODE, *given, long=out.size >= LONG)
         return True
 
     return decode

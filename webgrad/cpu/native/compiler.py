@@ -21,9 +21,9 @@ from ...config import settings
 from ...errors import WebgradError
 from .text import LANES, RELAX
 
-__all__ = ["compiled", "is_available"]
+__all__ = ["Functions", "compiled", "is_available"]
 
-Native = Callable[[int], int]
+Functions = tuple[Callable[[int], int], Callable[[int], int]]
 _VECTOR = f"<{LANES} x float>"
 _DECLARATIONS = f"""
 declare {_VECTOR} @llvm.fma.v{LANES}f32({_VECTOR}, {_VECTOR}, {_VECTOR})
@@ -125,7 +125,7 @@ _KEEPING, _LENDING = (kind(ctypes.c_int64, ctypes.c_void_p) for kind in (ctypes.
 
 
 @cache
-def compiled(write: Callable[..., str], *arguments: Any) -> tuple[Native, Native]:
+def compiled(write: Callable[..., str], *arguments: Any) -> Functions:
     """The function of a module: in a form that keeps the interpreter to itself, and one that lends it."""
     with _lock:
         address = _compiler().address(write(*arguments))
