@@ -13,6 +13,8 @@ import webgrad as wg
 from scripts.random_models import FAMILIES, weights_of
 from webgrad.models.embedding import EmbeddingModel, load_embedding
 
+from .catalogued import located
+
 FAMILY = FAMILIES["bert"]
 WORDS = ("a", "man", "is", "eating", "food", "bread", "girl", "baby", ".", "the")
 TEXTS = [
@@ -65,6 +67,22 @@ def test_a_batch_is_its_texts_one_by_one(model: EmbeddingModel) -> None:
     alone = np.concatenate([model.embed([text]).numpy() for text in TEXTS])
     np.testing.assert_allclose(together.numpy(), alone, rtol=0, atol=1e-6)
     np.testing.assert_allclose(model.embed(TEXTS, batch_size=5).numpy(), alone, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("webgpu:0", marks=pytest.mark.gpu)])
+def test_minilm(device: str) -> None:
+    """What sentence-transformers gives, and texts of other lengths beside them."""
+    model: Any = wg.models.load(located("minilm"), device=device)
+    texts = [
+        "A man is eating food.",
+        "A man is eating a piece of bread.",
+        "The girl is carrying a baby.",
+        "Nobody knows what the weather will be like in the mountains tomorrow, least of all the forecasters.",
+    ]
+    food, bread, baby, _ = model.embed(texts).numpy()
+    assert food @ bread == pytest.approx(0.7553, abs=0.002)
+    assert food @ baby == pytest.approx(-0.105, abs=0.002)
+    np.testing.assert_allclose(model.embed(texts[:1]).numpy()[0], food, rtol=0, atol=1e-5)
 
 
 def test_vectors_have_length_one(model: EmbeddingModel) -> None:

@@ -7,7 +7,6 @@ a few prompts; `make soak` and `make test-transformers` run all.
 from __future__ import annotations
 
 import json
-import os
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,8 @@ import pytest
 
 import webgrad as wg
 
+from .catalogued import located
+
 FIXTURE = json.loads((Path(__file__).parent / "smollm2.json").read_text(encoding="utf-8"))
 CASES: list[dict[str, Any]] = FIXTURE["cases"]
 STEPS, SAMPLE = FIXTURE["steps"], FIXTURE["sample"]
@@ -24,18 +25,8 @@ CLOSE = 1e-3  # logits that may change places
 
 
 @cache
-def path() -> str:
-    try:
-        return str(wg.models.locate("smollm2:135m"))
-    except wg.WebgradError as error:
-        if os.environ.get("CI", "").lower() in ("1", "true"):
-            raise
-        pytest.skip(f"SmolLM2 is not in the cache and cannot be had: {error}")
-
-
-@cache
 def model(device: str) -> wg.models.LanguageModel:
-    found = wg.models.load(path(), device=device, context=256)
+    found = wg.models.load(located("smollm2:135m"), device=device, context=256)
     assert isinstance(found, wg.models.LanguageModel)
     return found
 
