@@ -57,6 +57,27 @@ class Content:
 
 
 ContentOf = Callable[[int], Content]
+
+
+class _Known:
+    """What was found of nodes before. Forward goes over the graph many times, and few nodes change: with the
+    same contents of its inputs, a node has the same content, and makes the same cuts.
+    """
+
+    def __init__(self) -> None:
+        self.sources: dict[int, Content] = {}
+        self.found: dict[tuple[object, ...], tuple[tuple[Content, ...], Content, frozenset[int]]] = {}
+
+    def source(self, number: int, *, is_scalar: bool) -> Content:
+        """What a number, or a value that is stored, brings into a kernel."""
+        content = self.sources.get(number)
+        if content is None:
+            one = frozenset((number,))
+            content = Content("map", 0, frozenset(), scalars=one) if is_scalar else Content("map", 0, one)
+            self.sources[number] = content
+        return content
+
+
 _CENTERS: dict[str, Literal["contract", "attend"]] = {"contract": "contract", "attend": "attend"}
 
 
@@ -77,45 +98,44 @@ def choose_stored(
         fixed |= {source for source in whole_inputs(graph, each) if not is_source(graph.sigs[source])}
         if graph.sigs[each].kind in ("sort", "scatter", "scan"):
             fixed.add(each)
+    known = _Known()
     for _ in range(ROUNDS):
-        stored, contents = _settled(graph, order, set(fixed), profile)
+        stored, contents = _settled(graph, order, set(fixed), profile, known)
         centers = {each for each in stored - fixed if graph.sigs[each].kind in _CENTERS}
         if centers:  # known from the start, what follows a contraction need not be stored in its stead
-            stored, contents = _settled(graph, order, fixed | centers, profile)
+            stored, contents = _settled(graph, order, fixed | centers, profile, known)
         more = _backward(graph, order, stored, contents)
         more |= {each for each in graph.held & contents.keys() - stored if contents[each].kind != "map"}
         if not more - stored:
             return stored, contents
         fixed |= more
-    return _settled(graph, order, fixed | stored, profile)
+    return _settled(graph, order, fixed | stored, profile, known)
 
 
 # Forward
 
 
 def _settled(
-    graph: Snapshot, order: list[int], stored: set[int], profile: DeviceProfile
+    graph: Snapshot, order: list[int], stored: set[int], profile: DeviceProfile, known: _Known
 ) -> tuple[set[int], dict[int, Content]]:
     """Forward until no cut is added: a cut changes the contents of nodes that were looked at before it."""
     while True:
         count = len(stored)
-        stored, contents = _forward(graph, order, stored, profile)
+        stored, contents = _forward(graph, order, stored, profile, known)
         if len(stored) == count:
             return stored, contents
 
 
 def _forward(
-    graph: Snapshot, order: list[int], stored: set[int], profile: DeviceProfile
+    graph: Snapshot, order: list[int], stored: set[int], profile: DeviceProfile, known: _Known
 ) -> tuple[set[int], dict[int, Content]]:
     contents: dict[int, Content] = {}
 
     def content_of(number: int) -> Content:
         """What pulling an input brings into a kernel."""
-        sig = graph.sigs[number]
-        if sig.kind == "scalar":
-            return Content("map", 0, frozenset(), scalars=frozenset((number,)))
-        if sig.kind == "leaf" or number in stored:
-            return Content("map", 0, frozenset((number,)))
+        kind = graph.sigs[number].kind
+        if kind in ("leaf", "scalar") or number in stored:
+            return known.source(number, is_scalar=kind == "scalar")
         return contents[number]
 
     def bindings(number: int, content: Content) -> int:
@@ -125,6 +145,13 @@ def _forward(
     for number in order:
         sig = graph.sigs[number]
         inputs = list(dict.fromkeys(graph.inputs[number]))
+        parts = tuple([content_of(each) for each in inputs])
+        key = (number, number in stored, *map(id, parts))
+        if key in known.found:
+            _, contents[number], cuts = known.found[key]
+            stored |= cuts
+            continue
+        may_be_cut = frozenset(inputs).union(*[part.inside for part in parts]) - stored
         _cut_misfits(graph, number, inputs, content_of, stored)
         while True:
             content = _content(graph, number, sig, inputs, content_of)
@@ -146,6 +173,7 @@ def _forward(
                 break
             stored.add(largest)
         contents[number] = content
+        known.found[key] = parts, content, may_be_cut & stored
     return stored, contents
 
 
