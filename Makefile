@@ -1,20 +1,23 @@
 # Every target is a list of steps in scripts/tasks.py; all this file does is find a Python that is new enough.
 # Written for GNU make with sh, or with cmd on Windows: no shell syntax but 2>&1, which both have.
 #
-#   make demo     what this machine has, and a small computation on it
+#   make demo     fetch a small language model, ask it something, and talk with it
 #   make test     everything CI runs: format, lint, types, tests  (make test ARGS="-k name")
 #   make check    the same
 #   make format   let ruff mend what it can
 #   make test-torch   layers, functions, losses and optimisers against torch, in an environment of its own
+#   make test-transformers   every family of models, and SmolLM2's answers, against transformers
 #   make tint     check every shader with Tint too; needs npm
 #   make bench    every workload, beside the peers that are installed  (make bench ARGS="--quick --only softmax")
 #   make bench-peers  install the peers, each into an environment of its own
 #   make promises what is counted or compared with a floor: host costs, memory, transfers, faults
 #   make soak     the tests that run for minutes
 #   make graphs   10,000 random graphs: fused, unfused and cpu must agree
-#   make clean    remove .venv, .venv-torch and every cache
+#   make fuzz-files   200,000 damaged files of weights: tensors or an error, in little time and memory
+#   make clean    remove .venv, .venv-torch, .venv-transformers and every cache
 
-TARGETS := demo test check format test-torch tint bench bench-peers promises soak graphs clean
+TARGETS := demo test check format test-torch test-transformers tint bench bench-peers promises soak graphs \
+  fuzz-files clean
 MARK := webgrad-python-is-new-enough
 ASK := -c "import sys; print('$(MARK)' if sys.version_info >= (3, 11) else '')" 2>&1
 probe = $(if $(filter $(MARK),$(shell $(1) $(ASK))),$(1))

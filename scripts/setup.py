@@ -1,6 +1,7 @@
 """Make the project's virtual environment: `python -m scripts.setup [--dev]`.
 
-In: pyproject.toml. Out: .venv with webgrad installed in place, and with the development tools for --dev.
+In: pyproject.toml. Out: .venv with webgrad installed in place, with what language models need, and with the
+development tools for --dev.
 Nothing is done where the stamp in .venv says that this pyproject.toml is installed already.
 """
 
@@ -49,12 +50,12 @@ def setup(*, dev: bool) -> None:
             f"Python {'.'.join(map(str, OLDEST))} or newer is needed; this is {sys.version.split()[0]}."
         )
     wanted = fingerprint(ROOT / "pyproject.toml")
-    if _works(venv_python()) and is_current(STAMP, wanted, dev=dev):
+    if is_current(STAMP, wanted, dev=dev) and _works(venv_python(), ""):
         return
-    if not _works(venv_python()):
+    if not _works(venv_python(), "import pip"):
         _make_venv()
     say(f"installing into .venv ({'with' if dev else 'without'} development tools)")
-    target = ".[dev]" if dev else "."
+    target = ".[dev]" if dev else ".[lm]"
     command = [
         str(venv_python()),
         "-m",
@@ -70,10 +71,10 @@ def setup(*, dev: bool) -> None:
     STAMP.write_text(json.dumps({"fingerprint": wanted, "dev": dev}), encoding="utf-8")
 
 
-def _works(python: Path) -> bool:
+def _works(python: Path, code: str) -> bool:
     if not python.exists():
         return False
-    return subprocess.run([str(python), "-c", "import pip"], capture_output=True, check=False).returncode == 0
+    return subprocess.run([str(python), "-c", code], capture_output=True, check=False).returncode == 0
 
 
 def _make_venv() -> None:

@@ -18,6 +18,7 @@ from scripts.driver import main as ensure_driver
 from scripts.setup import main as setup
 from scripts.system import ROOT, VENV, say, venv_python
 from scripts.torch_tests import FOLDER as TORCH_VENV
+from scripts.transformers_tests import FOLDER as TRANSFORMERS_VENV
 
 __all__ = ["TARGETS", "main"]
 
@@ -43,7 +44,7 @@ def run_environment(more: Mapping[str, str]) -> dict[str, str]:
 
 
 def install(_: Sequence[str]) -> int:
-    """Make .venv with the runtime dependencies."""
+    """Make .venv with the runtime dependencies and what language models need."""
     return setup([])
 
 
@@ -85,7 +86,7 @@ def tint(_: Sequence[str]) -> int:
 
 def clean(_: Sequence[str]) -> int:
     """Remove everything that the other targets made."""
-    folders = [VENV, TORCH_VENV, TINT / "node_modules", *(ROOT / name for name in CACHES)]
+    folders = [VENV, TORCH_VENV, TRANSFORMERS_VENV, TINT / "node_modules", *(ROOT / name for name in CACHES)]
     folders += [path for top in ("webgrad", "tests", "scripts") for path in (ROOT / top).rglob("__pycache__")]
     for folder in folders:
         shutil.rmtree(folder, ignore_errors=True)
@@ -116,6 +117,7 @@ BESIDE = tuple(
         "training",
         "examples",
         "torch",
+        "transformers",
     )
 )
 
@@ -140,6 +142,7 @@ def all_tests(arguments: Sequence[str]) -> int:
     return code or failed
 
 
+QUESTION = "Why is the sky blue? Answer in two sentences."
 PREPARE: tuple[Step, ...] = (install_dev, driver, tint)
 CHECKS: tuple[Step, ...] = (
     *PREPARE,
@@ -149,13 +152,22 @@ CHECKS: tuple[Step, ...] = (
     all_tests,
 )
 TARGETS: Mapping[str, tuple[Step, ...]] = {
-    "demo": (install, python("-m", "webgrad.cli", "info"), python("-m", "webgrad.cli", "demo", extra=True)),
+    "demo": (
+        install,
+        python("-m", "webgrad.cli", "info", "--short"),
+        python("-m", "webgrad.cli", "chat", "--first", QUESTION, extra=True),
+    ),
     "test": CHECKS,
     "check": CHECKS,
     "format": (install_dev, python("-m", "ruff", "check", "--fix", "."), python("-m", "ruff", "format", ".")),
     "test-torch": (
         install_dev,
         python("-m", "scripts.torch_tests", extra=True, environment=TEST_ENVIRONMENT),
+    ),
+    "test-transformers": (
+        install_dev,
+        driver,
+        python("-m", "scripts.transformers_tests", extra=True, environment=TEST_ENVIRONMENT),
     ),
     "tint": (*PREPARE, pytest("tests/wgsl/test_tint.py")),
     "bench": (install_dev, driver, python("benchmarks/run.py", extra=True)),
@@ -166,6 +178,7 @@ TARGETS: Mapping[str, tuple[Step, ...]] = {
         *PREPARE,
         python("-m", "scripts.random_graphs", "--count", "10000", extra=True, environment=TEST_ENVIRONMENT),
     ),
+    "fuzz-files": (install_dev, python("-m", "scripts.fuzz_files", extra=True)),
     "clean": (clean,),
 }
 

@@ -1,7 +1,7 @@
 """The cross-check against torch: `python -m scripts.torch_tests [pytest's arguments]`.
 
 In: pyproject.toml and the version of torch below. Out: .venv-torch, an environment of its own with torch for
-CPUs, made once; then pytest's exit code for tests/torch.
+CPUs, made once; then pytest's exit code for tests/torch. scripts/transformers_tests.py makes another with it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from scripts.system import ROOT, say
 
-__all__ = ["main"]
+__all__ = ["ensure", "interpreter", "main"]
 
 TORCH = "torch==2.13.0+cpu"
 WHEELS = (
@@ -28,17 +28,21 @@ def interpreter(folder: Path) -> Path:
     return folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
 
 
-def fingerprint(pyproject: Path) -> str:
-    """What the environment depends on: the project file, the interpreter, and torch's version."""
-    return hashlib.sha256(pyproject.read_bytes() + sys.version.encode() + TORCH.encode()).hexdigest()
+def fingerprint(pyproject: Path, more: Sequence[str]) -> str:
+    """What the environment depends on: the project file, the interpreter, and the packages' versions."""
+    versions = " ".join((sys.version, TORCH, *more))
+    return hashlib.sha256(pyproject.read_bytes() + versions.encode()).hexdigest()
 
 
-def ensure(folder: Path) -> int:
-    """Make the environment, unless its stamp says that it is there; 0, or the code of what failed."""
-    stamp, wanted = folder / "webgrad-stamp", fingerprint(ROOT / "pyproject.toml")
+def ensure(folder: Path, more: Sequence[str] = ()) -> int:
+    """Make an environment with torch and more packages, unless its stamp says that it is there.
+
+    0, or the code of what failed.
+    """
+    stamp, wanted = folder / "webgrad-stamp", fingerprint(ROOT / "pyproject.toml", more)
     if stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted:
         return 0
-    say(f"making {folder.name} with {TORCH}")
+    say(f"making {folder.name} with {' '.join((TORCH, *more))}")
     if code := subprocess.run([sys.executable, "-m", "venv", str(folder)], check=False).returncode:
         return code
     pip = [str(interpreter(folder)), "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
@@ -47,7 +51,7 @@ def ensure(folder: Path) -> int:
     if code:
         say(f"pip found no {TORCH}, neither in its own index nor at {WHEELS}")
         return code
-    if code := subprocess.run([*pip, "-e", ".[dev]"], cwd=ROOT, check=False).returncode:
+    if code := subprocess.run([*pip, *more, "-e", ".[dev]"], cwd=ROOT, check=False).returncode:
         return code
     stamp.write_text(wanted, encoding="utf-8")
     return 0

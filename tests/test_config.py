@@ -36,6 +36,7 @@ EXAMPLES: dict[
     "graph_memory": ('"1GiB"', "1GiB", MemoryBudget(bytes=1 << 30)),
     "fuse": ("false", "0", False),
     "tune": ("true", "1", True),
+    "native": ("false", "0", False),
     "cache": ('"kept/here"', "kept/here", Path("kept/here")),
 }
 WRONG: dict[str, tuple[str, str]] = {  # option → (TOML value, variable's text)
@@ -53,6 +54,7 @@ WRONG: dict[str, tuple[str, str]] = {  # option → (TOML value, variable's text
     "graph_memory": ('"many"', "120%"),
     "fuse": ('"maybe"', "2"),
     "tune": ('"sometimes"', "2"),
+    "native": ('"sometimes"', "2"),
     "cache": ("3", "  "),
 }
 

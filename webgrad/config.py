@@ -28,11 +28,13 @@ __all__ = [
     "Option",
     "Settings",
     "cache_path",
+    "child_environment",
     "config_path",
     "load_settings",
     "reload",
     "settings",
     "unknown_variables",
+    "wants_colours",
 ]
 
 BACKENDS = ("vulkan", "metal", "dx12", "opengl")
@@ -74,6 +76,7 @@ class Settings:
     graph_memory: MemoryBudget | None = None
     fuse: bool = True
     tune: bool = False
+    native: bool = True
     cache: Path | None = None
     path: Path | None = None  # the file that was read, None where there is none
     sources: Mapping[str, str] = field(default_factory=dict, hash=False)
@@ -295,12 +298,20 @@ OPTIONS: tuple[Option, ...] = (
         "Kernels are chosen by measuring, as inside `with wg.tune():` (see [tuning.md](tuning.md)).",
     ),
     Option(
+        "native",
+        "WEBGRAD_NATIVE",
+        _flag,
+        "`1`",
+        "`0` or `1`",
+        "Native code on the cpu where llvmlite is installed; `0` computes everything by NumPy.",
+    ),
+    Option(
         "cache",
         "WEBGRAD_CACHE",
         _folder,
         "the system's folder for caches",
         "the path of a folder",
-        "Where measured choices and fetched datasets are kept; it is made when there is something to keep.",
+        "Where what was measured or fetched (kernel choices, datasets, models) is kept; made when needed.",
     ),
 )
 
@@ -336,6 +347,20 @@ def cache_path(
     if platform == "darwin":
         return home / "Library" / "Caches" / "webgrad"
     return Path(environ.get("XDG_CACHE_HOME") or home / ".cache") / "webgrad"
+
+
+def wants_colours(environ: Mapping[str, str] | None = None, platform: str = sys.platform) -> bool:
+    """Whether a terminal should be written to in colours: not with NO_COLOR, nor where it has none."""
+    environ = os.environ if environ is None else environ
+    if environ.get("NO_COLOR") or environ.get("TERM") == "dumb":
+        return False
+    # Windows' old console shows the codes as they are; the terminals that do not set these.
+    return platform != "win32" or bool(environ.get("WT_SESSION") or environ.get("TERM"))
+
+
+def child_environment(changes: Mapping[str, str]) -> dict[str, str]:
+    """The environment for a program that webgrad starts: our own, with changes."""
+    return {**os.environ, **changes}
 
 
 def load_settings(

@@ -54,5 +54,5 @@ def test_a_wrong_result_is_a_failure(
 
 
 def test_a_device_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["demo", "--device", "webgpu:99"]) == 1
+    assert main(["demo", "--device", "webgpu:99"]) == 2
     assert "webgrad demo: " in capsys.readouterr().err

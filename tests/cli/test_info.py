@@ -5,11 +5,14 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from types import MappingProxyType
 
+import numpy as np
 import pytest
 
 from webgrad import config
@@ -118,6 +121,42 @@ def test_json(machine: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
         "source": "WEBGRAD_DISABLE_BACKENDS",
     }
     assert set(report["config"]["settings"]) == {option.name for option in config.OPTIONS}
+
+
+def test_extras_and_the_cache(
+    machine: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "file").write_bytes(bytes(3 * 2**20))
+    machine.setenv("WEBGRAD_CACHE", str(tmp_path))
+    machine.setattr(info, "EXTRAS", {"lm": ("numpy", "no-such-package")})
+    text = " ".join(text_of(200).split())
+    assert f"cache {tmp_path} (3 MiB)" in text
+    assert f'lm numpy {np.__version__}, no-such-package –: pip install "webgrad[lm]"' in text
+    assert main(["info", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["extras"] == {"lm": {"numpy": np.__version__, "no-such-package": None}}
+    assert report["cache"] == {"path": str(tmp_path), "bytes": 3 * 2**20}
+
+
+def test_extras_are_those_of_the_project_file() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    for extra, packages in info.EXTRAS.items():
+        wanted = {re.split("[<>=]", each)[0] for each in project["optional-dependencies"][extra]}
+        assert set(packages) == wanted
+
+
+def test_in_short(machine: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    machine.setattr(adapters, "list_adapters", lambda: (GPU,))
+    assert main(["info", "--short"]) == 0
+    assert capsys.readouterr().out.endswith(" on webgpu:0 (Radeon RX): the only discrete GPU\n")
+    assert main(["info", "--short", "--device", "cpu"]) == 0
+    assert " on cpu (" in capsys.readouterr().out
+
+
+def test_a_device_that_is_not_there(machine: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info", "--device", "webgpu:3"]) == 2
+    assert capsys.readouterr().err.startswith("webgrad info: webgpu:3 was asked for, and there is no such")
 
 
 def fail_noisily() -> None:

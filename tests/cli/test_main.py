@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import webgrad
-from webgrad.cli import COMMANDS, main
+from webgrad.cli import COMMANDS, GROUPS, main
 
 ROOT = Path(__file__).parents[2]
 
@@ -28,12 +28,32 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert [name for name in COMMANDS if f"\n  {name} " not in text] == []
 
 
-@pytest.mark.parametrize("arguments", [[], ["inform"]])
-def test_no_command_or_an_unknown_one(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
-        main(arguments)
-    assert caught.value.code == 2
-    assert "usage: webgrad" in capsys.readouterr().err
+def test_no_command_is_answered_with_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    assert capsys.readouterr().err.startswith("usage: webgrad")
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"), [("inform", "did you mean info?"), ("xyzzy", f"there are {', '.join(COMMANDS)}.")]
+)
+def test_an_unknown_command(word: str, hint: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([word]) == 2
+    assert capsys.readouterr().err == f"webgrad: there is no command {word!r}; {hint}\n"
+
+
+def test_every_command_is_in_one_group() -> None:
+    listed = [name for names in GROUPS.values() for name in names]
+    assert len(listed) == len(set(listed))
+    assert set(COMMANDS) <= set(listed)
+
+
+def test_ctrl_c_is_no_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("webgrad.cli.info.collect", lambda device: interrupted())
+    assert main(["info"]) == 130
+    assert capsys.readouterr() == ("", "\n")
 
 
 def test_options_go_to_the_command(capsys: pytest.CaptureFixture[str]) -> None:
@@ -46,7 +66,7 @@ def test_an_error_is_a_message_and_an_exit_code(
     clean_environment: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     clean_environment.setenv("WEBGRAD_ENCODER", "quick")
-    assert main(["info"]) == 1
+    assert main(["info"]) == 2
     expected = "webgrad info: WEBGRAD_ENCODER: 'quick' is not allowed here; it must be fast or plain.\n"
     assert capsys.readouterr().err == expected
 

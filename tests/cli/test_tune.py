@@ -52,7 +52,7 @@ def test_clearing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_without_a_home(folder: Path, clean_environment: pytest.MonkeyPatch) -> None:
     clean_environment.setattr(command, "entries_folder", lambda: None)
-    assert main(["tune"]) == 1
+    assert main(["tune"]) == 2
 
 
 def test_what_cannot_be_cleared(
@@ -63,5 +63,5 @@ def test_what_cannot_be_cleared(
 
     Entries(folder).keep(ENTRY)
     clean_environment.setattr(Path, "unlink", refused)
-    assert main(["tune", "--clear"]) == 1
+    assert main(["tune", "--clear"]) == 2
     assert f"{folder} cannot be cleared: Permission denied." in capsys.readouterr().err

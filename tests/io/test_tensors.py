@@ -69,7 +69,7 @@ def test_texts_beside_the_tensors(tmp_path: Path) -> None:
     assert wg.io.load(path) == {}
     assert wg.io.load_metadata(path) == {"Schlüssel": "Wert"}
     with pytest.raises(wg.ArgumentError, match="texts under texts"):
-        wg.io.save(path, {}, {"step": 3})  # type: ignore[dict-item]
+        wg.io.save(path, {}, {"step": 3})
 
 
 def test_what_cannot_be_saved(tmp_path: Path) -> None:

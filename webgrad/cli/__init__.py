@@ -1,54 +1,111 @@
-"""The `webgrad` command: `webgrad info`, `webgrad demo`, `webgrad tune`, `webgrad --version`.
+"""The `webgrad` command: `webgrad chat`, `webgrad info`, …, `webgrad --version`.
 
-In: the command line. Out: an exit code. Each command is a module with `main(arguments) -> int`, imported only
-when it is asked for, so that `--help` and `--version` are quick and touch no GPU.
+In: the command line. Out: an exit code: 0, 2 for what the user can mend, 130 for Ctrl-C. Each command is a
+module with `main(arguments) -> int`, imported only when it is asked for, so that `--help` and `--version` are
+quick and touch no GPU.
 """
 
 from __future__ import annotations
 
 import argparse
+import difflib
+import errno
 import importlib
+import os
 import sys
 from collections.abc import Mapping, Sequence
 
 from .. import __version__
 from ..errors import WebgradError
+from .options import Parser, one_line
 
 __all__ = ["main"]
 
 # command → (module, what it does); arguments after the command go to the module as they are
 COMMANDS: Mapping[str, tuple[str, str]] = {
+    "chat": ("webgrad.cli.chat", "talk with a language model"),
+    "generate": ("webgrad.cli.generate", "let a language model go on with a text"),
+    "embed": ("webgrad.cli.embed", "turn texts into vectors that are near where meanings are"),
+    "bench": ("webgrad.cli.bench", "measure how quickly a model reads and writes here"),
+    "pull": ("webgrad.cli.pull", "bring a model to this machine"),
+    "models": ("webgrad.cli.models", "list, show or remove the models on this machine"),
     "info": ("webgrad.cli.info", "show the devices, their features, and the active settings"),
     "demo": ("webgrad.cli.demo", "run a small computation on the GPU and say how it went"),
     "tune": ("webgrad.cli.tune", "list or clear the kernel choices that were measured and kept"),
 }
+# how --help lists them
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "models": ("chat", "generate", "embed", "bench"),
+    "files of models": ("pull", "models"),
+    "this machine": ("info", "demo", "tune"),
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; errors webgrad raises on purpose become a message and exit code 1."""
-    parsed = _parser().parse_args(arguments)
+    """Run one command; what webgrad refuses on purpose becomes one line on stderr and exit code 2."""
+    parser = _parser()
+    parsed = parser.parse_args(arguments)
+    if parsed.command is None:
+        parser.print_help(sys.stderr)
+        return 2
+    if parsed.command not in COMMANDS:
+        print(f"webgrad: {_unknown(parsed.command)}", file=sys.stderr)
+        return 2
     module, _ = COMMANDS[parsed.command]
     try:
-        return int(importlib.import_module(module).main(parsed.rest))
+        code = int(importlib.import_module(module).main(parsed.rest))
+        sys.stdout.flush()
     except WebgradError as error:
-        print(f"webgrad {parsed.command}: {error}", file=sys.stderr)
-        return 1
-    except BrokenPipeError:  # the reader, `head` say, has seen enough
-        sys.stderr.close()
+        print(f"webgrad {parsed.command}: {one_line(error)}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(file=sys.stderr)
+        return 130
+    except OSError as error:
+        if not _is_closed_pipe(error):
+            raise
+        _discard_output()
         return 0
+    return code
+
+
+def _is_closed_pipe(error: OSError) -> bool:
+    """Whether the reader, `head` say, has seen enough; Windows says that an argument is not valid."""
+    return isinstance(error, BrokenPipeError) or (os.name == "nt" and error.errno == errno.EINVAL)
+
+
+def _discard_output() -> None:
+    """Let what is still in buffers go nowhere, else Python complains about it at its end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
+def _unknown(command: str) -> str:
+    near = difflib.get_close_matches(command, COMMANDS, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(COMMANDS)}."
+    return f"there is no command {command!r}; {hint}"
 
 
 def _parser() -> argparse.ArgumentParser:
-    width = max(map(len, COMMANDS))
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="webgrad",
         usage="webgrad [--help] [--version] command ...",
         description="A tensor and machine-learning library for every GPU.",
-        epilog="commands:\n" + "\n".join(f"  {name:{width}}  {does}" for name, (_, does) in COMMANDS.items()),
+        epilog=_commands() + "\n\n`webgrad command --help` says more about one of them.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"webgrad {__version__}")
-    parser.add_argument("command", choices=COMMANDS, help=argparse.SUPPRESS)
+    parser.add_argument("command", nargs="?", help=argparse.SUPPRESS)
     # Each module parses its own options, --help included.
     parser.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     return parser
+
+
+def _commands() -> str:
+    width = max(map(len, COMMANDS))
+    parts = []
+    for title, names in GROUPS.items():
+        lines = [f"  {name:{width}}  {COMMANDS[name][1]}" for name in names if name in COMMANDS]
+        parts += ["\n".join([f"{title}:", *lines])] if lines else []
+    return "\n\n".join(parts)

@@ -6,7 +6,6 @@ a GPU and says what to install; only a setting that cannot be understood makes i
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import importlib.metadata
 import json
@@ -23,10 +22,16 @@ from typing import Any, TextIO
 from .. import __version__, config
 from ..errors import NoAdapterError
 from ..runtime import adapters, host
+from .options import Parser, add_device, add_json
 from .text import NO_BREAK, Line, encodable, layout, size
 
 __all__ = ["Report", "collect", "main"]
 
+# extra → the packages that it installs
+EXTRAS: Mapping[str, tuple[str, ...]] = {
+    "lm": ("tokenizers", "jinja2", "llvmlite"),
+    "hub": ("huggingface_hub",),
+}
 # limit → (what to call it, whether it is a number of bytes)
 LIMITS: Mapping[str, tuple[str, bool]] = {
     "max-buffer-size": ("buffer", True),
@@ -52,9 +57,12 @@ class Report:
     advice: tuple[str, ...]  # what to install; empty where there is a GPU
     settings: config.Settings
     unknown_variables: tuple[tuple[str, str], ...]
+    extras: Mapping[str, Mapping[str, str]]  # extra → package → its version, "" where it is not installed
+    cache: Path | None  # None where there is no home to keep it in
+    cache_bytes: int
 
 
-def collect() -> Report:
+def collect(device: str | None = None) -> Report:
     """Ask the machine; a missing GPU is a part of the answer, a wrong setting is a ConfigError."""
     settings = config.settings()
     with _quiet():
@@ -62,14 +70,17 @@ def collect() -> Report:
         problem = adapters.enumeration_problem()
     gpus = tuple(device for device in devices if device.type != "cpu")
     try:
-        choice = adapters.choose(None, gpus, settings)
+        choice = adapters.choose(device, gpus, settings)
         default, reason = choice.device, choice.reason
     except NoAdapterError as error:
+        if device is not None:
+            raise
         default, reason = "", str(error).splitlines()[0]
     advice: tuple[str, ...] = ()
     if all(gpu.software for gpu in gpus):
         advice = host.install_advice(host.this_host(), has_software=any(gpus))
         advice = (problem, *advice) if problem else advice
+    cache = settings.cache or config.cache_path()
     return Report(
         versions=_versions(),
         devices=devices,
@@ -78,17 +89,24 @@ def collect() -> Report:
         advice=advice,
         settings=settings,
         unknown_variables=config.unknown_variables(),
+        extras={extra: {name: _version(name) for name in names} for extra, names in EXTRAS.items()},
+        cache=cache,
+        cache_bytes=_bytes_in(cache) if cache is not None else 0,
     )
 
 
 def main(arguments: Sequence[str]) -> int:
     """Print the report to standard output."""
-    parser = argparse.ArgumentParser(prog="webgrad info", description="Show devices, features and settings.")
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    parser = Parser(prog="webgrad info", description="Show devices, features, packages and settings.")
+    add_device(parser)
+    add_json(parser)
+    parser.add_argument("--short", action="store_true", help="only the device that is used, and why")
     options = parser.parse_args(arguments)
-    report = collect()
+    report = collect(options.device)
     if options.json:
         print(json.dumps(as_json(report), indent=2))
+    elif options.short:
+        print(encodable(_short(report), sys.stdout.encoding or "ascii"))
     else:
         show(report, sys.stdout, shutil.get_terminal_size((100, 24)).columns)
     return 0
@@ -107,6 +125,11 @@ def as_json(report: Report) -> dict[str, Any]:
         "devices": [_device_json(device) for device in report.devices],
         "default": {"device": report.default or None, "reason": report.reason},
         "advice": list(report.advice),
+        "extras": {
+            extra: {name: version or None for name, version in packages.items()}
+            for extra, packages in report.extras.items()
+        },
+        "cache": {"path": str(report.cache) if report.cache else None, "bytes": report.cache_bytes},
         "config": {
             "path": str(report.settings.path or config.config_path()),
             "found": report.settings.path is not None,
@@ -125,11 +148,25 @@ def as_json(report: Report) -> dict[str, Any]:
 def _versions() -> dict[str, str]:
     versions = {"webgrad": __version__, "Python": platform.python_version()}
     for name in ("numpy", "ml_dtypes", "wgpu"):
-        try:
-            versions[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            versions[name] = "not installed"
+        versions[name] = _version(name) or "not installed"
     return versions | {"system": f"{platform.system()} {platform.release()} {platform.machine()}"}
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def _bytes_in(folder: Path) -> int:
+    """What the files in a folder take; those that vanish or cannot be seen count nothing."""
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                total += (Path(place) / name).lstat().st_size
+    return total
 
 
 @contextlib.contextmanager
@@ -160,6 +197,13 @@ def _lines(report: Report) -> Iterator[Line]:
     if report.advice:
         yield Line("To get a GPU adapter")
         yield from (Line("", "· " + sentence) for sentence in report.advice)
+    yield Line("Packages and files")
+    for extra, packages in report.extras.items():
+        yield Line(extra, _extra_text(extra, packages))
+    if report.cache is not None:
+        yield Line("cache", f"{report.cache} ({size(report.cache_bytes)})")
+    else:
+        yield Line("cache", "there is no home folder to keep it in: name one with WEBGRAD_CACHE")
     yield Line("Settings")
     found = report.settings.path is not None
     path = report.settings.path or config.config_path()
@@ -169,6 +213,18 @@ def _lines(report: Report) -> Iterator[Line]:
         yield Line(option.name, f"{_say(value)}" + ("" if source == "default" else f" ({source})"))
     for name, near in report.unknown_variables:
         yield Line("unknown", f"{name} means nothing" + (f"; did you mean {near}?" if near else ""))
+
+
+def _extra_text(extra: str, packages: Mapping[str, str]) -> str:
+    text = ", ".join(f"{name}{NO_BREAK}{version or '–'}" for name, version in packages.items())
+    return text if all(packages.values()) else f'{text}: pip install "webgrad[{extra}]"'
+
+
+def _short(report: Report) -> str:
+    """The device that is used and why, in a line."""
+    names = {device.device: device.name for device in report.devices}
+    shown = f"{report.default} ({names[report.default]})" if report.default else "no device"
+    return f"webgrad {__version__} on {shown}: {report.reason}"
 
 
 def _device_lines(device: adapters.AdapterInfo) -> Iterator[Line]:

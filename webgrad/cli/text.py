@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-__all__ = ["NO_BREAK", "Line", "encodable", "layout", "size"]
+__all__ = ["NO_BREAK", "Line", "encodable", "layout", "size", "wrap"]
 
 _NARROW = 60  # below this many columns a text goes under its label instead of beside it
 NO_BREAK = "\N{NO-BREAK SPACE}"  # keeps "32 KiB" on one line; printed as a plain space
@@ -32,15 +32,16 @@ def layout(lines: Iterable[Line], width: int) -> Iterator[str]:
     for number, line in enumerate(every):
         if not line.text:
             yield from [""] if number else []
-            yield from _wrap(line.label, width)
+            yield from wrap(line.label, width)
         elif width < _NARROW:
-            yield from _wrap(line.label, width, first="  ")
-            yield from _wrap(line.text, width, first="    ", rest="    ")
+            yield from wrap(line.label, width, first="  ")
+            yield from wrap(line.text, width, first="    ", rest="    ")
         else:
-            yield from _wrap(line.text, width, first=f"  {line.label:{column}}", rest=" " * (column + 2))
+            yield from wrap(line.text, width, first=f"  {line.label:{column}}", rest=" " * (column + 2))
 
 
-def _wrap(text: str, width: int, *, first: str = "", rest: str = "") -> list[str]:
+def wrap(text: str, width: int, *, first: str = "", rest: str = "") -> list[str]:
+    """The text in lines of whole words."""
     wrapped = textwrap.wrap(
         text,
         max(width, len(rest) + 8),

@@ -22,7 +22,7 @@ from .functions import element_function
 from .halves import widen
 from .ordering import counts_between, searched_places, sorted_places, sorted_values
 from .products import matmul
-from .quantised import decode, matmul_blocks
+from .quantised import decode, product_of
 from .scans import scan_of
 from .scattering import scatter, set_turned
 
@@ -31,6 +31,7 @@ __all__ = ["Operation", "convert", "iota", "is_half", "is_view", "operation_of",
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
 Form = Literal["narrow", "wide", "either"]
+FEW = 64  # indices that are kept and copied: counting takes ten times as long
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +153,8 @@ def iota(dtype: np.dtype[Any], start: int, stop: int) -> Array:
 
 def _iota(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
     dtype, (length,) = sig.dtype.numpy, shape
+    if length <= FEW:
+        return Operation(iota(dtype, 0, length).copy, gives="narrow")
     return Operation(lambda: iota(dtype, 0, length), gives="narrow")
 
 
@@ -309,8 +312,7 @@ def _decode(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
 
 
 def _matmul_blocks(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
-    name, whole = sig.attributes
-    return Operation(lambda a, words, out=None: matmul_blocks(a, words, name, whole, out), into=True)
+    return Operation(product_of(*sig.attributes), into=True)
 
 
 def _attend(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:

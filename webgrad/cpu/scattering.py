@@ -42,6 +42,8 @@ def scatter(how: str, base: Array, index: Array, updates: Array, *, reuse: bool 
         rows = rows.view(np.int64)
     if base.shape[1] == 1:
         _write_elements(how, result.reshape(-1), rows, updates[:, 0])
+    elif how == "set" and rows.size == 1:  # as a decoding step does for each of its caches
+        result[int(rows[0])] = updates[0]
     elif how == "set":
         result[rows.astype(np.intp, copy=False)] = updates  # the last of several to one row stays
     elif base.shape[1] >= WIDE:

@@ -17,7 +17,7 @@ import numpy as np
 
 from .memory import aligned
 
-__all__ = ["Scratch", "cores", "each_of", "share"]
+__all__ = ["Scratch", "background", "cores", "each_of", "share"]
 
 Item = TypeVar("Item")
 Array = np.ndarray[Any, Any]
@@ -53,6 +53,15 @@ def share(work: Callable[[Iterator[Item]], None], items: Sequence[Item]) -> None
         for each in helpers:
             if not each.cancel():
                 each.result()
+
+
+def background(work: Callable[[], None]) -> bool:
+    """Let a thread of the pool do something beside; False where no thread can be had."""
+    try:
+        _pool().submit(work)
+    except RuntimeError:  # the interpreter is closing
+        return False
+    return True
 
 
 def each_of(function: Callable[[Item], Any], items: Sequence[Item]) -> list[Any]:

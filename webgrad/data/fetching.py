@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -92,7 +91,7 @@ def _brought(source: Source) -> dict[str, bytes]:
         if client.requirements:
             Path(folder, "requirements.txt").write_text(client.requirements, encoding="utf-8")
         print(f"{source.name}: {client} …", file=sys.stderr, flush=True)
-        problem = _run([program, *client.arguments], folder)
+        problem = wg.io.run_client([program, *client.arguments], folder, _SECONDS).problem
         packages = sorted(Path(folder).glob(client.pattern))
         if not packages:
             raise _nowhere(source, problem or "it left no file")
@@ -104,26 +103,6 @@ def _brought(source: Source) -> dict[str, bytes]:
         size = packages[0].stat().st_size
         print(f"{source.name}: {size / 1e6:.1f} MB, unpacked and checked", file=sys.stderr, flush=True)
         return found
-
-
-def _run(command: Sequence[str], folder: str) -> str:
-    """Run a client; what it complained about, or nothing."""
-    try:
-        done = subprocess.run(
-            command,
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=_SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return f"it took longer than {_SECONDS} seconds"
-    except OSError as error:
-        return str(error)
-    lines = done.stdout.decode("utf-8", "replace").strip().splitlines()
-    return "" if done.returncode == 0 else (lines[-1] if lines else f"it ended with code {done.returncode}")
 
 
 def _nowhere(source: Source, problem: str) -> wg.ModelFileError:

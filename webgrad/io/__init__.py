@@ -5,10 +5,23 @@ Like any other program this uses webgrad's public names only.
 
 from __future__ import annotations
 
+from .clients import Ran, pip_download, run_client
 from .opening import load, load_metadata, open
 from .quantised_rows import Blocks
 from .replace import replacing
 from .tensors import check_writable, save
 from .weights import Weights
 
-__all__ = ["Blocks", "Weights", "check_writable", "load", "load_metadata", "open", "replacing", "save"]
+__all__ = [
+    "Blocks",
+    "Ran",
+    "Weights",
+    "check_writable",
+    "load",
+    "load_metadata",
+    "open",
+    "pip_download",
+    "replacing",
+    "run_client",
+    "save",
+]

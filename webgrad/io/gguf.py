@@ -259,6 +259,7 @@ def _row(path: Path, name: str, type_: TensorType, shape: tuple[int, ...], data:
                 f"{path}: {name} is {type_.name} of shape {shape}, and webgrad has {known}: get or make the "
                 "model in one of these"
             )
-        return Blocks(type_.name, shape, data.reshape(math.prod(shape[:-1]), -1 if data.size else 0))
+        row = shape[-1] // type_.weights * type_.nbytes
+        return Blocks(type_.name, shape, data.reshape(math.prod(shape[:-1]), row))
 
     return Row(type_.name, shape, len(data), host)

@@ -5,4 +5,25 @@ Like any other program this uses webgrad's public names only.
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from .embedding import EmbeddingModel
+from .known import Entry, catalogue
+from .language import Generation, LanguageModel, Report
+from .loading import load
+from .store import Pulled, locate, pull, pulled, remove
+from .tokenizer import Tokenizer
+
+__all__ = [
+    "EmbeddingModel",
+    "Entry",
+    "Generation",
+    "LanguageModel",
+    "Pulled",
+    "Report",
+    "Tokenizer",
+    "catalogue",
+    "load",
+    "locate",
+    "pull",
+    "pulled",
+    "remove",
+]

@@ -90,7 +90,9 @@ class Decoding:
         with self.lock:
             common = _common(self.held, ids)
             position = common
-            del self.held[position:]
+            self.held = list(
+                ids[:common]
+            )  # another list: who held the last one sees that it is no longer his
             self.make_room(len(ids))
             while position < len(ids):
                 size = _chunk_size(len(ids) - position)

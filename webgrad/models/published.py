@@ -34,7 +34,8 @@ class Published:
         if self.is_gguf:
             self._names = published_names(settings.architecture, names)
         else:
-            self._names = {_without_wrapper(each): each for each in names}
+            wrapped = _with_wrapper if settings.architecture == "gpt2" else _without_wrapper
+            self._names = {wrapped(each): each for each in names}
 
     def __contains__(self, name: str) -> bool:
         return name in self._names
@@ -47,12 +48,14 @@ class Published:
                 f"{self._weights.path}: there is no {name}; is this all of the model, and of the "
                 f"architecture {self._settings.architecture}?"
             )
-        if shape is not None and self._weights.shape(own) != tuple(shape):
+        turned = self._is_turned(name)
+        if shape is not None and self._weights.shape(own) != tuple(shape)[:: -1 if turned else 1]:
             raise wg.ModelFileError(
                 f"{self._weights.path}: {own} has the shape {self._weights.shape(own)}, and the settings "
-                f"make it {tuple(shape)}"
+                f"make it {tuple(shape)[:: -1 if turned else 1]}"
             )
-        return self._in_order(name, self._weights.host(own))
+        value = self._weights.host(own)
+        return np.ascontiguousarray(np.asarray(value).T) if turned else self._in_order(name, value)
 
     def vector(self, name: str, size: int) -> wg.Tensor:
         """A norm's weights or a bias, in float32."""
@@ -83,6 +86,16 @@ class Published:
             return value.tensor(self.device)
         return wg.asarray(value, device=self.device)
 
+    def _is_turned(self, name: str) -> bool:
+        """Hugging Face's GPT-2 has its matrices as (inputs, outputs)."""
+        parts = name.split(".")
+        return (
+            not self.is_gguf
+            and self._settings.architecture == "gpt2"
+            and parts[-1] == "weight"
+            and parts[-2].startswith("c_")
+        )
+
     def _in_order(self, name: str, value: Any) -> Any:
         """GGUF's llama has the two halves of a head's queries and keys interleaved."""
         owner = name.rpartition(".")[0]
@@ -95,6 +108,11 @@ class Published:
         rows = np.arange(value.shape[0]).reshape(-1, self._settings.head_width // 2, 2)
         order = rows.swapaxes(1, 2).reshape(-1)
         return value.take(order) if isinstance(value, wg.io.Blocks) else value[order]
+
+
+def _with_wrapper(name: str) -> str:
+    """GPT-2 is published as it is, and as the body of what writes."""
+    return name if name.startswith(("transformer.", "lm_head.")) else f"transformer.{name}"
 
 
 def _without_wrapper(name: str) -> str:

@@ -39,7 +39,7 @@ class Rotary:
 
 
 def frequencies(rotary: Rotary, factors: Array | None = None) -> Array:
-    """Radians that each pair turns by for a position, as float32; `factors` (a table of GGUF's) divide them."""
+    """Radians that each pair turns by for a position, as float32; GGUF's table of `factors` divides them."""
     powers = np.arange(0, rotary.dims, 2, dtype=np.float32) / np.float32(rotary.dims)
     plain = (1.0 / np.float32(rotary.base) ** powers).astype(np.float32)
     if factors is not None:

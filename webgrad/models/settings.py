@@ -224,8 +224,8 @@ def settings_of_gguf(metadata: Mapping[str, Any], *, tied: bool, source: str = "
         raise wg.ModelFileError(f"{source}: keys and values of different widths are not offered")
     tokens = metadata.get("tokenizer.ggml.tokens")
     is_gemma = kind == "gemma3"
-    window = told.whole("attention.sliding_window", default=0, least=0) if is_gemma else 0
-    pattern = told.whole("attention.sliding_window_pattern", default=6) if is_gemma else 1
+    window = told.whole("attention.sliding_window", default=0, least=0)
+    pattern = told.whole("attention.sliding_window_pattern", default=6) if is_gemma else layers + 1
     return Settings(
         architecture=kind,
         vocabulary=told.whole("vocab_size", default=len(tokens) if tokens is not None else None),

@@ -8,8 +8,9 @@ reading order.
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -57,27 +58,6 @@ class Content:
 
 
 ContentOf = Callable[[int], Content]
-
-
-class _Known:
-    """What was found of nodes before. Forward goes over the graph many times, and few nodes change: with the
-    same contents of its inputs, a node has the same content, and makes the same cuts.
-    """
-
-    def __init__(self) -> None:
-        self.sources: dict[int, Content] = {}
-        self.found: dict[tuple[object, ...], tuple[tuple[Content, ...], Content, frozenset[int]]] = {}
-
-    def source(self, number: int, *, is_scalar: bool) -> Content:
-        """What a number, or a value that is stored, brings into a kernel."""
-        content = self.sources.get(number)
-        if content is None:
-            one = frozenset((number,))
-            content = Content("map", 0, frozenset(), scalars=one) if is_scalar else Content("map", 0, one)
-            self.sources[number] = content
-        return content
-
-
 _CENTERS: dict[str, Literal["contract", "attend"]] = {"contract": "contract", "attend": "attend"}
 
 
@@ -98,66 +78,88 @@ def choose_stored(
         fixed |= {source for source in whole_inputs(graph, each) if not is_source(graph.sigs[source])}
         if graph.sigs[each].kind in ("sort", "scatter", "scan"):
             fixed.add(each)
-    known = _Known()
+    known = _Known(graph, order, profile)
     for _ in range(ROUNDS):
-        stored, contents = _settled(graph, order, set(fixed), profile, known)
+        stored, contents = _settled(graph, order, set(fixed), known)
         centers = {each for each in stored - fixed if graph.sigs[each].kind in _CENTERS}
         if centers:  # known from the start, what follows a contraction need not be stored in its stead
-            stored, contents = _settled(graph, order, fixed | centers, profile, known)
+            stored, contents = _settled(graph, order, fixed | centers, known)
         more = _backward(graph, order, stored, contents)
         more |= {each for each in graph.held & contents.keys() - stored if contents[each].kind != "map"}
         if not more - stored:
             return stored, contents
         fixed |= more
-    return _settled(graph, order, fixed | stored, profile, known)
+    return _settled(graph, order, fixed | stored, known)
 
 
 # Forward
 
 
+class _Known:
+    """What holds from one forward pass to the next, most of which meet the same parts again: costs, the
+    contents of what is read, and the content that came of a node's parts with the bindings it takes.
+    """
+
+    def __init__(self, graph: Snapshot, order: list[int], profile: DeviceProfile) -> None:
+        self.graph = graph
+        self.profile = profile
+        self.costs = {number: cost_of(graph, number) for number in order}
+        self._read: dict[int, Content] = {}
+        self._made: dict[int, tuple[list[Content], Content, int]] = {}
+
+    def read(self, number: int) -> Content:
+        """The content of a node that a kernel reads."""
+        found = self._read.get(number)
+        if found is None:
+            one = frozenset((number,))
+            is_scalar = self.graph.sigs[number].kind == "scalar"
+            found = Content("map", 0, frozenset(), scalars=one) if is_scalar else Content("map", 0, one)
+            self._read[number] = found
+        return found
+
+    def content(self, number: int, inputs: list[int], parts: list[Content]) -> tuple[Content, int]:
+        """What a kernel that ends here holds, and what it binds: what it reads, what it writes, and perhaps
+        parameters.
+        """
+        made = self._made.get(number)
+        if made is None or not all(map(operator.is_, made[0], parts)):
+            content = _content(self.graph, number, inputs, parts, self.costs)
+            sigs = self.graph.sigs
+            bound = 1 + sum(bindings_of(sigs[each], self.profile) for each in (number, *content.reads))
+            made = self._made[number] = parts, content, bound
+        return made[1], made[2]
+
+
 def _settled(
-    graph: Snapshot, order: list[int], stored: set[int], profile: DeviceProfile, known: _Known
+    graph: Snapshot, order: list[int], stored: set[int], known: _Known
 ) -> tuple[set[int], dict[int, Content]]:
     """Forward until no cut is added: a cut changes the contents of nodes that were looked at before it."""
     while True:
         count = len(stored)
-        stored, contents = _forward(graph, order, stored, profile, known)
+        stored, contents = _forward(graph, order, stored, known)
         if len(stored) == count:
             return stored, contents
 
 
 def _forward(
-    graph: Snapshot, order: list[int], stored: set[int], profile: DeviceProfile, known: _Known
+    graph: Snapshot, order: list[int], stored: set[int], known: _Known
 ) -> tuple[set[int], dict[int, Content]]:
     contents: dict[int, Content] = {}
 
     def content_of(number: int) -> Content:
         """What pulling an input brings into a kernel."""
-        kind = graph.sigs[number].kind
-        if kind in ("leaf", "scalar") or number in stored:
-            return known.source(number, is_scalar=kind == "scalar")
+        if number in stored or is_source(graph.sigs[number]):
+            return known.read(number)
         return contents[number]
 
-    def bindings(number: int, content: Content) -> int:
-        """What a kernel that ends here binds: what it reads, what it writes, and perhaps parameters."""
-        return 1 + sum(bindings_of(graph.sigs[each], profile) for each in (number, *content.reads))
-
     for number in order:
-        sig = graph.sigs[number]
         inputs = list(dict.fromkeys(graph.inputs[number]))
-        parts = tuple([content_of(each) for each in inputs])
-        key = (number, number in stored, *map(id, parts))
-        if key in known.found:
-            _, contents[number], cuts = known.found[key]
-            stored |= cuts
-            continue
-        may_be_cut = frozenset(inputs).union(*[part.inside for part in parts]) - stored
         _cut_misfits(graph, number, inputs, content_of, stored)
         while True:
-            content = _content(graph, number, sig, inputs, content_of)
+            content, bound = known.content(number, inputs, [content_of(each) for each in inputs])
             fits = content.cost <= MAX_COST and len(content.scalars) <= MAX_SCALARS
             deep = content.nesting > MAX_NESTING
-            if fits and not deep and bindings(number, content) <= profile.max_storage_buffers:
+            if fits and not deep and bound <= known.profile.max_storage_buffers:
                 break
             largest = max(
                 (each for each in inputs if each not in stored and not is_source(graph.sigs[each])),
@@ -173,27 +175,26 @@ def _forward(
                 break
             stored.add(largest)
         contents[number] = content
-        known.found[key] = parts, content, may_be_cut & stored
     return stored, contents
 
 
 def _content(
-    graph: Snapshot, number: int, sig: Signature, inputs: list[int], content_of: ContentOf
+    graph: Snapshot, number: int, inputs: list[int], parts: list[Content], costs: Mapping[int, int]
 ) -> Content:
-    parts = [(each, content_of(each)) for each in inputs]
+    sig = graph.sigs[number]
     none: frozenset[int] = frozenset()
-    reads = none.union(*[part.reads for _, part in parts])
-    scalars = none.union(*[part.scalars for _, part in parts])
-    inside = none.union((number,), *[part.inside for _, part in parts])
-    cost = sum(cost_of(graph, each) for each in inside)
-    nesting = max((part.nesting for _, part in parts), default=0) + _nests(graph, number)
+    reads = none.union(*[part.reads for part in parts])
+    scalars = none.union(*[part.scalars for part in parts])
+    inside = none.union((number,), *[part.inside for part in parts])
+    cost = sum([costs[each] for each in inside])
+    nesting = max((part.nesting for part in parts), default=0) + _nests(graph, number)
     if sig.kind in _CENTERS:
         return Content(_CENTERS[sig.kind], cost, reads, None, number, scalars, inside)
     if sig.kind == "reduce":
         return Content("rows", cost, reads, nontrivial(sig.shape), -1, scalars, inside, nesting)
     rows: Axes | None = None
     center = -1
-    for each, part in parts:
+    for each, part in zip(inputs, parts, strict=True):
         if part.kind == "rows":
             rows = _carried(sig, graph.sigs[each], part.rows or none)
         elif part.kind in _CENTERS:

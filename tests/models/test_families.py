@@ -1,0 +1,51 @@
+"""Random models of every family: the logits that transformers has for them, stored by scripts/family_logits.py."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import webgrad as wg
+from scripts.family_logits import FIXTURE, sample
+from scripts.random_models import FAMILIES, IDS, write_folder, write_gguf
+from webgrad.models.embedding import load_encoder
+from webgrad.models.language import LanguageModel
+
+STORED = json.loads(FIXTURE.read_text(encoding="utf-8"))
+DECODERS = [name for name in FAMILIES if name != "bert"]
+
+
+def check(name: str, path: Path, device: str) -> None:
+    model: Any = wg.models.load(str(path), device=device)
+    assert isinstance(model, LanguageModel)
+    np.testing.assert_allclose(sample(model.logits(IDS).numpy()), STORED[name], rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_from_safetensors(tmp_path: Path, name: str) -> None:
+    write_folder(FAMILIES[name], tmp_path)
+    check(name, tmp_path, "cpu")
+
+
+@pytest.mark.parametrize("name", [name for name in DECODERS if FAMILIES[name].gguf is not None])
+def test_from_gguf(tmp_path: Path, name: str) -> None:
+    write_gguf(FAMILIES[name], tmp_path / "model.gguf")
+    check(name, tmp_path / "model.gguf", "cpu")
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", ["gemma3", "gpt2"])
+def test_on_a_gpu(tmp_path: Path, name: str) -> None:
+    write_folder(FAMILIES[name], tmp_path)
+    check(name, tmp_path, "webgpu:0")
+
+
+def test_bert_from_gguf(tmp_path: Path) -> None:
+    write_gguf(FAMILIES["bert"], tmp_path / "model.gguf")
+    bert = load_encoder(tmp_path / "model.gguf", "cpu")
+    found = bert(wg.asarray([IDS]), wg.asarray([len(IDS)])).numpy()[0]
+    np.testing.assert_allclose(sample(found), STORED["bert"], rtol=0, atol=1e-4)

@@ -1,0 +1,103 @@
+"""Settings from config.json and from GGUF's metadata: the same record, and errors that name the key."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import webgrad as wg
+from webgrad.models.rotary import Rotary, frequencies, tables
+from webgrad.models.settings import settings_of_config, settings_of_gguf
+
+from .tiny import CONFIG
+
+GGUF: dict[str, Any] = {
+    "general.architecture": "llama",
+    "llama.vocab_size": 96,
+    "llama.embedding_length": 64,
+    "llama.feed_forward_length": 96,
+    "llama.block_count": 2,
+    "llama.attention.head_count": 4,
+    "llama.attention.head_count_kv": 2,
+    "llama.context_length": 256,
+    "llama.attention.layer_norm_rms_epsilon": 1e-5,
+    "llama.rope.freq_base": 10000.0,
+}
+
+
+def test_both_kinds_of_file_tell_the_same() -> None:
+    config = {key: value for key, value in CONFIG.items() if key != "eos_token_id"}
+    assert settings_of_config(config) == settings_of_gguf(GGUF, tied=False)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"model_type": "mamba"}, "model_type 'mamba' is not offered; webgrad has gemma3, .*llama"),
+        ({"hidden_size": None}, "hidden_size is missing"),
+        ({"hidden_size": -4}, "hidden_size is a whole number from 1"),
+        ({"hidden_size": 1 << 60}, "hidden_size is a whole number"),
+        ({"hidden_size": "64"}, "hidden_size is a whole number .* not '64'"),
+        ({"num_attention_heads": 7}, "64 is not shared by 7 heads"),
+        ({"num_key_value_heads": 3}, "4 heads do not share 3 heads of keys"),
+        ({"rms_norm_eps": 0}, "rms_norm_eps is a positive number"),
+        ({"rope_theta": math.inf}, "rope_theta is a positive number"),
+        ({"hidden_act": "mish"}, "hidden_act='mish' is not offered"),
+        ({"mlp_bias": True}, "mlp_bias=True is not offered"),
+        ({"tie_word_embeddings": "yes"}, "tie_word_embeddings is true or false"),
+        ({"rope_scaling": {"rope_type": "longrope"}}, "scaled by 'longrope' are not offered"),
+    ],
+)
+def test_settings_that_cannot_be(changes: dict[str, Any], told: str) -> None:
+    with pytest.raises(wg.ModelFileError, match=told):
+        settings_of_config({**CONFIG, **changes})
+
+
+def test_metadata_that_cannot_be() -> None:
+    with pytest.raises(wg.ModelFileError, match="'rwkv' is not offered"):
+        settings_of_gguf({"general.architecture": "rwkv"}, tied=True)
+    with pytest.raises(wg.ModelFileError, match="block_count is missing"):
+        settings_of_gguf({**GGUF, "llama.block_count": None}, tied=True)
+
+
+def test_windows_by_the_kinds_of_layers() -> None:
+    def windows(**changes: Any) -> tuple[int, ...]:
+        return settings_of_config({**CONFIG, "num_hidden_layers": 4, **changes}).windows
+
+    kinds = ["sliding_attention", "full_attention"] * 2
+    assert windows() == (0, 0, 0, 0)
+    assert windows(model_type="mistral", sliding_window=8) == (8, 8, 8, 8)
+    assert windows(model_type="qwen2", use_sliding_window=False, sliding_window=8) == (0, 0, 0, 0)
+    assert windows(model_type="qwen2", use_sliding_window=True, sliding_window=8, max_window_layers=3) == (
+        0,
+        0,
+        0,
+        8,
+    )
+    assert windows(layer_types=kinds, sliding_window=8) == (8, 0, 8, 0)
+    gemma = {"model_type": "gemma3_text", "sliding_window": 8, "sliding_window_pattern": 3}
+    assert windows(**gemma) == (8, 8, 0, 8)
+
+
+def test_rotary_scalings() -> None:
+    plain = frequencies(Rotary(10000.0, 8))
+    np.testing.assert_allclose(plain, [1, 0.1, 0.01, 0.001], rtol=1e-6)
+    np.testing.assert_allclose(frequencies(Rotary(10000.0, 8, "linear", 4.0)), plain / 4, rtol=1e-6)
+    scaled = frequencies(Rotary(10000.0, 8, "llama3", 8.0, 1.0, 4.0, 1000))
+    turns = 1000 * plain / (2 * math.pi)  # 159, 15.9, 1.59 and 0.159 over the old context
+    share = (turns[2] - 1) / 3
+    np.testing.assert_allclose(scaled, [1, 0.1, 0.01 * (share + (1 - share) / 8), 0.001 / 8], rtol=1e-6)
+    np.testing.assert_allclose(
+        frequencies(Rotary(10000.0, 8), np.array([1, 2, 4, 8], np.float32)), plain / [1, 2, 4, 8], rtol=1e-6
+    )
+    with pytest.raises(wg.ModelFileError, match="3 factors for 4 pairs"):
+        frequencies(Rotary(10000.0, 8), np.ones(3, np.float32))
+
+
+def test_tables_have_a_row_for_each_position() -> None:
+    cos, sin = tables(Rotary(10000.0, 4), 3)
+    np.testing.assert_allclose(cos[2], [math.cos(2), math.cos(0.02)], rtol=1e-6)
+    np.testing.assert_allclose(sin[1], [math.sin(1), math.sin(0.01)], rtol=1e-6)

@@ -1,0 +1,38 @@
+"""The environment for the cross-check against transformers has torch too; tests of minutes run in it."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scripts import torch_tests, transformers_tests
+
+
+def test_it_is_made_with_torch_and_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    ran: list[list[str]] = []
+
+    def run(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+        ran.append(command)
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr("subprocess.run", run)
+    monkeypatch.setattr(transformers_tests, "FOLDER", tmp_path)
+    assert transformers_tests.main(["-k", "gemma"]) == 0
+    assert torch_tests.TORCH in ran[1]
+    assert set(transformers_tests.PACKAGES) <= set(ran[2])
+    assert ran[-1][1:5] == ["-m", "pytest", "-m", ""]
+    assert ran[-1][-2:] == ["-k", "gemma"]
+    assert transformers_tests.main([]) == 0
+    assert len(ran) == 5  # made once, run twice
+
+
+def test_another_version_is_another_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("subprocess.run", lambda command, **_: subprocess.CompletedProcess(command, 0))
+    made: list[str] = []
+    monkeypatch.setattr("scripts.torch_tests.say", made.append)
+    for packages in (("a==1",), ("a==1",), ("a==2",)):
+        assert torch_tests.ensure(tmp_path, packages) == 0
+    assert len(made) == 2

@@ -1,0 +1,129 @@
+"""Native functions called with arrays: what they are given is checked and counted here.
+
+In: a format and a shape; then arrays, as the cpu's operations have them. Out: results in arrays, or False
+where NumPy must compute: there is no native code, it does not pay, or a number was not finite, for which the
+order of operations matters. The invariant: native code only sees contiguous arrays, of the sizes that it is
+told.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import struct
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...ops.blocks import FORMATS, word_count
+from ..memory import aligned
+from .blocks import decode_module, padded_runs, product_module
+from .compiler import Functions, compiled, is_available
+from .formats import FORMATS as NATIVE
+from .helpers import Helpers
+
+__all__ = ["call", "decoder", "multiplier", "pointer"]
+
+Array = np.ndarray[Any, Any]
+Shape = tuple[int, ...]
+
+MOST_ROWS = 8  # rows of x up to which unpacking each weight again pays
+MOST_SUMS = 1 << 16  # sums of runs of x
+LONG = 1 << 22  # multiplications from which others may have the interpreter meanwhile
+_UINT, _FLOAT = np.dtype(np.uint32), np.dtype(np.float32)
+_address = ctypes.addressof
+_view: Callable[[Any], ctypes.c_char] = ctypes.c_char.from_buffer
+
+
+def pointer(x: Array) -> int:
+    """Where an array's elements begin; three times as quick as x.ctypes.data where x may be written to."""
+    try:
+        return _address(_view(x))
+    except (TypeError, ValueError, BufferError):
+        return x.ctypes.data
+
+
+class _Room(threading.local):
+    """What each thread gives to native code: arguments, and room for the sums of x."""
+
+    def __init__(self) -> None:
+        self.arguments = bytearray(32 * 8)
+        self.address = _address(_view(self.arguments))
+        self.sums = aligned((MOST_SUMS,), _FLOAT)
+        self.sums_address = self.sums.ctypes.data
+
+
+_room = _Room()
+_PRODUCT, _DECODE = struct.Struct("10q"), struct.Struct("6q")
+
+
+def call(functions: Functions, form: struct.Struct, *arguments: int, long: bool = False) -> int:
+    """What a function gives for its arguments; a long call lets other threads have the interpreter."""
+    room = _room
+    form.pack_into(room.arguments, 0, *arguments)
+    return functions[long](room.address)
+
+
+def multiplier(name: str, shape: Shape) -> Callable[[Array, Array, Array], bool]:
+    """out = x @ blocks.T, for float32 x (m, k), words of blocks (n, k) and out (m, n)."""
+    rows, columns = shape
+    format = FORMATS[name]
+    blocks, total = columns // format.weights, rows * columns // format.weights
+    size = word_count(format, total)
+    sums = padded_runs(name, columns) if NATIVE[name].has_offset else 0
+    seen: Any = lambda: None  # noqa: E731  the words of the last call, and where they are
+    packed = 0
+
+    def multiply(x: Array, words: Array, out: Array) -> bool:
+        nonlocal seen, packed
+        count = len(x)
+        together = 4 if count >= 4 else 1
+        if not 0 < count <= MOST_ROWS or not total or together * sums > MOST_SUMS or not is_available():
+            return False
+        if seen() is not words:
+            if words.size != size or words.dtype != _UINT or not words.flags.c_contiguous:
+                return False
+            packed, seen = pointer(words), weakref.ref(words)
+        if not _is_plain(x, (count, columns)) or not _is_plain(out, (count, rows)):
+            return False
+        cost = total * format.weights * together
+        functions = compiled(product_module, name, together)
+        source, target, sums_at, bad = pointer(x), pointer(out), _room.sums_address, 0
+        with Helpers(cost) as slot:
+            for first in range(0, count, together):
+                at = min(first, count - together)  # rows that are computed twice come out the same
+                x_row, out_row = source + 4 * at * columns, target + 4 * at * rows
+                given = slot, packed, total, blocks, x_row, sums_at, out_row, rows, rows, 0
+                bad |= call(functions, _PRODUCT, *given, long=cost >= LONG)
+        return not bad
+
+    return multiply
+
+
+def decoder(name: str, shape: Shape) -> Callable[[Array, int, Array], bool]:
+    """out = rows from `first` on of the words' weights, as float32; the tensor is seen as a matrix."""
+    format, columns = FORMATS[name], shape[-1]
+    blocks, total = columns // format.weights, math.prod(shape) // format.weights
+    size = word_count(format, total)
+
+    def decode(words: Array, first: int, out: Array) -> bool:
+        count = len(out) * blocks
+        if not count or not is_available() or not _is_plain(out, (len(out), columns)):
+            return False
+        if words.size != size or words.dtype != _UINT or not words.flags.c_contiguous:
+            return False
+        if not 0 <= first * blocks <= total - count:
+            return False
+        with Helpers(out.size) as slot:
+            given = slot, pointer(words), total, first * blocks, count, pointer(out)
+            call(compiled(decode_module, name), _DECODE, *given, long=out.size >= LONG)
+        return True
+
+    return decode
+
+
+def _is_plain(x: Array, shape: Shape) -> bool:
+    return x.dtype == _FLOAT and x.shape == shape and x.flags.c_contiguous

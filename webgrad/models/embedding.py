@@ -1,0 +1,267 @@
+"""Embedding models: texts in, one vector each out, as the sentence-transformers package would give them.
+
+In: a folder (config.json, safetensors, tokenizer.json, and modules.json, which says how tokens are pooled) or
+a GGUF file of the architecture bert. Out: an `EmbeddingModel`. A text's vector does not depend on the texts
+beside it: they are sorted by length, padded to one of a few lengths, and what is padded is hidden.
+"""
+
+from __future__ import annotations
+
+import bisect
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import webgrad as wg
+from webgrad import Tensor
+from webgrad.errors import ArgumentError, ModelFileError
+
+from .bert import Bert, BertSettings, read_bert
+from .tokenizer import Tokenizer
+
+__all__ = ["EmbeddingModel", "EmbeddingSettings", "load_embedding", "load_encoder"]
+
+# Lengths that batches are padded to: few, so that what was captured for one is found again.
+SIDES = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+GGUF_POOLINGS = {1: "mean", 2: "cls", 3: "last"}  # 0 is none, 4 ranks pairs of texts
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingSettings:
+    """What is computed: the encoder's sizes, how tokens become one vector, and how long texts may be."""
+
+    encoder: BertSettings
+    poolings: tuple[str, ...]
+    normalise: bool
+    longest: int
+    lower_case: bool = False
+
+    @property
+    def columns(self) -> int:
+        """How long a vector is."""
+        return self.encoder.columns * len(self.poolings)
+
+
+class EmbeddingModel:
+    """A model that gives texts vectors, made by `wg.models.load`: near texts, near vectors."""
+
+    def __init__(self, settings: EmbeddingSettings, encoder: Bert, tokenizer: Tokenizer) -> None:
+        self.settings, self.tokenizer, self.device = settings, tokenizer, encoder.words.device
+
+        def pooled(ids: Tensor, lengths: Tensor) -> Tensor:
+            vectors = _pooled(encoder(ids, lengths), lengths, settings.poolings)
+            return _normalised(vectors) if settings.normalise else vectors
+
+        self._pooled = wg.jit(pooled)
+
+    def __repr__(self) -> str:
+        encoder = self.settings.encoder
+        return f"EmbeddingModel({encoder.layers} layers, {self.settings.columns} columns, {self.device.name})"
+
+    def embed(self, texts: Sequence[str], batch_size: int = 32) -> Tensor:
+        """The vectors of texts, (n, columns), normalised if the model says so.
+
+        Texts longer than the model takes are cut off, as sentence-transformers does; an empty one has the
+        vector of the tokens that begin and end every text.
+        """
+        if not _is_whole(batch_size) or batch_size < 1:
+            raise ArgumentError(f"embed: batch_size is {batch_size!r}, and must be a whole number above 0")
+        rows = [self._encoded(text) for text in _checked(texts)]
+        order = sorted(range(len(rows)), key=lambda number: -len(rows[number]))
+        parts = [
+            (numbers, self._pooled(*self._batch([rows[number] for number in numbers], batch_size)))
+            for numbers in _runs(order, batch_size)
+        ]
+        # Read only now: the device computes while later batches are put together.
+        result = np.empty((len(rows), self.settings.columns), np.float32)
+        for numbers, vectors in parts:
+            result[numbers] = vectors.numpy()[: len(numbers)]
+        return wg.asarray(result, device=self.device)
+
+    def _encoded(self, text: str) -> list[int]:
+        """A text's tokens, cut off before the one that ends every text."""
+        text = text.lower() if self.settings.lower_case else text
+        ids: list[int] = self.tokenizer.encode(text)
+        longest = self.settings.longest
+        if not ids:
+            raise ArgumentError(f"embed: the text {text!r} has no tokens, and this model adds none")
+        if len(ids) <= longest:
+            return ids
+        last = len(ids) - 1 if self.tokenizer.encode("")[-1:] == ids[-1:] else longest - 1
+        return [*ids[: longest - 1], ids[last]]
+
+    def _batch(self, rows: list[list[int]], batch_size: int) -> tuple[Tensor, Tensor]:
+        """Ids (count, side) and lengths (count,); rows are added up to a power of two, of one token each."""
+        count = min(batch_size, 1 << (len(rows) - 1).bit_length())
+        longest = max(len(row) for row in rows)
+        side = longest if longest > SIDES[-1] else SIDES[bisect.bisect_left(SIDES, longest)]
+        side = min(side, self.settings.longest)
+        ids, lengths = np.zeros((count, side), np.int32), np.ones(count, np.int32)
+        for number, row in enumerate(rows):
+            ids[number, : len(row)] = row
+            lengths[number] = len(row)
+        return wg.asarray(ids, device=self.device), wg.asarray(lengths, device=self.device)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _checked(texts: Any) -> list[str]:
+    if isinstance(texts, str | bytes) or not isinstance(texts, Sequence):
+        raise ArgumentError(f"embed takes a list of texts, not a {type(texts).__name__}: write embed([text])")
+    if not texts:
+        raise ArgumentError("embed: the list of texts is empty; give one text or more")
+    for number, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise ArgumentError(f"embed takes texts, and number {number} is a {type(text).__name__}")
+    return list(texts)
+
+
+def _runs(order: list[int], count: int) -> Iterator[list[int]]:
+    for start in range(0, len(order), count):
+        yield order[start : start + count]
+
+
+# One vector of many
+
+
+def _pooled(x: Tensor, lengths: Tensor, poolings: Sequence[str]) -> Tensor:
+    """x (batch, length, columns) → (batch, columns) for each pooling, side by side."""
+    parts = [POOLINGS[name](x, lengths.reshape(-1, 1)) for name in poolings]
+    return parts[0] if len(parts) == 1 else wg.concat(parts, axis=1)
+
+
+def _seen(x: Tensor, lengths: Tensor) -> Tensor:
+    return (wg.arange(x.shape[1], device=x.device) < lengths).reshape(*x.shape[:2], 1)
+
+
+def _total(x: Tensor, lengths: Tensor) -> Tensor:
+    return wg.where(_seen(x, lengths), x, 0.0).sum(axis=1)
+
+
+def _last(x: Tensor, lengths: Tensor) -> Tensor:
+    places = wg.arange(x.shape[1], device=x.device).reshape(1, -1, 1)
+    return wg.where(places == lengths.reshape(-1, 1, 1) - 1, x, 0.0).sum(axis=1)
+
+
+POOLINGS: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "cls": lambda x, lengths: x[:, 0],
+    "max": lambda x, lengths: wg.where(_seen(x, lengths), x, -np.inf).max(axis=1),
+    "mean": lambda x, lengths: _total(x, lengths) / lengths,
+    "mean_sqrt_len": lambda x, lengths: _total(x, lengths) / wg.sqrt(lengths.astype(wg.float32)),
+    "last": _last,
+}
+
+
+def _normalised(x: Tensor) -> Tensor:
+    return x / wg.maximum(wg.sqrt((x * x).sum(axis=1, keepdims=True)), 1e-12)
+
+
+# What a folder or a file says
+
+# The options of sentence-transformers' pooling, in the order in which it puts their vectors side by side.
+OPTIONS = {
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_max_tokens": "max",
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len",
+    "pooling_mode_weightedmean_tokens": "weightedmean",
+    "pooling_mode_lasttoken": "last",
+}
+MODES = {"lasttoken": "last"}  # what newer files call it: pooling_mode is a name, or several
+
+
+def load_embedding(path: Path, device: Any = None) -> EmbeddingModel:
+    """The embedding model of a folder with safetensors, or of a GGUF file of the architecture bert."""
+    with wg.io.open(path) as weights:
+        if weights.kind == "gguf":
+            settings = _of_metadata(weights)
+            tokenizer = Tokenizer.from_gguf(weights.metadata)
+        else:
+            settings = _of_folder(path)
+            tokenizer = Tokenizer.from_folder(path)
+        encoder = read_bert(weights, settings.encoder, device)
+    return EmbeddingModel(settings, encoder, tokenizer)
+
+
+def load_encoder(path: Path, device: Any = None) -> Bert:
+    """The encoder alone, which takes ids."""
+    with wg.io.open(path) as weights:
+        settings = _of_metadata(weights) if weights.kind == "gguf" else _of_folder(path)
+        return read_bert(weights, settings.encoder, device)
+
+
+def _of_metadata(weights: wg.io.Weights) -> EmbeddingSettings:
+    """The settings of a GGUF file; llama.cpp normalises what it embeds."""
+    metadata, names = weights.metadata, ("token_embd.weight", "token_types.weight")
+    for name in names:
+        if name not in weights or len(weights.shape(name)) != 2:
+            raise ModelFileError(f"{weights.path} has no table {name}, which a BERT needs")
+    encoder = BertSettings.from_metadata(metadata, *(weights.shape(name)[0] for name in names))
+    number = metadata.get("bert.pooling_type", 1)
+    if number not in GGUF_POOLINGS:
+        raise ModelFileError(
+            f"{weights.path}: bert.pooling_type={number!r} gives no vector of a text; offered are "
+            + ", ".join(f"{each} ({name})" for each, name in GGUF_POOLINGS.items())
+        )
+    return EmbeddingSettings(encoder, (GGUF_POOLINGS[number],), True, encoder.positions)
+
+
+def _of_folder(folder: Path) -> EmbeddingSettings:
+    """The settings of a folder; without modules.json those of sentence-transformers: mean, not normalised."""
+    encoder = BertSettings.from_config(_json(folder / "config.json"))
+    pooling: tuple[str, ...] = ("mean",)
+    normalise = False
+    for module in _json(folder / "modules.json", [], list):
+        kind = str(module.get("type", "")) if isinstance(module, dict) else ""
+        name = kind.rpartition(".")[2]
+        if name == "Pooling":
+            pooling = _pooling(_json(folder / str(module.get("path", "")) / "config.json"))
+        elif name == "Normalize":
+            normalise = True
+        elif name != "Transformer":
+            raise ModelFileError(
+                f"{folder / 'modules.json'}: a module of type {kind!r} is not offered; Transformer, Pooling "
+                "and Normalize are"
+            )
+    limits = _json(folder / "sentence_bert_config.json", {})
+    longest = limits.get("max_seq_length") or encoder.positions
+    if not _is_whole(longest) or longest < 2:
+        raise ModelFileError(f"{folder / 'sentence_bert_config.json'}: max_seq_length is {longest!r}")
+    lower_case = bool(limits.get("do_lower_case", False))
+    return EmbeddingSettings(encoder, pooling, normalise, min(longest, encoder.positions), lower_case)
+
+
+def _pooling(config: Mapping[str, Any]) -> tuple[str, ...]:
+    modes = config.get("pooling_mode")
+    if modes is None:
+        names = [name for option, name in OPTIONS.items() if config.get(option)]
+    else:
+        names = [MODES.get(each, each) for each in ([modes] if isinstance(modes, str) else modes)]
+    unknown = [name for name in names if name not in POOLINGS]
+    if unknown or not names:
+        raise ModelFileError(
+            f"the pooling {', '.join(map(str, unknown)) or '(none is named)'} is not offered; these are: "
+            + ", ".join(POOLINGS)
+        )
+    return tuple(names)
+
+
+def _json(path: Path, default: Any = None, kind: type = dict) -> Any:
+    """A file's values; without the file the default, if there is one."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        if default is not None:
+            return default
+        raise ModelFileError(f"{path} is missing, which says what the model is") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise ModelFileError(f"{path} cannot be read: {error}") from None
+    if not isinstance(value, kind):
+        raise ModelFileError(f"{path} must hold a {kind.__name__}, not a {type(value).__name__}")
+    return value

@@ -1,0 +1,158 @@
+"""Tokenizers out of a folder: tokenizer.json, or a SentencePiece tokenizer.model, and the files beside it.
+
+Those say which tokens begin and end texts and turns, and hold the chat template. Out come `Parts`, as from
+GGUF metadata.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from webgrad.errors import ModelFileError
+
+from .gguf_tokenizer import Parts, frame, import_tokenizers, parts_from_gguf, stop_ids
+from .sentencepiece_file import metadata_of_sentencepiece
+
+__all__ = ["parts_from_folder", "protected"]
+
+LARGEST_VOCABULARY = 256 << 20
+LARGEST_SETTINGS = 32 << 20
+NAMES = ("bos_token", "eos_token", "unk_token", "pad_token", "sep_token", "cls_token", "mask_token")
+
+
+def parts_from_folder(folder: Path) -> Parts:
+    """The tokenizer of a folder as Hugging Face publishes models."""
+    settings = read_json(folder / "tokenizer_config.json")
+    texts = token_texts(settings) or token_texts(read_json(folder / "special_tokens_map.json"))
+    found = first_file(folder, ("tokenizer.json", "tokenizer.model", "spiece.model"))
+    if found.name == "tokenizer.json":
+        engine = engine_of_json(found)
+        parts = Parts(engine)
+    else:
+        parts = parts_from_gguf(metadata_of_sentencepiece(found))
+        engine = parts.engine
+        texts = parts.texts | texts
+    bos, eos = (engine.token_to_id(texts[name]) if name in texts else None for name in NAMES[:2])
+    set_frame(engine, settings, texts, bos, eos)
+    control = {
+        str(token.content): place
+        for place, token in engine.get_added_tokens_decoder().items()
+        if token.special
+    }
+    ends = {eos} - {None} | ids_of(folder / "generation_config.json") | ids_of(folder / "config.json")
+    return dataclasses.replace(
+        parts,
+        bos_id=bos,
+        eos_id=eos,
+        stop_ids=stop_ids(control, {place for place in ends if engine.id_to_token(place) is not None}),
+        texts=texts,
+        template=read_template(folder, settings),
+    )
+
+
+def first_file(folder: Path, names: tuple[str, ...]) -> Path:
+    for name in names:
+        if (folder / name).is_file():
+            return folder / name
+    raise ModelFileError(
+        f"{folder} has no tokenizer ({', '.join(names)}). Older kinds are converted by "
+        "transformers.AutoTokenizer.from_pretrained(folder).save_pretrained(folder)"
+    )
+
+
+def engine_of_json(path: Path) -> Any:
+    """The engine of a tokenizer.json, which neither cuts nor pads: lengths are the caller's business."""
+    text = read_text(path, LARGEST_VOCABULARY)
+    package = import_tokenizers()
+    engine = protected(lambda: package.Tokenizer.from_str(text), f"{path} cannot be read")
+    added = engine.get_added_tokens_decoder().values()
+    if any(token.special and token.normalized for token in added):
+        engine = protected(
+            lambda: package.Tokenizer.from_str(without_normalized(text)), f"{path} cannot be read"
+        )
+    engine.no_truncation()
+    engine.no_padding()
+    return engine
+
+
+def without_normalized(text: str) -> str:
+    """Special tokens are looked for in texts as written: no message's words may normalize to one."""
+    settings = json.loads(text)
+    for token in settings["added_tokens"]:
+        token["normalized"] = token["normalized"] and not token["special"]
+    return json.dumps(settings, ensure_ascii=False)
+
+
+def protected(make: Callable[[], Any], failure: str) -> Any:
+    """The result of a call into the package, whose panics are no Exceptions."""
+    try:
+        return make()
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        raise ModelFileError(f"{failure}: {str(error)[:300]}") from None
+
+
+def set_frame(engine: Any, settings: dict[str, Any], texts: dict[str, str], bos: Any, eos: Any) -> None:
+    """Settings that say whether texts get bos and eos go before what tokenizer.json does by itself."""
+    if not isinstance(settings.get("add_bos_token", settings.get("add_eos_token")), bool):
+        return
+    first = (texts["bos_token"], bos) if settings.get("add_bos_token") and bos is not None else None
+    last = (texts["eos_token"], eos) if settings.get("add_eos_token") and eos is not None else None
+    engine.post_processor = frame(import_tokenizers(), first, last)
+
+
+def token_texts(settings: dict[str, Any]) -> dict[str, str]:
+    """bos_token and the others, which are texts or records with a content."""
+    found = {}
+    for name in NAMES:
+        value = settings.get(name)
+        value = value.get("content") if isinstance(value, dict) else value
+        if isinstance(value, str) and value:
+            found[name] = value
+    return found
+
+
+def ids_of(path: Path) -> set[int]:
+    """eos_token_id of a settings file: a number or a list of them."""
+    value = read_json(path).get("eos_token_id")
+    values = value if isinstance(value, list) else [value]
+    return {place for place in values if isinstance(place, int) and 0 <= place < 1 << 31}
+
+
+def read_template(folder: Path, settings: dict[str, Any]) -> str | None:
+    """The chat template: a file of its own, or among the settings, where there may be several by name."""
+    if (folder / "chat_template.jinja").is_file():
+        return read_text(folder / "chat_template.jinja", LARGEST_SETTINGS)
+    value = settings.get("chat_template") or read_json(folder / "chat_template.json").get("chat_template")
+    if isinstance(value, list):
+        named = {entry.get("name"): entry.get("template") for entry in value if isinstance(entry, dict)}
+        value = named.get("default")
+    return value if isinstance(value, str) else None
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A settings file, {} if there is none."""
+    if not path.is_file():
+        return {}
+    try:
+        value = json.loads(read_text(path, LARGEST_SETTINGS))
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"{path} is no JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise ModelFileError(f"{path} holds no settings")
+    return value
+
+
+def read_text(path: Path, largest: int) -> str:
+    size = path.stat().st_size
+    if size > largest:
+        raise ModelFileError(f"{path} has {size:,} bytes; {largest:,} are read")
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ModelFileError(f"{path} is no UTF-8 text: {error}") from None

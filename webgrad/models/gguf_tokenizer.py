@@ -1,0 +1,360 @@
+"""Tokenizers out of a GGUF file's metadata, built as `tokenizers.Tokenizer`s.
+
+In come the keys under tokenizer.ggml; out come `Parts`, all that a `Tokenizer` is made of. Four kinds:
+byte-level BPE ("gpt2"), SentencePiece's BPE by scores ("llama", "gemma4"), SentencePiece's unigrams ("t5")
+and WordPiece ("bert"). Every id and length is checked against the list of tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from webgrad.errors import ModelFileError
+
+from .pretokenizers import PRETOKENIZERS
+
+__all__ = ["Parts", "frame", "import_tokenizers", "parts_from_gguf", "stop_ids"]
+
+UNKNOWN, CONTROL, USER_DEFINED, BYTE = 2, 3, 4, 6  # token types, as SentencePiece numbers them
+MOST_TOKENS = 4_000_000
+SPACE = "▁"  # SentencePiece's mark for one
+# What ends an answer, or a turn of it, where a vocabulary has it as a control token.
+END_TOKENS = (
+    *("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>"),
+    *("<end_of_turn>", "<turn|>", "<|end|>", "<|return|>", "<|call|>", "<EOT>", "[EOT]", "[EOS]"),
+    *("<end_of_utterance>", "<|END_OF_TURN_TOKEN|>", "<｜end▁of▁sentence｜>", "<|end_of_turn|>", "<|eot|>"),
+    "<|endofturn|>",
+)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A tokenizer before it gets its methods: the engine, and what the model's files say about its tokens."""
+
+    engine: Any  # a tokenizers.Tokenizer
+    bos_id: int | None = None
+    eos_id: int | None = None
+    stop_ids: frozenset[int] = frozenset()
+    texts: dict[str, str] = field(default_factory=dict)  # bos_token, eos_token …, as templates ask for them
+    template: str | None = None
+
+
+@dataclass(frozen=True)
+class Listed:
+    """The vocabulary as a file lists it."""
+
+    tokens: list[str]
+    types: list[int]
+    scores: list[float]
+    metadata: Mapping[str, Any]
+
+    def flag(self, name: str, default: bool) -> bool:
+        return bool(self.metadata.get(f"tokenizer.ggml.{name}", default))
+
+    def id(self, name: str, default: int | None = None) -> int | None:
+        """The id under tokenizer.ggml.NAME_token_id, None for one that the list does not have."""
+        value = self.metadata.get(f"tokenizer.ggml.{name}_token_id", default)
+        return int(value) if isinstance(value, int) and 0 <= value < len(self.tokens) else None
+
+    def of_type(self, *types: int) -> list[str]:
+        return [token for token, kind in zip(self.tokens, self.types, strict=True) if kind in types]
+
+
+def import_tokenizers() -> Any:
+    """The package tokenizers, which is an extra."""
+    try:
+        import tokenizers
+    except ImportError:
+        raise ModelFileError(
+            'tokenizers need the package tokenizers, which is not installed: pip install "webgrad[lm]"'
+        ) from None
+    return tokenizers
+
+
+def parts_from_gguf(metadata: Mapping[str, Any]) -> Parts:
+    """The tokenizer that a GGUF file's metadata describe."""
+    kind = str(metadata.get("tokenizer.ggml.model"))
+    if kind not in KINDS:
+        raise ModelFileError(
+            f"tokenizer.ggml.model is {kind!r}: webgrad reads {', '.join(sorted(KINDS))}. "
+            "If the model is also published with a tokenizer.json, load that folder"
+        )
+    package = import_tokenizers()
+    listed = read_list(metadata)
+    try:
+        engine = KINDS[kind](package, listed)
+        add_marked_tokens(package, engine, listed)
+        bos, eos = chosen_ids(kind, listed)
+        set_frame(package, engine, listed, kind, bos, eos)
+    except ModelFileError:
+        raise
+    except Exception as error:  # the package's errors have no class of their own
+        raise ModelFileError(f"the tokenizer in the GGUF file cannot be built: {str(error)[:300]}") from None
+    texts = {f"{name}_token": listed.tokens[id] for name, id in special_ids(listed, bos, eos).items()}
+    ends = {id for name in ("eos", "eot", "eom") if (id := listed.id(name)) is not None} | {eos} - {None}
+    control = {token: place for place, token in enumerate(listed.tokens) if listed.types[place] == CONTROL}
+    template = metadata.get("tokenizer.chat_template")
+    return Parts(
+        engine, bos, eos, stop_ids(control, ends), texts, template if isinstance(template, str) else None
+    )
+
+
+def stop_ids(control: Mapping[str, int], ends: set[Any]) -> frozenset[int]:
+    """Every id that ends an answer: the file's own, and the usual ends of turns among the control tokens."""
+    found = {control[token] for token in END_TOKENS if token in control}
+    # A format with channels ends messages, not answers, with <|end|>.
+    if "<|return|>" in control and "<|call|>" in control:
+        found.discard(control.get("<|end|>", -1))
+    return frozenset(found | ends)
+
+
+def read_list(metadata: Mapping[str, Any]) -> Listed:
+    """The tokens with their types and scores, one of each."""
+    tokens = metadata.get("tokenizer.ggml.tokens")
+    if not isinstance(tokens, Sequence) or isinstance(tokens, str) or not 0 < len(tokens) <= MOST_TOKENS:
+        raise ModelFileError("the GGUF file has no list of tokens (tokenizer.ggml.tokens)")
+    if not all(isinstance(token, str) for token in tokens):
+        raise ModelFileError("tokenizer.ggml.tokens is not a list of texts")
+    tokens = [token or f"[EMPTY_{place}]" for place, token in enumerate(tokens)]
+    if len(set(tokens)) != len(tokens):
+        raise ModelFileError("tokenizer.ggml.tokens has the same token twice")
+    return Listed(
+        tokens,
+        read_numbers(metadata, "token_type", len(tokens), 1, int),
+        read_numbers(metadata, "scores", len(tokens), 0.0, float),
+        metadata,
+    )
+
+
+def read_numbers(metadata: Mapping[str, Any], name: str, count: int, default: Any, kind: type) -> list[Any]:
+    values = metadata.get(f"tokenizer.ggml.{name}")
+    if values is None:
+        return [default] * count
+    if isinstance(values, (str, Mapping)) or not hasattr(values, "__len__") or len(values) < count:
+        raise ModelFileError(f"tokenizer.ggml.{name} must have a number for each of the {count} tokens")
+    values = values.tolist() if hasattr(values, "tolist") else list(values)
+    try:
+        return [kind(value) for value in values[:count]]
+    except (TypeError, ValueError, OverflowError):
+        raise ModelFileError(f"tokenizer.ggml.{name} is not a list of numbers") from None
+
+
+def byte_level_bpe(package: Any, listed: Listed) -> Any:
+    """GPT-2's kind: bytes written as characters, merged inside of words."""
+    name = listed.metadata.get("tokenizer.ggml.pre") or ""
+    if name not in PRETOKENIZERS:
+        raise ModelFileError(
+            f"tokenizer.ggml.pre is {name!r}, a way to cut words that webgrad does not know. If the model is "
+            "also published with a tokenizer.json, load that folder"
+        )
+    rules = PRETOKENIZERS[name]
+    vocabulary = {token: place for place, token in enumerate(listed.tokens)}
+    engine = package.Tokenizer(
+        package.models.BPE(vocabulary, read_merges(listed, vocabulary), ignore_merges=rules.ignore_merges)
+    )
+    split = package.pre_tokenizers.Split
+    cuts = [split(package.Regex(cut), behavior="isolated") for cut in rules.cuts]
+    byte_level = package.pre_tokenizers.ByteLevel(
+        add_prefix_space=listed.flag("add_space_prefix", False), use_regex=False
+    )
+    engine.pre_tokenizer = package.pre_tokenizers.Sequence([*cuts, byte_level])
+    engine.decoder = package.decoders.ByteLevel()
+    return engine
+
+
+def read_merges(listed: Listed, vocabulary: Mapping[str, int]) -> list[tuple[str, str]]:
+    merges = listed.metadata.get("tokenizer.ggml.merges")
+    if not isinstance(merges, Sequence) or isinstance(merges, str):
+        raise ModelFileError("the GGUF file has no merges (tokenizer.ggml.merges)")
+    pairs = []
+    for merge in merges:
+        if not isinstance(merge, str):
+            raise ModelFileError("tokenizer.ggml.merges is not a list of texts")
+        cut = merge.find(" ", 1)
+        first, second = merge[:cut], merge[cut + 1 :]
+        # Some files list merges of tokens that they do not have; these can never be used.
+        if cut > 0 and first in vocabulary and second in vocabulary and first + second in vocabulary:
+            pairs.append((first, second))
+    return pairs
+
+
+def merges_of_scores(listed: Listed) -> list[tuple[str, str]]:
+    """SentencePiece's BPE as merges: any two tokens that make a third, those with the best score first."""
+    merged = {
+        token: (score, place)
+        for place, (token, kind, score) in enumerate(
+            zip(listed.tokens, listed.types, listed.scores, strict=True)
+        )
+        if kind not in (CONTROL, UNKNOWN, BYTE)
+    }
+    found = []
+    for token, (score, _) in merged.items():
+        for cut in range(1, len(token)):
+            left, right = merged.get(token[:cut]), merged.get(token[cut:])
+            if left is not None and right is not None:
+                found.append((-score, left[1], right[1], token[:cut], token[cut:]))
+    found.sort()
+    return [(left, right) for *_, left, right in found]
+
+
+def sentencepiece_bpe(package: Any, listed: Listed) -> Any:
+    """Llama's and Gemma's kind: spaces are marks, what no token has is written as bytes."""
+    vocabulary = {token: place for place, token in enumerate(listed.tokens)}
+    merges = listed.metadata.get("tokenizer.ggml.merges")
+    unknown = listed.id("unknown", 0)
+    engine = package.Tokenizer(
+        package.models.BPE(
+            vocabulary,
+            merges_of_scores(listed) if merges is None else read_merges(listed, vocabulary),
+            unk_token=None if unknown is None else listed.tokens[unknown],
+            fuse_unk=True,
+            byte_fallback="<0x00>" in vocabulary,
+        )
+    )
+    marks = [package.normalizers.Replace(" ", SPACE)]
+    strip = []
+    if listed.flag("add_space_prefix", listed.metadata["tokenizer.ggml.model"] == "llama"):
+        marks.insert(0, package.normalizers.Prepend(SPACE))
+        strip.append(package.decoders.Strip(" ", 1, 0))
+    engine.normalizer = package.normalizers.Sequence(marks)
+    engine.decoder = sentencepiece_decoder(package, strip)
+    return engine
+
+
+def sentencepiece_decoder(package: Any, strip: list[Any]) -> Any:
+    decoders = package.decoders
+    return decoders.Sequence([decoders.Replace(SPACE, " "), decoders.ByteFallback(), decoders.Fuse(), *strip])
+
+
+def unigram(package: Any, listed: Listed) -> Any:
+    """T5's kind: of all ways to cut a text into tokens, the likeliest."""
+    unknown = listed.id("unknown", 2)
+    engine = package.Tokenizer(
+        package.models.Unigram(
+            list(zip(listed.tokens, listed.scores, strict=True)), unknown, "<0x00>" in set(listed.tokens)
+        )
+    )
+    normalizers = package.normalizers
+    steps = []
+    table = listed.metadata.get("tokenizer.ggml.precompiled_charsmap")
+    if table is not None and len(table):
+        steps.append(normalizers.Precompiled(bytes(int(byte) & 255 for byte in table)))
+    if listed.flag("remove_extra_whitespaces", True):
+        steps += [normalizers.Strip(), normalizers.Replace(package.Regex(" {2,}"), " ")]
+    if steps:
+        engine.normalizer = normalizers.Sequence(steps)
+    scheme = "always" if listed.flag("add_space_prefix", True) else "never"
+    engine.pre_tokenizer = package.pre_tokenizers.Metaspace(replacement=SPACE, prepend_scheme=scheme)
+    engine.decoder = sentencepiece_decoder(
+        package, [package.decoders.Strip(" ", 1, 0)] if scheme == "always" else []
+    )
+    return engine
+
+
+def wordpiece(package: Any, listed: Listed) -> Any:
+    """BERT's kind. GGUF marks tokens that start a word by ▁; the package marks the others by ##."""
+    vocabulary = {}
+    for place, token in enumerate(listed.tokens):
+        is_plain = listed.types[place] not in (CONTROL, UNKNOWN, USER_DEFINED)
+        vocabulary[with_hashes(token) if is_plain else token] = place
+    if len(vocabulary) != len(listed.tokens):
+        raise ModelFileError("tokenizer.ggml.tokens has the same token twice")
+    unknown = listed.id("unknown", 100)
+    if unknown is None:
+        raise ModelFileError(
+            "the GGUF file names no token for unknown words (tokenizer.ggml.unknown_token_id)"
+        )
+    engine = package.Tokenizer(package.models.WordPiece(vocabulary, unk_token=listed.tokens[unknown]))
+    lowercase = listed.flag("normalizer.lowercase", True)
+    engine.normalizer = package.normalizers.BertNormalizer(
+        lowercase=lowercase, strip_accents=listed.flag("normalizer.strip_accents", lowercase)
+    )
+    engine.pre_tokenizer = package.pre_tokenizers.BertPreTokenizer()
+    engine.decoder = package.decoders.WordPiece()
+    return engine
+
+
+def with_hashes(token: str) -> str:
+    if token.startswith("[") and token.endswith("]") and len(token) > 2:
+        return token  # [unused7], which converters leave as it is
+    return token[1:] if token.startswith(SPACE) else f"##{token}"
+
+
+KINDS: dict[Any, Callable[[Any, Listed], Any]] = {
+    "gpt2": byte_level_bpe,
+    "llama": sentencepiece_bpe,
+    "gemma4": sentencepiece_bpe,
+    "t5": unigram,
+    "bert": wordpiece,
+}
+
+
+def add_marked_tokens(package: Any, engine: Any, listed: Listed) -> None:
+    """Control tokens are special, user-defined ones only whole; both are found before anything else."""
+    added = package.AddedToken
+    engine.add_special_tokens(
+        [added(token, normalized=False, special=True) for token in listed.of_type(CONTROL, UNKNOWN)]
+    )
+    engine.add_tokens([added(token, normalized=False) for token in listed.of_type(USER_DEFINED)])
+    if engine.get_vocab_size() != len(listed.tokens):
+        raise ModelFileError("tokenizer.ggml.tokens and tokenizer.ggml.token_type do not fit each other")
+
+
+# By kind of vocabulary, as (bos, eos): the ids where a file names none, and whether texts get them.
+DEFAULT_IDS: dict[str, tuple[int | None, int | None]] = {
+    "llama": (1, 2),
+    "bert": (101, None),
+    "t5": (None, 1),
+}
+DEFAULT_FRAME: dict[str, tuple[bool, bool]] = {
+    "llama": (True, False),
+    "t5": (False, True),
+    "gemma4": (True, False),
+}
+
+
+def chosen_ids(kind: str, listed: Listed) -> tuple[int | None, int | None]:
+    bos, eos = DEFAULT_IDS.get(kind, (None, None))
+    return listed.id("bos", bos), listed.id("eos", eos)
+
+
+def special_ids(listed: Listed, bos: int | None, eos: int | None) -> dict[str, int]:
+    named = {
+        "bos": bos,
+        "eos": eos,
+        "unk": listed.id("unknown"),
+        "pad": listed.id("padding"),
+        "sep": listed.id("seperator"),  # as the format spells it
+        "cls": listed.id("cls"),
+        "mask": listed.id("mask"),
+    }
+    return {name: id for name, id in named.items() if id is not None}
+
+
+def set_frame(package: Any, engine: Any, listed: Listed, kind: str, bos: int | None, eos: int | None) -> None:
+    """What a text gets before and after it."""
+    rules = PRETOKENIZERS.get(listed.metadata.get("tokenizer.ggml.pre") or "")
+    add_bos, add_eos = DEFAULT_FRAME.get(kind, (bool(rules and rules.add_bos and kind == "gpt2"), False))
+    first = bos if listed.flag("add_bos_token", add_bos) else None
+    last = eos if listed.flag("add_eos_token", add_eos) else None
+    if kind == "bert":
+        first = listed.id("cls", listed.id("bos", 101))
+        last = listed.id("seperator", 102)
+    engine.post_processor = frame(
+        package, *((listed.tokens[id], id) if id is not None else None for id in (first, last))
+    )
+
+
+def frame(package: Any, first: tuple[str, int] | None, last: tuple[str, int] | None) -> Any:
+    """A post-processor that puts these tokens before and after a text."""
+    # Under names of their own, because a colon in a token would be read as part of the pattern.
+    named = {"first": first, "last": last}
+    specials = [
+        {"id": name, "ids": [pair[1]], "tokens": [pair[0]]}
+        for name, pair in named.items()
+        if pair is not None
+    ]
+    single = [*(["first"] if first else []), "$A", *(["last"] if last else [])]
+    return package.processors.TemplateProcessing(single=single, special_tokens=specials)

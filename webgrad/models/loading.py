@@ -1,0 +1,88 @@
+"""Loading models: which family a file or a folder holds, and the object made of it.
+
+In: a name of the catalogue, a source, a path to a .gguf file or to a folder with safetensors. Out: a
+`LanguageModel` or an `EmbeddingModel`, whose weights are on a device.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import webgrad as wg
+
+from .decoding import Decoder
+from .embedding import EmbeddingModel, load_embedding
+from .gpt2 import GPT2
+from .language import LanguageModel
+from .llama import Llama
+from .published import Published
+from .settings import Settings, settings_of_config, settings_of_gguf
+from .store import locate
+from .tokenizer import Tokenizer
+
+__all__ = ["load"]
+
+_MOST_CONFIG = 1 << 24  # bytes of a config.json
+_TOKENIZERS = ("tokenizer.json", "tokenizer.model")
+# architecture → the module of its family
+DECODERS: Mapping[str, Any] = {
+    **dict.fromkeys(("llama", "mistral", "qwen2", "qwen3", "gemma3"), Llama),
+    "gpt2": GPT2,
+}
+
+
+@wg.no_grad()
+def load(
+    name: str | os.PathLike[str], *, device: Any = None, context: int | None = None
+) -> LanguageModel | EmbeddingModel:
+    """A published model: by its name in the catalogue, by a source, or by the path of a file or a folder.
+
+    It is pulled if it is not here yet. `context` bounds how many tokens a text may have, up to what the model
+    was made for.
+    """
+    path, where = locate(name), wg.empty(0, device=device).device
+    if path.is_dir():
+        config = _read_config(path)
+        if config.get("model_type") == "bert":
+            return load_embedding(path, where)
+        settings = settings_of_config(config, str(path / "config.json"))
+        with wg.io.open(path) as weights:
+            decoder = _decoder(settings, weights, where)
+        has_tokens = any((path / each).is_file() for each in _TOKENIZERS)
+        return LanguageModel(decoder, Tokenizer.from_folder(path) if has_tokens else None, context, where)
+    with wg.io.open(path) as weights:
+        if weights.kind != "gguf":
+            raise wg.ModelFileError(
+                f"{path}: a {weights.kind} file has weights alone; load the folder with its config.json"
+            )
+        metadata = weights.metadata
+        if metadata.get("general.architecture") == "bert":
+            return load_embedding(path, where)
+        settings = settings_of_gguf(metadata, tied="output.weight" not in weights, source=path.name)
+        decoder = _decoder(settings, weights, where)
+    has_tokens = "tokenizer.ggml.tokens" in metadata
+    return LanguageModel(decoder, Tokenizer.from_gguf(metadata) if has_tokens else None, context, where)
+
+
+def _decoder(settings: Settings, weights: wg.io.Weights, device: Any) -> Decoder:
+    decoder: Decoder = DECODERS[settings.architecture](settings, Published(weights, settings, device))
+    return decoder
+
+
+def _read_config(folder: Path) -> dict[str, Any]:
+    path = folder / "config.json"
+    if not path.is_file():
+        raise wg.ModelFileError(f"{folder}: there is no config.json, which says what model this is")
+    try:
+        if path.stat().st_size > _MOST_CONFIG:
+            raise wg.ModelFileError(f"{path} is too large to be a model's settings")
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise wg.ModelFileError(f"{path} cannot be read: {error}") from None
+    if not isinstance(config, dict):
+        raise wg.ModelFileError(f"{path} holds no settings")
+    return config

