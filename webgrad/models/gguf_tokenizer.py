@@ -242,7 +242,9 @@ def unigram(package: Any, listed: Listed) -> Any:
     if table is not None and len(table):
         steps.append(normalizers.Precompiled(bytes(int(byte) & 255 for byte in table)))
     if listed.flag("remove_extra_whitespaces", True):
-        steps += [normalizers.Strip(), normalizers.Replace(package.Regex(" {2,}"), " ")]
+        steps += [
+            normalizers.Replace(package.Regex(cut), to) for cut, to in ((r"\A +| +\z", ""), (" {2,}", " "))
+        ]
     if steps:
         engine.normalizer = normalizers.Sequence(steps)
     scheme = "always" if listed.flag("add_space_prefix", True) else "never"

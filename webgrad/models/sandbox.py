@@ -95,7 +95,7 @@ class Budget:
 
     def weigh(self, value: object) -> int:
         if isinstance(value, str):
-            return len(value) + 1
+            return len(value)
         if isinstance(value, bool) or value is None or isinstance(value, float):
             return 1
         if isinstance(value, int):
