@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import pytest
 
 import webgrad as wg
 from webgrad.cpu.native import compiler
+from webgrad.cpu.native.attention import attention_module
+from webgrad.cpu.native.blocks import decode_module, product_module
 from webgrad.cpu.native.compiler import compiled, is_available
+from webgrad.cpu.native.dense import dense_module
+from webgrad.cpu.native.jobs import watch_module
 from webgrad.cpu.native.text import Function
 
 
@@ -60,3 +65,34 @@ def test_the_option(clean_environment: pytest.MonkeyPatch) -> None:
     clean_environment.setenv("WEBGRAD_NATIVE", "0")
     wg.config.reload()
     assert not is_available()
+
+
+@pytest.mark.parametrize(
+    ("triple", "processor"),
+    [("aarch64-unknown-linux-gnu", "generic"), ("arm64-apple-macosx", "apple-m1")],
+)
+@pytest.mark.parametrize(
+    ("write", "arguments"),
+    [
+        (product_module, ("Q4_1", 1)),
+        (product_module, ("Q6_K", 4)),
+        (decode_module, ("Q3_K",)),
+        (dense_module, ("float16", 4)),
+        (attention_module, ()),
+        (watch_module, ()),
+    ],
+)
+def test_other_processors_need_nothing_from_outside(
+    triple: str, processor: str, write: Callable[..., str], arguments: tuple[object, ...]
+) -> None:
+    """What LLVM cannot do in instructions it would call, and there would be nothing to call."""
+    import llvmlite.binding as llvm
+
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    made = compiler._compiler()
+    machine = llvm.Target.from_triple(triple).create_target_machine(cpu=processor, opt=2)
+    module = llvm.parse_assembly(made.whole(write(*arguments), "aarch64", has_fma=True))
+    module.verify()
+    called = set(re.findall(r"^\s+bl\s+_?(\S+)", machine.emit_assembly(module), re.MULTILINE))
+    assert called <= {"share", "sum_runs"}

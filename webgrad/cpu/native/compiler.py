@@ -33,6 +33,7 @@ declare i64 @llvm.smin.i64(i64, i64)
 declare i64 @llvm.smax.i64(i64, i64)
 declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
 """
+_ATTRIBUTES = 'attributes #0 = { nounwind "prefer-vector-width"="512" }'
 # How a processor is told that a thread only waits
 _RELAX = {
     "x86_64": ("declare void @llvm.x86.sse2.pause()", "call void @llvm.x86.sse2.pause()"),
@@ -89,17 +90,19 @@ class _Compiler:
             cpu=llvm.get_host_cpu_name(), features=features.flatten(), opt=2, jit=True
         )
 
+    @staticmethod
+    def whole(text: str, processor: str, *, has_fma: bool) -> str:
+        """A module's text with all that it stands on, for a kind of processor."""
+        declaration, relax = _RELAX[processor]
+        made = "\n".join([_DECLARATIONS, declaration, _ATTRIBUTES, text.replace(RELAX, relax)])
+        # Where there is no such instruction, a call of the C library's fma would be a hundred times as slow.
+        return made if has_fma else made.replace("@llvm.fma.", "@llvm.fmuladd.")
+
     def address(self, text: str) -> int:
         """Of the function `run`."""
         llvm = self.llvm
-        declaration, relax = _RELAX[architecture()]
-        if not self.has_fma:  # a call of the C library's fma would be a hundred times as slow
-            text = text.replace("@llvm.fma.", "@llvm.fmuladd.")
-        attributes = 'attributes #0 = { nounwind "prefer-vector-width"="512" }'
-        whole = [_DECLARATIONS if self.has_fma else _DECLARATIONS.replace(".fma.", ".fmuladd.")]
-        whole += [declaration, attributes, text.replace(RELAX, relax)]
         try:
-            module = llvm.parse_assembly("\n".join(whole))
+            module = llvm.parse_assembly(self.whole(text, architecture(), has_fma=self.has_fma))
             module.verify()
         except RuntimeError as error:
             raise WebgradError(f"native code for the cpu that LLVM refuses: {error}") from error
