@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .native.maps import sigmoid as native_sigmoid
 from .threads import Scratch
 
 __all__ = ["element_function"]
@@ -174,6 +175,8 @@ def _gelu_tanh(x: Array, out: Array) -> None:
 
 
 def _sigmoid(x: Array, out: Array) -> None:
+    if native_sigmoid(x, out):
+        return
     (wide,) = _doubles(1, x.size)
     np.negative(x, out=out)
     np.copyto(wide, out)

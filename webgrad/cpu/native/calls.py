@@ -26,7 +26,7 @@ from .dense import dense_module
 from .formats import FORMATS as NATIVE
 from .helpers import Helpers
 
-__all__ = ["call", "decoder", "multiplier", "multiply_rows", "pointer"]
+__all__ = ["call", "decoder", "is_plain", "multiplier", "multiply_rows", "pointer"]
 
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
@@ -90,7 +90,7 @@ def multiplier(name: str, shape: Shape) -> Callable[[Array, Array, Array], bool]
                 return False
             packed = pointer(words)
             last = weakref.ref(words), packed
-        if not _is_plain(x, (count, columns)) or not _is_plain(out, (count, rows)):
+        if not is_plain(x, (count, columns)) or not is_plain(out, (count, rows)):
             return False
         cost = total * format.weights * together
         functions = compiled(product_module, name, together)
@@ -115,7 +115,7 @@ def multiply_rows(x: Array, weights: Array, out: Array) -> bool:
     name = weights.dtype.name
     if name not in ("float16", "bfloat16") or not weights.flags.c_contiguous:
         return False
-    if not _is_plain(x, (count, columns)) or not _is_plain(out, (count, rows)):
+    if not is_plain(x, (count, columns)) or not is_plain(out, (count, rows)):
         return False
     together = 4 if count >= 4 else 1
     cost = rows * columns * together
@@ -137,7 +137,7 @@ def decoder(name: str, shape: Shape) -> Callable[[Array, int, Array], bool]:
 
     def decode(words: Array, first: int, out: Array) -> bool:
         count = len(out) * blocks
-        if not count or not is_available() or not _is_plain(out, (len(out), columns)):
+        if not count or not is_available() or not is_plain(out, (len(out), columns)):
             return False
         if words.size != size or words.dtype != _UINT or not words.flags.c_contiguous:
             return False
@@ -151,5 +151,6 @@ def decoder(name: str, shape: Shape) -> Callable[[Array, int, Array], bool]:
     return decode
 
 
-def _is_plain(x: Array, shape: Shape) -> bool:
+def is_plain(x: Array, shape: Shape) -> bool:
+    """Whether an array is float32, of a shape, and contiguous."""
     return x.dtype == _FLOAT and x.shape == shape and x.flags.c_contiguous

@@ -21,13 +21,14 @@ from ...config import settings
 from ...errors import WebgradError
 from .text import LANES, RELAX
 
-__all__ = ["Functions", "compiled", "is_available"]
+__all__ = ["Functions", "compiled", "is_available", "is_started"]
 
 Functions = tuple[Callable[[int], int], Callable[[int], int]]
 OLDEST = (0, 45)  # of llvmlite: before, LLVM wrote its text in another way
 _VECTOR = f"<{LANES} x float>"
 _DECLARATIONS = f"""
 declare {_VECTOR} @llvm.fma.v{LANES}f32({_VECTOR}, {_VECTOR}, {_VECTOR})
+declare <{LANES} x double> @llvm.fma.v{LANES}f64(<{LANES} x double>, <{LANES} x double>, <{LANES} x double>)
 declare float @llvm.fma.f32(float, float, float)
 declare i64 @llvm.smin.i64(i64, i64)
 declare i64 @llvm.smax.i64(i64, i64)
@@ -61,6 +62,11 @@ def architecture() -> str:
 def is_available() -> bool:
     """Whether there is native code here: on the processors that it was written for, with llvmlite."""
     return settings().native and _installed()
+
+
+def is_started() -> bool:
+    """Whether something was compiled already."""
+    return bool(_engines)
 
 
 @cache

@@ -87,7 +87,7 @@ class Function:
 
     def fma(self, a: str, b: str, c: str, kind: str = FLOATS) -> str:
         """a * b + c, rounded once."""
-        suffix = "f32" if kind == "float" else f"v{LANES}f32"
+        suffix = "f32" if kind == "float" else f"v{LANES}f64" if "double" in kind else f"v{LANES}f32"
         return self(f"call {kind} @llvm.fma.{suffix}({kind} {a}, {kind} {b}, {kind} {c})")
 
     def total(self, vector: str) -> str:
