@@ -27,6 +27,8 @@ def test_it_is_a_mapping(path: Path) -> None:
     assert "plain" in weights
     assert "none" not in weights
     assert weights.get("none") is None
+    assert {weights: 1}[weights] == 1
+    assert weights != wg.io.open(path)
     assert weights.path == path
     assert weights.metadata == {"a": 1}
     assert weights.nbytes == 4 * 64 * 4 + 4 * 68
