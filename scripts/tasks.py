@@ -154,7 +154,6 @@ CHECKS: tuple[Step, ...] = (
 TARGETS: Mapping[str, tuple[Step, ...]] = {
     "demo": (
         install,
-        python("-m", "webgrad.cli", "info", "--short"),
         python("-m", "webgrad.cli", "chat", "--first", QUESTION, extra=True),
     ),
     "test": CHECKS,

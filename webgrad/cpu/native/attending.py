@@ -58,5 +58,5 @@ def attend(
 
 
 def _start(x: Array) -> int:
-    """Where the first element lies, in an array of any layout."""
-    return x.ctypes.data
+    """Where the first element lies, in an array of any layout but for its columns."""
+    return pointer(x[0, 0, 0])

@@ -96,6 +96,8 @@ class _Compiler:
             module.verify()
         except RuntimeError as error:
             raise WebgradError(f"native code for the cpu that LLVM refuses: {error}") from error
+        if all(each.name != "run" for each in module.functions):
+            raise WebgradError("native code for the cpu that has no function run")
         outside = [each.name for each in module.functions if each.is_declaration]
         if any(not each.startswith("llvm.") for each in outside):
             raise WebgradError(f"native code for the cpu that calls {outside}")
