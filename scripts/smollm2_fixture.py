@@ -64,6 +64,7 @@ def main(arguments: list[str]) -> int:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
+    torch.set_num_threads(1)  # the same sums on every machine
     path = Path(arguments[0])
     where: dict[str, Any] = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
     model = AutoModelForCausalLM.from_pretrained(**where, dtype=torch.float32).eval()

@@ -1,4 +1,4 @@
-"""Random models of every family: the logits that transformers has for them, stored by scripts/family_logits.py."""
+"""Random models of every family: the logits of transformers, which scripts/family_logits.py stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random models of every family: the logits of transformers, from either file, in every way of reading a text.
+"""Random models of every family: the logits of transformers, from either file, however a text is read.
 
 `make test-transformers` runs these, in an environment of its own.
 """
@@ -24,6 +24,7 @@ transformers = pytest.importorskip(
     "transformers", reason="transformers is not installed: `make test-transformers` runs these"
 )
 
+torch.set_num_threads(1)
 Array = np.ndarray[Any, Any]
 DEVICES = ["cpu", pytest.param("webgpu:0", marks=pytest.mark.gpu)]
 DECODERS = [name for name in FAMILIES if name != "bert"]
@@ -72,12 +73,15 @@ def read_in_parts(model: LanguageModel, size: int) -> Array:
     decoder, device = model.decoder, model.device
     caches = [Cache(decoder.settings, len(IDS) + 8, device) for _ in range(decoder.settings.layers)]
     decoder.prepare(len(IDS) + 8)
-    parts = []
-    with wg.no_grad():
-        for start in range(0, len(IDS), size):
-            ids = wg.asarray(IDS[start : start + size], dtype=wg.int32, device=device)
-            states = decoder(ids, Places.after(start, ids.shape[0], device), caches)
-            parts.append(decoder.logits(states).numpy())
+
+    @wg.jit
+    def read(ids: wg.Tensor, position: Any) -> wg.Tensor:
+        return decoder.logits(decoder(ids, Places.after(position, ids.shape[0], device), caches))
+
+    parts = [
+        read(wg.asarray(IDS[start : start + size], dtype=wg.int32, device=device), start).numpy()
+        for start in range(0, len(IDS), size)
+    ]
     return np.concatenate(parts)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..graph.node import Signature
+from .native.attending import attend
 from .products import multiply
 from .threads import cores, share
 
@@ -46,6 +47,11 @@ def attention(sig: Signature, dtype: np.dtype[Any]) -> Callable[..., Array]:
         count = min(max(int(length), 0), k.shape[2])
         result = np.empty((batches, heads, queries, v.shape[3]), dtype)
         shift = 1 + (count - queries if from_end else 0)  # of the key after the last that a query sees
+
+        if dtype == np.float32 and not mask:
+            rule = bool(causal), shift, window or 0
+            if attend(q, k, v, float(scale), count, rule, result):
+                return result
 
         def seen(query: int) -> tuple[int, int]:
             end = query + shift if causal else count

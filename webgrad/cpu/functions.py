@@ -207,7 +207,7 @@ FEW = 512  # elements up to which one call of NumPy is quicker than several
 def _where(condition: Array, a: Array, b: Array, out: Array | None = None) -> Array:
     """By bits, b ^ (a ^ b) · condition: NumPy's own goes element by element, ten times slower."""
     word = _WORDS.get(a.dtype.itemsize)
-    shape = np.broadcast_shapes(condition.shape, a.shape, b.shape) if out is None else out.shape
+    shape = np.broadcast(condition, a, b).shape if out is None else out.shape
     if word is None or a.dtype != b.dtype or condition.dtype != np.bool_ or math.prod(shape) <= FEW:
         chosen = np.where(condition, a, b)
         if out is None:

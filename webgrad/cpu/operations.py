@@ -25,12 +25,14 @@ from .products import matmul
 from .quantised import decode, product_of
 from .scans import scan_of
 from .scattering import scatter, set_turned
+from .thin import multiply_narrow
 
 __all__ = ["Operation", "convert", "iota", "is_half", "is_view", "operation_of", "wide_type"]
 
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
 Form = Literal["narrow", "wide", "either"]
+FEW = 64  # indices that are kept and copied: counting takes ten times as long
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +154,8 @@ def iota(dtype: np.dtype[Any], start: int, stop: int) -> Array:
 
 def _iota(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
     dtype, (length,) = sig.dtype.numpy, shape
+    if length <= FEW:
+        return Operation(iota(dtype, 0, length).copy, gives="narrow")
     return Operation(lambda: iota(dtype, 0, length), gives="narrow")
 
 
@@ -312,6 +316,10 @@ def _matmul_blocks(sig: Signature, inputs: list[Signature], shape: Shape) -> Ope
     return Operation(product_of(*sig.attributes), into=True)
 
 
+def _matmul_rows(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
+    return Operation(multiply_narrow, "narrow", into=True)
+
+
 def _attend(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
     return Operation(attention(sig, wide_type(sig.dtype)), "narrow")
 
@@ -341,6 +349,7 @@ _BY_NAME: dict[str, Maker] = {
     "concat": _concat,
     "decode": _decode,
     "matmul_blocks": _matmul_blocks,
+    "matmul_rows": _matmul_rows,
     "sort_places": _sort_places,
     "sort_values": _sort_values,
     "search_places": _search_places,

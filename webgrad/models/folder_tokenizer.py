@@ -1,6 +1,7 @@
 """Tokenizers out of a folder: tokenizer.json, or a SentencePiece tokenizer.model, and the files beside it.
 
-Those say which tokens begin and end texts and turns, and hold the chat template. Out come `Parts`, as from GGUF metadata.
+Those say which tokens begin and end texts and turns, and hold the chat template. Out come `Parts`, as from
+GGUF metadata.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 from webgrad.errors import ModelFileError
 
-from .gguf_tokenizer import Parts, import_tokenizers, parts_from_gguf, stop_ids
+from .gguf_tokenizer import Parts, frame, import_tokenizers, parts_from_gguf, stop_ids
 from .sentencepiece_file import metadata_of_sentencepiece
 
 __all__ = ["parts_from_folder", "protected"]
@@ -64,7 +65,7 @@ def first_file(folder: Path, names: tuple[str, ...]) -> Path:
 
 
 def engine_of_json(path: Path) -> Any:
-    """The tokenizers.Tokenizer of a tokenizer.json; lengths are the caller's business, so it neither cuts nor pads."""
+    """The engine of a tokenizer.json, which neither cuts nor pads: lengths are the caller's business."""
     text = read_text(path, LARGEST_VOCABULARY)
     package = import_tokenizers()
     engine = protected(lambda: package.Tokenizer.from_str(text), f"{path} cannot be read")
@@ -79,7 +80,7 @@ def engine_of_json(path: Path) -> Any:
 
 
 def without_normalized(text: str) -> str:
-    """Special tokens are looked for in the text as it is written: a message's words must not normalize to one."""
+    """Special tokens are looked for in texts as written: no message's words may normalize to one."""
     settings = json.loads(text)
     for token in settings["added_tokens"]:
         token["normalized"] = token["normalized"] and not token["special"]
@@ -100,12 +101,9 @@ def set_frame(engine: Any, settings: dict[str, Any], texts: dict[str, str], bos:
     """Settings that say whether texts get bos and eos go before what tokenizer.json does by itself."""
     if not isinstance(settings.get("add_bos_token", settings.get("add_eos_token")), bool):
         return
-    before = [(texts["bos_token"], bos)] if settings.get("add_bos_token") and bos is not None else []
-    after = [(texts["eos_token"], eos)] if settings.get("add_eos_token") and eos is not None else []
-    single = [*((text, 0) for text, _ in before), ("$A", 0), *((text, 0) for text, _ in after)]
-    engine.post_processor = import_tokenizers().processors.TemplateProcessing(
-        single=single, special_tokens=list(dict(before + after).items())
-    )
+    first = (texts["bos_token"], bos) if settings.get("add_bos_token") and bos is not None else None
+    last = (texts["eos_token"], eos) if settings.get("add_eos_token") and eos is not None else None
+    engine.post_processor = frame(import_tokenizers(), first, last)
 
 
 def token_texts(settings: dict[str, Any]) -> dict[str, str]:

@@ -1,7 +1,8 @@
 """Tokenizers out of a GGUF file's metadata, built as `tokenizers.Tokenizer`s.
 
-In come the keys under tokenizer.ggml; out come `Parts`, all that a `Tokenizer` is made of. Four kinds: byte-level BPE ("gpt2"), SentencePiece's BPE by scores ("llama", "gemma4"),
-SentencePiece's unigrams ("t5") and WordPiece ("bert"). Every id and length is checked against the list of tokens.
+In come the keys under tokenizer.ggml; out come `Parts`, all that a `Tokenizer` is made of. Four kinds:
+byte-level BPE ("gpt2"), SentencePiece's BPE by scores ("llama", "gemma4"), SentencePiece's unigrams ("t5")
+and WordPiece ("bert"). Every id and length is checked against the list of tokens.
 """
 
 from __future__ import annotations
@@ -14,25 +15,17 @@ from webgrad.errors import ModelFileError
 
 from .pretokenizers import PRETOKENIZERS
 
-__all__ = ["Parts", "import_tokenizers", "parts_from_gguf", "stop_ids"]
+__all__ = ["Parts", "frame", "import_tokenizers", "parts_from_gguf", "stop_ids"]
 
 UNKNOWN, CONTROL, USER_DEFINED, BYTE = 2, 3, 4, 6  # token types, as SentencePiece numbers them
 MOST_TOKENS = 4_000_000
 SPACE = "▁"  # SentencePiece's mark for one
 # What ends an answer, or a turn of it, where a vocabulary has it as a control token.
 END_TOKENS = (
-    *(
-        "<|im_end|>",
-        "<|eot_id|>",
-        "<|eom_id|>",
-        "<|endoftext|>",
-        "<|end_of_text|>",
-        "</s>",
-        "<eos>",
-        "<end_of_turn>",
-    ),
-    *("<turn|>", "<|end|>", "<|return|>", "<|call|>", "<EOT>", "[EOT]", "[EOS]", "<end_of_utterance>"),
-    *("<|END_OF_TURN_TOKEN|>", "<｜end▁of▁sentence｜>", "<|end_of_turn|>", "<|eot|>", "<|endofturn|>"),
+    *("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>"),
+    *("<end_of_turn>", "<turn|>", "<|end|>", "<|return|>", "<|call|>", "<EOT>", "[EOT]", "[EOS]"),
+    *("<end_of_utterance>", "<|END_OF_TURN_TOKEN|>", "<｜end▁of▁sentence｜>", "<|end_of_turn|>", "<|eot|>"),
+    "<|endofturn|>",
 )
 
 
@@ -82,7 +75,7 @@ def import_tokenizers() -> Any:
 
 def parts_from_gguf(metadata: Mapping[str, Any]) -> Parts:
     """The tokenizer that a GGUF file's metadata describe."""
-    kind = metadata.get("tokenizer.ggml.model")
+    kind = str(metadata.get("tokenizer.ggml.model"))
     if kind not in KINDS:
         raise ModelFileError(
             f"tokenizer.ggml.model is {kind!r}: webgrad reads {', '.join(sorted(KINDS))}. "
@@ -93,13 +86,13 @@ def parts_from_gguf(metadata: Mapping[str, Any]) -> Parts:
     try:
         engine = KINDS[kind](package, listed)
         add_marked_tokens(package, engine, listed)
+        bos, eos = chosen_ids(kind, listed)
+        set_frame(package, engine, listed, kind, bos, eos)
     except ModelFileError:
         raise
     except Exception as error:  # the package's errors have no class of their own
         raise ModelFileError(f"the tokenizer in the GGUF file cannot be built: {str(error)[:300]}") from None
-    bos, eos = chosen_ids(kind, listed)
     texts = {f"{name}_token": listed.tokens[id] for name, id in special_ids(listed, bos, eos).items()}
-    set_frame(package, engine, listed, kind, bos, eos)
     ends = {id for name in ("eos", "eot", "eom") if (id := listed.id(name)) is not None} | {eos} - {None}
     control = {token: place for place, token in enumerate(listed.tokens) if listed.types[place] == CONTROL}
     template = metadata.get("tokenizer.chat_template")
@@ -249,7 +242,9 @@ def unigram(package: Any, listed: Listed) -> Any:
     if table is not None and len(table):
         steps.append(normalizers.Precompiled(bytes(int(byte) & 255 for byte in table)))
     if listed.flag("remove_extra_whitespaces", True):
-        steps += [normalizers.Strip(), normalizers.Replace(package.Regex(" {2,}"), " ")]
+        steps += [
+            normalizers.Replace(package.Regex(cut), to) for cut, to in ((r"\A +| +\z", ""), (" {2,}", " "))
+        ]
     if steps:
         engine.normalizer = normalizers.Sequence(steps)
     scheme = "always" if listed.flag("add_space_prefix", True) else "never"
@@ -299,7 +294,7 @@ KINDS: dict[Any, Callable[[Any, Listed], Any]] = {
 
 
 def add_marked_tokens(package: Any, engine: Any, listed: Listed) -> None:
-    """Control tokens are special, user-defined ones only whole; both are found in texts before anything else."""
+    """Control tokens are special, user-defined ones only whole; both are found before anything else."""
     added = package.AddedToken
     engine.add_special_tokens(
         [added(token, normalized=False, special=True) for token in listed.of_type(CONTROL, UNKNOWN)]
@@ -309,7 +304,7 @@ def add_marked_tokens(package: Any, engine: Any, listed: Listed) -> None:
         raise ModelFileError("tokenizer.ggml.tokens and tokenizer.ggml.token_type do not fit each other")
 
 
-# By kind of vocabulary: the ids that hold where a file names none, as (bos, eos), and whether texts get them.
+# By kind of vocabulary, as (bos, eos): the ids where a file names none, and whether texts get them.
 DEFAULT_IDS: dict[str, tuple[int | None, int | None]] = {
     "llama": (1, 2),
     "bert": (101, None),
@@ -349,11 +344,19 @@ def set_frame(package: Any, engine: Any, listed: Listed, kind: str, bos: int | N
     if kind == "bert":
         first = listed.id("cls", listed.id("bos", 101))
         last = listed.id("seperator", 102)
-    frame = [(listed.tokens[id], id) for id in (first, last) if id is not None]
-    if not frame:
-        return
-    before = [(listed.tokens[first], 0)] if first is not None else []
-    after = [(listed.tokens[last], 0)] if last is not None else []
-    engine.post_processor = package.processors.TemplateProcessing(
-        single=[*before, ("$A", 0), *after], special_tokens=list(dict(frame).items())
+    engine.post_processor = frame(
+        package, *((listed.tokens[id], id) if id is not None else None for id in (first, last))
     )
+
+
+def frame(package: Any, first: tuple[str, int] | None, last: tuple[str, int] | None) -> Any:
+    """A post-processor that puts these tokens before and after a text."""
+    # Under names of their own, because a colon in a token would be read as part of the pattern.
+    named = {"first": first, "last": last}
+    specials = [
+        {"id": name, "ids": [pair[1]], "tokens": [pair[0]]}
+        for name, pair in named.items()
+        if pair is not None
+    ]
+    single = [*(["first"] if first else []), "$A", *(["last"] if last else [])]
+    return package.processors.TemplateProcessing(single=single, special_tokens=specials)

@@ -1,7 +1,9 @@
-"""How byte-level BPE vocabularies cut text into words, by the name that GGUF files give (tokenizer.ggml.pre).
+"""How byte-level BPE vocabularies cut text into words, by the name that GGUF files give
+(tokenizer.ggml.pre).
 
-A vocabulary's merges were learnt inside of such words, so another cut gives other tokens. Each entry is a list of regular expressions, applied in turn: what one matches, and what lies
-between its matches, are words for the next.
+A vocabulary's merges were learnt inside of such words, so another cut gives other tokens. Each entry is a
+list of regular expressions, applied in turn: what one matches, and what lies between its matches, are words
+for the next.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ __all__ = ["PRETOKENIZERS", "PreTokenizer"]
 
 @dataclass(frozen=True, slots=True)
 class PreTokenizer:
-    """The cuts, whether a word that is a token as a whole needs no merges, and whether texts begin with bos."""
+    """The cuts, whether a word that is a token needs no merges, and whether texts begin with bos."""
 
     cuts: tuple[str, ...]
     ignore_merges: bool = False
@@ -28,7 +30,8 @@ DIGIT = r"\p{N}"
 
 def by_digits(digits: str) -> str:
     """The cut of GPT-4's kind, which differs in how many digits are a word."""
-    return rf"{CONTRACTIONS}|[^\r\n\p{{L}}\p{{N}}]?\p{{L}}+|{digits}| ?[^\s\p{{L}}\p{{N}}]+[\r\n]*|{LINES_AND_SPACES}"
+    words, others = r"[^\r\n\p{L}\p{N}]?\p{L}+", r" ?[^\s\p{L}\p{N}]+[\r\n]*"
+    return f"{CONTRACTIONS}|{words}|{digits}|{others}|{LINES_AND_SPACES}"
 
 
 def by_case(digits: str, ending: str = "") -> str:

@@ -1,8 +1,10 @@
 """A jinja2 environment for templates out of model files, which may be hostile.
 
-What goes in is a template's text and plain values; what comes out is a text, or a `Refused`. jinja2's immutable sandbox
-keeps a template away from Python's insides; this adds bounds. Every value that a template makes (by an operator, a call, a filter, a literal) is weighed and charged
-to a budget, every step looks at the clock, and methods or filters that make much of little are not there. So time and memory stay bounded without a process of its own.
+What goes in is a template's text and plain values; what comes out is a text, or a `Refused`. jinja2's
+immutable sandbox keeps a template away from Python's insides; this adds bounds. Every value that a template
+makes (by an operator, a call, a filter, a literal) is weighed and charged to a budget, every step looks at
+the clock, and methods or filters that make much of little are not there. So time and memory stay bounded
+without a process of its own.
 """
 
 from __future__ import annotations
@@ -15,19 +17,20 @@ from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from datetime import datetime
 from types import BuiltinMethodType, FunctionType, MethodType
-from typing import Any
+from typing import Any, cast
 
 import jinja2
 import jinja2.ext
 import jinja2.filters
 import jinja2.nodes as nodes
 import jinja2.runtime
+import markupsafe
 from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Namespace
 from jinja2.visitor import NodeTransformer
 
-LONGEST_VALUE = 4_000_000  # the weight of one value: a character is 1, an element ELEMENT and its own
+LONGEST_VALUE = 4_000_000  # the weight of one value: 1 for a character, ELEMENT and its own for an element
 ALL_VALUES = 64_000_000  # the weight of all that one rendering makes
 ELEMENT = 8
 SECONDS = 1.0  # how long one rendering may take
@@ -35,25 +38,14 @@ LARGEST_NUMBER_BITS = 512
 LONGEST_RANGE = 10_000
 WIDEST_INDENT = 64
 
-# What templates do with texts, lists and dictionaries; none gives much more than it takes, but for those in METHODS.
+# What templates do with texts, lists and dictionaries; none gives much more than it takes.
 PLAIN_METHODS = frozenset(
     (
-        *(
-            "capitalize",
-            "casefold",
-            "count",
-            "endswith",
-            "find",
-            "get",
-            "index",
-            "isalnum",
-            "isalpha",
-            "isascii",
-        ),
-        *("isdecimal", "isdigit", "islower", "isnumeric", "isspace", "istitle", "isupper", "items", "keys"),
-        *("lower", "lstrip", "partition", "removeprefix", "removesuffix", "rfind", "rindex", "rpartition"),
-        *("rsplit", "rstrip", "split", "splitlines", "startswith", "strip", "swapcase", "title", "upper"),
-        *("values", "is_integer"),
+        *("capitalize", "casefold", "count", "endswith", "find", "get", "index", "isalnum", "isalpha"),
+        *("isascii", "isdecimal", "isdigit", "islower", "isnumeric", "isspace", "istitle", "isupper"),
+        *("is_integer", "items", "keys", "lower", "lstrip", "partition", "removeprefix", "removesuffix"),
+        *("rfind", "rindex", "rpartition", "rsplit", "rstrip", "split", "splitlines", "startswith", "strip"),
+        *("swapcase", "title", "upper", "values"),
     )
 )
 PLAIN_FILTERS = (
@@ -80,8 +72,8 @@ class Budget:
     def __init__(self) -> None:
         self.left = ALL_VALUES
         self.deadline = time.monotonic() + SECONDS
-        # Weights of containers by identity, with the containers, so that no identity is used twice. A list that holds
-        # another one twice, which holds … is small in memory and endless when written: its weight says so.
+        # Weights of containers by identity, with the containers, so that no identity is used twice. A list
+        # that holds another one twice, which holds … is small, and endless when written: its weight says so.
         self.weights: dict[int, tuple[int, object]] = {}
 
     def step(self) -> None:
@@ -103,7 +95,7 @@ class Budget:
 
     def weigh(self, value: object) -> int:
         if isinstance(value, str):
-            return len(value) + 1
+            return len(value)
         if isinstance(value, bool) or value is None or isinstance(value, float):
             return 1
         if isinstance(value, int):
@@ -130,7 +122,16 @@ class Budget:
         return total
 
 
-CONTAINERS = (list, tuple, dict, set, frozenset, type({}.keys()), type({}.values()), type({}.items()))
+CONTAINERS: tuple[type, ...] = (
+    list,
+    tuple,
+    dict,
+    set,
+    frozenset,
+    type({}.keys()),
+    type({}.values()),
+    type({}.items()),
+)
 BUDGET: ContextVar[Budget] = ContextVar("BUDGET")
 
 
@@ -150,12 +151,14 @@ def joined(parts: list[Any]) -> str:
 
 @jinja2.pass_environment
 def join_filter(environment: Any, values: Iterable[Any], d: str = "", attribute: str | None = None) -> str:
+    """The filter join."""
     if attribute is not None:
         values = map(jinja2.filters.make_attrgetter(environment, attribute), values)
     return join_method(str(d), values)
 
 
 def join_method(separator: str, values: Iterable[Any]) -> str:
+    """A text's method join."""
     budget = BUDGET.get()
     parts: list[str] = []
     for value in values:
@@ -165,6 +168,7 @@ def join_method(separator: str, values: Iterable[Any]) -> str:
 
 
 def replace(text: str, old: str, new: str, count: int | None = -1) -> str:
+    """The filter and the method replace."""
     text, old, new = str(text), str(old), str(new)
     places = text.count(old) if count is None or count < 0 else min(text.count(old), count)
     BUDGET.get().charge(len(text) + places * len(new))
@@ -172,6 +176,7 @@ def replace(text: str, old: str, new: str, count: int | None = -1) -> str:
 
 
 def indent(text: str, width: int | str = 4, first: bool = False, blank: bool = False) -> str:
+    """The filter indent."""
     margin = len(width) if isinstance(width, str) else width
     if margin > WIDEST_INDENT:
         raise Refused(f"it indents by more than {WIDEST_INDENT}")
@@ -180,13 +185,15 @@ def indent(text: str, width: int | str = 4, first: bool = False, blank: bool = F
 
 
 def rounded(value: float, precision: int = 0, method: Any = "common") -> float:
+    """The filter round."""
     if abs(precision) > 100:
         raise Refused("it rounds to more than 100 digits")
     return jinja2.filters.do_round(value, precision, method)
 
 
 def escaped(value: object) -> str:
-    return str(jinja2.filters.escape(str(value)))
+    """The filter escape, for web pages; its result is a text like any other."""
+    return str(markupsafe.escape(str(value)))
 
 
 def tojson(
@@ -211,14 +218,17 @@ def formatted(text: str, values: Any) -> str:
     if WIDE_PERCENT.search(text):
         raise Refused("it formats with a width of more than three digits")
     budget.charge(len(text) + 1000 * text.count("%") + budget.weigh(values))
-    return text % values
+    result: str = text % values
+    return result
 
 
 def format_filter(text: str, *values: Any, **named: Any) -> str:
+    """The filter format."""
     return formatted(str(text), named or values)
 
 
 def raise_exception(message: object) -> None:
+    """How a template refuses messages."""
     raise RefusedByTemplate(str(message)[:1000])
 
 
@@ -230,6 +240,7 @@ def strftime_now(form: str) -> str:
 
 
 def bounded_range(*ends: int) -> range:
+    """Python's range."""
     values = range(*ends)
     if len(values) > LONGEST_RANGE:
         raise Refused(f"it counts further than {LONGEST_RANGE:,}")
@@ -252,6 +263,7 @@ class BoundedNamespace(Namespace):
 
 
 def new_dict(*args: Any, **named: Any) -> dict[Any, Any]:
+    """Python's dict, without the methods of the class."""
     return dict(*args, **named)
 
 
@@ -329,19 +341,16 @@ class Weighing(NodeTransformer):
         return self.around(node, "checked value") if node.ctx == "load" else self.generic_visit(node)
 
     def visit_Getitem(self, node: nodes.Getitem) -> Any:
-        return (
-            self.around(node, "checked value")
-            if isinstance(node.arg, nodes.Slice)
-            else self.generic_visit(node)
-        )
+        is_slice = isinstance(node.arg, nodes.Slice)
+        return self.around(node, "checked value") if is_slice else self.generic_visit(node)
 
     def visit_Concat(self, node: nodes.Concat) -> Any:
-        node = self.generic_visit(node)
+        self.generic_visit(node)
         parts = nodes.List(node.nodes, lineno=node.lineno)
         return nodes.Filter(parts, "joined parts", [], [], None, None, lineno=node.lineno)
 
     def visit_For(self, node: nodes.For) -> Any:
-        node = self.generic_visit(node)
+        self.generic_visit(node)
         node.iter = nodes.Filter(node.iter, "counted values", [], [], None, None, lineno=node.lineno)
         return node
 
@@ -352,7 +361,7 @@ class Weighing(NodeTransformer):
 class Generation(jinja2.ext.Extension):
     """{% generation %}: what training code marks as the model's own words; here its text only."""
 
-    tags = {"generation"}
+    tags = {"generation"}  # noqa: RUF012 (jinja2 declares it so)
 
     def parse(self, parser: Parser) -> Any:
         next(parser.stream)
@@ -379,7 +388,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         self.filters = {name: guarded(function) for name, function in FILTERS.items()}
         # Names that no template can write.
         self.filters |= {"checked value": checked, "joined parts": joined, "counted values": counted}
-        self.tests = {name: timed(function) for name, function in self.tests.items()}
+        self.tests = {name: timed(cast(Any, function)) for name, function in self.tests.items()}
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         tree: nodes.Template = Weighing().visit(super()._parse(source, name, filename))
@@ -394,9 +403,9 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
             times = max((value for value in (left, right) if isinstance(value, int)), default=0)
             if not isinstance(left, (int, float)) or not isinstance(right, (int, float)):
                 budget.charge(max(weights) * max(times, 0))
-        if operator == "**" and isinstance(left, int) and isinstance(right, int):
-            if left.bit_length() * right > LARGEST_NUMBER_BITS:
-                raise Refused("it made a number of more than 150 digits")
+        are_whole = isinstance(left, int) and isinstance(right, int)
+        if operator == "**" and are_whole and left.bit_length() * right > LARGEST_NUMBER_BITS:
+            raise Refused("it made a number of more than 150 digits")
         return budget.checked(self.binop_table[operator](left, right))
 
     def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
@@ -413,9 +422,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         if isinstance(__function, jinja2.runtime.LoopContext) and args:
             args = (counted(args[0]), *args[1:])
         elif isinstance(__function, BuiltinMethodType):
-            for value in (
-                args
-            ):  # those by name are jinja2's own: methods of plain types take none, but for a few numbers
+            for value in args:  # what comes by name is jinja2's own, or a number
                 budget.weigh(value)
             __function = __self.bounded_method(__function)
         elif not is_offered(__function):
@@ -448,6 +455,7 @@ class BoundedFormat:
 
 
 def checked(value: Any) -> Any:
+    """The value, charged."""
     return BUDGET.get().checked(value)
 
 

@@ -1,7 +1,8 @@
-"""SentencePiece's tokenizer.model files, read as the metadata that GGUF files have for the same vocabulary.
+"""SentencePiece's tokenizer.model files, read as the metadata that GGUF files have for the same
+vocabulary.
 
-Such a file is a protocol-buffer message: numbered fields, each a varint, four or eight bytes, or a length with so many bytes. Lengths are checked
-before they are used; fields that nobody needs are passed over.
+Such a file is a protocol-buffer message: numbered fields, each a varint, four or eight bytes, or a length
+with so many bytes. Lengths are checked before they are used; fields that nobody needs are passed over.
 """
 
 from __future__ import annotations

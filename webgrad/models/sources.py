@@ -183,7 +183,11 @@ class Meter:
         megabytes = (min(count, self.total) if self.total else count) // _MEGABYTE
         if self._bar is None and (self.total or count):
             total = math.ceil(self.total / _MEGABYTE) or None
-            self._bar = wg.training.progress(total=total, label=self._label, unit="MB", show=self._is_shown)
+            # What came before the first look took a time that is not known: speeds count from here on.
+            self._bar = wg.training.progress(
+                total=total, label=self._label, unit="MB", start=megabytes, show=self._is_shown
+            )
+            self._done = megabytes
         if megabytes > self._done:
             self._bar.advance(megabytes - self._done)
             self._done = megabytes

@@ -1,7 +1,7 @@
 """Tokens become text one by one.
 
-In come token ids, out come pieces of text that are whole characters only; all pieces joined are what decoding all ids at once
-gives. A token costs the same however many came before it.
+In come token ids, out come pieces of text that are whole characters only; all pieces joined are what
+decoding all ids at once gives. A token costs the same however many came before it.
 """
 
 from __future__ import annotations
@@ -20,9 +20,7 @@ SPACE = "▁"
 class Spelling:
     """How a vocabulary writes text in its tokens."""
 
-    kind: (
-        str  # "bytes": a character for each byte; "marks": text with ▁ for spaces; "other": the engine's own
-    )
+    kind: str  # "bytes": a character a byte; "marks": text with ▁ for spaces; "other": the engine decodes
     byte_tokens: bool = False  # <0x0A> is a byte
     strip_first: bool = False  # a text starts with one space that nobody wrote
     bare_first: bool = False  # the first token loses all of its marks

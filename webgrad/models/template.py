@@ -1,7 +1,8 @@
 """Chat templates: a conversation becomes the text that a model was trained on.
 
-What comes in is the jinja2 text of a model file and messages; what comes out is one text. Model files are not trusted: a template runs in a sandbox with bounds on
-time, memory and output (`sandbox.py`), and gets plain values only.
+What comes in is the jinja2 text of a model file and messages; what comes out is one text. Model files are
+not trusted: a template runs in a sandbox with bounds on time, memory and output (`sandbox.py`), and gets
+plain values only.
 """
 
 from __future__ import annotations
@@ -19,17 +20,18 @@ LONGEST_OUTPUT = 4_000_000
 
 # What a model gets whose vocabulary has these tokens but whose file has no template.
 CHATML = (
-    "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>\n' }}"
-    "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+    "{% for message in messages %}"
+    "{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>\n' }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
 )
 
 
 class ChatTemplate:
     """A chat template, compiled; `tokens` are the texts it may ask for, such as bos_token.
 
-    >>> template = wg.models.ChatTemplate("{% for m in messages %}{{ m.role }}: {{ m.content }}\\n{% endfor %}")
+    >>> template = wg.models.ChatTemplate("{% for m in messages %}{{ m.role }}: {{ m.content }} {% endfor %}")
     >>> template.render([{"role": "user", "content": "Hello"}])
-    'user: Hello\\n'
+    'user: Hello '
     """
 
     def __init__(self, text: str, tokens: Mapping[str, str] | None = None) -> None:
@@ -44,7 +46,7 @@ class ChatTemplate:
     def render(
         self, messages: Sequence[Mapping[str, Any]], add_generation_prompt: bool = True, **values: Any
     ) -> str:
-        """The conversation as one text; with `add_generation_prompt` it ends where the model's answer starts."""
+        """The conversation as one text; by `add_generation_prompt` it ends where the answer starts."""
         given = {
             **self.tokens,
             "messages": check_messages(messages),
@@ -82,10 +84,9 @@ class ChatTemplate:
         try:
             return sandbox.BoundedEnvironment().from_string(self.text)
         except Exception as error:
-            is_named = isinstance(
-                error, sandbox.jinja2.TemplateSyntaxError
-            )  # Python's own name lines of its code
-            line = f", line {error.lineno}" if is_named else ""
+            # Python's own errors name lines of what jinja2 made of the template.
+            is_jinja = isinstance(error, sandbox.jinja2.TemplateSyntaxError)
+            line = f", line {getattr(error, 'lineno', '')}" if is_jinja else ""
             raise ModelFileError(
                 f"the model's chat template cannot be read{line}: {reason_of(error)}"
             ) from None
@@ -106,7 +107,7 @@ def import_sandbox() -> Any:
 
 def check_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The messages as plain values, each with a role and a content."""
-    if isinstance(messages, (str, bytes, Mapping)) or not isinstance(messages, Sequence):
+    if not isinstance(messages, (list, tuple)):
         raise ArgumentError(
             f'messages must be a list of {{"role": …, "content": …}}, not {type(messages).__name__}'
         )

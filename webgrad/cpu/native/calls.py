@@ -21,11 +21,12 @@ import numpy as np
 from ...ops.blocks import FORMATS, word_count
 from ..memory import aligned
 from .blocks import decode_module, padded_runs, product_module
-from .compiler import compiled, is_available
+from .compiler import Functions, compiled, is_available
+from .dense import dense_module
 from .formats import FORMATS as NATIVE
 from .helpers import Helpers
 
-__all__ = ["decoder", "multiplier"]
+__all__ = ["call", "decoder", "multiplier", "multiply_rows", "pointer"]
 
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
@@ -50,15 +51,21 @@ class _Room(threading.local):
     """What each thread gives to native code: arguments, and room for the sums of x."""
 
     def __init__(self) -> None:
-        self.arguments = bytearray(16 * 8)
+        self.arguments = bytearray(32 * 8)
         self.address = _address(_view(self.arguments))
         self.sums = aligned((MOST_SUMS,), _FLOAT)
         self.sums_address = self.sums.ctypes.data
 
 
 _room = _Room()
-_pack_product = struct.Struct("10q").pack_into
-_pack_decode = struct.Struct("6q").pack_into
+_PRODUCT, _DECODE, _DENSE = struct.Struct("10q"), struct.Struct("6q"), struct.Struct("7q")
+
+
+def call(functions: Functions, form: struct.Struct, *arguments: int, long: bool = False) -> int:
+    """What a function gives for its arguments; a long call lets other threads have the interpreter."""
+    room = _room
+    form.pack_into(room.arguments, 0, *arguments)
+    return functions[long](room.address)
 
 
 def multiplier(name: str, shape: Shape) -> Callable[[Array, Array, Array], bool]:
@@ -68,36 +75,58 @@ def multiplier(name: str, shape: Shape) -> Callable[[Array, Array, Array], bool]
     blocks, total = columns // format.weights, rows * columns // format.weights
     size = word_count(format, total)
     sums = padded_runs(name, columns) if NATIVE[name].has_offset else 0
-    seen: Any = lambda: None  # noqa: E731  the words of the last call, and where they are
-    packed = 0
+    # The words of the last call and where they are: one value, since several threads may run a plan
+    last: tuple[Callable[[], Array | None], int] = (lambda: None), 0
 
     def multiply(x: Array, words: Array, out: Array) -> bool:
-        nonlocal seen, packed
+        nonlocal last
         count = len(x)
         together = 4 if count >= 4 else 1
         if not 0 < count <= MOST_ROWS or not total or together * sums > MOST_SUMS or not is_available():
             return False
+        seen, packed = last
         if seen() is not words:
             if words.size != size or words.dtype != _UINT or not words.flags.c_contiguous:
                 return False
-            packed, seen = pointer(words), weakref.ref(words)
+            packed = pointer(words)
+            last = weakref.ref(words), packed
         if not _is_plain(x, (count, columns)) or not _is_plain(out, (count, rows)):
             return False
         cost = total * format.weights * together
-        function = compiled(product_module, name, together)[cost >= LONG]
-        source, target, room, bad = pointer(x), pointer(out), _room, 0
+        functions = compiled(product_module, name, together)
+        source, target, sums_at, bad = pointer(x), pointer(out), _room.sums_address, 0
         with Helpers(cost) as slot:
             for first in range(0, count, together):
                 at = min(first, count - together)  # rows that are computed twice come out the same
                 x_row, out_row = source + 4 * at * columns, target + 4 * at * rows
-                _pack_product(
-                    *(room.arguments, 0, slot, packed, total, blocks),
-                    *(x_row, room.sums_address, out_row, rows, rows, 0),
-                )
-                bad |= function(room.address)
+                given = slot, packed, total, blocks, x_row, sums_at, out_row, rows, rows, 0
+                bad |= call(functions, _PRODUCT, *given, long=cost >= LONG)
         return not bad
 
     return multiply
+
+
+def multiply_rows(x: Array, weights: Array, out: Array) -> bool:
+    """out = x @ weights.T, for float32 x (m, k), float16 or bfloat16 weights (n, k) and out (m, n)."""
+    rows, columns = weights.shape
+    count = len(x)
+    if not 0 < count <= MOST_ROWS or not weights.size or not is_available():
+        return False
+    name = weights.dtype.name
+    if name not in ("float16", "bfloat16") or not weights.flags.c_contiguous:
+        return False
+    if not _is_plain(x, (count, columns)) or not _is_plain(out, (count, rows)):
+        return False
+    together = 4 if count >= 4 else 1
+    cost = rows * columns * together
+    functions = compiled(dense_module, name, together)
+    source, target, stored = pointer(x), pointer(out), weights.ctypes.data
+    with Helpers(cost) as slot:
+        for first in range(0, count, together):
+            at = min(first, count - together)
+            x_row, out_row = source + 4 * at * columns, target + 4 * at * rows
+            call(functions, _DENSE, slot, stored, columns, x_row, out_row, rows, rows, long=cost >= LONG)
+    return True
 
 
 def decoder(name: str, shape: Shape) -> Callable[[Array, int, Array], bool]:
@@ -114,11 +143,9 @@ def decoder(name: str, shape: Shape) -> Callable[[Array, int, Array], bool]:
             return False
         if not 0 <= first * blocks <= total - count:
             return False
-        function = compiled(decode_module, name)[1]
         with Helpers(out.size) as slot:
-            arguments = slot, pointer(words), total, first * blocks, count, pointer(out)
-            _pack_decode(_room.arguments, 0, *arguments)
-            function(_room.address)
+            given = slot, pointer(words), total, first * blocks, count, pointer(out)
+            call(compiled(decode_module, name), _DECODE, *given, long=out.size >= LONG)
         return True
 
     return decode

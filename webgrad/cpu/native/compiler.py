@@ -21,9 +21,9 @@ from ...config import settings
 from ...errors import WebgradError
 from .text import LANES, RELAX
 
-__all__ = ["compiled", "is_available"]
+__all__ = ["Functions", "compiled", "is_available"]
 
-Native = Callable[[int], int]
+Functions = tuple[Callable[[int], int], Callable[[int], int]]
 _VECTOR = f"<{LANES} x float>"
 _DECLARATIONS = f"""
 declare {_VECTOR} @llvm.fma.v{LANES}f32({_VECTOR}, {_VECTOR}, {_VECTOR})
@@ -96,6 +96,8 @@ class _Compiler:
             module.verify()
         except RuntimeError as error:
             raise WebgradError(f"native code for the cpu that LLVM refuses: {error}") from error
+        if all(each.name != "run" for each in module.functions):
+            raise WebgradError("native code for the cpu that has no function run")
         outside = [each.name for each in module.functions if each.is_declaration]
         if any(not each.startswith("llvm.") for each in outside):
             raise WebgradError(f"native code for the cpu that calls {outside}")
@@ -125,7 +127,7 @@ _KEEPING, _LENDING = (kind(ctypes.c_int64, ctypes.c_void_p) for kind in (ctypes.
 
 
 @cache
-def compiled(write: Callable[..., str], *arguments: Any) -> tuple[Native, Native]:
+def compiled(write: Callable[..., str], *arguments: Any) -> Functions:
     """The function of a module: in a form that keeps the interpreter to itself, and one that lends it."""
     with _lock:
         address = _compiler().address(write(*arguments))

@@ -1,0 +1,62 @@
+"""Attention of few queries over arrays, by native code.
+
+In: arrays as an attend node has them. Out: whether the result was computed; if not, NumPy must. The
+invariant: native code sees float32 arrays whose columns lie side by side, and reads no key from `count` on.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import numpy as np
+
+from .attention import FIELDS, attention_module
+from .calls import call, pointer
+from .compiler import compiled, is_available
+from .helpers import Helpers
+from .text import LANES
+
+__all__ = ["attend"]
+
+Array = np.ndarray[Any, Any]
+
+FEW_QUERIES = 4  # with more, BLAS reads the keys once for all of them
+_FLOAT = np.dtype(np.float32)
+_ITEM = 4
+_fields = struct.Struct(f"{len(FIELDS) + 1}q")
+_bits = struct.Struct("f"), struct.Struct("i")
+
+
+def attend(
+    q: Array, k: Array, v: Array, scale: float, count: int, seen: tuple[bool, int, int], out: Array
+) -> bool:
+    """Attention over the first `count` keys; `seen` is (causal, shift, window)."""
+    batches, heads, queries, columns = q.shape
+    if queries > FEW_QUERIES or not count or not out.size or not is_available():
+        return False
+    if columns % LANES or v.shape[3] % LANES or not out.flags.c_contiguous or out.dtype != _FLOAT:
+        return False
+    strides: list[int] = []
+    for each in (q, k, v):
+        if each.dtype != _FLOAT or each.strides[3] != _ITEM or any(step % _ITEM for step in each.strides):
+            return False
+        strides += [step // _ITEM for step in each.strides[:3]]
+    causal, shift, window = seen
+    row = -(-count // LANES) * LANES
+    room = np.empty(batches * heads * queries * row, _FLOAT)
+    function = compiled(attention_module)
+    number = _bits[1].unpack(_bits[0].pack(scale))[0]
+    with Helpers(out.size * count) as slot:
+        return not call(
+            function,
+            _fields,
+            *(slot, *map(_start, (q, k, v)), pointer(out), pointer(room), *strides),
+            *(heads, heads // k.shape[1], queries, columns, v.shape[3]),
+            *(causal, shift, window, count, row, batches * heads * queries, number, 0),
+        )
+
+
+def _start(x: Array) -> int:
+    """Where the first element lies, in an array of any layout but for its columns."""
+    return pointer(x[0, 0, 0])
