@@ -206,8 +206,9 @@ def show(rows: list[Record]) -> None:
         text = f"{each['runner']:<18} decode {each['decode']:7.1f} tokens/s ({spread})"
         text += f", prefill {each['prefill']:.0f}"
         if each.get("kernels"):
-            text += f", {each['kernels']:.0f} kernels a token ({each['kernels_a_layer']:.0f} a layer, {each['kernels_besides']:.0f} besides), "
-            text += f"{each['submissions']:.1f} submissions"
+            inside, besides = each["kernels_a_layer"], each["kernels_besides"]
+            text += f", {each['kernels']:.0f} kernels a token ({inside:.0f} a layer, {besides:.0f} besides)"
+            text += f", {each['submissions']:.1f} submissions"
         if "shares" in each:
             text += "; " + ", ".join(
                 f"{kind} {each['shares'][kind]:.0%}" for kind in ("python", "native", "waiting")

@@ -162,6 +162,9 @@ def test_modules_and_poolings_that_are_not_offered(tmp_path: Path) -> None:
     (folder / "modules.json").write_text("{", encoding="utf-8")
     with pytest.raises(wg.ModelFileError, match=r"modules\.json cannot be read"):
         load_embedding(folder, "cpu")
+    (folder / "modules.json").write_text(" " * (1 << 24) + "[]", encoding="utf-8")
+    with pytest.raises(wg.ModelFileError, match="too large"):
+        load_embedding(folder, "cpu")
     (folder / "modules.json").write_text("{}", encoding="utf-8")
     with pytest.raises(wg.ModelFileError, match="must hold a list"):
         load_embedding(folder, "cpu")

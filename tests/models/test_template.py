@@ -73,7 +73,9 @@ HOSTILE = {
     "doubles by +": "{% set n = namespace(x='a') %}" + "{% set n.x = n.x + n.x %}" * 99,
     "lists of lists": "{% set n = namespace(x=[1]) %}" + "{% set n.x = [n.x, n.x] %}" * 99 + "{{ n.x }}",
     "calls itself": "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
-    "calls itself twice": "{% macro f(n) %}{% if n %}{{ f(n-1) ~ f(n-1) }}{% endif %}{% endmacro %}{{ f(60) }}",
+    "calls double": "{% macro f(n) %}{% if n %}{{ f(n-1) ~ f(n-1) }}{% endif %}{% endmacro %}{{ f(60) }}",
+    "filters of filters": "{% set n = namespace(x='ab') %}{% for i in range(9999) %}{% for j in range(99) %}"
+    "{% set n.x = n.x|map('upper') %}{% endfor %}{% endfor %}",
     "a block in itself": "{% block a %}{{ self.a() }}{% endblock %}",
     "a large number": "{{ 10**(10**9) }}",
     "a width": "{{ 'a'.center(10**10) }}",

@@ -1,4 +1,4 @@
-"""Tokenizers: SmolLM2's against llama.cpp and transformers, SentencePiece's against its package, small ones."""
+"""Tokenizers: SmolLM2 against llama.cpp and transformers, SentencePiece against its package, small ones."""
 
 from __future__ import annotations
 

@@ -27,6 +27,7 @@ __all__ = ["EmbeddingModel", "EmbeddingSettings", "load_embedding", "load_encode
 
 # Lengths that batches are padded to: few, so that what was captured for one is found again.
 SIDES = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+_MOST_BYTES = 1 << 24  # of a file of settings
 GGUF_POOLINGS = {1: "mean", 2: "cls", 3: "last"}  # 0 is none, 4 ranks pairs of texts
 
 
@@ -255,6 +256,8 @@ def _pooling(config: Mapping[str, Any]) -> tuple[str, ...]:
 def _json(path: Path, default: Any = None, kind: type = dict) -> Any:
     """A file's values; without the file the default, if there is one."""
     try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise ModelFileError(f"{path} is too large to be a model's settings")
         value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         if default is not None:
