@@ -16,8 +16,7 @@
 #   make fuzz-files   200,000 damaged files of weights: tensors or an error, in little time and memory
 #   make clean    remove .venv, .venv-torch, .venv-transformers and every cache
 
-TARGETS := demo test check format test-torch test-transformers tint bench bench-peers promises soak graphs \
-  fuzz-files clean
+TARGETS := demo test check format test-torch test-transformers tint bench bench-peers promises soak graphs fuzz-files clean
 MARK := webgrad-python-is-new-enough
 ASK := -c "import sys; print('$(MARK)' if sys.version_info >= (3, 11) else '')" 2>&1
 probe = $(if $(filter $(MARK),$(shell $(1) $(ASK))),$(1))

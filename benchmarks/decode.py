@@ -169,7 +169,8 @@ def row(each: Runner) -> Record:
     found = {key: value for key, value in each.last.items() if key != "text"}
     found["decode"] = statistics.median(each.speeds)
     if "layers" in each.ready:
-        found["kernels_a_layer"] = found["kernels"] / each.ready["layers"]
+        # What is left over is outside of the layers: embedding, last norm, logits, sampling.
+        found["kernels_a_layer"], found["kernels_besides"] = divmod(found["kernels"], each.ready["layers"])
     return {"runner": each.name, **found, "speeds": each.speeds, "text": each.last["text"]}
 
 
@@ -188,7 +189,7 @@ def goals(rows: list[Record]) -> list[tuple[str, str, bool]]:
                 ),
                 (
                     f"{name}: kernels a layer ≤ {KERNELS}",
-                    f"{each['kernels_a_layer']:.2f}",
+                    f"{each['kernels_a_layer']:.0f}",
                     each["kernels_a_layer"] <= KERNELS,
                 ),
                 (f"{name}: nothing compiled or created after token 2", str(created), not created),
@@ -205,8 +206,9 @@ def show(rows: list[Record]) -> None:
         text = f"{each['runner']:<18} decode {each['decode']:7.1f} tokens/s ({spread})"
         text += f", prefill {each['prefill']:.0f}"
         if each.get("kernels"):
-            text += f", {each['kernels']:.0f} kernels ({each['kernels_a_layer']:.1f} a layer), "
-            text += f"{each['submissions']:.1f} submissions a token"
+            inside, besides = each["kernels_a_layer"], each["kernels_besides"]
+            text += f", {each['kernels']:.0f} kernels a token ({inside:.0f} a layer, {besides:.0f} besides)"
+            text += f", {each['submissions']:.1f} submissions"
         if "shares" in each:
             text += "; " + ", ".join(
                 f"{kind} {each['shares'][kind]:.0%}" for kind in ("python", "native", "waiting")
@@ -232,6 +234,7 @@ def main() -> int:
         return 0
     import webgrad as wg
 
+    load = os.getloadavg()[0]
     path = str(wg.models.locate(options.model))
     cores = sorted(os.sched_getaffinity(0))[: options.threads]
     os.sched_setaffinity(0, cores)
@@ -252,12 +255,12 @@ def main() -> int:
     if options.json:
         named = [{"goal": name, "value": value, "reached": ok} for name, value, ok in checked]
         print(
-            json.dumps(
-                {"threads": len(cores), "load": os.getloadavg()[0], "rows": rows, "goals": named}, indent=1
-            )
+            json.dumps({"threads": len(cores), "load_before": load, "rows": rows, "goals": named}, indent=1)
         )
     else:
         print(f"{options.model}, {PROMPT} tokens read, {options.tokens} written, {len(cores)} threads")
+        if load > 0.5:
+            print(f"load before: {load:.1f}; speeds mean little unless the machine is quiet")
         show(rows)
         for name, value, ok in checked:
             print(f"{'ok  ' if ok else 'MISS'}  {name:<60} {value:>8}")

@@ -2,8 +2,8 @@
 
     python scripts/make_sentencepiece_fixture.py    needs the package sentencepiece
 
-Three models, trained on this repository's documents: BPE as Llama has it, BPE as Gemma has it (no space before a
-text, tokens of the user's own), unigrams as T5 has them (with a rule that rewrites characters).
+Three models, trained on this repository's documents: BPE as Llama has it, BPE as Gemma has it (no space
+before a text, tokens of the user's own), unigrams as T5 has them (with a rule that rewrites characters).
 """
 
 from __future__ import annotations

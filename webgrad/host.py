@@ -10,6 +10,7 @@ from typing import Any
 
 from .cpu.execute import CPU_PROFILE, CpuPlan
 from .cpu.memory import is_own
+from .cpu.thin import keep_narrow
 from .cpu.turned import write_turned
 from .errors import OutOfMemoryError
 from .graph.node import Node
@@ -41,6 +42,7 @@ class HostPlan:
         self.leaves = [at for at, sig in enumerate(graph.sigs) if sig.kind == "leaf"]
         self.scalars = [at for at, sig in enumerate(graph.sigs) if sig.kind == "scalar"]
         write_turned(graph)
+        keep_narrow(graph)
         made = schedule(graph, CPU_PROFILE, split=False)
         outputs = {each for group in made.groups for each in group.outputs}
         graph.roots = tuple(dict.fromkeys([*graph.roots, *sorted(outputs & graph.held)]))

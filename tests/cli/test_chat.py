@@ -48,6 +48,14 @@ def test_quiet_leaves_only_the_answer(model: FakeModel, capsys: pytest.CaptureFi
     assert model.settings[0]["stop"] == ("x", "y")
 
 
+@pytest.mark.usefixtures("model")
+def test_a_first_question_comes_with_the_device_and_why(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["chat", "--first", "hello", "--device", "cpu"]) == 0
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.startswith(f"webgrad {wg.__version__} on cpu (")
+    assert second.startswith("prefill 1 tokens")
+
+
 def test_every_line_of_a_pipe_is_a_turn(
     model: FakeModel, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

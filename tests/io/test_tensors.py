@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -156,3 +158,15 @@ def test_a_changed_byte_is_an_error_or_another_value(
         wg.io.load(path, device="cpu")
     except wg.ModelFileError:
         return
+
+
+@pytest.mark.fault
+@pytest.mark.parametrize("suffix", [".safetensors", ".gguf", ".npz", ".npy"])
+def test_a_folder_that_goes_away(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    @contextmanager
+    def gone(path: Any) -> Iterator[Path]:
+        yield tmp_path / "gone" / "x.partial"
+
+    monkeypatch.setattr("webgrad.io.tensors.replacing", gone)
+    with pytest.raises(wg.ModelFileError, match=rf"x\{suffix} cannot be written: .*No such file"):
+        wg.io.save(tmp_path / f"x{suffix}", {"x": np.ones(9, np.float32)})

@@ -143,7 +143,9 @@ def run_stages(
             _dispatch(launch.program, launch, [*buffers, target])
         else:
             target = buffers[in_place]
-            _dispatch(dict(launch.in_place)[in_place], launch, buffers)
+            variant = dict(launch.in_place)[in_place]
+            assert variant is not None
+            _dispatch(variant, launch, buffers)
         buffers = [target]
     return _read(buffers[0], dtype, count)
 

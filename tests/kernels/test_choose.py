@@ -46,11 +46,6 @@ def every_launch(profile: DeviceProfile) -> Iterator[Launch]:
                 yield choose.matmul(profile, dtype, m, n, k, transposed=transposed)
 
 
-def programs(launch: Launch) -> Iterator[Program]:
-    yield launch.program
-    yield from (program for _, program in launch.in_place)
-
-
 def key(program: Program) -> tuple[str, str, tuple[tuple[str, str], ...]]:
     return program.label.split()[0], program.entry, tuple(sorted(program.defines))
 
@@ -89,7 +84,7 @@ def test_launches_are_within_the_device(name: str) -> None:
         assert x * y * z <= profile.max_invocations
         assert max(launch.grid) <= profile.max_workgroups
         assert len(launch.params) == launch.program.params_size
-        for program in programs(launch):
+        for program in launch.programs:
             assert program.requires <= profile.features
             assert len(program.bindings) <= profile.max_storage_buffers
 
@@ -101,7 +96,7 @@ def test_chosen_programs_are_exactly_the_declared_variants() -> None:
         key(program)
         for profile in (*ALL.values(), four_lanes)
         for launch in every_launch(profile)
-        for program in programs(launch)
+        for program in launch.programs
     }
     assert chosen - declared() == set()
     assert declared() - chosen == set()
@@ -113,6 +108,7 @@ def test_in_place_variants_drop_the_output(name: str) -> None:
         inputs = launch.program.bindings[:-1]
         assert launch.program.bindings[-1].access == "read_write"
         for target, program in launch.in_place:
+            assert program is not None
             assert [b.name for b in program.bindings] == [b.name for b in inputs]
             assert [i for i, b in enumerate(program.bindings) if b.access == "read_write"] == [target]
             assert program.params == launch.program.params

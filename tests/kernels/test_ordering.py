@@ -352,7 +352,7 @@ def test_chosen_programs_are_exactly_the_declared_variants() -> None:
     chosen = {
         (program.label.split()[0], program.entry, tuple(sorted(program.defines)))
         for launch in launches
-        for program in (launch.program, *(each for _, each in launch.in_place))
+        for program in launch.programs
     }
     declared = {
         (name, entry, tuple(sorted(defines.items())))

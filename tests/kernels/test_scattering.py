@@ -176,7 +176,7 @@ def test_chosen_programs_are_exactly_the_declared_variants() -> None:
             for dtype in offered if profile.features >= wide else offered - WIDE:
                 for rows, columns in ((5, 4), (5, 3), (10**5, 4), (10**5, 3)):
                     for step in scatter_launches(profile, how, dtype, rows, columns, 2000).steps:
-                        for program in (step.launch.program, *(each for _, each in step.launch.in_place)):
+                        for program in step.launch.programs:
                             if program.label.startswith("scatters.pwgsl"):
                                 chosen.add((program.entry, tuple(sorted(program.defines))))
     declared = {(entry, tuple(sorted(defines.items()))) for entry, defines in variant_keys("scatters.pwgsl")}

@@ -57,6 +57,8 @@ def show(generation: Generation, output: Output | None, *, is_trimmed: bool = Tr
     is_whole = False
     with Stopper() as stopper, unechoed_keys():
         try:
+            if output is not None:
+                output.wait()
             for piece in generation:
                 stopper.is_patient = True
                 text = piece.lstrip() if is_trimmed and not pieces else piece
@@ -70,6 +72,9 @@ def show(generation: Generation, output: Output | None, *, is_trimmed: bool = Tr
                 is_whole = True
         except KeyboardInterrupt:
             pass
+        finally:
+            if output is not None:
+                output.wait_no_more()
     if output is not None and (pieces or is_whole):
         output.end()
     return Answer("".join(pieces), tuple(generation.ids), generation.report, is_whole)

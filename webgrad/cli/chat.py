@@ -16,6 +16,7 @@ import webgrad as wg
 
 from ..config import cache_path, settings
 from .answering import Answer, report_json
+from .info import in_short
 from .options import Parser, add_device, add_json, add_settings, clean, one_line, settings_of
 from .protocols import language_model
 from .reading import LineReader, lines_of, text_of
@@ -30,6 +31,9 @@ DEFAULT_MODEL = "smollm2:135m"
 def main(arguments: Sequence[str]) -> int:
     """Talk until the user leaves, the lines end, or the one prompt is answered."""
     options = _options(arguments)
+    if options.first is not None and not options.quiet:
+        notes = Output(sys.stderr)
+        notes.line(in_short(options.device), notes.dim)
     model = language_model(options.model, options.device, options.context)
     screen, notes = Output(sys.stdout), Output(sys.stderr)
     is_asked_here = is_terminal(sys.stdin) and screen.is_terminal

@@ -25,7 +25,7 @@ from ..runtime import adapters, host
 from .options import Parser, add_device, add_json
 from .text import NO_BREAK, Line, encodable, layout, size
 
-__all__ = ["Report", "collect", "main"]
+__all__ = ["Report", "collect", "in_short", "main"]
 
 # extra → the packages that it installs
 EXTRAS: Mapping[str, tuple[str, ...]] = {
@@ -93,6 +93,11 @@ def collect(device: str | None = None) -> Report:
         cache=cache,
         cache_bytes=_bytes_in(cache) if cache is not None else 0,
     )
+
+
+def in_short(device: str | None = None) -> str:
+    """The device that is used and why, in a line."""
+    return _short(collect(device))
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -104,5 +104,4 @@ def embedding_model(name: str, device: str | None) -> EmbeddingModel:
 def load(name: str, device: str | None, context: int | None = None) -> Any:
     """A model of either kind."""
     wg.open_device(device)  # a device that is not there is told of before anything is pulled
-    models: Any = wg.models
-    return models.load(name, device=device, context=context)
+    return wg.models.load(name, device=device, context=context)

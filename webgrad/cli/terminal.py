@@ -21,6 +21,7 @@ from .text import encodable, wrap
 
 __all__ = ["Output", "Wrapping", "columns", "is_terminal", "terminal_width", "unechoed_keys"]
 
+ERASE = "\r\x1b[K"  # the line
 BOLD, DIM, RESET = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 # C0 and C1 controls but tab and line end; a terminal would obey them
 _CONTROLS = dict.fromkeys((*range(0x20), *range(0x7F, 0xA0)))
@@ -59,6 +60,7 @@ class Output:
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
         self.is_terminal = is_terminal(stream)
+        self._is_waiting = False
         self._has_colours = self.is_terminal and wants_colours()
         self._wrapping: Wrapping | None = Wrapping(self._put, terminal_width) if self.is_terminal else None
 
@@ -75,12 +77,25 @@ class Output:
         lines = wrap(self._plain(text), terminal_width()) if self.is_terminal else [text]
         self._put("".join(style(each) + "\n" for each in lines or [""]))
 
+    def wait(self) -> None:
+        """Show that a text will come, until its first piece or its end."""
+        if self._has_colours:
+            self._put(self.dim("…"))
+            self._is_waiting = True
+
     def piece(self, text: str) -> None:
         """Write a piece of a text that goes on."""
+        self.wait_no_more()
         if self._wrapping is None:
             self._put(text)
         else:
             self._wrapping.push(self._plain(text))
+
+    def wait_no_more(self) -> None:
+        """Take the sign of waiting away."""
+        if self._is_waiting:
+            self._is_waiting = False
+            self._put(ERASE)
 
     def end(self) -> None:
         """Such a text ends here, and its line with it."""

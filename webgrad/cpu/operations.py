@@ -25,6 +25,7 @@ from .products import matmul
 from .quantised import decode, product_of
 from .scans import scan_of
 from .scattering import scatter, set_turned
+from .thin import multiply_narrow
 
 __all__ = ["Operation", "convert", "iota", "is_half", "is_view", "operation_of", "wide_type"]
 
@@ -315,6 +316,10 @@ def _matmul_blocks(sig: Signature, inputs: list[Signature], shape: Shape) -> Ope
     return Operation(product_of(*sig.attributes), into=True)
 
 
+def _matmul_rows(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
+    return Operation(multiply_narrow, "narrow", into=True)
+
+
 def _attend(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
     return Operation(attention(sig, wide_type(sig.dtype)), "narrow")
 
@@ -344,6 +349,7 @@ _BY_NAME: dict[str, Maker] = {
     "concat": _concat,
     "decode": _decode,
     "matmul_blocks": _matmul_blocks,
+    "matmul_rows": _matmul_rows,
     "sort_places": _sort_places,
     "sort_values": _sort_values,
     "search_places": _search_places,

@@ -37,13 +37,15 @@ def scatter(how: str, base: Array, index: Array, updates: Array, *, reuse: bool 
     result = base if reuse else _copied(base)
     if not base.size or not index.size:
         return result
+    if how == "set" and index.size == 1:  # as a decoding step does for each of its caches
+        row = int(index.reshape(-1)[0])
+        result[row if 0 <= row < len(base) else -1] = updates[0]
+        return result
     rows = _inside(np.ascontiguousarray(index), len(base))
     if rows.dtype == np.uint64:  # which NumPy does not count by
         rows = rows.view(np.int64)
     if base.shape[1] == 1:
         _write_elements(how, result.reshape(-1), rows, updates[:, 0])
-    elif how == "set" and rows.size == 1:  # as a decoding step does for each of its caches
-        result[int(rows[0])] = updates[0]
     elif how == "set":
         result[rows.astype(np.intp, copy=False)] = updates  # the last of several to one row stays
     elif base.shape[1] >= WIDE:

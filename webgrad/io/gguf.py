@@ -16,7 +16,7 @@ import numpy as np
 import webgrad as wg
 
 from .gguf_types import ARRAY, BOOL, NUMBERS, TEXT, TYPES, TensorType
-from .mapped import Array, map_file, view_of
+from .mapped import Array, is_possible, map_file, view_of
 from .quantised_rows import Blocks
 from .weights import Contents, Row
 
@@ -27,12 +27,11 @@ ALIGNMENT = 32  # of tensors, where general.alignment does not say otherwise
 SIDES = 4  # the most that a tensor has
 _HEAD = 1 << 27  # bytes: metadata and the list of tensors end before this
 _KEY = 1 << 16  # bytes of a name
-_TENSORS = 1 << 17
+_TENSORS = 1 << 15
 _PAIRS = 1 << 16
-_TEXTS = 1 << 21  # texts in arrays, all together: what a second is enough for
+_ITEMS = 1 << 21  # texts in arrays, and numbers in lists, all together: what a second is enough for
 _ARRAYS = 1 << 16  # arrays in arrays, all together
 _NESTING = 4
-_WEIGHTS = 1 << 48  # of a tensor; sides of nothing count as one
 _LONG = 1024  # arrays of so many numbers stay arrays
 _LARGEST_ALIGNMENT = 1 << 20
 _UNSIGNED, _PAIR = struct.Struct("<Q"), struct.Struct("<IQ")
@@ -75,14 +74,14 @@ def _check_version(cursor: _Cursor, magic: bytes) -> None:
 class _Cursor:
     """A place in the head of a file, which moves on as numbers and texts are read, and never over its end."""
 
-    __slots__ = ("arrays", "at", "end", "path", "texts", "view")
+    __slots__ = ("arrays", "at", "end", "items", "path", "view")
 
     def __init__(self, path: Path, data: Array) -> None:
         self.path = path
         self.view = memoryview(data.data)
         self.at = 0
         self.end = min(len(data), _HEAD)
-        self.texts = self.arrays = 0  # how many there were in arrays
+        self.items = self.arrays = 0  # how many there were in arrays
 
     def fail(self, what: str) -> NoReturn:
         raise wg.ModelFileError(f"{self.path} is damaged: {what}")
@@ -156,7 +155,11 @@ def _array(cursor: _Cursor, key: str, depth: int) -> Any:
         cursor.check_count(count, _ARRAYS, 12, "arrays in arrays")
         return [_array(cursor, key, depth + 1) for _ in range(count)]
     numbers = _numbers(cursor, type_, count, key)
-    return numbers.copy() if count >= _LONG else numbers.tolist()
+    if count >= _LONG:
+        return numbers.copy()
+    cursor.items += count
+    cursor.check_count(cursor.items, _ITEMS, 0, "numbers in short arrays")
+    return numbers.tolist()
 
 
 def _numbers(cursor: _Cursor, type_: int, count: int, key: str) -> Array:
@@ -174,9 +177,9 @@ def _numbers(cursor: _Cursor, type_: int, count: int, key: str) -> Array:
 
 def _texts(cursor: _Cursor, count: int, key: str) -> list[str]:
     """An array of texts. Vocabularies have hundreds of thousands, so this loop calls as little as it can."""
-    cursor.texts += count
-    cursor.check_count(cursor.texts, _TEXTS, 0, "texts in arrays")
-    cursor.check_count(count, _TEXTS, 8, "texts")
+    cursor.items += count
+    cursor.check_count(cursor.items, _ITEMS, 0, "texts in arrays")
+    cursor.check_count(count, _ITEMS, 8, "texts")
     view, at, end, length_at = cursor.view, cursor.at, cursor.end, _UNSIGNED.unpack_from
     found = []
     try:
@@ -213,8 +216,8 @@ def _listed(cursor: _Cursor) -> _Listed:
     if count > SIDES:
         cursor.fail(f"{name} has {count:,} sides, and GGUF has up to {SIDES}")
     sides = tuple(cursor.unsigned() for _ in range(count))
-    if math.prod(max(side, 1) for side in sides) > _WEIGHTS:
-        cursor.fail(f"{name} has the sides {sides}, more than {_WEIGHTS:,} weights")
+    if not is_possible(sides):
+        cursor.fail(f"{name} has the sides {sides}, which no memory holds")
     return name, sides[::-1], cursor.number(4), cursor.unsigned()
 
 

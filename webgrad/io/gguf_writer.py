@@ -196,7 +196,7 @@ def _dtype(key: str, values: Sequence[Any]) -> np.dtype[Any]:
                 return np.dtype(dtype)
         raise wg.ArgumentError(f"io.save: {key} has a number that does not fit in 64 bits")
     if kinds <= {int, float}:
-        largest = np.finfo(np.float32).max
+        largest = float(np.finfo(np.float32).max)
         return np.dtype("<f8" if any(largest < abs(value) < math.inf for value in values) else "<f4")
     if all(isinstance(value, np.generic) for value in values):
         return np.asarray(values).dtype

@@ -6,6 +6,7 @@ files are mapped: a pipe or a device would make the reader wait.
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 import stat
@@ -16,9 +17,11 @@ import numpy as np
 
 import webgrad as wg
 
-__all__ = ["Array", "head_of", "map_file", "view_of"]
+__all__ = ["Array", "check_is_file", "head_of", "is_possible", "map_file", "view_of"]
 
 Array = np.ndarray[Any, Any]
+_SIDES = 32  # what every NumPy has
+_ELEMENTS = 1 << 48
 
 
 def map_file(path: Path) -> Array:
@@ -55,6 +58,11 @@ def head_of(path: Path, count: int) -> bytes:
             return file.read(count)
     except OSError as error:
         raise wg.ModelFileError(f"{path} cannot be read: {_reason(error)}") from None
+
+
+def is_possible(shape: tuple[int, ...]) -> bool:
+    """Whether NumPy can have this shape: where one side is nothing, the others count too."""
+    return len(shape) <= _SIDES and math.prod(max(side, 1) for side in shape) <= _ELEMENTS
 
 
 def view_of(data: Array, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:

@@ -20,7 +20,7 @@ import numpy as np
 
 import webgrad as wg
 
-from .mapped import Array, check_is_file, map_file, view_of
+from .mapped import Array, check_is_file, is_possible, map_file, view_of
 from .weights import Contents, Row
 
 __all__ = ["FORMS", "MAGIC", "ONLY", "read_npy", "read_npz"]
@@ -28,8 +28,7 @@ __all__ = ["FORMS", "MAGIC", "ONLY", "read_npy", "read_npz"]
 MAGIC = b"\x93NUMPY"
 ONLY = "arr_0"  # what np.savez calls an array without a name
 _HEADER = 1 << 16  # bytes
-_ELEMENTS = 1 << 48  # of an array; sides of nothing count as one
-_DIRECTORY = 1 << 22  # bytes: the list of a zip's files
+_DIRECTORY, _MEMBERS = 1 << 20, 1 << 13  # of a zip: bytes of its list of files, and how many
 _FREE, _RATIO = 1 << 26, 100  # what a zip may unpack to: so many bytes, and so many times its own
 _FIELDS = (
     re.compile(r"""['"]descr['"]\s*:\s*['"]([^'"]{1,16})['"]"""),
@@ -71,18 +70,20 @@ def read_npz(path: Path) -> Contents:
     """The arrays in a .npz file, by their names in it."""
     check_is_file(path)
     rows: dict[str, Row] = {}
-    with _zip(path) as archive:
-        members = archive.infolist()
-        _check_sizes(path, members)
-        for member in members:
-            name = member.filename.removesuffix(".npy")
-            if name in rows:
-                raise wg.ModelFileError(f"{path} is damaged: it has {member.filename!r} twice")
-            rows[name] = _member_row(path, archive, member)
+    archive = _zip(path)  # open as long as a row needs it
+    members = archive.infolist()
+    _check_sizes(path, members)
+    for member in members:
+        name = member.filename.removesuffix(".npy")
+        if name in rows:
+            raise wg.ModelFileError(f"{path} is damaged: it has {member.filename!r} twice")
+        rows[name] = _member_row(path, archive, member)
     return Contents("npz", {}, rows)
 
 
 def _check_sizes(path: Path, members: list[zipfile.ZipInfo]) -> None:
+    if len(members) > _MEMBERS:
+        raise wg.ModelFileError(f"{path} has {len(members):,} files in it, and the limit is {_MEMBERS:,}")
     for member in members:
         name = f"{path}: {member.filename!r}"
         if not member.filename.endswith(".npy"):
@@ -110,8 +111,7 @@ def _member_row(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -
         )
 
     def host() -> Array:
-        with _zip(path) as again:
-            data = np.frombuffer(_unpacked(path, again, member, member.file_size), np.uint8)
+        data = np.frombuffer(_unpacked(path, archive, member, member.file_size), np.uint8)
         if len(data) != start + nbytes:
             raise wg.ModelFileError(f"{name} is damaged: it ends too early")
         return _array(data[start:], dtype, turned, shape)
@@ -198,10 +198,10 @@ def _header(name: str, head: bytes) -> tuple[int, str, np.dtype[Any], bool, tupl
 def _sides(name: str, text: str) -> tuple[int, ...]:
     numbers = [part.strip().removesuffix("L") for part in text.split(",")]
     numbers = [part for part in numbers if part]
-    if len(numbers) > 64 or not all(part.isdecimal() and len(part) < 20 for part in numbers):
+    if not all(part.isdecimal() and len(part) < 20 for part in numbers):
         raise wg.ModelFileError(f"{name} is damaged: its shape is ({text[:80]})")
     shape = tuple(int(part) for part in numbers)
-    if math.prod(max(side, 1) for side in shape) > _ELEMENTS:
+    if not is_possible(shape):
         raise wg.ModelFileError(f"{name} is damaged: its shape is {shape}")
     return shape
 

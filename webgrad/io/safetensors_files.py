@@ -17,14 +17,16 @@ import numpy as np
 
 import webgrad as wg
 
-from .mapped import Array, check_is_file, head_of, map_file, view_of
+from .mapped import Array, check_is_file, head_of, is_possible, map_file, view_of
 from .weights import Contents, Row
 
-__all__ = ["CODES", "INDEX", "SUFFIX", "read_folder", "read_index", "read_safetensors"]
+__all__ = ["CODES", "HEADER", "INDEX", "SUFFIX", "TENSORS", "read_folder", "read_index", "read_safetensors"]
 
 SUFFIX = ".safetensors"
 INDEX = ".safetensors.index.json"
-_HEADER = 1 << 25  # bytes of a header or an index; a model of ten thousand tensors has one or two million
+HEADER, TENSORS = 1 << 23, 1 << 15  # the limits of a file: bytes of its header, and how many tensors
+_OBJECTS, _QUOTES = 2 * TENSORS, 1 << 20  # "{" and quotes in a header; a text in it may have some of its own
+_LISTED = 1 << 25  # bytes of an index: some 300,000 tensors
 _SHARDS = 10_000
 CODES: dict[str, np.dtype[Any]] = {
     code: np.dtype(dtype)
@@ -52,11 +54,16 @@ def read_safetensors(path: Path) -> Contents:
     length = int.from_bytes(data[:8].tobytes(), "little")
     if len(data) < 8 or length > len(data) - 8:
         raise wg.ModelFileError(f"{path} is damaged, or no safetensors file: its header is longer than it is")
-    if length > _HEADER:
-        raise wg.ModelFileError(f"{path} has a header of {length:,} bytes, and the limit is {_HEADER:,}")
+    if length > HEADER:
+        raise wg.ModelFileError(f"{path} has a header of {length:,} bytes, and the limit is {HEADER:,}")
+    text = data[8 : 8 + length].tobytes()
+    if text.count(b"{") > _OBJECTS or text.count(b'"') > _QUOTES:  # before anything is made of them
+        raise wg.ModelFileError(f"{path} has too many names in its header: the limit is {TENSORS:,} tensors")
     _check_by_its_package(path)
-    header = _parsed(path, data[8 : 8 + length].tobytes())
+    header = _parsed(path, text)
     metadata = header.pop("__metadata__", None) or {}
+    if len(header) > TENSORS:
+        raise wg.ModelFileError(f"{path} has {len(header):,} tensors, and the limit is {TENSORS:,}")
     body = data[8 + length :]
     try:
         entries = sorted(header.items(), key=lambda item: item[1]["data_offsets"])
@@ -102,13 +109,15 @@ def _parsed(path: Path, text: bytes) -> dict[str, Any]:
 
 
 def _row(path: Path, name: str, entry: dict[str, Any], body: Array) -> Row:
-    code, shape = str(entry["dtype"]), tuple(int(side) for side in entry["shape"])
+    code, shape = str(entry["dtype"]), tuple(entry["shape"])
     start, end = entry["data_offsets"]
     if not 0 <= start <= end <= len(body):
         raise wg.ModelFileError(f"{path} is damaged: {name} lies outside of it")
-    data, dtype = body[start:end], CODES.get(code)
-    if dtype is not None and math.prod(shape) * dtype.itemsize != len(data):
-        raise wg.ModelFileError(f"{path} is damaged: {name} of shape {shape} has {len(data):,} bytes")
+    dtype = CODES.get(code)
+    if not is_possible(shape):
+        raise wg.ModelFileError(f"{path}: {name} has the sides {str(shape)[:80]}, which no array has")
+    if dtype is not None and math.prod(shape) * dtype.itemsize != end - start:
+        raise wg.ModelFileError(f"{path} is damaged: {name} of shape {shape} has {end - start:,} bytes")
 
     def host() -> Array:
         if dtype is None:
@@ -116,9 +125,9 @@ def _row(path: Path, name: str, entry: dict[str, Any], body: Array) -> Row:
                 f"{path}: {name} is {code}, and webgrad has {', '.join(CODES)}: get or make the model in one "
                 "of these"
             )
-        return view_of(data, dtype, shape)
+        return view_of(body[start:end], dtype, shape)
 
-    return Row(code, shape, len(data), host)
+    return Row(code, shape, end - start, host)
 
 
 # Several files
@@ -142,9 +151,9 @@ def read_folder(path: Path) -> Contents:
 def read_index(path: Path) -> Contents:
     """The safetensors that a .safetensors.index.json names, which are all in its folder."""
     check_is_file(path)
-    text = head_of(path, _HEADER + 1)
-    if len(text) > _HEADER:
-        raise wg.ModelFileError(f"{path} is longer than {_HEADER:,} bytes, too long for an index")
+    text = head_of(path, _LISTED + 1)
+    if len(text) > _LISTED:
+        raise wg.ModelFileError(f"{path} is longer than {_LISTED:,} bytes, too long for an index")
     places = _parsed(path, text).get("weight_map")
     if not isinstance(places, dict) or not all(isinstance(each, str) for each in places.values()):
         raise wg.ModelFileError(f"{path} is damaged: it has no weight_map of names to files")

@@ -20,6 +20,7 @@ import webgrad as wg
 from .gguf_writer import gguf_parts
 from .quantised_rows import Blocks
 from .replace import replacing
+from .safetensors_files import HEADER, TENSORS
 
 __all__ = ["check_writable", "save"]
 
@@ -93,6 +94,11 @@ def _safetensors(tensors: Mapping[str, Any], metadata: Mapping[str, Any], _: str
 
     arrays = {_name(name): _array(name, value) for name, value in tensors.items()}
     texts = _texts(metadata)
+    if len(arrays) > TENSORS or sum(len(text) for text in texts.values()) > HEADER // 2:
+        raise wg.ArgumentError(
+            f"io.save: {len(arrays):,} tensors and {sum(len(text) for text in texts.values()):,} characters "
+            f"beside them are too much for one file, which holds {TENSORS:,} and {HEADER // 2:,}"
+        )
 
     def write(path: Path) -> None:
         specifications = {  # addresses: `arrays` must live until they are written
@@ -104,7 +110,7 @@ def _safetensors(tensors: Mapping[str, Any], metadata: Mapping[str, Any], _: str
         try:
             serialize_file(specifications, path, metadata=texts or None)
         except Exception as error:  # safetensors has one class of its own, and wraps the system's in it
-            raise wg.ModelFileError(f"{path} cannot be written: {error}") from None
+            raise OSError(str(error)) from None
 
     return write
 

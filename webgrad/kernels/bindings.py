@@ -32,7 +32,6 @@ __all__ = [
     "scatters_scatter_atomic",
     "scatters_scatter_carries",
     "scatters_scatter_copy",
-    "scatters_scatter_keep",
     "scatters_scatter_keys",
     "scatters_scatter_merge",
     "scatters_scatter_runs",
@@ -949,45 +948,6 @@ def scatters_scatter_copy(
     """scatters.pwgsl, entry point scatter_copy: writes copied."""
     buffers = (source, copied)
     return buffers, _SCATTERS_SCATTER_COPY.pack(
-        parts,
-        rows,
-        columns,
-        count,
-        chunk,
-        chunks,
-        grid_x,
-    )
-
-
-_SCATTERS_SCATTER_KEEP = Packer(
-    "scatters_scatter_keep",
-    (
-        ("parts", "u32", 0),
-        ("rows", "u32", 4),
-        ("columns", "u32", 8),
-        ("count", "u32", 12),
-        ("chunk", "u32", 16),
-        ("chunks", "u32", 20),
-        ("grid_x", "u32", 24),
-    ),
-    28,
-)
-
-
-def scatters_scatter_keep(
-    *,
-    kept: BufferT,
-    parts: int,
-    rows: int,
-    columns: int,
-    count: int,
-    chunk: int,
-    chunks: int,
-    grid_x: int,
-) -> tuple[tuple[BufferT, ...], bytes]:
-    """scatters.pwgsl, entry point scatter_keep: writes kept."""
-    buffers = (kept,)
-    return buffers, _SCATTERS_SCATTER_KEEP.pack(
         parts,
         rows,
         columns,

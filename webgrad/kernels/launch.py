@@ -48,15 +48,21 @@ _SHORT_NAMES = {
 class Launch:
     """A program over buffers in binding order, inputs first and the output last.
 
-    `in_place` holds the variants (i, program) whose output overwrites input i: one buffer less.
+    `in_place` holds the variants (i, program) whose output overwrites input i: one buffer less; None for a
+    program is no launch at all.
     `temporary_bytes` is the size of the output where it is only the next stage's source; 0 for a result.
     """
 
     program: Program
     params: bytes
     grid: tuple[int, int, int]
-    in_place: tuple[tuple[int, Program], ...] = ()
+    in_place: tuple[tuple[int, Program | None], ...] = ()
     temporary_bytes: int = 0
+
+    @property
+    def programs(self) -> tuple[Program, ...]:
+        """The program and its variants."""
+        return self.program, *(variant for _, variant in self.in_place if variant is not None)
 
 
 def ceil_div(value: int, divisor: int) -> int:

@@ -64,13 +64,13 @@ class _Scatter:
         """One more launch, of so many threads."""
         typed = entry not in ("scatter_copy", "scatter_keys")
         defines: dict[str, str | int] = {} if self.width == 8 else {"WIDTH": self.width}
-        in_place: tuple[tuple[int, Program], ...] = ()
+        in_place: tuple[tuple[int, Program | None], ...] = ()
         if typed:
             defines |= {"HOW": self.how, "T": self.stored}
         if typed and self.odd and entry != "scatter_atomic":
             defines["ODD"] = 1
         if entry == "scatter_copy":
-            in_place = ((0, load_template("scatters.pwgsl", "scatter_keep", **defines)),)
+            in_place = ((0, None),)  # what lies there already is not copied
             if "int64" in self.profile.features and not self.on_gpu:
                 defines["B64"] = 1
         program = load_template("scatters.pwgsl", entry, **defines)

@@ -14,6 +14,7 @@ from ..graph.node import check_offered
 from ..graph.snapshot import Snapshot
 from ..runtime.profile import DeviceProfile
 from ..schedule.plan import Group, Schedule
+from .alike import renumbered, structure
 from .attention import attention_choices, lower_attention
 from .choices import Choice
 from .contract import contraction_choices, lower_contraction
@@ -51,10 +52,16 @@ def compile_schedule(
     its choices a bundle is made. `replaces` are results with the leaves whose memory they may take over.
     """
     made = []
+    done: dict[object, tuple[tuple[int, ...], list[Emitted]]] = {}
     for bundle in plan.bundles:
         groups = tuple(plan.groups[each] for each in bundle)
         try:
             choice = None if choose is None else choose(plan.graph, groups)
+            code, numbers = structure(plan.graph, groups, replaces)
+            alike = None if groups[0].kind in _WHOLE else done.get((code, choice))
+            if alike is not None:
+                made.append((groups, renumbered(alike[1], alike[0], numbers)))
+                continue
             launches = compile_bundle(
                 plan.graph,
                 groups,
@@ -64,6 +71,7 @@ def compile_schedule(
                 choice=choice,
                 replaces=replaces,
             )
+            done[code, choice] = numbers, launches
         except WebgradError as error:
             if offered or not isinstance(error, DTypeError):
                 error.value = groups[0].outputs[0]  # type: ignore[attr-defined]  # which is to blame

@@ -59,7 +59,7 @@ class Emitted:
     grid: tuple[int, int, int]
     writes: int  # how many of the last bindings are written
     updates: bool = False  # whether it may write to what is there already
-    in_place: tuple[tuple[int, Program], ...] = ()  # (input, the variant that overwrites it)
+    in_place: tuple[tuple[int, Program | None], ...] = ()  # (input, the variant that overwrites it)
     replacing: Replacing | None = None
     choice: Choice | None = None  # by which it was made, where that was chosen
 

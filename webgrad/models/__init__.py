@@ -10,9 +10,11 @@ from .known import Entry, catalogue
 from .language import Generation, LanguageModel, Report
 from .loading import load
 from .store import Pulled, locate, pull, pulled, remove
+from .template import ChatTemplate
 from .tokenizer import Tokenizer
 
 __all__ = [
+    "ChatTemplate",
     "EmbeddingModel",
     "Entry",
     "Generation",

@@ -60,7 +60,7 @@ class Decoding:
         places = Places.after(position, ids.shape[0], self.device)
         self.decoder(ids, places, self._caches)
 
-    def _stepped(self, token: wg.Tensor, position: Any, numbers: Any, kind: Kind) -> wg.Tensor:
+    def _stepped(self, token: Any, position: Any, numbers: Any, kind: Kind) -> wg.Tensor:
         if kind.penalty:
             self._seen[token] = 1.0
         states = self.decoder(token.reshape(1), Places.after(position, 1, self.device), self._caches)
@@ -104,15 +104,15 @@ class Decoding:
             return common
 
     @wg.no_grad()
-    def next(self, token: wg.Tensor | int, sampling: Sampling, draws: Any) -> tuple[int, wg.Tensor, Any]:
-        """The token after `held` and this one, as a number and where it lies, and the state of draws."""
+    def next(self, token: int, sampling: Sampling, draws: Any) -> tuple[int, Any]:
+        """The token after `held` and this one, and the state of draws.
+
+        Tokens go in as run-time numbers: a tensor would lie in another place at every second step.
+        """
         with self.lock:
-            if not isinstance(token, wg.Tensor):
-                token = wg.asarray(token, dtype=wg.int32, device=self.device)
             self._generator.set_state(draws)
             chosen = self._step(token, len(self.held), sampling.numbers, sampling.kind)
-            number = int(chosen.item())
-            return number, chosen, self._generator.get_state()
+            return int(chosen.item()), self._generator.get_state()
 
     def note(self, ids: Sequence[int]) -> None:
         """Say which tokens were in the text, for the repetition penalty."""

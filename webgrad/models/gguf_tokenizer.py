@@ -182,21 +182,20 @@ def read_merges(listed: Listed, vocabulary: Mapping[str, int]) -> list[tuple[str
 
 def merges_of_scores(listed: Listed) -> list[tuple[str, str]]:
     """SentencePiece's BPE as merges: any two tokens that make a third, those with the best score first."""
-    merged = {
-        token: (score, place)
-        for place, (token, kind, score) in enumerate(
-            zip(listed.tokens, listed.types, listed.scores, strict=True)
-        )
-        if kind not in (CONTROL, UNKNOWN, BYTE)
+    places = {
+        token: place
+        for place, token in enumerate(listed.tokens)
+        if listed.types[place] not in (CONTROL, UNKNOWN, BYTE)
     }
-    found = []
-    for token, (score, _) in merged.items():
-        for cut in range(1, len(token)):
-            left, right = merged.get(token[:cut]), merged.get(token[cut:])
-            if left is not None and right is not None:
-                found.append((-score, left[1], right[1], token[:cut], token[cut:]))
-    found.sort()
-    return [(left, right) for *_, left, right in found]
+    merges = []
+    for token in sorted(places, key=lambda token: -listed.scores[places[token]]):
+        pairs = [
+            (token[:cut], token[cut:])
+            for cut in range(1, len(token))
+            if token[:cut] in places and token[cut:] in places
+        ]
+        merges += sorted(pairs, key=lambda pair: (places[pair[0]], places[pair[1]]))
+    return merges
 
 
 def sentencepiece_bpe(package: Any, listed: Listed) -> Any:
@@ -242,7 +241,9 @@ def unigram(package: Any, listed: Listed) -> Any:
     if table is not None and len(table):
         steps.append(normalizers.Precompiled(bytes(int(byte) & 255 for byte in table)))
     if listed.flag("remove_extra_whitespaces", True):
-        steps += [normalizers.Strip(), normalizers.Replace(package.Regex(" {2,}"), " ")]
+        steps += [
+            normalizers.Replace(package.Regex(cut), to) for cut, to in ((r"\A +| +\z", ""), (" {2,}", " "))
+        ]
     if steps:
         engine.normalizer = normalizers.Sequence(steps)
     scheme = "always" if listed.flag("add_space_prefix", True) else "never"

@@ -173,7 +173,6 @@ class LanguageModel:
     ) -> Iterator[int]:
         """The ids after a prompt; the report is kept up to date."""
         decoding, text = self._decoding, list(prompt)
-        token: wg.Tensor | int = text[-1]
         draws = wg.random.Generator(seed).get_state()
         start = time.perf_counter()
         report.prompt_tokens = len(text)
@@ -188,10 +187,10 @@ class LanguageModel:
                 if decoding.held is not held:  # another text had its turn
                     cached = decoding.read(text[:-1])
                     report.cached_tokens = min(report.cached_tokens, cached) if held else cached
-                    held, token = decoding.held, text[-1]
+                    held = decoding.held
                     if sampling.kind.penalty:
                         decoding.note(text[:-1])
-                number, token, draws = decoding.next(token, sampling, draws)
+                number, draws = decoding.next(text[-1], sampling, draws)
                 held.append(text[-1])
             text.append(number)
             report.tokens += 1

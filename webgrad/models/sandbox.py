@@ -95,7 +95,7 @@ class Budget:
 
     def weigh(self, value: object) -> int:
         if isinstance(value, str):
-            return len(value) + 1
+            return len(value)
         if isinstance(value, bool) or value is None or isinstance(value, float):
             return 1
         if isinstance(value, int):
@@ -308,7 +308,8 @@ def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
             budget.weigh(value)  # refuses what cannot be written, whatever the filter does with it
         budget.step()
         result = function(*args, **named)
-        return counted(result) if isinstance(result, Iterator) else budget.checked(result)
+        # Not lazily: generators of generators would be a stack as deep as a template likes.
+        return budget.checked(list(counted(result)) if isinstance(result, Iterator) else result)
 
     call.__dict__.update(getattr(function, "__dict__", {}))
     return call

@@ -29,8 +29,9 @@ PADDING = 16  # every buffer has at least this many bytes
 class Pipeline:
     """A program and how it is to be compiled.
 
-    `in_place` pairs an input's index with the variant that overwrites it; `replacing` pairs (input, output)
-    bindings with the variant in which every such output takes over its input's buffer.
+    `in_place` pairs an input's index with the variant that overwrites it, None where nothing is left to do
+    then; `replacing` pairs (input, output) bindings with the variant in which every such output takes over
+    its input's buffer.
     """
 
     __slots__ = (
@@ -51,7 +52,7 @@ class Pipeline:
         program: Program,
         *,
         checked: bool,
-        in_place: tuple[tuple[int, Pipeline], ...] = (),
+        in_place: tuple[tuple[int, Pipeline | None], ...] = (),
         replacing: tuple[tuple[tuple[int, int], ...], Pipeline] | None = None,
     ) -> None:
         if program.params_size > MAX_PARAMS:

@@ -12,6 +12,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import compress
 from operator import index
 from typing import Any, NamedTuple
 
@@ -473,7 +474,7 @@ class Queue:
                 raise
             counters.flushes[cause] += 1
             counters.commands += len(pending.params)
-            counters.dispatches += len(pending.params)
+            counters.dispatches += len(resolved.prepared.rows)
             counters.in_place += resolved.in_place
             self._settle(resolved)
             self._cut_at = ramp or self._first_cut
@@ -514,7 +515,7 @@ class Queue:
         else:
             context.redo(resolved)
             self.counters.queues_replayed += 1
-            self.counters.bind_groups_reused += len(pending.params)
+            self.counters.bind_groups_reused += len(resolved.prepared.rows)
         return resolved
 
     def _encode(self, resolved: Resolved, pending: Pending, copies: Sequence[Copy]) -> Any:
@@ -525,9 +526,12 @@ class Queue:
             self._copy(where.get(virtual.slot, 0) if virtual.pending is pending else 0, virtual, target)
             for virtual, target in copies
         ]
+        params = pending.params
+        if resolved.launched is not None:
+            params = list(compress(params, resolved.launched))
         encoder, compute_pass = native.begin()
         try:
-            context.encoder.run(compute_pass, resolved.prepared, pending.params)
+            context.encoder.run(compute_pass, resolved.prepared, params)
         except BaseException:
             native.abandon(encoder, compute_pass)
             raise

@@ -122,6 +122,7 @@ class Resolved:
     to_give: tuple[int, ...]
     overwritten: tuple[int, ...]  # slots that came with contents and are written to
     in_place: int
+    launched: tuple[bool, ...] | None = None  # of each command, where not all are: there is nothing to do
     peak: int = 0  # bytes it has lent at most, beyond what was lent before
 
     @property
@@ -191,8 +192,13 @@ def resolve(pending: Pending, inputs: list[int], context: Context) -> Resolved:
                 steps = walk.run(commands)
             # Only now: the compiling threads need error scopes, and have to wait for those of `creating`.
             compiled = context.compiler.get
-            rows = [Row(compiled(pipeline), group, size, grid) for pipeline, group, size, grid in steps]
+            rows = [
+                Row(compiled(pipeline), group, size, grid)
+                for pipeline, group, size, grid in filter(None, steps)
+            ]
             resolved = walk.resolved(context.encoder.prepare(rows), commands)
+            if len(rows) < len(steps):
+                resolved.launched = tuple([step is not None for step in steps])
         resolved.peak = pool.bytes_peak - live_before
         return resolved
     except BaseException:
@@ -242,21 +248,25 @@ class _Walk:
         self.pool.protected = self.touched
         self.in_place = 0
 
-    def run(self, commands: list[Command]) -> list[Step]:
-        """Give every command its bind group, and ask for its pipeline."""
-        steps = []
+    def run(self, commands: list[Command]) -> list[Step | None]:
+        """Give every command its bind group, and ask for its pipeline; None where there is nothing to do."""
+        steps: list[Step | None] = []
         request = self.context.compiler.request
         unused, last_uses = self._last_uses(commands)
         for slot in unused:
             self._drop(slot)
         for (pipeline, grid, slots, exact), dying in zip(commands, last_uses, strict=True):
             params_size = pipeline.params_size
+            wanted: Pipeline | None = pipeline
             if pipeline.in_place and dying:
-                pipeline, slots = self._overwrite(pipeline, slots, exact, dying)
+                wanted, slots = self._overwrite(pipeline, slots, exact, dying)
             elif pipeline.replacing is not None and self.donated:
-                pipeline, slots = self._replace(pipeline, slots, dying)
-            request(pipeline)
-            steps.append((pipeline, self._group(pipeline, slots, exact), params_size, grid))
+                wanted, slots = self._replace(pipeline, slots, dying)
+            if wanted is None:
+                steps.append(None)
+            else:
+                request(wanted)
+                steps.append((wanted, self._group(wanted, slots, exact), params_size, grid))
             for slot in dying:
                 self._drop(slot)
         return steps
@@ -307,7 +317,7 @@ class _Walk:
 
     def _overwrite(
         self, pipeline: Pipeline, slots: list[int], exact: list[int], dying: list[int]
-    ) -> tuple[Pipeline, list[int]]:
+    ) -> tuple[Pipeline | None, list[int]]:
         """Let the output take over the buffer of an input that dies here, where the kernel has a variant."""
         output = slots[-1]
         sizes, physical = self.sizes, self.physical

@@ -151,7 +151,7 @@ class Device(AnyDevice):
         program: Program,
         *,
         checked: bool | None = None,
-        in_place: Sequence[tuple[int, Program]] = (),
+        in_place: Sequence[tuple[int, Program | None]] = (),
         replacing: tuple[tuple[tuple[int, int], ...], Program] | None = None,
     ) -> Pipeline:
         """The pipeline of a program. Bounds checks are left out for our own kernels, unless debugging."""
@@ -169,7 +169,10 @@ class Device(AnyDevice):
                     f"{program.label} needs {', '.join(sorted(missing))}, "
                     f"which {self.name} ({self.info.name}) lacks"
                 )
-            variants = tuple((index, self.pipeline(variant, checked=checked)) for index, variant in in_place)
+            variants = tuple(
+                (index, variant if variant is None else self.pipeline(variant, checked=checked))
+                for index, variant in in_place
+            )
             all_at_once = None
             if replacing is not None:
                 pairs, variant = replacing

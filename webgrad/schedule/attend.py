@@ -17,7 +17,7 @@ __all__ = ["chunks_of", "split_attention"]
 
 SOFTWARE_BLOCKS = 64  # workgroups from which there is work for every core
 GPU_BLOCKS = 512
-SOFTWARE_KEYS = 256  # keys of a chunk, at least
+SOFTWARE_KEYS = 1024  # keys of a chunk, at least: joining fewer takes longer than they do
 GPU_KEYS = 128
 ROWS = 16  # queries that share a workgroup, about
 

@@ -97,7 +97,8 @@ def choose_stored(
 
 class _Known:
     """What holds from one forward pass to the next, most of which meet the same parts again: costs, the
-    contents of what is read, and the content that came of a node's parts with the bindings it takes.
+    contents of what is read, the content that came of a node's parts with the bindings it takes, and what was
+    cut at a node with these parts before it.
     """
 
     def __init__(self, graph: Snapshot, order: list[int], profile: DeviceProfile) -> None:
@@ -106,6 +107,7 @@ class _Known:
         self.costs = {number: cost_of(graph, number) for number in order}
         self._read: dict[int, Content] = {}
         self._made: dict[int, tuple[list[Content], Content, int]] = {}
+        self.looked_at: dict[tuple[int, ...], tuple[list[Content], Content, frozenset[int]]] = {}
 
     def read(self, number: int) -> Content:
         """The content of a node that a kernel reads."""
@@ -154,6 +156,13 @@ def _forward(
 
     for number in order:
         inputs = list(dict.fromkeys(graph.inputs[number]))
+        parts = [content_of(each) for each in inputs]
+        key = (number, number in stored, *map(id, parts))
+        if key in known.looked_at:
+            _, contents[number], cuts = known.looked_at[key]
+            stored |= cuts
+            continue
+        whole = frozenset(inputs).union(*[part.inside for part in parts]) - stored
         _cut_misfits(graph, number, inputs, content_of, stored)
         while True:
             content, bound = known.content(number, inputs, [content_of(each) for each in inputs])
@@ -175,6 +184,7 @@ def _forward(
                 break
             stored.add(largest)
         contents[number] = content
+        known.looked_at[key] = parts, content, whole & stored
     return stored, contents
 
 

@@ -39,12 +39,13 @@ def attend(
         return False
     strides: list[int] = []
     for each in (q, k, v):
-        if each.dtype != _FLOAT or each.strides[3] != _ITEM or any(step % _ITEM for step in each.strides):
+        batch, head, row, column = each.strides
+        if each.dtype != _FLOAT or column != _ITEM or (batch | head | row) % _ITEM:
             return False
-        strides += [step // _ITEM for step in each.strides[:3]]
+        strides += (batch // _ITEM, head // _ITEM, row // _ITEM)
     causal, shift, window = seen
-    row = -(-count // LANES) * LANES
-    room = np.empty(batches * heads * queries * row, _FLOAT)
+    room_row = -(-count // LANES) * LANES
+    room = np.empty(batches * heads * queries * room_row, _FLOAT)
     function = compiled(attention_module)
     number = _bits[1].unpack(_bits[0].pack(scale))[0]
     with Helpers(out.size * count) as slot:
@@ -53,10 +54,10 @@ def attend(
             _fields,
             *(slot, *map(_start, (q, k, v)), pointer(out), pointer(room), *strides),
             *(heads, heads // k.shape[1], queries, columns, v.shape[3]),
-            *(causal, shift, window, count, row, batches * heads * queries, number, 0),
+            *(causal, shift, window, count, room_row, batches * heads * queries, number, 0),
         )
 
 
 def _start(x: Array) -> int:
-    """Where the first element lies, in an array of any layout."""
-    return x.ctypes.data
+    """Where the first element lies, in an array of any layout but for its columns."""
+    return pointer(x[0, 0, 0])

@@ -23,6 +23,7 @@ _NUMBERS = (
 )
 FIELDS = {name: FIRST_FIELD + at for at, name in enumerate((*_POINTERS, *_NUMBERS))}
 
+BESIDE = 4  # vectors of columns that are summed beside each other: one waits for itself
 _LOWEST = "0xC7EFFFFFE0000000"  # the least finite float32
 _ROUND = "0x4168000000000000"  # 1.5 * 2**23: added, it leaves a whole number in the lower bits
 _TO_TWO = "0x3FF7154760000000"  # 1 / ln 2
@@ -99,12 +100,17 @@ class _Unit:
         largest = f.variable("float", _LOWEST)
         with f.loop(self.low, self.high) as key:
             row = f.at(self.k, f.multiply(key, get["k_row"]), "float")
-            total = f.variable(FLOATS)
-            f.store(FLOATS, "zeroinitializer", total)
-            with f.loop(0, get["columns"], LANES) as at:
-                a, b = (f.load(FLOATS, each, at, "float", align=4) for each in (self.q, row))
-                f.store(FLOATS, f.fma(a, b, f.load(FLOATS, total)), total)
-            score = f(f"fmul float {f.total(f.load(FLOATS, total))}, {scale}")
+            sums = self._zeros(BESIDE)
+            for start, stop, count in self._stretches(get["columns"]):
+                with f.loop(start, stop, count * LANES) as at:
+                    for number, each in enumerate(sums[:count]):
+                        place = f.add(at, number * LANES)
+                        a, b = (f.load(FLOATS, line, place, "float", align=4) for line in (self.q, row))
+                        f.store(FLOATS, f.fma(a, b, f.load(FLOATS, each)), each)
+            total = f.load(FLOATS, sums[0])
+            for each in sums[1:]:
+                total = f(f"fadd {FLOATS} {total}, {f.load(FLOATS, each)}")
+            score = f(f"fmul float {f.total(total)}, {scale}")
             f.store("float", score, self.scores, f(f"sub i64 {key}, {self.low}"), "float")
             before = f.load("float", largest)
             more = f(f"fcmp ogt float {score}, {before}")
@@ -112,6 +118,18 @@ class _Unit:
         with f.loop(self.keys(), self.padded()) as at:
             f.store("float", "0xFFF0000000000000", self.scores, at, "float")
         return f.load("float", largest)
+
+    def _zeros(self, count: int) -> list[str]:
+        """Variables that are 0 from here on."""
+        found = [self.f.variable(FLOATS) for _ in range(count)]
+        for each in found:
+            self.f.store(FLOATS, "zeroinitializer", each)
+        return found
+
+    def _stretches(self, columns: str) -> list[tuple[str | int, str, int]]:
+        """(start, stop, vectors at a time): BESIDE of them while there are so many, then one."""
+        whole = self.f(f"and i64 {columns}, {-BESIDE * LANES}")
+        return [(0, whole, BESIDE), (whole, columns, 1)]
 
     def keys(self) -> str:
         """How many keys are seen."""
@@ -140,18 +158,20 @@ class _Unit:
         f, get = self.f, self.value
         none = f(f"fcmp oeq float {total}, 0.0")
         divisor = f.splat("float", f(f"select i1 {none}, float 1.0, float {total}"))
-        with f.loop(0, get["v_columns"], LANES) as column:
-            mean = f.variable(FLOATS)
-            f.store(FLOATS, "zeroinitializer", mean)
-            with f.loop(0, self.keys()) as at:
-                weight = f.splat("float", f.load("float", self.scores, at, "float", align=4))
-                place = f.add(f.multiply(f.add(at, self.low), get["v_row"]), column)
-                value = f.load(FLOATS, self.v, place, "float", align=4)
-                f.store(FLOATS, f.fma(weight, value, f.load(FLOATS, mean)), mean)
-            result = f(f"fdiv {FLOATS} {f.load(FLOATS, mean)}, {divisor}")
-            f.store(FLOATS, result, self.out, column, "float")
-            nothing = f(f"fmul {FLOATS} {result}, zeroinitializer")  # NaN for what is not finite
-            f.store(FLOATS, f(f"fadd {FLOATS} {f.load(FLOATS, bad)}, {nothing}"), bad)
+        for start, stop, count in self._stretches(get["v_columns"]):
+            with f.loop(start, stop, count * LANES) as column:
+                means = self._zeros(count)
+                with f.loop(0, self.keys()) as at:
+                    weight = f.splat("float", f.load("float", self.scores, at, "float", align=4))
+                    place = f.add(f.multiply(f.add(at, self.low), get["v_row"]), column)
+                    for number, each in enumerate(means):
+                        value = f.load(FLOATS, self.v, f.add(place, number * LANES), "float", align=4)
+                        f.store(FLOATS, f.fma(weight, value, f.load(FLOATS, each)), each)
+                for number, each in enumerate(means):
+                    result = f(f"fdiv {FLOATS} {f.load(FLOATS, each)}, {divisor}")
+                    f.store(FLOATS, result, self.out, f.add(column, number * LANES), "float")
+                    nothing = f(f"fmul {FLOATS} {result}, zeroinitializer")  # NaN for what is not finite
+                    f.store(FLOATS, f(f"fadd {FLOATS} {f.load(FLOATS, bad)}, {nothing}"), bad)
 
 
 def attention_module() -> str:

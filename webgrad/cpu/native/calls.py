@@ -22,10 +22,11 @@ from ...ops.blocks import FORMATS, word_count
 from ..memory import aligned
 from .blocks import decode_module, padded_runs, product_module
 from .compiler import Functions, compiled, is_available
+from .dense import dense_module
 from .formats import FORMATS as NATIVE
 from .helpers import Helpers
 
-__all__ = ["call", "decoder", "multiplier", "pointer"]
+__all__ = ["call", "decoder", "multiplier", "multiply_rows", "pointer"]
 
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
@@ -57,7 +58,7 @@ class _Room(threading.local):
 
 
 _room = _Room()
-_PRODUCT, _DECODE = struct.Struct("10q"), struct.Struct("6q")
+_PRODUCT, _DECODE, _DENSE = struct.Struct("10q"), struct.Struct("6q"), struct.Struct("7q")
 
 
 def call(functions: Functions, form: struct.Struct, *arguments: int, long: bool = False) -> int:
@@ -74,19 +75,21 @@ def multiplier(name: str, shape: Shape) -> Callable[[Array, Array, Array], bool]
     blocks, total = columns // format.weights, rows * columns // format.weights
     size = word_count(format, total)
     sums = padded_runs(name, columns) if NATIVE[name].has_offset else 0
-    seen: Any = lambda: None  # noqa: E731  the words of the last call, and where they are
-    packed = 0
+    # The words of the last call and where they are: one value, since several threads may run a plan
+    last: tuple[Callable[[], Array | None], int] = (lambda: None), 0
 
     def multiply(x: Array, words: Array, out: Array) -> bool:
-        nonlocal seen, packed
+        nonlocal last
         count = len(x)
         together = 4 if count >= 4 else 1
         if not 0 < count <= MOST_ROWS or not total or together * sums > MOST_SUMS or not is_available():
             return False
+        seen, packed = last
         if seen() is not words:
             if words.size != size or words.dtype != _UINT or not words.flags.c_contiguous:
                 return False
-            packed, seen = pointer(words), weakref.ref(words)
+            packed = pointer(words)
+            last = weakref.ref(words), packed
         if not _is_plain(x, (count, columns)) or not _is_plain(out, (count, rows)):
             return False
         cost = total * format.weights * together
@@ -101,6 +104,29 @@ def multiplier(name: str, shape: Shape) -> Callable[[Array, Array, Array], bool]
         return not bad
 
     return multiply
+
+
+def multiply_rows(x: Array, weights: Array, out: Array) -> bool:
+    """out = x @ weights.T, for float32 x (m, k), float16 or bfloat16 weights (n, k) and out (m, n)."""
+    rows, columns = weights.shape
+    count = len(x)
+    if not 0 < count <= MOST_ROWS or not weights.size or not is_available():
+        return False
+    name = weights.dtype.name
+    if name not in ("float16", "bfloat16") or not weights.flags.c_contiguous:
+        return False
+    if not _is_plain(x, (count, columns)) or not _is_plain(out, (count, rows)):
+        return False
+    together = 4 if count >= 4 else 1
+    cost = rows * columns * together
+    functions = compiled(dense_module, name, together)
+    source, target, stored = pointer(x), pointer(out), weights.ctypes.data
+    with Helpers(cost) as slot:
+        for first in range(0, count, together):
+            at = min(first, count - together)
+            x_row, out_row = source + 4 * at * columns, target + 4 * at * rows
+            call(functions, _DENSE, slot, stored, columns, x_row, out_row, rows, rows, long=cost >= LONG)
+    return True
 
 
 def decoder(name: str, shape: Shape) -> Callable[[Array, int, Array], bool]:

@@ -9,12 +9,12 @@ is compiled: LLVM would end the process.
 from __future__ import annotations
 
 import ctypes
-import importlib.util
 import platform
 import sys
 import threading
 from collections.abc import Callable
 from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from ...config import settings
@@ -24,6 +24,7 @@ from .text import LANES, RELAX
 __all__ = ["Functions", "compiled", "is_available"]
 
 Functions = tuple[Callable[[int], int], Callable[[int], int]]
+OLDEST = (0, 45)  # of llvmlite: before, LLVM wrote its text in another way
 _VECTOR = f"<{LANES} x float>"
 _DECLARATIONS = f"""
 declare {_VECTOR} @llvm.fma.v{LANES}f32({_VECTOR}, {_VECTOR}, {_VECTOR})
@@ -46,6 +47,7 @@ _PASSES = (
     "simplify_cfg",
 )
 _NAMES = {"amd64": "x86_64", "arm64": "aarch64"}
+_engines: list[Any] = []  # code lives as long as its engine: for good
 _lock = threading.RLock()  # LLVM's objects are made by one thread at a time
 
 
@@ -62,11 +64,17 @@ def is_available() -> bool:
 
 @cache
 def _installed() -> bool:
-    return architecture() in _RELAX and importlib.util.find_spec("llvmlite") is not None
+    if architecture() not in _RELAX:
+        return False
+    try:
+        numbers = version("llvmlite").split(".")
+        return (int(numbers[0]), int(numbers[1])) >= OLDEST
+    except (PackageNotFoundError, ValueError, IndexError):
+        return False
 
 
 class _Compiler:
-    """LLVM, set up for this processor. Engines are kept: the code lives as long as they do."""
+    """LLVM, set up for this processor."""
 
     def __init__(self) -> None:
         import llvmlite.binding as llvm
@@ -80,7 +88,6 @@ class _Compiler:
         self.machine = llvm.Target.from_triple(triple).create_target_machine(
             cpu=llvm.get_host_cpu_name(), features=features.flatten(), opt=2, jit=True
         )
-        self._engines: list[Any] = []
 
     def address(self, text: str) -> int:
         """Of the function `run`."""
@@ -96,13 +103,15 @@ class _Compiler:
             module.verify()
         except RuntimeError as error:
             raise WebgradError(f"native code for the cpu that LLVM refuses: {error}") from error
+        if all(each.name != "run" for each in module.functions):
+            raise WebgradError("native code for the cpu that has no function run")
         outside = [each.name for each in module.functions if each.is_declaration]
         if any(not each.startswith("llvm.") for each in outside):
             raise WebgradError(f"native code for the cpu that calls {outside}")
         self._improve(module)
         engine = llvm.create_mcjit_compiler(module, self.machine)
         engine.finalize_object()
-        self._engines.append(engine)
+        _engines.append(engine)
         return int(engine.get_function_address("run"))
 
     def _improve(self, module: Any) -> None:
@@ -118,7 +127,13 @@ class _Compiler:
 
 @cache
 def _compiler() -> _Compiler:
-    return _Compiler()
+    try:
+        return _Compiler()
+    except (ImportError, OSError, RuntimeError) as error:
+        raise WebgradError(
+            f"llvmlite is installed and does not work here ({error}): install it anew, or do without native "
+            "code with WEBGRAD_NATIVE=0"
+        ) from error
 
 
 _KEEPING, _LENDING = (kind(ctypes.c_int64, ctypes.c_void_p) for kind in (ctypes.PYFUNCTYPE, ctypes.CFUNCTYPE))

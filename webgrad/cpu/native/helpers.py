@@ -11,19 +11,21 @@ import ctypes
 import os
 import sys
 import threading
+import time
 from types import TracebackType
 
 import numpy as np
 
 from ..memory import aligned
 from ..threads import background, cores
-from .compiler import architecture, compiled
+from .compiler import compiled
 from .jobs import SLOT_BYTES, YIELD, watch_module
 
 __all__ = ["Helpers"]
 
 WAKING = 1 << 19  # multiplications from which it pays to wake helpers
-SPINS = {"x86_64": 1 << 14, "aarch64": 1 << 20}  # pauses of about a millisecond
+PATIENCE = 1e-3  # seconds without work after which a helper goes
+_TRIED = 1 << 10  # pauses that are measured
 
 
 class _Slot:
@@ -37,6 +39,7 @@ class _Slot:
         self.lock = threading.Lock()  # held by the thread whose work is in it
         self.helpers = cores() - 1
         self.watching: list[None] = []  # an entry for each helper
+        self.spins = self._measured() if self.helpers else 0
 
     def wake(self) -> None:
         while len(self.watching) < self.helpers:
@@ -47,10 +50,23 @@ class _Slot:
 
     def _watch(self) -> None:
         try:
-            arguments = (ctypes.c_int64 * 2)(self.address, SPINS[architecture()])
-            compiled(watch_module)[1](ctypes.addressof(arguments))
+            self._watch_for(self.spins)
         finally:
             self.watching.pop()
+
+    def _watch_for(self, spins: int) -> None:
+        arguments = (ctypes.c_int64 * 2)(self.address, spins)
+        compiled(watch_module)[1](ctypes.addressof(arguments))
+
+    def _measured(self) -> int:
+        """How many pauses make up PATIENCE: a pause takes from 1 to 60 ns, by processor."""
+        self._watch_for(1)  # compiled before the clock starts
+        times = []
+        for _ in range(3):
+            start = time.perf_counter()
+            self._watch_for(_TRIED)
+            times.append(time.perf_counter() - start)
+        return int(_TRIED * PATIENCE / max(min(times), 1e-7))
 
 
 def _system_yield() -> int:
