@@ -53,7 +53,7 @@ def test_from_quantised_gguf(tmp_path: Path, name: str) -> None:
         wg.io.save(tmp_path / f"{number}.gguf", values, metadata)
         model: Any = wg.models.load(str(tmp_path / f"{number}.gguf"), device="cpu")
         found.append(model.logits(IDS).numpy())
-    np.testing.assert_allclose(*found, rtol=0, atol=1e-4)
+    np.testing.assert_allclose(found[0], found[1], rtol=0, atol=1e-4)
 
 
 @pytest.mark.gpu
