@@ -43,11 +43,13 @@ def test_from_quantised_gguf(tmp_path: Path, name: str) -> None:
     build, config = FAMILIES[name].gguf, FAMILIES[name].config
     assert build is not None
     metadata, tensors = build(config, weights_of(FAMILIES[name]))
-    packed = {
+    packed: dict[str, Any] = {
         key: wg.quantise(wg.asarray(each), "Q8_0") if each.ndim == 2 else each
         for key, each in tensors.items()
     }
-    plain = {key: each if isinstance(each, np.ndarray) else each.dequantise() for key, each in packed.items()}
+    plain: dict[str, Any] = {
+        key: each if isinstance(each, np.ndarray) else each.dequantise() for key, each in packed.items()
+    }
     found = []
     for number, values in enumerate((packed, plain)):
         wg.io.save(tmp_path / f"{number}.gguf", values, metadata)
