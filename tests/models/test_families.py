@@ -11,7 +11,7 @@ import pytest
 
 import webgrad as wg
 from scripts.family_logits import FIXTURE, sample
-from scripts.random_models import FAMILIES, IDS, write_folder, write_gguf
+from scripts.random_models import FAMILIES, IDS, weights_of, write_folder, write_gguf
 from webgrad.models.embedding import load_encoder
 from webgrad.models.language import LanguageModel
 
@@ -35,6 +35,27 @@ def test_from_safetensors(tmp_path: Path, name: str) -> None:
 def test_from_gguf(tmp_path: Path, name: str) -> None:
     write_gguf(FAMILIES[name], tmp_path / "model.gguf")
     check(name, tmp_path / "model.gguf", "cpu")
+
+
+@pytest.mark.parametrize("name", ["llama", "gemma3", "gpt2"])
+def test_from_quantised_gguf(tmp_path: Path, name: str) -> None:
+    """Blocks give what their weights give."""
+    build, config = FAMILIES[name].gguf, FAMILIES[name].config
+    assert build is not None
+    metadata, tensors = build(config, weights_of(FAMILIES[name]))
+    packed: dict[str, Any] = {
+        key: wg.quantise(wg.asarray(each), "Q8_0") if each.ndim == 2 else each
+        for key, each in tensors.items()
+    }
+    plain: dict[str, Any] = {
+        key: each if isinstance(each, np.ndarray) else each.dequantise() for key, each in packed.items()
+    }
+    found = []
+    for number, values in enumerate((packed, plain)):
+        wg.io.save(tmp_path / f"{number}.gguf", values, metadata)
+        model: Any = wg.models.load(str(tmp_path / f"{number}.gguf"), device="cpu")
+        found.append(model.logits(IDS).numpy())
+    np.testing.assert_allclose(found[0], found[1], rtol=0, atol=1e-4)
 
 
 @pytest.mark.gpu

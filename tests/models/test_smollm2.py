@@ -62,7 +62,7 @@ def check_logits(case: dict[str, Any], device: str) -> None:
 @pytest.mark.parametrize(
     ("device", "numbers"),
     [
-        ("cpu", (2, 12)),
+        ("cpu", (2,)),
         pytest.param("webgpu:0", (2,), marks=pytest.mark.gpu),
         pytest.param("cpu", range(len(CASES)), marks=pytest.mark.soak),
         pytest.param("webgpu:0", range(len(CASES)), marks=[pytest.mark.gpu, pytest.mark.soak]),

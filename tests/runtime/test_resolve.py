@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.runtime.helpers import LENGTHS, Bench, floats
+from tests.runtime.helpers import LENGTHS, Bench, floats, scale_params
 
 # Reuse inside a queue
 
@@ -76,6 +76,22 @@ def test_either_input_may_be_taken_over(encoded: Bench, target: int) -> None:
     assert encoded.numbers(y).tolist() == [11, 22]
     assert encoded.numbers(inputs[0]).tolist() == ([10, 20] if target == 0 else [1, 2])
     assert encoded.since(before)["in_place"] == 1
+
+
+@pytest.mark.gpu
+def test_where_nothing_is_left_to_do_in_place_nothing_is_launched(encoded: Bench) -> None:
+    copy = encoded.device.pipeline(encoded.scale_pipeline.program, in_place=[(0, None)])
+    for held in (True, False):
+        x = encoded.upload(np.arange(5))
+        y, before = encoded.device.allocate(x.nbytes), encoded.stats
+        encoded.device.dispatch(copy, [x, y], scale_params(5, 1), (1, 1, 1))
+        z = encoded.scale(y, 3)
+        if not held:
+            del x
+        assert encoded.numbers(z).tolist() == [0, 3, 6, 9, 12]
+        grown = encoded.since(before)
+        assert (grown["commands"], grown["dispatches"]) == (2, 2 if held else 1)
+        assert encoded.numbers(y).tolist() == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.gpu

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
+import pytest
+
 from tests.graph.helpers import apply, fold, graph_of, tensor, value
 from tests.schedule.graphs import PORTABLE, SOFTWARE, assert_valid, planned
 from webgrad import dtypes
@@ -11,6 +13,7 @@ from webgrad.graph.node import Node
 from webgrad.ops import primitives
 from webgrad.ops.activations import softmax
 from webgrad.ops.table import TABLE
+from webgrad.runtime.profile import DeviceProfile
 from webgrad.schedule import fuse
 from webgrad.schedule.plan import Schedule
 
@@ -269,3 +272,27 @@ def test_a_part_of_what_a_product_would_compute_too_often_is_stored_alone() -> N
         return primitives.contract(value(4, 2), primitives.slice_(dear, ((0, 2, 1), (0, 10, 1))))
 
     assert stored_ops(planned(build())) == ["slice", "matmul"]
+
+
+def test_rows_that_many_kernels_gather_are_gathered_once() -> None:
+    def gathered(readers: int) -> list[str]:
+        table, index = value(512, 64), value(4, dtype=dtypes.int32)
+        rows = primitives.take(table, index, 0)
+        return stored_ops(planned(*[primitives.contract(rows, value(64, 32)) for _ in range(readers)]))
+
+    assert "take" not in gathered(2)
+    assert gathered(12).count("take") == 1
+
+
+@pytest.mark.parametrize("bindings", [8, 16, 48])
+def test_a_chain_of_residuals_stores_nothing_for_want_of_room(bindings: int) -> None:
+    def layer(x: Node) -> Node:
+        squares = fold("sum", apply("multiply", x, x), 1)
+        normed = apply("multiply", apply("multiply", x, column(apply("rsqrt", squares))), value(64))
+        return apply("add", x, primitives.contract(normed, value(64, 64)))
+
+    x = value(1, 64)
+    for _ in range(24):
+        x = layer(x)
+    profile = DeviceProfile("discrete", max_storage_buffers=bindings)
+    assert len(planned(x, profile=profile).groups) == 48

@@ -105,7 +105,8 @@ def test_logits_of_a_text_in_parts(root: Path, name: str, size: int, device: str
 @pytest.mark.parametrize("name", DECODERS)
 def test_greedy_tokens(root: Path, name: str, device: str) -> None:
     """What generate_ids gives, reading by chunks and stepping in captured functions."""
-    source = transformers.AutoModelForCausalLM.from_pretrained(root / name, dtype=torch.float32)
+    folder = written(root, name, "folder")
+    source = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
     model = loaded(root, name, "folder", device)
     model.stop_ids = frozenset()
     found = list(model.generate_ids(IDS[:21], max_tokens=24, temperature=0))

@@ -83,7 +83,7 @@ def show(generation: Generation, output: Output | None, *, is_trimmed: bool = Tr
 def report_text(report: Report, device: object) -> str:
     """How an answer went, in a line."""
     known = f" ({report.cached_tokens} known)" if report.cached_tokens else ""
-    read = f"prefill {report.prompt_tokens}{known} tokens{_speed(report.prefill_speed)}"
+    read = f"prefill {report.prompt_tokens} tokens{known}{_speed(report.prefill_speed)}"
     written = f"decode {report.tokens} tokens{_speed(report.decode_speed)}"
     parts = [read, written, str(device)]
     if report.stopped_by in ENDS:

@@ -58,13 +58,13 @@ def main(arguments: Sequence[str]) -> int:
     if not texts:
         parser.error("there are no texts: the pipe had no lines with words")
     if options.out is not None:
-        wg.io.check_writable(options.out.with_suffix(".safetensors"))  # before all the work
+        wg.io.check_writable(options.out, SUFFIXES)  # before all the work
     model = embedding_model(options.model, options.device)
     start = time.perf_counter()
     vectors = model.embed(texts, batch_size=options.batch_size).numpy()
     seconds = time.perf_counter() - start
     if options.out is not None:
-        _keep(options.out, vectors)
+        wg.io.save(options.out, {"embeddings": wg.asarray(vectors, device="cpu")})
     if options.json:
         print(json.dumps({"texts": texts, "vectors": vectors.tolist()}))
         return 0
@@ -75,14 +75,6 @@ def main(arguments: Sequence[str]) -> int:
     speed = f"{len(texts) / seconds:.3g} texts/s on {model.device.name}"
     notes.line(f"{len(texts)} × {vectors.shape[1]} numbers{kept} · {speed}", notes.dim)
     return 0
-
-
-def _keep(path: Path, vectors: Array) -> None:
-    if path.suffix == ".safetensors":
-        wg.io.save(path, {"embeddings": wg.asarray(vectors, device="cpu")})
-        return
-    with wg.io.replacing(path) as temporary, temporary.open("wb") as stream:
-        np.save(stream, vectors, allow_pickle=False)
 
 
 def _show(output: Output, texts: Sequence[str], vectors: Array) -> None:

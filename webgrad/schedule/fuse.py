@@ -87,9 +87,29 @@ def choose_stored(
         more = _backward(graph, order, stored, contents)
         more |= {each for each in graph.held & contents.keys() - stored if contents[each].kind != "map"}
         if not more - stored:
-            return stored, contents
+            return _without_spares(graph, order, stored, contents, fixed, known)
         fixed |= more
     return _settled(graph, order, fixed | stored, known)
+
+
+def _without_spares(
+    graph: Snapshot,
+    order: list[int],
+    stored: set[int],
+    contents: dict[int, Content],
+    fixed: set[int],
+    known: _Known,
+) -> tuple[set[int], dict[int, Content]]:
+    """The same without maps that were cut off for want of room before a value under them was stored: a chain
+    of residuals grows until then. What is still too much is cut off again.
+    """
+    light = {each for each in stored - fixed if contents[each].kind == "map"}
+    if not light:
+        return stored, contents
+    fewer, found = _settled(graph, order, stored - light, known)
+    if len(fewer) < len(stored) and _backward(graph, order, fewer, found) <= fewer:
+        return fewer, found
+    return stored, contents
 
 
 # Forward
