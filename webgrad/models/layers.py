@@ -30,7 +30,7 @@ def _frozen(value: Matrix) -> Any:
 
 
 class Projection(nn.Module):
-    """x by one or several matrices (outputs, inputs), with biases: where the file has them, or by `biased`."""
+    """x by one or several matrices (outputs, inputs); biases where there are any or `biased` says so."""
 
     def __init__(
         self,

@@ -100,8 +100,9 @@ class Reader:
 
     def refuse(self, key: str, *allowed: Any) -> None:
         """Raise if a key asks for what webgrad does not do; it may be missing."""
-        if key in self and self.get(key) not in allowed:
-            raise self._error(key, f"={shown(self.get(key))} is not offered by webgrad")
+        value = self.get(key)
+        if value is not None and not any(type(value) is type(each) and value == each for each in allowed):
+            raise self._error(key, f"={shown(value)} is not offered by webgrad")
 
 
 def read_json(path: Path, default: Any = None, kind: type = dict) -> Any:

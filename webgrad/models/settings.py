@@ -188,14 +188,15 @@ def _windows(told: Reader, layers: int, pattern: int = 0) -> tuple[int, ...]:
     """How many positions each layer sees: by its kind, by every n-th, or all the same."""
     kinds = told.get("layer_types")
     width = told.whole("sliding_window") if "sliding_window" in told else 0
-    if told.get("use_sliding_window") is False:
+    is_qwen = told.text("model_type", "").startswith("qwen")
+    if not told.flag("use_sliding_window", not is_qwen):
         return (0,) * layers
     if isinstance(kinds, list) and len(kinds) == layers:
         return tuple(width if each == "sliding_attention" else 0 for each in kinds)
     pattern = told.whole("sliding_window_pattern", "_sliding_window_pattern", default=pattern or 1)
     if pattern > 1:
         return tuple(0 if number % pattern == pattern - 1 else width for number in range(layers))
-    first = told.whole("max_window_layers", default=0, least=0) if "use_sliding_window" in told else 0
+    first = told.whole("max_window_layers", default=28, least=0) if is_qwen else 0
     return tuple(width if number >= first else 0 for number in range(layers))
 
 
@@ -227,7 +228,7 @@ _GGUF = {
     "gpt2": "gelu_tanh",
     "bert": "gelu",
 }
-_WITHOUT_ROTARY = ("gpt2", "bert")
+_WITHOUT_ROTARY = ("gpt2", "bert")  # and with as many heads of keys, which share the width evenly
 
 
 def rows_of(weights: wg.io.Weights) -> dict[str, int]:
@@ -254,6 +255,9 @@ def settings_of_gguf(
     width, layers = told.whole("embedding_length"), told.whole("block_count", most=_MOST_LAYERS)
     heads = told.whole("attention.head_count")
     key = "attention.key_length"
+    if kind in _WITHOUT_ROTARY:
+        told.refuse("attention.head_count_kv", heads)
+        told.refuse(key, _divided(told, width, heads))
     head_width = told.whole(key) if key in told else _divided(told, width, heads)
     if told.whole("attention.value_length", default=head_width) != head_width:
         raise wg.ModelFileError(f"{source}: keys and values of different widths are not offered")
