@@ -25,6 +25,12 @@ import termios
 ROOT = Path(__file__).parents[2]
 PATIENCE = 30.0  # seconds; for machines that are busy
 PROMPT = ">>> "
+# The program takes the terminal itself: Python between fork and exec may wait forever for another thread.
+START = """
+import fcntl, runpy, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+runpy.run_module("tests.cli.fakes", run_name="__main__")
+"""
 
 
 class Terminal:
@@ -36,14 +42,13 @@ class Terminal:
         environment = os.environ | {"WEBGRAD_CACHE": str(folder), "TERM": "xterm", "NO_COLOR": "1"}
         environment.pop("COLUMNS", None)
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.cli.fakes", "chat", *arguments],
+            [sys.executable, "-c", START, "chat", *arguments],
             cwd=ROOT,
             env=environment,
             stdin=slave,
             stdout=slave,
             stderr=slave,
             start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
         )
         os.close(slave)
         self.text = ""
