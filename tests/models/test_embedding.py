@@ -165,3 +165,28 @@ def test_modules_and_poolings_that_are_not_offered(tmp_path: Path) -> None:
     (folder / "modules.json").write_text("{}", encoding="utf-8")
     with pytest.raises(wg.ModelFileError, match="must hold a list"):
         load_embedding(folder, "cpu")
+
+
+@pytest.mark.parametrize("mode", [3, [[]], {"mean": 1}, [], ["mean", "no"]])
+def test_poolings_of_any_kind_are_refused_by_name(tmp_path: Path, mode: Any) -> None:
+    folder = write(tmp_path, {"pooling_mode": mode}, normalise=False, limits={})
+    with pytest.raises(wg.ModelFileError, match=r"1_Pooling.config\.json: the pooling .* is not offered"):
+        load_embedding(folder, "cpu")
+
+
+@pytest.mark.parametrize("longest", [1, "12", [5], 1e9])
+def test_limits_that_are_none(tmp_path: Path, longest: Any) -> None:
+    folder = write(tmp_path, {"pooling_mode": "cls"}, normalise=False, limits={"max_seq_length": longest})
+    with pytest.raises(
+        wg.ModelFileError, match=r"sentence_bert_config\.json: max_seq_length is a whole number"
+    ):
+        load_embedding(folder, "cpu")
+
+
+def test_a_tokenizer_with_more_tokens_than_the_model(tmp_path: Path) -> None:
+    folder = write(tmp_path, {"pooling_mode": "cls"}, normalise=False, limits={})
+    path = folder / "tokenizer.json"
+    path.write_text(path.read_text(encoding="utf-8").replace('"baby": 11', '"baby": 700'), encoding="utf-8")
+    model = load_embedding(folder, "cpu")
+    with pytest.raises(wg.ArgumentError, match="the id 700, and the model's vocabulary has 256 tokens"):
+        model.embed(["the baby"])

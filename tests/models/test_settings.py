@@ -164,6 +164,8 @@ def test_rotary_scalings() -> None:
     )
     with pytest.raises(wg.ModelFileError, match="3 factors for 4 pairs"):
         frequencies(Rotary(10000.0, 8), np.ones(3, np.float32))
+    with pytest.raises(wg.ModelFileError, match="factors that are no positive numbers"):
+        frequencies(Rotary(10000.0, 8), np.array([1, 0, 1, math.nan], np.float32))
 
 
 def test_tables_have_a_row_for_each_position() -> None:
