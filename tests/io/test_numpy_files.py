@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import struct
 import zipfile
 from pathlib import Path
@@ -73,6 +74,30 @@ def test_what_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(wg.ArgumentError, match="format is for"):
         wg.io.save(tmp_path / "x.npz", {"a": x}, format="F16")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # where other tests left threads
+def test_forked_processes_do_not_disturb_each_other(tmp_path: Path) -> None:
+    """A place in a file is shared by all that were forked after it was opened."""
+    given = {"a": np.arange(1000.0), "b": np.ones(1000)}
+    np.savez(tmp_path / "x.npz", **given)
+    weights = wg.io.open(tmp_path / "x.npz")
+
+    def is_right() -> bool:
+        return all(np.array_equal(weights.host(name), given[name]) for name in [*given] * 300)  # type: ignore[arg-type]
+
+    child = os.fork()
+    if child == 0:
+        try:
+            os._exit(0 if is_right() else 1)
+        finally:
+            os._exit(2)
+    try:
+        assert is_right()
+    finally:
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert code == 0
 
 
 def npy(header: str, data: bytes = b"", length: int | None = None) -> bytes:
