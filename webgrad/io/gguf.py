@@ -16,7 +16,7 @@ import numpy as np
 import webgrad as wg
 
 from .gguf_types import ARRAY, BOOL, NUMBERS, TEXT, TYPES, TensorType
-from .mapped import Array, is_possible, map_file, view_of
+from .mapped import Array, is_possible, map_file, shown, view_of
 from .quantised_rows import Blocks
 from .weights import Contents, Row
 
@@ -130,8 +130,8 @@ def _metadata(cursor: _Cursor, count: int) -> dict[str, Any]:
     for _ in range(count):
         key = cursor.text("the name of a value", _KEY)
         if key in found:
-            cursor.fail(f"it has the value {key!r} twice")
-        found[key] = _value(cursor, cursor.number(4), key)
+            cursor.fail(f"it has the value {shown(key)} twice")
+        found[key] = _value(cursor, cursor.number(4), shown(key))
     return found
 
 
@@ -214,10 +214,10 @@ def _listed(cursor: _Cursor) -> _Listed:
     name = cursor.text("the name of a tensor", _KEY)
     count = cursor.number(4)
     if count > SIDES:
-        cursor.fail(f"{name} has {count:,} sides, and GGUF has up to {SIDES}")
+        cursor.fail(f"{shown(name)} has {count:,} sides, and GGUF has up to {SIDES}")
     sides = tuple(cursor.unsigned() for _ in range(count))
     if not is_possible(sides):
-        cursor.fail(f"{name} has the sides {sides}, which no memory holds")
+        cursor.fail(f"{shown(name)} has the sides {sides}, which no memory holds")
     return name, sides[::-1], cursor.number(4), cursor.unsigned()
 
 
@@ -226,20 +226,21 @@ def _rows(cursor: _Cursor, data: Array, alignment: int, listed: list[_Listed]) -
     places = []
     for name, shape, number, start in listed:
         type_ = TYPES.get(number, TensorType(f"type {number}", 1, 0))
+        label = shown(name)
         if name in rows:
-            cursor.fail(f"it has the tensor {name!r} twice")
+            cursor.fail(f"it has the tensor {label} twice")
         if start % alignment:
-            cursor.fail(f"{name} begins at byte {start:,} of the data, no multiple of {alignment}")
+            cursor.fail(f"{label} begins at byte {start:,} of the data, no multiple of {alignment}")
         if shape and shape[-1] % type_.weights:
-            cursor.fail(f"{name} is {type_.name} of shape {shape}, with rows that are no whole blocks")
+            cursor.fail(f"{label} is {type_.name} of shape {shape}, with rows that are no whole blocks")
         nbytes = math.prod(shape) // type_.weights * type_.nbytes
         if start + nbytes > len(data):
             cursor.fail(
-                f"{name} lies from byte {start:,} to {start + nbytes:,} of the data, and there are "
+                f"{label} lies from byte {start:,} to {start + nbytes:,} of the data, and there are "
                 f"{len(data):,}: fetch the file again"
             )
-        places.append((start, nbytes, name))
-        rows[name] = _row(cursor.path, name, type_, shape, data[start : start + nbytes])
+        places.append((start, nbytes, label))
+        rows[name] = _row(cursor.path, label, type_, shape, data[start : start + nbytes])
     _check_apart(cursor, places)
     return rows
 
