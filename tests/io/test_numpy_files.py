@@ -69,6 +69,13 @@ def test_what_cannot_be_written(tmp_path: Path) -> None:
         wg.io.save(tmp_path / "x.npz", {"a": x}, {"b": "c"})
     with pytest.raises(wg.DTypeError, match="bfloat16"):
         wg.io.save(tmp_path / "x.npz", {"a": x.astype(wg.bfloat16.numpy)})
+    with pytest.raises(wg.DTypeError, match=r"a: .*complex64"):
+        wg.io.save(tmp_path / "x.npz", {"a": x.astype(np.complex64)})
+    for name in ("\ud800", "a\0", 3):
+        with pytest.raises(wg.ArgumentError, match="no name for a tensor"):
+            wg.io.save(tmp_path / "x.npz", {name: x})  # type: ignore[dict-item]
+    with pytest.raises(wg.ModelFileError, match="there is a NUL"):
+        wg.io.save(tmp_path / "x\0.npz", {"a": x})
     with pytest.raises(wg.DTypeError, match="quantised"):
         wg.io.save(tmp_path / "x.npz", {"a": wg.quantise(wg.ones((1, 32), device="cpu"), "Q8_0")})
     with pytest.raises(wg.ArgumentError, match="format is for"):
