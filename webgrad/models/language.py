@@ -103,7 +103,12 @@ class LanguageModel:
                 f"generate takes a text, not a {type(prompt).__name__}; generate_ids takes ids"
             )
         sampling = Sampling(temperature, top_k, top_p, min_p, repetition_penalty)
-        return Generation(self, self.tokenizer.encode(prompt), sampling, max_tokens, seed, stop)
+        ids = self.tokenizer.encode(prompt)
+        if not ids:
+            raise wg.ArgumentError(
+                "the prompt is empty, and this model has no token that begins a text: write a word at least"
+            )
+        return Generation(self, ids, sampling, max_tokens, seed, stop)
 
     def chat(
         self,
@@ -136,7 +141,8 @@ class LanguageModel:
     ) -> Iterator[int]:
         """Go on with ids: an iterator over the next ones, which ends at one that ends answers."""
         sampling = Sampling(temperature, top_k, top_p, min_p, repetition_penalty)
-        return self._ids(self._checked(ids), sampling, _checked_count(max_tokens), seed, Report())
+        draws = wg.random.Generator(seed).get_state()
+        return self._ids(self._checked(ids), sampling, _checked_count(max_tokens), draws, Report())
 
     def logits(self, ids: Sequence[int]) -> wg.Tensor:
         """The logits after every one of these ids: (length, vocabulary)."""
@@ -162,18 +168,17 @@ class LanguageModel:
                 f"a text of {len(given):,} tokens does not fit the context of {self.context:,}: shorten it"
                 + (
                     f", or load the model with context={min(self.settings.context, 2 * len(given))}"
-                    if self.context < self.settings.context
+                    if len(given) <= self.settings.context
                     else ""
                 )
             )
         return given
 
     def _ids(
-        self, prompt: list[int], sampling: Sampling, most: int, seed: int | None, report: Report
+        self, prompt: list[int], sampling: Sampling, most: int, draws: Any, report: Report
     ) -> Iterator[int]:
         """The ids after a prompt; the report is kept up to date."""
         decoding, text = self._decoding, list(prompt)
-        draws = wg.random.Generator(seed).get_state()
         start = time.perf_counter()
         report.prompt_tokens = len(text)
         with decoding.lock:
@@ -223,10 +228,9 @@ class Generation(Iterator[str]):
         self.ids: list[int] = []
         self.report = Report()
         self._stops = checked_stops(stop)
-        self._pieces = self._made(
-            model._ids(self.prompt_ids, sampling, _checked_count(max_tokens), seed, self.report),
-            model.tokenizer,
-        )
+        draws = wg.random.Generator(seed).get_state()
+        ids = model._ids(self.prompt_ids, sampling, _checked_count(max_tokens), draws, self.report)
+        self._pieces = self._made(ids, model.tokenizer)
 
     def __next__(self) -> str:
         piece: str = next(self._pieces)
