@@ -1,7 +1,7 @@
 """Reading what a user types: lines with editing and a history where there is readline, blocks of lines.
 
-In: a terminal. Out: one turn's text, None when the user leaves (Ctrl-D, or Ctrl-C twice). The invariant: the history
-is a file that only its owner can read, and nothing that goes wrong with it keeps anybody from talking.
+In: a terminal. Out: one turn's text, None when the user leaves (Ctrl-D, or Ctrl-C twice). The invariant: the
+history is a file that only its owner can read, and nothing that goes wrong with it stops the talk.
 """
 
 from __future__ import annotations

@@ -45,6 +45,8 @@ def load(
     was made for.
     """
     path, where = locate(name), wg.empty(0, device=device).device
+    if path.is_dir() and not (path / "config.json").exists():
+        path = _only_gguf(path)
     if path.is_dir():
         config = _read_config(path)
         if config.get("model_type") == "bert":
@@ -73,10 +75,19 @@ def _decoder(settings: Settings, weights: wg.io.Weights, device: Any) -> Decoder
     return decoder
 
 
+def _only_gguf(folder: Path) -> Path:
+    """The one .gguf file of a folder that says nothing else of what it is."""
+    files = sorted(folder.glob("*.gguf"))
+    if len(files) == 1:
+        return files[0]
+    if files:
+        names = ", ".join(each.name for each in files[:8])
+        raise wg.ModelFileError(f"{folder} has {len(files)} .gguf files: give the path of one: {names}")
+    raise wg.ModelFileError(f"{folder}: there is no config.json, which says what model this is, and no .gguf")
+
+
 def _read_config(folder: Path) -> dict[str, Any]:
     path = folder / "config.json"
-    if not path.is_file():
-        raise wg.ModelFileError(f"{folder}: there is no config.json, which says what model this is")
     try:
         if path.stat().st_size > _MOST_CONFIG:
             raise wg.ModelFileError(f"{path} is too large to be a model's settings")
