@@ -1,4 +1,4 @@
-"""What a language model says to arguments that make no sense, and of itself; its texts are tested elsewhere."""
+"""How a generation ends, and what is refused before it begins."""
 
 from __future__ import annotations
 
