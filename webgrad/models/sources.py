@@ -76,7 +76,7 @@ def is_safe(path: str) -> bool:
     """Whether a path from elsewhere stays under the folder that it is put in, on every system."""
     parts = PurePosixPath(path).parts
     is_plain = not any(character in path for character in "\\:") and path.isprintable()
-    return is_plain and bool(parts) and not path.startswith("/") and ".." not in parts
+    return is_plain and bool(parts) and not path.startswith("/") and all(part.strip(". ") for part in parts)
 
 
 def choose(paths: Iterable[str], source: Source) -> Choice:

