@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import webgrad as wg
 from webgrad import dtypes
@@ -32,7 +30,7 @@ def test_every_dtype_comes_back(tmp_path: Path) -> None:
     given_arrays = arrays()
     wg.io.save(path, {name: wg.asarray(each, device="cpu") for name, each in given_arrays.items()})
     found = wg.io.load(path, device="cpu")
-    assert list(found) == sorted(given_arrays, key=list(found).index)
+    assert set(found) == set(given_arrays)
     for name, each in given_arrays.items():
         assert found[name].dtype is wg.as_dtype(name)
         assert found[name].numpy().tobytes() == each.tobytes(), name
@@ -142,22 +140,6 @@ def test_hostile_files(name: str, tmp_path: Path) -> None:
     path.write_bytes(hostile()[name])
     with pytest.raises(wg.ModelFileError, match=r"x\.safetensors"):
         wg.io.load(path)
-
-
-@pytest.mark.property
-@given(at=st.integers(0, 200), to=st.integers(0, 255))
-def test_a_changed_byte_is_an_error_or_another_value(
-    at: int, to: int, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    path = tmp_path_factory.mktemp("files") / "x.safetensors"
-    wg.io.save(path, {"x": np.arange(8, dtype=np.int32), "y": np.ones((2, 2), np.float16)})
-    data = bytearray(path.read_bytes())
-    data[at % len(data)] = to
-    path.write_bytes(data)
-    try:
-        wg.io.load(path, device="cpu")
-    except wg.ModelFileError:
-        return
 
 
 @pytest.mark.fault
