@@ -43,6 +43,20 @@ def test_shapes(shape: tuple[int, ...], tmp_path: Path) -> None:
     assert wg.io.load(path, device="cpu")["x"].shape == shape
 
 
+@pytest.mark.parametrize("suffix", [".safetensors", ".gguf", ".npz"])
+def test_what_was_read_is_written_as_it_was(suffix: str, tmp_path: Path) -> None:
+    tensors: dict[str, Any] = {"none": np.float32(3), "empty": np.zeros((2, 0, 3), np.float16)}
+    tensors |= {"Größe 名": np.arange(5), "turned": np.arange(6.0).reshape(2, 3).T}
+    wg.io.save(tmp_path / f"a{suffix}", tensors, {"a": "b"} if suffix != ".npz" else None)
+    with wg.io.open(tmp_path / f"a{suffix}") as weights:
+        wg.io.save(tmp_path / f"b{suffix}", weights, weights.metadata)
+        found = {name: np.asarray(weights.read(name, "cpu")) for name in weights}
+    assert (tmp_path / f"a{suffix}").read_bytes() == (tmp_path / f"b{suffix}").read_bytes()
+    for name, given in tensors.items():
+        assert (found[name].dtype, found[name].shape) == (given.dtype, given.shape)
+        np.testing.assert_array_equal(found[name], given)
+
+
 def test_layouts_and_byte_orders(tmp_path: Path) -> None:
     path = tmp_path / "x.safetensors"
     x = np.arange(6, dtype=np.float32).reshape(2, 3)

@@ -54,12 +54,6 @@ class Pulled:
         """Bytes on the disk."""
         return sum(file.size for file in self.files.values())
 
-    @property
-    def licence(self) -> str:
-        """As the catalogue has it, "" for models that are not in it."""
-        entry = entry_named(self.name)
-        return entry.licence if entry else ""
-
     def damaged(self) -> list[str]:
         """The names of files that are not as they were pulled, by their sha256."""
         return [name for name, file in self.files.items() if _sha256(self.folder / name) != file.sha256]
@@ -239,7 +233,7 @@ def _held(name: str, key: str, show: bool) -> Iterator[Path]:
 
 def _unwritable(name: str, error: OSError) -> wg.ModelFileError:
     problem = error.strerror or str(error)
-    advice = "make room" if error.errno == errno.ENOSPC else "make it writable"
+    advice = "make room" if error.errno == errno.ENOSPC else "make it writable, or close what has it open"
     return wg.ModelFileError(
         f"{name}: {error.filename or _root()} cannot be written: {problem}; {advice}, or name another folder "
         "with WEBGRAD_CACHE"
