@@ -253,7 +253,8 @@ def _pull(wanted: _Wanted, show: bool) -> Pulled:
             for left in workspace.glob("pip-*"):  # of a pull that was killed
                 shutil.rmtree(left, ignore_errors=True)
             if show:
-                print(f"{wanted.name}: from {wanted.source} …", file=sys.stderr, flush=True)
+                place = f": from {wanted.source}" if wanted.entry else ""
+                print(f"{wanted.name}{place} …", file=sys.stderr, flush=True)
             found = _made(wanted, workspace, show)
             if show:
                 print(f"{wanted.name}: {found.size / 1e6:,.1f} MB, checked, in {found.path}", file=sys.stderr)
