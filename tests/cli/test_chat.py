@@ -189,3 +189,10 @@ def test_the_device_is_opened_before_anything_is_pulled(monkeypatch: pytest.Monk
     monkeypatch.setattr(wg.models, "load", None, raising=False)
     with pytest.raises(wg.NoAdapterError):
         protocols.load("smollm2:135m", "webgpu:99")
+
+
+def test_missing_packages_are_told_of_before_anything_is_pulled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocols, "PACKAGES", ("json", "no_such_package"))
+    monkeypatch.setattr(wg.models, "load", lambda *arguments, **options: pytest.fail("it went on"))
+    with pytest.raises(wg.ArgumentError, match=r'need the package no_such_package, .*"webgrad\[lm\]"'):
+        protocols.load("smollm2:135m", "cpu")

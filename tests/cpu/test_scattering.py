@@ -92,3 +92,12 @@ def test_turned_arrays(order: tuple[int, ...], axes: int) -> None:
     np.testing.assert_array_equal(base, before)
     assert set_turned(order, axes, base, index, updates, reuse=True) is base
     np.testing.assert_array_equal(base.transpose(order), wanted)
+
+
+@pytest.mark.parametrize("index", [0, 3, 4, 100, -1, -100])
+def test_one_row_is_set_where_many_would_be(index: int) -> None:
+    base, updates = np.zeros((5, 2), np.float32), np.ones((2, 2), np.float32)
+    one = scatter("set", base, np.array([index], np.int32), updates[:1])
+    two = scatter("set", base, np.array([index, index], np.int32), updates)
+    np.testing.assert_array_equal(one, two)
+    assert not base.any()

@@ -38,8 +38,7 @@ def scatter(how: str, base: Array, index: Array, updates: Array, *, reuse: bool 
     if not base.size or not index.size:
         return result
     if how == "set" and index.size == 1:  # as a decoding step does for each of its caches
-        row = int(index.reshape(-1)[0])
-        result[row if 0 <= row < len(base) else -1] = updates[0]
+        result[min(max(int(index.reshape(-1)[0]), 0), len(base) - 1)] = updates[0]
         return result
     rows = _inside(np.ascontiguousarray(index), len(base))
     if rows.dtype == np.uint64:  # which NumPy does not count by

