@@ -87,6 +87,7 @@ def test_what_the_system_refuses_is_said(tmp_path: Path, monkeypatch: pytest.Mon
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such mask")
 def test_threads_leave_the_mask_of_permissions_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
