@@ -1,4 +1,4 @@
-"""What a language model says of itself, and to arguments that make no sense; its texts are tested elsewhere."""
+"""What a language model says of itself, and to arguments that make no sense; texts are tested elsewhere."""
 
 from __future__ import annotations
 
