@@ -11,9 +11,9 @@ import pytest
 
 import webgrad as wg
 from scripts.random_models import FAMILIES, weights_of
-from webgrad.models.embedding import EmbeddingModel, load_embedding
+from webgrad.models.embedding import EmbeddingModel, load_embedding, load_encoder
 
-from .catalogued import located
+from .conftest import model_path
 
 FAMILY = FAMILIES["bert"]
 WORDS = ("a", "man", "is", "eating", "food", "bread", "girl", "baby", ".", "the")
@@ -72,7 +72,7 @@ def test_a_batch_is_its_texts_one_by_one(model: EmbeddingModel) -> None:
 @pytest.mark.parametrize("device", ["cpu", pytest.param("webgpu:0", marks=pytest.mark.gpu)])
 def test_minilm(device: str) -> None:
     """What sentence-transformers gives, and texts of other lengths beside them."""
-    model: Any = wg.models.load(located("minilm"), device=device)
+    model: Any = wg.models.load(model_path("minilm"), device=device)
     texts = [
         "A man is eating food.",
         "A man is eating a piece of bread.",
@@ -105,10 +105,7 @@ def test_poolings_stand_side_by_side(tmp_path: Path) -> None:
     model = made(tmp_path, "cls_token", "max_tokens", "mean_tokens", "mean_sqrt_len_tokens", "lasttoken")
     ids = model.tokenizer.encode(TEXTS[3])
     found = model.embed([TEXTS[7], TEXTS[3]]).numpy()[1].reshape(5, 64)
-    from webgrad.models.bert import read_bert
-
-    with wg.io.open(tmp_path) as weights:
-        bert = read_bert(weights, model.settings.encoder, "cpu")
+    bert = load_encoder(tmp_path, "cpu")
     rows = bert(wg.asarray([ids]), wg.asarray([len(ids)])).numpy()[0]
     total = rows.sum(axis=0)
     expected = [rows[0], rows.max(axis=0), total / len(ids), total / len(ids) ** 0.5, rows[-1]]

@@ -70,3 +70,21 @@ def test_bert_from_gguf(tmp_path: Path) -> None:
     bert = load_encoder(tmp_path / "model.gguf", "cpu")
     found = bert(wg.asarray([IDS]), wg.asarray([len(IDS)])).numpy()[0]
     np.testing.assert_allclose(sample(found), STORED["bert"], rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("name", "lost"),
+    [
+        ("qwen2", "model.layers.1.self_attn.k_proj.bias"),
+        ("qwen3", "model.layers.1.self_attn.q_norm.weight"),
+        ("gemma3", "model.layers.0.pre_feedforward_layernorm.weight"),
+        ("gpt2", "transformer.h.0.mlp.c_fc.bias"),
+        ("bert", "encoder.layer.0.attention.self.query.bias"),
+    ],
+)
+def test_what_a_family_has_must_be_there(tmp_path: Path, name: str, lost: str) -> None:
+    weights = {key: each for key, each in weights_of(FAMILIES[name]).items() if key != lost}
+    write_folder(FAMILIES[name], tmp_path)
+    wg.io.save(tmp_path / "model.safetensors", weights)
+    with pytest.raises(wg.ModelFileError, match=f"there is no {lost}"):
+        wg.models.load(tmp_path, device="cpu")

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import webgrad as wg
+from scripts.random_models import FAMILIES
 from webgrad.models.rotary import Rotary, frequencies, tables
-from webgrad.models.settings import settings_of_config, settings_of_gguf
+from webgrad.models.settings import Settings, settings_of_config, settings_of_gguf
 
 from .tiny import CONFIG
 
@@ -28,15 +32,67 @@ GGUF: dict[str, Any] = {
 }
 
 
+NESTED: Any = 1
+for _ in range(900):
+    NESTED = [NESTED]
+VALUES = st.one_of(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
+    st.sampled_from([0, 1, 3, 15, 1 << 24, 1 << 62, 10**400, 1e-300, 1e300, math.nan, math.inf, "llama"]),
+    st.sampled_from([NESTED, [], {}, ["sliding_attention"] * 2, {"rope_type": "llama3"}, np.arange(5)]),
+    st.dictionaries(
+        st.sampled_from(["rope_type", "rope_theta", "factor", "full_attention", "high_freq_factor"]),
+        st.integers() | st.floats() | st.text(max_size=9) | st.lists(st.integers(), max_size=2),
+    ),
+)
+UNUSUAL = (
+    *("rope_scaling", "rope_parameters", "head_dim", "layer_types", "sliding_window", "use_sliding_window"),
+    *("sliding_window_pattern", "max_window_layers", "partial_rotary_factor", "text_config", "mlp_bias"),
+    *("query_pre_attn_scalar", "hidden_activation", "n_inner", "type_vocab_size", "eos_token_id"),
+)
+UNUSUAL_OF_GGUF = (
+    *("rope.dimension_count", "rope.scaling.type", "rope.scaling.factor", "attention.key_length"),
+    *("attention.value_length", "attention.sliding_window", "attention.sliding_window_pattern"),
+)
+CONFIGS = [dict(family.config) for family in FAMILIES.values()]
+
+
+def check_told(read: Callable[[], Settings]) -> None:
+    """Settings, or an error that names the file and is short."""
+    told = "a file: "
+    try:
+        read()
+    except wg.ModelFileError as error:
+        told = str(error)
+    assert told.startswith("a file: ")
+    assert len(told) < 300
+
+
+@given(data=st.data())
+def test_any_config_gives_settings_or_a_clear_error(data: st.DataObject) -> None:
+    config = data.draw(st.sampled_from(CONFIGS))
+    changes = data.draw(st.dictionaries(st.sampled_from([*config, *UNUSUAL]), VALUES, max_size=3))
+    check_told(lambda: settings_of_config({**config, **changes}, "a file"))
+
+
+@given(data=st.data())
+def test_any_metadata_give_settings_or_a_clear_error(data: st.DataObject) -> None:
+    kind = data.draw(st.sampled_from(["llama", "qwen2", "gemma3", "gpt2", "bert"]))
+    given = {key.replace("llama.", f"{kind}."): each for key, each in GGUF.items()}
+    keys = [*given, *(f"{kind}.{each}" for each in UNUSUAL_OF_GGUF)]
+    changes = data.draw(st.dictionaries(st.sampled_from(keys), VALUES, max_size=3))
+    metadata = {**given, "general.architecture": kind, **changes}
+    check_told(lambda: settings_of_gguf(metadata, {"token_embd.weight": 96}, "a file"))
+
+
 def test_both_kinds_of_file_tell_the_same() -> None:
     config = {key: value for key, value in CONFIG.items() if key != "eos_token_id"}
-    assert settings_of_config(config) == settings_of_gguf(GGUF, tied=False)
+    assert settings_of_config(config) == settings_of_gguf(GGUF, {"output.weight": 96})
 
 
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"model_type": "mamba"}, "model_type 'mamba' is not offered; webgrad has gemma3, .*llama"),
+        ({"model_type": "mamba"}, "model_type 'mamba' is not offered; webgrad has bert, gemma3, .*llama"),
         ({"hidden_size": None}, "hidden_size is missing"),
         ({"hidden_size": -4}, "hidden_size is a whole number from 1"),
         ({"hidden_size": 1 << 60}, "hidden_size is a whole number"),
@@ -49,6 +105,15 @@ def test_both_kinds_of_file_tell_the_same() -> None:
         ({"mlp_bias": True}, "mlp_bias=True is not offered"),
         ({"tie_word_embeddings": "yes"}, "tie_word_embeddings is true or false"),
         ({"rope_scaling": {"rope_type": "longrope"}}, "scaled by 'longrope' are not offered"),
+        (
+            {"rope_scaling": {"rope_type": "llama3", "low_freq_factor": 4.0}},
+            "low_freq_factor=4.0 is not below",
+        ),
+        ({"rope_theta": 10**400}, "rope_theta is a positive number"),
+        ({"partial_rotary_factor": 1e9}, "of a head's 16 features cannot turn"),
+        ({"head_dim": 15}, "15 of a head's 15 features cannot turn"),
+        ({"num_hidden_layers": 1 << 24}, "num_hidden_layers is a whole number from 1 to 4,096"),
+        ({"hidden_size": NESTED}, r"hidden_size is a whole number .* not \[\["),
     ],
 )
 def test_settings_that_cannot_be(changes: dict[str, Any], told: str) -> None:
@@ -58,9 +123,12 @@ def test_settings_that_cannot_be(changes: dict[str, Any], told: str) -> None:
 
 def test_metadata_that_cannot_be() -> None:
     with pytest.raises(wg.ModelFileError, match="'rwkv' is not offered"):
-        settings_of_gguf({"general.architecture": "rwkv"}, tied=True)
-    with pytest.raises(wg.ModelFileError, match="block_count is missing"):
-        settings_of_gguf({**GGUF, "llama.block_count": None}, tied=True)
+        settings_of_gguf({"general.architecture": "rwkv"}, {})
+    bert = {key.replace("llama", "bert"): each for key, each in GGUF.items() if "_kv" not in key}
+    with pytest.raises(wg.ModelFileError, match=r"bert\.attention\.key_length=3 is not offered"):
+        settings_of_gguf({**bert, "general.architecture": "bert", "bert.attention.key_length": 3}, {})
+    with pytest.raises(wg.ModelFileError, match=r"the file: llama\.block_count is missing"):
+        settings_of_gguf({**GGUF, "llama.block_count": None}, {})
 
 
 def test_windows_by_the_kinds_of_layers() -> None:
@@ -77,6 +145,7 @@ def test_windows_by_the_kinds_of_layers() -> None:
         0,
         8,
     )
+    assert windows(model_type="qwen3", sliding_window=8) == (0, 0, 0, 0)  # its own settings start with no
     assert windows(layer_types=kinds, sliding_window=8) == (8, 0, 8, 0)
     gemma = {"model_type": "gemma3_text", "sliding_window": 8, "sliding_window_pattern": 3}
     assert windows(**gemma) == (8, 8, 0, 8)

@@ -16,7 +16,7 @@ import pytest
 
 import webgrad as wg
 
-from .catalogued import located
+from .conftest import model_path
 
 FIXTURE = json.loads((Path(__file__).parent / "smollm2.json").read_text(encoding="utf-8"))
 CASES: list[dict[str, Any]] = FIXTURE["cases"]
@@ -26,7 +26,7 @@ CLOSE = 1e-3  # logits that may change places
 
 @cache
 def model(device: str) -> wg.models.LanguageModel:
-    found = wg.models.load(located("smollm2:135m"), device=device, context=256)
+    found = wg.models.load(model_path("smollm2:135m"), device=device, context=256)
     assert isinstance(found, wg.models.LanguageModel)
     return found
 

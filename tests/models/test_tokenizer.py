@@ -447,8 +447,8 @@ def test_special_tokens_that_are_normalized_cannot_be_written_by_contents(tmp_pa
             {"tokenizer__json": {"model": {"type": "BPE", "vocab": {}, "merges": [["a", "b"]]}}},
             "cannot be read",
         ),
-        ({"tokenizer_config__json": "[" * 100000}, "is no JSON"),
-        ({"tokenizer_config__json": "[]"}, "holds no settings"),
+        ({"tokenizer_config__json": "[" * 100000}, "tokenizer_config.json cannot be read"),
+        ({"tokenizer_config__json": "[]"}, "must hold a dict, not a list"),
     ],
 )
 def test_damaged_folders(files: dict[str, Any], message: str, tmp_path: Path) -> None:

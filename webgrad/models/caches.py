@@ -46,5 +46,6 @@ class Cache:
     def grow(self, room: int) -> None:
         """Make room for more positions; what is there stays."""
         old = self.stored
-        self.stored = wg.zeros((room, *old.shape[1:]), device=old.device)
-        self.stored[: old.shape[0]] = old
+        larger = wg.zeros((room, *old.shape[1:]), device=old.device)
+        larger[: old.shape[0]] = old
+        self.stored = larger  # only now: Ctrl-C may come at any time

@@ -11,6 +11,8 @@ import threading
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+import numpy as np
+
 import webgrad as wg
 
 from .caches import Cache, Places
@@ -90,9 +92,8 @@ class Decoding:
         with self.lock:
             common = _common(self.held, ids)
             position = common
-            self.held = list(
-                ids[:common]
-            )  # another list: who held the last one sees that it is no longer his
+            # Another list: who held the last one sees that it is no longer his.
+            self.held = list(ids[:common])
             self.make_room(len(ids))
             while position < len(ids):
                 size = _chunk_size(len(ids) - position)
@@ -116,9 +117,8 @@ class Decoding:
 
     def note(self, ids: Sequence[int]) -> None:
         """Say which tokens were in the text, for the repetition penalty."""
-        marks = [0.0] * self.decoder.settings.vocabulary
-        for each in ids:
-            marks[each] = 1.0
+        marks = np.zeros(self.decoder.settings.vocabulary, np.float32)
+        marks[list(ids)] = 1.0
         self._seen[...] = wg.asarray(marks, device=self.device)
 
     @wg.no_grad()

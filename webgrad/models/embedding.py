@@ -8,7 +8,6 @@ beside it: they are sorted by length, padded to one of a few lengths, and what i
 from __future__ import annotations
 
 import bisect
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,14 +19,16 @@ import webgrad as wg
 from webgrad import Tensor
 from webgrad.errors import ArgumentError, ModelFileError
 
-from .bert import Bert, BertSettings, read_bert
+from .bert import Bert
+from .published import Published
+from .reader import Reader, read_json
+from .settings import Settings, rows_of, settings_of_config, settings_of_gguf
 from .tokenizer import Tokenizer
 
 __all__ = ["EmbeddingModel", "EmbeddingSettings", "load_embedding", "load_encoder"]
 
 # Lengths that batches are padded to: few, so that what was captured for one is found again.
 SIDES = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
-_MOST_BYTES = 1 << 24  # of a file of settings
 GGUF_POOLINGS = {1: "mean", 2: "cls", 3: "last"}  # 0 is none, 4 ranks pairs of texts
 
 
@@ -35,7 +36,7 @@ GGUF_POOLINGS = {1: "mean", 2: "cls", 3: "last"}  # 0 is none, 4 ranks pairs of 
 class EmbeddingSettings:
     """What is computed: the encoder's sizes, how tokens become one vector, and how long texts may be."""
 
-    encoder: BertSettings
+    encoder: Settings
     poolings: tuple[str, ...]
     normalise: bool
     longest: int
@@ -44,14 +45,14 @@ class EmbeddingSettings:
     @property
     def columns(self) -> int:
         """How long a vector is."""
-        return self.encoder.columns * len(self.poolings)
+        return self.encoder.width * len(self.poolings)
 
 
 class EmbeddingModel:
     """A model that gives texts vectors, made by `wg.models.load`: near texts, near vectors."""
 
     def __init__(self, settings: EmbeddingSettings, encoder: Bert, tokenizer: Tokenizer) -> None:
-        self.settings, self.tokenizer, self.device = settings, tokenizer, encoder.words.device
+        self.settings, self.tokenizer, self.device = settings, tokenizer, encoder.device
 
         def pooled(ids: Tensor, lengths: Tensor) -> Tensor:
             vectors = _pooled(encoder(ids, lengths), lengths, settings.poolings)
@@ -97,6 +98,11 @@ class EmbeddingModel:
         longest = self.settings.longest
         if not ids:
             raise ArgumentError(f"embed: the text {text!r} has no tokens, and this model adds none")
+        if max(ids) >= self.settings.encoder.vocabulary:
+            raise ArgumentError(
+                f"embed: the tokenizer gives the id {max(ids)}, and the model's vocabulary has "
+                f"{self.settings.encoder.vocabulary} tokens: they do not belong together"
+            )
         if len(ids) <= longest:
             return ids
         last = len(ids) - 1 if self.tokenizer.encode("")[-1:] == ids[-1:] else longest - 1
@@ -187,91 +193,79 @@ MODES = {"lasttoken": "last"}  # what newer files call it: pooling_mode is a nam
 def load_embedding(path: Path, device: Any = None) -> EmbeddingModel:
     """The embedding model of a folder with safetensors, or of a GGUF file of the architecture bert."""
     with wg.io.open(path) as weights:
-        if weights.kind == "gguf":
-            settings = _of_metadata(weights)
-            tokenizer = Tokenizer.from_gguf(weights.metadata)
-        else:
-            settings = _of_folder(path)
-            tokenizer = Tokenizer.from_folder(path)
-        encoder = read_bert(weights, settings.encoder, device)
+        settings = _settings(path, weights)
+        encoder = _encoder(weights, settings, device)
+        is_gguf, metadata = weights.kind == "gguf", weights.metadata
+    tokenizer = Tokenizer.from_gguf(metadata) if is_gguf else Tokenizer.from_folder(path)
     return EmbeddingModel(settings, encoder, tokenizer)
 
 
 def load_encoder(path: Path, device: Any = None) -> Bert:
     """The encoder alone, which takes ids."""
     with wg.io.open(path) as weights:
-        settings = _of_metadata(weights) if weights.kind == "gguf" else _of_folder(path)
-        return read_bert(weights, settings.encoder, device)
+        return _encoder(weights, _settings(path, weights), device)
 
 
-def _of_metadata(weights: wg.io.Weights) -> EmbeddingSettings:
+def _encoder(weights: wg.io.Weights, settings: EmbeddingSettings, device: Any) -> Bert:
+    where = wg.empty(0, device=device).device
+    with wg.no_grad():
+        return Bert(settings.encoder, Published(weights, settings.encoder, where))
+
+
+def _settings(path: Path, weights: wg.io.Weights) -> EmbeddingSettings:
+    return _of_weights(weights) if weights.kind == "gguf" else _of_folder(path)
+
+
+def _of_weights(weights: wg.io.Weights) -> EmbeddingSettings:
     """The settings of a GGUF file; llama.cpp normalises what it embeds."""
-    metadata, names = weights.metadata, ("token_embd.weight", "token_types.weight")
-    for name in names:
-        if name not in weights or len(weights.shape(name)) != 2:
-            raise ModelFileError(f"{weights.path} has no table {name}, which a BERT needs")
-    encoder = BertSettings.from_metadata(metadata, *(weights.shape(name)[0] for name in names))
-    number = metadata.get("bert.pooling_type", 1)
+    encoder = settings_of_gguf(weights.metadata, rows_of(weights), str(weights.path))
+    told = Reader(weights.metadata, str(weights.path))
+    number = told.whole("bert.pooling_type", default=1, least=0)
     if number not in GGUF_POOLINGS:
         raise ModelFileError(
             f"{weights.path}: bert.pooling_type={number!r} gives no vector of a text; offered are "
             + ", ".join(f"{each} ({name})" for each, name in GGUF_POOLINGS.items())
         )
-    return EmbeddingSettings(encoder, (GGUF_POOLINGS[number],), True, encoder.positions)
+    return EmbeddingSettings(encoder, (GGUF_POOLINGS[number],), True, encoder.context)
 
 
 def _of_folder(folder: Path) -> EmbeddingSettings:
     """The settings of a folder; without modules.json those of sentence-transformers: mean, not normalised."""
-    encoder = BertSettings.from_config(_json(folder / "config.json"))
+    config = folder / "config.json"
+    encoder = settings_of_config(read_json(config), str(config))
     pooling: tuple[str, ...] = ("mean",)
     normalise = False
-    for module in _json(folder / "modules.json", [], list):
+    for module in read_json(folder / "modules.json", [], list):
         kind = str(module.get("type", "")) if isinstance(module, dict) else ""
         name = kind.rpartition(".")[2]
         if name == "Pooling":
-            pooling = _pooling(_json(folder / str(module.get("path", "")) / "config.json"))
+            pooling = _pooling(folder / str(module.get("path", "")) / "config.json")
         elif name == "Normalize":
             normalise = True
         elif name != "Transformer":
             raise ModelFileError(
-                f"{folder / 'modules.json'}: a module of type {kind!r} is not offered; Transformer, Pooling "
-                "and Normalize are"
+                f"{folder / 'modules.json'}: a module of type {kind!r:.80} is not offered; Transformer, "
+                "Pooling and Normalize are"
             )
-    limits = _json(folder / "sentence_bert_config.json", {})
-    longest = limits.get("max_seq_length") or encoder.positions
-    if not _is_whole(longest) or longest < 2:
-        raise ModelFileError(f"{folder / 'sentence_bert_config.json'}: max_seq_length is {longest!r}")
-    lower_case = bool(limits.get("do_lower_case", False))
-    return EmbeddingSettings(encoder, pooling, normalise, min(longest, encoder.positions), lower_case)
+    limits = folder / "sentence_bert_config.json"
+    told = Reader(read_json(limits, {}), str(limits))
+    longest = told.whole("max_seq_length", default=encoder.context, least=2)
+    lower_case = told.flag("do_lower_case", False)
+    return EmbeddingSettings(encoder, pooling, normalise, min(longest, encoder.context), lower_case)
 
 
-def _pooling(config: Mapping[str, Any]) -> tuple[str, ...]:
+def _pooling(path: Path) -> tuple[str, ...]:
+    config = read_json(path)
     modes = config.get("pooling_mode")
     if modes is None:
         names = [name for option, name in OPTIONS.items() if config.get(option)]
     else:
-        names = [MODES.get(each, each) for each in ([modes] if isinstance(modes, str) else modes)]
+        given = modes if isinstance(modes, list) else [modes]
+        names = [MODES.get(each, each) for each in map(str, given)]
     unknown = [name for name in names if name not in POOLINGS]
     if unknown or not names:
         raise ModelFileError(
-            f"the pooling {', '.join(map(str, unknown)) or '(none is named)'} is not offered; these are: "
+            f"{path}: the pooling {', '.join(unknown)[:80] or '(none is named)'} is not offered; these are: "
             + ", ".join(POOLINGS)
         )
     return tuple(names)
-
-
-def _json(path: Path, default: Any = None, kind: type = dict) -> Any:
-    """A file's values; without the file the default, if there is one."""
-    try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise ModelFileError(f"{path} is too large to be a model's settings")
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        if default is not None:
-            return default
-        raise ModelFileError(f"{path} is missing, which says what the model is") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise ModelFileError(f"{path} cannot be read: {error}") from None
-    if not isinstance(value, kind):
-        raise ModelFileError(f"{path} must hold a {kind.__name__}, not a {type(value).__name__}")
-    return value

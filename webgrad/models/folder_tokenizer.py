@@ -15,19 +15,20 @@ from typing import Any
 from webgrad.errors import ModelFileError
 
 from .gguf_tokenizer import Parts, frame, import_tokenizers, parts_from_gguf, stop_ids
+from .reader import read_json, read_text
 from .sentencepiece_file import metadata_of_sentencepiece
 
 __all__ = ["parts_from_folder", "protected"]
 
 LARGEST_VOCABULARY = 256 << 20
-LARGEST_SETTINGS = 32 << 20
+LARGEST_TEMPLATE = 1 << 20
 NAMES = ("bos_token", "eos_token", "unk_token", "pad_token", "sep_token", "cls_token", "mask_token")
 
 
 def parts_from_folder(folder: Path) -> Parts:
     """The tokenizer of a folder as Hugging Face publishes models."""
-    settings = read_json(folder / "tokenizer_config.json")
-    texts = token_texts(settings) or token_texts(read_json(folder / "special_tokens_map.json"))
+    settings = read_json(folder / "tokenizer_config.json", {})
+    texts = token_texts(settings) or token_texts(read_json(folder / "special_tokens_map.json", {}))
     found = first_file(folder, ("tokenizer.json", "tokenizer.model", "spiece.model"))
     if found.name == "tokenizer.json":
         engine = engine_of_json(found)
@@ -119,7 +120,7 @@ def token_texts(settings: dict[str, Any]) -> dict[str, str]:
 
 def ids_of(path: Path) -> set[int]:
     """eos_token_id of a settings file: a number or a list of them."""
-    value = read_json(path).get("eos_token_id")
+    value = read_json(path, {}).get("eos_token_id")
     values = value if isinstance(value, list) else [value]
     return {place for place in values if isinstance(place, int) and 0 <= place < 1 << 31}
 
@@ -127,32 +128,9 @@ def ids_of(path: Path) -> set[int]:
 def read_template(folder: Path, settings: dict[str, Any]) -> str | None:
     """The chat template: a file of its own, or among the settings, where there may be several by name."""
     if (folder / "chat_template.jinja").is_file():
-        return read_text(folder / "chat_template.jinja", LARGEST_SETTINGS)
-    value = settings.get("chat_template") or read_json(folder / "chat_template.json").get("chat_template")
+        return read_text(folder / "chat_template.jinja", LARGEST_TEMPLATE)
+    value = settings.get("chat_template") or read_json(folder / "chat_template.json", {}).get("chat_template")
     if isinstance(value, list):
         named = {entry.get("name"): entry.get("template") for entry in value if isinstance(entry, dict)}
         value = named.get("default")
     return value if isinstance(value, str) else None
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """A settings file, {} if there is none."""
-    if not path.is_file():
-        return {}
-    try:
-        value = json.loads(read_text(path, LARGEST_SETTINGS))
-    except (ValueError, RecursionError) as error:
-        raise ModelFileError(f"{path} is no JSON: {error}") from None
-    if not isinstance(value, dict):
-        raise ModelFileError(f"{path} holds no settings")
-    return value
-
-
-def read_text(path: Path, largest: int) -> str:
-    size = path.stat().st_size
-    if size > largest:
-        raise ModelFileError(f"{path} has {size:,} bytes; {largest:,} are read")
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise ModelFileError(f"{path} is no UTF-8 text: {error}") from None

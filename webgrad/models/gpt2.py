@@ -11,7 +11,7 @@ import webgrad as wg
 from webgrad import nn
 
 from .caches import Cache, Places
-from .layers import ACTIVATIONS, Embedding, Projection, frozen
+from .layers import ACTIVATIONS, Embedding, LayerNorm, Projection
 from .published import Published
 from .settings import Settings
 
@@ -28,7 +28,7 @@ class GPT2(nn.Module):
         self.wte = Embedding(published, "transformer.wte", settings.vocabulary, width)
         self.wpe = Embedding(published, "transformer.wpe", settings.context, width)
         self.h = nn.ModuleList(Layer(settings, published, number) for number in range(settings.layers))
-        self.ln_f = LayerNorm(settings, published, "transformer.ln_f")
+        self.ln_f = LayerNorm(published, "transformer.ln_f", width, settings.epsilon)
         self.lm_head = (
             None if settings.tied else Projection(published, ["lm_head"], width, [settings.vocabulary])
         )
@@ -50,29 +50,15 @@ class GPT2(nn.Module):
         return found
 
 
-class LayerNorm(nn.Module):
-    """To mean 0 and variance 1, with stored weights and biases."""
-
-    def __init__(self, settings: Settings, published: Published, name: str) -> None:
-        super().__init__()
-        self.epsilon = settings.epsilon
-        self.weight = frozen(published.vector(f"{name}.weight", settings.width))
-        self.bias = frozen(published.vector(f"{name}.bias", settings.width))
-
-    def forward(self, x: wg.Tensor) -> wg.Tensor:
-        """x (…, width) → the same shape."""
-        return wg.layer_norm(x, x.shape[-1:], self.weight, self.bias, self.epsilon)
-
-
 class Layer(nn.Module):
     """Attention and a network, each of normalised states, and each added to what came in."""
 
     def __init__(self, settings: Settings, published: Published, number: int) -> None:
         super().__init__()
         name = f"transformer.h.{number}"
-        self.ln_1 = LayerNorm(settings, published, f"{name}.ln_1")
+        self.ln_1 = LayerNorm(published, f"{name}.ln_1", settings.width, settings.epsilon)
         self.attn = Attention(settings, published, f"{name}.attn")
-        self.ln_2 = LayerNorm(settings, published, f"{name}.ln_2")
+        self.ln_2 = LayerNorm(published, f"{name}.ln_2", settings.width, settings.epsilon)
         self.mlp = Network(settings, published, f"{name}.mlp")
 
     def forward(self, x: wg.Tensor, places: Places, cache: Cache) -> wg.Tensor:
@@ -89,8 +75,8 @@ class Attention(nn.Module):
         super().__init__()
         self.settings = settings
         width = settings.width
-        self.c_attn = Projection(published, [f"{name}.c_attn"], width, [3 * width])
-        self.c_proj = Projection(published, [f"{name}.c_proj"], width, [width])
+        self.c_attn = Projection(published, [f"{name}.c_attn"], width, [3 * width], biased=True)
+        self.c_proj = Projection(published, [f"{name}.c_proj"], width, [width], biased=True)
 
     def forward(self, x: wg.Tensor, places: Places, cache: Cache) -> wg.Tensor:
         """The mean of the values that each position attends to, (n, width)."""
@@ -115,8 +101,10 @@ class Network(nn.Module):
     def __init__(self, settings: Settings, published: Published, name: str) -> None:
         super().__init__()
         self.activation = ACTIVATIONS[settings.activation]
-        self.c_fc = Projection(published, [f"{name}.c_fc"], settings.width, [settings.hidden])
-        self.c_proj = Projection(published, [f"{name}.c_proj"], settings.hidden, [settings.width])
+        self.c_fc = Projection(published, [f"{name}.c_fc"], settings.width, [settings.hidden], biased=True)
+        self.c_proj = Projection(
+            published, [f"{name}.c_proj"], settings.hidden, [settings.width], biased=True
+        )
 
     def forward(self, x: wg.Tensor) -> wg.Tensor:
         """The network's part of the states."""

@@ -118,7 +118,9 @@ class LanguageModel:
         sampling = Sampling(temperature, top_k, top_p, min_p, repetition_penalty)
         ids = self.tokenizer.encode(prompt)
         if not ids:
-            raise wg.ArgumentError("generate: the prompt is empty, and this model has no token to begin with")
+            raise wg.ArgumentError(
+                "the prompt is empty, and this model has no token that begins a text: write a word at least"
+            )
         return Generation(self, ids, sampling, max_tokens, seed, stop)
 
     def chat(
@@ -155,9 +157,8 @@ class LanguageModel:
     ) -> Iterator[int]:
         """Go on with ids: an iterator over the next ones, which ends at one that ends answers."""
         sampling = Sampling(temperature, top_k, top_p, min_p, repetition_penalty)
-        return self._ids(
-            self._checked(ids), sampling, _checked_count(max_tokens), _checked_seed(seed), Report()
-        )
+        draws = _draws(seed)
+        return self._ids(self._checked(ids), sampling, _checked_count(max_tokens), draws, Report())
 
     def logits(self, ids: Sequence[int]) -> wg.Tensor:
         """The logits after every one of these ids: (length, vocabulary)."""
@@ -183,18 +184,17 @@ class LanguageModel:
                 f"a text of {len(given):,} tokens does not fit the context of {self.context:,}: shorten it"
                 + (
                     f", or load the model with context={min(self.settings.context, 2 * len(given))}"
-                    if self.context < self.settings.context
+                    if len(given) <= self.settings.context
                     else ""
                 )
             )
         return given
 
     def _ids(
-        self, prompt: list[int], sampling: Sampling, most: int, seed: int | None, report: Report
+        self, prompt: list[int], sampling: Sampling, most: int, draws: Any, report: Report
     ) -> Iterator[int]:
         """The ids after a prompt; the report is kept up to date."""
         decoding, text = self._decoding, list(prompt)
-        draws = wg.random.Generator(seed).get_state()
         start = time.perf_counter()
         report.prompt_tokens = len(text)
         with decoding.lock:
@@ -244,12 +244,9 @@ class Generation(Iterator[str]):
         self.ids: list[int] = []
         self.report = Report()
         self._stops = checked_stops(stop)
-        self._pieces = self._made(
-            model._ids(
-                self.prompt_ids, sampling, _checked_count(max_tokens), _checked_seed(seed), self.report
-            ),
-            model.tokenizer,
-        )
+        draws = _draws(seed)
+        ids = model._ids(self.prompt_ids, sampling, _checked_count(max_tokens), draws, self.report)
+        self._pieces = self._made(ids, model.tokenizer)
 
     def __next__(self) -> str:
         piece: str = next(self._pieces)
@@ -291,17 +288,15 @@ def _checked_count(max_tokens: Any) -> int:
     return count
 
 
-def _checked_seed(seed: Any) -> int | None:
-    """A seed, or none; told of now, and not when the first token is drawn."""
-    if seed is None:
-        return None
+def _draws(seed: Any) -> tuple[int, int]:
+    """The state of draws that a seed begins; told of now, and not when the first token is drawn."""
     try:
-        number = index(seed)
+        number = None if seed is None else index(seed)
     except TypeError:
         raise wg.DTypeError(f"seed is a whole number, or None, not {seed!r}") from None
-    if not 0 <= number < 1 << 64:
+    if number is not None and not 0 <= number < 1 << 64:
         raise wg.ArgumentError(f"seed is from 0 to 2**64 - 1, not {number}")
-    return number
+    return wg.random.Generator(number).get_state()
 
 
 def _checked_context(context: int | None, most: int) -> int:

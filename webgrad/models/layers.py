@@ -1,4 +1,4 @@
-"""The layers that published decoders share: projections, norms and embeddings over stored weights.
+"""The layers that published models share: projections, norms and embeddings over stored weights.
 
 In: matrices, dense or quantised. Out: modules. A projection may hold several matrices that read the same
 input, joined into one where they are stored alike: queries, keys and values are one product.
@@ -14,7 +14,7 @@ from webgrad import nn
 
 from .published import Matrix, Published
 
-__all__ = ["ACTIVATIONS", "Embedding", "Projection", "RMSNorm", "frozen"]
+__all__ = ["ACTIVATIONS", "Embedding", "LayerNorm", "Projection", "RMSNorm"]
 
 
 def _gelu_tanh(x: wg.Tensor) -> wg.Tensor:
@@ -24,29 +24,34 @@ def _gelu_tanh(x: wg.Tensor) -> wg.Tensor:
 ACTIVATIONS: Mapping[str, Any] = {"silu": wg.silu, "gelu": wg.gelu, "gelu_tanh": _gelu_tanh, "relu": wg.relu}
 
 
-def frozen(value: Matrix) -> Any:
+def _frozen(value: Matrix) -> Any:
     """A dense tensor as a parameter that asks for no gradient; quantised ones as they are."""
     return nn.Parameter(value, requires_grad=False) if isinstance(value, wg.Tensor) else value
 
 
 class Projection(nn.Module):
-    """x by one or several matrices (outputs, inputs), with biases where the file has them."""
+    """x by one or several matrices (outputs, inputs); biases where there are any or `biased` says so."""
 
     def __init__(
-        self, published: Published, names: Sequence[str], inputs: int, outputs: Sequence[int]
+        self,
+        published: Published,
+        names: Sequence[str],
+        inputs: int,
+        outputs: Sequence[int],
+        biased: bool = False,
     ) -> None:
         super().__init__()
         self.outputs = tuple(outputs)
         shapes = [(each, inputs) for each in outputs]
         weights = published.matrix([f"{each}.weight" for each in names], shapes)
         biases: list[wg.Tensor | None] = [
-            published.vector(f"{name}.bias", count) if f"{name}.bias" in published else None
+            published.vector(f"{name}.bias", count) if biased or f"{name}.bias" in published else None
             for name, count in zip(names, outputs, strict=True)
         ]
         if len(weights) == 1 and len(outputs) > 1:
             biases = [_joined(biases, outputs)]
-        self.weights = [frozen(each) for each in weights]
-        self.biases = [each if each is None else frozen(each) for each in biases]
+        self.weights = [_frozen(each) for each in weights]
+        self.biases = [each if each is None else _frozen(each) for each in biases]
 
     def forward(self, x: wg.Tensor) -> list[wg.Tensor]:
         """One result for each matrix that was named."""
@@ -84,7 +89,16 @@ class RMSNorm(nn.RMSNorm):
 
     def __init__(self, published: Published, name: str, size: int, eps: float, offset: float = 0.0) -> None:
         super().__init__(size, eps=eps, device=published.device)
-        self.weight = frozen(published.vector(f"{name}.weight", size) + offset)
+        self.weight = _frozen(published.vector(f"{name}.weight", size) + offset)
+
+
+class LayerNorm(nn.LayerNorm):
+    """A norm with a mean, with stored weights and biases."""
+
+    def __init__(self, published: Published, name: str, size: int, eps: float) -> None:
+        super().__init__(size, eps=eps, device=published.device)
+        self.weight = _frozen(published.vector(f"{name}.weight", size))
+        self.bias = _frozen(published.vector(f"{name}.bias", size))
 
 
 class Embedding(nn.Module):
@@ -93,7 +107,7 @@ class Embedding(nn.Module):
     def __init__(self, published: Published, name: str, count: int, width: int) -> None:
         super().__init__()
         (weight,) = published.matrix([f"{name}.weight"], [(count, width)])
-        self.weight = frozen(weight)
+        self.weight = _frozen(weight)
 
     def forward(self, ids: wg.Tensor) -> wg.Tensor:
         """Rows in float32."""

@@ -1,7 +1,7 @@
 """The Llama family: Llama, SmolLM2, Mistral, Qwen2, Qwen2.5, Qwen3 and Gemma 3.
 
 In: tokens and their places. Out: hidden states, and logits of them. One decoder serves all: which norms,
-biases and windows a layer has is read from the file and its settings. Weights have Hugging Face's names.
+biases and windows a layer has is told by its settings. Weights have Hugging Face's names.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Layer(nn.Module):
     def __init__(self, settings: Settings, published: Published, number: int) -> None:
         super().__init__()
         name = f"model.layers.{number}"
-        sandwiched = f"{name}.pre_feedforward_layernorm.weight" in published
+        sandwiched = settings.architecture == "gemma3"
         self.self_attn = Attention(settings, published, f"{name}.self_attn", settings.windows[number])
         self.mlp = GatedNetwork(settings, published, f"{name}.mlp")
         self.input_layernorm = _norm(settings, published, f"{name}.input_layernorm")
@@ -127,9 +127,10 @@ class Attention(nn.Module):
             [f"{name}.{each}_proj" for each in "qkv"],
             settings.width,
             [count * columns for count in (settings.heads, settings.key_heads, settings.key_heads)],
+            biased=settings.architecture == "qwen2",
         )
         self.o_proj = Projection(published, [f"{name}.o_proj"], settings.heads * columns, [settings.width])
-        normed = f"{name}.q_norm.weight" in published
+        normed = settings.architecture in ("qwen3", "gemma3")
         self.q_norm = _norm(settings, published, f"{name}.q_norm", columns) if normed else None
         self.k_norm = _norm(settings, published, f"{name}.k_norm", columns) if normed else None
 

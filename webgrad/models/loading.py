@@ -6,7 +6,6 @@ In: a name of the catalogue, a source, a path to a .gguf file or to a folder wit
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,14 +19,14 @@ from .gpt2 import GPT2
 from .language import LanguageModel
 from .llama import Llama
 from .published import Published
-from .settings import Settings, settings_of_config, settings_of_gguf
+from .reader import read_json
+from .settings import Settings, rows_of, settings_of_config, settings_of_gguf
 from .store import locate
 from .tokenizer import Tokenizer
 
 __all__ = ["load"]
 
-_MOST_CONFIG = 1 << 24  # bytes of a config.json
-_TOKENIZERS = ("tokenizer.json", "tokenizer.model")
+_TOKENIZERS = ("tokenizer.json", "tokenizer.model", "spiece.model")
 # architecture → the module of its family
 DECODERS: Mapping[str, Any] = {
     **dict.fromkeys(("llama", "mistral", "qwen2", "qwen3", "gemma3"), Llama),
@@ -48,7 +47,7 @@ def load(
     if path.is_dir() and not (path / "config.json").exists():
         path = _only_gguf(path)
     if path.is_dir():
-        config = _read_config(path)
+        config = read_json(path / "config.json")
         if config.get("model_type") == "bert":
             return load_embedding(path, where)
         settings = settings_of_config(config, str(path / "config.json"))
@@ -64,7 +63,7 @@ def load(
         metadata = weights.metadata
         if metadata.get("general.architecture") == "bert":
             return load_embedding(path, where)
-        settings = settings_of_gguf(metadata, tied="output.weight" not in weights, source=path.name)
+        settings = settings_of_gguf(metadata, rows_of(weights), str(path))
         decoder = _decoder(settings, weights, where)
     has_tokens = "tokenizer.ggml.tokens" in metadata
     return LanguageModel(decoder, Tokenizer.from_gguf(metadata) if has_tokens else None, context, where)
@@ -84,16 +83,3 @@ def _only_gguf(folder: Path) -> Path:
         names = ", ".join(each.name for each in files[:8])
         raise wg.ModelFileError(f"{folder} has {len(files)} .gguf files: give the path of one: {names}")
     raise wg.ModelFileError(f"{folder}: there is no config.json, which says what model this is, and no .gguf")
-
-
-def _read_config(folder: Path) -> dict[str, Any]:
-    path = folder / "config.json"
-    try:
-        if path.stat().st_size > _MOST_CONFIG:
-            raise wg.ModelFileError(f"{path} is too large to be a model's settings")
-        config = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise wg.ModelFileError(f"{path} cannot be read: {error}") from None
-    if not isinstance(config, dict):
-        raise wg.ModelFileError(f"{path} holds no settings")
-    return config

@@ -1,14 +1,14 @@
-"""The names of weights: GGUF's to those that Hugging Face publishes, family by family.
+"""The names of weights: a file's to those that Hugging Face publishes, family by family.
 
-In: a GGUF file's names. Out: the same weights under the names the modules are loaded by. Both are facts of
-the formats; `{}` is the number of a layer.
+In: the names of a GGUF or safetensors file. Out: the same weights under the names the modules are loaded by.
+All are facts of the formats; `{}` is the number of a layer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
-__all__ = ["published_names"]
+__all__ = ["names_of_gguf", "names_of_safetensors"]
 
 _DECODER = {
     "token_embd": "model.embed_tokens",
@@ -44,10 +44,54 @@ _GPT2 = {
     "blk.{}.ffn_up": "transformer.h.{}.mlp.c_fc",
     "blk.{}.ffn_down": "transformer.h.{}.mlp.c_proj",
 }
-_FAMILIES: Mapping[str, Mapping[str, str]] = {"gemma3": _GEMMA3, "gpt2": _GPT2}
+_BERT = {
+    "token_embd": "embeddings.word_embeddings",
+    "position_embd": "embeddings.position_embeddings",
+    "token_types": "embeddings.token_type_embeddings",
+    "token_embd_norm": "embeddings.LayerNorm",
+    "blk.{}.attn_q": "encoder.layer.{}.attention.self.query",
+    "blk.{}.attn_k": "encoder.layer.{}.attention.self.key",
+    "blk.{}.attn_v": "encoder.layer.{}.attention.self.value",
+    "blk.{}.attn_output": "encoder.layer.{}.attention.output.dense",
+    "blk.{}.attn_output_norm": "encoder.layer.{}.attention.output.LayerNorm",
+    "blk.{}.ffn_up": "encoder.layer.{}.intermediate.dense",
+    "blk.{}.ffn_down": "encoder.layer.{}.output.dense",
+    "blk.{}.layer_output_norm": "encoder.layer.{}.output.LayerNorm",
+}
+_FAMILIES: Mapping[str, Mapping[str, str]] = {"gemma3": _GEMMA3, "gpt2": _GPT2, "bert": _BERT}
+_OLD_NORMS = {"gamma": "weight", "beta": "bias"}  # what norms' parameters are called in the oldest files
 
 
-def published_names(architecture: str, names: Iterable[str]) -> dict[str, str]:
+def names_of_safetensors(architecture: str, names: Iterable[str]) -> dict[str, str]:
+    """Published name → the file's own name, which may have a wrapper more or less."""
+    unwrapped = _WRAPPERS.get(architecture, _without_wrapper)
+    return {unwrapped(each): each for each in names}
+
+
+def _of_gpt2(name: str) -> str:
+    """GPT-2 is published as it is, and as the body of what writes."""
+    return name if name.startswith(("transformer.", "lm_head.")) else f"transformer.{name}"
+
+
+def _of_bert(name: str) -> str:
+    """BERT is published as it is, and as the body of what fills in words."""
+    stem, _, kind = name.removeprefix("bert.").rpartition(".")
+    return f"{stem}.{_OLD_NORMS.get(kind, kind)}"
+
+
+def _without_wrapper(name: str) -> str:
+    """Models that see and write have their writing half inside."""
+    for wrapper in ("language_model.", "model.language_model."):
+        if name.startswith(wrapper):
+            rest = name.removeprefix(wrapper)
+            return rest if rest.startswith(("model.", "lm_head.")) else f"model.{rest}"
+    return name
+
+
+_WRAPPERS: Mapping[str, Callable[[str], str]] = {"gpt2": _of_gpt2, "bert": _of_bert}
+
+
+def names_of_gguf(architecture: str, names: Iterable[str]) -> dict[str, str]:
     """Published name → the file's own name, for all names that the family knows."""
     table = _FAMILIES.get(architecture, _DECODER)
     found = {}

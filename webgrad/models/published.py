@@ -13,7 +13,7 @@ import numpy as np
 
 import webgrad as wg
 
-from .names import published_names
+from .names import names_of_gguf, names_of_safetensors
 from .settings import Settings
 
 __all__ = ["Matrix", "Published"]
@@ -30,12 +30,8 @@ class Published:
         self._settings = settings
         self.device = device
         self.is_gguf = weights.kind == "gguf"
-        names = list(weights)
-        if self.is_gguf:
-            self._names = published_names(settings.architecture, names)
-        else:
-            wrapped = _with_wrapper if settings.architecture == "gpt2" else _without_wrapper
-            self._names = {wrapped(each): each for each in names}
+        named = names_of_gguf if self.is_gguf else names_of_safetensors
+        self._names = named(settings.architecture, weights)
 
     def __contains__(self, name: str) -> bool:
         return name in self._names
@@ -54,13 +50,12 @@ class Published:
                 f"{self._weights.path}: {own} has the shape {self._weights.shape(own)}, and the settings "
                 f"make it {tuple(shape)[:: -1 if turned else 1]}"
             )
-        value = self._weights.host(own)
+        value = _of_floats(self._weights.host(own), f"{self._weights.path}: {own}")
         return np.ascontiguousarray(np.asarray(value).T) if turned else self._in_order(name, value)
 
     def vector(self, name: str, size: int) -> wg.Tensor:
         """A norm's weights or a bias, in float32."""
-        value = self.host(name, (size,))
-        return wg.asarray(np.asarray(value, np.float32), device=self.device)
+        return wg.asarray(_plain(self.host(name, (size,))), device=self.device)
 
     def matrix(self, names: Sequence[str], shapes: Sequence[tuple[int, int]]) -> list[Matrix]:
         """Matrices of the same number of columns: as one, row below row, where all are stored alike."""
@@ -79,7 +74,7 @@ class Published:
         """The table that divides rotary frequencies, where a GGUF file has one."""
         if not self.is_gguf or "rope_freqs.weight" not in self._weights:
             return None
-        return np.asarray(self._weights.host("rope_freqs.weight"), np.float32)
+        return _plain(_of_floats(self._weights.host("rope_freqs.weight"), "rope_freqs.weight"))
 
     def _placed(self, value: Any) -> Matrix:
         if isinstance(value, wg.io.Blocks):
@@ -110,15 +105,17 @@ class Published:
         return value.take(order) if isinstance(value, wg.io.Blocks) else value[order]
 
 
-def _with_wrapper(name: str) -> str:
-    """GPT-2 is published as it is, and as the body of what writes."""
-    return name if name.startswith(("transformer.", "lm_head.")) else f"transformer.{name}"
+def _of_floats(value: Any, name: str) -> Any:
+    """Blocks, and floats that every device computes with."""
+    if isinstance(value, wg.io.Blocks) or value.dtype.name in ("float32", "float16", "bfloat16"):
+        return value
+    if value.dtype.name != "float64":
+        raise wg.ModelFileError(f"{name} is of {value.dtype.name}, and weights are floats or GGUF's blocks")
+    return value.astype(np.float32)
 
 
-def _without_wrapper(name: str) -> str:
-    """Models that see and write have their writing half inside."""
-    for wrapper in ("language_model.", "model.language_model."):
-        if name.startswith(wrapper):
-            rest = name.removeprefix(wrapper)
-            return rest if rest.startswith(("model.", "lm_head.")) else f"model.{rest}"
-    return name
+def _plain(value: Any) -> Array:
+    """Numbers in float32."""
+    if isinstance(value, wg.io.Blocks):
+        return value.tensor("cpu").dequantise().numpy()
+    return np.asarray(value, np.float32)

@@ -31,9 +31,7 @@ class Rotary:
     dims: int
     kind: str = "default"
     factor: float = 1.0
-    low: float = (
-        1.0  # llama3: turns over the old context below which a pair is slowed down by the whole factor
-    )
+    low: float = 1.0  # llama3: turns over the old context below which a pair is slowed by the whole factor
     high: float = 4.0  # and above which it is left alone
     old_context: int = 8192
 
@@ -47,6 +45,8 @@ def frequencies(rotary: Rotary, factors: Array | None = None) -> Array:
             raise wg.ModelFileError(
                 f"rope_freqs has {factors.size} factors for {plain.size} pairs of features"
             )
+        if not (np.isfinite(factors) & (factors > 0)).all():
+            raise wg.ModelFileError("rope_freqs has factors that are no positive numbers")
         return (plain / factors).astype(np.float32)
     return _SCALINGS[rotary.kind](rotary, plain)
 
@@ -96,29 +96,39 @@ def rotary_of_config(told: Reader, dims: int, layers: str = "", base: float = 10
             f"{', '.join(_SCALINGS)}"
         )
     share = inner.number("partial_rotary_factor", default=told.number("partial_rotary_factor", default=1.0))
-    return Rotary(
+    rotary = Rotary(
         base=inner.number("rope_theta", default=told.number(key, default=base)),
-        dims=int(dims * share),
+        dims=_checked_dims(told, int(dims * min(share, 2.0)), dims),
         kind=kind,
         factor=inner.number("factor", default=1.0),
         low=inner.number("low_freq_factor", default=1.0),
         high=inner.number("high_freq_factor", default=4.0),
         old_context=inner.whole("original_max_position_embeddings", default=8192),
     )
+    if rotary.low >= rotary.high:
+        raise wg.ModelFileError(
+            f"{inner.source}: low_freq_factor={rotary.low} is not below high_freq_factor={rotary.high}"
+        )
+    return rotary
 
 
 def rotary_of_gguf(told: Reader, dims: int, *, local: bool = False) -> Rotary:
     """From a GGUF file's metadata."""
-    kind = "none" if local else told.text("rope.scaling.type", "none")
     known = {"none": "default", "linear": "linear"}
-    if kind not in known:
-        raise wg.ModelFileError(
-            f"{told.source}.rope.scaling.type {kind!r} is not offered; webgrad has {', '.join(known)}"
-        )
+    kind = "default" if local else told.one_of("rope.scaling.type", "none", known)
     keys = ("rope.freq_base_swa", "rope.local.freq_base") if local else ("rope.freq_base",)
     return Rotary(
         base=told.number(*keys, default=10000.0),
-        dims=told.whole("rope.dimension_count", default=dims),
-        kind=known[kind],
+        dims=_checked_dims(told, told.whole("rope.dimension_count", default=dims), dims),
+        kind=kind,
         factor=told.number("rope.scaling.factor", default=1.0),
     )
+
+
+def _checked_dims(told: Reader, dims: int, columns: int) -> int:
+    """How many features of a head turn: pairs of them."""
+    if dims % 2 or not 0 < dims <= columns:
+        raise wg.ModelFileError(
+            f"{told.source}: {dims} of a head's {columns} features cannot turn: pairs of them do"
+        )
+    return dims
