@@ -1,4 +1,4 @@
-"""How a generation ends, and what is refused before it begins."""
+"""What a language model says of itself, and to arguments that make no sense; texts are tested elsewhere."""
 
 from __future__ import annotations
 
