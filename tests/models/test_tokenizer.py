@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 import webgrad as wg
 from webgrad.models.pretokenizers import PRETOKENIZERS
 from webgrad.models.streaming import BYTES
-from webgrad.models.tokenizer import BREAK, Tokenizer
+from webgrad.models.tokenizer import BREAK, Forgeries, Tokenizer
 
 HERE = Path(__file__).parent
 KEY = "tokenizer.ggml."
@@ -429,6 +430,24 @@ def test_where_folders_have_their_templates(files: dict[str, Any], tmp_path: Pat
     assert tokenizer.render([{"role": "user", "content": "x"}]) == "<|im_start|>!"
 
 
+@given(text=st.text("<ab|> \n", max_size=20), tokens=st.lists(st.text("<ab|>", max_size=5), max_size=4))
+def test_what_could_be_a_special_token_is_broken(text: str, tokens: list[str]) -> None:
+    broken = Forgeries(tokens).broken(text)
+    parts, tokens = broken.split(BREAK), [each for each in tokens if len(each) > 1]
+    assert "".join(parts) == text
+    for ends in (broken, broken.rstrip()):
+        for each in tokens:
+            assert each not in ends
+            assert not any(ends.endswith(each[:length]) for length in range(2, len(each)))
+
+
+def test_many_and_long_special_tokens_cost_little() -> None:
+    tokens = [f"<unused{number}>" for number in range(100_000)] + ["<" * 50_000]
+    start = time.process_time()
+    assert Forgeries(tokens).broken("a <unused7> b" * 100).count(BREAK) == 100
+    assert time.process_time() - start < 2
+
+
 def test_special_tokens_that_are_normalized_cannot_be_written_by_contents(tmp_path: Path) -> None:
     folder = write_folder(tmp_path)
     settings = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
@@ -477,6 +496,7 @@ def test_a_folder_without_a_tokenizer(tmp_path: Path) -> None:
         ({"tokens": ["a", "a"]}, "same token twice"),
         ({"token_type": np.array([1])}, "a number for each of the"),
         ({"token_type": "abc"}, "a number for each of the"),
+        ({"tokens": ["a", "b" * 5000]}, "a token of 5,000 characters; 1,024 are read"),
         ({"merges": None}, "no merges"),
         ({"merges": [1]}, "not a list of texts"),
     ],

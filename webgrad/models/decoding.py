@@ -49,7 +49,7 @@ class Decoding:
         self.device = device
         self.held: list[int] = []
         self.lock = threading.RLock()
-        self._room = 0
+        self._room = self._prepared = 0
         self._caches: list[Cache] = []
         self._seen = wg.zeros(decoder.settings.vocabulary, device=device)
         self._generator = wg.random.Generator()
@@ -75,16 +75,25 @@ class Decoding:
         wanted = positions + CHUNKS[0]  # a filled-up chunk may reach beyond the last token
         if wanted <= self._room:
             return
-        room = max(_LEAST_ROOM, 1 << (wanted - 1).bit_length())
-        room = max(wanted, min(room, self.context + CHUNKS[0]))
+        room = self._rounded(wanted)
         if self._caches:
             for cache in self._caches:
                 cache.grow(room)
         else:
             settings = self.decoder.settings
             self._caches = [Cache(settings, room, self.device) for _ in range(settings.layers)]
-        self.decoder.prepare(room)
+        self._prepare(room)
         self._room = room
+
+    def _rounded(self, positions: int) -> int:
+        """Room for these and more, so that texts of many lengths have the same."""
+        room = max(_LEAST_ROOM, 1 << (positions - 1).bit_length())
+        return max(positions, min(room, self.context + CHUNKS[0]))
+
+    def _prepare(self, room: int) -> None:
+        if room > self._prepared:
+            self.decoder.prepare(room)
+            self._prepared = room
 
     @wg.no_grad()
     def read(self, ids: Sequence[int]) -> int:
@@ -126,7 +135,7 @@ class Decoding:
         """The logits after every one of these tokens: (length, vocabulary)."""
         with self.lock:
             settings = self.decoder.settings
-            self.make_room(len(ids))
+            self._prepare(self._rounded(len(ids)))
             caches = [Cache(settings, len(ids), self.device) for _ in range(settings.layers)]
             parts = []
             for start in range(0, len(ids), CHUNKS[0]):

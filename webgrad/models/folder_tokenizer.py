@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from webgrad.errors import ModelFileError
 
-from .gguf_tokenizer import Parts, frame, import_tokenizers, parts_from_gguf, stop_ids
+from .gguf_tokenizer import Parts, frame, import_tokenizers, parts_from_gguf, protected, stop_ids
 from .reader import read_json, read_text
 from .sentencepiece_file import metadata_of_sentencepiece
 
-__all__ = ["parts_from_folder", "protected"]
+__all__ = ["parts_from_folder"]
 
 LARGEST_VOCABULARY = 256 << 20
 LARGEST_TEMPLATE = 1 << 20
@@ -86,16 +85,6 @@ def without_normalized(text: str) -> str:
     for token in settings["added_tokens"]:
         token["normalized"] = token["normalized"] and not token["special"]
     return json.dumps(settings, ensure_ascii=False)
-
-
-def protected(make: Callable[[], Any], failure: str) -> Any:
-    """The result of a call into the package, whose panics are no Exceptions."""
-    try:
-        return make()
-    except BaseException as error:
-        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
-            raise
-        raise ModelFileError(f"{failure}: {str(error)[:300]}") from None
 
 
 def set_frame(engine: Any, settings: dict[str, Any], texts: dict[str, str], bos: Any, eos: Any) -> None:

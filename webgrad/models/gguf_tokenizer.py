@@ -15,10 +15,11 @@ from webgrad.errors import ModelFileError
 
 from .pretokenizers import PRETOKENIZERS
 
-__all__ = ["Parts", "frame", "import_tokenizers", "parts_from_gguf", "stop_ids"]
+__all__ = ["Parts", "frame", "import_tokenizers", "parts_from_gguf", "protected", "stop_ids"]
 
 UNKNOWN, CONTROL, USER_DEFINED, BYTE = 2, 3, 4, 6  # token types, as SentencePiece numbers them
 MOST_TOKENS = 4_000_000
+LONGEST_TOKEN = 1024  # characters; all ways to cut a token in two are looked at
 SPACE = "▁"  # SentencePiece's mark for one
 # What ends an answer, or a turn of it, where a vocabulary has it as a control token.
 END_TOKENS = (
@@ -62,6 +63,19 @@ class Listed:
         return [token for token, kind in zip(self.tokens, self.types, strict=True) if kind in types]
 
 
+def protected(make: Callable[[], Any], failure: str) -> Any:
+    """The result of a call into the package, whose errors have no class of their own and whose panics are no
+    Exceptions."""
+    try:
+        return make()
+    except ModelFileError:
+        raise
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        raise ModelFileError(f"{failure}: {str(error)[:300]}") from None
+
+
 def import_tokenizers() -> Any:
     """The package tokenizers, which is an extra."""
     try:
@@ -83,20 +97,20 @@ def parts_from_gguf(metadata: Mapping[str, Any]) -> Parts:
         )
     if kind not in KINDS:
         raise ModelFileError(
-            f"tokenizer.ggml.model is {kind!r}: webgrad reads {', '.join(sorted(KINDS))}. "
+            f"tokenizer.ggml.model is {kind!r:.80}: webgrad reads {', '.join(sorted(KINDS))}. "
             "If the model is also published with a tokenizer.json, load that folder"
         )
     package = import_tokenizers()
     listed = read_list(metadata)
-    try:
+    bos, eos = chosen_ids(kind, listed)
+
+    def build() -> Any:
         engine = KINDS[kind](package, listed)
         add_marked_tokens(package, engine, listed)
-        bos, eos = chosen_ids(kind, listed)
         set_frame(package, engine, listed, kind, bos, eos)
-    except ModelFileError:
-        raise
-    except Exception as error:  # the package's errors have no class of their own
-        raise ModelFileError(f"the tokenizer in the GGUF file cannot be built: {str(error)[:300]}") from None
+        return engine
+
+    engine = protected(build, "the tokenizer in the GGUF file cannot be built")
     texts = {f"{name}_token": listed.tokens[id] for name, id in special_ids(listed, bos, eos).items()}
     ends = {id for name in ("eos", "eot", "eom") if (id := listed.id(name)) is not None} | {eos} - {None}
     control = {token: place for place, token in enumerate(listed.tokens) if listed.types[place] == CONTROL}
@@ -125,6 +139,10 @@ def read_list(metadata: Mapping[str, Any]) -> Listed:
     tokens = [token or f"[EMPTY_{place}]" for place, token in enumerate(tokens)]
     if len(set(tokens)) != len(tokens):
         raise ModelFileError("tokenizer.ggml.tokens has the same token twice")
+    if (longest := max(map(len, tokens))) > LONGEST_TOKEN:
+        raise ModelFileError(
+            f"tokenizer.ggml.tokens has a token of {longest:,} characters; {LONGEST_TOKEN:,} are read"
+        )
     return Listed(
         tokens,
         read_numbers(metadata, "token_type", len(tokens), 1, int),
@@ -151,8 +169,8 @@ def byte_level_bpe(package: Any, listed: Listed) -> Any:
     name = listed.metadata.get("tokenizer.ggml.pre") or ""
     if name not in PRETOKENIZERS:
         raise ModelFileError(
-            f"tokenizer.ggml.pre is {name!r}, a way to cut words that webgrad does not know. If the model is "
-            "also published with a tokenizer.json, load that folder"
+            f"tokenizer.ggml.pre is {name!r:.80}, a way to cut words that webgrad does not know. If the "
+            "model is also published with a tokenizer.json, load that folder"
         )
     rules = PRETOKENIZERS[name]
     vocabulary = {token: place for place, token in enumerate(listed.tokens)}

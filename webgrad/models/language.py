@@ -276,6 +276,8 @@ class Generation(Iterator[str]):
                 return
         if piece := stopper.push(stream.finish()) + stopper.finish():
             yield piece
+        if stopper.found is not None:
+            self.report.stopped_by = "stop"
 
 
 def _checked_count(max_tokens: Any) -> int:

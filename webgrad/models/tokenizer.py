@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import os
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from webgrad.errors import ArgumentError, ModelFileError
 
-from .folder_tokenizer import parts_from_folder, protected
-from .gguf_tokenizer import Parts, import_tokenizers, parts_from_gguf
+from .folder_tokenizer import parts_from_folder
+from .gguf_tokenizer import Parts, import_tokenizers, parts_from_gguf, protected
 from .streaming import StreamDecoder, spelling_of
 from .template import CHATML, ChatTemplate, check_messages
 
@@ -157,12 +158,11 @@ class Forgeries:
     """Finds what is written like special tokens in what users write, and breaks it apart."""
 
     def __init__(self, tokens: Iterable[str]) -> None:
-        tokens = sorted(tokens)
-        self._starts = (
-            re.compile(f"(?=(?:{'|'.join(map(re.escape, tokens))})).", re.DOTALL) if tokens else None
-        )
-        self._prefixes = {token[:length] for token in tokens for length in range(1, len(token))}
-        self._longest = max(map(len, self._prefixes), default=0)
+        self._tokens = {token for token in tokens if token}
+        self._ordered = sorted(self._tokens)
+        self._lengths = sorted({len(token) for token in self._tokens})
+        firsts = {re.escape(token[0]) for token in self._tokens}
+        self._firsts = re.compile(f"[{''.join(sorted(firsts))}]") if firsts else None
 
     def broken(self, value: Any) -> Any:
         """The same value, broken after the first character of all that could become a special token."""
@@ -173,18 +173,29 @@ class Forgeries:
         return self._broken_text(value.replace(BREAK, "")) if isinstance(value, str) else value
 
     def _broken_text(self, text: str) -> str:
-        if self._starts is None:
+        if self._firsts is None:
             return text
-        places = {found.start() for found in self._starts.finditer(text)}
+        places = {
+            found.start() for found in self._firsts.finditer(text) if self._is_token(text, found.start())
+        }
         # Templates join contents, some trim them first: what ends like a token's start could be completed.
         for tail in (text, text.rstrip()):
-            lengths = range(1, min(len(tail), self._longest) + 1)
-            places |= {len(tail) - length for length in lengths if tail[-length:] in self._prefixes}
+            lengths = range(1, min(len(tail), self._lengths[-1] - 1) + 1)
+            places |= {len(tail) - length for length in lengths if self._begins_token(tail[-length:])}
         parts, last = [], 0
         for place in sorted(places):
             parts += [text[last : place + 1], BREAK]
             last = place + 1
         return "".join([*parts, text[last:]])
+
+    def _is_token(self, text: str, place: int) -> bool:
+        """Whether a special token is written here."""
+        return any(text[place : place + length] in self._tokens for length in self._lengths)
+
+    def _begins_token(self, text: str) -> bool:
+        """Whether a special token begins so: those that do are the next ones in order."""
+        at = bisect_left(self._ordered, text)
+        return at < len(self._ordered) and self._ordered[at].startswith(text)
 
 
 def check_id(token_id: Any) -> int:
