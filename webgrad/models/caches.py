@@ -1,7 +1,7 @@
 """Keys and values of the positions that a model has seen, on its device.
 
-In: the keys and values of new positions. Out: those of all positions so far. There is room for more positions
-than are used, so that a position is a run-time number, and a longer text is no new plan.
+In: the keys and values of new positions, and queries. Out: what the queries attend to. There is room for
+more positions than are used, so that a position is a run-time number, and a longer text is no new plan.
 """
 
 from __future__ import annotations
@@ -39,9 +39,22 @@ class Cache:
         """Put new keys and values, (n, heads, columns), at their places."""
         self.stored[places.positions] = wg.stack([keys, values], axis=1)
 
-    def by_heads(self) -> tuple[wg.Tensor, wg.Tensor]:
-        """Keys and values with heads first, as attention takes them."""
-        return self.stored[:, 0].permute(1, 0, 2), self.stored[:, 1].permute(1, 0, 2)
+    def attended(
+        self, places: Places, queries: wg.Tensor, scale: float, window: int | None = None
+    ) -> wg.Tensor:
+        """What each query, (n, heads, columns), makes of the values up to its place: (n, heads · columns)."""
+        keys, values = (self.stored[:, part].permute(1, 0, 2) for part in range(2))
+        attended = wg.scaled_dot_product_attention(
+            queries.permute(1, 0, 2),
+            keys,
+            values,
+            is_causal=True,
+            scale=scale,
+            enable_gqa=True,
+            window=window,
+            length=places.length,
+        )
+        return attended.permute(1, 0, 2).reshape(queries.shape[0], -1)
 
     def grow(self, room: int) -> None:
         """Make room for more positions; what is there stays."""

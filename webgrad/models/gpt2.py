@@ -84,14 +84,7 @@ class Attention(nn.Module):
         joined = self.c_attn(x)[0].reshape(count, 3, settings.heads, settings.head_width)
         queries, keys, values = (joined[:, part] for part in range(3))
         cache.write(places, keys, values)
-        attended = wg.scaled_dot_product_attention(
-            queries.permute(1, 0, 2),
-            *cache.by_heads(),
-            is_causal=True,
-            scale=settings.query_scale,
-            length=places.length,
-        )
-        result: wg.Tensor = self.c_proj(attended.permute(1, 0, 2).reshape(count, -1))[0]
+        result: wg.Tensor = self.c_proj(cache.attended(places, queries, settings.query_scale))[0]
         return result
 
 

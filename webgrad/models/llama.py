@@ -144,16 +144,8 @@ class Attention(nn.Module):
             queries, keys = self.q_norm(queries), self.k_norm(keys)
         queries, keys = (wg.apply_rotary(each, *turn) for each in (queries, keys))
         cache.write(places, keys, values)
-        attended = wg.scaled_dot_product_attention(
-            queries.permute(1, 0, 2),
-            *cache.by_heads(),
-            is_causal=True,
-            scale=self.settings.query_scale,
-            enable_gqa=True,
-            window=self.window,
-            length=places.length,
-        )
-        result: wg.Tensor = self.o_proj(attended.permute(1, 0, 2).reshape(count, -1))[0]
+        attended = cache.attended(places, queries, self.settings.query_scale, self.window)
+        result: wg.Tensor = self.o_proj(attended)[0]
         return result
 
 
