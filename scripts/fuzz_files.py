@@ -37,7 +37,7 @@ Damaged = tuple[str, bytes]  # suffix, contents
 
 
 def seeds(folder: Path) -> list[Damaged]:
-    """Small sound files of all kinds."""
+    """Small sound files of all kinds; the index is of the last of safetensors, as sound.safetensors."""
     generator = np.random.default_rng(0)
     matrix = generator.normal(size=(4, 64)).astype(np.float32)
     tensors: dict[str, Any] = {"token.weight": matrix, "norm": matrix[0, :5], "ids": np.arange(6)}
@@ -58,7 +58,9 @@ def seeds(folder: Path) -> list[Damaged]:
     wg.io.save(folder / "a.npy", {"x": matrix})
     wg.io.save(folder / "a.npz", tensors)
     np.savez_compressed(folder / "b.npz", **tensors)
-    found = [(path.suffix, path.read_bytes()) for path in sorted(folder.iterdir())]
+    index = {"metadata": {"total_size": 24}, "weight_map": dict.fromkeys("abcdefgh", "sound.safetensors")}
+    (folder / "c.safetensors.index.json").write_text(json.dumps(index), "utf-8")
+    found = [(path.name[1:], path.read_bytes()) for path in sorted(folder.iterdir())]
     older = [(suffix, data[:4] + struct.pack("<I", 2) + data[8:]) for suffix, data in found[:1]]
     return found + older
 

@@ -451,7 +451,7 @@ def write_gguf(family: Family, path: Path) -> None:
 def main(arguments: Sequence[str]) -> int:
     """Write families, all of them unless some are named."""
     unknown = [name for name in arguments[1:] if name not in FAMILIES]
-    if not arguments or unknown:
+    if not arguments or arguments[0].startswith("-") or unknown:
         say(f"python -m scripts.random_models FOLDER [FAMILY …]; the families are {', '.join(FAMILIES)}")
         return 2
     for name in arguments[1:] or FAMILIES:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -35,6 +36,20 @@ def python(*command: str, extra: bool = False, environment: Mapping[str, str] | 
         return subprocess.run(full, cwd=ROOT, env=run_environment(environment or {}), check=False).returncode
 
     return step
+
+
+def with_its_own_interrupts(step: Step) -> Step:
+    """The same step, whose command alone decides what Ctrl-C means; the terminal sends it to both."""
+
+    def patient(arguments: Sequence[str]) -> int:
+        # A function, because what is ignored would be ignored by the command as well.
+        before = signal.signal(signal.SIGINT, lambda number, frame: None)
+        try:
+            return step(arguments)
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    return patient
 
 
 def run_environment(more: Mapping[str, str]) -> dict[str, str]:
@@ -155,7 +170,7 @@ CHECKS: tuple[Step, ...] = (
 TARGETS: Mapping[str, tuple[Step, ...]] = {
     "demo": (
         install,
-        python("-m", "webgrad.cli", "chat", *QUESTION, extra=True),
+        with_its_own_interrupts(python("-m", "webgrad.cli", "chat", *QUESTION, extra=True)),
     ),
     "test": CHECKS,
     "check": CHECKS,

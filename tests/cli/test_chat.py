@@ -34,7 +34,7 @@ def test_one_prompt(model: FakeModel, capsys: pytest.CaptureFixture[str]) -> Non
             "temperature": 0.0,
             "top_k": 0,
             "top_p": 1.0,
-            "min_p": 0.0,
+            "min_p": 0.05,
             "repetition_penalty": 1.0,
             "seed": None,
             "stop": (),
@@ -113,6 +113,8 @@ def test_what_cannot_be_answered_is_one_line(capsys: pytest.CaptureFixture[str])
         (["--context", "-1"], "'-1' is not allowed; it must be a whole number from 1"),
         (["--seed", "1.5"], "'1.5' is not allowed; it must be a whole number from 0, or none"),
         (["--repetition-penalty", "0"], "'0' is not allowed; it must be a number above 0"),
+        (["--top-p", "0"], "'0' is not allowed; it must be above 0 and at most 1"),
+        (["--min-p", "1"], "'1' is not allowed; it must be from 0 to below 1"),
         (["--prompt", " "], "--prompt has no words"),
         (["--prompt", "a", "--first", "b"], "not allowed with"),
         (["--loud"], "unrecognized arguments: --loud"),
@@ -189,3 +191,10 @@ def test_the_device_is_opened_before_anything_is_pulled(monkeypatch: pytest.Monk
     monkeypatch.setattr(wg.models, "load", None, raising=False)
     with pytest.raises(wg.NoAdapterError):
         protocols.load("smollm2:135m", "webgpu:99")
+
+
+def test_missing_packages_are_told_of_before_anything_is_pulled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocols, "PACKAGES", ("json", "no_such_package"))
+    monkeypatch.setattr(wg.models, "load", lambda *arguments, **options: pytest.fail("it went on"))
+    with pytest.raises(wg.ArgumentError, match=r'need the package no_such_package, .*"webgrad\[lm\]"'):
+        protocols.load("smollm2:135m", "cpu")

@@ -118,6 +118,11 @@ def test_ctrl_c_stops_the_answer_and_not_the_program(chat: Terminal) -> None:
     chat.type("hello\n")
     chat.until("you said hello")
     chat.until(PROMPT)
+    chat.type("dropped")
+    chat.until("dropped")
+    chat.type("\x03")
+    chat.until("once more")
+    chat.until(PROMPT)
     chat.type("\x03")
     assert chat.ends() == 0
 

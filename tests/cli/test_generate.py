@@ -20,6 +20,12 @@ def test_a_text_goes_on(model: FakeModel, capsys: pytest.CaptureFixture[str]) ->
 
 
 @pytest.mark.usefixtures("model")
+def test_a_prompt_by_its_option(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["generate", "any", "--prompt", "once upon", "--quiet"]) == 0
+    assert capsys.readouterr().out == " you said once upon\n"
+
+
+@pytest.mark.usefixtures("model")
 def test_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     piped(monkeypatch, b"a\nb\n")
     assert main(["generate", "any", "-", "--json"]) == 0
@@ -30,7 +36,7 @@ def test_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.usefixtures("model")
-@pytest.mark.parametrize("arguments", [[], ["any"], ["any", ""]])
+@pytest.mark.parametrize("arguments", [[], ["any"], ["any", ""], ["any", "one", "--prompt", "two"]])
 def test_mistakes(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["generate", *arguments])

@@ -41,8 +41,12 @@ def test_turns(lines: list[str], turn: str | None) -> None:
     assert reader(*lines).turn(">>> ", "... ") == turn
 
 
-def test_ctrl_c_leaves_at_the_prompt_and_drops_a_block() -> None:
-    assert reader(KeyboardInterrupt()).turn(">>> ", "... ") is None
+def test_ctrl_c_drops_the_line_and_twice_it_leaves() -> None:
+    pressed = reader(KeyboardInterrupt(), "words", KeyboardInterrupt(), KeyboardInterrupt(), "never read")
+    assert [pressed.turn(">>> ", "... ") for _ in range(4)] == ["", "words", "", None]
+
+
+def test_ctrl_c_drops_a_block() -> None:
     again = reader('"""one', KeyboardInterrupt(), "two\\", KeyboardInterrupt(), "three")
     assert [again.turn(">>> ", "... ") for _ in range(4)] == ["", "", "three", None]
 

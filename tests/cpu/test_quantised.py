@@ -16,16 +16,20 @@ DATA = random_blocks("Q5_1", SHAPE, scale=0.1)
 WORDS, WEIGHTS = to_words(DATA, FORMATS["Q5_1"]), dequantise(DATA, "Q5_1", SHAPE)
 
 
+@pytest.mark.parametrize("native", ["0", "1"])
 @pytest.mark.parametrize("size", [1, 96, 300, 1 << 20])
-def test_weights_and_products_in_any_pieces(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(quantised, "PIECE", size)
-    monkeypatch.setattr(quantised, "CHUNK", 2 * size)
+def test_weights_and_products_in_any_pieces(
+    size: int, native: str, clean_environment: pytest.MonkeyPatch
+) -> None:
+    clean_environment.setenv("WEBGRAD_NATIVE", native)
+    clean_environment.setattr(quantised, "PIECE", 2 * size)
+    clean_environment.setattr(quantised, "PLAIN_PIECE", size)
     np.testing.assert_array_equal(decode(WORDS, "Q5_1", SHAPE), WEIGHTS)
-    x = np.random.default_rng(0).standard_normal((2, 3, 96)).astype(np.float32)
+    x = np.random.default_rng(0).standard_normal((4, 3, 96)).astype(np.float32)
     got = matmul_blocks(x, WORDS, "Q5_1", SHAPE)
     assert got.dtype == np.float32
     np.testing.assert_allclose(got, x @ WEIGHTS.T, rtol=1e-4, atol=1e-4)
-    out = np.empty((2, 3, 11), np.float32)
+    out = np.empty((4, 3, 11), np.float32)
     assert matmul_blocks(x, WORDS, "Q5_1", SHAPE, out) is out
     np.testing.assert_array_equal(out, got)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import struct
 import zipfile
 from pathlib import Path
@@ -68,11 +69,42 @@ def test_what_cannot_be_written(tmp_path: Path) -> None:
         wg.io.save(tmp_path / "x.npz", {"a": x}, {"b": "c"})
     with pytest.raises(wg.DTypeError, match="bfloat16"):
         wg.io.save(tmp_path / "x.npz", {"a": x.astype(wg.bfloat16.numpy)})
+    with pytest.raises(wg.DTypeError, match=r"a: .*complex64"):
+        wg.io.save(tmp_path / "x.npz", {"a": x.astype(np.complex64)})
+    for name in ("\ud800", "a\0", 3):
+        with pytest.raises(wg.ArgumentError, match="no name for a tensor"):
+            wg.io.save(tmp_path / "x.npz", {name: x})  # type: ignore[dict-item]
+    with pytest.raises(wg.ModelFileError, match="there is a NUL"):
+        wg.io.save(tmp_path / "x\0.npz", {"a": x})
     with pytest.raises(wg.DTypeError, match="quantised"):
         wg.io.save(tmp_path / "x.npz", {"a": wg.quantise(wg.ones((1, 32), device="cpu"), "Q8_0")})
     with pytest.raises(wg.ArgumentError, match="format is for"):
         wg.io.save(tmp_path / "x.npz", {"a": x}, format="F16")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # where other tests left threads
+def test_forked_processes_do_not_disturb_each_other(tmp_path: Path) -> None:
+    """A place in a file is shared by all that were forked after it was opened."""
+    given = {"a": np.arange(1000.0), "b": np.ones(1000)}
+    np.savez(tmp_path / "x.npz", a=given["a"], b=given["b"])
+    weights = wg.io.open(tmp_path / "x.npz")
+
+    def is_right() -> bool:
+        return all(np.array_equal(weights.host(name), given[name]) for name in [*given] * 300)  # type: ignore[arg-type]
+
+    child = os.fork()
+    if child == 0:
+        try:
+            os._exit(0 if is_right() else 1)
+        finally:
+            os._exit(2)
+    try:
+        assert is_right()
+    finally:
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert code == 0
 
 
 def npy(header: str, data: bytes = b"", length: int | None = None) -> bytes:

@@ -52,3 +52,12 @@ def test_what_is_refused() -> None:
     assert cube.tensor("cpu").shape == (5, 1, 64)
     with pytest.raises(wg.ShapeError, match="for matrices"):
         cube.take([0])
+
+
+def test_rows_by_bools_or_by_none_of_what_names_rows() -> None:
+    blocks = wg.io.Blocks("Q8_0", (3, 32), np.arange(102, dtype=np.uint8).reshape(3, 34))
+    assert blocks.take([True, False, True]).data[:, 0].tolist() == [0, 68]
+    assert blocks.take([]).shape == (0, 32)
+    for rows in ([1.5], "a", None, [True], 1):
+        with pytest.raises(wg.IndexingError, match=r"Blocks\.take"):
+            blocks.take(rows)

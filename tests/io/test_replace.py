@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -83,3 +85,31 @@ def test_what_the_system_refuses_is_said(tmp_path: Path, monkeypatch: pytest.Mon
     ):
         pass
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such mask")
+def test_threads_leave_the_mask_of_permissions_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = os.umask(0o022)
+    umask = os.umask
+
+    def slow(mask: int) -> int:
+        found = umask(mask)
+        time.sleep(0.01)  # another thread comes in between
+        return found
+
+    def write(number: int) -> None:
+        with wg.io.replacing(tmp_path / str(number)) as temporary:
+            temporary.write_text("new")
+
+    monkeypatch.setattr(os, "umask", slow)
+    try:
+        threads = [threading.Thread(target=write, args=(number,)) for number in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        after = umask(before)
+    assert after == 0o022

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import struct
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +86,7 @@ HOSTILE = {
         "limit is 8,388,608",
     ),
     "a header longer than the file": (struct.pack("<Q", 1 << 60) + b"{}", "longer than it is"),
-    "names over the limit": (file(b'{"a":' + b"{" * 70_000), "too many names"),
+    "names over the limit": (file(b'{"a":' + b"{" * 70_000), "lists too much"),
 }
 
 
@@ -155,6 +156,10 @@ def test_what_an_index_names_must_be_there(tmp_path: Path) -> None:
     (tmp_path / "model-00002-of-00002.safetensors").unlink()
     with pytest.raises(wg.ModelFileError, match=r"names 2 files, and 1 of them .*model-00002-of"):
         wg.io.open(tmp_path)
+    for name in ("x" * 300, "\ud800", "a\x1b[2J"):  # which no file has, or should have
+        shards(tmp_path, layer1=f"{name}.safetensors")
+        with pytest.raises(wg.ModelFileError, match=r"names 3 files, and 1 of them"):
+            wg.io.open(tmp_path)
     for text in ("[]", "{}", '{"weight_map": []}', '{"weight_map": {"a": 1}}', "{", "\ufeff"):
         (tmp_path / "model.safetensors.index.json").write_text(text, encoding="utf-8")
         with pytest.raises(wg.ModelFileError, match=r"index\.json is damaged"):
@@ -172,6 +177,32 @@ def test_folders_without_an_index(tmp_path: Path) -> None:
         wg.io.open(tmp_path)
     save_file({"c": np.ones(2)}, tmp_path / "model.safetensors")
     assert list(wg.io.open(tmp_path)) == ["c"]
+
+
+@pytest.mark.parametrize("part", [b"{}", b"[]", b"1", b'"a"'], ids=["objects", "lists", "numbers", "texts"])
+def test_an_index_of_many_parts_is_not_taken_apart(part: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors.index.json"
+    path.write_bytes(b'{"weight_map": [' + (part + b",") * (1 << 21) + b"0]}")
+    tracemalloc.start()
+    try:
+        with pytest.raises(wg.ModelFileError, match="lists too much"):
+            wg.io.open(path)
+        assert tracemalloc.get_traced_memory()[1] < 2 * path.stat().st_size
+    finally:
+        tracemalloc.stop()
+
+
+def test_names_do_nothing_to_a_terminal(tmp_path: Path) -> None:
+    name = "x\x1b[2J\n" + "y" * 1000
+    path = tmp_path / "x.safetensors"
+    save_file({name: np.ones(1)}, path)
+    with pytest.raises(wg.ModelFileError, match=r"it has 1: 'x\\x1b\[2J\\ny+'…$"):
+        wg.io.open(path).shape("z")
+    path.write_bytes(file({name: {"dtype": "F8_E4M3", "shape": [1], "data_offsets": [0, 1]}}, bytes(1)))
+    with pytest.raises(wg.ModelFileError) as caught:
+        wg.io.open(path).host(name)
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) < 400 + len(str(path))
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows lets few users make links")

@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import webgrad as wg
 from webgrad import dtypes
@@ -32,7 +30,7 @@ def test_every_dtype_comes_back(tmp_path: Path) -> None:
     given_arrays = arrays()
     wg.io.save(path, {name: wg.asarray(each, device="cpu") for name, each in given_arrays.items()})
     found = wg.io.load(path, device="cpu")
-    assert list(found) == sorted(given_arrays, key=list(found).index)
+    assert set(found) == set(given_arrays)
     for name, each in given_arrays.items():
         assert found[name].dtype is wg.as_dtype(name)
         assert found[name].numpy().tobytes() == each.tobytes(), name
@@ -43,6 +41,20 @@ def test_shapes(shape: tuple[int, ...], tmp_path: Path) -> None:
     path = tmp_path / "x.safetensors"
     wg.io.save(path, {"x": np.ones(shape, np.float32)})
     assert wg.io.load(path, device="cpu")["x"].shape == shape
+
+
+@pytest.mark.parametrize("suffix", [".safetensors", ".gguf", ".npz"])
+def test_what_was_read_is_written_as_it_was(suffix: str, tmp_path: Path) -> None:
+    tensors: dict[str, Any] = {"none": np.float32(3), "empty": np.zeros((2, 0, 3), np.float16)}
+    tensors |= {"Größe 名": np.arange(5), "turned": np.arange(6.0).reshape(2, 3).T}
+    wg.io.save(tmp_path / f"a{suffix}", tensors, {"a": "b"} if suffix != ".npz" else None)
+    with wg.io.open(tmp_path / f"a{suffix}") as weights:
+        wg.io.save(tmp_path / f"b{suffix}", weights, weights.metadata)
+        found = {name: np.asarray(weights.read(name, "cpu")) for name in weights}
+    assert (tmp_path / f"a{suffix}").read_bytes() == (tmp_path / f"b{suffix}").read_bytes()
+    for name, given in tensors.items():
+        assert (found[name].dtype, found[name].shape) == (given.dtype, given.shape)
+        np.testing.assert_array_equal(found[name], given)
 
 
 def test_layouts_and_byte_orders(tmp_path: Path) -> None:
@@ -142,22 +154,6 @@ def test_hostile_files(name: str, tmp_path: Path) -> None:
     path.write_bytes(hostile()[name])
     with pytest.raises(wg.ModelFileError, match=r"x\.safetensors"):
         wg.io.load(path)
-
-
-@pytest.mark.property
-@given(at=st.integers(0, 200), to=st.integers(0, 255))
-def test_a_changed_byte_is_an_error_or_another_value(
-    at: int, to: int, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    path = tmp_path_factory.mktemp("files") / "x.safetensors"
-    wg.io.save(path, {"x": np.arange(8, dtype=np.int32), "y": np.ones((2, 2), np.float16)})
-    data = bytearray(path.read_bytes())
-    data[at % len(data)] = to
-    path.write_bytes(data)
-    try:
-        wg.io.load(path, device="cpu")
-    except wg.ModelFileError:
-        return
 
 
 @pytest.mark.fault

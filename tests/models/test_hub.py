@@ -117,8 +117,15 @@ def test_what_was_interrupted_goes_on_where_the_package_left_it(hub: Hub, models
     assert hub.bars
     [kept] = models.glob(".partial/*/hub/model.safetensors")
     assert kept.read_bytes() == b"weights"
+    left = (
+        kept.parent.parent / "files" / "other.safetensors"
+    )  # of a pull that was killed, and another edition
+    left.parent.mkdir()
+    left.write_bytes(b"weights")
     hub.fail = lambda path: None
-    assert (wg.models.pull("hf:org/repo", progress=False) / "config.json").read_bytes() == b"{}"
+    found = wg.models.pull("hf:org/repo", progress=False)
+    assert (found / "config.json").read_bytes() == b"{}"
+    assert not (found / left.name).exists()
 
 
 def test_a_path_that_leads_out(hub: Hub, tmp_path: Path) -> None:

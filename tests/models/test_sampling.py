@@ -92,6 +92,13 @@ def test_numbers_may_change_without_a_new_capture() -> None:
     assert step.captures == 1
 
 
+def test_numbers_of_numpy() -> None:
+    given: Any = {"temperature": np.float32(0.5), "top_k": np.int64(3)}
+    assert Sampling(**given).numbers[:2] == (0.5, 3)
+    with pytest.raises(wg.ArgumentError, match="temperature is a number"):
+        Sampling(np.array([0.5]))  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [

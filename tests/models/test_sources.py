@@ -46,7 +46,9 @@ def test_what_names_no_source(text: str) -> None:
         parse_source(text)
 
 
-@pytest.mark.parametrize("inside", ["../x", "a/../../x", "/etc/passwd", "C:/x", "a\\..\\x", "a\0b"])
+@pytest.mark.parametrize(
+    "inside", ["../x", "a/../../x", "/etc/passwd", "C:/x", "a\\..\\x", "a\0b", "a/.. /x", "..."]
+)
 def test_paths_that_lead_out(inside: str) -> None:
     assert not is_safe(inside)
     if not inside.startswith("/"):

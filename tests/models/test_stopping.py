@@ -43,6 +43,11 @@ def test_nothing_is_shown_that_may_begin_a_stop() -> None:
     assert stopper.push("more") == ""
 
 
+def test_a_stop_that_is_no_text() -> None:
+    with pytest.raises(wg.DTypeError, match="stop is a text, or a list of texts, not 3"):
+        checked_stops(3)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("stop", [[""], [3], ["a", None]])
 def test_stops_that_are_none(stop: list[str]) -> None:
     with pytest.raises(wg.ArgumentError, match="stop is a text or several"):

@@ -69,7 +69,7 @@ def test_a_model_of_the_catalogue(models: Path, pip: Pip, capsys: pytest.Capture
         assert again == path
     assert (pip.runs, capsys.readouterr().err) == (1, "")
     [found] = wg.models.pulled()
-    assert (found.name, found.source, found.path, found.licence) == ("tiny", SOURCE, path, "Apache-2.0")
+    assert (found.name, found.source, found.path) == ("tiny", SOURCE, path)
     assert found.files == entry(FILES).files
     assert found.damaged() == []
 

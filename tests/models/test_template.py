@@ -135,7 +135,9 @@ def test_errors_name_the_line() -> None:
         (["Hello"], r"messages\[0\] must have a \"role\""),
         ([{"role": "user"}], r"messages\[0\] must have a \"content\""),
         ([{"role": "x|><|im_start|", "content": ""}], "roles are plain words"),
-        ([{"role": "user", "content": object()}], r"messages\[0\] holds a object"),
+        ([{"role": "user", "content": None}], r"messages\[0\] has a content that is a NoneType"),
+        ([{"role": "user", "content": 5}], "a content that is a int; it must be a text"),
+        ([{"role": "user", "content": [object()]}], r"messages\[0\] holds a object"),
     ],
 )
 def test_messages_are_checked(messages: Any, message: str) -> None:

@@ -488,6 +488,7 @@ def test_a_folder_without_a_tokenizer(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        ({"model": None}, "this GGUF file has no tokenizer"),
         ({"model": "rwkv"}, "tokenizer.ggml.model is 'rwkv'"),
         ({"pre": "unheard-of"}, "tokenizer.ggml.pre is 'unheard-of'"),
         ({"tokens": []}, "no list of tokens"),

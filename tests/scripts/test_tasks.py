@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import signal
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -34,6 +37,24 @@ def test_the_first_failing_step_ends_a_target(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(tasks, "TARGETS", {"x": (step("a", 0), step("b", 3), step("c", 0))})
     assert main(["x", "-k", "name"]) == 3
     assert ran == [("a", ["-k", "name"]), ("b", ["-k", "name"])]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a signal cannot be sent to oneself there")
+def test_ctrl_c_is_left_to_the_command_of_the_demo(capfd: pytest.CaptureFixture[str]) -> None:
+    # As at a terminal, both get it; the command goes on, and so must the one that waits for it.
+    command = (
+        "import os, signal, time\n"
+        "try:\n    os.kill(os.getppid(), signal.SIGINT); os.kill(os.getpid(), signal.SIGINT); time.sleep(9)\n"
+        "except KeyboardInterrupt:\n    time.sleep(0.5); print('went on', flush=True)\n"
+    )
+
+    def run(arguments: Sequence[str]) -> int:
+        return subprocess.run([sys.executable, "-c", command], check=False).returncode
+
+    before = signal.getsignal(signal.SIGINT)
+    assert tasks.with_its_own_interrupts(run)([]) == 0
+    assert capfd.readouterr().out == "went on\n"
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_no_target_lists_them_and_an_unknown_one_fails(capsys: pytest.CaptureFixture[str]) -> None:

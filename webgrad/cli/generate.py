@@ -26,13 +26,17 @@ def main(arguments: Sequence[str]) -> int:
         description="Let a language model go on with a text, as it stands, without a chat template.",
     )
     parser.add_argument("model", metavar="MODEL", help="a name of the catalogue, a source, or a path")
-    parser.add_argument("prompt", metavar="PROMPT", help="the text; - reads it from a pipe")
+    parser.add_argument("text", metavar="PROMPT", nargs="?", help="the text; - reads it from a pipe")
+    parser.add_argument("--prompt", metavar="TEXT", help="the same, as chat has it")
     parser.add_argument("--quiet", action="store_true", help="without speeds")
     add_device(parser)
     add_json(parser, "print one JSON object with text, ids and report")
     add_settings(parser)
     options = parser.parse_args(arguments)
-    prompt = text_of(sys.stdin) if options.prompt == "-" else clean(options.prompt)
+    if (options.text is None) == (options.prompt is None):
+        parser.error("one PROMPT is needed: the text that the model is to go on with")
+    given = options.text if options.prompt is None else options.prompt
+    prompt = text_of(sys.stdin) if given == "-" else clean(given)
     if not prompt:
         parser.error("the prompt is empty: give the text that the model is to go on with")
     model = language_model(options.model, options.device, options.context)

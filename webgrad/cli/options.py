@@ -89,11 +89,16 @@ def _seed(text: str) -> int | None:
     return None if text.lower() == "none" else whole(0, 2**63 - 1)(text)
 
 
-def _penalty(text: str) -> float:
-    number = real(0)(text)
-    if number == 0:
-        raise ValueError
-    return number
+def but(parse: Callable[[str], float], left_out: float) -> Callable[[str], float]:
+    """The same range without one of its ends."""
+
+    def read(text: str) -> float:
+        number = parse(text)
+        if number == left_out:
+            raise ValueError
+        return number
+
+    return read
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +122,17 @@ SETTINGS: Mapping[str, Setting] = {
         Setting("max_tokens", whole(1), 512, "a whole number from 1", "tokens of an answer, at most"),
         Setting("temperature", real(0, 100), 0.8, "a number from 0 to 100", "0 always takes the likeliest"),
         Setting("top_k", whole(0), 0, "a whole number from 0", "only among the k likeliest; 0: all"),
-        Setting("top_p", real(0, 1), 1.0, "a number from 0 to 1", "only the likeliest that make up p"),
-        Setting("min_p", real(0, 1), 0.0, "a number from 0 to 1", "none below p times the likeliest"),
-        Setting("repetition_penalty", _penalty, 1.0, "a number above 0", "above 1: repeat less"),
+        Setting(
+            "top_p",
+            but(real(0, 1), 0),
+            1.0,
+            "above 0 and at most 1",
+            "only the likeliest that make up p; 1: all",
+        ),
+        Setting(
+            "min_p", but(real(0, 1), 1), 0.05, "from 0 to below 1", "none below p times the likeliest; 0: all"
+        ),
+        Setting("repetition_penalty", but(real(0), 0), 1.0, "a number above 0", "above 1: repeat less"),
         Setting("seed", _seed, None, "a whole number from 0, or none", "the same words every time"),
     )
 }

@@ -6,6 +6,7 @@ that says which command it is for. Tests hand in small models that keep to the s
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -23,6 +24,7 @@ __all__ = [
     "load",
 ]
 
+PACKAGES = ("tokenizers", "jinja2")  # without which there is no talking; also told of before a pull
 Message = Mapping[str, str]  # role and content
 
 
@@ -104,4 +106,10 @@ def embedding_model(name: str, device: str | None) -> EmbeddingModel:
 def load(name: str, device: str | None, context: int | None = None) -> Any:
     """A model of either kind."""
     wg.open_device(device)  # a device that is not there is told of before anything is pulled
+    missing = [each for each in PACKAGES if importlib.util.find_spec(each) is None]
+    if missing:
+        raise wg.ArgumentError(
+            f"language models need the package{'s' * (len(missing) > 1)} {' and '.join(missing)}, "
+            f'not installed here: pip install "webgrad[lm]"'
+        )
     return wg.models.load(name, device=device, context=context)

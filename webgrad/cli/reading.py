@@ -1,7 +1,7 @@
 """Reading what a user types: lines with editing and a history where there is readline, blocks of lines.
 
-In: a terminal. Out: one turn's text, None when the user leaves (Ctrl-C or Ctrl-D). The invariant: the history
-is a file that only its owner can read, and nothing that goes wrong with it keeps anybody from talking.
+In: a terminal. Out: one turn's text, None when the user leaves (Ctrl-D, or Ctrl-C twice). The invariant: the
+history is a file that only its owner can read, and nothing that goes wrong with it stops the talk.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ __all__ = ["LineReader", "lines_of", "text_of"]
 
 HISTORY = 1000  # lines that are kept
 BLOCK = '"""'
+LEAVING = "\n(Ctrl-C once more leaves, as Ctrl-D or /quit do)"
 Ask = Callable[[str], str]  # shows a prompt, gives a line, raises EOFError at the end
 
 
@@ -28,17 +29,28 @@ class LineReader:
 
     def __init__(self, folder: Path | None, words: Sequence[str] = (), ask: Ask = input) -> None:
         self._ask = ask
+        self._is_leaving = False
         self._readline = _readline()
         self._history = None if folder is None else folder / "chat-history"
         if self._readline is not None:
             self._prepare(self._readline, words)
 
     def turn(self, prompt: str, more: str) -> str | None:
-        """What the user types next; None when they leave."""
+        """What the user types next; None when they leave.
+
+        Ctrl-C drops the line: who wanted to stop an answer, and was too late, keeps the conversation.
+        """
+        was_leaving, self._is_leaving = self._is_leaving, False
         try:
             line = clean(self._ask(self._shown(prompt)))
-        except (EOFError, KeyboardInterrupt):
+        except EOFError:
             return None
+        except KeyboardInterrupt:
+            if was_leaving:
+                return None
+            self._is_leaving = True
+            print(LEAVING)
+            return ""
         except UnicodeDecodeError:  # a terminal that is not set to the locale's encoding
             return ""
         self._keep()

@@ -126,7 +126,7 @@ def _help(talk: Conversation, rest: str) -> None:
     rows += [
         Line("\\", "at a line's end: it goes on in the next"),
         Line('"""', "begins and ends a block of lines"),
-        Line("Ctrl-C", "stops an answer; at the prompt it leaves"),
+        Line("Ctrl-C", "stops an answer; at the prompt it drops the line, and twice it leaves"),
     ]
     for line in layout(rows, terminal_width()):
         talk.output.line(line)

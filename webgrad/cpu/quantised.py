@@ -1,79 +1,93 @@
 """Quantised blocks on the cpu: few rows are multiplied straight with them, more by BLAS with unpacked rows.
 
-In: words of blocks with their format and shape. Out: float32 weights, or products with them. Native code
-reads blocks where there is some; else NumPy unpacks them, in several threads. The invariant: a product never
-holds more of the weights unpacked than `CHUNK`, or one row.
+In: words of blocks with their format and shape. Out: float32 weights, or products with them. Threads take
+pieces of the rows: each unpacks its piece into its cache, by native code where there is some, else by NumPy,
+and multiplies it there. The invariant: a thread never holds more of the weights unpacked than `PIECE`, or one
+row, and how rows are cut into pieces follows from the shape alone.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from ..ops.packed import decoded_rows
+from .blas import is_controlled, single_threaded
 from .native.calls import decoder, multiplier
-from .threads import share
+from .threads import Scratch, share
 
 __all__ = ["decode", "matmul_blocks", "product_of"]
 
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
-CHUNK = 1 << 22  # weights that are unpacked before BLAS has them
-PIECE = 1 << 16  # weights that a thread unpacks at a time, by NumPy
+Unpack = Callable[[Array, int, Array], None]
+PIECE = 1 << 18  # weights that a thread unpacks before BLAS has them
+PLAIN_PIECE = 1 << 16  # weights that NumPy unpacks at a time: it goes over them often
+_FLOAT = np.dtype(np.float32)
+_scratch = Scratch()
 
 
 def decode(words: Array, name: str, shape: Shape, out: Array | None = None) -> Array:
     """All weights."""
     result = np.empty(shape, np.float32) if out is None else out
     if result.size:
-        rows = math.prod(shape[:-1])
-        _unpacker(name, shape)(words, 0, result.reshape(rows, shape[-1]))
+        unpack, step = _unpacker(name, shape), _step(shape)
+        rows = result.reshape(-1, shape[-1])
+
+        def work(starts: Iterator[int]) -> None:
+            for first in starts:
+                unpack(words, first, rows[first : first + step])
+
+        share(work, range(0, len(rows), step))
     return result
 
 
-def _unpacker(name: str, shape: Shape) -> Callable[[Array, int, Array], None]:
-    """The function that unpacks rows from `first` on, as many as the result has."""
+def _step(shape: Shape) -> int:
+    """Rows of a piece."""
+    return max(1, PIECE // shape[-1])
+
+
+def _unpacker(name: str, shape: Shape) -> Unpack:
+    """The function that unpacks rows from `first` on, as many as the result has, in the calling thread."""
     native = decoder(name, shape)
+    step = max(1, PLAIN_PIECE // shape[-1])
 
     def unpack(words: Array, first: int, result: Array) -> None:
-        if not native(words, first, result):
-            _unpack(words, name, shape, first, result)
+        if native(words, first, result):
+            return
+        with np.errstate(all="ignore"):
+            for start in range(0, len(result), step):
+                stop = min(start + step, len(result))
+                result[start:stop] = decoded_rows(words, name, shape, slice(first + start, first + stop))
 
     return unpack
-
-
-def _unpack(words: Array, name: str, shape: Shape, first: int, result: Array) -> None:
-    count = max(1, PIECE // shape[-1])
-    starts = range(0, len(result), count)
-
-    def work(left: Iterator[int]) -> None:
-        with np.errstate(all="ignore"):
-            for start in left:
-                stop = min(start + count, len(result))
-                rows = slice(first + start, first + stop)
-                result[start:stop] = decoded_rows(words, name, shape, rows)
-
-    share(work, starts)
 
 
 def product_of(name: str, shape: Shape) -> Callable[..., Array]:
     """The function that multiplies (…, k) by the transpose of (n, k) blocks."""
     n, k = shape
-    native, unpack = multiplier(name, shape), _unpacker(name, shape)
+    native, unpack, step = multiplier(name, shape), _unpacker(name, shape), _step(shape)
 
     def multiply(a: Array, words: Array, out: Array | None = None) -> Array:
         result = np.empty((*a.shape[:-1], n), np.float32) if out is None else out
         left, right = np.ascontiguousarray(a).reshape(-1, k), result.reshape(-1, n)
         if native(left, words, right):
             return result
-        chunk = np.empty((min(n, max(1, CHUNK // k)), k), np.float32)
-        for first in range(0, n, len(chunk)):
-            part = chunk[: n - first]
-            unpack(words, first, part)
-            np.matmul(left, part.T, out=right[:, first : first + len(part)])
+
+        def work(starts: Iterator[int]) -> None:
+            for first in starts:
+                rows = min(step, n - first)
+                piece = _scratch.array(0, (rows, k), _FLOAT, 4 * step * k)
+                unpack(words, first, piece)
+                np.matmul(left, piece.T, out=right[:, first : first + rows])
+
+        if is_controlled():
+            with single_threaded():
+                share(work, range(0, n, step))
+        else:  # BLAS has threads of its own
+            work(iter(range(0, n, step)))
         return result
 
     return multiply

@@ -16,22 +16,22 @@ import numpy as np
 import webgrad as wg
 
 from .gguf_types import ARRAY, BOOL, NUMBERS, TEXT, TYPES, TensorType
-from .mapped import Array, is_possible, map_file, view_of
+from .mapped import Array, is_possible, map_file, shown, view_of
 from .quantised_rows import Blocks
 from .weights import Contents, Row
 
-__all__ = ["ALIGNMENT", "MAGIC", "SIDES", "read_gguf"]
+__all__ = ["ALIGNMENT", "HEAD", "MAGIC", "NESTING", "PAIRS", "SIDES", "TENSORS", "read_gguf"]
 
 MAGIC = b"GGUF"
 ALIGNMENT = 32  # of tensors, where general.alignment does not say otherwise
 SIDES = 4  # the most that a tensor has
-_HEAD = 1 << 27  # bytes: metadata and the list of tensors end before this
+HEAD = 1 << 27  # bytes: metadata and the list of tensors end before this
 _KEY = 1 << 16  # bytes of a name
-_TENSORS = 1 << 15
-_PAIRS = 1 << 16
+TENSORS = 1 << 15
+PAIRS = 1 << 16
 _ITEMS = 1 << 21  # texts in arrays, and numbers in lists, all together: what a second is enough for
 _ARRAYS = 1 << 16  # arrays in arrays, all together
-_NESTING = 4
+NESTING = 4
 _LONG = 1024  # arrays of so many numbers stay arrays
 _LARGEST_ALIGNMENT = 1 << 20
 _UNSIGNED, _PAIR = struct.Struct("<Q"), struct.Struct("<IQ")
@@ -43,8 +43,8 @@ def read_gguf(path: Path) -> Contents:
     cursor = _Cursor(path, data)
     _check_version(cursor, bytes(data[:4]))
     tensors, pairs = cursor.unsigned(), cursor.unsigned()
-    cursor.check_count(tensors, _TENSORS, 24, "tensors")  # a name's length, sides, type and place
-    cursor.check_count(pairs, _PAIRS, 13, "values")
+    cursor.check_count(tensors, TENSORS, 24, "tensors")  # a name's length, sides, type and place
+    cursor.check_count(pairs, PAIRS, 13, "values")
     metadata = _metadata(cursor, pairs)
     listed = [_listed(cursor) for _ in range(tensors)]
     alignment = _alignment(cursor, metadata)
@@ -80,7 +80,7 @@ class _Cursor:
         self.path = path
         self.view = memoryview(data.data)
         self.at = 0
-        self.end = min(len(data), _HEAD)
+        self.end = min(len(data), HEAD)
         self.items = self.arrays = 0  # how many there were in arrays
 
     def fail(self, what: str) -> NoReturn:
@@ -90,7 +90,7 @@ class _Cursor:
         """Where so many bytes begin; the cursor goes behind them."""
         start = self.at
         if nbytes > self.end - start:
-            limit = "the file ends" if self.end < _HEAD else f"its head may have {_HEAD:,} bytes"
+            limit = "the file ends" if self.end < HEAD else f"its head may have {HEAD:,} bytes"
             self.fail(f"{what} at byte {start:,} is {nbytes:,} bytes, and {limit} at {self.end:,}")
         self.at = start + nbytes
         return start
@@ -111,7 +111,7 @@ class _Cursor:
         value: int = _UNSIGNED.unpack_from(self.view, start)[0]
         return value
 
-    def text(self, what: str, limit: int = _HEAD) -> str:
+    def text(self, what: str, limit: int = HEAD) -> str:
         length = self.unsigned()
         if length > limit:
             self.fail(f"{what} is said to have {length:,} bytes, and the limit is {limit:,}")
@@ -130,8 +130,8 @@ def _metadata(cursor: _Cursor, count: int) -> dict[str, Any]:
     for _ in range(count):
         key = cursor.text("the name of a value", _KEY)
         if key in found:
-            cursor.fail(f"it has the value {key!r} twice")
-        found[key] = _value(cursor, cursor.number(4), key)
+            cursor.fail(f"it has the value {shown(key)} twice")
+        found[key] = _value(cursor, cursor.number(4), shown(key))
     return found
 
 
@@ -144,8 +144,8 @@ def _value(cursor: _Cursor, type_: int, key: str) -> Any:
 
 
 def _array(cursor: _Cursor, key: str, depth: int) -> Any:
-    if depth > _NESTING:
-        cursor.fail(f"{key} has arrays in arrays, more than {_NESTING} deep")
+    if depth > NESTING:
+        cursor.fail(f"{key} has arrays in arrays, more than {NESTING} deep")
     type_, count = _PAIR.unpack_from(cursor.view, cursor.take(12, key))
     if type_ == TEXT:
         return _texts(cursor, count, key)
@@ -214,10 +214,10 @@ def _listed(cursor: _Cursor) -> _Listed:
     name = cursor.text("the name of a tensor", _KEY)
     count = cursor.number(4)
     if count > SIDES:
-        cursor.fail(f"{name} has {count:,} sides, and GGUF has up to {SIDES}")
+        cursor.fail(f"{shown(name)} has {count:,} sides, and GGUF has up to {SIDES}")
     sides = tuple(cursor.unsigned() for _ in range(count))
     if not is_possible(sides):
-        cursor.fail(f"{name} has the sides {sides}, which no memory holds")
+        cursor.fail(f"{shown(name)} has the sides {sides}, which no memory holds")
     return name, sides[::-1], cursor.number(4), cursor.unsigned()
 
 
@@ -226,20 +226,21 @@ def _rows(cursor: _Cursor, data: Array, alignment: int, listed: list[_Listed]) -
     places = []
     for name, shape, number, start in listed:
         type_ = TYPES.get(number, TensorType(f"type {number}", 1, 0))
+        label = shown(name)
         if name in rows:
-            cursor.fail(f"it has the tensor {name!r} twice")
+            cursor.fail(f"it has the tensor {label} twice")
         if start % alignment:
-            cursor.fail(f"{name} begins at byte {start:,} of the data, no multiple of {alignment}")
+            cursor.fail(f"{label} begins at byte {start:,} of the data, no multiple of {alignment}")
         if shape and shape[-1] % type_.weights:
-            cursor.fail(f"{name} is {type_.name} of shape {shape}, with rows that are no whole blocks")
+            cursor.fail(f"{label} is {type_.name} of shape {shape}, with rows that are no whole blocks")
         nbytes = math.prod(shape) // type_.weights * type_.nbytes
         if start + nbytes > len(data):
             cursor.fail(
-                f"{name} lies from byte {start:,} to {start + nbytes:,} of the data, and there are "
+                f"{label} lies from byte {start:,} to {start + nbytes:,} of the data, and there are "
                 f"{len(data):,}: fetch the file again"
             )
-        places.append((start, nbytes, name))
-        rows[name] = _row(cursor.path, name, type_, shape, data[start : start + nbytes])
+        places.append((start, nbytes, label))
+        rows[name] = _row(cursor.path, label, type_, shape, data[start : start + nbytes])
     _check_apart(cursor, places)
     return rows
 

@@ -17,11 +17,11 @@ import numpy as np
 
 import webgrad as wg
 
-from .gguf import ALIGNMENT, MAGIC, SIDES
+from .gguf import ALIGNMENT, HEAD, MAGIC, NESTING, PAIRS, SIDES, TENSORS
 from .gguf_types import ARRAY, BOOL, NUMBERS, TEXT, TYPE_NUMBERS, TYPES
 from .quantised_rows import Blocks
 
-__all__ = ["GGUF_FORMATS", "gguf_parts"]
+__all__ = ["GGUF_FORMATS", "dtype_of", "gguf_parts"]
 
 GGUF_FORMATS = ("F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1")  # what tensors can be turned into
 _NAME = 64  # bytes of a tensor's name, says the format
@@ -49,6 +49,8 @@ def gguf_parts(
 ) -> Iterator[bytes]:
     """The parts of a file, to be written one after the other; what cannot be written raises now."""
     wanted = _format(format)
+    _check_limit(len(tensors), TENSORS, "tensors")
+    _check_limit(len(metadata), PAIRS, "values beside them")
     planned = [_planned(name, value, wanted) for name, value in tensors.items()]
     values = [_text(key, "a name") + _value(key, value) for key, value in metadata.items()]
     alignment = _alignment(metadata)
@@ -57,7 +59,13 @@ def gguf_parts(
         listed.append(_listed(each, end))
         end = _up(end + each.nbytes, alignment)
     head = b"".join([MAGIC, struct.pack("<IQQ", 3, len(planned), len(values)), *values, *listed])
+    _check_limit(len(head), HEAD, "bytes of metadata")
     return (_padded(part, alignment) for part in chain([head], map(_bytes, planned)))
+
+
+def _check_limit(count: int, limit: int, what: str) -> None:
+    if count > limit:
+        raise wg.ArgumentError(f"io.save: {count:,} {what} are too many for a .gguf file: it has {limit:,}")
 
 
 def _format(name: str | None) -> str | None:
@@ -89,7 +97,7 @@ def _alignment(metadata: Mapping[str, Any]) -> int:
 
 
 def _planned(name: Any, value: Any, format: str | None) -> _Planned:
-    if not isinstance(name, str) or not 0 < len(name.encode()) <= _NAME:
+    if not isinstance(name, str) or not 0 < len(name.encode(errors="replace")) <= _NAME:
         raise wg.ArgumentError(f"io.save: {name!r} is no name of a tensor in GGUF: texts up to {_NAME} bytes")
     if not isinstance(value, wg.Tensor | wg.QuantisedTensor | Blocks | np.ndarray | np.generic):
         raise wg.DTypeError(f"io.save: {name} is a {type(value).__name__}, not a tensor or a NumPy array")
@@ -98,14 +106,25 @@ def _planned(name: Any, value: Any, format: str | None) -> _Planned:
     return _Planned(name, value, _form(name, value, format), tuple(value.shape))
 
 
+def dtype_of(name: str, value: Any) -> wg.DType:
+    """The data type of a tensor or an array that is to be written."""
+    try:
+        return wg.as_dtype(value.dtype)
+    except wg.DTypeError as error:
+        raise wg.DTypeError(f"io.save: {name}: {error}") from None
+
+
 def _form(name: str, value: Any, format: str | None) -> str:
     """What a tensor will be: blocks stay as they are, and so do whole numbers; matrices become `format`."""
     if isinstance(value, wg.QuantisedTensor | Blocks):
         return value.format
-    dtype = wg.as_dtype(value.dtype)
+    dtype = dtype_of(name, value)
     own = _BY_DTYPE.get(dtype.numpy)
     if own is None:
-        raise wg.DTypeError(f"io.save: {name} is {dtype.name}, and GGUF has {', '.join(_BY_DTYPE.values())}")
+        raise wg.DTypeError(
+            f"io.save: {name} is {dtype.name}, and GGUF has {', '.join(_BY_DTYPE.values())}: save its "
+            "astype() of one of these"
+        )
     if format is None or dtype.kind != "f":
         return own
     is_whole = value.shape and value.shape[-1] % TYPES[TYPE_NUMBERS[format]].weights == 0
@@ -157,15 +176,16 @@ def _typed(key: str, value: Any) -> tuple[int, bytes]:
         return TEXT, _text(value, key)
     if isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim):
         return ARRAY, _array(key, value)
-    type_, data = _numbers(key, np.asarray(value) if isinstance(value, np.generic) else [value])
-    return type_, data
+    return _numbers(key, np.asarray(value) if isinstance(value, np.generic) else [value])
 
 
-def _array(key: str, values: Any) -> bytes:
+def _array(key: str, values: Any, depth: int = 1) -> bytes:
+    if depth > NESTING:
+        raise wg.ArgumentError(f"io.save: {key} has lists in lists, more than {NESTING} deep")
     if isinstance(values, np.ndarray) and values.ndim == 1:
         type_, data = _numbers(key, values)
     elif all(isinstance(value, list | tuple | np.ndarray) for value in values) and len(values):
-        type_, data = ARRAY, b"".join(_array(key, value) for value in values)
+        type_, data = ARRAY, b"".join(_array(key, value, depth + 1) for value in values)
     elif all(isinstance(value, str) for value in values) and len(values):
         type_, data = TEXT, b"".join(_text(value, key) for value in values)
     else:

@@ -17,7 +17,7 @@ import numpy as np
 
 import webgrad as wg
 
-__all__ = ["Array", "check_is_file", "head_of", "is_possible", "map_file", "view_of"]
+__all__ = ["Array", "check_is_file", "head_of", "is_possible", "map_file", "shown", "view_of"]
 
 Array = np.ndarray[Any, Any]
 _SIDES = 32  # what every NumPy has
@@ -58,6 +58,13 @@ def head_of(path: Path, count: int) -> bytes:
             return file.read(count)
     except OSError as error:
         raise wg.ModelFileError(f"{path} cannot be read: {_reason(error)}") from None
+
+
+def shown(text: str, most: int = 80) -> str:
+    """A name out of a file, fit for a message: one line of so many characters, with nothing to obey."""
+    if text.isprintable() and len(text) <= most:
+        return text
+    return repr(text[:most]) + ("…" if len(text) > most else "")
 
 
 def is_possible(shape: tuple[int, ...]) -> bool:

@@ -20,7 +20,7 @@ import numpy as np
 
 import webgrad as wg
 
-from .mapped import Array, check_is_file, is_possible, map_file, view_of
+from .mapped import Array, is_possible, map_file, view_of
 from .weights import Contents, Row
 
 __all__ = ["FORMS", "MAGIC", "ONLY", "read_npy", "read_npz"]
@@ -68,11 +68,11 @@ def read_npy(path: Path) -> Contents:
 
 def read_npz(path: Path) -> Contents:
     """The arrays in a .npz file, by their names in it."""
-    check_is_file(path)
+    data = map_file(path)
     rows: dict[str, Row] = {}
-    archive = _zip(path)  # open as long as a row needs it
+    archive = _zip(path, data)
     members = archive.infolist()
-    _check_sizes(path, members)
+    _check_sizes(path, len(data), members)
     for member in members:
         name = member.filename.removesuffix(".npy")
         if name in rows:
@@ -81,7 +81,7 @@ def read_npz(path: Path) -> Contents:
     return Contents("npz", {}, rows)
 
 
-def _check_sizes(path: Path, members: list[zipfile.ZipInfo]) -> None:
+def _check_sizes(path: Path, size: int, members: list[zipfile.ZipInfo]) -> None:
     if len(members) > _MEMBERS:
         raise wg.ModelFileError(f"{path} has {len(members):,} files in it, and the limit is {_MEMBERS:,}")
     for member in members:
@@ -92,7 +92,7 @@ def _check_sizes(path: Path, members: list[zipfile.ZipInfo]) -> None:
             raise wg.ModelFileError(f"{name} is encrypted: webgrad reads plain files only")
         if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise wg.ModelFileError(f"{name} is compressed in a way that NumPy does not use")
-    total, limit = sum(member.file_size for member in members), _FREE + _RATIO * path.stat().st_size
+    total, limit = sum(member.file_size for member in members), _FREE + _RATIO * size
     if total > limit:
         raise wg.ModelFileError(
             f"{path} would unpack to {total:,} bytes, and the limit for its size is {limit:,}: save it again "
@@ -119,34 +119,38 @@ def _member_row(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -
     return Row(form, shape, nbytes, host)
 
 
-class _Zip(zipfile.ZipFile):
-    """A zip whose directory is not read where it is long, which `ZipFile` does whole."""
+class _Bounded(io.RawIOBase):
+    """A mapped file with a place of its own in each process, and little read at once until `is_open`.
 
-    def __init__(self, path: Path) -> None:
-        self._file = _Bounded(path)
-        try:
-            super().__init__(self._file)
-        except BaseException:
-            self._file.close()
-            raise
-        self._file.is_open = True
-
-    def close(self) -> None:
-        super().close()
-        self._file.close()
-
-
-class _Bounded(io.FileIO):
-    """A file of which little is read at once until it is said to be open."""
+    `ZipFile` reads the list of files whole, however long it is said to be; and by a descriptor, processes
+    that were forked would move one another's place.
+    """
 
     is_open = False
 
+    def __init__(self, data: Array) -> None:
+        self._data, self._at = data, 0
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: len(self._data)}[whence]
+        if start + offset < 0:
+            raise zipfile.BadZipFile("it has a place before its beginning")
+        self._at = start + offset
+        return self._at
+
     def read(self, size: int | None = -1) -> bytes:
-        left = os.fstat(self.fileno()).st_size - self.tell()
+        left = max(len(self._data) - self._at, 0)
         wanted = left if size is None or size < 0 else min(size, left)
         if wanted > _DIRECTORY and not self.is_open:
             raise zipfile.BadZipFile(f"a part of it is longer than {_DIRECTORY:,} bytes")
-        return super().read(max(wanted, 0)) or b""
+        self._at += wanted
+        return self._data[self._at - wanted : self._at].tobytes()
 
 
 _ZIP_ERRORS = (
@@ -155,11 +159,14 @@ _ZIP_ERRORS = (
 )
 
 
-def _zip(path: Path) -> _Zip:
+def _zip(path: Path, data: Array) -> zipfile.ZipFile:
+    file = _Bounded(data)
     try:
-        return _Zip(path)
+        archive = zipfile.ZipFile(file)
     except _ZIP_ERRORS as error:
         raise wg.ModelFileError(f"{path} is damaged, or no .npz file: {error}") from None
+    file.is_open = True
+    return archive
 
 
 def _unpacked(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo, count: int) -> bytes:

@@ -58,10 +58,10 @@ class Blocks:
         return f"Blocks({self.format}, shape={self.shape}, {self.nbytes:,} bytes)"
 
     def take(self, rows: Any) -> Blocks:
-        """Some rows of a matrix, by a slice or by indices."""
+        """Some rows of a matrix, by a slice, by indices, or by a bool for each."""
         self._check_matrix("take")
         try:
-            chosen = self.data[rows if isinstance(rows, slice) else np.asarray(rows, np.intp)]
+            chosen = self.data[rows if isinstance(rows, slice) else _indices(rows)]
         except IndexError as error:
             raise wg.IndexingError(f"Blocks.take: {error}") from None
         if chosen.ndim != 2:
@@ -92,3 +92,8 @@ class Blocks:
     def _check_matrix(self, what: str) -> None:
         if len(self.shape) != 2:
             raise wg.ShapeError(f"Blocks.{what} is for matrices, and this has the shape {self.shape}")
+
+
+def _indices(rows: Any) -> Array:
+    found = np.asarray(rows)
+    return found if found.size else found.astype(np.intp)  # an empty list is one of floats, to NumPy

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,6 +16,8 @@ from pathlib import Path
 import webgrad as wg
 
 __all__ = ["replacing"]
+
+_MASK = threading.Lock()
 
 
 @contextmanager
@@ -25,6 +28,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     >>> with wg.io.replacing(tempfile.gettempdir() + "/webgrad-note.txt") as path:
     ...     _ = path.write_text("all of it, or nothing")
     """
+    if "\0" in str(path):
+        raise wg.ModelFileError(f"{str(path)!r} cannot be written: there is a NUL in the name")
     target = Path(os.path.realpath(path))  # where a link leads, so that it stays a link
     if not target.parent.is_dir():
         raise wg.ModelFileError(
@@ -60,8 +65,9 @@ def _mode(target: Path) -> int:
     """The file's own permissions; those of a new file where there is none."""
     with suppress(FileNotFoundError):
         return target.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
+    with _MASK:  # which is read by setting it: another thread that did so between would keep the 0
+        mask = os.umask(0)
+        os.umask(mask)
     return 0o666 & ~mask
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ import numpy as np
 
 import webgrad as wg
 
-from .mapped import Array, check_is_file, head_of, is_possible, map_file, view_of
+from .mapped import Array, is_possible, map_file, shown, view_of
 from .weights import Contents, Row
 
 __all__ = ["CODES", "HEADER", "INDEX", "SUFFIX", "TENSORS", "read_folder", "read_index", "read_safetensors"]
@@ -25,8 +26,8 @@ __all__ = ["CODES", "HEADER", "INDEX", "SUFFIX", "TENSORS", "read_folder", "read
 SUFFIX = ".safetensors"
 INDEX = ".safetensors.index.json"
 HEADER, TENSORS = 1 << 23, 1 << 15  # the limits of a file: bytes of its header, and how many tensors
-_OBJECTS, _QUOTES = 2 * TENSORS, 1 << 20  # "{" and quotes in a header; a text in it may have some of its own
-_LISTED = 1 << 25  # bytes of an index: some 300,000 tensors
+_MOST = {b"{": 2 * TENSORS, b'"': 1 << 20, b",": 1 << 20}  # in JSON; its texts may have some of their own
+_LISTED = 1 << 25  # bytes of an index; by its quotes it has up to 262,144 tensors
 _SHARDS = 10_000
 CODES: dict[str, np.dtype[Any]] = {
     code: np.dtype(dtype)
@@ -57,8 +58,7 @@ def read_safetensors(path: Path) -> Contents:
     if length > HEADER:
         raise wg.ModelFileError(f"{path} has a header of {length:,} bytes, and the limit is {HEADER:,}")
     text = data[8 : 8 + length].tobytes()
-    if text.count(b"{") > _OBJECTS or text.count(b'"') > _QUOTES:  # before anything is made of them
-        raise wg.ModelFileError(f"{path} has too many names in its header: the limit is {TENSORS:,} tensors")
+    _check_counts(path, text)
     _check_by_its_package(path)
     header = _parsed(path, text)
     metadata = header.pop("__metadata__", None) or {}
@@ -67,12 +67,23 @@ def read_safetensors(path: Path) -> Contents:
     body = data[8 + length :]
     try:
         entries = sorted(header.items(), key=lambda item: item[1]["data_offsets"])
-        rows = {name: _row(path, name, entry, body) for name, entry in entries}
+        rows = {name: _row(path, shown(name), entry, body) for name, entry in entries}
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         if isinstance(error, wg.ModelFileError):
             raise
-        raise wg.ModelFileError(f"{path} is damaged: its header says what cannot be: {error}") from None
+        raise wg.ModelFileError(
+            f"{path} is damaged: its header says what cannot be: {shown(str(error))}"
+        ) from None
     return Contents("safetensors", dict(metadata), rows)
+
+
+def _check_counts(path: Path, text: bytes) -> None:
+    """Whether JSON has few enough parts, before anything is made of them."""
+    for mark, most in _MOST.items():
+        if text.count(mark) > most:
+            raise wg.ModelFileError(
+                f"{path} lists too much: {text.count(mark):,} {mark.decode()} where the limit is {most:,}"
+            )
 
 
 def _check_by_its_package(path: Path) -> None:
@@ -82,7 +93,9 @@ def _check_by_its_package(path: Path) -> None:
         with safe_open(path, framework="numpy"):
             pass
     except SafetensorError as error:
-        raise wg.ModelFileError(f"{path} is damaged, or no safetensors file: {error}") from None
+        raise wg.ModelFileError(
+            f"{path} is damaged, or no safetensors file: {shown(str(error), 300)}"
+        ) from None
     except OSError as error:
         raise wg.ModelFileError(f"{path} cannot be read: {error}") from None
 
@@ -94,7 +107,7 @@ def _parsed(path: Path, text: bytes) -> dict[str, Any]:
         found = dict(pairs)
         if len(found) < len(pairs):
             twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
-            raise wg.ModelFileError(f"{path} is damaged: it has {twice!r} twice")
+            raise wg.ModelFileError(f"{path} is damaged: it has {shown(twice)} twice")
         return found
 
     try:
@@ -150,10 +163,11 @@ def read_folder(path: Path) -> Contents:
 
 def read_index(path: Path) -> Contents:
     """The safetensors that a .safetensors.index.json names, which are all in its folder."""
-    check_is_file(path)
-    text = head_of(path, _LISTED + 1)
-    if len(text) > _LISTED:
+    data = map_file(path)
+    if len(data) > _LISTED:
         raise wg.ModelFileError(f"{path} is longer than {_LISTED:,} bytes, too long for an index")
+    text = data.tobytes()
+    _check_counts(path, text)
     places = _parsed(path, text).get("weight_map")
     if not isinstance(places, dict) or not all(isinstance(each, str) for each in places.values()):
         raise wg.ModelFileError(f"{path} is damaged: it has no weight_map of names to files")
@@ -162,12 +176,14 @@ def read_index(path: Path) -> Contents:
         raise wg.ModelFileError(f"{path} names {len(files):,} files, and the limit is {_SHARDS:,}")
     for name in files:
         if not name.endswith(SUFFIX) or "/" in name or "\\" in name or ":" in name or "\0" in name:
-            raise wg.ModelFileError(f"{path} names {name!r}, which is no {SUFFIX} file in its own folder")
-    missing = [name for name in files if not (path.parent / name).is_file()]
+            raise wg.ModelFileError(
+                f"{path} names {shown(name)}, which is no {SUFFIX} file in its own folder"
+            )
+    missing = [name for name in files if not os.path.isfile(path.parent / name)]  # noqa: PTH113  (raises nothing)
     if missing:
-        shown = ", ".join(missing[:4]) + (" …" if len(missing) > 4 else "")
+        some = ", ".join(map(shown, missing[:4])) + (" …" if len(missing) > 4 else "")
         raise wg.ModelFileError(
-            f"{path} names {len(files)} files, and {len(missing)} of them are not there: {shown}; fetch them"
+            f"{path} names {len(files)} files, and {len(missing)} of them are not there: {some}; fetch them"
         )
     return _together(path, {name: read_safetensors(path.parent / name) for name in files}, places)
 
@@ -183,13 +199,13 @@ def _together(path: Path, shards: dict[str, Contents], places: dict[str, str] | 
                 continue
             if name in rows:
                 raise wg.ModelFileError(
-                    f"{path}: {name} is in several files; it has no index that says which"
+                    f"{path}: {shown(name)} is in several files; it has no index that says which"
                 )
             rows[name] = row
     if places is not None and len(rows) < len(places):
         absent = [name for name in places if name not in rows]
         raise wg.ModelFileError(
-            f"{path} names {len(places)} tensors, and {len(absent)} are not in their files: {absent[0]} is "
-            f"not in {places[absent[0]]}"
+            f"{path} names {len(places)} tensors, and {len(absent)} are not in their files: "
+            f"{shown(absent[0])} is not in {places[absent[0]]}"
         )
     return Contents("safetensors", metadata, rows)

@@ -17,7 +17,7 @@ import numpy as np
 
 import webgrad as wg
 
-from .gguf_writer import gguf_parts
+from .gguf_writer import dtype_of, gguf_parts
 from .quantised_rows import Blocks
 from .replace import replacing
 from .safetensors_files import HEADER, TENSORS
@@ -46,6 +46,9 @@ def save(
     >>> wg.io.load(path)["weight"].tolist()
     [[1.0, 1.0], [1.0, 1.0]]
     """
+    for given in (tensors, metadata or {}):
+        if not isinstance(given, Mapping):
+            raise wg.ArgumentError(f"io.save: tensors and metadata are dicts, not {type(given).__name__}")
     target = _checked(path, tuple(WRITERS))
     suffix = target.suffix.lower()
     if format is not None and suffix != ".gguf":
@@ -159,9 +162,14 @@ WRITERS: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any], str | None], 
 
 
 def _name(name: Any) -> str:
-    if not isinstance(name, str) or name == "__metadata__" or "\0" in name:
+    if not isinstance(name, str) or name == "__metadata__" or "\0" in name or not _is_unicode(name):
         raise wg.ArgumentError(f"io.save: {name!r} is no name for a tensor")
     return name
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether there is no half of a character in it, as surrogates are."""
+    return text.encode(errors="replace").decode() == text
 
 
 def _array(name: str, value: Any) -> Array:
@@ -170,7 +178,7 @@ def _array(name: str, value: Any) -> Array:
     if not isinstance(value, wg.Tensor | np.ndarray | np.generic):
         raise wg.DTypeError(f"io.save: {name} is a {type(value).__name__}, not a tensor or a NumPy array")
     array = value.numpy() if isinstance(value, wg.Tensor) else np.asarray(value)
-    own = wg.as_dtype(array.dtype).numpy
+    own = dtype_of(name, array).numpy
     little = own.newbyteorder("<") if own.kind in "iuf" and own.name != "bfloat16" else own
     return np.ascontiguousarray(array.astype(little, copy=False)).reshape(array.shape)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import webgrad as wg
 
-from .mapped import Array
+from .mapped import Array, shown
 from .quantised_rows import Blocks
 
 __all__ = ["Contents", "Row", "Weights"]
@@ -95,7 +95,7 @@ class Weights(Mapping[str, "wg.Tensor | wg.QuantisedTensor"]):
         """A tensor as a read-only NumPy array, or as `Blocks`: a view of the file where that can be."""
         row = self._row(name)
         if self._closed:
-            raise wg.ModelFileError(f"{self.path} is closed: {name} cannot be read any more")
+            raise wg.ModelFileError(f"{self.path} is closed: {shown(name)} cannot be read any more")
         return row.host()
 
     def read(self, name: str, device: Any = None) -> wg.Tensor | wg.QuantisedTensor:
@@ -136,4 +136,4 @@ def _nothing() -> Array:
 
 
 def _some(names: list[str]) -> str:
-    return f": {', '.join(names[:4])}{' …' if len(names) > 4 else ''}" if names else ""
+    return f": {', '.join(map(shown, names[:4]))}{' …' if len(names) > 4 else ''}" if names else ""

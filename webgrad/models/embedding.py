@@ -11,7 +11,7 @@ import bisect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -63,6 +63,13 @@ class EmbeddingModel:
     def __repr__(self) -> str:
         encoder = self.settings.encoder
         return f"EmbeddingModel({encoder.layers} layers, {self.settings.columns} columns, {self.device.name})"
+
+    if not TYPE_CHECKING:  # where it would hide misspelt names
+
+        def __getattr__(self, name: str) -> Any:
+            writes = name in ("chat", "generate", "generate_ids", "logits")
+            hint = ": this model embeds texts; one that writes is smollm2:135m" if writes else ""
+            raise AttributeError(f"EmbeddingModel has no attribute {name!r}{hint}", name=name, obj=self)
 
     def embed(self, texts: Sequence[str], batch_size: int = 32) -> Tensor:
         """The vectors of texts, (n, columns), normalised if the model says so.

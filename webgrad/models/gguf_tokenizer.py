@@ -82,14 +82,19 @@ def import_tokenizers() -> Any:
         import tokenizers
     except ImportError:
         raise ModelFileError(
-            'tokenizers need the package tokenizers, which is not installed: pip install "webgrad[lm]"'
+            'texts need the package tokenizers, which is not installed: pip install "webgrad[lm]"'
         ) from None
     return tokenizers
 
 
 def parts_from_gguf(metadata: Mapping[str, Any]) -> Parts:
     """The tokenizer that a GGUF file's metadata describe."""
-    kind = str(metadata.get("tokenizer.ggml.model"))
+    kind = str(metadata.get("tokenizer.ggml.model", ""))
+    if not kind:
+        raise ModelFileError(
+            "this GGUF file has no tokenizer (tokenizer.ggml.model is missing). "
+            "If the model is also published with a tokenizer.json, load that folder"
+        )
     if kind not in KINDS:
         raise ModelFileError(
             f"tokenizer.ggml.model is {kind!r:.80}: webgrad reads {', '.join(sorted(KINDS))}. "

@@ -82,6 +82,12 @@ class LanguageModel:
             f"context {self.context}, device={self.device.name!r})"
         )
 
+    if not TYPE_CHECKING:  # where it would hide misspelt names
+
+        def __getattr__(self, name: str) -> Any:
+            hint = ": this model writes; one that embeds is minilm" if name == "embed" else ""
+            raise AttributeError(f"LanguageModel has no attribute {name!r}{hint}", name=name, obj=self)
+
     # Texts
 
     def generate(
@@ -97,7 +103,14 @@ class LanguageModel:
         seed: int | None = None,
         stop: str | Sequence[str] = (),
     ) -> Generation:
-        """Go on with a text: an iterator over pieces of it."""
+        """Go on with a text: an iterator over pieces of it.
+
+        `temperature` 0 takes the likeliest token, 1 draws as the model learnt to. `top_k` (0: all), `top_p`
+        (1: all) and `min_p` (0: all) bound which tokens may be drawn: the k likeliest, the likeliest that
+        have p of the probability between them, those at least p times as likely as the likeliest. A
+        `repetition_penalty` above 1 makes tokens of the text so far less likely. A `seed` gives the same text
+        every time; `stop` is a text, or several, before which it ends.
+        """
         if not isinstance(prompt, str):
             raise wg.DTypeError(
                 f"generate takes a text, not a {type(prompt).__name__}; generate_ids takes ids"
@@ -123,7 +136,10 @@ class LanguageModel:
         seed: int | None = None,
         stop: str | Sequence[str] = (),
     ) -> Generation:
-        """The answer to a list of {"role": …, "content": …}: an iterator over pieces of it."""
+        """The answer to a list of {"role": …, "content": …}: an iterator over pieces of it.
+
+        Roles are "user", "assistant" and, at the beginning, "system". Options are those of `generate`.
+        """
         sampling = Sampling(temperature, top_k, top_p, min_p, repetition_penalty)
         return Generation(self, self.tokenizer.encode_chat(messages), sampling, max_tokens, seed, stop)
 
@@ -141,7 +157,7 @@ class LanguageModel:
     ) -> Iterator[int]:
         """Go on with ids: an iterator over the next ones, which ends at one that ends answers."""
         sampling = Sampling(temperature, top_k, top_p, min_p, repetition_penalty)
-        draws = wg.random.Generator(seed).get_state()
+        draws = _draws(seed)
         return self._ids(self._checked(ids), sampling, _checked_count(max_tokens), draws, Report())
 
     def logits(self, ids: Sequence[int]) -> wg.Tensor:
@@ -228,7 +244,7 @@ class Generation(Iterator[str]):
         self.ids: list[int] = []
         self.report = Report()
         self._stops = checked_stops(stop)
-        draws = wg.random.Generator(seed).get_state()
+        draws = _draws(seed)
         ids = model._ids(self.prompt_ids, sampling, _checked_count(max_tokens), draws, self.report)
         self._pieces = self._made(ids, model.tokenizer)
 
@@ -239,6 +255,11 @@ class Generation(Iterator[str]):
 
     def __iter__(self) -> Generation:
         return self
+
+    def __repr__(self) -> str:
+        ended = self.report.stopped_by
+        state = f"ended by {ended!r}" if ended else "to be iterated over"
+        return f"Generation({self.text!r}, {self.report.tokens} tokens, {state})"
 
     def close(self) -> None:
         """Make no more of it."""
@@ -267,6 +288,17 @@ def _checked_count(max_tokens: Any) -> int:
     if count < 1:
         raise wg.ArgumentError(f"max_tokens is 1 or more, not {count}")
     return count
+
+
+def _draws(seed: Any) -> tuple[int, int]:
+    """The state of draws that a seed begins; told of now, and not when the first token is drawn."""
+    try:
+        number = None if seed is None else index(seed)
+    except TypeError:
+        raise wg.DTypeError(f"seed is a whole number, or None, not {seed!r}") from None
+    if number is not None and not 0 <= number < 1 << 64:
+        raise wg.ArgumentError(f"seed is from 0 to 2**64 - 1, not {number}")
+    return wg.random.Generator(number).get_state()
 
 
 def _checked_context(context: int | None, most: int) -> int:

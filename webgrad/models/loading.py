@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import webgrad as wg
@@ -25,7 +26,7 @@ from .tokenizer import Tokenizer
 
 __all__ = ["load"]
 
-_TOKENIZERS = ("tokenizer.json", "tokenizer.model")
+_TOKENIZERS = ("tokenizer.json", "tokenizer.model", "spiece.model")
 # architecture → the module of its family
 DECODERS: Mapping[str, Any] = {
     **dict.fromkeys(("llama", "mistral", "qwen2", "qwen3", "gemma3"), Llama),
@@ -43,6 +44,8 @@ def load(
     was made for.
     """
     path, where = locate(name), wg.empty(0, device=device).device
+    if path.is_dir() and not (path / "config.json").exists():
+        path = _only_gguf(path)
     if path.is_dir():
         config = read_json(path / "config.json")
         if config.get("model_type") == "bert":
@@ -69,3 +72,14 @@ def load(
 def _decoder(settings: Settings, weights: wg.io.Weights, device: Any) -> Decoder:
     decoder: Decoder = DECODERS[settings.architecture](settings, Published(weights, settings, device))
     return decoder
+
+
+def _only_gguf(folder: Path) -> Path:
+    """The one .gguf file of a folder that says nothing else of what it is."""
+    files = sorted(folder.glob("*.gguf"))
+    if len(files) == 1:
+        return files[0]
+    if files:
+        names = ", ".join(each.name for each in files[:8])
+        raise wg.ModelFileError(f"{folder} has {len(files)} .gguf files: give the path of one: {names}")
+    raise wg.ModelFileError(f"{folder}: there is no config.json, which says what model this is, and no .gguf")

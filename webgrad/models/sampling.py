@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
+from numbers import Real
 from typing import Any, NamedTuple
 
 import webgrad as wg
@@ -39,7 +40,7 @@ class Sampling:
     def __post_init__(self) -> None:
         for each in fields(self):
             value = getattr(self, each.name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
                 raise wg.ArgumentError(f"{each.name} is a number, not {value!r}")
         bounds = {
             "temperature": (self.temperature >= 0, "0 or more"),

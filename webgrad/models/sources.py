@@ -22,7 +22,7 @@ _PYPI = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)==([A-Za-z0-9][A-Za-z0-9.!+_-]*
 _HF = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*)(?:/(.*))?")
 _WEIGHTS = (".safetensors", ".gguf")
 _BESIDE = (".json", ".txt", ".model", ".jinja")  # settings, vocabularies, tokenizers, chat templates
-_PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
+_PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".joblib")
 _MEGABYTE = 1_000_000
 
 
@@ -76,7 +76,7 @@ def is_safe(path: str) -> bool:
     """Whether a path from elsewhere stays under the folder that it is put in, on every system."""
     parts = PurePosixPath(path).parts
     is_plain = not any(character in path for character in "\\:") and path.isprintable()
-    return is_plain and bool(parts) and not path.startswith("/") and ".." not in parts
+    return is_plain and bool(parts) and not path.startswith("/") and all(part.strip(". ") for part in parts)
 
 
 def choose(paths: Iterable[str], source: Source) -> Choice:

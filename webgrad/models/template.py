@@ -123,6 +123,12 @@ def check_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]
             )
         if "content" not in message and "tool_calls" not in message:
             raise ArgumentError(f'messages[{place}] must have a "content"')
+        content = message.get("content")
+        # None beside calls of tools; lists are parts of a content, which some templates take.
+        if not isinstance(content, str | list | tuple) and not (content is None and "tool_calls" in message):
+            raise ArgumentError(
+                f"messages[{place}] has a content that is a {type(content).__name__}; it must be a text"
+            )
         checked.append(plain(message, f"messages[{place}]"))
     return checked
 

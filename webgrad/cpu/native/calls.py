@@ -34,6 +34,7 @@ Shape = tuple[int, ...]
 MOST_ROWS = 8  # rows of x up to which unpacking each weight again pays
 MOST_SUMS = 1 << 16  # sums of runs of x
 LONG = 1 << 22  # multiplications from which others may have the interpreter meanwhile
+LENT = 1 << 15  # weights from which they may, where other threads unpack beside
 _UINT, _FLOAT = np.dtype(np.uint32), np.dtype(np.float32)
 _address = ctypes.addressof
 _view: Callable[[Any], ctypes.c_char] = ctypes.c_char.from_buffer
@@ -130,7 +131,10 @@ def multiply_rows(x: Array, weights: Array, out: Array) -> bool:
 
 
 def decoder(name: str, shape: Shape) -> Callable[[Array, int, Array], bool]:
-    """out = rows from `first` on of the words' weights, as float32; the tensor is seen as a matrix."""
+    """out = rows from `first` on of the words' weights, as float32, in the calling thread alone.
+
+    The tensor is seen as a matrix.
+    """
     format, columns = FORMATS[name], shape[-1]
     blocks, total = columns // format.weights, math.prod(shape) // format.weights
     size = word_count(format, total)
@@ -143,9 +147,8 @@ def decoder(name: str, shape: Shape) -> Callable[[Array, int, Array], bool]:
             return False
         if not 0 <= first * blocks <= total - count:
             return False
-        with Helpers(out.size) as slot:
-            given = slot, pointer(words), total, first * blocks, count, pointer(out)
-            call(compiled(decode_module, name), _DECODE, *given, long=out.size >= LONG)
+        given = pointer(words), total, first * blocks, count, pointer(out)
+        call(compiled(decode_module, name), _DECODE, 0, *given, long=out.size >= LENT)
         return True
 
     return decode
