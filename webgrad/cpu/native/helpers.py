@@ -1,8 +1,9 @@
 """Threads that help native code: they watch a slot, without the interpreter, while work keeps coming.
 
 In: how much work there is. Out: the address of the slot to share it through, or 0. One thread at a time has
-the slot; others compute alone meanwhile. Helpers are woken by the pool of `threads.py` and go by themselves.
-The invariant: a slot outlives its helpers, and no process uses its parent's.
+the slot; others compute alone meanwhile. Helpers are woken by the pool of `threads.py` and go by themselves,
+but not soon: to come and to go they need the interpreter, which the others then wait for. The invariant: a
+slot outlives its helpers, and no process uses its parent's.
 """
 
 from __future__ import annotations
@@ -13,18 +14,21 @@ import sys
 import threading
 import time
 from types import TracebackType
+from typing import Any
 
 import numpy as np
 
 from ..memory import aligned
 from ..threads import background, cores
 from .compiler import compiled
-from .jobs import SLOT_BYTES, YIELD, watch_module
+from .jobs import SLOT_BYTES, SYSTEM, watch_module
 
 __all__ = ["Helpers"]
 
 WAKING = 1 << 19  # multiplications from which it pays to wake helpers
-PATIENCE = 1e-3  # seconds without work after which a helper goes
+PATIENCE = 1e-3  # seconds without work after which a helper sleeps
+NAPS = 1000  # short ones, before it goes
+PARTS = 8  # pieces of work for each core: few, since long runs of memory are read sooner
 _TRIED = 1 << 10  # pauses that are measured
 
 
@@ -34,10 +38,10 @@ class _Slot:
     def __init__(self) -> None:
         self.memory = aligned((SLOT_BYTES,), np.dtype(np.uint8))
         self.memory[:] = 0
-        self.memory[YIELD : YIELD + 8].view(np.uint64)[0] = _system_yield()
         self.address = self.memory.ctypes.data
         self.lock = threading.Lock()  # held by the thread whose work is in it
         self.helpers = cores() - 1
+        self.memory[SYSTEM : SYSTEM + 32].view(np.uint64)[:] = (*_system_functions(), PARTS * cores())
         self.watching: list[None] = []  # an entry for each helper
         self.spins = self._measured() if self.helpers else 0
 
@@ -50,12 +54,12 @@ class _Slot:
 
     def _watch(self) -> None:
         try:
-            self._watch_for(self.spins)
+            self._watch_for(self.spins, NAPS)
         finally:
             self.watching.pop()
 
-    def _watch_for(self, spins: int) -> None:
-        arguments = (ctypes.c_int64 * 2)(self.address, spins)
+    def _watch_for(self, spins: int, naps: int = 0) -> None:
+        arguments = (ctypes.c_int64 * 3)(self.address, spins, naps)
         compiled(watch_module)[1](ctypes.addressof(arguments))
 
     def _measured(self) -> int:
@@ -69,11 +73,18 @@ class _Slot:
         return int(_TRIED * PATIENCE / max(min(times), 1e-7))
 
 
-def _system_yield() -> int:
-    """The address of the C library's function that lets other threads run, 0 where there is none."""
+def _system_functions() -> tuple[int, int, int]:
+    """The addresses of what lets other threads run (0 where there is none) and of what sleeps, and for how
+    long: 100 microseconds, or what Windows calls a millisecond.
+    """
     if sys.platform == "win32":
-        return 0
-    return ctypes.cast(ctypes.CDLL(None).sched_yield, ctypes.c_void_p).value or 0
+        return 0, _address(ctypes.WinDLL("kernel32").Sleep), 1
+    library = ctypes.CDLL(None)
+    return _address(library.sched_yield), _address(library.usleep), 100
+
+
+def _address(function: Any) -> int:
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
 _slots: list[_Slot] = []  # one, or none yet

@@ -4,24 +4,27 @@ In: a slot's address, or 0. Out: LLVM's text of `share`, which computes units of
 watches the slot, and of what helpers run. Work is claimed in pieces by a counter. A helper enters by counting
 itself in and looking whether the slot is open; `share` closes the slot and waits until nobody is inside. The
 invariant: when `share` returns, no helper touches what it was given. Helpers that see no work for a while
-return, so that nothing spins when nothing runs.
+first sleep, then return, so that nothing spins when nothing runs.
 """
 
 from __future__ import annotations
 
 from .text import RELAX, Function
 
-__all__ = ["FIRST_FIELD", "SLOT_BYTES", "YIELD", "share_text", "watch_module"]
+__all__ = ["FIRST_FIELD", "SLOT_BYTES", "SYSTEM", "share_text", "watch_module"]
 
 SLOT, FIRST_FIELD = 0, 1  # of the i64 that a function finds its arguments in: the slot or 0, then its own
-PIECE = 1 << 14  # multiplications of a piece of work, at least: 2 µs, about
+PIECE = 1 << 14  # multiplications of a piece, at least: 1 µs, about
 LEAST = 4 * PIECE  # multiplications from which work is shared
 PATIENT = 1 << 10  # pauses after which a waiting thread lets others run
 # What lies in a slot. The first three are counted up and down by several threads, each on a cache line of its
 # own; the work is written by one while the slot is closed.
 LINE = 64
-OPEN, INSIDE, NEXT, WORK, YIELD = 0, LINE, 2 * LINE, 3 * LINE, 4 * LINE
+OPEN, INSIDE, NEXT, WORK, SYSTEM = 0, LINE, 2 * LINE, 3 * LINE, 4 * LINE
 SLOT_BYTES = 5 * LINE
+# What a slot is told when it is made: the addresses of a function of the system that lets other threads run
+# and of one that sleeps, what that is told, and how many pieces work is cut into, if they are not too small.
+YIELD, SLEEP, NAP, PARTS = range(SYSTEM, SYSTEM + 32, 8)
 _WORK = (("ptr", "work"), ("ptr", "fields"), ("i64", "units"), ("i64", "piece"))
 
 
@@ -78,7 +81,9 @@ def share_text() -> str:
     f.do("ret void")
     f.block("together")
     cost = f("call i64 @llvm.smax.i64(i64 %cost, i64 1)")
-    piece = f.add(f(f"sdiv i64 {PIECE}, {cost}"), 1)
+    parts = f.load("i64", slot, PARTS, align=8)
+    least, part = f(f"sdiv i64 {PIECE}, {cost}"), f(f"sdiv i64 %units, {parts}")
+    piece = f.add(f(f"call i64 @llvm.smax.i64(i64 {least}, i64 {part})"), 1)
     values = ("%work", "%fields", "%units", piece)
     for at, ((kind, _), value) in enumerate(zip(_WORK, values, strict=True)):
         f.store(kind, value, slot, WORK + 8 * at)
@@ -91,9 +96,12 @@ def share_text() -> str:
 
 
 def watch_module() -> str:
-    """Help with what is put into a slot, until there was nothing for SPINS pauses."""
+    """Help with what is put into a slot; without work look again after each pause, for so many pauses, then
+    after each nap, for so many naps.
+    """
     f = Function("run", [("ptr", "fields")], "i64")
-    slot, spins = f.field("ptr", SLOT), f.field("i64", FIRST_FIELD)
+    slot, spins, naps = f.field("ptr", SLOT), f.field("i64", FIRST_FIELD), f.field("i64", FIRST_FIELD + 1)
+    sleep, nap = f.load("ptr", slot, SLEEP, align=8), f.load("i32", slot, NAP, align=4)
     idle = f.variable("i64", "0")
     f.do("br label %look")
     f.block("look")
@@ -102,7 +110,13 @@ def watch_module() -> str:
     f.do(RELAX)
     count = f.add(f.load("i64", idle, align=8), 1)
     f.do(f"store i64 {count}, ptr {idle}")
-    f.do(f"br i1 {f(f'icmp slt i64 {count}, {spins}')}, label %look, label %leave")
+    f.do(f"br i1 {f(f'icmp slt i64 {count}, {spins}')}, label %look, label %tired")
+    f.block("tired")
+    last = f.add(spins, naps)
+    f.do(f"br i1 {f(f'icmp slt i64 {count}, {last}')}, label %asleep, label %leave")
+    f.block("asleep")
+    f(f"call i32 {sleep}(i32 {nap})")
+    f.do("br label %look")
     f.block("enter")
     f(f"atomicrmw add ptr {f.at(slot, INSIDE)}, i64 1 seq_cst, align 8")
     with f.when(_is_open(f, slot)):  # else it was closed meanwhile, and what lies in it may change
