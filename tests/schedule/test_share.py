@@ -23,6 +23,13 @@ def test_what_is_computed_twice_from_the_same_is_one_value() -> None:
     assert first == second
 
 
+def test_large_values_stay_apart() -> None:
+    """A checkpoint computes them again to spare memory."""
+    x = value(128, 128)
+    first, second = sources(apply("add", apply("exp", apply("sin", x)), apply("exp", apply("sin", x))))
+    assert first != second
+
+
 def test_other_leaves_ops_and_attributes_are_other_values() -> None:
     x, y = value(4, 4), value(4, 4)
     pairs = [

@@ -1,8 +1,9 @@
-"""Pass 0: what is computed twice in the same way is one value.
+"""Pass 0: what is small and computed twice in the same way is one value.
 
 In: a `Snapshot`, whose readers are rewritten in place. Out: nothing. Layers of a model that each clamp the
-same positions read one value then, which is stored once if that pays. Roots, and values that somebody holds,
-stay as they are; others may be read from them. Numbers of nodes stay.
+same positions read one value then, which is stored once if that pays. Large values stay apart: who computes
+them twice, as a checkpoint does, means to spare the memory. So do roots, and values that somebody holds;
+others may be read from them. Numbers of nodes stay.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ from ..graph.snapshot import Snapshot
 
 __all__ = ["share_equals"]
 
+SMALL = 1 << 12  # elements, at most
+
 
 def share_equals(graph: Snapshot) -> None:
-    """Let all readers of equal values read the first of them."""
+    """Let all readers of equal small values read the first of them."""
     kept = graph.held.union(graph.roots)
     first: dict[tuple[int, tuple[int, ...]], int] = {}
     same: dict[int, int] = {}
@@ -22,6 +25,8 @@ def share_equals(graph: Snapshot) -> None:
         if sig.kind in ("leaf", "scalar"):
             continue
         inputs = graph.inputs[number] = tuple([same.get(each, each) for each in graph.inputs[number]])
+        if sig.size > SMALL:
+            continue
         found = first.setdefault((sig.number, inputs), number)
         if found != number and number not in kept:
             same[number] = found
