@@ -72,8 +72,16 @@ def test_a_stop_that_only_the_end_completes(model: LanguageModel) -> None:
 def test_a_text_ends_with_a_token_that_ends_texts(model: LanguageModel) -> None:
     ids = list(model.generate_ids(IDS, max_tokens=6, temperature=1.0, seed=2))
     model.stop_ids = frozenset({ids[3]})
-    expected = ids[: ids.index(ids[3])]
+    expected = ids[: ids.index(ids[3]) + 1]
     assert list(model.generate_ids(IDS, max_tokens=6, temperature=1.0, seed=2)) == expected
+    text = model.generate("hello", max_tokens=60, temperature=1.0, seed=3)
+    assert "".join(text)
+    last = text.ids[-1]
+    model.stop_ids = frozenset({last})
+    ended = model.generate("hello", max_tokens=60, temperature=1.0, seed=3)
+    assert "".join(ended) == model.tokenizer.decode(text.ids[: text.ids.index(last)])
+    assert last not in ended.ids
+    assert ended.report.stopped_by == "end"
     made = model.generate("hello", max_tokens=1, **GREEDY)
     assert len(list(made)) <= 1
     assert made.report.tokens == 1

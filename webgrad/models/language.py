@@ -155,7 +155,7 @@ class LanguageModel:
         repetition_penalty: float = 1.0,
         seed: int | None = None,
     ) -> Iterator[int]:
-        """Go on with ids: an iterator over the next ones, which ends at one that ends answers."""
+        """Go on with ids: an iterator over the next ones; one that ends answers is the last of them."""
         sampling = Sampling(temperature, top_k, top_p, min_p, repetition_penalty)
         draws = _draws(seed)
         return self._ids(self._checked(ids), sampling, _checked_count(max_tokens), draws, Report())
@@ -221,6 +221,7 @@ class LanguageModel:
             report.decode_seconds = now - start
             if number in self.stop_ids:
                 report.stopped_by = "end"
+                yield number
                 return
             yield number
             start += time.perf_counter() - now  # what the caller did meanwhile is not ours
@@ -268,6 +269,8 @@ class Generation(Iterator[str]):
     def _made(self, ids: Iterator[int], tokenizer: Tokenizer) -> Any:
         stream, stopper = tokenizer.stream(), Stopper(self._stops)
         for each in ids:
+            if self.report.stopped_by == "end":  # this token is no part of the text
+                break
             self.ids.append(each)
             if piece := stopper.push(stream.push(each)):
                 yield piece
