@@ -80,7 +80,7 @@ def test_blocks_stay_packed_and_give_what_their_weights_give(tmp_path: Path, for
     for number, values in enumerate((packed, plain)):
         wg.io.save(tmp_path / f"{number}.gguf", values, metadata)
         bert = load_encoder(tmp_path / f"{number}.gguf", "cpu")
-        assert isinstance(bert.layers[0].qkv.weights[0], wg.QuantisedTensor) == (number == 0)
+        assert isinstance(bert.layers[0].qkv.weight, wg.QuantisedTensor) == (number == 0)
         found.append(vectors(bert, IDS[:30], IDS[5:]))
     np.testing.assert_allclose(found[0][0, :30], found[1][0, :30], rtol=0, atol=1e-4)
     np.testing.assert_allclose(found[0][1], found[1][1], rtol=0, atol=1e-4)

@@ -124,6 +124,14 @@ def test_ids_that_are_none(tmp_path: Path, ids: Any, error: type[Exception], tol
         model.logits(ids)
 
 
+def test_all_weights_are_parameters_of_the_decoder(tmp_path: Path) -> None:
+    model, _, weights = made(tmp_path, "cpu")
+    decoder: Any = model.decoder
+    assert sum(each.size for each in decoder.parameters()) == sum(each.size for each in weights.values())
+    assert "layers.1.self_attn.qkv.weight" in decoder.state_dict()
+    assert not any(each.requires_grad for each in decoder.parameters())
+
+
 def test_weights_that_do_not_fit_the_settings(tmp_path: Path) -> None:
     weights = weights_of(CONFIG)
     name = "model.layers.1.mlp.up_proj.weight"

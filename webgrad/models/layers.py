@@ -50,12 +50,14 @@ class Projection(nn.Module):
         ]
         if len(weights) == 1 and len(outputs) > 1:
             biases = [_joined(biases, outputs)]
-        self.weights = [_frozen(each) for each in weights]
-        self.biases = [each if each is None else _frozen(each) for each in biases]
+        self._stored = [("weight", "bias"), *((f"weight{at}", f"bias{at}") for at in range(1, len(weights)))]
+        for (weight, bias), matrix, vector in zip(self._stored, weights, biases, strict=True):
+            setattr(self, weight, _frozen(matrix))
+            setattr(self, bias, None if vector is None else _frozen(vector))
 
     def forward(self, x: wg.Tensor) -> list[wg.Tensor]:
         """One result for each matrix that was named."""
-        results = [wg.linear(x, weight, bias) for weight, bias in zip(self.weights, self.biases, strict=True)]
+        results = [wg.linear(x, getattr(self, weight), getattr(self, bias)) for weight, bias in self._stored]
         if len(results) == len(self.outputs):
             return results
         ends = [sum(self.outputs[: number + 1]) for number in range(len(self.outputs))]
@@ -63,7 +65,7 @@ class Projection(nn.Module):
 
     def extra_repr(self) -> str:
         """The matrices."""
-        return ", ".join(_told(each) for each in self.weights)
+        return ", ".join(_told(getattr(self, weight)) for weight, _ in self._stored)
 
 
 def _joined(biases: Sequence[wg.Tensor | None], outputs: Sequence[int]) -> wg.Tensor | None:
