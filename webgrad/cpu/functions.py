@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from .native.maps import sigmoid as native_sigmoid
+from .error_function import END, SERIES, SLOPE, TAIL
+from .native.maps import mapped
 from .threads import Scratch
 
 __all__ = ["element_function"]
@@ -44,7 +45,11 @@ def element_function(name: str, numpy: Function, dtype: np.dtype[Any]) -> Functi
 
 
 def _by_pieces(kernel: Callable[[Array, Array], None]) -> Function:
-    """A function of float32 arrays from one that works on two flat ones of at most PIECE elements."""
+    """A function of float32 arrays from one that works on two flat ones of at most PIECE elements: native
+    code of its name where there is some, else the kernel by NumPy.
+    """
+
+    name = kernel.__name__.removeprefix("_")
 
     def function(x: Array, out: Array | None = None) -> Array:
         source = np.ravel(x)
@@ -53,7 +58,9 @@ def _by_pieces(kernel: Callable[[Array, Array], None]) -> Function:
         assert result is not None
         target = result.reshape(-1)
         for start in range(0, source.size, PIECE):
-            kernel(source[start : start + PIECE], target[start : start + PIECE])
+            piece, made = source[start : start + PIECE], target[start : start + PIECE]
+            if not mapped(name, piece, made):
+                kernel(piece, made)
         if out is None or direct:
             return result
         np.copyto(out, result)
@@ -75,36 +82,12 @@ def _polynomial(coefficients: tuple[float, ...], x: Array, out: Array) -> None:
     out += coefficients[-1]
 
 
-# t · Σ cᵢ tⁱ with t = 1 / (1 + 0.3 z) is erfc(z) exp(z²) for z from 0 to 10.7, within 1.6e-9 of its value:
-# the
-# Chebyshev interpolation of degree 10, as powers. Beyond, erfc is 0 in float32.
-_TAIL = (
-    0.0566112630848,
-    -0.338108392364,
-    0.758022489131,
-    -0.860879249249,
-    0.792970062187,
-    -0.295861683892,
-    0.272945610928,
-    0.108416479675,
-    0.167957789747,
-    0.168642238592,
-    0.16928339226,
-)
-_TAIL_SLOPE = 0.3
-_TAIL_END = 10.7
-# erf(x) / x as a series in x², for |x| up to 0.5
-_SERIES = tuple(
-    2 / math.sqrt(math.pi) * (-1) ** n / (math.factorial(n) * (2 * n + 1)) for n in reversed(range(8))
-)
-
-
 def _complement(z: Array, t: Array, tail: Array) -> None:
-    """erfc of z, from 0 to _TAIL_END, into `tail`; z becomes exp(-z²)."""
-    np.multiply(z, _TAIL_SLOPE, out=t)
+    """erfc of z, from 0 to END, into `tail`; z becomes exp(-z²)."""
+    np.multiply(z, SLOPE, out=t)
     t += 1
     np.reciprocal(t, out=t)
-    _polynomial(_TAIL, t, tail)
+    _polynomial(TAIL, t, tail)
     tail *= t
     np.multiply(z, z, out=z)
     np.negative(z, out=z)
@@ -115,7 +98,7 @@ def _complement(z: Array, t: Array, tail: Array) -> None:
 def _erfc(x: Array, out: Array) -> None:
     z, t, tail = _doubles(3, x.size)
     np.abs(x, out=z)
-    np.minimum(z, _TAIL_END, out=z)
+    np.minimum(z, END, out=z)
     _complement(z, t, tail)
     np.subtract(2, tail, out=tail, where=np.signbit(x))
     np.copyto(out, tail, casting="same_kind")
@@ -125,13 +108,13 @@ def _erf(x: Array, out: Array) -> None:
     z, t, tail = _doubles(3, x.size)
     np.abs(x, out=z)
     small = z < 0.5
-    np.minimum(z, _TAIL_END, out=z)
+    np.minimum(z, END, out=z)
     _complement(z, t, tail)
     np.subtract(1, tail, out=tail)
     np.copysign(tail, x, out=tail)
     if small.any():
         np.multiply(x, x, out=z, dtype=np.float64)
-        _polynomial(_SERIES, z, t)
+        _polynomial(SERIES, z, t)
         t *= x
         np.copyto(tail, t, where=small)
     np.copyto(out, tail, casting="same_kind")
@@ -141,7 +124,7 @@ def _gelu(x: Array, out: Array) -> None:
     """max(x, 0) - |x| Φ(-|x|): no cancellation on either side."""
     z, t, tail = _doubles(3, x.size)
     np.abs(x, out=z)
-    np.minimum(z, _TAIL_END * math.sqrt(2), out=z)
+    np.minimum(z, END * math.sqrt(2), out=z)
     z *= math.sqrt(0.5)
     np.multiply(z, math.sqrt(0.5), out=out, casting="same_kind")  # |x| / 2, where that still matters
     _complement(z, t, tail)
@@ -175,8 +158,6 @@ def _gelu_tanh(x: Array, out: Array) -> None:
 
 
 def _sigmoid(x: Array, out: Array) -> None:
-    if native_sigmoid(x, out):
-        return
     (wide,) = _doubles(1, x.size)
     np.negative(x, out=out)
     np.copyto(wide, out)
