@@ -6,9 +6,8 @@ import math
 
 __all__ = ["END", "SERIES", "SLOPE", "TAIL"]
 
-# t · Σ cᵢ tⁱ with t = 1 / (1 + 0.3 z) is erfc(z) exp(z²) for z from 0 to 10.7, within 1.6e-9 of its value:
-# the
-# Chebyshev interpolation of degree 10, as powers. Beyond, erfc is 0 in float32.
+# t · Σ cᵢ tⁱ with t = 1 / (1 + SLOPE z) is erfc(z) exp(z²) for z from 0 to END, within 1.6e-9 of its value:
+# the Chebyshev interpolation of degree 10, as powers. Beyond, erfc is 0 in float32.
 TAIL = (
     0.0566112630848,
     -0.338108392364,

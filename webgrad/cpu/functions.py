@@ -44,12 +44,10 @@ def element_function(name: str, numpy: Function, dtype: np.dtype[Any]) -> Functi
 # Float functions, by pieces
 
 
-def _by_pieces(kernel: Callable[[Array, Array], None]) -> Function:
-    """A function of float32 arrays from one that works on two flat ones of at most PIECE elements: native
-    code of its name where there is some, else the kernel by NumPy.
+def _by_pieces(name: str, kernel: Callable[[Array, Array], None]) -> Function:
+    """A function of float32 arrays by flat pieces of at most PIECE elements: native code of its name where it
+    pays, else the kernel, by NumPy.
     """
-
-    name = kernel.__name__.removeprefix("_")
 
     def function(x: Array, out: Array | None = None) -> Array:
         source = np.ravel(x)
@@ -167,13 +165,8 @@ def _sigmoid(x: Array, out: Array) -> None:
     np.copyto(out, wide, casting="same_kind")
 
 
-_DOUBLES: dict[str, Function] = {
-    "erf": _by_pieces(_erf),
-    "erfc": _by_pieces(_erfc),
-    "gelu": _by_pieces(_gelu),
-    "gelu_tanh": _by_pieces(_gelu_tanh),
-    "sigmoid": _by_pieces(_sigmoid),
-}
+_KERNELS = {"erf": _erf, "erfc": _erfc, "gelu": _gelu, "gelu_tanh": _gelu_tanh, "sigmoid": _sigmoid}
+_DOUBLES: dict[str, Function] = {name: _by_pieces(name, kernel) for name, kernel in _KERNELS.items()}
 
 
 # Others, of any dtype

@@ -6,13 +6,14 @@ Like any other program this uses webgrad's public names only.
 from __future__ import annotations
 
 from .clients import Ran, pip_download, run_client
-from .opening import load, load_metadata, open
+from .opening import PICKLED, load, load_metadata, open
 from .quantised_rows import Blocks
 from .replace import replacing
 from .tensors import check_writable, save
 from .weights import Weights
 
 __all__ = [
+    "PICKLED",
     "Blocks",
     "Ran",
     "Weights",

@@ -66,8 +66,7 @@ class Published:
         ):
             return [wg.io.Blocks.concat(parts).tensor(self.device)]
         if all(isinstance(each, np.ndarray) for each in parts) and len({each.dtype for each in parts}) == 1:
-            joined = np.concatenate(parts) if len(parts) > 1 else parts[0]
-            return [wg.asarray(joined, device=self.device)]
+            parts = [np.concatenate(parts) if len(parts) > 1 else parts[0]]
         return [self._placed(each) for each in parts]
 
     def factors(self) -> Array | None:

@@ -22,7 +22,6 @@ _PYPI = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)==([A-Za-z0-9][A-Za-z0-9.!+_-]*
 _HF = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*)(?:/(.*))?")
 _WEIGHTS = (".safetensors", ".gguf")
 _BESIDE = (".json", ".txt", ".model", ".jinja")  # settings, vocabularies, tokenizers, chat templates
-_PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".joblib")
 _MEGABYTE = 1_000_000
 
 
@@ -85,7 +84,7 @@ def choose(paths: Iterable[str], source: Source) -> Choice:
     inside = source.inside or _only_place(every, source)
     file = _found(inside, every, source)
     if file:
-        if file.lower().endswith(_PICKLES):
+        if file.lower().endswith(wg.io.PICKLED):
             raise _pickled(source, [file])
         name = PurePosixPath(file).name
         return Choice({file: name}, name)
@@ -110,7 +109,9 @@ def _only_place(paths: Sequence[str], source: Source) -> str:
     if files or folders:
         raise wg.ArgumentError(f"{source} has several models, say which: {_some([*folders, *files])}")
     raise (
-        _pickled(source, paths) if any(path.endswith(_PICKLES) for path in paths) else _without(source, paths)
+        _pickled(source, paths)
+        if any(path.endswith(wg.io.PICKLED) for path in paths)
+        else _without(source, paths)
     )
 
 
@@ -142,7 +143,11 @@ def _of_folder(folder: str, paths: Sequence[str], source: Source) -> Choice:
     if not chosen and weights[".gguf"]:
         raise wg.ArgumentError(f"{source} has several models, say which: {_some(weights['.gguf'])}")
     if not chosen:
-        raise _pickled(source, inner) if any(p.endswith(_PICKLES) for p in inner) else _without(source, inner)
+        raise (
+            _pickled(source, inner)
+            if any(p.endswith(wg.io.PICKLED) for p in inner)
+            else _without(source, inner)
+        )
     beside = [path for path, name in inner.items() if name.endswith(_BESIDE) and name.count("/") <= 1]
     return Choice({path: inner[path] for path in (*chosen, *beside)}, "")
 
@@ -158,7 +163,7 @@ def _some(paths: Iterable[str]) -> str:
 
 
 def _pickled(source: Source, paths: Iterable[str]) -> wg.ModelFileError:
-    names = [path for path in paths if path.endswith(_PICKLES)]
+    names = [path for path in paths if path.endswith(wg.io.PICKLED)]
     return wg.ModelFileError(
         f"{source}: {_some(names)} may run any code when read, so webgrad does not read it; load it where "
         "you trust it, with torch, and write it with safetensors.torch.save_file"
