@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from webgrad import dtypes
-from webgrad.dtypes import ALL, DType, as_dtype, dtype_of_scalar, promote
+from webgrad.dtypes import REAL, DType, as_dtype, dtype_of_scalar, promote
 from webgrad.errors import DTypeError
 
-INTEGERS = [each for each in ALL if each.kind in "iu"]
-FLOATS = [each for each in ALL if each.kind == "f"]
+INTEGERS = [each for each in REAL if each.kind in "iu"]
+FLOATS = [each for each in REAL if each.kind == "f"]
 # The tables of the array API standard (2023.12, "Type Promotion Rules"), row by row.
 STANDARD = {
     ("int8", "int8"): "int8",
@@ -72,7 +72,7 @@ def test_integers_without_a_common_type_are_refused(signed: str) -> None:
 
 
 def test_bool_gives_way_to_everything() -> None:
-    for each in ALL:
+    for each in REAL:
         assert promote(dtypes.bool, each) is each
         assert promote(each, dtypes.bool) is each
 
@@ -93,7 +93,7 @@ def test_floats_take_the_wider() -> None:
 
 
 def test_promotion_agrees_with_numpy_where_both_are_defined() -> None:
-    ours = [each for each in ALL if each is not dtypes.bfloat16]
+    ours = [each for each in REAL if each is not dtypes.bfloat16]
     for a, b in itertools.product(ours, ours):
         mixed = {a.kind, b.kind} & {"f"} and a.kind != b.kind and "b" not in (a.kind, b.kind)
         if mixed or "uint64" in (a.name, b.name):
@@ -104,7 +104,7 @@ def test_promotion_agrees_with_numpy_where_both_are_defined() -> None:
 # Which type is meant
 
 
-@pytest.mark.parametrize("dtype", ALL, ids=repr)
+@pytest.mark.parametrize("dtype", REAL, ids=repr)
 def test_names_numpy_types_and_itself(dtype: DType) -> None:
     assert as_dtype(dtype) is dtype
     assert as_dtype(dtype.name) is dtype
@@ -114,7 +114,7 @@ def test_names_numpy_types_and_itself(dtype: DType) -> None:
     assert getattr(dtypes, dtype.name) is dtype
 
 
-@pytest.mark.parametrize("dtype", ALL, ids=repr)
+@pytest.mark.parametrize("dtype", REAL, ids=repr)
 def test_pickling_keeps_identity(dtype: DType) -> None:
     assert pickle.loads(pickle.dumps(dtype)) is dtype
 
@@ -139,7 +139,7 @@ def test_other_ways_to_say_it(given: Any, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "given", ["float8", "complex64", complex, np.complex128, "U5", object, 3, None, [], {}], ids=str
+    "given", ["float8", "complex256", np.longdouble, "U5", object, 3, None, [], {}], ids=str
 )
 def test_what_is_no_type_is_refused(given: Any) -> None:
     with pytest.raises(DTypeError, match=r"is no data type of webgrad; there are bool, int8, .*float64"):
@@ -149,7 +149,7 @@ def test_what_is_no_type_is_refused(given: Any) -> None:
 # Numbers beside tensors
 
 
-@pytest.mark.parametrize("dtype", ALL, ids=repr)
+@pytest.mark.parametrize("dtype", REAL, ids=repr)
 def test_python_numbers_are_weak(dtype: DType) -> None:
     assert dtype_of_scalar(True, dtype) is dtype
     assert dtype_of_scalar(3, dtype) is (dtypes.int32 if dtype.kind == "b" else dtype)
@@ -164,7 +164,7 @@ def test_numpy_booleans_are_booleans() -> None:
 # Memory
 
 
-@pytest.mark.parametrize("dtype", ALL, ids=repr)
+@pytest.mark.parametrize("dtype", REAL, ids=repr)
 def test_a_type_lies_in_memory_as_numpy_has_it(dtype: DType) -> None:
     assert dtype.itemsize == dtype.numpy.itemsize
     assert dtype.itemsize in (1, 2, 4, 8)
@@ -177,7 +177,7 @@ def test_a_type_lies_in_memory_as_numpy_has_it(dtype: DType) -> None:
 
 
 def test_all_is_everything_once() -> None:
-    assert len(ALL) == len(set(ALL)) == 13
-    assert len({each.name for each in ALL}) == 13
+    assert len(REAL) == len(set(REAL)) == 13
+    assert len({each.name for each in REAL}) == 13
     with pytest.raises(AttributeError):
         dtypes.float32.extra = 1  # type: ignore[attr-defined]

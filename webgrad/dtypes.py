@@ -2,6 +2,9 @@
 
 A `DType` is itself alone, and equals its name and NumPy's dtype. `promote` follows the array API standard's
 table, and PyTorch's rule where that is silent: an integer with a float gives the float.
+
+A complex number is a pair of floats, its parts, and that is all that kernels ever see of it: `REAL` are the
+types they compute in.
 """
 
 from __future__ import annotations
@@ -15,11 +18,15 @@ import numpy as np
 from .errors import DTypeError
 
 __all__ = [
-    "ALL",
+    "COMPLEX",
+    "REAL",
     "DType",
     "as_dtype",
     "bfloat16",
     "bool",
+    "complex64",
+    "complex128",
+    "complex_of",
     "dtype_of_scalar",
     "float16",
     "float32",
@@ -28,6 +35,7 @@ __all__ = [
     "int16",
     "int32",
     "int64",
+    "part_of",
     "promote",
     "uint8",
     "uint16",
@@ -35,7 +43,7 @@ __all__ = [
     "uint64",
 ]
 
-Kind = Literal["b", "i", "u", "f"]  # bool, signed, unsigned, float
+Kind = Literal["b", "i", "u", "f", "c"]  # bool, signed, unsigned, float, complex
 
 
 class DType:
@@ -90,8 +98,10 @@ bfloat16 = DType("bfloat16", "f", ml_dtypes.bfloat16, "f32")
 float16 = DType("float16", "f", np.float16, "f32")
 float32 = DType("float32", "f", np.float32, "f32")
 float64 = DType("float64", "f", np.float64, "f64", "f64")
+complex64 = DType("complex64", "c", np.complex64, "")
+complex128 = DType("complex128", "c", np.complex128, "", "f64")
 
-ALL = (
+REAL = (
     bool,
     int8,
     int16,
@@ -106,14 +116,15 @@ ALL = (
     float32,
     float64,
 )
-_BY_NAME = {each.name: each for each in ALL}
-_BY_NUMPY = {each.numpy: each for each in ALL}
+COMPLEX = (complex64, complex128)
+_BY_NAME = {each.name: each for each in (*REAL, *COMPLEX)}
+_BY_NUMPY = {each.numpy: each for each in (*REAL, *COMPLEX)}
 _BOOL: type = type(bool is None)  # Python's own: the name is taken here
-_BY_TYPE: dict[object, DType] = {_BOOL: bool, int: int32, float: float32}
+_BY_TYPE: dict[object, DType] = {_BOOL: bool, int: int32, float: float32, complex: complex64}
 
 
 def as_dtype(value: Any) -> DType:
-    """A DType from itself, its name, a NumPy dtype, or Python's bool, int or float.
+    """A DType from itself, its name, a NumPy dtype, or Python's bool, int, float or complex.
 
     >>> wg.as_dtype("float32") is wg.float32
     True
@@ -134,13 +145,26 @@ def as_dtype(value: Any) -> DType:
     return found
 
 
+def part_of(dtype: DType) -> DType:
+    """The type of a complex number's parts; of any other type itself."""
+    return {complex64: float32, complex128: float64}.get(dtype, dtype)
+
+
+def complex_of(dtype: DType) -> DType:
+    """The complex type whose parts hold a type's numbers, as far as floats of its width do."""
+    return dtype if dtype.kind == "c" else complex128 if dtype is float64 else complex64
+
+
 def dtype_of_scalar(value: Any, other: DType) -> DType:
     """The type of a Python number beside a tensor of type `other`: the tensor's own, where the kind allows.
 
-    A float beside integers makes float32, an int beside bools int32, as in PyTorch.
+    A float beside integers makes float32, an int beside bools int32, as in PyTorch; a complex number beside
+    floats makes pairs of them.
     """
+    if isinstance(value, complex):
+        return complex_of(other)
     kind = "b" if isinstance(value, (np.bool_, _BOOL)) else "i" if isinstance(value, int) else "f"
-    if other.kind == "f" or (kind != "f" and other.kind != "b") or kind == other.kind:
+    if other.kind == "c" or other.kind == "f" or (kind != "f" and other.kind != "b") or kind == other.kind:
         return other
     return float32 if kind == "f" else int32
 
@@ -161,6 +185,8 @@ def promote(a: DType, b: DType) -> DType:
         return a
     if a.kind == "b" or b.kind == "b":
         return b if a.kind == "b" else a
+    if a.kind == "c" or b.kind == "c":
+        return complex128 if float64 in (part_of(a), part_of(b)) else complex64
     if a.kind == "f" or b.kind == "f":
         if a.kind != b.kind:
             return a if a.kind == "f" else b

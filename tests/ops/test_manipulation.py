@@ -247,7 +247,7 @@ def test_mistakes_with_diagonals() -> None:
         move.diagonal(on_cpu([1, 2]))
 
 
-@pytest.mark.parametrize("dtype", [each for each in dtypes.ALL if each.kind in "iu"])
+@pytest.mark.parametrize("dtype", [each for each in dtypes.REAL if each.kind in "iu"])
 def test_one_hot(dtype: dtypes.DType) -> None:
     places = on_cpu([[2, 0], [1, 3]], dtype)
     result = move.one_hot(places, 4)

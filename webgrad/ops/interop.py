@@ -67,10 +67,10 @@ def _by_numpy(op: str, value: Any) -> Array:
         raise ShapeError(f"{op}: these values do not make an array: {error}") from None
     except TypeError as error:
         raise DTypeError(f"{op}: a {type(value).__name__} cannot be read as an array: {error}") from None
-    if array.dtype.kind in "OSUMmVc" and array.dtype not in (each.numpy for each in dtypes.ALL):
+    if array.dtype.kind in "OSUMmVc" and array.dtype not in _KNOWN:
         raise DTypeError(
             f"{op}: a {type(value).__name__} of {array.dtype} values holds no numbers or bools of a type "
-            f"that webgrad has: {', '.join(each.name for each in dtypes.ALL)}"
+            f"that webgrad has: {', '.join(_DTYPE_NAMES)}"
         )
     return array
 
@@ -230,4 +230,5 @@ def targets_of(targets: Sequence[Any], dtype: Any, device: Any) -> tuple[DType |
     return None if dtype is None else as_dtype(dtype), device
 
 
-_DTYPE_NAMES = frozenset(each.name for each in dtypes.ALL)
+_KNOWN = tuple(each.numpy for each in (*dtypes.REAL, *dtypes.COMPLEX))
+_DTYPE_NAMES = tuple(each.name for each in (*dtypes.REAL, *dtypes.COMPLEX))

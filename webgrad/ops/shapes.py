@@ -57,7 +57,7 @@ def check_kind(op: str, types: str, *operands: DType) -> None:
     """Refuse a dtype that an op is not offered for."""
     for dtype in operands:
         if dtype.kind not in types:
-            offered = ", ".join(each.name for each in dtypes.ALL if each.kind in types)
+            offered = ", ".join(each.name for each in dtypes.REAL if each.kind in types)
             hint = "float32" if "f" in types else "int32" if "i" in types else "bool"
             raise DTypeError(
                 f"{op} is not offered for {dtype.name}, only for {offered}: convert with "
