@@ -217,7 +217,7 @@ def views(maker: Maker) -> Cases:
     part = dtypes.part_of(maker.dtype)
     for layout, shape in maker.spread([(*each, 2) for each in SHAPES] + [(2,), (0, 2)]):
         pairs = maker.operand(layout, shape, part, turn=maker.turn)
-        if maker.op.name == "as_real":
+        if maker.dtype.kind == "c":
             numbers = np.ascontiguousarray(pairs.value).view(maker.dtype.numpy).reshape(shape[:-1])
             pairs = Operand(primitives.as_complex(pairs.node), numbers)
         yield maker.case(f"{layout} {shape}", [pairs])
