@@ -311,7 +311,7 @@ def eye(
     return Tensor(primitives.cast(elementwise(TABLE["equal"], down, along), wanted))
 
 
-def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
+def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     """Coordinates of a grid from those along its axes, each in the shape of the whole grid.
 
     >>> [each.shape for each in wg.meshgrid(wg.arange(2), wg.arange(3))]
@@ -332,7 +332,7 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
     for each, place_ in zip(axes, order, strict=True):
         alone = tuple(each.size if at == place_ else 1 for at in range(len(axes)))
         grids.append(Tensor(primitives.expand(primitives.reshape(each.node, alone), tuple(sides))))
-    return grids
+    return tuple(grids)
 
 
 _ADD, _MULTIPLY, _SUBTRACT = TABLE["add"], TABLE["multiply"], TABLE["subtract"]
