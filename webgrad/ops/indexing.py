@@ -19,7 +19,7 @@ from .. import dtypes
 from ..dtypes import DType
 from ..errors import DeviceError, DTypeError, IndexingError, ShapeError
 from ..evaluate import read
-from ..graph.node import Node, make, scalar
+from ..graph.node import Node, scalar
 from ..runtime.device import CpuDevice
 from ..tensor import Tensor
 from . import primitives, shapes
@@ -240,7 +240,7 @@ def _clamped(indices: Node, axis: int, shape: tuple[int, ...]) -> Node:
     result = primitives.cast(indices, _counter(side))
     if dtype.kind == "i":
         wrapped = elementwise(_ADD, result, side)
-        result = make(_WHERE, (elementwise(_LESS, result, 0), wrapped, result))
+        result = primitives.choose(elementwise(_LESS, result, 0), wrapped, result)
         result = elementwise(_MAXIMUM, result, 0)
     return elementwise(_MINIMUM, result, max(0, side - 1))
 
@@ -380,7 +380,7 @@ def _by_mask(x: Tensor, key: Any, value: Node) -> Node | None:
     if mask.sig.shape != x.shape[:rank] or math.prod(sides[: max(0, len(sides) - len(row))]) != 1:
         return None
     chosen = primitives.reshape(mask, (*mask.sig.shape, *([1] * len(row))))
-    return make(_WHERE, (chosen, _filling(value, row), x.node))
+    return primitives.choose(chosen, _filling(value, row), x.node)
 
 
 def _scattered(block: Node, selection: Selection, value: Node) -> Node:
@@ -427,7 +427,7 @@ def _written(x: Node, selection: Selection, value: Node) -> Node:
     bounds = tuple(1 if each else side for each, side in zip(whole_axes, sides, strict=True))
     yes = scalar(True, dtypes.bool, x.sig.device)
     mask = _spread(primitives.expand(yes, tuple(len(range(*each)) for each in ranges)), ranges, bounds)
-    return make(_WHERE, (mask, placed, x))
+    return primitives.choose(mask, placed, x)
 
 
 def _spread(x: Node, ranges: Sequence[Span], sides: tuple[int, ...]) -> Node:
@@ -494,12 +494,12 @@ def nonzero(x: Tensor) -> tuple[Tensor, ...]:
     if not x.ndim:
         raise ShapeError("nonzero of a 0-d tensor: reshape it to (1,), or compare x.item() with 0")
     flags = x if x.dtype.kind == "b" else Tensor(elementwise(TABLE["not_equal"], x.node, 0))
-    place = places_of_true(Tensor(primitives.reshape(flags.node, (x.size,)))).node
+    where = places_of_true(Tensor(primitives.reshape(flags.node, (x.size,)))).node
     found = []
     for side in reversed(x.shape[1:]):
-        found.append(Tensor(elementwise(TABLE["remainder"], place, max(1, side))))
-        place = elementwise(TABLE["floor_divide"], place, max(1, side))
-    return (Tensor(place), *reversed(found))
+        found.append(Tensor(elementwise(TABLE["remainder"], where, max(1, side))))
+        where = elementwise(TABLE["floor_divide"], where, max(1, side))
+    return (Tensor(where), *reversed(found))
 
 
 def places_of_true(flags: Tensor) -> Tensor:
@@ -519,5 +519,5 @@ def places_of_true(flags: Tensor) -> Tensor:
     )
 
 
-_ADD, _MULTIPLY, _WHERE, _LESS = TABLE["add"], TABLE["multiply"], TABLE["where"], TABLE["less"]
+_ADD, _MULTIPLY, _LESS = TABLE["add"], TABLE["multiply"], TABLE["less"]
 _MAXIMUM, _MINIMUM = TABLE["maximum"], TABLE["minimum"]

@@ -14,7 +14,7 @@ from ..graph.node import Node
 from ..tensor import Tensor
 from . import primitives
 from .creation import as_tensor, zeros
-from .elementwise import equal, logical_not, not_equal, operands
+from .elementwise import equal, imag, logical_not, not_equal, operands, real
 from .indexing import places_of_true, take
 from .manipulation import concat
 from .primitives import elementwise
@@ -91,8 +91,6 @@ def _order(flat: Tensor) -> Tensor:
     """The stable order of the elements; complex numbers by their real parts, then by the imaginary ones."""
     if flat.dtype.kind != "c":
         return argsort(flat)
-    from .complex_numbers import imag, real
-
     by_imaginary = argsort(imag(flat))
     return take(by_imaginary, argsort(take(real(flat), by_imaginary)))
 
