@@ -293,7 +293,7 @@ def test_meshgrid() -> None:
             ours = meshgrid(*map(cpu, sides[:count]), indexing=indexing)
             for a, b in zip(ours, np.meshgrid(*sides[:count], indexing=indexing), strict=True):
                 np.testing.assert_array_equal(a.numpy(), b)
-    assert meshgrid() == []
+    assert meshgrid() == ()
     with pytest.raises(ShapeError, match="one dimension"):
         meshgrid(zeros((2, 2), device="cpu"))
     with pytest.raises(ArgumentError, match="'xy' or 'ij', not 'yx'"):

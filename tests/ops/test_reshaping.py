@@ -92,7 +92,7 @@ def test_broadcasting() -> None:
     a, b = move.broadcast_arrays(on_cpu(np.ones((3, 1))), on_cpu(row))
     check(a, np.ones((3, 3)))
     check(b, np.broadcast_to(row, (3, 3)))
-    assert move.broadcast_arrays() == []
+    assert move.broadcast_arrays() == ()
     check(move.expand(on_cpu(np.ones((3, 1))), -1, 4), np.ones((3, 4)))
     check(move.expand(on_cpu(np.ones((3, 1))), (2, -1, -1)), np.ones((2, 3, 1)))
 

@@ -226,8 +226,9 @@ def to_dlpack(x: Tensor, stream: Any, max_version: Any, dl_device: Any, copy: bo
     elif x.device.is_gpu:
         raise errors.BufferError(f"copy=False cannot be had of a tensor on {x.device.name}: it is read")
     else:
-        array = read(x.node).view() if versioned else np.asarray(_Exposed(read(x.node)))
-        array.flags.writeable = not versioned
+        array = read(x.node).view()
+        array.flags.writeable = False
+        array = array if versioned else np.asarray(_Exposed(array))
     return array.__dlpack__(max_version=(1, 0)) if versioned and _NUMPY_VERSIONED else array.__dlpack__()
 
 
