@@ -285,7 +285,7 @@ def linspace(
     wanted, where = _target("linspace", default if dtype is None else dtype, device)
     if wanted.kind not in "fc" or (wanted.kind == "f" and default.kind == "c"):
         raise DTypeError(
-            f"linspace from {start} to {stop} is not offered for {wanted.name}: make floats, or complex "
+            f"linspace is not offered for {wanted.name} from {start} to {stop}: make floats, or complex "
             "numbers, and convert them with astype"
         )
     # As many steps as there are numbers before `stop`, so that leaving it out changes no other.

@@ -14,7 +14,7 @@ from ..runtime.adapters import list_adapters, rank
 from ..runtime.device import DeviceLike, open_device
 from .types import STANDARD, isdtype
 
-__all__ = ["Info", "__array_namespace_info__"]
+__all__ = ["__array_namespace_info__"]
 
 MOST_DIMENSIONS = 63  # NumPy's 64 axes, on the cpu, less the one that holds the parts of complex numbers
 
