@@ -19,6 +19,7 @@ WebgradError
 │   └── AxisError          an axis that a tensor does not have (also IndexError)
 ├── IndexingError          an index that a tensor does not have, or cannot take (also IndexError)
 ├── DTypeError             a data type that this op or device does not take (also TypeError)
+├── LinearAlgebraError     a matrix that has no such factors: singular, say (also numpy.linalg.LinAlgError)
 ├── ModelFileError         a file of weights or data is damaged, missing, or does not fit (also ValueError)
 └── ShaderError            WGSL that cannot be made or compiled
     ├── TemplateError      a .pwgsl template or its defines are wrong
@@ -26,6 +27,8 @@ WebgradError
 """
 
 from __future__ import annotations
+
+from numpy.linalg import LinAlgError
 
 __all__ = [
     "ArgumentError",
@@ -43,6 +46,7 @@ __all__ = [
     "GradientError",
     "IndexingError",
     "LaunchError",
+    "LinearAlgebraError",
     "ModelFileError",
     "NoAdapterError",
     "OutOfMemoryError",
@@ -128,6 +132,10 @@ class IndexingError(WebgradError, IndexError):
 
 class DTypeError(WebgradError, TypeError):
     """A data type that this op or device does not take."""
+
+
+class LinearAlgebraError(WebgradError, LinAlgError):
+    """A matrix that has no such factors: singular, not positive definite, or not of finite numbers."""
 
 
 class ModelFileError(WebgradError, ValueError):
