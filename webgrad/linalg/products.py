@@ -94,7 +94,7 @@ def matrix_power(x: Tensor, n: int, /) -> Tensor:
             factors.append(power)
         left >>= 1
         power = power @ power if left else power
-    return functools.reduce(wg.matmul, factors)
+    return functools.reduce(lambda left, right: left @ right, factors)
 
 
 def multi_dot(tensors: Sequence[Tensor], /) -> Tensor:
