@@ -36,6 +36,7 @@ PUBLIC_NAMES = [
     "IndexingError",
     "Kernel",
     "LaunchError",
+    "LinearAlgebraError",
     "ModelFileError",
     "NoAdapterError",
     "OutOfMemoryError",

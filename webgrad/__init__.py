@@ -93,6 +93,7 @@ if TYPE_CHECKING:
     from . import amp as amp
     from . import data as data
     from . import io as io
+    from . import linalg as linalg
     from . import models as models
     from . import nn as nn
     from . import optim as optim
@@ -171,7 +172,7 @@ _HOMES = {
 }
 
 # libraries built on webgrad, loaded when they are first used
-_LIBRARIES = frozenset({"amp", "data", "io", "models", "nn", "optim", "training"})
+_LIBRARIES = frozenset({"amp", "data", "io", "linalg", "models", "nn", "optim", "training"})
 
 __version__ = "0.1.0"
 __array_api_version__ = "2025.12"
