@@ -43,6 +43,7 @@ RECORDS = (
     "ops.ordered",
     "ops.packed",
     "ops.shapes",
+    "ops.transforms",
     "schedule.axes",
     "schedule.plan",
     "lower.ir",
