@@ -20,7 +20,7 @@ from webgrad.ops.table import TABLE
 __all__ = ["PAGE", "main", "page", "says", "sentence"]
 
 PAGE = ROOT / "docs" / "ops.md"
-KINDS = {"b": "bool", "i": "integers", "u": "unsigned", "f": "floats"}
+KINDS = {"b": "bool", "i": "integers", "u": "unsigned", "f": "floats", "c": "complex"}
 # kind → the compute type of its 64-bit dtype, and that dtype's name
 WIDE = {"i": ("i64", "int64"), "u": ("u64", "uint64"), "f": ("f64", "float64")}
 # Rows whose `doc` is for readers of the table, or whose function says more than they do

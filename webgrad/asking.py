@@ -43,7 +43,7 @@ def ask_for_gradient(x: Tensor, wanted: bool) -> None:
             "requires_grad = False on a tensor that was computed from others which require a gradient: use "
             "x.detach(), or compute it under webgrad.no_grad()"
         )
-    if wanted and x.dtype.kind != "f":
+    if wanted and x.dtype.kind not in "fc":
         raise GradientError(
             f"only floats have gradients, not {x.dtype.name}: convert with x.astype(webgrad.float32)"
         )

@@ -193,7 +193,7 @@ def _fresh(ends: Sequence[Tensor]) -> tuple[list[Node], bool]:
     """Nodes of the same values that ask for a gradient, and whether gradients go on behind any of them."""
     made = []
     for each in ends:
-        if each.dtype.kind != "f":
+        if each.dtype.kind not in "fc":
             raise GradientError(
                 f"value_and_grad: an argument to differentiate by is {each.dtype.name}: only floats have "
                 "gradients; name the others in argnums, or convert with astype(webgrad.float32)"

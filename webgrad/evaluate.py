@@ -23,6 +23,7 @@ from .graph.snapshot import Snapshot, Walk, snapshot, walk
 from .graph.trace import refuse_in_trace
 from .runtime.device import CpuDevice
 from .runtime.host import memory_bytes
+from .schedule.pairs import split_pairs
 from .tuning import is_on
 
 __all__ = [
@@ -168,7 +169,7 @@ def _made(roots: list[Node], walked: Walk, replaces: Mapping[int, int] | None = 
 
 def _planned(roots: list[Node], walked: Walk, replaces: Mapping[int, int] | None) -> Plan:
     _state.made += 1
-    graph = snapshot(walked, roots)
+    graph = split_pairs(snapshot(walked, roots))
     device = roots[0].sig.device
     if isinstance(device, CpuDevice):
         from .host import HostPlan
@@ -233,7 +234,7 @@ def values_still() -> AbstractContextManager[Any]:
 def snapshot_of(roots: Sequence[Node]) -> Snapshot:
     """The graph under some nodes, while no thread changes it."""
     with _state.lock:
-        return snapshot(walk(roots), roots)
+        return split_pairs(snapshot(walk(roots), roots))
 
 
 def _placed(error: WebgradError, sig: Signature | None, node: Node) -> WebgradError:

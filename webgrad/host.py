@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .cpu.execute import CPU_PROFILE, CpuPlan
 from .cpu.memory import is_own
 from .cpu.thin import keep_narrow
@@ -21,6 +23,8 @@ from .schedule.schedule import schedule
 
 __all__ = ["HostPlan"]
 
+Array = np.ndarray[Any, Any]
+
 
 def _check_room(graph: Snapshot) -> None:
     """Refuse results that the machine's memory cannot hold: systems grant more than there is, and stall."""
@@ -33,6 +37,17 @@ def _check_room(graph: Snapshot) -> None:
         )
         error.value = max(graph.roots, key=lambda each: graph.sigs[each].nbytes)  # type: ignore[attr-defined]
         raise error
+
+
+def _floats(array: Array) -> Array:
+    """Complex numbers as the pairs of floats that plans compute with."""
+    return array[..., None].view(array.real.dtype) if array.dtype.kind == "c" else array
+
+
+def _as_stored(node: Node, array: Array) -> Array:
+    """Pairs of floats as complex numbers, where a node has those."""
+    sig = node.sig
+    return array.view(sig.dtype.numpy)[..., 0] if sig.dtype.kind == "c" else array
 
 
 class HostPlan:
@@ -56,8 +71,8 @@ class HostPlan:
 
     def run(self, nodes: list[Node], donated: frozenset[int] = frozenset()) -> list[Any]:
         """The arrays of `stored`."""
-        leaves = {at: nodes[at].storage for at in self.leaves}
+        leaves = {at: _floats(nodes[at].storage) for at in self.leaves}
         scalars = {at: nodes[at].storage for at in self.scalars}
         free = frozenset(at for at in donated if is_own(leaves[at]))
         found = self.plan.run(leaves, scalars, free)
-        return [found[each] for each in self.stored]
+        return [_as_stored(nodes[each], found[each]) for each in self.stored]

@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 __all__ = ["Tensor"]
 
 Binary = Callable[["Tensor", Any], "Tensor"]
-_PLAIN = frozenset({bool, int, float})
-_MISTAKEN = (list, tuple, complex, np.complexfloating)  # operands that are refused with a hint
+_NUMBERS: tuple[Any, ...] = (bool, int, float, complex)
+_PLAIN = frozenset(_NUMBERS)
+_MISTAKEN = (list, tuple)  # operands that are refused with a hint
 _INDEX = "Shapes are fixed, but x[i] and x[i] = y take a tensor as i, and so does take"
 
 
@@ -55,11 +56,11 @@ def operand(op: str, value: Any, beside: Node) -> Any:
     if isinstance(value, _MISTAKEN):
         raise DTypeError(
             f"{op}: a {type(value).__name__} is no operand beside a tensor: make a tensor of it first, with "
-            "webgrad.asarray; its numbers must be real"
+            "webgrad.asarray"
         )
     if isinstance(value, np.generic):
         value = value.item()  # NumPy's numbers are as weak as Python's: float32 * np.sqrt(2) stays float32
-    for kind in (bool, int, float):
+    for kind in _NUMBERS:
         if isinstance(value, kind):
             return kind(value)
     return NotImplemented
@@ -238,14 +239,13 @@ class Tensor(PytorchMethods):
         """The same without blocking the event loop."""
         return _own(await read_async(self.node), self.device)
 
-    def item(self) -> bool | int | float:
+    def item(self) -> Any:
         """The only element as a Python number.
 
         >>> wg.asarray([2.5]).item()
         2.5
         """
-        value: bool | int | float = self._only("item()")
-        return value
+        return self._only("item()")
 
     def _only(self, what: str) -> Any:
         if self.size != 1:

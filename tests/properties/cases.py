@@ -36,6 +36,7 @@ from webgrad.cpu.reference import value_of
 from webgrad.dtypes import DType
 from webgrad.graph.node import make, source
 from webgrad.graph.op import Op
+from webgrad.ops import primitives
 
 __all__ = ["BUILDERS", "cases_of"]
 
@@ -52,7 +53,7 @@ class Maker:
         self.op = op
         self.dtype = dtype
         self.device = device
-        self.turn = zlib.crc32(op.name.encode()) + dtypes.REAL.index(dtype)
+        self.turn = zlib.crc32(op.name.encode()) + (*dtypes.REAL, *dtypes.COMPLEX).index(dtype)
         self.generator = np.random.default_rng(zlib.crc32(f"{op.name} {dtype.name}".encode()))
         self.thorough = device.name == "cpu" or dtype in THOROUGH
 
@@ -209,6 +210,17 @@ def bitcasts(maker: Maker) -> Cases:
             for label, operand in maker.every_layout():
                 yield maker.case(f"to {target.name}, {label}", [operand], (target,))
             yield maker.case(f"to {target.name}, empty", [maker.operand("contiguous", (0, 4))], (target,))
+
+
+def views(maker: Maker) -> Cases:
+    """Complex numbers as pairs and back, of every layout."""
+    part = dtypes.part_of(maker.dtype)
+    for layout, shape in maker.spread([(*each, 2) for each in SHAPES] + [(2,), (0, 2)]):
+        pairs = maker.operand(layout, shape, part, turn=maker.turn)
+        if maker.dtype.kind == "c":
+            numbers = np.ascontiguousarray(pairs.value).view(maker.dtype.numpy).reshape(shape[:-1])
+            pairs = Operand(primitives.as_complex(pairs.node), numbers)
+        yield maker.case(f"{layout} {shape}", [pairs])
 
 
 def iotas(maker: Maker) -> Cases:
@@ -483,6 +495,7 @@ BUILDERS: dict[str, Callable[[Maker], Cases]] = {
     "bitcast": bitcasts,
     "iota": iotas,
     "move": moves,
+    "view": views,
     "concat": concats,
     "gather": gathers,
     "scatter": scatters,

@@ -31,6 +31,8 @@ ONLY |= {"matmul_blocks": dtypes.float32}
 
 def claims(op: Op, dtype: DType) -> bool:
     """Whether a row offers an op for a dtype."""
+    if op.name == "as_complex":
+        return dtype in map(dtypes.part_of, dtypes.COMPLEX)
     return dtype is ONLY[op.name] if op.name in ONLY else dtype.kind in op.types
 
 
@@ -51,7 +53,9 @@ def offered(op: Op, dtype: DType, device: AnyDevice) -> bool:
 @pytest.mark.parametrize("name", [name for name in TABLE if name not in SOURCES])
 def test_op(name: str, device_name: str) -> None:
     op, device = TABLE[name], on(device_name)
-    types = [dtype for dtype in dtypes.REAL if claims(op, dtype) and offered(op, dtype, device)]
+    types = [
+        dtype for dtype in (*dtypes.REAL, *dtypes.COMPLEX) if claims(op, dtype) and offered(op, dtype, device)
+    ]
 
     def build() -> Iterator[Case]:
         for dtype in types:

@@ -59,7 +59,7 @@ class Signature:
         self.number = number
         self.size = math.prod(shape)
         self.nbytes = self.size * dtype.itemsize
-        self.smooth = dtype.kind == "f" and bool(op.gradient)  # whether gradients go through it
+        self.smooth = dtype.kind in "fc" and bool(op.gradient)  # whether gradients go through it
 
     def __repr__(self) -> str:
         sides = ", ".join(map(str, self.shape))

@@ -18,6 +18,7 @@ Kind = Literal[
     "cast",  # the same elements in another dtype: by value, or by bits
     "iota",  # the index along an axis
     "move",  # other indices, the same elements
+    "view",  # pairs of floats as complex numbers, or back: the same memory
     "gather",  # indices that are themselves computed
     "decode",  # weights of quantised blocks, from their words
     "concat",  # several tensors side by side

@@ -16,7 +16,7 @@ import numpy as np
 from .. import dtypes
 from ..dtypes import DType, as_dtype
 from ..errors import ArgumentError, BufferError, DTypeError, ShapeError
-from ..graph.node import Node, make
+from ..graph.node import Node
 from ..graph.trace import is_runtime
 from ..runtime.device import AnyDevice, DeviceLike, open_device
 from ..tensor import Tensor
@@ -44,7 +44,7 @@ __all__ = [
 
 Shape = int | Sequence[int]
 Number = bool | int | float
-_DEFAULTS = {bool: dtypes.bool, int: dtypes.int32, float: dtypes.float32}
+_DEFAULTS = {bool: dtypes.bool, int: dtypes.int32, float: dtypes.float32, complex: dtypes.complex64}
 
 
 # Checks that other functions share
@@ -149,7 +149,7 @@ def _target(op: str, dtype: Any, device: DeviceLike) -> tuple[DType, AnyDevice]:
 
 
 def full(shape: Shape, fill_value: Any, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
-    """Every element the same number; a float makes float32, an int int32.
+    """Every element the same number; a float makes float32, an int int32, a complex number complex64.
 
     >>> wg.full((2, 2), 7).tolist()
     [[7, 7], [7, 7]]
@@ -159,9 +159,14 @@ def full(shape: Shape, fill_value: Any, dtype: Any = None, *, device: DeviceLike
 
 def _full(op: str, shape: Shape, value: Any, dtype: Any, device: DeviceLike) -> Tensor:
     sides = as_shape(op, shape)
-    number = as_number(op, value)
-    wanted, where = _target(op, dtype if dtype is not None else _DEFAULTS[type(number)], device)
+    number = value if isinstance(value, complex) else as_number(op, value)
+    wanted, where = _target(op, dtype if dtype is not None else _DEFAULTS[_plain(number)], device)
     return Tensor(primitives.expand(primitives.constant(op, number, wanted, where), sides))
+
+
+def _plain(number: Any) -> type:
+    """Which of Python's numbers it is; NumPy's float64 and complex128 are subclasses of them."""
+    return next(each for each in _DEFAULTS if isinstance(number, each))
 
 
 def zeros(shape: Shape, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
@@ -293,7 +298,7 @@ def linspace(
     left = elementwise(_SUBTRACT, 1.0, share)
     down = elementwise(_SUBTRACT, last, elementwise(_MULTIPLY, left, last - first))
     near = elementwise(TABLE["less"], share, 0.5)
-    return Tensor(primitives.cast(make(TABLE["where"], (near, up, down)), wanted))
+    return Tensor(primitives.cast(primitives.choose(near, up, down), wanted))
 
 
 def eye(

@@ -19,7 +19,7 @@ from ..graph.node import Node, make
 from ..runtime.device import DeviceLike
 from ..tensor import Tensor, operand
 from . import primitives, shapes
-from .creation import as_tensor, full_like
+from .creation import as_tensor, full_like, zeros_like
 from .interop import check_dtype
 from .operators import Operand, combiner
 from .primitives import elementwise
@@ -48,6 +48,8 @@ __all__ = [
     "ceil",
     "clamp",
     "clip",
+    "complex",
+    "conj",
     "copysign",
     "cos",
     "cosh",
@@ -63,6 +65,7 @@ __all__ = [
     "greater",
     "greater_equal",
     "hypot",
+    "imag",
     "isclose",
     "isfinite",
     "isinf",
@@ -88,6 +91,7 @@ __all__ = [
     "positive",
     "pow",
     "power",
+    "real",
     "reciprocal",
     "remainder",
     "round",
@@ -103,9 +107,12 @@ __all__ = [
     "tan",
     "tanh",
     "trunc",
+    "view_as_complex",
+    "view_as_real",
     "where",
 ]
 
+_COMPLEX = complex  # Python's own: the name is taken here
 Unary = Callable[[Tensor], Tensor]
 Binary = Callable[[Any, Any], Tensor]
 
@@ -266,6 +273,70 @@ def logical_not(x: Tensor) -> Tensor:
     return Tensor(elementwise(TABLE["logical_not"], _truth_of(as_tensor("logical_not", x).node)))
 
 
+def real(x: Tensor) -> Tensor:
+    """The real parts of complex numbers; real numbers are their own.
+
+    >>> wg.real(wg.asarray([1 + 2j, 3 - 4j])).tolist()
+    [1.0, 3.0]
+    """
+    x = as_tensor("real", x)
+    return Tensor(primitives.parts(x.node)[0]) if x.dtype.kind == "c" else x
+
+
+def imag(x: Tensor) -> Tensor:
+    """The imaginary parts of complex numbers; of real ones zeros.
+
+    >>> wg.imag(wg.asarray([1 + 2j, 3 - 4j])).tolist()
+    [2.0, -4.0]
+    """
+    x = as_tensor("imag", x)
+    return Tensor(primitives.parts(x.node)[1]) if x.dtype.kind == "c" else zeros_like(x)
+
+
+def conj(x: Tensor) -> Tensor:
+    """The conjugates of complex numbers: the imaginary part with the other sign; real numbers stay.
+
+    >>> wg.conj(wg.asarray([1 + 2j])).tolist()
+    [(1-2j)]
+    """
+    x = as_tensor("conj", x)
+    if x.dtype.kind != "c":
+        return x
+    real_part, imaginary = primitives.parts(x.node)
+    return Tensor(primitives.join(real_part, elementwise(TABLE["negative"], imaginary)))
+
+
+def complex(real: Any, imag: Any) -> Tensor:
+    """Complex numbers from their real and imaginary parts.
+
+    >>> wg.complex(wg.asarray([1.0, 2.0]), 0.5).tolist()
+    [(1+0.5j), (2+0.5j)]
+    """
+    parts = [
+        each.astype(dtypes.float32, copy=False) if each.dtype is not dtypes.float64 else each
+        for each in _floats("complex", real, imag)
+    ]
+    return Tensor(primitives.join(parts[0].node, parts[1].node))
+
+
+def view_as_real(x: Tensor) -> Tensor:
+    """Complex numbers as pairs of floats, along a new last axis.
+
+    >>> wg.view_as_real(wg.asarray([1 + 2j])).tolist()
+    [[1.0, 2.0]]
+    """
+    return Tensor(primitives.as_real(as_tensor("view_as_real", x).node))
+
+
+def view_as_complex(x: Tensor) -> Tensor:
+    """Pairs of floats, along the last axis, as complex numbers.
+
+    >>> wg.view_as_complex(wg.asarray([[1.0, 2.0]])).tolist()
+    [(1+2j)]
+    """
+    return Tensor(primitives.as_complex(as_tensor("view_as_complex", x).node))
+
+
 def positive(x: Tensor) -> Tensor:
     """The same values."""
     return Tensor(as_tensor("positive", x).node)
@@ -299,13 +370,13 @@ def where(condition: Tensor, a: Any, b: Any) -> Tensor:
             f"where: the condition is on {device.name}, the choices on {first.sig.device.name}: move one "
             f"with x.to_device({device.name!r})"
         )
-    return Tensor(make(TABLE["where"], (_truth_of(condition.node), first, second)))
+    return Tensor(primitives.choose(_truth_of(condition.node), first, second))
 
 
 def _constant(numbers: Sequence[Any], device: Any) -> Node:
-    """The first of some numbers in the type of all: float32 if one is a float, int32 if an int, or bool."""
+    """The first of some numbers in the type of all: the widest of complex64, float32, int32 and bool."""
     kinds = {type(each) for each in numbers}
-    dtype = as_dtype(float if float in kinds else int if int in kinds else bool)
+    dtype = as_dtype(next(each for each in (_COMPLEX, float, int, bool) if each in kinds))
     return primitives.constant("where", numbers[0], dtype, device)
 
 

@@ -37,6 +37,8 @@ __all__ = [
     "LOG_2",
     "LOG_10",
     "TWO_BY_ROOT_PI",
+    "as_complex",
+    "as_real",
     "attended",
     "cos",
     "cosh",
@@ -148,6 +150,16 @@ def gelu_tanh_slope(x: Tensor) -> Tensor:
 
 
 # Movement
+
+
+def as_real(g: Tensor) -> Tensor:
+    """Complex numbers as pairs."""
+    return Tensor(primitives.as_real(g.node))
+
+
+def as_complex(g: Tensor) -> Tensor:
+    """Pairs as complex numbers."""
+    return Tensor(primitives.as_complex(g.node))
 
 
 def reshaped(g: Tensor, shape: Shape) -> Tensor:

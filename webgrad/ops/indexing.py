@@ -19,7 +19,7 @@ from .. import dtypes
 from ..dtypes import DType
 from ..errors import DeviceError, DTypeError, IndexingError, ShapeError
 from ..evaluate import read
-from ..graph.node import Node, make, scalar
+from ..graph.node import Node, scalar
 from ..tensor import Tensor
 from . import primitives, shapes
 from .creation import as_tensor
@@ -239,7 +239,7 @@ def _clamped(indices: Node, axis: int, shape: tuple[int, ...]) -> Node:
     result = primitives.cast(indices, _counter(side))
     if dtype.kind == "i":
         wrapped = elementwise(_ADD, result, side)
-        result = make(_WHERE, (elementwise(_LESS, result, 0), wrapped, result))
+        result = primitives.choose(elementwise(_LESS, result, 0), wrapped, result)
         result = elementwise(_MAXIMUM, result, 0)
     return elementwise(_MINIMUM, result, max(0, side - 1))
 
@@ -379,7 +379,7 @@ def _by_mask(x: Tensor, key: Any, value: Node) -> Node | None:
     if mask.sig.shape != x.shape[:rank] or math.prod(sides[: max(0, len(sides) - len(row))]) != 1:
         return None
     chosen = primitives.reshape(mask, (*mask.sig.shape, *([1] * len(row))))
-    return make(_WHERE, (chosen, _filling(value, row), x.node))
+    return primitives.choose(chosen, _filling(value, row), x.node)
 
 
 def _scattered(block: Node, selection: Selection, value: Node) -> Node:
@@ -426,7 +426,7 @@ def _written(x: Node, selection: Selection, value: Node) -> Node:
     bounds = tuple(1 if each else side for each, side in zip(whole_axes, sides, strict=True))
     yes = scalar(True, dtypes.bool, x.sig.device)
     mask = _spread(primitives.expand(yes, tuple(len(range(*each)) for each in ranges)), ranges, bounds)
-    return make(_WHERE, (mask, placed, x))
+    return primitives.choose(mask, placed, x)
 
 
 def _spread(x: Node, ranges: Sequence[Span], sides: tuple[int, ...]) -> Node:
@@ -493,5 +493,5 @@ def nonzero(x: Tensor) -> tuple[Tensor, ...]:
     return tuple(place("nonzero", each.astype(np.int32), x.device) for each in np.nonzero(read(x.node)))
 
 
-_ADD, _MULTIPLY, _WHERE, _LESS = TABLE["add"], TABLE["multiply"], TABLE["where"], TABLE["less"]
+_ADD, _MULTIPLY, _LESS = TABLE["add"], TABLE["multiply"], TABLE["less"]
 _MAXIMUM, _MINIMUM = TABLE["maximum"], TABLE["minimum"]

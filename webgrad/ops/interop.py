@@ -26,7 +26,12 @@ from .table import TABLE
 __all__ = ["from_dlpack", "from_numpy"]
 
 Array = np.ndarray[Any, Any]
-_NARROW = {dtypes.float64: dtypes.float32, dtypes.int64: dtypes.int32, dtypes.uint64: dtypes.int32}
+_NARROW = {
+    dtypes.float64: dtypes.float32,
+    dtypes.int64: dtypes.int32,
+    dtypes.uint64: dtypes.int32,
+    dtypes.complex128: dtypes.complex64,
+}
 _HOST = (1, 3, 11)  # DLPack's kDLCPU and the two kinds of host memory that a GPU has pinned
 
 
@@ -109,7 +114,7 @@ def converted(array: Array, dtype: DType) -> Array:
 def check_dtype(op: str, dtype: DType, device: AnyDevice) -> None:
     """Refuse a dtype that a device has not."""
     if dtype.feature and dtype.feature not in device.info.features:
-        narrow = "float32" if dtype.kind == "f" else "int32"
+        narrow = {"f": "float32", "c": "complex64"}.get(dtype.kind, "int32")
         raise DTypeError(
             f"{op}: {device.name} ({device.info.name}) has no {dtype.name}: pass dtype=webgrad.{narrow}, or "
             "use device='cpu'"

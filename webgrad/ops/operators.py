@@ -17,13 +17,14 @@ from .table import TABLE
 
 __all__ = ["Operand", "combiner", "fitted"]
 
-Operand = Node | bool | int | float
+Operand = Node | bool | int | float | complex
 Combine = Callable[[Operand, Operand], Node]
 _BREADTH = {
     "b": 0,
     "u": 1,
     "i": 1,
     "f": 2,
+    "c": 3,
 }  # a value is only replaced by one of its own kind, or of a narrower
 
 
@@ -33,7 +34,7 @@ def combiner(name: str) -> Combine:
 
 
 def _is_floating(value: Operand) -> bool:
-    return value.sig.dtype.kind == "f" if isinstance(value, Node) else isinstance(value, float)
+    return value.sig.dtype.kind in "fc" if isinstance(value, Node) else isinstance(value, (float, complex))
 
 
 def _divide(a: Operand, b: Operand) -> Node:
@@ -52,7 +53,7 @@ def _power(a: Operand, b: Operand) -> Node:
                 f"power: {a.sig.dtype.name} to the power of {b} has no integer results: convert with "
                 "x.astype(webgrad.float32), or use a float as the exponent"
             )
-        if b == 2 and (kind == "f" or (kind != "b" and isinstance(b, int))):
+        if b == 2 and (kind in "fc" or (kind != "b" and isinstance(b, int))):
             return elementwise(_MULTIPLY, a, a)
     return elementwise(_POWER, a, b)
 

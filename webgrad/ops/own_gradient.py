@@ -44,7 +44,7 @@ def results_of(call: Call, results: Sequence[Tensor]) -> list[Tensor]:
     for at, each in enumerate(results):
         with recording_set(False):
             node = primitives.alias(each.node)
-        if each.dtype.kind == "f":
+        if each.dtype.kind in "fc":
             _remember(node, call, at)
         made.append(Tensor(node))
     return made

@@ -1,6 +1,7 @@
 """Nodes from nodes: the primitives as functions, with promotion, broadcasting and checks at the call.
 
-In: nodes and Python numbers. Out: nodes. Everything a user can call is made of these.
+In: nodes and Python numbers. Out: nodes. Everything a user can call is made of these. Complex numbers are
+moved as pairs of floats along one more axis, the last, and computed with by formulas over their parts.
 """
 
 from __future__ import annotations
@@ -10,19 +11,37 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import DType, dtype_of_scalar, float32, promote
+from ..dtypes import DType, dtype_of_scalar, float32, part_of, promote
 from ..errors import DeviceError, DTypeError, ShapeError
 from ..graph.history import recording
 from ..graph.node import Node, make, scalar, source
 from ..graph.op import SCALAR, Op
 from ..graph.trace import current_trace, is_runtime
+from .shapes import broadcast, check_kind
 from .table import TABLE
 
-__all__ = ["alias", "cast", "concat", "contract", "elementwise", "iota", "reduce", "reshape"]
+__all__ = [
+    "alias",
+    "as_complex",
+    "as_real",
+    "cast",
+    "choose",
+    "concat",
+    "contract",
+    "elementwise",
+    "iota",
+    "join",
+    "parts",
+    "reduce",
+    "reshape",
+]
 
-Number = bool | int | float
+Number = bool | int | float | complex
 _LARGEST = float(np.finfo(np.float32).max)
 _CAST = TABLE["cast"]
+_AS_REAL, _AS_COMPLEX, _CONCAT, _WHERE = (
+    TABLE[each] for each in ("as_real", "as_complex", "concat", "where")
+)
 
 
 def cast(x: Node, dtype: DType) -> Node:
@@ -35,9 +54,83 @@ def cast(x: Node, dtype: DType) -> Node:
             f"{x.sig.dtype.name} to {dtype.name}: {device.name} has no {dtype.name}; use a smaller type, or "
             "the cpu"
         )
+    if dtype.kind == "c" or x.sig.dtype.kind == "c":
+        return _cast_complex(x, dtype)
     if x.sig.op is SCALAR and not is_runtime(x.storage):
         return constant("cast", x.storage, dtype, device, wrap=True)
     return make(_CAST, (x,), (dtype,))
+
+
+def _cast_complex(x: Node, dtype: DType) -> Node:
+    """To or from a complex dtype; a number that is not real becomes none."""
+    if x.sig.dtype.kind != "c":
+        real = cast(x, part_of(dtype))
+        return join(real, constant("cast", 0.0, part_of(dtype), x.sig.device))
+    if dtype.kind == "b":
+        return elementwise(TABLE["not_equal"], x, 0)
+    if dtype.kind != "c":
+        raise DTypeError(
+            f"{x.sig.dtype.name} to {dtype.name}: a complex number has two parts: take webgrad.real(x), "
+            "webgrad.imag(x) or webgrad.abs(x), and convert that"
+        )
+    return as_complex(cast(as_real(x), part_of(dtype)))
+
+
+# Complex numbers and their parts
+
+
+def as_real(x: Node) -> Node:
+    """Complex numbers as pairs of floats: a new last axis of two."""
+    if x.sig.op is _AS_COMPLEX and x.history is None:
+        return _same(x.inputs[0])
+    return make(_AS_REAL, (x,))
+
+
+def as_complex(pairs: Node) -> Node:
+    """Pairs of floats, along the last axis, as complex numbers."""
+    return make(_AS_COMPLEX, (pairs,))
+
+
+def join(real: Node, imaginary: Node) -> Node:
+    """Complex numbers from their parts, floats of one dtype, broadcast."""
+    shape = broadcast("complex", (real.sig.shape, imaginary.sig.shape))
+    one = (*shape, 1)
+    halves = [reshape(expand(each, shape), one) for each in (real, imaginary)]
+    return as_complex(make(_CONCAT, tuple(halves), (len(shape),)))
+
+
+def parts(x: Node) -> tuple[Node, Node]:
+    """The real and the imaginary part of complex numbers."""
+    pairs, shape = as_real(x), x.sig.shape
+    if pairs.sig.op is _CONCAT and pairs.history is None and len(pairs.inputs) == 2:
+        halves = pairs.inputs  # just joined
+    else:
+        whole = tuple((0, side, 1) for side in shape)
+        halves = (slice_(pairs, (*whole, (0, 1, 1))), slice_(pairs, (*whole, (1, 2, 1))))
+    return reshape(halves[0], shape), reshape(halves[1], shape)
+
+
+def _computed(op: Op, operands: Sequence[Node | Number]) -> Node:
+    """A map op over complex numbers, by the formula for their parts."""
+    from .complex_maps import FORMULAS
+
+    nodes = common(op.name, operands)
+    if op.name not in FORMULAS:
+        check_kind(op.name, op.types, nodes[-1].sig.dtype)
+    return FORMULAS[op.name](*nodes)
+
+
+def choose(condition: Node, first: Node, second: Node) -> Node:
+    """`first` where a condition holds, else `second`; both of one dtype."""
+    if first.sig.dtype.kind == "c":
+        shape = broadcast("where", [each.sig.shape for each in (condition, first, second)])
+        condition = reshape(expand(condition, shape), (*shape, 1))
+        pairs = [as_real(expand(each, shape)) for each in (first, second)]
+        return as_complex(make(_WHERE, (condition, *pairs)))
+    return make(_WHERE, (condition, first, second))
+
+
+# Maps
 
 
 def elementwise(op: Op, *operands: Node | Number) -> Node:
@@ -48,10 +141,13 @@ def elementwise(op: Op, *operands: Node | Number) -> Node:
             left = a.sig
             if b.__class__ is Node:
                 right = b.sig
-                if left.dtype is right.dtype and left.device is right.device:
+                if left.dtype is right.dtype and left.device is right.device and left.dtype.kind != "c":
                     return make(op, (a, b))
             elif b.__class__ is float and left.dtype is float32 and -_LARGEST < b < _LARGEST:
                 return make(op, (a, scalar(b, float32, left.device)))
+    for each in operands:
+        if each.__class__ is complex or (each.__class__ is Node and each.sig.dtype.kind == "c"):
+            return _computed(op, operands)
     return make(op, common(op.name, operands))
 
 
@@ -77,6 +173,11 @@ def common(op: str, operands: Sequence[Node | Number]) -> tuple[Node, ...]:
 
 def constant(op: str, value: Any, dtype: DType, device: Any, *, wrap: bool = False) -> Node:
     """A Python number as a node of a dtype that can hold it; with `wrap` as a cast would make it fit."""
+    if dtype.kind == "c" and isinstance(value, (bool, int, float, complex)):
+        part = part_of(dtype)
+        return join(
+            *[constant(op, each, part, device) for each in (complex(value).real, complex(value).imag)]
+        )
     try:
         if wrap and dtype.kind in "iu":
             value = _fitted(value, dtype)
@@ -116,6 +217,8 @@ def iota(length: int, dtype: DType, device: Any) -> Node:
 
 def reshape(x: Node, shape: tuple[int, ...]) -> Node:
     """The same elements in another shape."""
+    if x.sig.dtype.kind == "c":
+        return as_complex(reshape(as_real(x), (*shape, 2)))
     return _same(x) if x.sig.shape == shape else make(TABLE["reshape"], (x,), (shape,))
 
 
@@ -131,16 +234,22 @@ def alias(x: Node) -> Node:
     """
     if x.storage is not None and x.history is None and current_trace() is None:
         return Node(x.sig, (), x.storage, x.where)
+    if x.sig.dtype.kind == "c":
+        return as_complex(as_real(x))
     return make(TABLE["reshape"], (x,), (x.sig.shape,))
 
 
 def permute(x: Node, axes: tuple[int, ...]) -> Node:
     """Axis i of the result is axis axes[i] of x."""
+    if x.sig.dtype.kind == "c":
+        return as_complex(permute(as_real(x), (*axes, len(axes))))
     return _same(x) if axes == tuple(range(len(axes))) else make(TABLE["permute"], (x,), (axes,))
 
 
 def expand(x: Node, shape: tuple[int, ...]) -> Node:
     """x repeated along axes of side 1, and new leading ones."""
+    if x.sig.dtype.kind == "c":
+        return as_complex(expand(as_real(x), (*shape, 2)))
     return _same(x) if x.sig.shape == shape else make(TABLE["expand"], (x,), (shape,))
 
 
@@ -148,6 +257,9 @@ def pad(x: Node, widths: tuple[tuple[int, int], ...], value: Number = 0) -> Node
     """x with `value` before and after it on each axis."""
     if all(before == after == 0 for before, after in widths):
         return _same(x)
+    if x.sig.dtype.kind == "c":
+        real, imaginary = parts(x)
+        return join(pad(real, widths, complex(value).real), pad(imaginary, widths, complex(value).imag))
     return make(TABLE["pad"], (x, constant("pad", value, x.sig.dtype, x.sig.device)), (widths,))
 
 
@@ -155,32 +267,63 @@ def slice_(x: Node, ranges: tuple[tuple[int, int, int], ...]) -> Node:
     """Parts of each axis as (start, stop, step), steps positive and inside."""
     if all((0, side, 1) == each for side, each in zip(x.sig.shape, ranges, strict=True)):
         return _same(x)
+    if x.sig.dtype.kind == "c":
+        return as_complex(slice_(as_real(x), (*ranges, (0, 2, 1))))
     return make(TABLE["slice"], (x,), (ranges,))
 
 
 def flip(x: Node, axes: tuple[int, ...]) -> Node:
     """x backwards along some axes."""
+    if x.sig.dtype.kind == "c":
+        return as_complex(flip(as_real(x), axes))
     return make(TABLE["flip"], (x,), (axes,)) if axes else _same(x)
 
 
 def window(x: Node, axis: int, size: int, stride: int = 1, dilation: int = 1) -> Node:
     """Windows along an axis, as many as fit: their number there, their elements along a new last axis."""
+    if x.sig.dtype.kind == "c":
+        apart = window(as_real(x), axis, size, stride, dilation)
+        rank = len(apart.sig.shape)
+        return as_complex(permute(apart, (*range(rank - 2), rank - 1, rank - 2)))
     return make(TABLE["window"], (x,), (axis, size, stride, dilation))
 
 
 def reduce(op: Op, x: Node, axes: tuple[int, ...]) -> Node:
     """Axes folded; they are gone from the result."""
+    if x.sig.dtype.kind == "c":
+        return _folded(op, x, axes)
     return make(op, (x,), (axes,)) if axes else _same(x)
+
+
+def _folded(op: Op, x: Node, axes: tuple[int, ...]) -> Node:
+    """Complex numbers folded: sums part by part, products by a formula."""
+    if op.name == "sum":
+        return as_complex(reduce(op, as_real(x), axes))
+    if op.name != "prod":
+        check_kind(op.name, op.types, x.sig.dtype)
+    from .complex_maps import product_over
+
+    return product_over(x, axes)
 
 
 def concat(xs: Sequence[Node], axis: int) -> Node:
     """Nodes of one dtype side by side."""
-    return _same(xs[0]) if len(xs) == 1 else make(TABLE["concat"], common("concat", xs), (axis,))
+    if len(xs) == 1:
+        return _same(xs[0])
+    nodes = common("concat", xs)
+    if nodes[0].sig.dtype.kind == "c":
+        return as_complex(make(_CONCAT, tuple(map(as_real, nodes)), (axis,)))
+    return make(_CONCAT, nodes, (axis,))
 
 
 def contract(a: Node, b: Node) -> Node:
     """(…, m, k) @ (…, k, n)."""
-    return make(TABLE["matmul"], common("matmul", (a, b)))
+    factors = common("matmul", (a, b))
+    if factors[0].sig.dtype.kind == "c":
+        from .complex_maps import matrix_product
+
+        return matrix_product(*factors)
+    return make(TABLE["matmul"], factors)
 
 
 def check_device(op: str, *nodes: Node) -> None:
@@ -197,17 +340,29 @@ def check_device(op: str, *nodes: Node) -> None:
 def take(x: Node, index: Node, axis: int) -> Node:
     """Elements of an axis by index; the index's axes come in its place. Indices must be inside."""
     check_device("take", x, index)
+    if x.sig.dtype.kind == "c":
+        return as_complex(take(as_real(x), index, axis))
     return make(TABLE["take"], (x, index), (axis,))
 
 
 def take_along(x: Node, index: Node, axis: int) -> Node:
     """x[…, index[…, i, …], …]: an index for each element of the result."""
     check_device("take_along_axis", x, index)
+    if x.sig.dtype.kind == "c":
+        return as_complex(take_along(as_real(x), reshape(index, (*index.sig.shape, 1)), axis))
     return make(TABLE["take_along"], (x, index), (axis,))
 
 
 def scan(op: Op, x: Node, axis: int) -> Node:
     """Running totals along an axis."""
+    if x.sig.dtype.kind == "c":
+        if op.name == "cumulative_sum":
+            return as_complex(scan(op, as_real(x), axis))
+        if op.name != "cumulative_prod":
+            check_kind(op.name, op.types, x.sig.dtype)
+        from .complex_maps import running_product
+
+        return running_product(x, axis)
     return make(op, (x,), (axis,))
 
 
@@ -219,4 +374,11 @@ def sort_order(keys: Node) -> Node:
 def scatter(op: Op, base: Node, index: Node, updates: Node) -> Node:
     """base (rows, columns) with `updates` (count, columns) set, added or maxed into rows `index` (count,)."""
     check_device(op.name, base, index, updates)
+    if base.sig.dtype.kind == "c":
+        if op.name == "scatter_max":
+            check_kind(op.name, op.types, base.sig.dtype)
+        rows = [as_real(each) for each in (base, updates)]
+        wide = [reshape(each, (each.sig.shape[0], 2 * each.sig.shape[1])) for each in rows]
+        done = scatter(op, wide[0], index, wide[1])
+        return as_complex(reshape(done, (*base.sig.shape, 2)))
     return make(op, (base, index, updates))

@@ -16,6 +16,7 @@ from . import primitives
 from .autocast import in_half
 from .creation import as_tensor
 from .einsum import contracted, parse
+from .elementwise import conj
 from .reductions import converted, fold, widened
 from .reshaping import moveaxis, wholes
 from .shapes import check_kind, normalise_axis
@@ -29,7 +30,7 @@ __all__ = ["dot", "einsum", "linear", "matmul", "outer", "tensordot", "vecdot"]
 def _pair(op: str, a: Any, b: Any) -> tuple[Tensor, Tensor]:
     """Two tensors of numbers, brought to one dtype on one device."""
     first, second = primitives.common(op, (as_tensor(op, a).node, as_tensor(op, b).node))
-    check_kind(op, "iuf", first.sig.dtype)
+    check_kind(op, "iufc", first.sig.dtype)
     return Tensor(first), Tensor(second)
 
 
@@ -65,7 +66,7 @@ def matmul(a: Tensor, b: Tensor) -> Tensor:
 
 
 def vecdot(a: Tensor, b: Tensor, axis: int = -1) -> Tensor:
-    """The inner products of vectors that lie along an axis; the other axes broadcast.
+    """The inner products of vectors along an axis, the first conjugated; the other axes broadcast.
 
     >>> wg.vecdot(wg.asarray([[1, 2], [3, 4]]), wg.asarray([1, 1])).tolist()
     [3, 7]
@@ -77,7 +78,7 @@ def vecdot(a: Tensor, b: Tensor, axis: int = -1) -> Tensor:
             f"vecdot of {a.shape} and {b.shape} along axis {axis}: vectors of {a.shape[first]} and "
             f"{b.shape[second]} elements have no inner product"
         )
-    return _inner(moveaxis(a, first, -1), moveaxis(b, second, -1))
+    return _inner(conj(moveaxis(a, first, -1)), moveaxis(b, second, -1))
 
 
 def dot(a: Tensor, b: Tensor) -> Tensor:
@@ -159,7 +160,7 @@ def einsum(subscripts: Any, *operands: Any) -> Tensor:
     """
     tensors, labels, output = parse(subscripts, operands)
     nodes: Sequence[Node] = primitives.common("einsum", [each.node for each in tensors])
-    check_kind("einsum", "iuf", nodes[0].sig.dtype)
+    check_kind("einsum", "iufc", nodes[0].sig.dtype)
     return contracted("einsum", [Tensor(each) for each in nodes], labels, output)
 
 

@@ -246,10 +246,10 @@ def argmin(x: Tensor, axis: int | None = None, *, keepdims: bool = False) -> Ten
 # Means and variances: of floats in their own dtype, of integers and bools in float32
 
 
-def _measured(op: str, x: Any) -> tuple[Tensor, DType]:
+def _measured(op: str, x: Any, kinds: str = "f") -> tuple[Tensor, DType]:
     """x in the dtype to compute in, and the dtype of the result."""
     x = as_tensor(op, x)
-    return (widened(x), x.dtype) if x.dtype.kind == "f" else (converted(x, dtypes.float32), dtypes.float32)
+    return (widened(x), x.dtype) if x.dtype.kind in kinds else (converted(x, dtypes.float32), dtypes.float32)
 
 
 def mean(x: Tensor, axis: Axis = None, *, dtype: Any = None, keepdims: bool = False) -> Tensor:
@@ -258,7 +258,7 @@ def mean(x: Tensor, axis: Axis = None, *, dtype: Any = None, keepdims: bool = Fa
     >>> wg.mean(wg.asarray([[1, 2], [3, 6]]), axis=0).tolist()
     [2.0, 4.0]
     """
-    wide, result = _measured("mean", x)
+    wide, result = _measured("mean", x, "fc")
     if dtype is not None:
         result = as_dtype(dtype)
         check_kind("mean (its dtype=)", "f", result)
@@ -305,7 +305,8 @@ def vector_norm(x: Tensor, axis: Axis = None, *, keepdims: bool = False, ord: fl
     >>> wg.vector_norm(wg.asarray([3.0, 4.0])).item()
     5.0
     """
-    wide, result = _measured("vector_norm", x)
+    x = as_tensor("vector_norm", x)
+    wide, result = _measured("vector_norm", absolute(x) if x.dtype.kind == "c" else x)
     axes = normalise_axes("vector_norm", axis, wide.ndim)
     return converted(power_norm(wide, axes, ord, keepdims), result)
 

@@ -184,7 +184,7 @@ def diff(
     along = normalise_axis("diff", axis, x.ndim)
     if not hasattr(n, "__index__") or n < 0:
         raise ShapeError(f"diff: n is how often differences are taken, 0 or more, not {n!r}")
-    check_kind("diff", "biuf", x.dtype)
+    check_kind("diff", "biufc", x.dtype)
     parts = [as_tensor("diff", each).node for each in (prepend, x, append) if each is not None]
     node = primitives.concat(parts, along) if len(parts) > 1 else x.node
     op = TABLE["not_equal"] if node.sig.dtype.kind == "b" else TABLE["subtract"]

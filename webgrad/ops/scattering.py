@@ -15,7 +15,7 @@ import numpy as np
 from .. import dtypes
 from ..dtypes import DType, promote
 from ..errors import DeviceError, DTypeError, IndexingError, ShapeError
-from ..graph.node import Node, make
+from ..graph.node import Node
 from ..runtime.device import CpuDevice
 from ..tensor import Tensor
 from . import primitives
@@ -226,7 +226,7 @@ def _places(op: str, index: Any, x: Tensor, axis: int) -> Node:
 
 def _from_front(node: Node, side: int) -> Node:
     from_end = elementwise(TABLE["add"], node, side)
-    return make(TABLE["where"], (elementwise(TABLE["less"], node, 0), from_end, node))
+    return primitives.choose(elementwise(TABLE["less"], node, 0), from_end, node)
 
 
 def _checked(op: str, index: Any, side: int, axis: int) -> np.ndarray[Any, Any]:

@@ -57,7 +57,12 @@ def check_kind(op: str, types: str, *operands: DType) -> None:
     """Refuse a dtype that an op is not offered for."""
     for dtype in operands:
         if dtype.kind not in types:
-            offered = ", ".join(each.name for each in dtypes.REAL if each.kind in types)
+            offered = ", ".join(each.name for each in (*dtypes.REAL, *dtypes.COMPLEX) if each.kind in types)
+            if dtype.kind == "c":
+                raise DTypeError(
+                    f"{op} is not offered for {dtype.name}, only for {offered}: take webgrad.real(x), "
+                    "webgrad.imag(x) or webgrad.abs(x)"
+                )
             hint = "float32" if "f" in types else "int32" if "i" in types else "bool"
             raise DTypeError(
                 f"{op} is not offered for {dtype.name}, only for {offered}: convert with "
@@ -181,6 +186,28 @@ def attended(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
     return (
         ((chunks, *shape[:3], -(-shape[3] // 4) * 4 + 4), dtypes.float32) if chunks else (shape, query.dtype)
     )
+
+
+def parted(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
+    """as_real: a new last axis of two for the parts."""
+    check_kind("as_real", "c", sigs[0].dtype)
+    return (*sigs[0].shape, 2), dtypes.part_of(sigs[0].dtype)
+
+
+def paired(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
+    """as_complex: the last axis, of two, is a number's parts."""
+    shape, dtype = sigs[0].shape, sigs[0].dtype
+    if dtype not in (dtypes.float32, dtypes.float64):
+        raise DTypeError(
+            f"a complex number's parts are float32 or float64, not {dtype.name}: convert with "
+            "x.astype(webgrad.float32)"
+        )
+    if not shape or shape[-1] != 2:
+        raise ShapeError(
+            f"complex numbers of a tensor of shape {shape}: its last side must be 2, for the real and the "
+            "imaginary part"
+        )
+    return shape[:-1], dtypes.complex_of(dtype)
 
 
 # Movement: attributes hold everything, so these rules only apply them.

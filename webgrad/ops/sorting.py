@@ -137,7 +137,7 @@ def _search(keys: Node, wanted: Node, side: str) -> Node:
         # take clamps what is outside, so that the last key is looked at instead
         before = elementwise(TABLE["less" if side == "left" else "less_equal"], key, wanted)
         inside = elementwise(TABLE["less_equal"], further, length)
-        found = make(TABLE["where"], (elementwise(TABLE["logical_and"], before, inside), further, found))
+        found = primitives.choose(elementwise(TABLE["logical_and"], before, inside), further, found)
     return found
 
 
@@ -229,7 +229,7 @@ def _float_keys(bits: Node, top: int, infinity: int) -> Node:
         other = (
             primitives.constant("sort", yes, bits.sig.dtype, bits.sig.device) if isinstance(yes, int) else yes
         )
-        return make(TABLE["where"], (condition, other, no))
+        return primitives.choose(condition, other, no)
 
     backwards = elementwise(TABLE["bitwise_invert"], bits)
     upwards = elementwise(TABLE["bitwise_or"], bits, top)

@@ -144,7 +144,7 @@ def _convert(sig: Signature, x: Array) -> Array:
     return np.where(wide >= limits.max, dtype.type(limits.max), result)
 
 
-def _bitcast(sig: Signature, x: Array) -> Any:
+def _bits_as(sig: Signature, x: Array) -> Any:
     return np.ascontiguousarray(x).view(sig.dtype.numpy).reshape(sig.shape)
 
 
@@ -178,10 +178,31 @@ ROWS = (
         "bitcast",
         "cast",
         1,
-        _bitcast,
+        _bits_as,
         infer=_converted,
         doc="To a dtype of the same width, by bits.",
         gradient=(),
+    ),
+    # Complex numbers
+    Op(
+        "as_real",
+        "view",
+        1,
+        _bits_as,
+        types="c",
+        infer=shapes.parted,
+        doc="Complex numbers as pairs of floats, along a new last axis.",
+        gradient=("as_complex(g)",),
+    ),
+    Op(
+        "as_complex",
+        "view",
+        1,
+        _bits_as,
+        types="f",
+        infer=shapes.paired,
+        doc="Pairs of floats along the last axis as complex numbers.",
+        gradient=("as_real(g)",),
     ),
     # Movement
     Op(
