@@ -86,6 +86,7 @@ from .tensor import Tensor
 if TYPE_CHECKING:
     from . import amp as amp
     from . import data as data
+    from . import fft as fft
     from . import io as io
     from . import models as models
     from . import nn as nn
@@ -164,8 +165,8 @@ _HOMES = {
     "watch": "watching",
 }
 
-# libraries built on webgrad, loaded when they are first used
-_LIBRARIES = frozenset({"amp", "data", "io", "models", "nn", "optim", "training"})
+# namespaces and libraries built on webgrad, loaded when they are first used
+_LIBRARIES = frozenset({"amp", "data", "fft", "io", "models", "nn", "optim", "training"})
 
 __version__ = "0.1.0"
 __all__ = [

@@ -18,10 +18,7 @@ import numpy as np
 from .memory import empty
 from .threads import cores, each_of
 
-try:
-    from numpy.fft import _pocketfft_umath as _umath
-except ImportError:  # NumPy 1
-    _umath = None
+_umath = getattr(np.fft, "_pocketfft_umath", None)  # none in NumPy 1
 
 __all__ = ["half_of_real", "real_from_half", "transformed"]
 

@@ -170,7 +170,11 @@ def alias_of(graph: Snapshot, groups: Sequence[Group]) -> tuple[int, int] | None
     return group.outputs[0], group.reads[0]
 
 
-_WHOLE: dict[str, Callable[..., list[Emitted]]] = {"sort": sort_kernels, "scatter": scatter_kernels, "fft": fourier_kernels}
+_WHOLE: dict[str, Callable[..., list[Emitted]]] = {
+    "sort": sort_kernels,
+    "scatter": scatter_kernels,
+    "fft": fourier_kernels,
+}
 _LOWER: dict[str, Callable[..., Kernel]] = {
     "rows": lower_rows,
     "scan": lower_scan,

@@ -102,8 +102,10 @@ def join(real: Node, imaginary: Node) -> Node:
 def parts(x: Node) -> tuple[Node, Node]:
     """The real and the imaginary part of complex numbers."""
     pairs, shape = as_real(x), x.sig.shape
-    if pairs.sig.op is _CONCAT and pairs.history is None and len(pairs.inputs) == 2:
-        halves = pairs.inputs  # just joined
+    last = (len(shape),)
+    joined = pairs.sig.op is _CONCAT and pairs.sig.attributes == last and pairs.history is None
+    if joined and len(pairs.inputs) == 2:
+        halves = pairs.inputs
     else:
         whole = tuple((0, side, 1) for side in shape)
         halves = (slice_(pairs, (*whole, (0, 1, 1))), slice_(pairs, (*whole, (1, 2, 1))))
