@@ -171,8 +171,8 @@ def test_what_other_classes_know_is_left_to_them() -> None:
     assert operator.ne(tensor([1]), "text") is True
 
 
-@pytest.mark.parametrize("value", [[1, 2], (1, 2), 1j, np.complex64(1)])
-def test_lists_and_complex_numbers_are_refused(value: Any) -> None:
+@pytest.mark.parametrize("value", [[1, 2], (1, 2)])
+def test_lists_are_refused(value: Any) -> None:
     for op in (operator.add, operator.mul, operator.eq, operator.matmul):
         for pair in ((tensor([1, 2]), value), (value, tensor([1, 2]))):
             with pytest.raises(DTypeError, match=r"is no operand beside a tensor.*webgrad\.asarray"):
