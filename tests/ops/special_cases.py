@@ -65,8 +65,8 @@ UNARY: dict[str, dict[str, str]] = {
     "asinh": _KEPT,
     "atan": _KEPT | {"+inf": "~1.5707963", "-inf": "~-1.5707963"},
     "atanh": {
-        **{"nan": "nan", "<-1": "nan", ">1": "nan", "-1": "-inf", "1": "+inf"},
-        **{"+0": "+0", "-0": "-0"},
+        "nan": "nan", "<-1": "nan", ">1": "nan", "-1": "-inf", "1": "+inf",
+        "+0": "+0", "-0": "-0",
     },
     "ceil": _ROUNDED,
     "cos": {"nan": "nan", "0": "1", "inf": "nan"},

@@ -87,7 +87,8 @@ def matrix_power(x: Tensor, n: int, /) -> Tensor:
         power, left = inv(power), -left
     if left == 0:
         one = wg.eye(power.shape[-1], dtype=power.dtype, device=power.device)
-        return wg.broadcast_to(one, power.shape)
+        whole: Tensor = wg.broadcast_to(one, power.shape)
+        return whole
     factors: list[Tensor] = []  # x to those powers of two that n is the sum of
     while left:
         if left & 1:
