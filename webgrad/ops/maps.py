@@ -43,6 +43,14 @@ def _power(base: Array, exponent: Array) -> Array:
     return np.asarray(np.where((exponent < 0) & ~unit, base.dtype.type(0), result))
 
 
+def _floor_divide(a: Array, b: Array) -> Array:
+    """NumPy's; where a float is infinite a / b, as the array API standard has it."""
+    result = np.asarray(np.floor_divide(a, b))
+    if result.dtype.kind in "iu":
+        return result
+    return np.where(np.isinf(a) | np.isinf(b), a / b, result)
+
+
 def _sigmoid(x: Array) -> Array:
     small = np.exp(-np.abs(x))
     share: Array = np.where(np.signbit(x), small, x.dtype.type(1)) / (1 + small)
@@ -228,11 +236,13 @@ ARITHMETIC = (
     ),
     _map(
         "floor_divide",
-        np.floor_divide,
+        _floor_divide,
         _calls("floor_divide", 2, *NUMBERS),
+        arity=2,
         cost=60,
         tolerance=2,
-        doc="Rounded down. Integers by 0 give 0; the lowest one by -1 wraps to itself.",
+        doc="Rounded down; where a float is infinite, a / b. Integers by 0 give 0; the lowest one by -1 "
+        "wraps to itself.",
         gradient=("0", "0"),
     ),
     _map(

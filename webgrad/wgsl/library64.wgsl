@@ -59,8 +59,8 @@ fn wg_floor_divide_f64(a: D, b: D) -> D {
     let rest = wg_modulo_f64(a, b);
     let down = select(D(0.0lf), D(1.0lf), wg_across_f64(rest, a, b));
     let quotient = round((a - wg_with_sign_f64(rest, a)) / b) - down;
-    let result = select(quotient, wg_not_a_number_f64(), wg_undivided_f64(a, b));
-    return select(result, a / b, wg_size_bits_f64(b) == M(0lu));
+    let signed = wg_with_sign_f64(quotient, bitcast<D>(bitcast<M>(a) ^ bitcast<M>(b)));
+    return select(signed, a / b, wg_undivided_f64(a, b) | wg_isinf_f64(b));
 }
 
 // Exponentials
