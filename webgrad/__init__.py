@@ -92,7 +92,9 @@ from .tensor import Tensor
 if TYPE_CHECKING:
     from . import amp as amp
     from . import data as data
+    from . import fft as fft
     from . import io as io
+    from . import linalg as linalg
     from . import models as models
     from . import nn as nn
     from . import optim as optim
@@ -170,8 +172,8 @@ _HOMES = {
     "watch": "watching",
 }
 
-# libraries built on webgrad, loaded when they are first used
-_LIBRARIES = frozenset({"amp", "data", "io", "models", "nn", "optim", "training"})
+# namespaces and libraries built on webgrad, loaded when they are first used
+_LIBRARIES = frozenset({"amp", "data", "fft", "io", "linalg", "models", "nn", "optim", "training"})
 
 __version__ = "0.1.0"
 __array_api_version__ = "2025.12"

@@ -20,6 +20,7 @@ WebgradError
 ├── IndexingError          an index that a tensor does not have, or cannot take (also IndexError)
 ├── DTypeError             a data type that this op or device does not take (also TypeError)
 │   └── ProtocolError      a value without the protocol that is asked for (also AttributeError)
+├── LinearAlgebraError     a matrix that has no such factors: singular, say (also numpy.linalg.LinAlgError)
 ├── ModelFileError         a file of weights or data is damaged, missing, or does not fit (also ValueError)
 └── ShaderError            WGSL that cannot be made or compiled
     ├── TemplateError      a .pwgsl template or its defines are wrong
@@ -29,6 +30,8 @@ WebgradError
 from __future__ import annotations
 
 import builtins
+
+from numpy.linalg import LinAlgError
 
 __all__ = [
     "ArgumentError",
@@ -46,6 +49,7 @@ __all__ = [
     "GradientError",
     "IndexingError",
     "LaunchError",
+    "LinearAlgebraError",
     "ModelFileError",
     "NoAdapterError",
     "OutOfMemoryError",
@@ -136,6 +140,10 @@ class DTypeError(WebgradError, TypeError):
 
 class ProtocolError(DTypeError, AttributeError):
     """A value without the protocol that is asked for, such as __dlpack__."""
+
+
+class LinearAlgebraError(WebgradError, LinAlgError):
+    """A matrix that has no such factors: singular, not positive definite, or not of finite numbers."""
 
 
 class ModelFileError(WebgradError, ValueError):

@@ -32,6 +32,7 @@ NUMPY: dict[str, Callable[..., Any]] = {
     "atanh": np.arctanh,
     "bitwise_left_shift": np.left_shift,
     "bitwise_right_shift": np.right_shift,
+    "floor_divide": lambda a, b: np.where(np.isinf(a) | np.isinf(b), a / b, np.floor_divide(a, b)),
     "pow": np.power,
     "round": np.rint,
     "rsqrt": lambda x: 1 / np.sqrt(x),
