@@ -1,4 +1,4 @@
-"""The special cases of the array API standard hold for every element-wise function: signed zeros, infinities, NaN.
+"""The special cases of the array API standard hold: signed zeros, infinities, NaN, for every function.
 
 All cases of a function are elements of one tensor, so that a function is one kernel.
 """
@@ -19,7 +19,7 @@ from webgrad.ops.creation import asarray
 from .special_cases import BINARY, CLASSES, UNARY
 
 WHERE = pytest.mark.parametrize(
-    "device, dtype",
+    ("device", "dtype"),
     [
         ("cpu", "float32"),
         ("cpu", "float64"),
@@ -106,9 +106,7 @@ def test_clip_gives_nan_where_one_is(device: str, dtype: str) -> None:
 
 
 def test_every_function_of_floats_is_in_the_table() -> None:
-    """What the standard has and is not here has no special cases: it takes integers or bools."""
-    named = {*UNARY, *BINARY, "clip"}
-    others = {"logical_and", "logical_or", "logical_xor", "logical_not", "conj", "imag", "real"}
+    """The 67 of the standard are these, and those that have no special cases of floats."""
     bits = {each for each in dir(wg) if each.startswith("bitwise_")}
-    assert named.isdisjoint(others | bits)
-    assert all(callable(getattr(wg, each)) for each in named)
+    others = {"conj", "imag", "logical_and", "logical_not", "logical_or", "logical_xor", "real"}
+    assert len({*UNARY, *BINARY, "clip"} | others | bits) == 67
