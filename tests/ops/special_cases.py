@@ -291,6 +291,12 @@ BINARY: dict[str, str] = {
     +inf, number: +inf
     number, +inf: +inf
     """,
+    "nextafter": """
+    nan, any: nan
+    any, nan: nan
+    -0, +0: +0
+    +0, -0: -0
+    """,
     "maximum": _EXTREME + "number, -inf: x1\n +inf, number: x1\n",
     "minimum": _EXTREME + "number, +inf: x1\n -inf, number: x1\n",
     "equal": _order(above=False, same=True, below=False),
