@@ -283,11 +283,13 @@ async def read_async(node: Node) -> np.ndarray[Any, Any]:
 def _source(node: Node) -> tuple[Node, list[Signature]]:
     """What to bring to the host for a node's value, and the moves from there, the last one first.
 
-    That is the node itself, or a small value that somebody keeps and of which the node is a part: one that
-    reads element by element then computes and fetches once, and needs no kernel for each index.
+    That is the node itself, or, of one element, a small value that somebody keeps and that it was taken from:
+    who reads element by element then computes and fetches once, and needs no kernel for each index.
     """
     moves: list[Signature] = []
     base = node
+    if node.sig.size != 1:
+        return node, moves
     with _state.lock:
         while base.storage is None and base.sig.kind in ("move", "view") and len(base.inputs) == 1:
             moves.append(base.sig)
