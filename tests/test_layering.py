@@ -17,7 +17,7 @@ PACKAGE = Path(__file__).parents[1] / "webgrad"
 # In the order in which data flows; the names are modules or folders of webgrad/.
 STAGES: tuple[tuple[str, ...], ...] = (
     (
-        *("tensor", "pytorch_methods", "ops", "asking", "autograd", "differentiate", "explanation"),
+        *("tensor", "pytorch_methods", "ops", "asking", "autograd", "differentiate", "explanation", "fft"),
         *("capture", "captured", "closures", "kept", "nested", "traced", "watching"),
     ),
     ("evaluate", "gpu", "host", "tuning"),
@@ -43,6 +43,7 @@ RECORDS = (
     "ops.ordered",
     "ops.packed",
     "ops.shapes",
+    "ops.transforms",
     "schedule.axes",
     "schedule.plan",
     "lower.ir",

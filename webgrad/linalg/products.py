@@ -80,16 +80,16 @@ def matrix_power(x: Tensor, n: int, /) -> Tensor:
     if not hasattr(n, "__index__"):
         raise wg.ArgumentError(f"linalg.matrix_power: the exponent is a whole number, not {n!r}")
     refuse_oblong("matrix_power", power)
-    left: int = n.__index__()
+    left = n.__index__()
     if left < 0:
         from .solving import inv
 
         power, left = inv(power), -left
     if left == 0:
         one = wg.eye(power.shape[-1], dtype=power.dtype, device=power.device)
-        identity: Tensor = wg.broadcast_to(one, power.shape)
-        return identity
-    factors = []  # x to those powers of two that n is the sum of
+        whole: Tensor = wg.broadcast_to(one, power.shape)
+        return whole
+    factors: list[Tensor] = []  # x to those powers of two that n is the sum of
     while left:
         if left & 1:
             factors.append(power)
