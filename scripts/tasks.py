@@ -128,6 +128,7 @@ BESIDE = tuple(
         "amp",
         "data",
         "io",
+        "linalg",
         "models",
         "training",
         "examples",
