@@ -95,7 +95,9 @@ def _divide(a: Pair, b: Pair) -> Pair:
     """By the larger part of the divisor, so that no square overflows."""
     wide = absolute(b.re) >= absolute(b.im)
     large, small = where(wide, b.re, b.im), where(wide, b.im, b.re)
-    ratio = where(b.re == 0, where(b.im == 0, 0.0, b.re / b.im), small / large)
+    ratio = small / where(
+        large == 0, 1.0, large
+    )  # of 0 too, since gradients go through what where leaves out
     whole = large + small * ratio
     real = where(wide, a.re + a.im * ratio, a.re * ratio + a.im) / whole
     imaginary = where(wide, a.im - a.re * ratio, a.im * ratio - a.re) / whole
