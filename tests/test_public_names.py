@@ -155,6 +155,7 @@ PUBLIC_NAMES = [
     "explain",
     "expm1",
     "eye",
+    "fft",
     "flatten",
     "flip",
     "float16",

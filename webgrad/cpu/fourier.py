@@ -10,15 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
 
 from .memory import empty
 from .threads import cores, each_of
-
-_umath = getattr(np.fft, "_pocketfft_umath", None)  # none in NumPy 1
 
 __all__ = ["half_of_real", "real_from_half", "transformed"]
 
@@ -40,9 +38,15 @@ def _numbers(x: Array) -> Array:
     return found.reshape(-1, x.shape[-2])
 
 
+@cache
+def _under(name: str) -> Any:
+    """The function under NumPy's public ones; None in NumPy 1."""
+    return getattr(getattr(np.fft, "_pocketfft_umath", None), name, None)
+
+
 def _named(name: str, public: Callable[..., Array], scale: float, dtype: np.dtype[Any]) -> Rows:
     """NumPy's function by its name under the public ones, or the public one, which gives doubles."""
-    function = getattr(_umath, name, None)
+    function = _under(name)
     factor = dtype.type(scale)
     if function is not None:
 
