@@ -102,14 +102,19 @@ def join(real: Node, imaginary: Node) -> Node:
 def parts(x: Node) -> tuple[Node, Node]:
     """The real and the imaginary part of complex numbers."""
     pairs, shape = as_real(x), x.sig.shape
-    last = (len(shape),)
-    joined = pairs.sig.op is _CONCAT and pairs.sig.attributes == last and pairs.history is None
-    if joined and len(pairs.inputs) == 2:
+    if _is_joined(pairs):
         halves = pairs.inputs
     else:
         whole = tuple((0, side, 1) for side in shape)
         halves = (slice_(pairs, (*whole, (0, 1, 1))), slice_(pairs, (*whole, (1, 2, 1))))
     return reshape(halves[0], shape), reshape(halves[1], shape)
+
+
+def _is_joined(pairs: Node) -> bool:
+    """Whether these are pairs of two parts, not computed yet; other tensors are put side by side too."""
+    if pairs.sig.op is not _CONCAT or pairs.history is not None or len(pairs.inputs) != 2:
+        return False
+    return pairs.sig.attributes == (len(pairs.sig.shape) - 1,)
 
 
 def _computed(op: Op, operands: Sequence[Node | Number]) -> Node:
