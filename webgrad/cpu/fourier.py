@@ -24,7 +24,7 @@ Array = np.ndarray[Any, Any]
 Rows = Callable[[Array, Array], None]  # fills the second with the transforms of the first's rows
 
 BLOCK = 1 << 15  # elements: as many rows as have about so many are one task
-LONG = 1 << 16  # numbers of a row that is cut in two
+LONG = 1 << 17  # numbers of a row that is cut in two
 STRIP = 32  # columns that are turned at a time
 
 
@@ -101,7 +101,8 @@ def _turns(first: int, second: int, inverse: bool, dtype: np.dtype[Any]) -> tupl
     length = first * second
     fine = np.arange(min(STRIP, second), dtype=np.int64)[:, None] * k
     coarse = np.arange(0, second, STRIP, dtype=np.int64)[:, None] * k % length
-    return np.exp(sign * np.pi / length * fine), np.exp(sign * np.pi / length * coarse)
+    both = (np.exp(sign * np.pi / length * each).astype(dtype) for each in (fine, coarse))
+    return next(both), next(both)
 
 
 def _in_two(x: Array, out: Array, inverse: bool, plain: Rows, scaled: Rows) -> None:
@@ -116,8 +117,7 @@ def _in_two(x: Array, out: Array, inverse: bool, plain: Rows, scaled: Rows) -> N
         strip = np.ascontiguousarray(x[:, start : start + STRIP].T)
         sums = np.empty_like(strip)
         plain(strip, sums)
-        turn = fine[: len(strip)] * coarse[start // STRIP]
-        sums *= turn.astype(x.dtype)
+        sums *= fine[: len(strip)] * coarse[start // STRIP]
         between[:, start : start + STRIP] = sums.T
 
     def rows(start: int) -> None:
