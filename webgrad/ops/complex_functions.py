@@ -34,9 +34,7 @@ def computed(name: str, nodes: tuple[Node, ...]) -> Node:
     sources = [Tensor(primitives.expand(each, shape)) for each in nodes]
     rules = [_rule(sources, at, each) for at, each in enumerate(_RULES[name])]
     inputs = tuple(each.node for each in sources)
-    return own_gradient(
-        lambda: Tensor(_result(formula, inputs)), *zip(sources, rules, strict=True)
-    ).node
+    return own_gradient(lambda: Tensor(_result(formula, inputs)), *zip(sources, rules, strict=True)).node
 
 
 def _result(formula: Callable[..., Pair | Tensor], nodes: tuple[Node, ...]) -> Node:

@@ -22,7 +22,6 @@ from .elementwise import (
 )
 from .elementwise import (
     atan2,
-    copysign,
     cos,
     exp,
     exp2,
@@ -79,6 +78,11 @@ def _size(x: Tensor, y: Tensor) -> Tensor:
     first, second = absolute(x), absolute(y)
     endless = (first == infinity) | (second == infinity)
     return where(endless, infinity, _diagonal(first, second))
+
+
+def _signed(size: Tensor, like: Tensor) -> Tensor:
+    """What is not negative, with another number's sign."""
+    return where(signbit(like), -size, size)
 
 
 def _diagonal(x: Tensor, y: Tensor) -> Tensor:
@@ -138,7 +142,7 @@ def _sign(z: Pair) -> Pair:
     """z / |z|; 0 of 0, and of an infinity its direction."""
     zero, one = _numbers(z.re, 0.0, 1.0)
     large = maximum(absolute(z.re), absolute(z.im))
-    re, im = (where(isinf(each), copysign(one, each), each / large) for each in z)
+    re, im = (where(isinf(each), _signed(one, each), each / large) for each in z)
     size = sqrt(re * re + im * im)
     return Pair(where(large == zero, zero, re / size), where(large == zero, zero, im / size))
 
@@ -228,7 +232,7 @@ def _sqrt(z: Pair) -> Pair:
     ahead = z.re >= zero
     endless = im == infinity
     real = where(endless, infinity, where(ahead, root, other))
-    return Pair(real, copysign(where(endless, infinity, where(ahead, other, root)), z.im))
+    return Pair(real, _signed(where(endless, infinity, where(ahead, other, root)), z.im))
 
 
 # Hyperbolic functions; those of i z are the circular ones of z, turned
@@ -241,7 +245,7 @@ def _hyperbolic(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     kept = minimum(size, limit)
     less = expm1(kept)  # sinh is exact near 0 only by this
     whole = less + one
-    return copysign(half * (less + less / whole), x), half * (whole + one / whole), exp(size - kept)
+    return _signed(half * (less + less / whole), x), half * (whole + one / whole), exp(size - kept)
 
 
 def _sinh(z: Pair) -> Pair:
@@ -269,7 +273,7 @@ def _tanh(z: Pair) -> Pair:
     steep = one + slope * slope
     s = sinh(where(far, zero, z.re))
     below = one + steep * s * s
-    limit = where(isnan(slope), undefined, copysign(one, z.re))
+    limit = where(isnan(slope), undefined, _signed(one, z.re))
     real = where(far, limit, steep * sqrt(one + s * s) * s / below)
     imaginary = where(far, 4.0 * slope / steep * exp(-2.0 * absolute(z.re)), slope / below)
     return Pair(where(z.re == zero, z.re, real), where(z.im == zero, z.im, imaginary))
@@ -282,7 +286,7 @@ _LIMIT = 20.0
 
 
 class Arc(NamedTuple):
-    """What the arc sine and the arc cosine are made of, for |re| and |im|: the angles' tangents, the height."""
+    """What the arc sine and the arc cosine are made of: an angle's two sides, and a height."""
 
     along: Tensor
     across: Tensor
@@ -294,12 +298,13 @@ def _arc(z: Pair) -> Arc:
 
     a - 1 and a - x are each of two forms: y² n where z is on the near side of 1, else the sum w.
     """
-    zero, one, half = _numbers(z.re, 0.0, 1.0, 0.5)
+    zero, one, half, infinity = _numbers(z.re, 0.0, 1.0, 0.5, math.inf)
     far = (absolute(z.re) > _FAR) | (absolute(z.im) > _FAR)
     scale = where(far, 0.25, one)
     x, y = absolute(z.re) * scale, absolute(z.im) * scale
     apart = absolute(x - one)
-    right, left = _size(x + one, y), _diagonal(apart, y)
+    right = where(isinf(x) | isinf(y), infinity, _diagonal(x + one, y))
+    left = _diagonal(apart, y)
     a = half * (right + left)
     sum_right, sum_left = right + x + one, left + apart
     n = half * (one / sum_right + one / where(sum_left == zero, one, sum_left))
@@ -318,36 +323,36 @@ _FAR = 1e17  # beyond it 1 is nothing
 def _asin(z: Pair) -> Pair:
     (zero,) = _numbers(z.re, 0.0)
     arc = _arc(z)
-    real = where(z.re == zero, z.re, copysign(atan2(arc.along, arc.across), z.re))
-    return Pair(real, copysign(arc.height, z.im))
+    real = where(z.re == zero, z.re, _signed(atan2(arc.along, arc.across), z.re))
+    return Pair(real, _signed(arc.height, z.im))
 
 
 def _acos(z: Pair) -> Pair:
     zero, one = _numbers(z.re, 0.0, 1.0)
     arc = _arc(z)
     across = where(z.re == zero, one, arc.across)
-    return Pair(atan2(across, copysign(arc.along, z.re)), copysign(arc.height, -z.im))
+    return Pair(atan2(across, _signed(arc.along, z.re)), _signed(arc.height, -z.im))
 
 
 def _acosh(z: Pair) -> Pair:
     """The arc cosine, turned to the right half plane."""
     angle, height = _acos(z)
-    return Pair(absolute(height), copysign(angle, z.im))
+    return Pair(absolute(height), _signed(angle, z.im))
 
 
 def _atanh(z: Pair) -> Pair:
-    """¼ log1p(4 re / ((1 - re)² + im²)), and half the angle of 1 - z² turned; at ±1 and far away the limits."""
+    """¼ log1p(4 re / ((1 - re)² + im²)), and half an angle; at ±1 and far away the limits."""
     zero, one, two, four, undefined = _numbers(z.re, 0.0, 1.0, 2.0, 4.0, math.nan)
     x, y = absolute(z.re), absolute(z.im)
     far = (x > _FAR) | (y > _FAR)
     close = (x == one) & (y < _CLOSE)
     less = one - x
-    real = log1p(where(close, two / y, four * x / (less * less + y * y))) / where(close, two, four)
+    real = log1p(where(close, two / y - one, four * x / (less * less + y * y))) / where(close, two, four)
     size = _size(x, y)
     real = where(far, where(isinf(size), zero, x / size / size), real)
     right = where(isnan(z.im) | (isnan(z.re) & ~isinf(z.im)), undefined, math.pi / 2)
     angle = where(far, right, atan2(two * y, less * (one + x) - y * y) / two)
-    return Pair(where(z.re == zero, z.re, copysign(real, z.re)), copysign(angle, z.im))
+    return Pair(where(z.re == zero, z.re, _signed(real, z.re)), _signed(angle, z.im))
 
 
 _CLOSE = 1e-9

@@ -116,7 +116,9 @@ def _halves(x: Node) -> tuple[Node, ...] | None:
     if x.sig.op is not _AS_COMPLEX or (x.history is not None and recording.on):
         return None
     pairs = x.inputs[0]
-    joined = pairs.sig.op is _CONCAT and len(pairs.inputs) == 2 and pairs.sig.attributes == (len(x.sig.shape),)
+    joined = (
+        pairs.sig.op is _CONCAT and len(pairs.inputs) == 2 and pairs.sig.attributes == (len(x.sig.shape),)
+    )
     return pairs.inputs if joined else None
 
 
@@ -188,7 +190,7 @@ def common(op: str, operands: Sequence[Node | Number]) -> tuple[Node, ...]:
 def common_dtype(op: str, operands: Sequence[Node | Number]) -> DType:
     """The dtype that operands, which must be of one device, are brought to."""
     nodes = [each for each in operands if isinstance(each, Node)]
-    dtype = nodes[0].sig.dtype
+    dtype: DType = nodes[0].sig.dtype
     check_device(op, *nodes)
     for node in nodes[1:]:
         dtype = promote(dtype, node.sig.dtype)
