@@ -1,7 +1,7 @@
 """Functions of complex numbers: accuracy over the plane, the array API's special cases, symmetries.
 
 Errors are in units in the last place of a result's size. The special cases are the standard's tables, written
-as classes of numbers: z a zero of either sign, f finite, p positive and finite, n finite and not 0, x anything.
+as classes: z a zero of either sign, f finite, p positive and finite, n finite and not 0, x anything.
 """
 
 from __future__ import annotations
