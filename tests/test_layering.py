@@ -17,7 +17,7 @@ PACKAGE = Path(__file__).parents[1] / "webgrad"
 # In the order in which data flows; the names are modules or folders of webgrad/.
 STAGES: tuple[tuple[str, ...], ...] = (
     (
-        *("tensor", "pytorch_methods", "ops", "asking", "autograd", "differentiate", "explanation"),
+        *("tensor", "pytorch_methods", "ops", "asking", "autograd", "differentiate", "explanation", "fft"),
         *("capture", "captured", "closures", "kept", "nested", "traced", "watching"),
     ),
     ("evaluate", "gpu", "host", "tuning"),
@@ -43,6 +43,7 @@ RECORDS = (
     "ops.ordered",
     "ops.packed",
     "ops.shapes",
+    "ops.transforms",
     "schedule.axes",
     "schedule.plan",
     "lower.ir",
@@ -50,7 +51,18 @@ RECORDS = (
 )
 DATA = ("errors", "config", "dtypes")  # free to all; they import only each other
 FACE = ("__init__", "batch", "custom")  # the user's side of the stages: may import all of them
-ABOVE = ("nn", "optim", "amp", "data", "io", "training", "models", "web", "cli")  # use public names only
+ABOVE = (
+    "nn",
+    "optim",
+    "amp",
+    "data",
+    "io",
+    "linalg",
+    "training",
+    "models",
+    "web",
+    "cli",
+)  # use public names only
 # (importer, imported, names) that the rules above would forbid, each with its reason.
 EXCEPTIONS: tuple[tuple[str, str, frozenset[str], str], ...] = (
     (

@@ -16,7 +16,7 @@ import pytest
 
 import webgrad
 from webgrad import dtypes
-from webgrad.errors import DTypeError, ShapeError
+from webgrad.errors import ArgumentError, DTypeError, ShapeError
 from webgrad.ops.creation import arange, asarray, full, ones, zeros
 from webgrad.tensor import Tensor
 
@@ -226,6 +226,9 @@ def test_what_it_is() -> None:
     assert x.T.shape == (4, 3, 2)
     assert x.mT.shape == (2, 4, 3)
     assert x.__array_namespace__() is webgrad
+    assert x.__array_namespace__(api_version=webgrad.__array_api_version__) is webgrad
+    with pytest.raises(ArgumentError, match=r"up to 2025\.12, and api_version='2031\.12' was asked for"):
+        x.__array_namespace__(api_version="2031.12")
 
 
 def test_numpy_gives_a_copy_that_can_be_written_to() -> None:

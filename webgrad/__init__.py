@@ -6,6 +6,7 @@ Importing it is light and touches no GPU: what needs the native library is loade
 from __future__ import annotations
 
 import importlib
+from math import e, inf, nan, pi
 from typing import TYPE_CHECKING, Any
 
 from . import errors
@@ -53,7 +54,9 @@ from .ops import (
     reductions,
     scans,
     scattering,
+    sets,
     sorting,
+    types,
     unpooling,
     windows,
 )
@@ -67,6 +70,7 @@ from .ops.evaluation import *  # noqa: F403
 from .ops.histograms import *  # noqa: F403
 from .ops.images import *  # noqa: F403
 from .ops.indexing import *  # noqa: F403
+from .ops.inspection import __array_namespace_info__
 from .ops.interop import *  # noqa: F403
 from .ops.losses import *  # noqa: F403
 from .ops.manipulation import *  # noqa: F403
@@ -78,7 +82,9 @@ from .ops.pytorch import *  # noqa: F403
 from .ops.reductions import *  # noqa: F403
 from .ops.scans import *  # noqa: F403
 from .ops.scattering import *  # noqa: F403
+from .ops.sets import *  # noqa: F403
 from .ops.sorting import *  # noqa: F403
+from .ops.types import *  # noqa: F403
 from .ops.unpooling import *  # noqa: F403
 from .ops.windows import *  # noqa: F403
 from .tensor import Tensor
@@ -86,7 +92,9 @@ from .tensor import Tensor
 if TYPE_CHECKING:
     from . import amp as amp
     from . import data as data
+    from . import fft as fft
     from . import io as io
+    from . import linalg as linalg
     from . import models as models
     from . import nn as nn
     from . import optim as optim
@@ -164,26 +172,35 @@ _HOMES = {
     "watch": "watching",
 }
 
-# libraries built on webgrad, loaded when they are first used
-_LIBRARIES = frozenset({"amp", "data", "io", "models", "nn", "optim", "training"})
+# namespaces and libraries built on webgrad, loaded when they are first used
+_LIBRARIES = frozenset({"amp", "data", "fft", "io", "linalg", "models", "nn", "optim", "training"})
 
 __version__ = "0.1.0"
+__array_api_version__ = "2025.12"
+newaxis = None  # x[newaxis] has a new axis, as x[None] has
 __all__ = [
     "DType",
     "Tensor",
+    "__array_api_version__",
+    "__array_namespace_info__",
     "__version__",
     "as_dtype",
     "bfloat16",
     "bool",
     "complex64",
     "complex128",
+    "e",
     "float16",
     "float32",
     "float64",
+    "inf",
     "int8",
     "int16",
     "int32",
     "int64",
+    "nan",
+    "newaxis",
+    "pi",
     "promote",
     "random",
     "uint8",
@@ -201,6 +218,8 @@ __all__ += reductions.__all__
 __all__ += scans.__all__
 __all__ += sorting.__all__
 __all__ += scattering.__all__
+__all__ += sets.__all__
+__all__ += types.__all__
 __all__ += histograms.__all__
 __all__ += products.__all__
 __all__ += pytorch.__all__

@@ -138,7 +138,7 @@ def as_dtype(value: Any) -> DType:
     if found is None and value is not None:
         try:
             found = _BY_NUMPY.get(np.dtype(value).newbyteorder("="))
-        except TypeError:
+        except (TypeError, ValueError):  # what describes fields, badly, is a ValueError
             found = None
     if found is None:
         raise DTypeError(f"{value!r} is no data type of webgrad; there are {', '.join(_BY_NAME)}")

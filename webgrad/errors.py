@@ -7,7 +7,7 @@ WebgradError
 │   ├── DeviceLostError    the GPU or its driver went away
 │   └── ForkError          the GPU was used in a forked child
 ├── OutOfMemoryError       the device has no room (also MemoryError)
-├── BufferError            a buffer cannot be used so (also ValueError)
+├── BufferError            a buffer cannot be used so (also ValueError, and Python's BufferError)
 │   ├── StaleBufferError   the buffer was freed, or its slot is someone else's now
 │   └── ForeignBufferError the buffer belongs to another device or batch
 ├── LaunchError            a kernel launch that cannot be right (also ValueError)
@@ -19,6 +19,8 @@ WebgradError
 │   └── AxisError          an axis that a tensor does not have (also IndexError)
 ├── IndexingError          an index that a tensor does not have, or cannot take (also IndexError)
 ├── DTypeError             a data type that this op or device does not take (also TypeError)
+│   └── ProtocolError      a value without the protocol that is asked for (also AttributeError)
+├── LinearAlgebraError     a matrix that has no such factors: singular, say (also numpy.linalg.LinAlgError)
 ├── ModelFileError         a file of weights or data is damaged, missing, or does not fit (also ValueError)
 └── ShaderError            WGSL that cannot be made or compiled
     ├── TemplateError      a .pwgsl template or its defines are wrong
@@ -26,6 +28,10 @@ WebgradError
 """
 
 from __future__ import annotations
+
+import builtins
+
+from numpy.linalg import LinAlgError
 
 __all__ = [
     "ArgumentError",
@@ -43,9 +49,11 @@ __all__ = [
     "GradientError",
     "IndexingError",
     "LaunchError",
+    "LinearAlgebraError",
     "ModelFileError",
     "NoAdapterError",
     "OutOfMemoryError",
+    "ProtocolError",
     "ShaderError",
     "ShapeError",
     "StaleBufferError",
@@ -82,7 +90,7 @@ class OutOfMemoryError(WebgradError, MemoryError):
     """The device has no room, even after everything unused was let go."""
 
 
-class BufferError(WebgradError, ValueError):
+class BufferError(WebgradError, ValueError, builtins.BufferError):
     """A buffer cannot be used so."""
 
 
@@ -128,6 +136,14 @@ class IndexingError(WebgradError, IndexError):
 
 class DTypeError(WebgradError, TypeError):
     """A data type that this op or device does not take."""
+
+
+class ProtocolError(DTypeError, AttributeError):
+    """A value without the protocol that is asked for, such as __dlpack__."""
+
+
+class LinearAlgebraError(WebgradError, LinAlgError):
+    """A matrix that has no such factors: singular, not positive definite, or not of finite numbers."""
 
 
 class ModelFileError(WebgradError, ValueError):

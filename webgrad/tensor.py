@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .dtypes import DType
-from .errors import DTypeError, GradientError, ShapeError
+from .errors import ArgumentError, DTypeError, GradientError, ShapeError
 from .evaluate import read, read_async
 from .graph.history import recording
 from .graph.node import Node
@@ -37,6 +37,7 @@ Binary = Callable[["Tensor", Any], "Tensor"]
 _NUMBERS: tuple[Any, ...] = (bool, int, float, complex)
 _PLAIN = frozenset(_NUMBERS)
 _MISTAKEN = (list, tuple)  # operands that are refused with a hint
+_API_VERSIONS = (None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 _INDEX = "Shapes are fixed, but x[i] and x[i] = y take a tensor as i, and so does take"
 
 
@@ -223,6 +224,11 @@ class Tensor(PytorchMethods):
         return matrix_transpose(self)
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        if api_version not in _API_VERSIONS:
+            raise ArgumentError(
+                f"webgrad follows the array API standard up to 2025.12, and api_version={api_version!r} was "
+                f"asked for: ask for {', '.join(map(repr, _API_VERSIONS[1:]))}, or for none"
+            )
         return sys.modules[__package__]
 
     # Its values
@@ -302,7 +308,7 @@ class Tensor(PytorchMethods):
     ) -> Any:
         from .ops.interop import to_dlpack
 
-        return to_dlpack(self, dl_device, copy)
+        return to_dlpack(self, stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return 1, 0  # the host, whatever the device: what is exported is a copy there

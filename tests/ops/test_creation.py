@@ -278,11 +278,28 @@ def test_linspace_of_thirds_is_rounded_once() -> None:
     )
 
 
+def test_linspace_without_its_end_is_the_same_without_it() -> None:
+    longer = linspace(0.0, 13.0, 6, device="cpu")
+    np.testing.assert_array_equal(
+        linspace(0.0, 13.0, 5, endpoint=False, device="cpu").numpy(), longer[:-1].numpy()
+    )
+
+
+def test_linspace_of_complex_numbers() -> None:
+    x = linspace(1j, 2 - 1j, 5, device="cpu")
+    assert x.dtype is dtypes.complex64
+    np.testing.assert_array_equal(x.numpy(), np.linspace(1j, 2 - 1j, 5).astype(np.complex64))
+    assert linspace(0, 1, 3, dtypes.complex128, device="cpu").tolist() == [0, 0.5, 1]
+    with pytest.raises(DTypeError, match=r"float32 from 0 to 1j"):
+        linspace(0, 1j, 3, dtypes.float32, device="cpu")
+
+
 def test_eye() -> None:
-    for rows, columns, k in ((3, None, 0), (2, 4, 1), (4, 2, -1), (0, 3, 0), (3, 3, 7)):
+    for rows, columns, k in ((3, None, 0), (2, 4, 1), (4, 2, -1), (0, 3, 0), (3, 3, 7), (3, 3, -7)):
         x = eye(rows, columns, k=k, dtype=dtypes.int8, device="cpu")
         np.testing.assert_array_equal(x.numpy(), np.eye(rows, columns, k=k, dtype=np.int8))
     assert eye(2, device="cpu").dtype is dtypes.float32
+    assert eye(2, k=1 << 40, device="cpu").tolist() == [[0.0, 0.0], [0.0, 0.0]]
 
 
 def test_meshgrid() -> None:
@@ -292,7 +309,7 @@ def test_meshgrid() -> None:
             ours = meshgrid(*map(cpu, sides[:count]), indexing=indexing)
             for a, b in zip(ours, np.meshgrid(*sides[:count], indexing=indexing), strict=True):
                 np.testing.assert_array_equal(a.numpy(), b)
-    assert meshgrid() == []
+    assert meshgrid() == ()
     with pytest.raises(ShapeError, match="one dimension"):
         meshgrid(zeros((2, 2), device="cpu"))
     with pytest.raises(ArgumentError, match="'xy' or 'ij', not 'yx'"):

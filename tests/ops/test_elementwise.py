@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.ops.devices import EVERYWHERE, place
 from webgrad import dtypes
 from webgrad.errors import DTypeError
 from webgrad.graph.op import Op
@@ -31,6 +32,7 @@ NUMPY: dict[str, Callable[..., Any]] = {
     "atanh": np.arctanh,
     "bitwise_left_shift": np.left_shift,
     "bitwise_right_shift": np.right_shift,
+    "floor_divide": lambda a, b: np.where(np.isinf(a) | np.isinf(b), a / b, np.floor_divide(a, b)),
     "pow": np.power,
     "round": np.rint,
     "rsqrt": lambda x: 1 / np.sqrt(x),
@@ -308,3 +310,25 @@ def test_names_and_documentation() -> None:
         assert function.__name__ == ("clip" if name == "clamp" else name)
     assert isinstance(TABLE["add"], Op)
     assert elementwise.add is not elementwise.subtract
+
+
+@EVERYWHERE
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_nextafter(kind: str, dtype: Any) -> None:
+    most, least = np.finfo(dtype).max, np.finfo(dtype).smallest_subnormal
+    start = [0.0, -0.0, -0.0, 0.0, 1, -1, np.inf, -np.inf, most, least, -least, np.nan, 1, 7, -7]
+    stop = [-0.0, 0.0, 1, -1, 2, 2, 0, 0, np.inf, -1, 1, 0, np.nan, 7, -8]
+    first, second = np.array(start, dtype), np.array(stop, dtype)
+    with np.errstate(over="ignore"):
+        expected = np.nextafter(first, second)
+    expected[:2] = second[:2]  # which NumPy gets right for wider types only
+    found = elementwise.nextafter(place(kind, first), place(kind, second)).numpy()
+    np.testing.assert_array_equal(found, expected)
+    number = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.signbit(found[number]), np.signbit(expected[number]))
+
+
+@EVERYWHERE
+def test_nextafter_of_bfloat16(kind: str) -> None:
+    x = place(kind, [1.0, -2.0], dtypes.bfloat16)
+    assert elementwise.nextafter(x, 0.0).tolist() == [1 - 2.0**-8, -2 + 2.0**-7]

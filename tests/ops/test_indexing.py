@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from tests.ops.devices import EVERYWHERE, place
 from webgrad import dtypes
 from webgrad.errors import AxisError, DTypeError, IndexingError, ShapeError
 from webgrad.graph.walk import pending
@@ -374,3 +375,12 @@ def test_nonzero() -> None:
     np.testing.assert_array_equal(cpu(array)[found].numpy(), array[np.nonzero(array)])
     with pytest.raises(ShapeError, match="nonzero of a 0-d tensor"):
         nonzero(cpu(1.0))
+
+
+@EVERYWHERE
+@pytest.mark.parametrize("shape", [(0,), (1,), (700,), (3, 0, 2), (4, 5, 6)])
+def test_nonzero_everywhere(kind: str, shape: tuple[int, ...]) -> None:
+    array = np.random.default_rng(3).integers(0, 3, shape).astype(np.int16)
+    for dtype in (np.int16, np.bool_, np.complex64):
+        found = nonzero(place(kind, array.astype(dtype)))
+        assert [each.tolist() for each in found] == [each.tolist() for each in np.nonzero(array)]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from webgrad import dtypes
-from webgrad.errors import BufferError, DeviceError, DTypeError, NoAdapterError
+from webgrad.errors import ArgumentError, BufferError, DeviceError, DTypeError, NoAdapterError
 from webgrad.ops import interop
 from webgrad.ops.creation import asarray, zeros
 from webgrad.ops.interop import check_dtype, from_dlpack, from_numpy, place, restore
@@ -82,16 +82,52 @@ def test_dlpack_is_a_copy() -> None:
 
 def test_dlpack_refusals() -> None:
     x = asarray([1.0], device="cpu")
-    with pytest.raises(DTypeError, match=r"bfloat16 cannot be exported.*astype"):
+    with pytest.raises(builtins.BufferError, match=r"bfloat16 cannot be exported.*astype"):
         x.astype(dtypes.bfloat16).__dlpack__()
+    with pytest.raises(ArgumentError, match="no streams, and stream=1"):
+        x.__dlpack__(stream=1)
     with pytest.raises(builtins.BufferError, match="host memory only"):
         x.__dlpack__(dl_device=(2, 0))
     with pytest.raises(DeviceError, match=r"Elsewhere is in the memory of another library's device.*kind 2"):
         from_dlpack(Elsewhere(), device="cpu")
     with pytest.raises(DTypeError, match="cannot read this Strange by DLPack: no such type"):
         from_dlpack(Strange(), device="cpu")
-    with pytest.raises(DTypeError, match=r"a list has no __dlpack__: use webgrad\.asarray"):
+    with pytest.raises(AttributeError, match=r"a list has no __dlpack__: use webgrad\.asarray"):
         from_dlpack([1], device="cpu")
+
+
+@pytest.mark.parametrize("version", [None, (0, 8), (1, 0), (2, 0)])
+def test_dlpack_without_a_copy(version: tuple[int, int] | None) -> None:
+    x = asarray([1.0, 2.0], device="cpu") + 1
+
+    class Lent:
+        """x as an old consumer, or a new one, would ask for it."""
+
+        def __dlpack__(self, **options: Any) -> Any:
+            return x.__dlpack__(max_version=version, copy=False)
+
+        def __dlpack_device__(self) -> tuple[int, int]:
+            return x.__dlpack_device__()
+
+    array = np.from_dlpack(Lent())
+    assert np.shares_memory(array, x.node.storage)
+    assert not array.flags.writeable  # told so, or, by the old protocol, NumPy's caution
+    assert array.tolist() == [2.0, 3.0]
+
+
+@pytest.mark.gpu
+def test_dlpack_between_devices() -> None:
+    x = asarray([1.0, 2.0], device="webgpu:0")
+    assert from_dlpack(x).device == "webgpu:0"
+    there = from_dlpack(x, device="cpu")
+    assert there.device == "cpu"
+    assert there.tolist() == [1.0, 2.0]
+    with pytest.raises(builtins.BufferError, match="from webgpu:0 to cpu: values must be sent"):
+        from_dlpack(x, device="cpu", copy=False)
+    with pytest.raises(builtins.BufferError, match="copy=False cannot be had of a tensor on webgpu:0"):
+        x.__dlpack__(copy=False)
+    assert from_dlpack(np.ones(2)).device == "cpu"  # where it was
+    assert from_dlpack(np.ones(2, np.float32), device="webgpu:0").device == "webgpu:0"
 
 
 def test_from_numpy() -> None:

@@ -92,7 +92,7 @@ def test_broadcasting() -> None:
     a, b = move.broadcast_arrays(on_cpu(np.ones((3, 1))), on_cpu(row))
     check(a, np.ones((3, 3)))
     check(b, np.broadcast_to(row, (3, 3)))
-    assert move.broadcast_arrays() == []
+    assert move.broadcast_arrays() == ()
     check(move.expand(on_cpu(np.ones((3, 1))), -1, 4), np.ones((3, 4)))
     check(move.expand(on_cpu(np.ones((3, 1))), (2, -1, -1)), np.ones((2, 3, 1)))
 
@@ -165,3 +165,10 @@ def test_mistaken_axes(call: Callable[[Tensor], Tensor], message: str) -> None:
 def test_a_vector_has_no_matrix_transpose() -> None:
     with pytest.raises(ShapeError, match=r"matrix_transpose: a tensor of shape \(2,\) has no two axes"):
         move.matrix_transpose(on_cpu([1, 2]))
+
+
+def test_broadcast_shapes() -> None:
+    assert move.broadcast_shapes() == ()
+    assert move.broadcast_shapes((3, 1), (2,), 1, (1, 1, 1)) == (1, 3, 2)
+    with pytest.raises(ShapeError, match=r"broadcast_shapes: the shapes \(3,\) and \(2,\) do not broadcast"):
+        move.broadcast_shapes((3,), (2,))

@@ -254,3 +254,9 @@ def test_mistakes_are_named() -> None:
         searchsorted(line, line, "middle")
     with pytest.raises(DTypeError, match=r"sorter is argsort\(x1\), .* not float32 of shape \(2,\)"):
         searchsorted(line, line, sorter=on_cpu([1.0, 0.0]))
+
+
+def test_searchsorted_takes_a_number() -> None:
+    x = on_cpu([1, 3, 5], dtypes.uint8)
+    assert searchsorted(x, 3).item() == 1
+    assert searchsorted(x, 4.5, side="right").tolist() == 2

@@ -18,6 +18,7 @@ from ..dtypes import DType
 from ..graph.node import Signature
 from .attention import attention
 from .folds import fold_of
+from .fourier import half_of_real, real_from_half, transformed
 from .functions import element_function
 from .halves import widen
 from .ordering import counts_between, searched_places, sorted_places, sorted_values
@@ -304,6 +305,24 @@ def _scatter(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation
     return Operation(partial(scatter, how), form, form, rewrite=partial(scatter, how, reuse=True))
 
 
+# Fourier transforms
+
+
+def _fft(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
+    inverse, scale = sig.attributes
+    return Operation(lambda x: transformed(x, inverse, scale))
+
+
+def _rfft(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
+    (scale,) = sig.attributes
+    return Operation(lambda x: half_of_real(x, scale))
+
+
+def _irfft(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
+    length, scale = sig.attributes
+    return Operation(lambda x: real_from_half(x, length, scale))
+
+
 # Quantised blocks
 
 
@@ -354,4 +373,7 @@ _BY_NAME: dict[str, Maker] = {
     "sort_values": _sort_values,
     "search_places": _search_places,
     "counts_between": _counts_between,
+    "fft": _fft,
+    "rfft": _rfft,
+    "irfft": _irfft,
 }

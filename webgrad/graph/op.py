@@ -28,6 +28,7 @@ Kind = Literal[
     "scan",  # running totals along an axis
     "sort",  # the permutation that sorts
     "scatter",  # elements written to computed places
+    "fft",  # Fourier transforms
 ]
 Infer = Callable[[tuple[Any, ...], tuple[Any, ...]], tuple[tuple[int, ...], Any]]
 

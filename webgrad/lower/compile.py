@@ -21,7 +21,7 @@ from .contract import contraction_choices, lower_contraction
 from .domains import lower_maps, lower_rows, row_choices
 from .emit import Emitted, Replacing, emit
 from .ir import Kernel, verify
-from .ordering import scatter_kernels, sort_kernels
+from .ordering import fourier_kernels, scatter_kernels, sort_kernels
 from .overwrite import overwriting, replaced_values
 from .passes import PASSES
 from .quantised import lower_quantised, quantised_choices
@@ -170,7 +170,11 @@ def alias_of(graph: Snapshot, groups: Sequence[Group]) -> tuple[int, int] | None
     return group.outputs[0], group.reads[0]
 
 
-_WHOLE: dict[str, Callable[..., list[Emitted]]] = {"sort": sort_kernels, "scatter": scatter_kernels}
+_WHOLE: dict[str, Callable[..., list[Emitted]]] = {
+    "sort": sort_kernels,
+    "scatter": scatter_kernels,
+    "fft": fourier_kernels,
+}
 _LOWER: dict[str, Callable[..., Kernel]] = {
     "rows": lower_rows,
     "scan": lower_scan,

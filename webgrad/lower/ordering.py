@@ -1,6 +1,6 @@
-"""Sorts and scatters: hand-written kernels over whole values, as launches of a plan.
+"""Sorts, scatters and Fourier transforms: hand-written kernels over whole values, as launches of a plan.
 
-In: a group around a sort or a scatter. Out: `Emitted` launches. Their temporaries become new values of the
+In: a group around one of them. Out: `Emitted` launches. Their temporaries become new values of the
 graph.
 """
 
@@ -12,9 +12,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import dtypes
-from ..graph.node import signature
+from ..errors import DTypeError
+from ..graph.node import Signature, signature
 from ..graph.op import LEAF
 from ..graph.snapshot import Snapshot
+from ..kernels.fourier import SPARE, fourier_launches
 from ..kernels.launch import Launch
 from ..kernels.ordering import TEMPORARIES, LaunchStep, sort_launches
 from ..kernels.scattering import SPARES, scatter_launches
@@ -23,7 +25,7 @@ from ..schedule.plan import Group
 from .emit import Bound, Emitted
 from .ir import Buffer, Kernel, Template
 
-__all__ = ["scatter_kernels", "sort_kernels"]
+__all__ = ["fourier_kernels", "scatter_kernels", "sort_kernels"]
 
 _NO_SCALARS = struct.Struct("<")
 
@@ -59,6 +61,29 @@ def scatter_kernels(graph: Snapshot, group: Group, profile: DeviceProfile) -> li
     assert len(numbers) == SPARES
     numbers += _temporaries(graph, plan.temporary_bytes, sig.device)
     return _all_emitted(graph, sig.op.name, plan.steps, numbers)
+
+
+def fourier_kernels(graph: Snapshot, group: Group, profile: DeviceProfile) -> list[Emitted]:
+    """The passes that transform pairs along their last axis but one."""
+    (output,) = group.outputs
+    sig = graph.sigs[output]
+    inverse, scale = _of_pairs(sig)
+    length = sig.shape[-2]
+    rows = sig.size // (2 * length)
+    plan = fourier_launches(profile, sig.dtype.compute, rows, length, inverse, scale)
+    numbers = [graph.inputs[output][0], output]
+    assert len(numbers) == SPARE
+    numbers += _temporaries(graph, plan.temporary_bytes, sig.device)
+    return _all_emitted(graph, "fft", plan.steps, numbers)
+
+
+def _of_pairs(sig: Signature) -> tuple[bool, float]:
+    """What kernels transform: a cpu's graph that is to be shown as a GPU's may hold other lengths."""
+    length = sig.shape[-2] if sig.op.name == "fft" else 0
+    if length < 2 or length & (length - 1):
+        raise DTypeError(f"{sig!r}: GPUs transform pairs, and lengths that are powers of two")
+    inverse, scale = sig.attributes
+    return inverse, scale
 
 
 def _all_emitted(

@@ -266,8 +266,8 @@ def _line(count: Node, start: Number, step: Number, dtype: DType, length: int) -
 
 
 def linspace(
-    start: float,
-    stop: float,
+    start: Number | complex,
+    stop: Number | complex,
     num: int,
     dtype: Any = None,
     *,
@@ -280,25 +280,43 @@ def linspace(
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
     (length,) = as_shape("linspace", num)
-    first, last = float(as_number("linspace", start)), float(as_number("linspace", stop))
-    wanted, where = _target("linspace", dtypes.float32 if dtype is None else dtype, device)
-    if wanted.kind != "f":
+    ends = [_end(each) for each in (start, stop)]
+    default = dtypes.complex64 if complex in map(type, (start, stop)) else dtypes.float32
+    wanted, where = _target("linspace", default if dtype is None else dtype, device)
+    if wanted.kind not in "fc" or (wanted.kind == "f" and default.kind == "c"):
         raise DTypeError(
-            f"linspace is not offered for {wanted.name}: make floats, and convert them with astype"
+            f"linspace is not offered for {wanted.name} from {start} to {stop}: make floats, or complex "
+            "numbers, and convert them with astype"
         )
-    exact = wanted if wanted.itemsize >= 4 else dtypes.float32
-    count = primitives.iota(length, dtypes.int32, where)
-    share = elementwise(
-        TABLE["divide"], primitives.cast(count, exact), max(1, length - 1 if endpoint else length)
-    )
-    up = elementwise(_ADD, elementwise(_MULTIPLY, share, last - first), first)
-    if not endpoint or length < 2:
-        return Tensor(primitives.cast(up, wanted))
-    # The second half from the other end: the last one is `stop` itself, and errors stay half as large.
+    # As many steps as there are numbers before `stop`, so that leaving it out changes no other.
+    share = _shares(length, max(1, length - 1 if endpoint else length), dtypes.part_of(wanted), where)
+    if wanted.kind == "f":
+        return Tensor(primitives.cast(_between(share, ends[0].real, ends[1].real), wanted))
+    parts = _between(share, ends[0].real, ends[1].real), _between(share, ends[0].imag, ends[1].imag)
+    pairs = primitives.concat([primitives.reshape(each, (length, 1)) for each in parts], 1)
+    return Tensor(primitives.as_complex(pairs))
+
+
+def _end(value: Any) -> complex:
+    return value if isinstance(value, complex) else complex(as_number("linspace", value))
+
+
+def _shares(length: int, steps: int, dtype: DType, device: AnyDevice) -> Node:
+    """0, 1 / steps, 2 / steps …, in at least float32."""
+    exact = dtype if dtype.itemsize >= 4 else dtypes.float32
+    count = primitives.cast(primitives.iota(length, dtypes.int32, device), exact)
+    return elementwise(TABLE["divide"], count, steps)
+
+
+def _between(share: Node, start: float, stop: float) -> Node:
+    """That share of the way from start to stop.
+
+    The second half from the other end: the last one is `stop` itself, and errors stay half as large.
+    """
+    up = elementwise(_ADD, elementwise(_MULTIPLY, share, stop - start), start)
     left = elementwise(_SUBTRACT, 1.0, share)
-    down = elementwise(_SUBTRACT, last, elementwise(_MULTIPLY, left, last - first))
-    near = elementwise(TABLE["less"], share, 0.5)
-    return Tensor(primitives.cast(primitives.choose(near, up, down), wanted))
+    down = elementwise(_SUBTRACT, stop, elementwise(_MULTIPLY, left, stop - start))
+    return primitives.choose(elementwise(TABLE["less"], share, 0.5), up, down)
 
 
 def eye(
@@ -312,11 +330,13 @@ def eye(
     height, width = as_shape("eye", (rows, rows if columns is None else columns))
     wanted, where = _target("eye", dtypes.float32 if dtype is None else dtype, device)
     down = primitives.reshape(primitives.iota(height, dtypes.int32, where), (height, 1))
-    along = elementwise(_SUBTRACT, primitives.iota(width, dtypes.int32, where), index(k))
+    along = elementwise(
+        _SUBTRACT, primitives.iota(width, dtypes.int32, where), min(max(index(k), -height), width)
+    )
     return Tensor(primitives.cast(elementwise(TABLE["equal"], down, along), wanted))
 
 
-def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
+def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     """Coordinates of a grid from those along its axes, each in the shape of the whole grid.
 
     >>> [each.shape for each in wg.meshgrid(wg.arange(2), wg.arange(3))]
@@ -337,7 +357,7 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
     for each, place_ in zip(axes, order, strict=True):
         alone = tuple(each.size if at == place_ else 1 for at in range(len(axes)))
         grids.append(Tensor(primitives.expand(primitives.reshape(each.node, alone), tuple(sides))))
-    return grids
+    return tuple(grids)
 
 
 _ADD, _MULTIPLY, _SUBTRACT = TABLE["add"], TABLE["multiply"], TABLE["subtract"]

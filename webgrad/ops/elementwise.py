@@ -87,6 +87,7 @@ __all__ = [
     "multiply",
     "nan_to_num",
     "negative",
+    "nextafter",
     "not_equal",
     "positive",
     "pow",
@@ -437,6 +438,28 @@ def copysign(a: Any, b: Any) -> Tensor:
     """The value of a with the sign of b."""
     value, signed = _floats("copysign", a, b)
     return where(signbit(signed), -abs(value), abs(value))
+
+
+def nextafter(x1: Any, x2: Any) -> Tensor:
+    """The next number of the dtype after x1 on the way to x2; x2 where they are equal.
+
+    >>> wg.nextafter(wg.asarray([1.0, 0.0]), 2.0).tolist()
+    [1.0000001192092896, 1.401298464324817e-45]
+    """
+    start, stop = _floats("nextafter", x1, x2)
+    # Only by bits, since GPUs may take the smallest numbers for 0: without the sign they count upwards.
+    signed = _SIGNED[start.dtype.itemsize]
+    low = -(1 << (8 * start.dtype.itemsize - 1))
+    bits, towards = (Tensor(make(TABLE["bitcast"], (each.node,), (signed,))) for each in (start, stop))
+    count, goal = (where(each < 0, low - each, each) for each in (bits, towards))
+    moved = where(goal > count, count + 1, count - 1)
+    minus = (moved < 0) | ((moved == 0) & (bits < 0))
+    result = where(goal == count, towards, where(minus, low - moved, moved))
+    nan = isnan(start) | isnan(stop)
+    return where(nan, math.nan, Tensor(make(TABLE["bitcast"], (result.node,), (start.dtype,))))
+
+
+_SIGNED = {2: dtypes.int16, 4: dtypes.int32, 8: dtypes.int64}
 
 
 def hypot(a: Any, b: Any) -> Tensor:

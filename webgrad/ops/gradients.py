@@ -16,6 +16,7 @@ from ..tensor import Tensor
 from . import primitives
 from .composed_attention import attended
 from .elementwise import cos, cosh, erfc, exp, floor_divide, log, rsqrt, sigmoid, sign, sin, sinh, where
+from .fourier import half_of_real, half_weighted, real_from_half, transformed
 from .order_gradients import (
     kept_rows,
     largest_base,
@@ -50,6 +51,8 @@ __all__ = [
     "floor_divide",
     "gelu_slope",
     "gelu_tanh_slope",
+    "half_of_real",
+    "half_weighted",
     "kept_rows",
     "larger",
     "largest_base",
@@ -62,6 +65,7 @@ __all__ = [
     "permuted_back",
     "power_base",
     "power_exponent",
+    "real_from_half",
     "reshaped",
     "rows_of",
     "rsqrt",
@@ -76,6 +80,7 @@ __all__ = [
     "spread_out",
     "sum_to_come",
     "summed_to",
+    "transformed",
     "unfolded",
     "unpadded",
     "unsliced",

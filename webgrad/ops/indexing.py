@@ -20,6 +20,7 @@ from ..dtypes import DType
 from ..errors import DeviceError, DTypeError, IndexingError, ShapeError
 from ..evaluate import read
 from ..graph.node import Node, scalar
+from ..runtime.device import CpuDevice
 from ..tensor import Tensor
 from . import primitives, shapes
 from .creation import as_tensor
@@ -482,7 +483,9 @@ def _indices(op: str, x: Tensor, indices: Any, axis: int, shape: tuple[int, ...]
 
 
 def nonzero(x: Tensor) -> tuple[Tensor, ...]:
-    """The indices of the elements that are not zero, an int32 tensor for each axis; x is computed and read.
+    """The indices of the elements that are not zero, an int32 tensor for each axis.
+
+    Computes x and reads how many there are, which is the shape of the result: it synchronises.
 
     >>> [each.tolist() for each in wg.nonzero(wg.asarray([[0, 5], [7, 0]]))]
     [[0, 1], [1, 0]]
@@ -490,7 +493,30 @@ def nonzero(x: Tensor) -> tuple[Tensor, ...]:
     x = as_tensor("nonzero", x)
     if not x.ndim:
         raise ShapeError("nonzero of a 0-d tensor: reshape it to (1,), or compare x.item() with 0")
-    return tuple(place("nonzero", each.astype(np.int32), x.device) for each in np.nonzero(read(x.node)))
+    flags = x if x.dtype.kind == "b" else Tensor(elementwise(TABLE["not_equal"], x.node, 0))
+    where = places_of_true(Tensor(primitives.reshape(flags.node, (x.size,)))).node
+    found = []
+    for side in reversed(x.shape[1:]):
+        found.append(Tensor(elementwise(TABLE["remainder"], where, max(1, side))))
+        where = elementwise(TABLE["floor_divide"], where, max(1, side))
+    return (Tensor(where), *reversed(found))
+
+
+def places_of_true(flags: Tensor) -> Tensor:
+    """The places, int32, of what is true in bools of one dimension. Their number is read, so this waits."""
+    if isinstance(flags.device, CpuDevice):
+        return place("nonzero", np.flatnonzero(read(flags.node)).astype(np.int32), flags.device)
+    from .sorting import searchsorted
+
+    length = flags.size
+    if not length:
+        return Tensor(primitives.iota(0, dtypes.int32, flags.device))
+    so_far = Tensor(primitives.scan(TABLE["cumulative_sum"], primitives.cast(flags.node, dtypes.int32), 0))
+    count = int(so_far[length - 1])
+    # The n-th true one is where the count becomes n.
+    return searchsorted(
+        so_far, Tensor(elementwise(_ADD, primitives.iota(count, dtypes.int32, flags.device), 1))
+    )
 
 
 _ADD, _MULTIPLY, _LESS = TABLE["add"], TABLE["multiply"], TABLE["less"]

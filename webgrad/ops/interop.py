@@ -14,7 +14,7 @@ import numpy as np
 from .. import dtypes, errors
 from ..cpu.memory import empty
 from ..dtypes import DType, as_dtype
-from ..errors import DeviceError, DTypeError, NoAdapterError, ShapeError
+from ..errors import ArgumentError, DeviceError, DTypeError, NoAdapterError, ProtocolError, ShapeError
 from ..evaluate import read
 from ..graph.history import Call, History, recording
 from ..graph.node import leaf, scalar, signature
@@ -89,7 +89,9 @@ def _by_dlpack(op: str, value: Any) -> Array:
         )
     try:
         return np.from_dlpack(value)
-    except (RuntimeError, TypeError, BufferError) as error:
+    except BufferError as error:
+        raise errors.BufferError(f"{op}: this {type(value).__name__} cannot be exported: {error}") from None
+    except (RuntimeError, TypeError) as error:
         raise DTypeError(f"{op}: NumPy cannot read this {type(value).__name__} by DLPack: {error}") from None
 
 
@@ -153,22 +155,26 @@ def from_numpy(array: Array, device: DeviceLike = None) -> Tensor:
     return place("from_numpy", host_array("from_numpy", array), open_device(device))
 
 
-def from_dlpack(value: Any, *, device: DeviceLike = None, copy: bool | None = None) -> Tensor:
-    """A tensor of the values of another library's array, by the DLPack protocol.
+def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = None) -> Tensor:
+    """A tensor of the values of another library's array, by the DLPack protocol; where they are, or `device`.
+
+    They are copied, unless `copy=False` asks to share them, on the cpu; then they must not be written to.
 
     >>> wg.from_dlpack(np.arange(3.0)).tolist()
     [0.0, 1.0, 2.0]
     """
-    if isinstance(value, Tensor) and (device is None or open_device(device) is value.device):
-        return Tensor(value.node)
-    if not hasattr(value, "__dlpack__"):
-        raise DTypeError(f"from_dlpack: a {type(value).__name__} has no __dlpack__: use webgrad.asarray")
-    return place(
-        "from_dlpack",
-        host_array("from_dlpack", _by_dlpack("from_dlpack", value)),
-        open_device(device),
-        copy=copy,
-    )
+    if isinstance(x, Tensor):
+        where = x.device if device is None else open_device(device)
+        if copy is False and where is not x.device:
+            raise errors.BufferError(
+                f"from_dlpack: copy=False cannot be had from {x.device.name} to {where.name}: values must be "
+                "sent"
+            )
+        return Tensor(move(x, where).node)
+    if not hasattr(x, "__dlpack__"):
+        raise ProtocolError(f"from_dlpack: a {type(x).__name__} has no __dlpack__: use webgrad.asarray")
+    array = host_array("from_dlpack", _by_dlpack("from_dlpack", x))
+    return place("from_dlpack", array, open_device("cpu" if device is None else device), copy=copy)
 
 
 def move(x: Tensor, device: AnyDevice) -> Tensor:
@@ -199,19 +205,44 @@ def to_numpy(x: Tensor, dtype: Any, copy: bool | None) -> Array:
     return array if dtype is None else array.astype(dtype, copy=False)
 
 
-def to_dlpack(x: Tensor, dl_device: Any, copy: bool | None) -> Any:
-    """A DLPack capsule over a copy in host memory."""
-    if dl_device is not None and tuple(dl_device) != x.__dlpack_device__():
-        raise BufferError(
+def to_dlpack(x: Tensor, stream: Any, max_version: Any, dl_device: Any, copy: bool | None) -> Any:
+    """A DLPack capsule in host memory: a copy, or with copy=False, on the cpu, the values themselves.
+
+    What is shared must not be written to: consumers of DLPack 1.0 are told so.
+    """
+    if stream is not None:
+        raise ArgumentError(f"__dlpack__: the host has no streams, and stream={stream!r} was given")
+    if dl_device is not None and tuple(map(int, dl_device)) != x.__dlpack_device__():
+        raise errors.BufferError(
             f"a tensor is exported to host memory only, not to DLPack device {tuple(dl_device)}"
         )
-    if copy is False:
-        raise BufferError("a tensor is exported as a copy: copy=False cannot be had")
     if x.dtype is dtypes.bfloat16:
-        raise DTypeError(
+        raise errors.BufferError(
             "bfloat16 cannot be exported by DLPack: convert with x.astype(webgrad.float32) first"
         )
-    return x.numpy().__dlpack__()
+    versioned = max_version is not None and tuple(max_version) >= (1, 0)
+    if copy is not False:
+        array = x.numpy()
+    elif x.device.is_gpu:
+        raise errors.BufferError(f"copy=False cannot be had of a tensor on {x.device.name}: it is read")
+    else:
+        array = read(x.node).view()
+        array.flags.writeable = False
+        array = array if versioned else np.asarray(_Exposed(array))
+    return array.__dlpack__(max_version=(1, 0)) if versioned and _NUMPY_VERSIONED else array.__dlpack__()
+
+
+class _Exposed:
+    """An array's memory as NumPy takes it from others, writable: DLPack before 1.0 knows nothing else."""
+
+    def __init__(self, array: Array) -> None:
+        self.array = array
+        start = array.__array_interface__["data"][0]
+        self.__array_interface__ = array.__array_interface__ | {"data": (start, False)}
+
+
+# From NumPy 2.1 on; before that capsules are of the old kind, which every consumer takes.
+_NUMPY_VERSIONED = tuple(map(int, np.__version__.split(".")[:2])) >= (2, 1)
 
 
 def restore(array: Array, device: str, requires_grad: bool = False) -> Tensor:

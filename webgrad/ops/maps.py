@@ -1,7 +1,7 @@
 """The map ops, one row each: element by element, operands of one dtype, with broadcasting.
 
 `wgsl` is an expression over {0}, {1}, …, scalars or vectors of four alike; names that begin with `wg_` are
-functions of `wgsl/library.wgsl`. A compute type that a row does not spell is not offered on GPUs. Integers
+functions of `wgsl/library*.wgsl`. A compute type that a row does not spell is not offered on GPUs. Integers
 follow NumPy and wrap; floats keep NaN and infinities. Compilers assume that there are no NaN, so what depends
 on them goes through functions that look at bits.
 """
@@ -41,6 +41,14 @@ def _power(base: Array, exponent: Array) -> Array:
         left = left >> 1
     unit = (base == 1) | (base == base.dtype.type(-1) if base.dtype.kind == "i" else False)
     return np.asarray(np.where((exponent < 0) & ~unit, base.dtype.type(0), result))
+
+
+def _floor_divide(a: Array, b: Array) -> Array:
+    """NumPy's; where a float is infinite a / b, as the array API standard has it."""
+    result = np.asarray(np.floor_divide(a, b))
+    if result.dtype.kind in "iu":
+        return result
+    return np.where(np.isinf(a) | np.isinf(b), a / b, result)
 
 
 def _sigmoid(x: Array) -> Array:
@@ -201,11 +209,10 @@ def _float(
     tolerance: float,
     *gradient: str,
     doc: str = "",
-    f64: str = "",
 ) -> Op:
-    """A function of floats, in the library; on GPUs of float64 only where the hardware has it."""
+    """A function of floats, in the library."""
     arity = getattr(numpy, "nin", 1)
-    wgsl = _calls(name, arity, "f32") | ({"f64": f64} if f64 else {})
+    wgsl = _calls(name, arity, "f32", "f64")
     more: dict[str, Any] = {"domain": domain, "tolerance": tolerance, "doc": doc, "gradient": gradient}
     return _map(name, numpy, wgsl, "f", arity=arity, cost=cost, **more)
 
@@ -229,17 +236,19 @@ ARITHMETIC = (
     ),
     _map(
         "floor_divide",
-        np.floor_divide,
-        _calls("floor_divide", 2, "f32", *INTEGERS),
+        _floor_divide,
+        _calls("floor_divide", 2, *NUMBERS),
+        arity=2,
         cost=60,
         tolerance=2,
-        doc="Rounded down. Integers by 0 give 0; the lowest one by -1 wraps to itself.",
+        doc="Rounded down; where a float is infinite, a / b. Integers by 0 give 0; the lowest one by -1 "
+        "wraps to itself.",
         gradient=("0", "0"),
     ),
     _map(
         "remainder",
         np.remainder,
-        _calls("remainder", 2, "f32", *INTEGERS),
+        _calls("remainder", 2, *NUMBERS),
         cost=60,
         doc="With the divisor's sign. Integers by 0 give 0.",
         gradient=("g", "-g * floor_divide(a, b)"),
@@ -247,7 +256,7 @@ ARITHMETIC = (
     _map(
         "power",
         _power,
-        _calls("power", 2, "f32", *INTEGERS),
+        _calls("power", 2, *NUMBERS),
         arity=2,
         cost=110,
         domain=(0, 20),
@@ -389,10 +398,8 @@ FUNCTIONS = (
     _float("atanh", np.arctanh, 45, (-1, 1), 4, "g / (1 - a * a)"),
     _float("erf", _erf, 70, (-5, 5), 4, "g * exp(-a * a) * TWO_BY_ROOT_PI"),
     _float("erfc", _erfc, 55, (-5, 11), 4, "g * exp(-a * a) * -TWO_BY_ROOT_PI"),
-    _float("sqrt", np.sqrt, 5, (0, 1e3), 3, "g * 0.5 / y", f64="sqrt({0})"),
-    _float(
-        "rsqrt", _rsqrt, 8, (0, 1e3), 3, "g * -0.5 * y * y * y", doc="1 / sqrt(x).", f64="(1.0lf / sqrt({0}))"
-    ),
+    _float("sqrt", np.sqrt, 5, (0, 1e3), 3, "g * 0.5 / y"),
+    _float("rsqrt", _rsqrt, 8, (0, 1e3), 3, "g * -0.5 * y * y * y", doc="1 / sqrt(x)."),
     _float("sigmoid", _sigmoid, 32, (-105, 105), 4, "g * y * (1 - y)", doc="1 / (1 + exp(-x))."),
     _float(
         "gelu",

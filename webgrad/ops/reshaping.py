@@ -17,11 +17,12 @@ import numpy as np
 from ..errors import AxisError, DTypeError, ShapeError
 from ..tensor import Tensor
 from . import primitives, shapes
-from .creation import as_tensor
-from .shapes import normalise_axes, normalise_axis
+from .creation import as_shape, as_tensor
+from .shapes import broadcast, normalise_axes, normalise_axis
 
 __all__ = [
     "broadcast_arrays",
+    "broadcast_shapes",
     "broadcast_to",
     "expand",
     "expand_dims",
@@ -155,17 +156,26 @@ def broadcast_to(x: Tensor, shape: int | Sequence[int]) -> Tensor:
     return Tensor(primitives.expand(x.node, sides))
 
 
-def broadcast_arrays(*tensors: Tensor) -> list[Tensor]:
+def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
     """Tensors brought to their common shape.
 
     >>> [each.shape for each in wg.broadcast_arrays(wg.zeros((3, 1)), wg.zeros(2))]
     [(3, 2), (3, 2)]
     """
-    found = [as_tensor("broadcast_arrays", each) for each in tensors]
+    found = [as_tensor("broadcast_arrays", each) for each in arrays]
     if not found:
-        return []
+        return ()
     shape = shapes.broadcast("broadcast_arrays", [each.shape for each in found])
-    return [Tensor(primitives.expand(each.node, shape)) for each in found]
+    return tuple(Tensor(primitives.expand(each.node, shape)) for each in found)
+
+
+def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
+    """The shape that shapes broadcast to; of none ().
+
+    >>> wg.broadcast_shapes((3, 1), (2,))
+    (3, 2)
+    """
+    return broadcast("broadcast_shapes", [as_shape("broadcast_shapes", each) for each in shapes or ((),)])
 
 
 def expand(x: Tensor, *shape: int | Sequence[int]) -> Tensor:

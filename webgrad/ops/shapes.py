@@ -309,7 +309,7 @@ def scattered(name: str, types: str) -> Infer:
     return infer
 
 
-def _check_binding(op: str, *sigs: Signature, width: int = 0) -> None:
+def check_binding(op: str, *sigs: Signature, width: int = 0) -> None:
     """Refuse what a kernel over whole values cannot bind; elements take at least `width` bytes in it."""
     for sig in sigs:
         nbytes = sig.size * max(width, sig.dtype.itemsize)
@@ -330,7 +330,7 @@ def _scattered(sigs: Sigs) -> Result:
         or base.dtype is not updates.dtype
     ):
         raise ShapeError(f"scatter of {updates!r} at {index!r} into {base!r}: rows do not fit")
-    _check_binding("scatter", *sigs)
+    check_binding("scatter", *sigs)
     return base.shape, base.dtype
 
 
@@ -341,5 +341,5 @@ def sorting(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
         raise DTypeError(
             "sort_order of uint64: GPUs sort keys of 32 bits, the low words and then the high ones"
         )
-    _check_binding("sort", sigs[0], width=4)
+    check_binding("sort", sigs[0], width=4)
     return sigs[0].shape, dtypes.int32

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from operator import index
+from typing import Any
 
 import numpy as np
 
@@ -86,7 +87,7 @@ def topk(
     return Tensor(primitives.take_along(x.node, places, along)), Tensor(places)
 
 
-def searchsorted(x1: Tensor, x2: Tensor, side: str = "left", sorter: Tensor | None = None) -> Tensor:
+def searchsorted(x1: Tensor, x2: Tensor | float, side: str = "left", sorter: Tensor | None = None) -> Tensor:
     """Where elements of x2 would go into x1, sorted and of one dimension, so that it stays sorted; int32.
 
     `side` says on which side of equal elements. `sorter` sorts x1 where it is not sorted itself (argsort).
@@ -94,7 +95,8 @@ def searchsorted(x1: Tensor, x2: Tensor, side: str = "left", sorter: Tensor | No
     >>> wg.searchsorted(wg.asarray([1, 3, 5]), wg.asarray([0, 3, 9])).tolist()
     [0, 1, 3]
     """
-    line, values = as_tensor("searchsorted", x1), as_tensor("searchsorted", x2)
+    line = as_tensor("searchsorted", x1)
+    values = as_tensor("searchsorted", _beside(x2, line))
     if line.ndim != 1:
         raise ShapeError(f"searchsorted takes a sorted tensor of one dimension, not of shape {line.shape}")
     if side not in ("left", "right"):
@@ -114,6 +116,14 @@ def searchsorted(x1: Tensor, x2: Tensor, side: str = "left", sorter: Tensor | No
     if sorter is not None:
         keys = primitives.take(keys, _places_of(sorter, line), 0)
     return Tensor(_search(keys, _keys(primitives.cast(values.node, common)), side))
+
+
+def _beside(value: Any, line: Tensor) -> Any:
+    """A number as a tensor of the type it has beside others; anything else as it is."""
+    if not isinstance(value, (bool, int, float)):
+        return value
+    dtype = dtypes.dtype_of_scalar(value, line.dtype)
+    return Tensor(primitives.constant("searchsorted", value, dtype, line.device))
 
 
 def _places_of(sorter: Tensor, line: Tensor) -> Node:

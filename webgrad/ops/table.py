@@ -16,6 +16,7 @@ from . import shapes
 from .maps import MAPS
 from .ordered import ORDERED
 from .packed import PACKED
+from .transforms import TRANSFORMS
 
 __all__ = ["TABLE"]
 
@@ -415,6 +416,7 @@ ROWS = (
     ),
     *ORDERED,
     *PACKED,
+    *TRANSFORMS,
     *MAPS,
 )
 

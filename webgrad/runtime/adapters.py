@@ -279,12 +279,18 @@ def describe(
         backend=_BACKENDS.get(backend, backend.lower()),
         type=_kind(name, str(info["adapter_type"])),
         driver=str(info["description"]).strip(),
-        features=frozenset(ours for ours, theirs in FEATURE_NAMES.items() if theirs in raw_features),
+        features=_features(raw_features),
         raw_features=raw_features,
         limits=MappingProxyType(dict(limits)),
         subgroup_sizes=(info.get("stackgroup_min_size", 0), info.get("stackgroup_max_size", 0)),
         vendor_id=info.get("vendor_id", 0),
     )
+
+
+def _features(raw: frozenset[str]) -> frozenset[str]:
+    """The features that kernels may use; they take float64 apart as integers of 64 bits, so it needs both."""
+    found = frozenset(ours for ours, theirs in FEATURE_NAMES.items() if theirs in raw)
+    return found if "int64" in found else found - {"f64"}
 
 
 def _kind(name: str, adapter_type: str) -> AdapterKind:

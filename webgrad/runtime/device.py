@@ -57,6 +57,12 @@ class AnyDevice:
     def __reduce__(self) -> tuple[Any, ...]:
         return open_device, (self.name,)
 
+    def __eq__(self, other: object) -> bool:
+        """A device is itself alone, and equals its name, by which it is listed."""
+        return self is other or (isinstance(other, str) and other == self.name)
+
+    __hash__ = object.__hash__  # of itself, and quick: devices are part of every node's key
+
 
 DeviceLike = (
     AnyDevice | str | None

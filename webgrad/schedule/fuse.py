@@ -76,7 +76,7 @@ def choose_stored(
         fixed |= {each for each in order if graph.sigs[each].kind != "move"}
     for each in order:
         fixed |= {source for source in whole_inputs(graph, each) if not is_source(graph.sigs[source])}
-        if graph.sigs[each].kind in ("sort", "scatter", "scan"):
+        if graph.sigs[each].kind in ("sort", "scatter", "scan", "fft"):
             fixed.add(each)
     known = _Known(graph, order, profile)
     for _ in range(ROUNDS):

@@ -39,7 +39,7 @@ def keep_packed(graph: Snapshot, profile: DeviceProfile) -> None:
 def whole_inputs(graph: Snapshot, number: int) -> tuple[int, ...]:
     """The inputs of a node that kernels read from memory, wherever an element is: they must be stored."""
     sig, inputs = graph.sigs[number], graph.inputs[number]
-    if sig.kind in ("sort", "scatter"):
+    if sig.kind in ("sort", "scatter", "fft"):
         return inputs
     if sig.kind == "decode":
         return inputs[:1]

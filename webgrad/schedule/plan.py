@@ -36,6 +36,7 @@ GroupKind = Literal[
     "scan",  # running totals
     "sort",
     "scatter",
+    "fft",
 ]
 
 
@@ -52,7 +53,7 @@ class Group:
     `outputs` are stored, those of a map of one shape; `reads` are the stored nodes it takes, `scalars` the
     numbers. `inside` are its nodes, inputs first. `row_axes` (rows): of each output, the axes that its folds
     depend on; the sides of these are the same for all.
-    `center` (contract, attend, scan, sort, scatter): the node the kernel is about.
+    `center` (contract, attend, scan, sort, scatter, fft): the node the kernel is about.
     """
 
     kind: GroupKind

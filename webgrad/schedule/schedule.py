@@ -69,7 +69,7 @@ def _group(graph: Snapshot, root: int, stored: set[int], content: Content, place
     sig = graph.sigs[root]
     kind: GroupKind = content.kind
     center = content.center
-    if sig.kind in ("scan", "sort", "scatter"):
+    if sig.kind in ("scan", "sort", "scatter", "fft"):
         kind, center = sig.kind, root
     inside.sort(key=place.__getitem__)
     return Group(

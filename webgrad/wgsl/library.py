@@ -1,8 +1,8 @@
-"""The functions that generated kernels call, from `library.wgsl`, for scalars and vectors of four.
+"""The functions that generated kernels call, from `library*.wgsl`, for scalars and vectors of four.
 
 In: expressions that call `wg_…` functions, or the names they call. Out: WGSL text. A function whose head has
-one of the type words F I U B L M D is written once in the file and exists twice, for width 1 (`wg_exp_1`) and
-width 4 (`wg_exp_4`); any other exists once, under its own name.
+one of the type words F I U B L M D is written once in its file and exists twice, for width 1 (`wg_exp_1`) and
+width 4 (`wg_exp_4`); any other exists once, under its own name, which may be that of one width.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["WORDS", "functions", "names", "spell"]
 
 WORDS = {"F": "f32", "I": "i32", "U": "u32", "B": "bool", "L": "i64", "M": "u64", "D": "f64"}
 WIDTHS = (1, 4)
-_FILE = Path(__file__).with_name("library.wgsl")
+_FILES = tuple(Path(__file__).with_name(name) for name in ("library.wgsl", "library64.wgsl"))
 _FUNCTION = re.compile(r"^fn (wg_\w+)(.*)\{(?:.*\}|\n(?:.*\n)*?\})$", re.MULTILINE)
 _CALL = re.compile(r"\bwg_\w+")
 _WORD = re.compile(rf"\b[{''.join(WORDS)}]\b")
@@ -28,17 +28,17 @@ _COMMENT = re.compile(r"\s*//.*")
 
 @dataclass(frozen=True, slots=True)
 class _Function:
-    """A function: of the file, or as it is written into kernels."""
+    """A function: of a file, or as it is written into kernels."""
 
-    place: int  # in the order of the file, and of widths
+    place: int  # in the order of the files, and of widths
     text: str
     generic: bool  # whether it exists for each width
 
 
 @cache
 def _source() -> dict[str, _Function]:
-    """The functions of the file by name, without comments."""
-    text = _COMMENT.sub("", _FILE.read_text(encoding="utf-8"))
+    """The functions of the files by name, without comments."""
+    text = _COMMENT.sub("", "".join(file.read_text(encoding="utf-8") for file in _FILES))
     return {
         found[1]: _Function(2 * place, found[0], _WORD.search(found[2]) is not None)
         for place, found in enumerate(_FUNCTION.finditer(text))
@@ -57,13 +57,13 @@ def _written(name: str) -> tuple[_Function, tuple[str, ...]]:
         function = source[base]
         text = spell(function.text, int(width))
     else:
-        raise ShaderError(f"wgsl/library.wgsl has no function {name}")
+        raise ShaderError(f"wgsl/library.wgsl and library64.wgsl have no function {name}")
     calls = tuple(dict.fromkeys(each for each in _CALL.findall(text) if each != name))
     return _Function(function.place + (width == "4"), text, False), calls
 
 
 def names() -> tuple[str, ...]:
-    """Every function by its name in kernels, in the file's order: "wg_exp_1", "wg_exp_4", …"""
+    """Every function by its name in kernels, in the files' order: "wg_exp_1", "wg_exp_4", …"""
     return tuple(
         spell(name, width)
         for name, function in _source().items()
@@ -81,8 +81,8 @@ def spell(expression: str, width: int) -> str:
     source = _source()
 
     def name(found: re.Match[str]) -> str:
-        function = source.get(found[0])
-        return f"{found[0]}_{width}" if function is not None and function.generic else found[0]
+        function, wide = source.get(found[0]), f"{found[0]}_{width}"
+        return wide if wide in source or (function is not None and function.generic) else found[0]
 
     def word(found: re.Match[str]) -> str:
         scalar = WORDS[found[0]]
@@ -92,7 +92,7 @@ def spell(expression: str, width: int) -> str:
 
 
 def functions(wanted: Iterable[str]) -> str:
-    """The text of these functions and of all that they call, each once, in the file's order.
+    """The text of these functions and of all that they call, each once, in the files' order.
 
     >>> from webgrad.wgsl import library
     >>> library.functions(["wg_wrap_u8_1"])

@@ -29,6 +29,8 @@ fn wg_isnan_f64(x: D) -> B { return wg_size_bits_f64(x) > M(0x7ff0000000000000lu
 fn wg_isinf_f64(x: D) -> B { return wg_size_bits_f64(x) == M(0x7ff0000000000000lu); }
 fn wg_isfinite_f64(x: D) -> B { return wg_size_bits_f64(x) < M(0x7ff0000000000000lu); }
 fn wg_keep_nan(x: F, result: F) -> F { return select(result, x, wg_isnan(x)); }
+// 0 with x's sign where x is 0.
+fn wg_keep_zero(x: F, result: F) -> F { return select(result, x, wg_size_bits(x) == U(0u)); }
 fn wg_keep_nan_f64(x: D, result: D) -> D { return select(result, x, wg_isnan_f64(x)); }
 fn wg_with_sign(size: F, sign: F) -> F {
     return bitcast<F>(wg_size_bits(size) | (bitcast<U>(sign) & U(0x80000000u)));
@@ -112,23 +114,23 @@ fn wg_modulo(a: F, b: F) -> F {
     let bits = ((exponent - shift - U(1u)) << U(23u)) + (rest << shift);
     return bitcast<F>(select(select(bits, U(0u), rest == U(0u)), number, number < by));
 }
-// Whether a divided by b has no remainder: b is 0, a is infinite, or either is NaN.
-fn wg_undivided(a: F, b: F) -> B {
-    let by = wg_size_bits(b);
-    return (wg_size_bits(a) >= U(0x7f800000u)) | (by > U(0x7f800000u)) | (by == U(0u));
-}
 fn wg_remainder(a: F, b: F) -> F {
     let rest = wg_modulo(a, b);
     let across = (wg_size_bits(rest) != U(0u)) & (bitcast<I>(bitcast<U>(a) ^ bitcast<U>(b)) < I(0));
     let result = wg_with_sign(select(rest, wg_abs(b) - rest, across), b);
-    return select(result, wg_not_a_number(), wg_undivided(a, b));
+    let by = wg_size_bits(b);
+    let undivided = (wg_size_bits(a) >= U(0x7f800000u)) | (by > U(0x7f800000u)) | (by == U(0u));
+    return select(result, wg_not_a_number(), undivided);
 }
+// Where one is infinite or NaN, or b is 0, a / b; else the sign, also of 0, is that of a / b.
 fn wg_floor_divide(a: F, b: F) -> F {
     let rest = wg_modulo(a, b);
-    let across = (wg_size_bits(rest) != U(0u)) & (bitcast<I>(bitcast<U>(a) ^ bitcast<U>(b)) < I(0));
+    let signs = bitcast<U>(a) ^ bitcast<U>(b);
+    let across = (wg_size_bits(rest) != U(0u)) & (bitcast<I>(signs) < I(0));
     let quotient = round((a - wg_with_sign(rest, a)) / b) - select(F(0.0), F(1.0), across);
-    let result = select(quotient, wg_not_a_number(), wg_undivided(a, b));
-    return select(result, a / b, wg_size_bits(b) == U(0u));
+    let by = wg_size_bits(b);
+    let undivided = (max(wg_size_bits(a), by) >= U(0x7f800000u)) | (by == U(0u));
+    return select(wg_with_sign(quotient, bitcast<F>(signs)), a / b, undivided);
 }
 
 fn wg_power_i32(base: I, exponent: I) -> I {
@@ -359,7 +361,8 @@ fn wg_log1p(x: F) -> F {
     let sum = F(1.0) + x;
     let bits = wg_log_bits(sum);
     let k = wg_log_exponent(sum, bits);
-    return wg_log_ends(sum, wg_log_sum(select(wg_log_mantissa(bits) - F(1.0), x, k == F(0.0)), k));
+    let result = wg_log_ends(sum, wg_log_sum(select(wg_log_mantissa(bits) - F(1.0), x, k == F(0.0)), k));
+    return wg_keep_zero(x, result);
 }
 fn wg_asinh(x: F) -> F {
     let size = abs(x);
@@ -528,7 +531,7 @@ fn wg_sin_turned(r: F, quarter: U) -> F {
 fn wg_sin(x: F) -> F {
     var quarter = U(0u);
     let r = wg_turn(x, &quarter);
-    return wg_sin_turned(r, quarter);
+    return wg_keep_zero(x, wg_sin_turned(r, quarter));
 }
 fn wg_cos(x: F) -> F {
     var quarter = U(0u);
@@ -541,7 +544,7 @@ fn wg_tan(x: F) -> F {
     let sine = wg_sin_near(r);
     let cosine = wg_cos_near(r);
     let odd = (quarter & U(1u)) != U(0u);
-    return select(sine, -cosine, odd) / select(cosine, sine, odd);
+    return wg_keep_zero(x, select(sine, -cosine, odd) / select(cosine, sine, odd));
 }
 // asin(s), with z = s², for s up to 1/2.
 fn wg_asin_near(s: F, z: F) -> F {

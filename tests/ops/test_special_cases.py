@@ -1,0 +1,114 @@
+"""The special cases of the array API standard hold for every element-wise function: signed zeros, infinities, NaN.
+
+All cases of a function are elements of one tensor, so that a function is one kernel.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import webgrad as wg
+from tests.properties.helpers import on
+from webgrad.ops.creation import asarray
+
+from .special_cases import BINARY, CLASSES, UNARY
+
+WHERE = pytest.mark.parametrize(
+    "device, dtype",
+    [
+        ("cpu", "float32"),
+        ("cpu", "float64"),
+        ("cpu", "float16"),
+        pytest.param("webgpu", "float32", marks=pytest.mark.gpu),
+    ],
+)
+Case = tuple[str, tuple[float, ...], str]  # its line, the operands, the result
+
+
+def cases_of_one(name: str) -> Iterator[Case]:
+    for kind, result in UNARY[name].items():
+        for x in CLASSES[kind]:
+            yield f"{name}({kind}): {result}", (x,), result
+
+
+def cases_of_two(name: str) -> Iterator[Case]:
+    for line in filter(None, map(str.strip, BINARY[name].splitlines())):
+        kinds, result = line.split(": ")
+        first, second = kinds.split(", ")
+        for x1 in CLASSES[first]:
+            for x2 in CLASSES[second]:
+                yield f"{name}({kinds}): {result}", (x1, x2), result
+
+
+def minus(x: Any) -> bool:
+    return math.copysign(1, x) < 0
+
+
+def holds(found: Any, wanted: str, operands: tuple[float, ...]) -> bool:
+    """Whether a result is what the case says; zeros by their sign too, where the case names one."""
+    if wanted in ("True", "False"):
+        return bool(found) is (wanted == "True")
+    if wanted == "nan":
+        return math.isnan(found)
+    if wanted in ("+nan", "-nan"):
+        return math.isnan(found) and minus(found) is (wanted == "-nan")
+    if wanted in "+-":
+        return not math.isnan(found) and minus(found) is (wanted == "-")
+    if wanted.startswith("~"):
+        return math.isclose(found, float(wanted[1:]), rel_tol=1e-3)
+    value = exact(wanted, operands)
+    return bool(found == value) and (wanted == "0" or minus(found) is minus(value))
+
+
+def exact(wanted: str, operands: tuple[float, ...]) -> float:
+    sign, name = (-1, wanted[1:]) if wanted.startswith("-|") else (1, wanted)
+    if "x" not in name:
+        return float(name)
+    value = operands[int(name.strip("|x")) - 1]
+    return sign * abs(value) if "|" in name else value
+
+
+def check(name: str, cases: list[Case], device: str, dtype: str) -> None:
+    columns = zip(*(operands for _, operands, _ in cases), strict=True)
+    place = on(device)
+    found = getattr(wg, name)(*[asarray(np.array(each, dtype), device=place) for each in columns]).numpy()
+    wrong = [
+        f"{line}, but {operands} gave {value}"
+        for value, (line, operands, result) in zip(found, cases, strict=True)
+        if not holds(value.item(), result, operands)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+@WHERE
+@pytest.mark.parametrize("name", UNARY)
+def test_functions_of_one(name: str, device: str, dtype: str) -> None:
+    check(name, list(cases_of_one(name)), device, dtype)
+
+
+@WHERE
+@pytest.mark.parametrize("name", BINARY)
+def test_functions_of_two(name: str, device: str, dtype: str) -> None:
+    check(name, list(cases_of_two(name)), device, dtype)
+
+
+@WHERE
+def test_clip_gives_nan_where_one_is(device: str, dtype: str) -> None:
+    place = on(device)
+    x, low, high = np.array([[math.nan, 1, 1, 1], [0, math.nan, 0, 0], [2, 2, math.nan, 2]], dtype)
+    found = wg.clip(*[asarray(each, device=place) for each in (x, low, high)]).tolist()
+    assert [math.isnan(each) for each in found] == [True, True, True, False]
+
+
+def test_every_function_of_floats_is_in_the_table() -> None:
+    """What the standard has and is not here has no special cases: it takes integers or bools."""
+    named = {*UNARY, *BINARY, "clip"}
+    others = {"logical_and", "logical_or", "logical_xor", "logical_not", "conj", "imag", "real"}
+    bits = {each for each in dir(wg) if each.startswith("bitwise_")}
+    assert named.isdisjoint(others | bits)
+    assert all(callable(getattr(wg, each)) for each in named)

@@ -1,0 +1,415 @@
+"""Discrete Fourier transforms, `wg.fft`: the array API's extension, and what NumPy has for two dimensions.
+
+In: tensors of floats or complex numbers on any device; integers are taken as float32. Out: lazy tensors,
+complex64, or complex128 of float64, with gradients. All lengths are transformed where the tensor is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from . import dtypes
+from .dtypes import as_dtype, complex_of
+from .errors import ArgumentError, DTypeError, ShapeError
+from .ops import fourier, primitives
+from .ops.creation import as_tensor, asarray
+from .ops.elementwise import conj
+from .ops.manipulation import roll
+from .ops.reshaping import part, whole, wholes
+from .ops.shapes import normalise_axis
+from .tensor import Tensor
+
+__all__ = [
+    "fft",
+    "fft2",
+    "fftfreq",
+    "fftn",
+    "fftshift",
+    "hfft",
+    "ifft",
+    "ifft2",
+    "ifftn",
+    "ifftshift",
+    "ihfft",
+    "irfft",
+    "irfft2",
+    "irfftn",
+    "rfft",
+    "rfft2",
+    "rfftfreq",
+    "rfftn",
+]
+
+Norm = Literal["backward", "ortho", "forward"] | None
+Sides = Sequence[int] | None
+Axes = Sequence[int] | None
+
+# norm → the power of the length by which a transform there, and one back, is divided
+_POWERS = {"backward": (0.0, 1.0), "ortho": (0.5, 0.5), "forward": (1.0, 0.0)}
+
+
+def _scale(op: str, norm: Norm, length: int, inverse: bool) -> float:
+    powers = _POWERS.get("backward" if norm is None else norm)
+    if powers is None:
+        raise ArgumentError(f"{op}: norm is one of {', '.join(map(repr, _POWERS))}, not {norm!r}")
+    power = powers[inverse]
+    return 1.0 if power == 0 else 1 / length if power == 1 else 1 / math.sqrt(length)
+
+
+def _given(op: str, value: Any) -> Tensor:
+    """Floats of at least 32 bits, or complex numbers."""
+    x = as_tensor(op, value)
+    if x.dtype.kind == "c":
+        return x
+    wanted = x.dtype if x.dtype is dtypes.float64 else dtypes.float32
+    return Tensor(primitives.cast(x.node, wanted))
+
+
+def _real(op: str, value: Any) -> Tensor:
+    """Floats of at least 32 bits."""
+    x = _given(op, value)
+    if x.dtype.kind == "c":
+        raise DTypeError(
+            f"{op} takes real numbers, not {x.dtype.name}: transform them with webgrad.fft.fft or fftn, or "
+            "take webgrad.real(x)"
+        )
+    return x
+
+
+def _numbers(x: Tensor) -> Tensor:
+    return Tensor(primitives.cast(x.node, complex_of(x.dtype)))
+
+
+def _side(op: str, n: Any, default: int) -> int:
+    length = default if n is None else whole(op, "n", n)
+    if length < 1:
+        raise ShapeError(
+            f"{op} of {length} numbers: there must be at least one; give n to fill up with zeros"
+        )
+    return length
+
+
+def _fitted(x: Tensor, axis: int, length: int) -> Tensor:
+    """An axis cut off, or filled up with zeros."""
+    side = x.shape[axis]
+    if side > length:
+        return part(x, axis, 0, length)
+    if side == length:
+        return x
+    widths = [(0, length - side if each == axis else 0) for each in range(x.ndim)]
+    if x.dtype.kind == "c":
+        pairs = primitives.pad(primitives.as_real(x.node), (*widths, (0, 0)))
+        return Tensor(primitives.as_complex(pairs))
+    return Tensor(primitives.pad(x.node, tuple(widths)))
+
+
+def _last(x: Tensor, axis: int) -> Tensor:
+    """An axis moved to the end."""
+    order = [each for each in range(x.ndim) if each != axis]
+    return Tensor(primitives.permute(x.node, (*order, axis)))
+
+
+def _back(x: Tensor, axis: int) -> Tensor:
+    """The last axis moved to its place."""
+    order = list(range(x.ndim - 1))
+    order.insert(axis, x.ndim - 1)
+    return Tensor(primitives.permute(x.node, tuple(order)))
+
+
+def _pairs(x: Tensor) -> Tensor:
+    return Tensor(primitives.as_real(x.node))
+
+
+def _from_pairs(pairs: Tensor) -> Tensor:
+    return Tensor(primitives.as_complex(pairs.node))
+
+
+# Along one axis that is known, to a length
+
+
+def _complex_along(x: Tensor, axis: int, length: int, inverse: bool, scale: float) -> Tensor:
+    """All numbers of a transform; that of real ones is mirrored in its middle."""
+    line = _last(_fitted(x, axis, length), axis)
+    if x.dtype.kind == "c":
+        made = fourier.transformed(_pairs(line), inverse, scale)
+    else:
+        made = fourier.mirrored(fourier.half_of_real(line, scale), length)
+    result = _back(_from_pairs(made), axis)
+    return conj(result) if inverse and x.dtype.kind != "c" else result
+
+
+def _half_along(x: Tensor, axis: int, length: int, scale: float) -> Tensor:
+    line = _last(_fitted(x, axis, length), axis)
+    return _back(_from_pairs(fourier.half_of_real(line, scale)), axis)
+
+
+def _real_along(x: Tensor, axis: int, length: int, scale: float) -> Tensor:
+    line = _last(_fitted(_numbers(x), axis, length // 2 + 1), axis)
+    return _back(fourier.real_from_half(_pairs(line), length, scale), axis)
+
+
+# One dimension
+
+
+def _one(op: str, x: Any, n: int | None, axis: int, norm: Norm, inverse: bool) -> Tensor:
+    x = _given(op, x)
+    along = normalise_axis(op, axis, x.ndim)
+    length = _side(op, n, x.shape[along])
+    return _complex_along(x, along, length, inverse, _scale(op, norm, length, inverse))
+
+
+def fft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
+    """The discrete Fourier transform along an axis, cut off or filled up with zeros to n elements.
+
+    >>> wg.fft.fft(wg.asarray([1.0, 0.0, 0.0, 0.0])).tolist()
+    [(1+0j), (1+0j), (1+0j), (1+0j)]
+    """
+    return _one("fft", x, n, axis, norm, False)
+
+
+def ifft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
+    """The inverse of `fft`.
+
+    >>> wg.fft.ifft(wg.asarray([4.0, 0.0, 0.0, 0.0])).tolist()
+    [(1+0j), (1+0j), (1+0j), (1+0j)]
+    """
+    return _one("ifft", x, n, axis, norm, True)
+
+
+def rfft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
+    """The first n // 2 + 1 numbers of the transform of real ones; the others are their conjugates.
+
+    >>> wg.fft.rfft(wg.asarray([1.0, 1.0, 1.0, 1.0])).tolist()
+    [(4+0j), 0j, 0j]
+    """
+    x = _real("rfft", x)
+    along = normalise_axis("rfft", axis, x.ndim)
+    length = _side("rfft", n, x.shape[along])
+    return _half_along(x, along, length, _scale("rfft", norm, length, False))
+
+
+def irfft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
+    """The inverse of `rfft`: n real numbers, 2 (m - 1) of m where n is not given.
+
+    Imaginary parts that real numbers cannot give, of the first number and the middle one, are ignored.
+
+    >>> wg.fft.irfft(wg.asarray([4.0 + 0j, 0j, 0j])).tolist()
+    [1.0, 1.0, 1.0, 1.0]
+    """
+    x = _given("irfft", x)
+    along = normalise_axis("irfft", axis, x.ndim)
+    length = _side("irfft", n, 2 * (x.shape[along] - 1))
+    return _real_along(x, along, length, _scale("irfft", norm, length, True))
+
+
+def hfft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
+    """The transform of a signal whose other half is the conjugate of the one given: real numbers.
+
+    >>> wg.fft.hfft(wg.asarray([1.0 + 0j, 0j, 0j])).tolist()
+    [1.0, 1.0, 1.0, 1.0]
+    """
+    x = _given("hfft", x)
+    along = normalise_axis("hfft", axis, x.ndim)
+    length = _side("hfft", n, 2 * (x.shape[along] - 1))
+    return _real_along(conj(x), along, length, _scale("hfft", norm, length, False))
+
+
+def ihfft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
+    """The inverse of `hfft`: the first n // 2 + 1 numbers.
+
+    >>> wg.fft.ihfft(wg.asarray([1.0, 1.0, 1.0, 1.0])).real.tolist()
+    [1.0, 0.0, 0.0]
+    """
+    x = _real("ihfft", x)
+    along = normalise_axis("ihfft", axis, x.ndim)
+    length = _side("ihfft", n, x.shape[along])
+    return conj(_half_along(x, along, length, _scale("ihfft", norm, length, True)))
+
+
+# Several dimensions
+
+
+def _sides(op: str, x: Tensor, s: Sides, axes: Axes, real: bool = False) -> list[tuple[int, int]]:
+    """The axes, each with the length it is brought to; with `real` the last one is a half of its result."""
+    if axes is None:
+        count = x.ndim if s is None else len(wholes(op, "a side of s", s))
+        if count > x.ndim:
+            raise ShapeError(f"{op} of a tensor of shape {x.shape}: s={s!r} has more sides than it has axes")
+        along = list(range(x.ndim - count, x.ndim))
+    else:
+        along = [normalise_axis(op, each, x.ndim) for each in wholes(op, "an axis", axes)]
+    if not along:
+        raise ArgumentError(f"{op} of a tensor of shape {x.shape}: there must be an axis to transform")
+    wanted = [-1] * len(along) if s is None else list(wholes(op, "a side of s", s))
+    if len(wanted) != len(along):
+        raise ArgumentError(f"{op}: s={s!r} and axes={axes!r} must be of the same length")
+    found = []
+    for at, (axis, side) in enumerate(zip(along, wanted, strict=True)):
+        own = 2 * (x.shape[axis] - 1) if real and at == len(along) - 1 else x.shape[axis]
+        found.append((axis, _side(op, own if side == -1 else side, own)))
+    return found
+
+
+def _several(op: str, value: Any, s: Sides, axes: Axes, norm: Norm, inverse: bool) -> Tensor:
+    x = _given(op, value)
+    for axis, length in reversed(_sides(op, x, s, axes)):
+        x = _complex_along(x, axis, length, inverse, _scale(op, norm, length, inverse))
+    return x
+
+
+def _several_real(op: str, x: Any, s: Sides, axes: Axes, norm: Norm) -> Tensor:
+    x = _real(op, x)
+    *others, (axis, length) = _sides(op, x, s, axes)
+    half = _half_along(x, axis, length, _scale(op, norm, length, False))
+    for axis, length in reversed(others):
+        half = _complex_along(half, axis, length, False, _scale(op, norm, length, False))
+    return half
+
+
+def _several_back(op: str, x: Any, s: Sides, axes: Axes, norm: Norm) -> Tensor:
+    x = _numbers(_given(op, x))
+    *others, (last, length) = _sides(op, x, s, axes, real=True)
+    for axis, side in others:
+        x = _complex_along(x, axis, side, True, _scale(op, norm, side, True))
+    return _real_along(x, last, length, _scale(op, norm, length, True))
+
+
+def fftn(x: Tensor, /, s: Sides = None, axes: Axes = None, norm: Norm = "backward") -> Tensor:
+    """The transform along several axes, or all, each cut off or filled up with zeros to its side in s.
+
+    >>> wg.fft.fftn(wg.ones((2, 2))).tolist()
+    [[(4+0j), 0j], [0j, 0j]]
+    """
+    return _several("fftn", x, s, axes, norm, False)
+
+
+def ifftn(x: Tensor, /, s: Sides = None, axes: Axes = None, norm: Norm = "backward") -> Tensor:
+    """The inverse of `fftn`.
+
+    >>> wg.fft.ifftn(wg.ones((2, 2))).real.tolist()
+    [[1.0, 0.0], [0.0, 0.0]]
+    """
+    return _several("ifftn", x, s, axes, norm, True)
+
+
+def rfftn(x: Tensor, /, s: Sides = None, axes: Axes = None, norm: Norm = "backward") -> Tensor:
+    """The transform of real numbers along several axes: `rfft` along the last one, `fft` along the others.
+
+    >>> wg.fft.rfftn(wg.ones((2, 4))).shape
+    (2, 3)
+    """
+    return _several_real("rfftn", x, s, axes, norm)
+
+
+def irfftn(x: Tensor, /, s: Sides = None, axes: Axes = None, norm: Norm = "backward") -> Tensor:
+    """The inverse of `rfftn`: real numbers.
+
+    >>> wg.fft.irfftn(wg.fft.rfftn(wg.ones((2, 4)))).shape
+    (2, 4)
+    """
+    return _several_back("irfftn", x, s, axes, norm)
+
+
+def fft2(x: Tensor, /, s: Sides = None, axes: Axes = (-2, -1), norm: Norm = "backward") -> Tensor:
+    """`fftn` along the last two axes, or two others.
+
+    >>> wg.fft.fft2(wg.ones((3, 2, 2))).shape
+    (3, 2, 2)
+    """
+    return _several("fft2", x, s, axes, norm, False)
+
+
+def ifft2(x: Tensor, /, s: Sides = None, axes: Axes = (-2, -1), norm: Norm = "backward") -> Tensor:
+    """`ifftn` along the last two axes, or two others.
+
+    >>> wg.fft.ifft2(wg.ones((3, 2, 2))).shape
+    (3, 2, 2)
+    """
+    return _several("ifft2", x, s, axes, norm, True)
+
+
+def rfft2(x: Tensor, /, s: Sides = None, axes: Axes = (-2, -1), norm: Norm = "backward") -> Tensor:
+    """`rfftn` along the last two axes, or two others.
+
+    >>> wg.fft.rfft2(wg.ones((3, 2, 8))).shape
+    (3, 2, 5)
+    """
+    return _several_real("rfft2", x, s, axes, norm)
+
+
+def irfft2(x: Tensor, /, s: Sides = None, axes: Axes = (-2, -1), norm: Norm = "backward") -> Tensor:
+    """`irfftn` along the last two axes, or two others.
+
+    >>> wg.fft.irfft2(wg.ones((3, 2, 5))).shape
+    (3, 2, 8)
+    """
+    return _several_back("irfft2", x, s, axes, norm)
+
+
+# Frequencies
+
+
+def _frequencies(op: str, n: Any, d: Any, dtype: Any, device: Any, places: Any) -> Tensor:
+    count = whole(op, "n", n)
+    if count < 1:
+        raise ArgumentError(f"{op}: n is the length of a signal, at least 1, not {count}")
+    if not isinstance(d, (int, float, np.number)) or d == 0:
+        raise ArgumentError(f"{op}: d is the time between two samples, a number other than 0, not {d!r}")
+    wanted = dtypes.float32 if dtype is None else as_dtype(dtype)
+    if wanted.kind != "f":
+        raise DTypeError(f"{op} gives floats, not {wanted.name}")
+    return asarray((places(count) / (count * float(d))).astype(wanted.numpy), device=device)
+
+
+def fftfreq(n: int, /, d: float = 1.0, dtype: Any = None, device: Any = None) -> Tensor:
+    """The frequencies that the n numbers of a transform belong to, for samples d apart.
+
+    >>> wg.fft.fftfreq(4).tolist()
+    [0.0, 0.25, -0.5, -0.25]
+    """
+
+    def places(count: int) -> Any:
+        return (np.arange(count) + count // 2) % count - count // 2
+
+    return _frequencies("fftfreq", n, d, dtype, device, places)
+
+
+def rfftfreq(n: int, /, d: float = 1.0, dtype: Any = None, device: Any = None) -> Tensor:
+    """The frequencies that the numbers of `rfft` belong to, for n samples d apart.
+
+    >>> wg.fft.rfftfreq(4).tolist()
+    [0.0, 0.25, 0.5]
+    """
+    return _frequencies("rfftfreq", n, d, dtype, device, lambda count: np.arange(count // 2 + 1))
+
+
+def _shifted(op: str, value: Any, axes: int | Axes, back: bool) -> Tensor:
+    x = as_tensor(op, value)
+    along = range(x.ndim) if axes is None else wholes(op, "an axis", axes)
+    numbers = [normalise_axis(op, each, x.ndim) for each in along]
+    if not numbers:
+        return x
+    shifts = [(x.shape[each] + back) // 2 for each in numbers]
+    return roll(x, [-each for each in shifts] if back else shifts, numbers)
+
+
+def fftshift(x: Tensor, /, axes: int | Axes = None) -> Tensor:
+    """The zero frequency moved to the middle of axes, or of all.
+
+    >>> wg.fft.fftshift(wg.fft.fftfreq(4)).tolist()
+    [-0.5, -0.25, 0.0, 0.25]
+    """
+    return _shifted("fftshift", x, axes, False)
+
+
+def ifftshift(x: Tensor, /, axes: int | Axes = None) -> Tensor:
+    """The inverse of `fftshift`.
+
+    >>> wg.fft.ifftshift(wg.fft.fftshift(wg.fft.fftfreq(5))).tolist() == wg.fft.fftfreq(5).tolist()
+    True
+    """
+    return _shifted("ifftshift", x, axes, True)

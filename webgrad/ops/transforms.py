@@ -1,0 +1,132 @@
+"""The rows of the table that are Fourier transforms, over complex numbers as pairs of floats.
+
+In: float32 or float64, pairs as (…, n, 2). Out: the sums over n of x · exp(∓2πi·jk/n), times a scale. GPUs
+have `fft` of lengths that are powers of two; other lengths are composed of it (`ops/fourier.py`). The cpu has
+every length, and transforms of real numbers too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import DTypeError, ShapeError
+from ..graph.node import Signature
+from ..graph.op import Op
+from . import shapes
+
+__all__ = ["TRANSFORMS"]
+
+Array = np.ndarray[Any, Any]
+Sigs = tuple[Signature, ...]
+Result = tuple[tuple[int, ...], Any]
+
+
+def _numbers(x: Array) -> Array:
+    """Pairs as complex numbers."""
+    complex_type = np.result_type(x.dtype, np.complex64)
+    found: Array = np.ascontiguousarray(x).view(complex_type)[..., 0]
+    return found
+
+
+def _pairs(sig: Signature, x: Array) -> Array:
+    """Complex numbers of any precision as pairs of a signature's."""
+    dtype = sig.dtype.numpy
+    plain = np.ascontiguousarray(x, np.result_type(dtype, np.complex64))
+    found: Array = plain[..., None].view(dtype)
+    return found
+
+
+def _fft(sig: Signature, x: Array) -> Array:
+    inverse, scale = sig.attributes
+    if inverse:
+        return _pairs(sig, np.fft.ifft(_numbers(x), norm="forward") * scale)
+    return _pairs(sig, np.fft.fft(_numbers(x)) * scale)
+
+
+def _rfft(sig: Signature, x: Array) -> Array:
+    return _pairs(sig, np.fft.rfft(x) * sig.attributes[0])
+
+
+def _irfft(sig: Signature, x: Array) -> Array:
+    length, scale = sig.attributes
+    return np.asarray(np.fft.irfft(_numbers(x), length, norm="forward") * scale).astype(sig.dtype.numpy)
+
+
+def _check(op: str, sig: Signature, pairs: bool) -> None:
+    if sig.dtype.kind != "f" or sig.dtype.itemsize < 4:
+        raise DTypeError(f"{op} is not offered for {sig.dtype.name}, only for float32 and float64")
+    if len(sig.shape) < 1 + pairs or (pairs and sig.shape[-1] != 2) or not sig.shape[-1 - pairs]:
+        shape = "(…, n, 2)" if pairs else "(…, n)"
+        raise ShapeError(f"{op} of {sig!r}: it takes {shape}, n at least 1")
+
+
+def _same(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
+    (sig,) = sigs
+    _check("fft", sig, True)
+    length = sig.shape[-2]
+    if sig.device.is_gpu:
+        if length < 2 or length & (length - 1):
+            raise ShapeError(f"fft of {length} numbers: kernels take lengths that are powers of two")
+        shapes.check_binding("fft", sig)
+    return sig.shape, sig.dtype
+
+
+def _only_cpu(op: str, sig: Signature) -> None:
+    if sig.device.is_gpu:
+        raise DTypeError(f"{op} of {sig.dtype.name} is the cpu's: {sig.device.name} has fft, over pairs")
+
+
+def _halved(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
+    (sig,) = sigs
+    _check("rfft", sig, False)
+    _only_cpu("rfft", sig)
+    return (*sig.shape[:-1], sig.shape[-1] // 2 + 1, 2), sig.dtype
+
+
+def _doubled(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
+    (sig,) = sigs
+    length = attributes[0]
+    _check("irfft", sig, True)
+    _only_cpu("irfft", sig)
+    if sig.shape[-2] != length // 2 + 1:
+        raise ShapeError(f"irfft of {sig!r}: a length of {length} comes of {length // 2 + 1} numbers")
+    return (*sig.shape[:-2], length), sig.dtype
+
+
+TRANSFORMS = (
+    Op(
+        "fft",
+        "fft",
+        1,
+        _fft,
+        types="f",
+        infer=_same,
+        domain=(-2, 2),
+        doc="The Fourier transform of pairs (…, n, 2) along n, attributes = (inverse, scale).",
+        gradient=("transformed(g, not attributes[0], attributes[1])",),
+    ),
+    Op(
+        "rfft",
+        "fft",
+        1,
+        _rfft,
+        types="f",
+        infer=_halved,
+        domain=(-2, 2),
+        doc="The first n // 2 + 1 pairs of the transform of real numbers, attributes = (scale,); on the cpu.",
+        gradient=("real_from_half(half_weighted(g, a.shape[-1], 0.5), a.shape[-1], attributes[0])",),
+    ),
+    Op(
+        "irfft",
+        "fft",
+        1,
+        _irfft,
+        types="f",
+        infer=_doubled,
+        domain=(-2, 2),
+        doc="Real numbers from the first half of their transform, attributes = (n, scale); on the cpu.",
+        gradient=("half_weighted(half_of_real(g, attributes[1]), attributes[0], 2.0)",),
+    ),
+)
