@@ -518,5 +518,8 @@ fn wg_gelu_tanh_f64(x: D) -> D {
 
 // Casts
 
-// Mesa takes f64(f32(x)) for x, but not across a select.
-fn wg_cast_f64_f32(x: D) -> F { return select(F(x), wg_not_a_number(), wg_isnan_f64(x)); }
+// Mesa takes f64(f32(x)) for x, but not across a select. NaN keeps its sign.
+fn wg_cast_f64_f32(x: D) -> F {
+    let signed = bitcast<F>(U(bitcast<M>(x) >> U(32u)) | U(0x7fc00000u));
+    return select(F(x), signed, wg_isnan_f64(x));
+}
