@@ -136,6 +136,7 @@ BESIDE = tuple(
         "amp",
         "data",
         "io",
+        "linalg",
         "models",
         "training",
         "examples",
