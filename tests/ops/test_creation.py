@@ -334,3 +334,10 @@ def test_fill_values_that_are_none() -> None:
         full((2,), 300, dtypes.uint8, device="cpu")
     with pytest.raises(DTypeError, match="nan is no number that int32 holds"):
         full((2,), float("nan"), dtypes.int32, device="cpu")
+
+
+def test_a_tensor_without_a_copy() -> None:
+    x = cpu([1.0, 2.0])
+    assert asarray(x, dtypes.float32, device="cpu", copy=False) is x
+    with pytest.raises(BufferError, match=r"copy=False cannot be had.*float32 on cpu as int8 on cpu"):
+        asarray(x, dtypes.int8, copy=False)

@@ -106,7 +106,14 @@ def asarray(value: Any, dtype: Any = None, *, device: DeviceLike = None, copy: b
     """
     wanted = None if dtype is None else as_dtype(dtype)
     if isinstance(value, Tensor):
-        there = value if device is None else move(value, open_device(device))
+        target = value.device if device is None else open_device(device)
+        changes = target is not value.device or (wanted is not None and wanted is not value.dtype)
+        if copy is False and changes:
+            raise BufferError(
+                f"asarray: copy=False cannot be had of a tensor of {value.dtype.name} on "
+                f"{value.device.name} as {(wanted or value.dtype).name} on {target.name}"
+            )
+        there = move(value, target)
         if wanted is not None and wanted is not there.dtype:
             check_dtype("asarray", wanted, there.device)
             return Tensor(primitives.cast(there.node, wanted))
