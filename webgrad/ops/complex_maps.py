@@ -141,7 +141,7 @@ def _expm1(z: Pair) -> Pair:
     whole = _exp(z)
     small = absolute(z.re) < 1
     real = where(small, expm1(where(small, z.re, 0.0)) * cos(z.im) - 2 * half * half, whole.re - 1)
-    return Pair(where(z.im == 0, expm1(z.re), real), whole.im)
+    return Pair(where(z.im == 0, where(z.re == 0, 0.0, expm1(z.re)), real), whole.im)
 
 
 def _log_size(z: Pair) -> Tensor:
@@ -212,30 +212,50 @@ def _like(value: float, x: Tensor) -> Tensor:
 def _sinh(z: Pair) -> Pair:
     real = where(z.im == 0, sinh(z.re), sinh(z.re) * cos(z.im))
     imaginary = where(z.im == 0, z.im, cosh(z.re) * sin(z.im))
-    return Pair(where(z.re == 0, z.re, real), imaginary)
+    return Pair(where((z.re == 0) | (isinf(z.re) & ~isfinite(z.im)), z.re, real), imaginary)
 
 
 def _cosh(z: Pair) -> Pair:
     real = where(z.im == 0, cosh(z.re), cosh(z.re) * cos(z.im))
-    imaginary = where((z.im == 0) | (z.re == 0), z.re * 0.0 * z.im, sinh(z.re) * sin(z.im))
-    return Pair(real, imaginary)
+    zero = copysign(_like(0.0, z.re), z.re) * copysign(_like(1.0, z.im), z.im)
+    imaginary = where((z.im == 0) | (z.re == 0), zero, sinh(z.re) * sin(z.im))
+    return Pair(where(isinf(z.re) & ~isfinite(z.im), math.inf, real), imaginary)
 
 
 def _tanh(z: Pair) -> Pair:
     """Where e^2|re| is all there is, the limit; else over 1 + tan² and 1 + sinh²."""
-    far = absolute(z.re) > _LIMIT
+    far, endless = absolute(z.re) > _LIMIT, isinf(z.re)
     x = where(far, 0.0, z.re)
     slope = tan(z.im)
     steep = 1 + slope * slope
     s = sinh(x)
     below = 1 + steep * s * s
-    real = where(far, copysign(_like(1.0, z.re), z.re), steep * sqrt(1 + s * s) * s / below)
-    small = 4 * sin(where(isfinite(z.im), z.im, 0.0)) * cos(where(isfinite(z.im), z.im, 0.0))
-    imaginary = where(far, small * exp(-2 * absolute(z.re)), slope / below)
+    limit = where(endless | isfinite(z.im), copysign(_like(1.0, z.re), z.re), math.nan)
+    real = where(z.re == 0, z.re, where(far, limit, steep * sqrt(1 + s * s) * s / below))
+    wave = 4 * sin(z.im) * cos(z.im) * exp(-2 * absolute(z.re))
+    imaginary = where(endless, copysign(_like(0.0, z.im), z.im), where(far, wave, slope / below))
     return Pair(real, where(z.im == 0, z.im, imaginary))
 
 
 _LIMIT = 20.0
+
+
+# Where a part is infinite or NaN, the size is infinite or NaN, and the angle that of z; what stands there for
+# other numbers is anything that has a gradient.
+
+
+def _bounded(z: Pair) -> Tensor:
+    return isfinite(z.re) & isfinite(z.im)
+
+
+def _either(bounded: Tensor, inside: Pair, outside: Pair) -> Pair:
+    return Pair(where(bounded, inside.re, outside.re), where(bounded, inside.im, outside.im))
+
+
+def _outside(z: Pair, bounded: Tensor) -> tuple[Pair, Tensor]:
+    """z where it is not bounded, and its size there."""
+    size = where(isinf(z.re) | isinf(z.im), _like(math.inf, z.re), math.nan)
+    return Pair(where(bounded, 1.0, z.re), where(bounded, 1.0, z.im)), size
 
 
 def _asinh(z: Pair) -> Pair:
@@ -246,25 +266,41 @@ def _asin(z: Pair) -> Pair:
     """Kahan's, by the roots of 1 - z and 1 + z."""
     less, more = _sqrt(Pair(1 - z.re, -z.im)), _sqrt(Pair(1 + z.re, z.im))
     real = atan2(z.re, less.re * more.re - less.im * more.im)
-    return Pair(real, copysign(asinh(less.re * more.im - less.im * more.re), z.im))
+    inside = Pair(real, copysign(asinh(less.re * more.im - less.im * more.re), z.im))
+    bounded = _bounded(z)
+    out, size = _outside(z, bounded)
+    angle = where(out.re == 0, out.re, atan2(out.re, absolute(out.im)))
+    return _either(bounded, inside, Pair(angle, copysign(size, z.im)))
 
 
 def _acos(z: Pair) -> Pair:
     less, more = _sqrt(Pair(1 - z.re, -z.im)), _sqrt(Pair(1 + z.re, z.im))
-    return Pair(2 * atan2(less.re, more.re), asinh(more.re * less.im - more.im * less.re))
+    inside = Pair(2 * atan2(less.re, more.re), asinh(more.re * less.im - more.im * less.re))
+    bounded = _bounded(z)
+    out, size = _outside(z, bounded)
+    angle = where(out.re == 0, math.pi / 2, atan2(absolute(out.im), out.re))
+    return _either(bounded, inside, Pair(angle, -copysign(size, z.im)))
 
 
 def _acosh(z: Pair) -> Pair:
     less, more = _sqrt(Pair(z.re - 1, z.im)), _sqrt(Pair(z.re + 1, z.im))
-    return Pair(asinh(less.re * more.re + less.im * more.im), 2 * atan2(less.im, more.re))
+    inside = Pair(asinh(less.re * more.re + less.im * more.im), 2 * atan2(less.im, more.re))
+    bounded = _bounded(z)
+    out, size = _outside(z, bounded)
+    angle = where(out.re == 0, copysign(_like(math.pi / 2, z.im), z.im), atan2(out.im, out.re))
+    return _either(bounded, inside, Pair(size, angle))
 
 
 def _atanh(z: Pair) -> Pair:
-    """¼ log1p(4 re / ((1 - re)² + im²)), and half the angle of 1 - z² turned."""
+    """¼ log1p(4 re / ((1 - re)² + im²)), and half the angle of 1 - z² turned; π/2 far away."""
     x = absolute(z.re)
     apart = (1 - x) * (1 - x) + z.im * z.im
-    real = copysign(0.25 * log1p(4 * x / apart), z.re)
-    return Pair(real, 0.5 * atan2(2 * z.im, (1 - x) * (1 + x) - z.im * z.im))
+    real = copysign(0.25 * log1p(4 * (x / apart)), z.re)
+    inside = Pair(real, 0.5 * atan2(2 * z.im, (1 - x) * (1 + x) - z.im * z.im))
+    endless = isinf(z.re) | isinf(z.im)
+    zero = where(endless | (z.re == 0), copysign(_like(0.0, z.re), z.re), math.nan)
+    quarter = where(endless & ~isnan(z.im), copysign(_like(math.pi / 2, z.im), z.im), math.nan)
+    return _either(_bounded(z), inside, Pair(zero, quarter))
 
 
 def _through(function: Callable[[Pair], Pair]) -> Callable[[Pair], Pair]:
