@@ -183,6 +183,18 @@ def test_several_outputs_of_one_launch(device: Device) -> None:
         np.testing.assert_allclose(read(root), expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize("size", [1, 2, 4, 5])
+def test_packed_and_wide_results_share_a_launch_in_whole_fours_only(device: Device, size: int) -> None:
+    array = np.arange(size) - 1.5
+    x = up(device, array, np.float64)
+    doubled, above = apply("add", x, x), apply("greater", x, 0.0)
+    with Counted(device) as grown:
+        evaluate([doubled, above])
+        assert read(doubled).tolist() == (array * 2).tolist()
+        assert read(above).tolist() == (array > 0).tolist()
+    assert grown["dispatches"] == (1 if size % 4 == 0 else 2)
+
+
 def test_independent_maps_share_a_launch(device: Device) -> None:
     arrays = [GENERATOR.normal(size=(side, 3)).astype(np.float32) for side in (5, 40, 7, 1, 33)]
     roots = [apply("multiply", up(device, each), 0.5) for each in arrays]
