@@ -13,6 +13,7 @@ import pytest
 from tests.properties.cases import cases_of
 from tests.properties.helpers import AnyDevice, Case, differences, gpu, on
 from tests.properties.ordered import ORDERED
+from tests.properties.transforms import CPU_ONLY
 from webgrad import dtypes
 from webgrad.dtypes import DType
 from webgrad.errors import DTypeError
@@ -31,7 +32,7 @@ ONLY |= {"matmul_blocks": dtypes.float32}
 
 def claims(op: Op, dtype: DType) -> bool:
     """Whether a row offers an op for a dtype."""
-    if op.name == "as_complex":
+    if op.name == "as_complex" or op.kind == "fft":
         return dtype in map(dtypes.part_of, dtypes.COMPLEX)
     return dtype is ONLY[op.name] if op.name in ONLY else dtype.kind in op.types
 
@@ -40,7 +41,7 @@ def offered(op: Op, dtype: DType, device: AnyDevice) -> bool:
     """Whether a device can do it: the adapter has the dtype, and the row has WGSL for it."""
     if not isinstance(device, Device):
         return True
-    if op.name in ORDERED:
+    if op.name in ORDERED or op.name in CPU_ONLY:
         return False  # the cpu's own
     if dtype.feature and dtype.feature not in device.features:
         return False

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,15 +18,13 @@ import numpy as np
 from .memory import empty
 from .threads import cores, each_of
 
-_umath = getattr(np.fft, "_pocketfft_umath", None)  # none in NumPy 1
-
 __all__ = ["half_of_real", "real_from_half", "transformed"]
 
 Array = np.ndarray[Any, Any]
 Rows = Callable[[Array, Array], None]  # fills the second with the transforms of the first's rows
 
 BLOCK = 1 << 15  # elements: as many rows as have about so many are one task
-LONG = 1 << 16  # numbers of a row that is cut in two
+LONG = 1 << 17  # numbers of a row that is cut in two
 STRIP = 32  # columns that are turned at a time
 
 
@@ -40,9 +38,15 @@ def _numbers(x: Array) -> Array:
     return found.reshape(-1, x.shape[-2])
 
 
+@cache
+def _under(name: str) -> Any:
+    """The function under NumPy's public ones; None in NumPy 1."""
+    return getattr(getattr(np.fft, "_pocketfft_umath", None), name, None)
+
+
 def _named(name: str, public: Callable[..., Array], scale: float, dtype: np.dtype[Any]) -> Rows:
     """NumPy's function by its name under the public ones, or the public one, which gives doubles."""
-    function = getattr(_umath, name, None)
+    function = _under(name)
     factor = dtype.type(scale)
     if function is not None:
 
@@ -97,7 +101,8 @@ def _turns(first: int, second: int, inverse: bool, dtype: np.dtype[Any]) -> tupl
     length = first * second
     fine = np.arange(min(STRIP, second), dtype=np.int64)[:, None] * k
     coarse = np.arange(0, second, STRIP, dtype=np.int64)[:, None] * k % length
-    return np.exp(sign * np.pi / length * fine), np.exp(sign * np.pi / length * coarse)
+    both = (np.exp(sign * np.pi / length * each).astype(dtype) for each in (fine, coarse))
+    return next(both), next(both)
 
 
 def _in_two(x: Array, out: Array, inverse: bool, plain: Rows, scaled: Rows) -> None:
@@ -112,8 +117,7 @@ def _in_two(x: Array, out: Array, inverse: bool, plain: Rows, scaled: Rows) -> N
         strip = np.ascontiguousarray(x[:, start : start + STRIP].T)
         sums = np.empty_like(strip)
         plain(strip, sums)
-        turn = fine[: len(strip)] * coarse[start // STRIP]
-        sums *= turn.astype(x.dtype)
+        sums *= fine[: len(strip)] * coarse[start // STRIP]
         between[:, start : start + STRIP] = sums.T
 
     def rows(start: int) -> None:

@@ -20,6 +20,7 @@ from ..kernels.fourier import SPARE, fourier_launches
 from ..kernels.launch import Launch
 from ..kernels.ordering import TEMPORARIES, LaunchStep, sort_launches
 from ..kernels.scattering import SPARES, scatter_launches
+from ..ops.transforms import has_kernels
 from ..runtime.profile import DeviceProfile
 from ..schedule.plan import Group
 from .emit import Bound, Emitted
@@ -80,8 +81,8 @@ def fourier_kernels(graph: Snapshot, group: Group, profile: DeviceProfile) -> li
 def _of_pairs(sig: Signature) -> tuple[bool, float]:
     """What kernels transform: a cpu's graph that is to be shown as a GPU's may hold other lengths."""
     length = sig.shape[-2] if sig.op.name == "fft" else 0
-    if length < 2 or length & (length - 1):
-        raise DTypeError(f"{sig!r}: GPUs transform pairs, and lengths that are powers of two")
+    if length < 2 or not has_kernels(length):
+        raise DTypeError(f"{sig!r}: GPUs transform pairs, and lengths that are products of 2, 3, 5 and 7")
     inverse, scale = sig.attributes
     return inverse, scale
 

@@ -1,9 +1,9 @@
 """Fourier transforms along one axis, of any length on every device, composed of the rows that devices have.
 
-In: tensors, complex numbers as pairs (…, n, 2). Out: lazy tensors. On GPUs lengths that are powers of two
-have kernels; short other ones are a matrix product; the rest is Bluestein's way: jk = (j² + k² - (k-j)²) / 2
-makes a convolution with a chirp of the sum, and that goes by transforms of a power of two. Real numbers of an
-even length are half as many complex ones.
+In: tensors, complex numbers as pairs (…, n, 2). Out: lazy tensors. On GPUs lengths that are products of 2, 3,
+5 and 7 have kernels; short other ones are a matrix product; the rest is Bluestein's way: with
+jk = (j² + k² - (k-j)²) / 2 the sum is a convolution with a chirp, and that goes by transforms of a power of
+two. Real numbers of an even length are half as many complex ones.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from .elementwise import conj, where
 from .fourier_tables import tables
 from .reshaping import part
 from .table import TABLE
+from .transforms import has_kernels
 
 __all__ = ["half_of_real", "half_weighted", "mirrored", "real_from_half", "transformed"]
 
-SHORT = 48  # numbers: up to here a product with a matrix is quicker than Bluestein's way
+SHORT = 64  # numbers: up to here a product with a matrix is quicker than Bluestein's way
 
 
 def transformed(pairs: Tensor, inverse: bool, scale: float) -> Tensor:
@@ -27,7 +28,7 @@ def transformed(pairs: Tensor, inverse: bool, scale: float) -> Tensor:
     length = pairs.shape[-2]
     if length == 1:
         return pairs if scale == 1 else pairs * scale
-    if not pairs.node.sig.device.is_gpu or not length & (length - 1):
+    if not pairs.node.sig.device.is_gpu or has_kernels(length):
         return Tensor(make(TABLE["fft"], (pairs.node,), (inverse, float(scale))))
     return (_multiplied if length <= SHORT else _chirped)(pairs, inverse, scale)
 

@@ -1,8 +1,8 @@
 """The rows of the table that are Fourier transforms, over complex numbers as pairs of floats.
 
 In: float32 or float64, pairs as (…, n, 2). Out: the sums over n of x · exp(∓2πi·jk/n), times a scale. GPUs
-have `fft` of lengths that are powers of two; other lengths are composed of it (`ops/fourier.py`). The cpu has
-every length, and transforms of real numbers too.
+have `fft` of lengths that are products of 2, 3, 5 and 7; others are composed of it (`ops/fourier.py`). The
+cpu has every length, and transforms of real numbers too.
 """
 
 from __future__ import annotations
@@ -16,11 +16,19 @@ from ..graph.node import Signature
 from ..graph.op import Op
 from . import shapes
 
-__all__ = ["TRANSFORMS"]
+__all__ = ["TRANSFORMS", "has_kernels"]
 
 Array = np.ndarray[Any, Any]
 Sigs = tuple[Signature, ...]
 Result = tuple[tuple[int, ...], Any]
+
+
+def has_kernels(length: int) -> bool:
+    """Whether a length has no prime factor but 2, 3, 5 and 7."""
+    for factor in (2, 3, 5, 7):
+        while length and length % factor == 0:
+            length //= factor
+    return length == 1
 
 
 def _numbers(x: Array) -> Array:
@@ -67,8 +75,8 @@ def _same(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
     _check("fft", sig, True)
     length = sig.shape[-2]
     if sig.device.is_gpu:
-        if length < 2 or length & (length - 1):
-            raise ShapeError(f"fft of {length} numbers: kernels take lengths that are powers of two")
+        if length < 2 or not has_kernels(length):
+            raise ShapeError(f"fft of {length} numbers: kernels take products of 2, 3, 5 and 7")
         shapes.check_binding("fft", sig)
     return sig.shape, sig.dtype
 
