@@ -409,3 +409,22 @@ print("fine")
 """
     done = run_python(code)
     assert (done.returncode, done.stdout) == (0, "fine\n"), done.stderr
+
+
+def test_one_number_of_64_bits_beside_a_bool(device: Device) -> None:
+    """Four of each are written at once, whatever there is of them: 32 bytes."""
+    if "int64" not in device.features:
+        pytest.skip("the adapter has no 64-bit integers")
+    x, y = up(device, [3], np.uint64), up(device, [4], np.uint64)
+    sums, smaller = apply("add", x, y), apply("less", x, y)
+    evaluate([sums, smaller])
+    assert (read(sums).tolist(), read(smaller).tolist()) == ([7], [True])
+
+
+def test_many_elements_of_one_tensor_each_at_its_place(device: Device) -> None:
+    """Where each is takes a parameter, so those of a launch need a binding of their own."""
+    x = up(device, np.arange(80))
+    parts = [primitives.slice_(x, ((5 + at, 6 + at, 1),)) for at in range(70)]
+    doubled = [apply("multiply", each, each) for each in parts]
+    evaluate(doubled)
+    assert [read(each).item() for each in doubled] == [(5 + at) ** 2 for at in range(70)]
