@@ -222,6 +222,31 @@ def test_a_held_value_with_a_fold_before_it_is_kept(device: Device) -> None:
     assert grown["dispatches"] == 0
 
 
+def test_elements_of_a_small_value_are_fetched_at_once(device: Device) -> None:
+    doubled = Tensor(apply("multiply", up(device, A), 2.0))
+    with Counted(device) as grown:
+        found = [doubled[row, column].item() for row in range(3) for column in range(4)]
+    assert found == (A[:3, :4] * 2).reshape(-1).tolist()
+    assert (grown["dispatches"], grown["host_round_trips"]) == (1, 1)
+    doubled.numpy()[0, 0] = 7  # a copy of its own
+    assert doubled[0, 0].item() == A[0, 0] * 2
+
+
+def test_an_element_of_what_nobody_keeps_is_computed_alone(device: Device) -> None:
+    x, large = Tensor(up(device, A)), Tensor(up(device, np.ones((130, 130))))
+    with Counted(device) as grown:
+        assert ((x * 2)[1, 2].item(), large[3, 4].item()) == (A[1, 2] * 2, 1.0)
+    assert grown["bytes_downloaded"] == 8
+
+
+def test_elements_of_complex_numbers_and_of_numbers(device: Device) -> None:
+    pairs = Tensor(primitives.as_complex(apply("add", up(device, [[1, 2], [3, 4]]), 1.0)))
+    with Counted(device) as grown:
+        assert [complex(pairs[each]) for each in range(2)] == [2 + 3j, 4 + 5j]
+        assert read(scalar(2.5, dtypes.float32, device)) == 2.5
+    assert grown["host_round_trips"] == 1
+
+
 def test_reading_without_blocking(device: Device) -> None:
     root = apply("exp", up(device, A))
     np.testing.assert_allclose(asyncio.run(read_async(root)), np.exp(A), rtol=1e-6)

@@ -1,8 +1,8 @@
 """The special cases of the array API standard for element-wise functions of floats, as a table.
 
-A line is what the operands are and what the result is. An operand is a class of values (`CLASSES`), and a case
-holds for every value, or pair of values, of its classes. A result is a number with its sign, `nan`, `+` or `-`
-(only the sign counts), an operand, `|x|` of one, or a bool. Numbers behind `~` are approximate.
+A line is what the operands are, and what the result is. An operand is a class of values (`CLASSES`), and a
+case holds for every value, or pair of values, of its classes. A result is a number with its sign, `nan`, `+`
+or `-` (only the sign counts), an operand, `|x|` of one, or a bool. Numbers behind `~` are approximate.
 """
 
 from __future__ import annotations
@@ -64,10 +64,7 @@ UNARY: dict[str, dict[str, str]] = {
     "asin": {"nan": "nan", ">1": "nan", "<-1": "nan", "+0": "+0", "-0": "-0"},
     "asinh": _KEPT,
     "atan": _KEPT | {"+inf": "~1.5707963", "-inf": "~-1.5707963"},
-    "atanh": {
-        "nan": "nan", "<-1": "nan", ">1": "nan", "-1": "-inf", "1": "+inf",
-        "+0": "+0", "-0": "-0",
-    },
+    "atanh": {"nan": "nan", "<-1": "nan", ">1": "nan", "-1": "-inf", "1": "+inf", "+0": "+0", "-0": "-0"},
     "ceil": _ROUNDED,
     "cos": {"nan": "nan", "0": "1", "inf": "nan"},
     "cosh": {"nan": "nan", "0": "1", "inf": "+inf"},
@@ -293,6 +290,12 @@ BINARY: dict[str, str] = {
     any, nan: nan
     +inf, number: +inf
     number, +inf: +inf
+    """,
+    "nextafter": """
+    nan, any: nan
+    any, nan: nan
+    -0, +0: +0
+    +0, -0: -0
     """,
     "maximum": _EXTREME + "number, -inf: x1\n +inf, number: x1\n",
     "minimum": _EXTREME + "number, +inf: x1\n -inf, number: x1\n",

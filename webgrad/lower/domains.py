@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from ..graph.snapshot import Snapshot
 from ..runtime.profile import DeviceProfile
-from ..schedule.plan import Group, folded_along, goes_by_fours, is_flat
+from ..schedule.plan import Group, folded_along, goes_by_fours, is_flat, joins_pairs
 from .choices import Choice
-from .index import Index, flatten, unflatten
+from .index import Index, constant, flatten, unflatten
 from .ir import U32, Kernel
 from .pull import Puller
 from .threads import Threads, close, deal, kernel_of, open_steps
@@ -61,6 +61,8 @@ def lower_maps(graph: Snapshot, groups: list[Group], profile: DeviceProfile) -> 
 
 def _lower_map(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
     sig = graph.sigs[group.outputs[0]]
+    if sig.shape[-1:] == (2,) and any(joins_pairs(graph, each) for each in group.inside):
+        return _by_pairs(graph, group, profile)
     packed = any(graph.sigs[each].dtype.itemsize < 4 for each in group.outputs)
     columns = sig.shape[-1] if sig.shape else 1
     whole = sig.size % 4 == 0 and (packed or columns % 4 == 0)
@@ -133,6 +135,26 @@ def _store_all(puller: Puller, group: Group, place: Index, read_at: Index | None
         values.append(puller.pull(each, unflatten(place if read_at is None else read_at, shape)))
     for each, value in zip(group.outputs, values, strict=True):
         puller.store(each, place, value)
+
+
+def _by_pairs(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
+    """Complex numbers: a thread computes both parts of four of them, or of one."""
+    *sides, _ = graph.sigs[group.outputs[0]].shape
+    count = math.prod(sides)
+    for vector in (True, False) if count % 4 == 0 else (False,):
+        threads = deal(profile, count // 4 if vector else count)
+        puller = _puller(graph, group)
+        step, opened = open_steps(puller, threads)
+        place = puller.loop_index(step, threads.count, vector)
+        at = unflatten(place, sides)
+        values = [[puller.pull(each, (*at, constant(part))) for part in (0, 1)] for each in group.outputs]
+        for each, parts in zip(group.outputs, values, strict=True):
+            puller.store_pairs(each, place, parts)
+        close(puller, opened)
+        kernel = kernel_of(graph, group, puller, threads.workgroup, threads.groups)
+        if sides[-1:] and (sides[-1] % 4 == 0 or not _divisions(kernel)):
+            break
+    return kernel
 
 
 def _by_rows(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:

@@ -407,8 +407,23 @@ class Puller:
         group = self.group_of(place)
         if group is not None:
             return build.emit("load", Type(type, 4), (build.index(group),), buffer)
+        pairs = self._pairs_of(place)
+        if pairs is not None:
+            first, part = pairs
+            fours = [build.emit("load", Type(type, 4), (build.index(each),), buffer) for each in first]
+            return build.lanes([build.lane(four, part + at) for four in fours for at in (0, 2)])
         parts = [build.index(build.in_lane(place, lane)) for lane in range(4)]
         return build.lanes([build.emit("load", Type(type), (part,), buffer) for part in parts])
+
+    def _pairs_of(self, place: Index) -> tuple[tuple[Index, Index], int] | None:
+        """The two groups of four in which the lanes are the same parts of pairs, and which parts."""
+        part = place.constant % 2
+        lane = [atom for atom in place.terms if atom.kind == LANE]
+        if len(lane) != 1 or place.terms[lane[0]] != 2:
+            return None
+        step = Index({lane[0]: 1}, 0)
+        groups = [self.group_of((place + step * -1).shifted(after - part)) for after in (0, 4)]
+        return None if groups[0] is None or groups[1] is None else ((groups[0], groups[1]), part)
 
     def group_of(self, place: Index) -> Index | None:
         """The number of the group of four that the lanes are, where they are one."""
@@ -434,6 +449,20 @@ class Puller:
         for lane in range(4):
             at = build.index(build.in_lane(place, lane))
             build.here("store", None, (at, build.lane(value, lane)), buffer)
+
+    def store_pairs(self, number: int, place: Index, values: Sequence[Instruction]) -> None:
+        """Write both parts of the pair at a place, or of four pairs, side by side."""
+        build, buffer = self.builder, self.numbers[number]
+        first = build.in_lane(place, 0) * 2
+        if not build.has_lanes(place):
+            for part, value in enumerate(values):
+                build.here("store", None, (build.index(first.shifted(part)), value), buffer)
+            return
+        for half in (0, 1):
+            four = [build.lane(value, 2 * half + at) for at in (0, 1) for value in values]
+            group = self.group_of(first.shifted(4 * half) + self.new_lane())
+            assert group is not None
+            build.here("store", None, (build.index(group), build.widened(build.lanes(four), 4)), buffer)
 
 
 def moved(sig: Any, shape: tuple[int, ...], indices: Indices) -> Indices:

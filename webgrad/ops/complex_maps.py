@@ -1,16 +1,18 @@
 """Functions of complex numbers, as formulas over their parts.
 
-In: nodes of one complex dtype. Out: a node: complex, or of floats or bools. Fusion makes one kernel of a
-formula as of any other, both devices compute the same, and gradients are those of real functions:
-∂L/∂re + i ∂L/∂im. Infinities, NaN and signed zeros follow C's Annex G, as the array API has them, as far as
-the standard's own tables of special cases go; where they leave a sign or a NaN open, so do these.
+In: nodes of one complex dtype, in arithmetic also real ones. Out: a node: complex, or of floats or bools.
+Fusion makes one kernel of a formula as of any other, and both devices compute the same. Results are right to
+a few units in the last place of their size; infinities, NaN and signed zeros are those of C's Annex G, as the
+array API has them. Gradients are those of PyTorch, ∂L/∂re + i ∂L/∂im: of a holomorphic function the conjugate
+of its derivative (`complex_functions.py`), since formulas have corners where functions have none.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from ..graph.node import Node
 from ..tensor import Tensor
@@ -19,14 +21,11 @@ from .elementwise import (
     abs as absolute,
 )
 from .elementwise import (
-    asinh,
     atan2,
-    copysign,
     cos,
-    cosh,
     exp,
+    exp2,
     expm1,
-    hypot,
     isfinite,
     isinf,
     isnan,
@@ -35,15 +34,15 @@ from .elementwise import (
     maximum,
     minimum,
     round,
+    signbit,
     sin,
     sinh,
     sqrt,
     tan,
     where,
 )
-from .primitives import reshape, slice_
 
-__all__ = ["FORMULAS", "matrix_product", "product_over", "running_product"]
+__all__ = ["ARITHMETIC", "FORMULAS", "Pair"]
 
 
 class Pair(NamedTuple):
@@ -53,13 +52,14 @@ class Pair(NamedTuple):
     im: Tensor
 
 
-def _pair(x: Node) -> Pair:
-    real, imaginary = primitives.parts(x)
-    return Pair(Tensor(real), Tensor(imaginary))
+def _numbers(x: Tensor, *values: float) -> list[Tensor]:
+    """Numbers of x's dtype. A kernel takes few, and these are the same ones for all formulas in it."""
+    return [Tensor(_number(each, x.dtype, x.node.sig.device)) for each in values]
 
 
-def _node(value: Pair | Tensor) -> Node:
-    return primitives.join(value.re.node, value.im.node) if isinstance(value, Pair) else value.node
+@lru_cache(maxsize=256)
+def _number(value: float, dtype: Any, device: Any) -> Node:
+    return primitives.constant("complex", value, dtype, device)
 
 
 def _turned(z: Pair) -> Pair:
@@ -72,203 +72,294 @@ def _turned_back(z: Pair) -> Pair:
     return Pair(z.im, -z.re)
 
 
-def _conjugate(z: Pair) -> Pair:
-    return Pair(z.re, -z.im)
+def _size(x: Tensor, y: Tensor) -> Tensor:
+    """√(x² + y²); infinite if either is, beside a NaN too."""
+    (infinity,) = _numbers(x, math.inf)
+    first, second = absolute(x), absolute(y)
+    endless = (first == infinity) | (second == infinity)
+    return where(endless, infinity, _diagonal(first, second))
 
 
-# Arithmetic
+def _signed(size: Tensor, like: Tensor) -> Tensor:
+    """What is not negative, with another number's sign."""
+    return where(signbit(like), -size, size)
 
 
-def _add(a: Pair, b: Pair) -> Pair:
-    return Pair(a.re + b.re, a.im + b.im)
+def _diagonal(x: Tensor, y: Tensor) -> Tensor:
+    """√(x² + y²) of what is not negative, which does not overflow on the way."""
+    zero, one = _numbers(x, 0.0, 1.0)
+    large, small = maximum(x, y), minimum(x, y)
+    ratio = where(large == zero, zero, small / large)
+    return large * sqrt(one + ratio * ratio)
 
 
-def _subtract(a: Pair, b: Pair) -> Pair:
-    return Pair(a.re - b.re, a.im - b.im)
+# Arithmetic: beside a complex number a real one has no imaginary part, not one of zero
 
 
-def _multiply(a: Pair, b: Pair) -> Pair:
+def _add(a: Pair | Tensor, b: Pair | Tensor) -> Pair:
+    if isinstance(a, Tensor):
+        a, b = b, a
+    assert isinstance(a, Pair)
+    return Pair(a.re + b, a.im) if isinstance(b, Tensor) else Pair(a.re + b.re, a.im + b.im)
+
+
+def _subtract(a: Pair | Tensor, b: Pair | Tensor) -> Pair:
+    return _add(a, -b if isinstance(b, Tensor) else Pair(-b.re, -b.im))
+
+
+def _multiply(a: Pair | Tensor, b: Pair | Tensor) -> Pair:
+    if isinstance(a, Tensor):
+        a, b = b, a
+    assert isinstance(a, Pair)
+    if isinstance(b, Tensor):
+        return Pair(a.re * b, a.im * b)
     return Pair(a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re)
 
 
-def _divide(a: Pair, b: Pair) -> Pair:
+def _divide(a: Pair | Tensor, b: Pair | Tensor) -> Pair:
     """By the larger part of the divisor, so that no square overflows."""
+    if isinstance(b, Tensor):
+        assert isinstance(a, Pair)
+        return Pair(a.re / b, a.im / b)
+    zero, one = _numbers(b.re, 0.0, 1.0)
     wide = absolute(b.re) >= absolute(b.im)
     large, small = where(wide, b.re, b.im), where(wide, b.im, b.re)
-    ratio = where(b.re == 0, where(b.im == 0, 0.0, b.re / b.im), small / large)
-    whole = large + small * ratio
+    ratio = where(large == zero, zero, small / large)
+    scale = where(absolute(large) > _HUGE, 0.25, one)
+    whole = large * scale + small * scale * ratio
+    if isinstance(a, Tensor):
+        a = a * scale
+        return Pair(where(wide, a, a * ratio) / whole, where(wide, -a * ratio, -a) / whole)
+    a = Pair(a.re * scale, a.im * scale)
     real = where(wide, a.re + a.im * ratio, a.re * ratio + a.im) / whole
-    imaginary = where(wide, a.im - a.re * ratio, a.im * ratio - a.re) / whole
-    return Pair(real, imaginary)
+    return Pair(real, where(wide, a.im - a.re * ratio, a.im * ratio - a.re) / whole)
 
 
-def _negative(z: Pair) -> Pair:
-    return Pair(-z.re, -z.im)
+_HUGE = 1e37  # beyond it, numbers are scaled before they are added
 
 
 def _sign(z: Pair) -> Pair:
-    """z / |z|; 0 of 0."""
-    size = hypot(z.re, z.im)
-    zero = size == 0
-    return Pair(where(zero, 0.0, z.re / size), where(zero, 0.0, z.im / size))
-
-
-def _scaled(z: Pair, factor: float) -> Pair:
-    return Pair(z.re * factor, z.im * factor)
+    """z / |z|; 0 of 0, and of an infinity its direction."""
+    zero, one = _numbers(z.re, 0.0, 1.0)
+    large = maximum(absolute(z.re), absolute(z.im))
+    re, im = (where(isinf(each), _signed(one, each), each / large) for each in z)
+    size = sqrt(re * re + im * im)
+    return Pair(where(large == zero, zero, re / size), where(large == zero, zero, im / size))
 
 
 # Powers and exponentials
 
 
-def _exp(z: Pair) -> Pair:
-    """In two steps where e^re alone would overflow; a real number stays real, whatever its exponential is."""
-    far = absolute(z.re) > _EXPONENT
-    half = exp(where(far, z.re * 0.5, z.re))
-    rest = where(far, half, 1.0)
-    vanishing = (z.re == -math.inf) & ~isfinite(z.im)
-    real = where(vanishing, 0.0, half * cos(z.im) * rest)
-    imaginary = where(vanishing, 0.0, half * sin(z.im) * rest)
-    endless = (z.re == math.inf) & ~isfinite(z.im)
-    return Pair(where(endless, math.inf, real), where(z.im == 0, z.im, imaginary))
+def _exp(z: Pair, power: Callable[[Tensor], Tensor] = exp) -> Pair:
+    return _spun(z.re, z.im, Pair(cos(z.im), sin(z.im)), power)
 
 
-_EXPONENT = 80.0  # up to which e^x is in float32's range
+def _spun(x: Tensor, angle: Tensor, turn: Pair, power: Callable[[Tensor], Tensor] = exp) -> Pair:
+    """e^x times a turn: in two steps where e^x alone would overflow; without an angle it stays real."""
+    zero, one, infinity = _numbers(x, 0.0, 1.0, math.inf)
+    far = absolute(x) > _EXPONENT
+    half = power(where(far, x * 0.5, x))
+    rest = where(far, half, one)
+    lost = ~isfinite(angle)
+    vanishing, endless = lost & (x == -infinity), lost & (x == infinity)
+    real = where(vanishing, zero, where(endless, infinity, half * turn.re * rest))
+    return Pair(real, where(vanishing, zero, where(angle == zero, angle, half * turn.im * rest)))
+
+
+_EXPONENT = 80.0  # up to which e^x is in the range of every float
 
 
 def _expm1(z: Pair) -> Pair:
-    """e^z - 1, exact near 0."""
-    half = sin(z.im * 0.5)
-    whole = _exp(z)
-    small = absolute(z.re) < 1
-    real = where(small, expm1(where(small, z.re, 0.0)) * cos(z.im) - 2 * half * half, whole.re - 1)
-    return Pair(where(z.im == 0, expm1(z.re), real), whole.im)
-
-
-def _log_size(z: Pair) -> Tensor:
-    """log |z|, exact near 1 too, where it is that of 1 + (|z|² - 1)."""
-    first, second = absolute(z.re), absolute(z.im)
-    large, small = maximum(first, second), minimum(first, second)
-    near = (large > 0.5) & (large < 2)
-    close = where(near, large, 1.0)
-    less = where(near, small, 0.0)
-    return where(near, 0.5 * log1p((close - 1) * (close + 1) + less * less), log(hypot(z.re, z.im)))
+    """e^z - 1, exact near 0: the real part is (e^re - 1) cos(im) - (1 - cos(im))."""
+    zero, one = _numbers(z.re, 0.0, 1.0)
+    turn = Pair(cos(z.im), sin(z.im))
+    whole = _spun(z.re, z.im, turn)
+    rest = where(turn.re > zero, turn.im * turn.im / (one + turn.re), one - turn.re)
+    less = expm1(z.re)
+    real = where(absolute(z.re) < one, less * turn.re - rest, whole.re - one)
+    return Pair(where(z.im == zero, less, real), whole.im)
 
 
 def _log(z: Pair) -> Pair:
-    return Pair(_log_size(z), atan2(z.im, z.re))
+    return Pair(_log_size(z, None), atan2(z.im, z.re))
 
 
 def _log1p(z: Pair) -> Pair:
     """log(1 + z), exact near 0."""
-    near = (absolute(z.re) < 0.5) & (absolute(z.im) < 0.5)
-    re, im = where(near, z.re, 0.0), where(near, z.im, 0.0)
-    size = where(near, 0.5 * log1p(re * (re + 2) + im * im), _log_size(Pair(z.re + 1, z.im)))
-    return Pair(size, atan2(z.im, z.re + 1))
+    (one,) = _numbers(z.re, 1.0)
+    more = Pair(z.re + one, z.im)
+    return Pair(_log_size(more, z), atan2(more.im, more.re))
+
+
+def _log_size(z: Pair, less: Pair | None) -> Tensor:
+    """log |z|: of the larger part, and what the other adds. Near 1 of 1 + (|z|² - 1); `less` is z - 1."""
+    zero, one, half, infinity = _numbers(z.re, 0.0, 1.0, 0.5, math.inf)
+    first, second = absolute(z.re), absolute(z.im)
+    large, small = maximum(first, second), minimum(first, second)
+    ratio = where(small == large, one, small / large)
+    near = (large > half) & (large < 2.0)
+    beyond = where(near, (large - one) * (large + one) + small * small, ratio * ratio)
+    if less is not None:
+        nearer = (absolute(less.re) < half) & (second < half)
+        near = near | nearer
+        beyond = where(nearer, less.re * (less.re + 2.0) + z.im * z.im, beyond)
+    size = half * log1p(beyond) + where(near, zero, log(where(near, one, large)))
+    return where((first == infinity) | (second == infinity), infinity, size)
 
 
 def _power(a: Pair, b: Pair) -> Pair:
     """e^(b log a); 0 to a power of positive real part is 0, and anything to the power of 0 is 1."""
-    zero = (a.re == 0) & (a.im == 0)
-    result = _exp(_multiply(b, _log(Pair(where(zero, 1.0, a.re), a.im))))
-    nothing = zero & (b.re > 0)
-    one = (b.re == 0) & (b.im == 0)
-    undefined = zero & ~nothing & ~one
-    real = where(nothing, 0.0, where(undefined, math.nan, result.re))
-    imaginary = where(nothing | one, 0.0, where(undefined, math.nan, result.im))
-    return Pair(where(one, 1.0, real), imaginary)
+    zero, one, undefined = _numbers(a.re, 0.0, 1.0, math.nan)
+    nought = (a.re == zero) & (a.im == zero)
+    result = _exp(_multiply(b, _log(Pair(where(nought, one, a.re), a.im))))
+    whole = (b.re == zero) & (b.im == zero)
+    none = where(b.re > zero, zero, undefined)
+    real = where(whole, one, where(nought, none, result.re))
+    return Pair(real, where(whole, zero, where(nought, none, result.im)))
 
 
 def _sqrt(z: Pair) -> Pair:
     """By the part that has no difference in it; scaled, so that the size does not overflow."""
-    first, second = absolute(z.re), absolute(z.im)
-    huge = maximum(first, second) > _HUGE
-    scale = where(huge, 0.25, 1.0)
-    re, im = z.re * scale, z.im * scale
-    root = sqrt((absolute(re) + hypot(re, im)) * 0.5)
-    other = where(root == 0, 0.0, absolute(im) / (2 * where(root == 0, 1.0, root)))
-    back = where(huge, 2.0, 1.0)
-    ahead = z.re >= 0
-    real = where(ahead, root, other) * back
-    imaginary = copysign(where(ahead, other, root) * back, z.im)
-    endless = isinf(z.im)
-    left = (z.re == -math.inf) & isfinite(z.im)
-    right = (z.re == math.inf) & isfinite(z.im)
-    real = where(endless, math.inf, where(left, 0.0, where(right, math.inf, real)))
-    imaginary = where(left, copysign(_like(math.inf, z.im), z.im), where(right, 0.0 * z.im, imaginary))
-    return Pair(real, where(endless, z.im, imaginary))
+    zero, one, half, infinity = _numbers(z.re, 0.0, 1.0, 0.5, math.inf)
+    huge = maximum(absolute(z.re), absolute(z.im)) > _HUGE
+    scale, back = where(huge, 0.25, one), where(huge, 2.0, one)
+    re, im = absolute(z.re) * scale, absolute(z.im) * scale
+    root = sqrt((re + _size(re, im)) * half)
+    other = where(root == zero, zero, half * im / root)
+    level = isfinite(z.im)
+    # an infinite real part leaves nothing of the other one, an infinite imaginary part is all there is
+    root, other = root * back, where((re == infinity) & level, zero, other * back)
+    ahead = z.re >= zero
+    endless = im == infinity
+    real = where(endless, infinity, where(ahead, root, other))
+    return Pair(real, _signed(where(endless, infinity, where(ahead, other, root)), z.im))
 
 
-_HUGE = 1e37
+# Hyperbolic functions; those of i z are the circular ones of z, turned
 
 
-def _like(value: float, x: Tensor) -> Tensor:
-    """A number of x's dtype."""
-    return Tensor(primitives.constant("complex", value, x.dtype, x.node.sig.device))
-
-
-# Circular and hyperbolic functions, and their inverses: those of i z are the others' of z, turned
+def _hyperbolic(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """sinh and cosh of x, kept where they are floats, and the factor that they lack."""
+    one, half, limit = _numbers(x, 1.0, 0.5, _EXPONENT)
+    size = absolute(x)
+    kept = minimum(size, limit)
+    less = expm1(kept)  # sinh is exact near 0 only by this
+    whole = less + one
+    return _signed(half * (less + less / whole), x), half * (whole + one / whole), exp(size - kept)
 
 
 def _sinh(z: Pair) -> Pair:
-    real = where(z.im == 0, sinh(z.re), sinh(z.re) * cos(z.im))
-    imaginary = where(z.im == 0, z.im, cosh(z.re) * sin(z.im))
-    return Pair(where(z.re == 0, z.re, real), imaginary)
+    (zero,) = _numbers(z.re, 0.0)
+    sine, cosine, factor = _hyperbolic(z.re)
+    lost = ~isfinite(z.im) & ((z.re == zero) | isinf(z.re))
+    real = where(lost, z.re, sine * cos(z.im) * factor)
+    return Pair(real, where(z.im == zero, z.im, cosine * sin(z.im) * factor))
 
 
 def _cosh(z: Pair) -> Pair:
-    real = where(z.im == 0, cosh(z.re), cosh(z.re) * cos(z.im))
-    imaginary = where((z.im == 0) | (z.re == 0), z.re * 0.0 * z.im, sinh(z.re) * sin(z.im))
-    return Pair(real, imaginary)
+    zero, infinity = _numbers(z.re, 0.0, math.inf)
+    sine, cosine, factor = _hyperbolic(z.re)
+    lost = ~isfinite(z.im)
+    real = where(lost & isinf(z.re), infinity, cosine * cos(z.im) * factor)
+    imaginary = where(lost & (z.re == zero), zero, sine * sin(z.im) * factor)
+    return Pair(real, where(z.im == zero, where(signbit(z.re), -z.im, z.im), imaginary))
 
 
 def _tanh(z: Pair) -> Pair:
     """Where e^2|re| is all there is, the limit; else over 1 + tan² and 1 + sinh²."""
+    zero, one, undefined = _numbers(z.re, 0.0, 1.0, math.nan)
     far = absolute(z.re) > _LIMIT
-    x = where(far, 0.0, z.re)
-    slope = tan(z.im)
-    steep = 1 + slope * slope
-    s = sinh(x)
-    below = 1 + steep * s * s
-    real = where(far, copysign(_like(1.0, z.re), z.re), steep * sqrt(1 + s * s) * s / below)
-    small = 4 * sin(where(isfinite(z.im), z.im, 0.0)) * cos(where(isfinite(z.im), z.im, 0.0))
-    imaginary = where(far, small * exp(-2 * absolute(z.re)), slope / below)
-    return Pair(real, where(z.im == 0, z.im, imaginary))
+    slope = tan(where(isinf(z.re) & ~isfinite(z.im), zero, z.im))
+    steep = one + slope * slope
+    s = sinh(where(far, zero, z.re))
+    below = one + steep * s * s
+    limit = where(isnan(slope), undefined, _signed(one, z.re))
+    real = where(far, limit, steep * sqrt(one + s * s) * s / below)
+    imaginary = where(far, 4.0 * slope / steep * exp(-2.0 * absolute(z.re)), slope / below)
+    return Pair(where(z.re == zero, z.re, real), where(z.im == zero, z.im, imaginary))
 
 
 _LIMIT = 20.0
 
 
-def _asinh(z: Pair) -> Pair:
-    return _turned_back(_asin(_turned(z)))
+# Inverse functions
+
+
+class Arc(NamedTuple):
+    """What the arc sine and the arc cosine are made of: an angle's two sides, and a height."""
+
+    along: Tensor
+    across: Tensor
+    height: Tensor
+
+
+def _arc(z: Pair) -> Arc:
+    """From the distances to ±1, whose half sum is a ≥ 1: sin(re) = x/a, cosh(im) = a, without differences.
+
+    a - 1 and a - x are each of two forms: y² n where z is on the near side of 1, else the sum w.
+    """
+    zero, one, half, infinity = _numbers(z.re, 0.0, 1.0, 0.5, math.inf)
+    far = (absolute(z.re) > _FAR) | (absolute(z.im) > _FAR)
+    scale = where(far, 0.25, one)
+    x, y = absolute(z.re) * scale, absolute(z.im) * scale
+    apart = absolute(x - one)
+    right = where(isinf(x) | isinf(y), infinity, _diagonal(x + one, y))
+    left = _diagonal(apart, y)
+    a = half * (right + left)
+    sum_right, sum_left = right + x + one, left + apart
+    n = half * (one / sum_right + one / where(sum_left == zero, one, sum_left))
+    w = half * (y * y / sum_right + sum_left)
+    inside = x < one
+    above = where(inside, y * (y * n), w)
+    root = where(inside, y * sqrt(n * (a + one)), sqrt(w * (a + one)))
+    across = where(inside, sqrt(w * (a + x)), y * sqrt(n * (a + x)))
+    height = log1p(where(far, right, above + root)) + where(far, math.log(8.0), zero)
+    return Arc(x, where(far, y, across), height)
+
+
+_FAR = 1e17  # beyond it 1 is nothing
 
 
 def _asin(z: Pair) -> Pair:
-    """Kahan's, by the roots of 1 - z and 1 + z."""
-    less, more = _sqrt(Pair(1 - z.re, -z.im)), _sqrt(Pair(1 + z.re, z.im))
-    real = atan2(z.re, less.re * more.re - less.im * more.im)
-    return Pair(real, copysign(asinh(less.re * more.im - less.im * more.re), z.im))
+    (zero,) = _numbers(z.re, 0.0)
+    arc = _arc(z)
+    real = where(z.re == zero, z.re, _signed(atan2(arc.along, arc.across), z.re))
+    return Pair(real, _signed(arc.height, z.im))
 
 
 def _acos(z: Pair) -> Pair:
-    less, more = _sqrt(Pair(1 - z.re, -z.im)), _sqrt(Pair(1 + z.re, z.im))
-    return Pair(2 * atan2(less.re, more.re), asinh(more.re * less.im - more.im * less.re))
+    zero, one = _numbers(z.re, 0.0, 1.0)
+    arc = _arc(z)
+    across = where(z.re == zero, one, arc.across)
+    return Pair(atan2(across, _signed(arc.along, z.re)), _signed(arc.height, -z.im))
 
 
 def _acosh(z: Pair) -> Pair:
-    less, more = _sqrt(Pair(z.re - 1, z.im)), _sqrt(Pair(z.re + 1, z.im))
-    return Pair(asinh(less.re * more.re + less.im * more.im), 2 * atan2(less.im, more.re))
+    """The arc cosine, turned to the right half plane."""
+    angle, height = _acos(z)
+    return Pair(absolute(height), _signed(angle, z.im))
 
 
 def _atanh(z: Pair) -> Pair:
-    """¼ log1p(4 re / ((1 - re)² + im²)), and half the angle of 1 - z² turned."""
-    x = absolute(z.re)
-    apart = (1 - x) * (1 - x) + z.im * z.im
-    real = copysign(0.25 * log1p(4 * x / apart), z.re)
-    return Pair(real, 0.5 * atan2(2 * z.im, (1 - x) * (1 + x) - z.im * z.im))
+    """¼ log1p(4 re / ((1 - re)² + im²)), and half an angle; at ±1 and far away the limits."""
+    zero, one, two, four, undefined = _numbers(z.re, 0.0, 1.0, 2.0, 4.0, math.nan)
+    x, y = absolute(z.re), absolute(z.im)
+    far = (x > _FAR) | (y > _FAR)
+    close = (x == one) & (y < _CLOSE)
+    less = one - x
+    real = log1p(where(close, two / y - one, four * x / (less * less + y * y))) / where(close, two, four)
+    size = _size(x, y)
+    real = where(far, where(isinf(size), zero, x / size / size), real)
+    right = where(isnan(z.im) | (isnan(z.re) & ~isinf(z.im)), undefined, math.pi / 2)
+    angle = where(far, right, atan2(two * y, less * (one + x) - y * y) / two)
+    return Pair(where(z.re == zero, z.re, _signed(real, z.re)), _signed(angle, z.im))
+
+
+_CLOSE = 1e-9
 
 
 def _through(function: Callable[[Pair], Pair]) -> Callable[[Pair], Pair]:
-    """f(i z) / i: of sinh the sine, of tanh the tangent, of atanh the arc tangent."""
+    """f(i z) / i: of sinh the sine, of tanh the tangent, of asin the inverse of sinh."""
     return lambda z: _turned_back(function(_turned(z)))
 
 
@@ -283,14 +374,20 @@ def _not_equal(a: Pair, b: Pair) -> Tensor:
     return (a.re != b.re) | (a.im != b.im)
 
 
-_ROWS: dict[str, Callable[..., Pair | Tensor]] = {
+def _scaled(z: Pair, factor: float) -> Pair:
+    return Pair(z.re * factor, z.im * factor)
+
+
+ARITHMETIC: dict[str, Callable[..., Pair]] = {
     "add": _add,
     "subtract": _subtract,
     "multiply": _multiply,
     "divide": _divide,
+}
+FORMULAS: dict[str, Callable[..., Pair | Tensor]] = {
     "power": _power,
-    "negative": _negative,
-    "abs": lambda z: hypot(z.re, z.im),
+    "negative": lambda z: Pair(-z.re, -z.im),
+    "abs": lambda z: _size(z.re, z.im),
     "sign": _sign,
     "round": lambda z: Pair(round(z.re), round(z.im)),
     "equal": _equal,
@@ -299,18 +396,18 @@ _ROWS: dict[str, Callable[..., Pair | Tensor]] = {
     "isinf": lambda z: isinf(z.re) | isinf(z.im),
     "isfinite": lambda z: isfinite(z.re) & isfinite(z.im),
     "exp": _exp,
-    "exp2": lambda z: _exp(_scaled(z, math.log(2))),
+    "exp2": lambda z: _exp(Pair(z.re, z.im * math.log(2)), exp2),
     "expm1": _expm1,
     "log": _log,
     "log1p": _log1p,
     "log2": lambda z: _scaled(_log(z), 1 / math.log(2)),
     "log10": lambda z: _scaled(_log(z), 1 / math.log(10)),
     "sqrt": _sqrt,
-    "rsqrt": lambda z: _divide(Pair(z.re * 0 + 1, z.im * 0), _sqrt(z)),
+    "rsqrt": lambda z: _divide(_numbers(z.re, 1.0)[0], _sqrt(z)),
     "sinh": _sinh,
     "cosh": _cosh,
     "tanh": _tanh,
-    "asinh": _asinh,
+    "asinh": _through(_asin),
     "acosh": _acosh,
     "atanh": _atanh,
     "sin": _through(_sinh),
@@ -320,60 +417,3 @@ _ROWS: dict[str, Callable[..., Pair | Tensor]] = {
     "acos": _acos,
     "atan": _through(_atanh),
 }
-
-
-def _of_nodes(formula: Callable[..., Pair | Tensor]) -> Callable[..., Node]:
-    return lambda *nodes: _node(formula(*map(_pair, nodes)))
-
-
-FORMULAS = {name: _of_nodes(formula) for name, formula in _ROWS.items()}
-
-
-# Products of many
-
-
-def matrix_product(a: Node, b: Node) -> Node:
-    """(…, m, k) @ (…, k, n): four products of the parts."""
-    first, second = _pair(a), _pair(b)
-    return _node(
-        Pair(
-            first.re @ second.re - first.im @ second.im,
-            first.re @ second.im + first.im @ second.re,
-        )
-    )
-
-
-def product_over(x: Node, axes: tuple[int, ...]) -> Node:
-    """The product over axes: halves multiplied with each other until one is left."""
-    rest = tuple(axis for axis in range(len(x.sig.shape)) if axis not in axes)
-    sides = tuple(x.sig.shape[axis] for axis in rest)
-    count = math.prod(x.sig.shape[axis] for axis in axes)
-    line = reshape(primitives.permute(x, (*rest, *axes)), (*sides, count))
-    if not count:
-        return primitives.expand(primitives.constant("prod", 1, x.sig.dtype, x.sig.device), sides)
-    while count > 1:
-        half = count // 2
-        pairs = [_cut(line, at * half, (at + 1) * half) for at in (0, 1)]
-        product = FORMULAS["multiply"](*pairs)
-        odd = [_cut(line, 2 * half, count)] if count % 2 else []
-        line = primitives.concat([product, *odd], len(sides))
-        count = half + count % 2
-    return reshape(line, sides)
-
-
-def running_product(x: Node, axis: int) -> Node:
-    """Running products along an axis: each element by what stands 1, 2, 4 … before it, in turn."""
-    rank, length = len(x.sig.shape), x.sig.shape[axis]
-    last = (*(each for each in range(rank) if each != axis), axis)
-    line = primitives.permute(x, last)
-    step = 1
-    while step < length:
-        product = FORMULAS["multiply"](_cut(line, step, length), _cut(line, 0, length - step))
-        line = primitives.concat([_cut(line, 0, step), product], rank - 1)
-        step *= 2
-    return primitives.permute(line, tuple(last.index(each) for each in range(rank)))
-
-
-def _cut(line: Node, start: int, stop: int) -> Node:
-    *sides, _ = line.sig.shape
-    return slice_(line, (*((0, side, 1) for side in sides), (start, stop, 1)))

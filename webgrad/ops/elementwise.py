@@ -464,10 +464,14 @@ _SIGNED = {2: dtypes.int16, 4: dtypes.int32, 8: dtypes.int64}
 
 def hypot(a: Any, b: Any) -> Tensor:
     """sqrt(a² + b²), which does not overflow on the way."""
-    first, second = (abs(each) for each in _floats("hypot", a, b))
-    large, small = maximum(first, second), minimum(first, second)
-    ratio = where(large == 0, 0.0, small / large)
-    return where((first == math.inf) | (second == math.inf), math.inf, large * sqrt(1 + ratio * ratio))
+    first, second = _floats("hypot", a, b)
+    # Only the larger one loses its sign: where the other is 0 there is a slope, and a curve.
+    sizes = abs(first), abs(second)
+    wide = sizes[0] >= sizes[1]
+    large, small = where(wide, first, second), where(wide, second, first)
+    ratio = small / where(large == 0, 1.0, large)
+    infinite = (sizes[0] == math.inf) | (sizes[1] == math.inf)
+    return where(infinite, math.inf, abs(large) * sqrt(1 + ratio * ratio))
 
 
 def logaddexp(a: Any, b: Any) -> Tensor:

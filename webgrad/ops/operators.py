@@ -12,7 +12,7 @@ from collections.abc import Callable
 from .. import dtypes
 from ..errors import DTypeError, ShapeError
 from ..graph.node import Node
-from .primitives import cast, elementwise
+from .primitives import alias, cast, elementwise
 from .table import TABLE
 
 __all__ = ["Operand", "combiner", "fitted"]
@@ -55,7 +55,22 @@ def _power(a: Operand, b: Operand) -> Node:
             )
         if b == 2 and (kind in "fc" or (kind != "b" and isinstance(b, int))):
             return elementwise(_MULTIPLY, a, a)
+        if kind == "c" and b != 0 and b in _WHOLE:
+            result = _repeated(a, abs(int(b.real)))
+            return elementwise(_DIVIDE, 1.0, result) if b.real < 0 else result
     return elementwise(_POWER, a, b)
+
+
+_WHOLE = range(-16, 17)  # exponents for which complex numbers are multiplied
+
+
+def _repeated(a: Node, exponent: int) -> Node:
+    """A complex number to a whole power, by multiplications: they keep the digits that a logarithm loses."""
+    if exponent == 1:
+        return alias(a)
+    half = _repeated(a, exponent // 2)
+    square = elementwise(_MULTIPLY, half, half)
+    return elementwise(_MULTIPLY, square, a) if exponent % 2 else square
 
 
 def fitted(op: str, result: Node, target: Node) -> Node:

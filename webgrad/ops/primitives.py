@@ -100,31 +100,50 @@ def join(real: Node, imaginary: Node) -> Node:
 
 
 def parts(x: Node) -> tuple[Node, Node]:
-    """The real and the imaginary part of complex numbers."""
-    pairs, shape = as_real(x), x.sig.shape
-    if _is_joined(pairs):
-        halves = pairs.inputs
-    else:
-        whole = tuple((0, side, 1) for side in shape)
+    """The real and the imaginary part of complex numbers; of real ones zeros are the imaginary part."""
+    if x.sig.dtype.kind != "c":
+        return x, constant("complex", 0, x.sig.dtype, x.sig.device)
+    shape = x.sig.shape
+    halves = _halves(x)
+    if halves is None:
+        pairs, whole = as_real(x), tuple((0, side, 1) for side in shape)
         halves = (slice_(pairs, (*whole, (0, 1, 1))), slice_(pairs, (*whole, (1, 2, 1))))
     return reshape(halves[0], shape), reshape(halves[1], shape)
 
 
-def _is_joined(pairs: Node) -> bool:
-    """Whether these are pairs of two parts, not computed yet; other tensors are put side by side too."""
-    if pairs.sig.op is not _CONCAT or pairs.history is not None or len(pairs.inputs) != 2:
-        return False
-    return pairs.sig.attributes == (len(pairs.sig.shape) - 1,)
+def _halves(x: Node) -> tuple[Node, ...] | None:
+    """What numbers were just joined of, unless gradients must go through the joined ones."""
+    if x.sig.op is not _AS_COMPLEX or (x.history is not None and recording.on):
+        return None
+    pairs = x.inputs[0]
+    joined = (
+        pairs.sig.op is _CONCAT and len(pairs.inputs) == 2 and pairs.sig.attributes == (len(x.sig.shape),)
+    )
+    return pairs.inputs if joined else None
 
 
 def _computed(op: Op, operands: Sequence[Node | Number]) -> Node:
-    """A map op over complex numbers, by the formula for their parts."""
-    from .complex_maps import FORMULAS
+    """A map op over complex numbers, by the formula for their parts; real numbers stay so in arithmetic."""
+    from .complex_functions import computed
+    from .complex_maps import ARITHMETIC, FORMULAS
 
-    nodes = common(op.name, operands)
-    if op.name not in FORMULAS:
-        check_kind(op.name, op.types, nodes[-1].sig.dtype)
-    return FORMULAS[op.name](*nodes)
+    if op.name not in ARITHMETIC:
+        nodes = common(op.name, operands)
+        if op.name not in FORMULAS:
+            check_kind(op.name, op.types, nodes[-1].sig.dtype)
+        return computed(op.name, nodes)
+    dtype = common_dtype(op.name, operands)
+    return computed(op.name, tuple(_beside(op.name, each, dtype, operands) for each in operands))
+
+
+def _beside(op: str, x: Node | Number, dtype: DType, operands: Sequence[Node | Number]) -> Node:
+    """An operand of arithmetic with complex numbers: complex, or real in the dtype of their parts."""
+    is_complex = x.sig.dtype.kind == "c" if isinstance(x, Node) else isinstance(x, complex)
+    wanted = dtype if is_complex else part_of(dtype)
+    if isinstance(x, Node):
+        return cast(x, wanted)
+    device = next(each for each in operands if isinstance(each, Node)).sig.device
+    return constant(op, x, wanted, device)
 
 
 def choose(condition: Node, first: Node, second: Node) -> Node:
@@ -160,22 +179,25 @@ def elementwise(op: Op, *operands: Node | Number) -> Node:
 
 def common(op: str, operands: Sequence[Node | Number]) -> tuple[Node, ...]:
     """Operands as nodes of one dtype on one device."""
-    nodes = [each for each in operands if isinstance(each, Node)]
-    first = nodes[0]
-    dtype = None
-    device = first.sig.device
-    check_device(op, *nodes)
-    for node in nodes:
-        dtype = node.sig.dtype if dtype is None else promote(dtype, node.sig.dtype)
-    assert dtype is not None
-    if len(nodes) != len(operands):
-        for each in operands:
-            if each.__class__ is not Node:
-                dtype = dtype_of_scalar(each, dtype)
+    dtype = common_dtype(op, operands)
+    device = next(each for each in operands if isinstance(each, Node)).sig.device
     return tuple(
         cast(each, dtype) if each.__class__ is Node else constant(op, each, dtype, device)
         for each in operands
     )
+
+
+def common_dtype(op: str, operands: Sequence[Node | Number]) -> DType:
+    """The dtype that operands, which must be of one device, are brought to."""
+    nodes = [each for each in operands if isinstance(each, Node)]
+    dtype: DType = nodes[0].sig.dtype
+    check_device(op, *nodes)
+    for node in nodes[1:]:
+        dtype = promote(dtype, node.sig.dtype)
+    for each in operands:
+        if each.__class__ is not Node:
+            dtype = dtype_of_scalar(each, dtype)
+    return dtype
 
 
 def constant(op: str, value: Any, dtype: DType, device: Any, *, wrap: bool = False) -> Node:
@@ -308,7 +330,7 @@ def _folded(op: Op, x: Node, axes: tuple[int, ...]) -> Node:
         return as_complex(reduce(op, as_real(x), axes))
     if op.name != "prod":
         check_kind(op.name, op.types, x.sig.dtype)
-    from .complex_maps import product_over
+    from .complex_functions import product_over
 
     return product_over(x, axes)
 
@@ -325,12 +347,12 @@ def concat(xs: Sequence[Node], axis: int) -> Node:
 
 def contract(a: Node, b: Node) -> Node:
     """(…, m, k) @ (…, k, n)."""
-    factors = common("matmul", (a, b))
-    if factors[0].sig.dtype.kind == "c":
-        from .complex_maps import matrix_product
+    if a.sig.dtype.kind == "c" or b.sig.dtype.kind == "c":
+        from .complex_functions import matrix_product
 
-        return matrix_product(*factors)
-    return make(TABLE["matmul"], factors)
+        dtype = common_dtype("matmul", (a, b))
+        return matrix_product(*(_beside("matmul", each, dtype, (a, b)) for each in (a, b)))
+    return make(TABLE["matmul"], common("matmul", (a, b)))
 
 
 def check_device(op: str, *nodes: Node) -> None:
@@ -367,7 +389,7 @@ def scan(op: Op, x: Node, axis: int) -> Node:
             return as_complex(scan(op, as_real(x), axis))
         if op.name != "cumulative_prod":
             check_kind(op.name, op.types, x.sig.dtype)
-        from .complex_maps import running_product
+        from .complex_functions import running_product
 
         return running_product(x, axis)
     return make(op, (x,), (axis,))

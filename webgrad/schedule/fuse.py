@@ -19,7 +19,7 @@ from ..graph.snapshot import Snapshot
 from ..runtime.profile import DeviceProfile
 from .axes import Axes, nontrivial, through_map, through_move
 from .packed import whole_inputs
-from .plan import bindings_of
+from .plan import bindings_of, joins_pairs
 
 __all__ = ["Content", "choose_stored", "cost_of", "is_source"]
 
@@ -236,9 +236,13 @@ def _content(
 
 
 def cost_of(graph: Snapshot, number: int) -> int:
-    """Additions; a concat loads from each of its inputs, and loads are what drivers compile slowly."""
+    """Additions; a concat loads from each of its inputs, and loads are what drivers compile slowly.
+
+    Not so the parts of complex numbers, which are both wanted by whoever wants one.
+    """
     sig = graph.sigs[number]
-    return sig.op.cost + (PIECE_COST * len(graph.inputs[number]) if sig.kind == "concat" else 0)
+    pieces = len(graph.inputs[number]) if sig.kind == "concat" and not joins_pairs(graph, number) else 0
+    return sig.op.cost + PIECE_COST * pieces
 
 
 def _nests(graph: Snapshot, number: int) -> int:

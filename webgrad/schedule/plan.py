@@ -23,6 +23,7 @@ __all__ = [
     "goes_by_element",
     "goes_by_fours",
     "is_flat",
+    "joins_pairs",
 ]
 
 LONG = 1 << 15  # elements from which a map of a bundle goes by fours on software adapters
@@ -100,6 +101,17 @@ def goes_by_element(graph: Snapshot, number: int) -> bool:
     sig = graph.sigs[number]
     renamed = sig.op.name == "reshape" and graph.sigs[graph.inputs[number][0]].shape == sig.shape
     return sig.kind in ("map", "cast") or renamed
+
+
+def joins_pairs(graph: Snapshot, number: int) -> bool:
+    """Whether a node is complex numbers made of their parts: a concat of two along a last axis of 2."""
+    sig = graph.sigs[number]
+    return (
+        sig.kind == "concat"
+        and sig.shape[-1] == 2
+        and sig.attributes == (len(sig.shape) - 1,)
+        and len(graph.inputs[number]) == 2
+    )
 
 
 def is_flat(graph: Snapshot, group: Group) -> bool:

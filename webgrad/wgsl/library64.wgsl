@@ -513,3 +513,8 @@ fn wg_gelu_tanh_f64(x: D) -> D {
     let small = wg_exp_times_f64(D(1.0lf), I(64), -wg_settled_f64(upper * factor_upper), -u_lower);
     return max(x, D(0.0lf)) - (size * small) / (D(18446744073709551616.0lf) + small);
 }
+
+// Casts
+
+// Mesa takes f64(f32(x)) for x, but not across a select.
+fn wg_cast_f64_f32(x: D) -> F { return select(F(x), wg_not_a_number(), wg_isnan_f64(x)); }
