@@ -166,7 +166,10 @@ def full(shape: Shape, fill_value: Any, dtype: Any = None, *, device: DeviceLike
 
 def _full(op: str, shape: Shape, value: Any, dtype: Any, device: DeviceLike) -> Tensor:
     sides = as_shape(op, shape)
-    number = value if isinstance(value, complex) else as_number(op, value)
+    if isinstance(value, (complex, np.complexfloating)):
+        number: Any = complex(value)
+    else:
+        number = as_number(op, value)
     wanted, where = _target(op, dtype if dtype is not None else _DEFAULTS[_plain(number)], device)
     return Tensor(primitives.expand(primitives.constant(op, number, wanted, where), sides))
 
@@ -248,8 +251,9 @@ def arange(
     length = max(0, math.ceil((last - first) / by))
     floats = any(isinstance(each, float) for each in (first, last, by))
     wanted, where = _target("arange", (float if floats else int) if dtype is None else dtype, device)
-    if wanted.kind == "b":
-        raise DTypeError("arange is not offered for bool: use arange(…) != 0")
+    if wanted.kind in "bc":
+        way = "use arange(…) != 0" if wanted.kind == "b" else "convert with arange(…).astype"
+        raise DTypeError(f"arange is not offered for {wanted.name}: {way}")
     return Tensor(_line(primitives.iota(length, _counter(wanted), where), first, by, wanted, length))
 
 

@@ -412,6 +412,9 @@ def nan_to_num(
 ) -> Tensor:
     """NaN and infinities replaced: by 0, and by the largest and lowest numbers of the dtype."""
     x = as_tensor("nan_to_num", x)
+    if x.dtype.kind == "c":
+        pairs = nan_to_num(view_as_real(x), nan, posinf, neginf)
+        return view_as_complex(pairs)
     if x.dtype.kind != "f":
         return x
     most = float(ml_dtypes.finfo(x.dtype.numpy).max)  # type: ignore[no-untyped-call]
@@ -486,7 +489,7 @@ def logaddexp(a: Any, b: Any) -> Tensor:
 def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     """Whether |a - b| ≤ atol + rtol |b|, element by element; infinities are close to themselves only."""
     first, second = (Tensor(each) for each in primitives.common("isclose", operands("isclose", a, b)))
-    if first.dtype.kind != "f":
+    if first.dtype.kind not in "fc":
         first, second = first.astype(dtypes.float32), second.astype(dtypes.float32)
     near = (abs(first - second) <= atol + rtol * abs(second)) & isfinite(second)
     result = near | (first == second)

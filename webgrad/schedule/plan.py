@@ -23,6 +23,7 @@ __all__ = [
     "goes_by_element",
     "goes_by_fours",
     "is_flat",
+    "is_part",
     "joins_pairs",
 ]
 
@@ -112,6 +113,17 @@ def joins_pairs(graph: Snapshot, number: int) -> bool:
         and sig.attributes == (len(sig.shape) - 1,)
         and len(graph.inputs[number]) == 2
     )
+
+
+def is_part(graph: Snapshot, number: int) -> bool:
+    """Whether a node is one of the parts of complex numbers, which lie apart in memory."""
+    sig = graph.sigs[number]
+    if sig.op.name != "reshape" or sig.dtype.kind != "f" or sig.dtype.itemsize < 4:
+        return False
+    (part,) = graph.inputs[number]
+    if graph.sigs[part].op.name != "slice" or graph.sigs[part].shape != (*sig.shape, 1):
+        return False
+    return bool(graph.sigs[graph.inputs[part][0]].shape == (*sig.shape, 2))
 
 
 def is_flat(graph: Snapshot, group: Group) -> bool:
