@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import ml_dtypes
 
 from .. import dtypes
 from ..dtypes import as_dtype
-from ..errors import DeviceError, DTypeError
+from ..errors import ArgumentError, DeviceError, DTypeError
 from ..graph.node import Node, make
 from ..runtime.device import DeviceLike
 from ..tensor import Tensor, operand
@@ -354,13 +354,25 @@ def reciprocal(x: Tensor) -> Tensor:
     return 1 / as_tensor("reciprocal", x)
 
 
-def where(condition: Tensor, a: Any, b: Any) -> Tensor:
-    """a where the condition is true, else b.
+@overload
+def where(condition: Tensor) -> tuple[Tensor, ...]: ...
+@overload
+def where(condition: Tensor, a: Any, b: Any) -> Tensor: ...
+def where(condition: Tensor, a: Any = None, b: Any = None) -> Tensor | tuple[Tensor, ...]:
+    """a where the condition is true, else b; of a condition alone what `nonzero` gives, as in NumPy.
 
     >>> wg.where(wg.asarray([True, False]), wg.asarray([1, 2]), 0).tolist()
     [1, 0]
     """
     condition = as_tensor("where", condition)
+    if a is None and b is None:
+        from .indexing import nonzero
+
+        return nonzero(condition)
+    if a is None or b is None:
+        raise ArgumentError(
+            "where takes a condition and two choices, or a condition alone; one choice is None"
+        )
     device = condition.device
     _, *choices = operands("where", condition, a, b)
     if not any(isinstance(each, Node) for each in choices):
