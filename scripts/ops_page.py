@@ -60,6 +60,7 @@ MODULES = (
     ("creation", "Making tensors"),
     ("interop", "From other libraries"),
     ("elementwise", "Element by element"),
+    ("complex_parts", "Complex numbers by size and angle"),
     ("indexing", "Indexing"),
     ("manipulation", "Shapes and arrangement"),
     ("reductions", "Over axes"),
