@@ -35,6 +35,7 @@ from .ops import (
     activations,
     adaptive,
     attention,
+    complex_parts,
     convolution,
     creation,
     elementwise,
@@ -63,6 +64,7 @@ from .ops import (
 from .ops.activations import *  # noqa: F403
 from .ops.adaptive import *  # noqa: F403
 from .ops.attention import *  # noqa: F403
+from .ops.complex_parts import *  # noqa: F403
 from .ops.convolution import *  # noqa: F403
 from .ops.creation import *  # noqa: F403
 from .ops.elementwise import *  # noqa: F403

@@ -393,7 +393,7 @@ def _shifted(op: str, value: Any, axes: int | Axes, back: bool) -> Tensor:
     numbers = [normalise_axis(op, each, x.ndim) for each in along]
     if not numbers:
         return x
-    shifts = [(x.shape[each] + back) // 2 for each in numbers]
+    shifts = [x.shape[each] // 2 for each in numbers]
     return roll(x, [-each for each in shifts] if back else shifts, numbers)
 
 

@@ -13,7 +13,6 @@ import pytest
 from tests.properties.cases import cases_of
 from tests.properties.helpers import AnyDevice, Case, differences, gpu, on
 from tests.properties.ordered import ORDERED
-from tests.properties.transforms import CPU_ONLY
 from webgrad import dtypes
 from webgrad.dtypes import DType
 from webgrad.errors import DTypeError
@@ -41,7 +40,7 @@ def offered(op: Op, dtype: DType, device: AnyDevice) -> bool:
     """Whether a device can do it: the adapter has the dtype, and the row has WGSL for it."""
     if not isinstance(device, Device):
         return True
-    if op.name in ORDERED or op.name in CPU_ONLY:
+    if op.name in ORDERED:
         return False  # the cpu's own
     if dtype.feature and dtype.feature not in device.features:
         return False

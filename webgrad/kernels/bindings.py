@@ -18,7 +18,9 @@ __all__ = [
     "fill_chunks",
     "fill_grid",
     "fourier_group",
+    "fourier_join",
     "fourier_pass",
+    "fourier_split",
     "matmul_lanes",
     "matmul_thread",
     "matmul_tile",
@@ -402,6 +404,140 @@ def fourier_pass(
     """fourier.pwgsl, entry point fourier_pass: writes y."""
     buffers = (x, y)
     return buffers, _FOURIER_PASS.pack(
+        count,
+        stride,
+        span,
+        part,
+        part_rest,
+        share,
+        step_rows,
+        step_column,
+        step_k,
+        log_radix,
+        log_columns,
+        sign,
+        scale,
+        scale_more,
+        scale_rest,
+        grid_x,
+    )
+
+
+_FOURIER_SPLIT = Packer(
+    "fourier_split",
+    (
+        ("count", "u32", 0),
+        ("stride", "u32", 4),
+        ("span", "u32", 8),
+        ("part", "u32", 12),
+        ("part_rest", "f32", 16),
+        ("share", "u32", 20),
+        ("step_rows", "u32", 24),
+        ("step_column", "u32", 28),
+        ("step_k", "u32", 32),
+        ("log_radix", "u32", 36),
+        ("log_columns", "u32", 40),
+        ("sign", "f32", 44),
+        ("scale", "f32", 48),
+        ("scale_more", "f32", 52),
+        ("scale_rest", "f32", 56),
+        ("grid_x", "u32", 60),
+    ),
+    64,
+)
+
+
+def fourier_split(
+    *,
+    x: BufferT,
+    y: BufferT,
+    count: int,
+    stride: int,
+    span: int,
+    part: int,
+    part_rest: float,
+    share: int,
+    step_rows: int,
+    step_column: int,
+    step_k: int,
+    log_radix: int,
+    log_columns: int,
+    sign: float,
+    scale: float,
+    scale_more: float,
+    scale_rest: float,
+    grid_x: int,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """fourier.pwgsl, entry point fourier_split: writes y."""
+    buffers = (x, y)
+    return buffers, _FOURIER_SPLIT.pack(
+        count,
+        stride,
+        span,
+        part,
+        part_rest,
+        share,
+        step_rows,
+        step_column,
+        step_k,
+        log_radix,
+        log_columns,
+        sign,
+        scale,
+        scale_more,
+        scale_rest,
+        grid_x,
+    )
+
+
+_FOURIER_JOIN = Packer(
+    "fourier_join",
+    (
+        ("count", "u32", 0),
+        ("stride", "u32", 4),
+        ("span", "u32", 8),
+        ("part", "u32", 12),
+        ("part_rest", "f32", 16),
+        ("share", "u32", 20),
+        ("step_rows", "u32", 24),
+        ("step_column", "u32", 28),
+        ("step_k", "u32", 32),
+        ("log_radix", "u32", 36),
+        ("log_columns", "u32", 40),
+        ("sign", "f32", 44),
+        ("scale", "f32", 48),
+        ("scale_more", "f32", 52),
+        ("scale_rest", "f32", 56),
+        ("grid_x", "u32", 60),
+    ),
+    64,
+)
+
+
+def fourier_join(
+    *,
+    x: BufferT,
+    y: BufferT,
+    count: int,
+    stride: int,
+    span: int,
+    part: int,
+    part_rest: float,
+    share: int,
+    step_rows: int,
+    step_column: int,
+    step_k: int,
+    log_radix: int,
+    log_columns: int,
+    sign: float,
+    scale: float,
+    scale_more: float,
+    scale_rest: float,
+    grid_x: int,
+) -> tuple[tuple[BufferT, ...], bytes]:
+    """fourier.pwgsl, entry point fourier_join: writes y."""
+    buffers = (x, y)
+    return buffers, _FOURIER_JOIN.pack(
         count,
         stride,
         span,

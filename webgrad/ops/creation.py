@@ -158,6 +158,8 @@ def _target(op: str, dtype: Any, device: DeviceLike) -> tuple[DType, AnyDevice]:
 def full(shape: Shape, fill_value: Any, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
     """Every element the same number; a float makes float32, an int int32, a complex number complex64.
 
+    The number may be a tensor of no axes, which gives its dtype and device too, and is not read for it.
+
     >>> wg.full((2, 2), 7).tolist()
     [[7, 7], [7, 7]]
     """
@@ -166,7 +168,12 @@ def full(shape: Shape, fill_value: Any, dtype: Any = None, *, device: DeviceLike
 
 def _full(op: str, shape: Shape, value: Any, dtype: Any, device: DeviceLike) -> Tensor:
     sides = as_shape(op, shape)
-    number = value if isinstance(value, complex) else as_number(op, value)
+    if isinstance(value, Tensor) and not value.shape:
+        return Tensor(primitives.expand(asarray(value, dtype, device=device).node, sides))
+    if isinstance(value, (complex, np.complexfloating)):
+        number: Any = complex(value)
+    else:
+        number = as_number(op, value)
     wanted, where = _target(op, dtype if dtype is not None else _DEFAULTS[_plain(number)], device)
     return Tensor(primitives.expand(primitives.constant(op, number, wanted, where), sides))
 
@@ -226,21 +233,22 @@ def empty_like(x: Tensor, dtype: Any = None, *, device: DeviceLike = None) -> Te
 
 
 def arange(
-    start: Number,
-    stop: Number | None = None,
-    step: Number = 1,
+    start: Number | Tensor,
+    stop: Number | Tensor | None = None,
+    step: Number | Tensor = 1,
     dtype: Any = None,
     *,
     device: DeviceLike = None,
 ) -> Tensor:
     """From `start` (0 where only one number is given) up to and without `stop`, by `step`.
 
+    Bounds that are tensors of one element are read, which waits for them.
+
     >>> wg.arange(2, 8, 2).tolist()
     [2, 4, 6]
     """
-    numbers = [as_number("arange", each) for each in ((0, start) if stop is None else (start, stop))]
-    first, last = numbers
-    by = as_number("arange", step)
+    first, last = (_bound(each) for each in ((0, start) if stop is None else (start, stop)))
+    by = _bound(step)
     if by == 0 or not all(map(math.isfinite, (first, last, by))):
         raise ShapeError(
             f"arange from {first} to {last} by {by} does not end: give finite numbers and a step"
@@ -248,9 +256,15 @@ def arange(
     length = max(0, math.ceil((last - first) / by))
     floats = any(isinstance(each, float) for each in (first, last, by))
     wanted, where = _target("arange", (float if floats else int) if dtype is None else dtype, device)
-    if wanted.kind == "b":
-        raise DTypeError("arange is not offered for bool: use arange(…) != 0")
+    if wanted.kind in "bc":
+        way = "use arange(…) != 0" if wanted.kind == "b" else "convert with arange(…).astype"
+        raise DTypeError(f"arange is not offered for {wanted.name}: {way}")
     return Tensor(_line(primitives.iota(length, _counter(wanted), where), first, by, wanted, length))
+
+
+def _bound(value: Any) -> Number:
+    known = isinstance(value, Tensor) and value.size == 1 and not is_runtime(value.node.storage)
+    return as_number("arange", value.item() if known else value)
 
 
 def _counter(dtype: DType) -> DType:

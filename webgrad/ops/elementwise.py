@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import ml_dtypes
 
 from .. import dtypes
 from ..dtypes import as_dtype
-from ..errors import DeviceError, DTypeError
+from ..errors import ArgumentError, DeviceError, DTypeError
 from ..graph.node import Node, make
 from ..runtime.device import DeviceLike
 from ..tensor import Tensor, operand
@@ -354,13 +354,25 @@ def reciprocal(x: Tensor) -> Tensor:
     return 1 / as_tensor("reciprocal", x)
 
 
-def where(condition: Tensor, x1: Any, x2: Any, /) -> Tensor:
-    """x1 where the condition is true, else x2.
+@overload
+def where(condition: Tensor, /) -> tuple[Tensor, ...]: ...
+@overload
+def where(condition: Tensor, x1: Any, x2: Any, /) -> Tensor: ...
+def where(condition: Tensor, x1: Any = None, x2: Any = None, /) -> Tensor | tuple[Tensor, ...]:
+    """x1 where the condition is true, else x2; of a condition alone what `nonzero` gives, as in NumPy.
 
     >>> wg.where(wg.asarray([True, False]), wg.asarray([1, 2]), 0).tolist()
     [1, 0]
     """
     condition = as_tensor("where", condition)
+    if x1 is None and x2 is None:
+        from .indexing import nonzero
+
+        return nonzero(condition)
+    if x1 is None or x2 is None:
+        raise ArgumentError(
+            "where takes a condition and two choices, or a condition alone; one choice is None"
+        )
     device = condition.device
     _, *choices = operands("where", condition, x1, x2)
     if not any(isinstance(each, Node) for each in choices):
@@ -412,6 +424,9 @@ def nan_to_num(
 ) -> Tensor:
     """NaN and infinities replaced: by 0, and by the largest and lowest numbers of the dtype."""
     x = as_tensor("nan_to_num", x)
+    if x.dtype.kind == "c":
+        pairs = nan_to_num(view_as_real(x), nan, posinf, neginf)
+        return view_as_complex(pairs)
     if x.dtype.kind != "f":
         return x
     most = float(ml_dtypes.finfo(x.dtype.numpy).max)  # type: ignore[no-untyped-call]
@@ -486,7 +501,7 @@ def logaddexp(x1: Any, x2: Any, /) -> Tensor:
 def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     """Whether |a - b| ≤ atol + rtol |b|, element by element; infinities are close to themselves only."""
     first, second = (Tensor(each) for each in primitives.common("isclose", operands("isclose", a, b)))
-    if first.dtype.kind != "f":
+    if first.dtype.kind not in "fc":
         first, second = first.astype(dtypes.float32), second.astype(dtypes.float32)
     near = (abs(first - second) <= atol + rtol * abs(second)) & isfinite(second)
     result = near | (first == second)

@@ -16,7 +16,7 @@ from .elementwise import conj, where
 from .fourier_tables import tables
 from .reshaping import part
 from .table import TABLE
-from .transforms import has_kernels
+from .transforms import halves_have_kernels, has_kernels
 
 __all__ = ["half_of_real", "half_weighted", "mirrored", "real_from_half", "transformed"]
 
@@ -74,7 +74,7 @@ def half_of_real(x: Tensor, scale: float) -> Tensor:
     """The first n // 2 + 1 pairs of the transform of real numbers (…, n)."""
     sig = x.node.sig
     length = sig.shape[-1]
-    if not sig.device.is_gpu:
+    if not sig.device.is_gpu or halves_have_kernels(length):
         return Tensor(make(TABLE["rfft"], (x.node,), (float(scale),)))
     if length % 2:
         whole = transformed(_with_zeros(x), False, scale)
@@ -105,12 +105,11 @@ def real_from_half(pairs: Tensor, length: int, scale: float) -> Tensor:
     Only the real parts of its first number, and for even lengths of its last, are looked at.
     """
     sig = pairs.node.sig
-    if not sig.device.is_gpu:
+    if not sig.device.is_gpu or halves_have_kernels(length):
         return Tensor(make(TABLE["irfft"], (pairs.node,), (length, float(scale))))
     axis = pairs.ndim - 2
     half = length // 2
-    real = Tensor(primitives.iota(2, int32, sig.device)) == 0
-    known = where(real | ~_at_ends(pairs, length), pairs, 0)
+    known = where(_is_real(pairs) | ~_at_ends(pairs, length), pairs, 0)
     if length % 2:
         whole = transformed(mirrored(known, length), True, scale)
         return Tensor(primitives.reshape(part(whole, axis + 1, 0, 1).node, (*sig.shape[:-2], length)))
@@ -118,6 +117,11 @@ def real_from_half(pairs: Tensor, length: int, scale: float) -> Tensor:
     table = tables.get(fourier_tables.turns, (length, half, True), complex_of(sig.dtype), sig.device)
     mixed = forwards + backwards + (forwards - backwards) * (Tensor(table) * 1j)
     return Tensor(primitives.reshape(transformed(_pairs(mixed), True, scale).node, (*sig.shape[:-2], length)))
+
+
+def _is_real(pairs: Tensor) -> Tensor:
+    """Which number of a pair, (2,), is its real part."""
+    return Tensor(primitives.iota(2, int32, pairs.node.sig.device)) == 0
 
 
 def _at_ends(pairs: Tensor, length: int) -> Tensor:
@@ -140,5 +144,5 @@ def mirrored(pairs: Tensor, length: int) -> Tensor:
     if length <= 2:
         return pairs
     inner = part(pairs, axis, 1, length - length // 2)
-    back = conj(_numbers(Tensor(primitives.flip(inner.node, (axis,)))))
-    return Tensor(primitives.concat([pairs.node, _pairs(back).node], axis))
+    back = Tensor(primitives.flip(inner.node, (axis,)))
+    return Tensor(primitives.concat([pairs.node, where(_is_real(pairs), back, -back).node], axis))

@@ -1,8 +1,8 @@
 """The rows of the table that are Fourier transforms, over complex numbers as pairs of floats.
 
 In: float32 or float64, pairs as (…, n, 2). Out: the sums over n of x · exp(∓2πi·jk/n), times a scale. GPUs
-have `fft` of lengths that are products of 2, 3, 5 and 7; others are composed of it (`ops/fourier.py`). The
-cpu has every length, and transforms of real numbers too.
+have lengths that are products of 2, 3, 5 and 7, of real numbers even ones; others are composed of those
+(`ops/fourier.py`). The cpu has every length.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError, ShapeError
-from ..graph.node import Signature
+from ..graph.node import Signature, signature
 from ..graph.op import Op
 from . import shapes
 
-__all__ = ["TRANSFORMS", "has_kernels"]
+__all__ = ["TRANSFORMS", "halves_have_kernels", "has_kernels"]
 
 Array = np.ndarray[Any, Any]
 Sigs = tuple[Signature, ...]
@@ -29,6 +29,11 @@ def has_kernels(length: int) -> bool:
         while length and length % factor == 0:
             length //= factor
     return length == 1
+
+
+def halves_have_kernels(length: int) -> bool:
+    """The same of real numbers, which are half as many complex ones."""
+    return length % 2 == 0 and has_kernels(length // 2)
 
 
 def _numbers(x: Array) -> Array:
@@ -81,23 +86,26 @@ def _same(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
     return sig.shape, sig.dtype
 
 
-def _only_cpu(op: str, sig: Signature) -> None:
+def _check_halves(op: str, sig: Signature, length: int) -> None:
     if sig.device.is_gpu:
-        raise DTypeError(f"{op} of {sig.dtype.name} is the cpu's: {sig.device.name} has fft, over pairs")
+        if not halves_have_kernels(length):
+            raise ShapeError(f"{op} of {length} numbers: kernels take even products of 2, 3, 5 and 7")
+        shapes.check_binding(op, sig)
 
 
 def _halved(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
     (sig,) = sigs
     _check("rfft", sig, False)
-    _only_cpu("rfft", sig)
-    return (*sig.shape[:-1], sig.shape[-1] // 2 + 1, 2), sig.dtype
+    shape = (*sig.shape[:-1], sig.shape[-1] // 2 + 1, 2)
+    _check_halves("rfft", signature(sig.op, shape, sig.dtype, sig.device), sig.shape[-1])
+    return shape, sig.dtype
 
 
 def _doubled(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
     (sig,) = sigs
     length = attributes[0]
     _check("irfft", sig, True)
-    _only_cpu("irfft", sig)
+    _check_halves("irfft", sig, length)
     if sig.shape[-2] != length // 2 + 1:
         raise ShapeError(f"irfft of {sig!r}: a length of {length} comes of {length // 2 + 1} numbers")
     return (*sig.shape[:-2], length), sig.dtype
@@ -123,7 +131,7 @@ TRANSFORMS = (
         types="f",
         infer=_halved,
         domain=(-2, 2),
-        doc="The first n // 2 + 1 pairs of the transform of real numbers, attributes = (scale,); on the cpu.",
+        doc="The first n // 2 + 1 pairs of the transform of real numbers, attributes = (scale,).",
         gradient=("real_from_half(half_weighted(g, a.shape[-1], 0.5), a.shape[-1], attributes[0])",),
     ),
     Op(
@@ -134,7 +142,7 @@ TRANSFORMS = (
         types="f",
         infer=_doubled,
         domain=(-2, 2),
-        doc="Real numbers from the first half of their transform, attributes = (n, scale); on the cpu.",
+        doc="Real numbers from the first half of their transform, attributes = (n, scale).",
         gradient=("half_weighted(half_of_real(g, attributes[1]), attributes[0], 2.0)",),
     ),
 )
