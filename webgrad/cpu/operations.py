@@ -250,7 +250,9 @@ def _concat(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
     def concat(*arrays: Array, out: Array | None = None) -> Array:
         return np.concatenate(arrays, axis, out=out)
 
-    pairs = sig.shape[-1] == 2 and axis == len(sig.shape) - 1 and [each.shape[-1] for each in inputs] == [1, 1]
+    pairs = (
+        sig.shape[-1] == 2 and axis == len(sig.shape) - 1 and [each.shape[-1] for each in inputs] == [1, 1]
+    )
     function = _joined if pairs and sig.dtype in (float32, float64) else concat
     return Operation(function, "either", "either", into=True)
 
