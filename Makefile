@@ -7,6 +7,7 @@
 #   make format   let ruff mend what it can
 #   make test-torch   layers, functions, losses and optimisers against torch, in an environment of its own
 #   make test-transformers   every family of models, and SmolLM2's answers, against transformers
+#   make conformance SUITE=<checkout>   the array API's own suite on cpu and GPU  (ARGS="--device cpu")
 #   make tint     check every shader with Tint too; needs npm
 #   make bench    every workload, beside the peers that are installed  (make bench ARGS="--quick --only softmax")
 #   make bench-peers  install the peers, each into an environment of its own
@@ -14,9 +15,9 @@
 #   make soak     the tests that run for minutes
 #   make graphs   10,000 random graphs: fused, unfused and cpu must agree
 #   make fuzz-files   200,000 damaged files of weights: tensors or an error, in little time and memory
-#   make clean    remove .venv, .venv-torch, .venv-transformers and every cache
+#   make clean    remove .venv, .venv-torch, .venv-transformers, .venv-conformance and every cache
 
-TARGETS := demo test check format test-torch test-transformers tint bench bench-peers promises soak graphs fuzz-files clean
+TARGETS := demo test check format test-torch test-transformers conformance tint bench bench-peers promises soak graphs fuzz-files clean
 MARK := webgrad-python-is-new-enough
 ASK := -c "import sys; print('$(MARK)' if sys.version_info >= (3, 11) else '')" 2>&1
 probe = $(if $(filter $(MARK),$(shell $(1) $(ASK))),$(1))

@@ -15,6 +15,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 
+from scripts.conformance import FOLDER as CONFORMANCE_VENV
 from scripts.driver import main as ensure_driver
 from scripts.setup import main as setup
 from scripts.system import ROOT, VENV, say, venv_python
@@ -101,7 +102,14 @@ def tint(_: Sequence[str]) -> int:
 
 def clean(_: Sequence[str]) -> int:
     """Remove everything that the other targets made."""
-    folders = [VENV, TORCH_VENV, TRANSFORMERS_VENV, TINT / "node_modules", *(ROOT / name for name in CACHES)]
+    folders = [
+        VENV,
+        TORCH_VENV,
+        TRANSFORMERS_VENV,
+        CONFORMANCE_VENV,
+        TINT / "node_modules",
+        *(ROOT / name for name in CACHES),
+    ]
     folders += [path for top in ("webgrad", "tests", "scripts") for path in (ROOT / top).rglob("__pycache__")]
     for folder in folders:
         shutil.rmtree(folder, ignore_errors=True)
@@ -128,6 +136,7 @@ BESIDE = tuple(
         "amp",
         "data",
         "io",
+        "linalg",
         "models",
         "training",
         "examples",
@@ -183,6 +192,11 @@ TARGETS: Mapping[str, tuple[Step, ...]] = {
         install_dev,
         driver,
         python("-m", "scripts.transformers_tests", extra=True, environment=TEST_ENVIRONMENT),
+    ),
+    "conformance": (
+        install_dev,
+        driver,
+        python("-m", "scripts.conformance", extra=True, environment=TEST_ENVIRONMENT),
     ),
     "tint": (*PREPARE, pytest("tests/wgsl/test_tint.py")),
     "bench": (install_dev, driver, python("benchmarks/run.py", extra=True)),

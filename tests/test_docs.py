@@ -40,7 +40,7 @@ def test_the_code_in_the_guide_runs(number: int, capsys: pytest.CaptureFixture[s
     ("page", "number"),
     [
         (page, number)
-        for page in ("docs/nn.md", "docs/training.md", "docs/optim.md", "docs/files.md")
+        for page in ("docs/nn.md", "docs/training.md", "docs/optim.md", "docs/files.md", "docs/linalg.md")
         for number in range(len(code_of(page)))
     ],
 )

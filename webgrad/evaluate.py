@@ -12,6 +12,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
+from sys import getrefcount
 from typing import Any, Protocol
 
 import numpy as np
@@ -45,6 +46,7 @@ __all__ = [
 ]
 
 PLANS_KEPT = 1024
+HOST_COPIES = 1 << 16  # bytes: of what is no larger a copy stays on the host once it was read
 
 
 class Plan(Protocol):
@@ -136,7 +138,7 @@ def _record(nodes: Sequence[Node]) -> list[Any]:
 
 
 def _stored_number(node: Node) -> Any:
-    array = np.array(node.storage, node.sig.dtype.numpy)
+    array = _number(node)
     return node.sig.device.upload(array) if node.sig.device.is_gpu else array
 
 
@@ -249,16 +251,20 @@ def _placed(error: WebgradError, sig: Signature | None, node: Node) -> WebgradEr
 
 
 def read(node: Node) -> np.ndarray[Any, Any]:
-    """A node's value on the host; on the cpu it may be the storage itself, not to be written to."""
+    """A node's value on the host, not to be written to where it says so: it may be the storage itself."""
     refuse_in_trace("a tensor's value is read")
-    sig = node.sig  # what is computed has a leaf's
-    storage = _storage(node)
-    if not sig.device.is_gpu:
-        return storage  # type: ignore[no-any-return]
+    if not node.sig.device.is_gpu:
+        return _storage(node)  # type: ignore[no-any-return]
+    base, moves = _source(node)
+    sig = base.sig  # what is computed has a leaf's
+    if sig.kind == "scalar":
+        return _moved(_number(base), moves)
+    storage = _storage(base)
     try:
-        return _array(node, sig.device.read(storage))
+        data = sig.device.read(storage, keep=sig.nbytes <= HOST_COPIES)
     except WebgradError as error:
-        raise _placed(error, sig, node) from None
+        raise _placed(error, sig, base) from None
+    return _moved(_array(base, data), moves)
 
 
 async def read_async(node: Node) -> np.ndarray[Any, Any]:
@@ -272,6 +278,37 @@ async def read_async(node: Node) -> np.ndarray[Any, Any]:
         return _array(node, await sig.device.read_async(storage))
     except WebgradError as error:
         raise _placed(error, sig, node) from None
+
+
+def _source(node: Node) -> tuple[Node, list[Signature]]:
+    """What to bring to the host for a node's value, and the moves from there, the last one first.
+
+    That is the node itself, or, of one element, a small value that somebody keeps and that it was taken from:
+    who reads element by element then computes and fetches once, and needs no kernel for each index.
+    """
+    moves: list[Signature] = []
+    base = node
+    if node.sig.size != 1:
+        return node, moves
+    with _state.lock:
+        while base.storage is None and base.sig.kind in ("move", "view") and len(base.inputs) == 1:
+            moves.append(base.sig)
+            base = base.inputs[0]
+        # Held by this name, its reader's inputs and the call; more is somebody's who may ask again.
+        is_kept = base.storage is not None or getrefcount(base) > 3
+        return (base, moves) if is_kept and base.sig.nbytes <= HOST_COPIES else (node, [])
+
+
+def _moved(array: np.ndarray[Any, Any], moves: list[Signature]) -> np.ndarray[Any, Any]:
+    for sig in reversed(moves):
+        array = sig.op.numpy(sig, array)
+    return array
+
+
+def _number(node: Node) -> np.ndarray[Any, Any]:
+    array = np.array(node.storage, node.sig.dtype.numpy)
+    array.flags.writeable = False
+    return array
 
 
 def _storage(node: Node) -> Any:

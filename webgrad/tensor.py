@@ -371,9 +371,11 @@ class Tensor(PytorchMethods):
     # Elsewhere, or otherwise
 
     def to_device(self, device: DeviceLike, *, stream: Any = None) -> Tensor:
-        """The same values on another device; itself where it is there already."""
+        """The same values on another device; itself where it is there already. There are no streams."""
         from .ops.interop import move
 
+        if stream is not None:
+            raise ArgumentError(f"to_device: webgrad has no streams, and stream={stream!r} was given")
         return move(self, open_device(device))
 
     def astype(self, dtype: Any, *, copy: bool = True) -> Tensor:

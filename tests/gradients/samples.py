@@ -350,6 +350,24 @@ def attentions(drawer: Drawer) -> Samples:
         yield drawer.sample(f"{sizes} {attributes}, {names}", inputs, attributes)
 
 
+def transforms(drawer: Drawer) -> Samples:
+    """Lengths of each parity, both directions, scales, and no rows."""
+    name = drawer.op.name
+    odd = [((3,), 5), ((1, 2), 3)] if name == "fft" else []  # GPUs have even lengths of real numbers only
+    choices: list[tuple[Shape, int]] = [((2,), 4), ((), 6), *odd, ((0,), 4), ((2,), 2)]
+    for turn, (rows, length) in enumerate(islice(cycle(choices), SAMPLES)):
+        tails: dict[str, Shape] = {"fft": (length, 2), "rfft": (length,), "irfft": (length // 2 + 1, 2)}
+        inverse, scale = turn % 2 == 1, (1.0, 0.25)[turn % 3 == 0]
+        attributes: dict[str, tuple[Any, ...]] = {
+            "fft": (inverse, scale, len(rows)),
+            "rfft": (scale,),
+            "irfft": (length, scale),
+        }
+        layout = drawer.names[turn // 3 % len(drawer.names)] if 0 not in rows else "contiguous"
+        inputs = drawer.operands([layout], [(*rows, *tails[name])])
+        yield drawer.sample(f"{rows} {length}, {layout}", inputs, attributes[name])
+
+
 BUILDERS: dict[str, Callable[[Drawer], Samples]] = {
     "map": maps,
     "cast": casts,
@@ -363,6 +381,7 @@ BUILDERS: dict[str, Callable[[Drawer], Samples]] = {
     "sort": sorts,
     "contract": products,
     "attend": attentions,
+    "fft": transforms,
 }
 
 

@@ -55,7 +55,7 @@ PROFILES: dict[str, DeviceProfile] = {
 NATIVE_F16 = DeviceProfile("discrete", frozenset({"f16"}))
 FULL_GPU = DeviceProfile("discrete", frozenset({"f16", "subgroups"}), 32)
 _GUARD = b"\xff" * 65536
-_FEATURES = ("shader-f16", "shader-int64", "subgroup")
+_FEATURES = ("shader-f16", "shader-f64", "shader-int64", "subgroup")
 _STORAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
 
 

@@ -1,15 +1,16 @@
 """The special cases of the array API standard for element-wise functions of floats, as a table.
 
-A line is what the operands are and what the result is. An operand is a class of values (`CLASSES`), and a case
-holds for every value, or pair of values, of its classes. A result is a number with its sign, `nan`, `+` or `-`
-(only the sign counts), an operand, `|x|` of one, or a bool. Numbers behind `~` are approximate.
+A line is what the operands are, and what the result is. An operand is a class of values (`CLASSES`), and a
+case holds for every value, or pair of values, of its classes. A result is a number with its sign, `nan`, `+`
+or `-` (only the sign counts), an operand, `|x|` of one, or a bool. Numbers behind `~` are approximate, and
+the sign of `0` and of `inf` is open. A complex operand is two classes, and a complex result two results.
 """
 
 from __future__ import annotations
 
 import math
 
-__all__ = ["BINARY", "CLASSES", "UNARY"]
+__all__ = ["BINARY", "CLASSES", "COMPLEX", "UNARY"]
 
 NAN, INF = math.nan, math.inf
 _PLUS = (0.5, 1.0, 2.0, 2.5, 3.0, 100.0)
@@ -64,6 +65,9 @@ UNARY: dict[str, dict[str, str]] = {
     "asin": {"nan": "nan", ">1": "nan", "<-1": "nan", "+0": "+0", "-0": "-0"},
     "asinh": _KEPT,
     "atan": _KEPT | {"+inf": "~1.5707963", "-inf": "~-1.5707963"},
+<<<<<<< HEAD
+    "atanh": {"nan": "nan", "<-1": "nan", ">1": "nan", "-1": "-inf", "1": "+inf", "+0": "+0", "-0": "-0"},
+=======
     "atanh": {
         "nan": "nan",
         "<-1": "nan",
@@ -73,6 +77,7 @@ UNARY: dict[str, dict[str, str]] = {
         "+0": "+0",
         "-0": "-0",
     },
+>>>>>>> complexfn
     "ceil": _ROUNDED,
     "cos": {"nan": "nan", "0": "1", "inf": "nan"},
     "cosh": {"nan": "nan", "0": "1", "inf": "+inf"},
@@ -299,6 +304,12 @@ BINARY: dict[str, str] = {
     +inf, number: +inf
     number, +inf: +inf
     """,
+    "nextafter": """
+    nan, any: nan
+    any, nan: nan
+    -0, +0: +0
+    +0, -0: -0
+    """,
     "maximum": _EXTREME + "number, -inf: x1\n +inf, number: x1\n",
     "minimum": _EXTREME + "number, +inf: x1\n -inf, number: x1\n",
     "equal": _order(above=False, same=True, below=False),
@@ -307,4 +318,147 @@ BINARY: dict[str, str] = {
     "less": _order(above=False, same=False, below=True),
     "less_equal": _order(above=False, same=True, below=True),
     "not_equal": _order(above=True, same=False, below=True, unordered=True),
+}
+
+_PI, _HALF_PI, _QUARTER_PI, _THREE_QUARTERS = "~3.1415927", "~1.5707963", "~0.7853982", "~2.3561945"
+_EXPONENTIAL = """
+    finite, +inf: nan, nan
+    finite, nan: nan, nan
+    +inf, +0: +inf, +0
+    +inf, +inf: inf, nan
+    +inf, nan: inf, nan
+    nan, +0: nan, +0
+    nan, not 0: nan, nan
+    """
+_COMPLEX_LOGARITHM = f"""
+    finite, +inf: +inf, {_HALF_PI}
+    finite, nan: nan, nan
+    -inf, +finite: +inf, {_PI}
+    +inf, +finite: +inf, +0
+    -inf, +inf: +inf, {_THREE_QUARTERS}
+    +inf, +inf: +inf, {_QUARTER_PI}
+    inf, nan: +inf, nan
+    nan, finite: nan, nan
+    nan, +inf: +inf, nan
+    nan, nan: nan, nan
+    """
+
+COMPLEX: dict[str, str] = {
+    "acos": f"""
+    0, +0: {_HALF_PI}, -0
+    0, nan: {_HALF_PI}, nan
+    finite, +inf: {_HALF_PI}, -inf
+    nonzero, nan: nan, nan
+    -inf, +finite: {_PI}, -inf
+    +inf, +finite: +0, -inf
+    -inf, +inf: {_THREE_QUARTERS}, -inf
+    +inf, +inf: {_QUARTER_PI}, -inf
+    inf, nan: nan, inf
+    nan, finite: nan, nan
+    nan, +inf: nan, -inf
+    nan, nan: nan, nan
+    """,
+    "acosh": f"""
+    0, +0: +0, {_HALF_PI}
+    finite, +inf: +inf, {_HALF_PI}
+    nonzero, nan: nan, nan
+    +0, nan: nan, {_HALF_PI}
+    -inf, +finite: +inf, {_PI}
+    +inf, +finite: +inf, +0
+    -inf, +inf: +inf, {_THREE_QUARTERS}
+    +inf, +inf: +inf, {_QUARTER_PI}
+    inf, nan: +inf, nan
+    nan, finite: nan, nan
+    nan, +inf: +inf, nan
+    nan, nan: nan, nan
+    """,
+    "asinh": f"""
+    +0, +0: +0, +0
+    +finite, +inf: +inf, {_HALF_PI}
+    finite, nan: nan, nan
+    +inf, +finite: +inf, +0
+    +inf, +inf: +inf, {_QUARTER_PI}
+    nan, +0: nan, +0
+    nan, nonzero: nan, nan
+    nan, +inf: inf, nan
+    nan, nan: nan, nan
+    """,
+    "atanh": f"""
+    +0, +0: +0, +0
+    +0, nan: +0, nan
+    1, +0: +inf, +0
+    +finite, +inf: +0, {_HALF_PI}
+    nonzero, nan: nan, nan
+    +inf, +finite: +0, {_HALF_PI}
+    +inf, +inf: +0, {_HALF_PI}
+    +inf, nan: +0, nan
+    nan, finite: nan, nan
+    nan, +inf: 0, {_HALF_PI}
+    nan, nan: nan, nan
+    """,
+    "cosh": """
+    +0, +0: 1, +0
+    +0, +inf: nan, 0
+    +0, nan: nan, 0
+    nonzero, +inf: nan, nan
+    nonzero, nan: nan, nan
+    +inf, +0: +inf, +0
+    +inf, +inf: inf, nan
+    +inf, nan: +inf, nan
+    nan, 0: nan, 0
+    nan, nonzero: nan, nan
+    nan, nan: nan, nan
+    """,
+    "exp": _EXPONENTIAL
+    + """
+    0, +0: 1, +0
+    -inf, +inf: 0, 0
+    -inf, nan: 0, 0
+    """,
+    "expm1": _EXPONENTIAL
+    + """
+    0, +0: +0, +0
+    -inf, +inf: -1, 0
+    -inf, nan: -1, 0
+    """,
+    "log": _COMPLEX_LOGARITHM + f"-0, +0: -inf, {_PI}\n+0, +0: -inf, +0",
+    "log1p": _COMPLEX_LOGARITHM + "-1, +0: -inf, +0",
+    "sign": "0, 0: 0, 0\nnan, any: nan, nan\nany, nan: nan, nan",
+    "sinh": """
+    +0, +0: +0, +0
+    +0, +inf: 0, nan
+    +0, nan: 0, nan
+    +finite, +inf: nan, nan
+    +finite, nan: nan, nan
+    +inf, +0: +inf, +0
+    +inf, +inf: inf, nan
+    +inf, nan: inf, nan
+    nan, +0: nan, +0
+    nan, nonzero: nan, nan
+    nan, nan: nan, nan
+    """,
+    "sqrt": """
+    0, +0: +0, +0
+    any, +inf: +inf, +inf
+    finite, nan: nan, nan
+    -inf, +finite: +0, +inf
+    +inf, +finite: +inf, +0
+    -inf, nan: nan, inf
+    +inf, nan: +inf, nan
+    nan, finite: nan, nan
+    nan, nan: nan, nan
+    """,
+    "tanh": """
+    +0, +0: +0, +0
+    nonzero, +inf: nan, nan
+    +0, +inf: +0, nan
+    nonzero, nan: nan, nan
+    +0, nan: +0, nan
+    +inf, +finite: 1, +0
+    +inf, +inf: 1, 0
+    +inf, nan: 1, 0
+    nan, +0: nan, +0
+    nan, nonzero: nan, nan
+    nan, nan: nan, nan
+    """,
 }

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from scripts.accuracy import MEASURED, PAGE, SMALLEST, compute, exact, lacks, samples, ulps
+from scripts.accuracy import MEASURED, PAGE, WIDER, compute, exact, lacks, samples, smallest, ulps
 from webgrad import dtypes
 from webgrad.errors import DTypeError, ShapeError
 from webgrad.graph.node import leaf, make
@@ -171,14 +171,16 @@ def test_unclaimed_dtypes_are_refused() -> None:
 
 
 def test_the_page_has_every_function() -> None:
+    """Of float32, then of float64; there NumPy's own gelu is not within the limit, which is the adapters'."""
     lines = [line.split(" | ") for line in PAGE.read_text(encoding="utf-8").splitlines() if " to " in line]
     rows = [
         (line[0], float(line[2]), float(line[3]), float(line[5]))
         for line in lines
         if line[0].startswith("| `")
     ]
-    assert [row[:2] for row in rows] == [(f"| `{row.name}`", row.tolerance) for row in MEASURED]
-    assert [name for name, limit, cpu, adapter in rows if max(cpu, adapter) > limit] == []
+    assert [row[:2] for row in rows] == 2 * [(f"| `{row.name}`", row.tolerance) for row in MEASURED]
+    assert [name for name, limit, _, adapter in rows if adapter > limit] == []
+    assert [name for name, limit, cpu, _ in rows[: len(MEASURED)] if cpu > limit] == []
 
 
 # The WGSL
@@ -219,6 +221,18 @@ def _operands(row: Op, kind: str) -> list[Array]:
     return [a, b, generator.permutation(a)]
 
 
+def _keeps_to_tolerance(row: Op, operands: list[Array], actual: Array, expected: Array) -> None:
+    """A subnormal result may be 0. Where NumPy has nothing wider than float64, it may err as much as we."""
+    tiny = smallest(actual.dtype)
+    limit = row.tolerance if np.finfo(expected.dtype).eps < np.finfo(actual.dtype).eps else 2 * row.tolerance
+    allowed = np.where(
+        np.abs(expected) < tiny, tiny / float(np.finfo(actual.dtype).smallest_subnormal), limit
+    )
+    error = ulps(actual, expected)
+    at = int(np.argmax(error - allowed))
+    assert error[at] <= allowed[at], [each[at] for each in operands]
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("width", [1, 4])
 @pytest.mark.parametrize(("name", "kind"), SPELLED)
@@ -230,47 +244,41 @@ def test_wgsl_agrees_with_numpy(name: str, kind: str, width: int) -> None:
     operands = _operands(row, kind)
     expected = call(name, *operands)
     actual = compute(row.wgsl[kind], operands, expected.dtype, width)
-    if row.tolerance and kind == "f32":
-        error = ulps(actual, exact(row, operands) if row in MEASURED else expected.astype(np.float64))
-        allowed = np.where(np.abs(expected) < SMALLEST, SMALLEST / 2.0**-149, row.tolerance)
-        at = int(np.argmax(error - allowed))
-        assert error[at] <= allowed[at], [each[at] for each in operands]
-    elif row.tolerance and kind == "f64":
-        np.testing.assert_allclose(actual, expected, rtol=1e-15)
+    if row.tolerance and kind in ("f32", "f64"):
+        wide = exact(row, operands) if row in MEASURED else expected.astype(WIDER[expected.dtype.name])
+        _keeps_to_tolerance(row, operands, actual, wide)
     else:
         np.testing.assert_array_equal(actual, expected)  # NaN is equal to NaN, and -0 to 0
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("row", MEASURED, ids=lambda row: row.name)
-@pytest.mark.parametrize("where", ["cpu", "webgpu"])
+@pytest.mark.parametrize("where", ["cpu", "f32", "f64"])
 def test_functions_keep_to_their_tolerance(row: Op, where: str) -> None:
-    operands = samples(row, 1 << 16)
+    if lacks(where):
+        pytest.skip(f"the adapter has no {where}")
+    dtype = NUMPY["f64" if where == "f64" else "f32"]
+    operands = samples(row, 1 << (14 if where == "f64" else 16), dtype)
     assert not isinstance(row.wgsl, str)
-    actual = (
-        call(row.name, *operands) if where == "cpu" else compute(row.wgsl["f32"], operands, np.float32, 4)
-    )
-    expected = exact(row, operands)
-    error = ulps(actual, expected)
-    allowed = np.where(np.abs(expected) < SMALLEST, SMALLEST / 2.0**-149, row.tolerance)
-    at = int(np.argmax(error - allowed))
-    assert error[at] <= allowed[at], [each[at] for each in operands]
+    actual = call(row.name, *operands) if where == "cpu" else compute(row.wgsl[where], operands, dtype, 4)
+    _keeps_to_tolerance(row, operands, actual, exact(row, operands))
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("kind", ["f32", "f64"])
 @pytest.mark.parametrize("row", [row for row in MEASURED if row.arity == 1], ids=lambda row: row.name)
-def test_functions_of_sums_and_products_are_as_accurate(row: Op) -> None:
+def test_functions_of_sums_and_products_are_as_accurate(row: Op, kind: str) -> None:
     """In a fused kernel compilers see how the argument was made, and may reorder the function's own sums."""
-    generator = np.random.default_rng(3)
-    a = generator.uniform(0.3, 3, 1 << 14).astype(np.float32)
-    b = (generator.uniform(*row.domain, a.size) / a).astype(np.float32)
+    if lacks(kind):
+        pytest.skip(f"the adapter has no {kind}")
+    generator, dtype = np.random.default_rng(3), NUMPY[kind]
+    a = generator.uniform(0.3, 3, 1 << (14 if kind == "f32" else 12)).astype(dtype)
+    b = (generator.uniform(*row.domain, a.size) / a).astype(dtype)
     assert not isinstance(row.wgsl, str)
-    for inner, argument in (("({0} * {1})", a * b), ("({0} + {1} * {0})", a + b * a)):
-        actual = compute(row.wgsl["f32"].replace("{0}", inner), [a, b], np.float32, 4)
-        expected = exact(row, [argument])
-        error = np.where(np.abs(expected) < SMALLEST, 0, ulps(actual, expected))
-        at = int(np.argmax(error))
-        assert error[at] <= row.tolerance, (a[at], b[at], argument[at])
+    inners = (("({0} + {1} * {0})", a + b * a), ("({0} * {1})", a * b))
+    for inner, argument in inners if kind == "f32" else inners[:1]:  # drivers compile slowly
+        actual = compute(row.wgsl[kind].replace("{0}", inner), [a, b], dtype, 4)
+        _keeps_to_tolerance(row, [a, b, argument], actual, exact(row, [argument]))
 
 
 @pytest.mark.gpu
@@ -293,30 +301,34 @@ def test_comparisons_survive_what_compilers_do_to_them() -> None:
 
 
 @pytest.mark.gpu
-def test_powers_between_whole_exponents() -> None:
+@pytest.mark.parametrize(("kind", "count"), [("f32", 250), ("f64", 2040)])
+def test_powers_between_whole_exponents(kind: str, count: int) -> None:
     """y log2(x) close to a half, where it is rounded either way."""
-    generator = np.random.default_rng(4)
-    x = np.exp(generator.uniform(-80, 80, 1 << 15)).astype(np.float32)
-    y = ((np.arange(x.size) % 250 - 125.5) / np.log2(x.astype(np.float64))).astype(np.float32)
+    if lacks(kind):
+        pytest.skip(f"the adapter has no {kind}")
+    generator, dtype = np.random.default_rng(4), NUMPY[kind]
+    x = np.exp(generator.uniform(-80, 80, 1 << 15)).astype(dtype)
+    y = ((np.arange(x.size) % count - count / 2 - 0.5) / np.log2(x.astype(np.float64))).astype(dtype)
     row = ROWS["power"]
     assert not isinstance(row.wgsl, str)
-    error = ulps(compute(row.wgsl["f32"], [x, y], np.float32, 4), exact(row, [x, y]))
-    at = int(np.argmax(error))
-    assert error[at] <= row.tolerance, (x[at], y[at])
+    _keeps_to_tolerance(row, [x, y], compute(row.wgsl[kind], [x, y], dtype, 4), exact(row, [x, y]))
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("kind", ["f32", "f64"])
 @pytest.mark.parametrize("name", ["sin", "cos", "tan"])
-def test_huge_angles(name: str) -> None:
+def test_huge_angles(name: str, kind: str) -> None:
     """Multiples of π/2 and numbers nearest to them, where the reduced angle is smallest."""
-    quarters = np.concatenate([np.arange(1, 9000), 2.0 ** np.arange(13, 120), 3.0 ** np.arange(9, 76)])
-    near = (quarters * (math.pi / 2)).astype(np.float32)
-    x = np.concatenate(
-        [near, np.nextafter(near, np.float32(0)), -near, [np.float32(6381956970095103 * 2.0**74)]]
+    if lacks(kind):
+        pytest.skip(f"the adapter has no {kind}")
+    dtype, hardest = NUMPY[kind], {"f32": 6381956970095103 * 2.0**74, "f64": 6381956970095103 * 2.0**797}
+    ends = {"f32": (120, 76), "f64": (1000, 640)}[kind]
+    quarters = np.concatenate(
+        [np.arange(1, 9000), 2.0 ** np.arange(13, ends[0]), 3.0 ** np.arange(9, ends[1])]
     )
-    x = x.astype(np.float32)
+    near = (quarters * (math.pi / 2)).astype(dtype)
+    x = np.concatenate([near, np.nextafter(near, dtype(0)), -near, [hardest[kind]]]).astype(dtype)
     row = ROWS[name]
     assert not isinstance(row.wgsl, str)
     for width in (1, 4):
-        error = ulps(compute(row.wgsl["f32"], [x], np.float32, width), exact(row, [x]))
-        assert error.max() <= row.tolerance, x[int(np.argmax(error))]
+        _keeps_to_tolerance(row, [x], compute(row.wgsl[kind], [x], dtype, width), exact(row, [x]))

@@ -31,6 +31,7 @@ from tests.properties.helpers import (
 )
 from tests.properties.ordered import ORDERED
 from tests.properties.packed import PACKED
+from tests.properties.transforms import TRANSFORMS
 from webgrad import dtypes
 from webgrad.cpu.reference import value_of
 from webgrad.dtypes import DType
@@ -505,6 +506,7 @@ BUILDERS: dict[str, Callable[[Maker], Cases]] = {
     "contract": contractions,
     **ORDERED,
     **PACKED,
+    **TRANSFORMS,
     "attend": attentions,
 }
 

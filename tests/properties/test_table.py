@@ -31,7 +31,7 @@ ONLY |= {"matmul_blocks": dtypes.float32}
 
 def claims(op: Op, dtype: DType) -> bool:
     """Whether a row offers an op for a dtype."""
-    if op.name == "as_complex":
+    if op.name == "as_complex" or op.kind == "fft":
         return dtype in map(dtypes.part_of, dtypes.COMPLEX)
     return dtype is ONLY[op.name] if op.name in ONLY else dtype.kind in op.types
 

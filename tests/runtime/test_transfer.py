@@ -253,6 +253,28 @@ def test_a_kernel_that_writes_ends_the_host_copy(alone: Bench, through_a_view: b
         assert alone.numbers(kept).tolist() == [10]
 
 
+@pytest.mark.gpu
+def test_a_read_leaves_a_host_copy_where_asked_to(alone: Bench) -> None:
+    x = alone.scale(alone.upload(floats(1, 2)), 3)
+    assert alone.device.read(x).flags.writeable
+    assert x.virtual.host is None
+    trips = alone.stats["host_round_trips"]
+    for _ in range(3):
+        found = alone.device.read(x, keep=True)
+        assert found.view(np.float32).tolist() == [3, 6]
+        assert not found.flags.writeable
+    assert alone.stats["host_round_trips"] == trips + 1
+
+
+@pytest.mark.gpu
+def test_a_pending_write_is_seen_in_spite_of_a_host_copy(alone: Bench) -> None:
+    x, kept = alone.upload(floats(5)), alone.upload(floats(1))
+    assert alone.device.read(kept, keep=True).view(np.float32).tolist() == [1]
+    alone.scale_into(x, kept, 2)
+    assert alone.device.read(kept, keep=True).view(np.float32).tolist() == [10]
+    assert alone.device.read(kept, keep=True).view(np.float32).tolist() == [10]
+
+
 # Reads that do not block
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,15 +18,13 @@ import numpy as np
 from .memory import empty
 from .threads import cores, each_of
 
-_umath = getattr(np.fft, "_pocketfft_umath", None)  # none in NumPy 1
-
 __all__ = ["half_of_real", "real_from_half", "transformed"]
 
 Array = np.ndarray[Any, Any]
 Rows = Callable[[Array, Array], None]  # fills the second with the transforms of the first's rows
 
 BLOCK = 1 << 15  # elements: as many rows as have about so many are one task
-LONG = 1 << 16  # numbers of a row that is cut in two
+LONG = 1 << 17  # numbers of a row that is cut in two
 STRIP = 32  # columns that are turned at a time
 
 
@@ -40,9 +38,15 @@ def _numbers(x: Array) -> Array:
     return found.reshape(-1, x.shape[-2])
 
 
+@cache
+def _under(name: str) -> Any:
+    """The function under NumPy's public ones; None in NumPy 1."""
+    return getattr(getattr(np.fft, "_pocketfft_umath", None), name, None)
+
+
 def _named(name: str, public: Callable[..., Array], scale: float, dtype: np.dtype[Any]) -> Rows:
     """NumPy's function by its name under the public ones, or the public one, which gives doubles."""
-    function = getattr(_umath, name, None)
+    function = _under(name)
     factor = dtype.type(scale)
     if function is not None:
 
@@ -64,15 +68,35 @@ def _fill(rows: Rows, x: Array, out: Array) -> None:
     each_of(lambda part: rows(x[part], out[part]), parts)
 
 
-def transformed(x: Array, inverse: bool, scale: float) -> Array:
-    """The transforms of pairs (…, n, 2) along n."""
+def _fill_across(rows: Rows, x: Array, out: Array) -> None:
+    """(outer, length, inner) along the length: rows that lie across memory, as many as share cache lines."""
+    outer, length, inner = x.shape
+    step = min(inner, max(16, BLOCK // length))
+    several = max(1, BLOCK // (length * inner))
+    parts = [
+        (slice(at, at + several), slice(None), slice(start, start + step))
+        for at in range(0, outer, several)
+        for start in range(0, inner, step)
+    ]
+    each_of(lambda part: rows(x[part].swapaxes(1, 2), out[part].swapaxes(1, 2)), parts)
+
+
+def transformed(x: Array, inverse: bool, scale: float, axis: int) -> Array:
+    """The transforms of pairs along an axis; the last one holds their parts."""
     result = empty(x.shape, x.dtype)
     if not x.size:
         return result
-    source, target = _numbers(x), result.view(_complex(x.dtype)).reshape(-1, x.shape[-2])
     public = (lambda rows: np.fft.ifft(rows, norm="forward")) if inverse else np.fft.fft
     name = "ifft" if inverse else "fft"
-    length = source.shape[1]
+    length = x.shape[axis]
+    if axis != x.ndim - 2:
+        shape = (-1, length, math.prod(x.shape[axis + 1 : -1]))
+        source, target = (
+            each.view(_complex(x.dtype)).reshape(shape) for each in (np.ascontiguousarray(x), result)
+        )
+        _fill_across(_named(name, public, scale, x.dtype), source, target)
+        return result
+    source, target = _numbers(x), result.view(_complex(x.dtype)).reshape(-1, length)
     first = _divisor(length) if length >= LONG and len(source) < cores() else 1
     if first == 1:
         _fill(_named(name, public, scale, x.dtype), source, target)
@@ -97,7 +121,8 @@ def _turns(first: int, second: int, inverse: bool, dtype: np.dtype[Any]) -> tupl
     length = first * second
     fine = np.arange(min(STRIP, second), dtype=np.int64)[:, None] * k
     coarse = np.arange(0, second, STRIP, dtype=np.int64)[:, None] * k % length
-    return np.exp(sign * np.pi / length * fine), np.exp(sign * np.pi / length * coarse)
+    both = (np.exp(sign * np.pi / length * each).astype(dtype) for each in (fine, coarse))
+    return next(both), next(both)
 
 
 def _in_two(x: Array, out: Array, inverse: bool, plain: Rows, scaled: Rows) -> None:
@@ -112,8 +137,7 @@ def _in_two(x: Array, out: Array, inverse: bool, plain: Rows, scaled: Rows) -> N
         strip = np.ascontiguousarray(x[:, start : start + STRIP].T)
         sums = np.empty_like(strip)
         plain(strip, sums)
-        turn = fine[: len(strip)] * coarse[start // STRIP]
-        sums *= turn.astype(x.dtype)
+        sums *= fine[: len(strip)] * coarse[start // STRIP]
         between[:, start : start + STRIP] = sums.T
 
     def rows(start: int) -> None:

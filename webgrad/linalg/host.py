@@ -44,6 +44,8 @@ def on_host(name: str, compute: Callable[..., tuple[Any, ...]], *tensors: Tensor
 
 
 def _read(name: str, x: Tensor) -> Array:
+    counters = x.device.counters
+    before = counters.host_round_trips
     try:
         array = x.numpy()
     except wg.CaptureError:
@@ -51,8 +53,8 @@ def _read(name: str, x: Tensor) -> Array:
             f"linalg.{name} is computed on the host, so it reads a tensor's value, and there is none yet "
             "inside a function that webgrad.jit captures: call it outside, and pass its result as an argument"
         ) from None
-    if not x.device.is_gpu:
-        x.device.counters.host_round_trips += 1  # a GPU's queue counts its own
+    if counters.host_round_trips == before:  # the cpu, or a value of which the host had a copy
+        counters.host_round_trips += 1
     return array
 
 

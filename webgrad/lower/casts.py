@@ -30,6 +30,7 @@ def cast_text(source: DType, target: DType, by_bits: bool, value: str, width: in
         name = target.compute if target.itemsize >= 4 else f"{target.kind}{8 * target.itemsize}"
         return f"wg_cast_{source.compute}_{name}({value})"
     if target.kind == "f":
+        made = "wg_cast_f64_f32" if source.compute == "f64" else made
         wide = value if source.compute == target.compute else f"{made}({value})"
         if target.itemsize == 2 and not (source.kind == "f" and source is target):
             return f"wg_round_{'f16' if target.name == 'float16' else 'bf16'}({wide})"

@@ -16,10 +16,11 @@ from ..errors import DTypeError
 from ..graph.node import Signature, signature
 from ..graph.op import LEAF
 from ..graph.snapshot import Snapshot
-from ..kernels.fourier import SPARE, fourier_launches
+from ..kernels.fourier import SPARE, fourier_launches, real_launches
 from ..kernels.launch import Launch
-from ..kernels.ordering import TEMPORARIES, LaunchStep, sort_launches
+from ..kernels.ordering import TEMPORARIES, LaunchPlan, LaunchStep, sort_launches
 from ..kernels.scattering import SPARES, scatter_launches
+from ..ops.transforms import halves_have_kernels, has_kernels
 from ..runtime.profile import DeviceProfile
 from ..schedule.plan import Group
 from .emit import Bound, Emitted
@@ -64,26 +65,36 @@ def scatter_kernels(graph: Snapshot, group: Group, profile: DeviceProfile) -> li
 
 
 def fourier_kernels(graph: Snapshot, group: Group, profile: DeviceProfile) -> list[Emitted]:
-    """The passes that transform pairs along their last axis but one."""
+    """The launches that transform rows of complex numbers, or real ones."""
     (output,) = group.outputs
     sig = graph.sigs[output]
-    inverse, scale = _of_pairs(sig)
-    length = sig.shape[-2]
-    rows = sig.size // (2 * length)
-    plan = fourier_launches(profile, sig.dtype.compute, rows, length, inverse, scale)
-    numbers = [graph.inputs[output][0], output]
+    (source,) = graph.inputs[output]
+    plan = _transform(sig, graph.sigs[source], profile)
+    numbers = [source, output]
     assert len(numbers) == SPARE
     numbers += _temporaries(graph, plan.temporary_bytes, sig.device)
     return _all_emitted(graph, "fft", plan.steps, numbers)
 
 
-def _of_pairs(sig: Signature) -> tuple[bool, float]:
-    """What kernels transform: a cpu's graph that is to be shown as a GPU's may hold other lengths."""
-    length = sig.shape[-2] if sig.op.name == "fft" else 0
-    if length < 2 or length & (length - 1):
-        raise DTypeError(f"{sig!r}: GPUs transform pairs, and lengths that are powers of two")
-    inverse, scale = sig.attributes
-    return inverse, scale
+def _transform(sig: Signature, source: Signature, profile: DeviceProfile) -> LaunchPlan:
+    """A cpu's graph that is to be shown as a GPU's may hold lengths that kernels do not take."""
+    dtype = sig.dtype.compute
+    if sig.op.name == "fft":
+        inverse, scale, axis = sig.attributes
+        length, rows, inner = (
+            sig.shape[axis],
+            math.prod(sig.shape[:axis]),
+            math.prod(sig.shape[axis + 1 : -1]),
+        )
+        if length > 1 and has_kernels(length):
+            return fourier_launches(profile, dtype, rows, length, inverse, scale, inner)
+    else:
+        inverse, scale = sig.op.name == "irfft", sig.attributes[-1]
+        real = sig if inverse else source
+        length = real.shape[-1]
+        if halves_have_kernels(length):
+            return real_launches(profile, dtype, real.size // length, length, inverse, scale)
+    raise DTypeError(f"{sig!r}: GPUs transform lengths that are products of 2, 3, 5 and 7")
 
 
 def _all_emitted(

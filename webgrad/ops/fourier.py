@@ -1,9 +1,9 @@
 """Fourier transforms along one axis, of any length on every device, composed of the rows that devices have.
 
-In: tensors, complex numbers as pairs (…, n, 2). Out: lazy tensors. On GPUs lengths that are powers of two
-have kernels; short other ones are a matrix product; the rest is Bluestein's way: jk = (j² + k² - (k-j)²) / 2
-makes a convolution with a chirp of the sum, and that goes by transforms of a power of two. Real numbers of an
-even length are half as many complex ones.
+In: tensors, complex numbers as pairs (…, n, 2). Out: lazy tensors. On GPUs lengths that are products of 2, 3,
+5 and 7 have kernels; short other ones are a matrix product; the rest is Bluestein's way: with
+jk = (j² + k² - (k-j)²) / 2 the sum is a convolution with a chirp, and that goes by transforms of a power of
+two. Real numbers of an even length are half as many complex ones.
 """
 
 from __future__ import annotations
@@ -14,22 +14,25 @@ from ..tensor import Tensor
 from . import fourier_tables, primitives
 from .elementwise import conj, where
 from .fourier_tables import tables
-from .reshaping import part
+from .reshaping import part, swapaxes
 from .table import TABLE
+from .transforms import halves_have_kernels, has_kernels
 
 __all__ = ["half_of_real", "half_weighted", "mirrored", "real_from_half", "transformed"]
 
-SHORT = 48  # numbers: up to here a product with a matrix is quicker than Bluestein's way
+SHORT = 64  # numbers: up to here a product with a matrix is quicker than Bluestein's way
 
 
-def transformed(pairs: Tensor, inverse: bool, scale: float) -> Tensor:
-    """The sums over n of x · exp(∓2πi·jk/n) times a scale, for pairs (…, n, 2)."""
-    length = pairs.shape[-2]
+def transformed(pairs: Tensor, inverse: bool, scale: float, axis: int = -2) -> Tensor:
+    """The sums over an axis of x · exp(∓2πi·jk/n) times a scale, for pairs along the last axis."""
+    along = axis % pairs.ndim
+    length = pairs.shape[along]
     if length == 1:
         return pairs if scale == 1 else pairs * scale
-    if not pairs.node.sig.device.is_gpu or not length & (length - 1):
-        return Tensor(make(TABLE["fft"], (pairs.node,), (inverse, float(scale))))
-    return (_multiplied if length <= SHORT else _chirped)(pairs, inverse, scale)
+    if not pairs.node.sig.device.is_gpu or has_kernels(length):
+        return Tensor(make(TABLE["fft"], (pairs.node,), (inverse, float(scale), along)))
+    way = _multiplied if length <= SHORT else _chirped
+    return swapaxes(way(swapaxes(pairs, along, -2), inverse, scale), along, -2)
 
 
 def _multiplied(pairs: Tensor, inverse: bool, scale: float) -> Tensor:
@@ -73,7 +76,7 @@ def half_of_real(x: Tensor, scale: float) -> Tensor:
     """The first n // 2 + 1 pairs of the transform of real numbers (…, n)."""
     sig = x.node.sig
     length = sig.shape[-1]
-    if not sig.device.is_gpu:
+    if not sig.device.is_gpu or halves_have_kernels(length):
         return Tensor(make(TABLE["rfft"], (x.node,), (float(scale),)))
     if length % 2:
         whole = transformed(_with_zeros(x), False, scale)
@@ -104,12 +107,11 @@ def real_from_half(pairs: Tensor, length: int, scale: float) -> Tensor:
     Only the real parts of its first number, and for even lengths of its last, are looked at.
     """
     sig = pairs.node.sig
-    if not sig.device.is_gpu:
+    if not sig.device.is_gpu or halves_have_kernels(length):
         return Tensor(make(TABLE["irfft"], (pairs.node,), (length, float(scale))))
     axis = pairs.ndim - 2
     half = length // 2
-    real = Tensor(primitives.iota(2, int32, sig.device)) == 0
-    known = where(real | ~_at_ends(pairs, length), pairs, 0)
+    known = where(_is_real(pairs) | ~_at_ends(pairs, length), pairs, 0)
     if length % 2:
         whole = transformed(mirrored(known, length), True, scale)
         return Tensor(primitives.reshape(part(whole, axis + 1, 0, 1).node, (*sig.shape[:-2], length)))
@@ -117,6 +119,11 @@ def real_from_half(pairs: Tensor, length: int, scale: float) -> Tensor:
     table = tables.get(fourier_tables.turns, (length, half, True), complex_of(sig.dtype), sig.device)
     mixed = forwards + backwards + (forwards - backwards) * (Tensor(table) * 1j)
     return Tensor(primitives.reshape(transformed(_pairs(mixed), True, scale).node, (*sig.shape[:-2], length)))
+
+
+def _is_real(pairs: Tensor) -> Tensor:
+    """Which number of a pair, (2,), is its real part."""
+    return Tensor(primitives.iota(2, int32, pairs.node.sig.device)) == 0
 
 
 def _at_ends(pairs: Tensor, length: int) -> Tensor:
@@ -139,5 +146,5 @@ def mirrored(pairs: Tensor, length: int) -> Tensor:
     if length <= 2:
         return pairs
     inner = part(pairs, axis, 1, length - length // 2)
-    back = conj(_numbers(Tensor(primitives.flip(inner.node, (axis,)))))
-    return Tensor(primitives.concat([pairs.node, _pairs(back).node], axis))
+    back = Tensor(primitives.flip(inner.node, (axis,)))
+    return Tensor(primitives.concat([pairs.node, where(_is_real(pairs), back, -back).node], axis))

@@ -1,8 +1,8 @@
 """The rows of the table that are Fourier transforms, over complex numbers as pairs of floats.
 
-In: float32 or float64, pairs as (…, n, 2). Out: the sums over n of x · exp(∓2πi·jk/n), times a scale. GPUs
-have `fft` of lengths that are powers of two; other lengths are composed of it (`ops/fourier.py`). The cpu has
-every length, and transforms of real numbers too.
+In: float32 or float64, pairs along the last axis. Out: the sums over n of x · exp(∓2πi·jk/n), times a scale.
+GPUs have lengths that are products of 2, 3, 5 and 7, of real numbers even ones; others are composed of those
+(`ops/fourier.py`). The cpu has every length.
 """
 
 from __future__ import annotations
@@ -12,15 +12,28 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError, ShapeError
-from ..graph.node import Signature
+from ..graph.node import Signature, signature
 from ..graph.op import Op
 from . import shapes
 
-__all__ = ["TRANSFORMS"]
+__all__ = ["TRANSFORMS", "halves_have_kernels", "has_kernels"]
 
 Array = np.ndarray[Any, Any]
 Sigs = tuple[Signature, ...]
 Result = tuple[tuple[int, ...], Any]
+
+
+def has_kernels(length: int) -> bool:
+    """Whether a length has no prime factor but 2, 3, 5 and 7."""
+    for factor in (2, 3, 5, 7):
+        while length and length % factor == 0:
+            length //= factor
+    return length == 1
+
+
+def halves_have_kernels(length: int) -> bool:
+    """The same of real numbers, which are half as many complex ones."""
+    return length % 2 == 0 and has_kernels(length // 2)
 
 
 def _numbers(x: Array) -> Array:
@@ -39,10 +52,10 @@ def _pairs(sig: Signature, x: Array) -> Array:
 
 
 def _fft(sig: Signature, x: Array) -> Array:
-    inverse, scale = sig.attributes
+    inverse, scale, axis = sig.attributes
     if inverse:
-        return _pairs(sig, np.fft.ifft(_numbers(x), norm="forward") * scale)
-    return _pairs(sig, np.fft.fft(_numbers(x)) * scale)
+        return _pairs(sig, np.fft.ifft(_numbers(x), axis=axis, norm="forward") * scale)
+    return _pairs(sig, np.fft.fft(_numbers(x), axis=axis) * scale)
 
 
 def _rfft(sig: Signature, x: Array) -> Array:
@@ -57,39 +70,49 @@ def _irfft(sig: Signature, x: Array) -> Array:
 def _check(op: str, sig: Signature, pairs: bool) -> None:
     if sig.dtype.kind != "f" or sig.dtype.itemsize < 4:
         raise DTypeError(f"{op} is not offered for {sig.dtype.name}, only for float32 and float64")
-    if len(sig.shape) < 1 + pairs or (pairs and sig.shape[-1] != 2) or not sig.shape[-1 - pairs]:
+    if (
+        len(sig.shape) < 1 + pairs
+        or (pairs and sig.shape[-1] != 2)
+        or (op != "fft" and not sig.shape[-1 - pairs])
+    ):
         shape = "(…, n, 2)" if pairs else "(…, n)"
         raise ShapeError(f"{op} of {sig!r}: it takes {shape}, n at least 1")
 
 
 def _same(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
     (sig,) = sigs
+    axis = attributes[2]
     _check("fft", sig, True)
-    length = sig.shape[-2]
+    if not 0 <= axis < len(sig.shape) - 1 or not sig.shape[axis]:
+        raise ShapeError(f"fft of {sig!r} along axis {axis}: there are no numbers to transform")
+    length = sig.shape[axis]
     if sig.device.is_gpu:
-        if length < 2 or length & (length - 1):
-            raise ShapeError(f"fft of {length} numbers: kernels take lengths that are powers of two")
+        if length < 2 or not has_kernels(length):
+            raise ShapeError(f"fft of {length} numbers: kernels take products of 2, 3, 5 and 7")
         shapes.check_binding("fft", sig)
     return sig.shape, sig.dtype
 
 
-def _only_cpu(op: str, sig: Signature) -> None:
+def _check_halves(op: str, sig: Signature, length: int) -> None:
     if sig.device.is_gpu:
-        raise DTypeError(f"{op} of {sig.dtype.name} is the cpu's: {sig.device.name} has fft, over pairs")
+        if not halves_have_kernels(length):
+            raise ShapeError(f"{op} of {length} numbers: kernels take even products of 2, 3, 5 and 7")
+        shapes.check_binding(op, sig)
 
 
 def _halved(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
     (sig,) = sigs
     _check("rfft", sig, False)
-    _only_cpu("rfft", sig)
-    return (*sig.shape[:-1], sig.shape[-1] // 2 + 1, 2), sig.dtype
+    shape = (*sig.shape[:-1], sig.shape[-1] // 2 + 1, 2)
+    _check_halves("rfft", signature(sig.op, shape, sig.dtype, sig.device), sig.shape[-1])
+    return shape, sig.dtype
 
 
 def _doubled(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
     (sig,) = sigs
     length = attributes[0]
     _check("irfft", sig, True)
-    _only_cpu("irfft", sig)
+    _check_halves("irfft", sig, length)
     if sig.shape[-2] != length // 2 + 1:
         raise ShapeError(f"irfft of {sig!r}: a length of {length} comes of {length // 2 + 1} numbers")
     return (*sig.shape[:-2], length), sig.dtype
@@ -104,8 +127,8 @@ TRANSFORMS = (
         types="f",
         infer=_same,
         domain=(-2, 2),
-        doc="The Fourier transform of pairs (…, n, 2) along n, attributes = (inverse, scale).",
-        gradient=("transformed(g, not attributes[0], attributes[1])",),
+        doc="The Fourier transform of pairs along an axis, attributes = (inverse, scale, axis).",
+        gradient=("transformed(g, not attributes[0], *attributes[1:])",),
     ),
     Op(
         "rfft",
@@ -115,7 +138,7 @@ TRANSFORMS = (
         types="f",
         infer=_halved,
         domain=(-2, 2),
-        doc="The first n // 2 + 1 pairs of the transform of real numbers, attributes = (scale,); on the cpu.",
+        doc="The first n // 2 + 1 pairs of the transform of real numbers, attributes = (scale,).",
         gradient=("real_from_half(half_weighted(g, a.shape[-1], 0.5), a.shape[-1], attributes[0])",),
     ),
     Op(
@@ -126,7 +149,7 @@ TRANSFORMS = (
         types="f",
         infer=_doubled,
         domain=(-2, 2),
-        doc="Real numbers from the first half of their transform, attributes = (n, scale); on the cpu.",
+        doc="Real numbers from the first half of their transform, attributes = (n, scale).",
         gradient=("half_weighted(half_of_real(g, attributes[1]), attributes[0], 2.0)",),
     ),
 )

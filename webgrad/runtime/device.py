@@ -119,6 +119,8 @@ def open_device(spec: DeviceLike = None) -> Device | CpuDevice:
     if spec is None and _opened.default is not None:
         return _opened.default
     settings = current_settings()
+    if spec is None and _opened.chosen is not None and _opened.chosen[0] is settings:
+        return _opened.shared[_opened.chosen[1]]
     choice = _choice(spec, settings)
     with _opened.lock:
         device = _opened.shared.get(choice.device)
@@ -138,8 +140,6 @@ def _gpu(adapter: AdapterInfo, settings: Settings) -> Device:
 
 def _choice(spec: str | None, settings: Settings) -> adapters.Choice:
     """What is meant; drivers are asked only where one may be wanted, so the cpu works in a forked child."""
-    if spec is None and _opened.chosen is not None and _opened.chosen[0] is settings:
-        spec = _opened.chosen[1]
     wanted = settings.device if spec is None else spec
     cpu = isinstance(wanted, str) and wanted.strip().lower() == "cpu"
     return adapters.choose(spec, () if cpu else adapters.list_adapters(), settings)
@@ -186,6 +186,8 @@ def _refuse_fork() -> None:
 
 def _after_fork() -> None:
     _opened.lock = threading.Lock()
+    if _opened.chosen is not None and _opened.chosen[1] != "cpu":
+        _opened.chosen = None  # so that adapters are asked again, which refuses here
     for device in _opened.every:
         device.queue.renew_lock()  # whoever held it is not in this process
         device.queue.trouble = _refuse_fork

@@ -646,10 +646,31 @@ class Queue:
             raise
         self.counters.bytes_uploaded += source.nbytes
 
-    def read(self, buffer: Buffer) -> Bytes:
-        """The buffer's bytes: flushes what is pending and waits."""
+    def read(self, buffer: Buffer, *, keep: bool = False) -> Bytes:
+        """The buffer's bytes: flushes what is pending and waits.
+
+        `keep` gives the host copy that is left by it, not to be written to; while nothing is pending that
+        may overwrite the buffer, a later read finds it there.
+        """
+        if keep:
+            found = self._host_copy(buffer)
+            if found is not None:
+                return found
         started = self._start_read(buffer)
-        return self._collected(started, started.wait) if started is not None else np.empty(0, np.uint8)
+        if started is None:
+            return np.empty(0, np.uint8)
+        result = self._collected(started, started.wait)
+        if keep:
+            result.flags.writeable = False
+            with self.lock:
+                if not self._pending.code:
+                    self._get(buffer).host = result
+        return result
+
+    def _host_copy(self, buffer: Buffer) -> Bytes | None:
+        with shield, self.lock:
+            self._enter()
+            return None if self._pending.code else self._get(buffer).host
 
     async def read_async(self, buffer: Buffer) -> Bytes:
         """The same, letting other tasks run while the GPU works."""

@@ -136,9 +136,9 @@ class Device(AnyDevice):
         """A buffer with a copy of host memory. `keep` holds on to that, in case the device is lost."""
         return self.queue.upload(data, label, keep=keep)
 
-    def read(self, buffer: Buffer) -> Bytes:
-        """A buffer's bytes, once all that was recorded has run."""
-        return self.queue.read(buffer)
+    def read(self, buffer: Buffer, *, keep: bool = False) -> Bytes:
+        """A buffer's bytes, once all that was recorded has run. `keep` leaves them on the host, read-only."""
+        return self.queue.read(buffer, keep=keep)
 
     async def read_async(self, buffer: Buffer) -> Bytes:
         """The same without blocking the event loop."""

@@ -131,10 +131,10 @@ def is_flat(graph: Snapshot, group: Group) -> bool:
     shape = graph.sigs[group.outputs[0]].shape
     for number in group.inside:
         sig = graph.sigs[number]
-        if sig.size == 1:
-            fits = sig.kind in ("map", "cast", "move")
+        sources = [graph.sigs[each] for each in graph.inputs[number]]
+        if sig.size == 1:  # not one of many, which is read at a place of its own
+            fits = sig.kind in ("map", "cast", "move") and all(each.size == 1 for each in sources)
         else:
-            sources = [graph.sigs[each] for each in graph.inputs[number]]
             fits = sig.shape == shape and goes_by_element(graph, number)
             fits = fits and all(each.shape == shape or each.size == 1 for each in sources)
         if not fits:
