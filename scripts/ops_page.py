@@ -60,11 +60,7 @@ MODULES = (
     ("creation", "Making tensors"),
     ("interop", "From other libraries"),
     ("elementwise", "Element by element"),
-<<<<<<< HEAD
-    ("complex_parts", "Complex numbers by size and angle"),
-=======
     ("complex_parts", "Complex numbers"),
->>>>>>> complexfn
     ("indexing", "Indexing"),
     ("manipulation", "Shapes and arrangement"),
     ("reductions", "Over axes"),

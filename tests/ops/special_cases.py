@@ -65,19 +65,7 @@ UNARY: dict[str, dict[str, str]] = {
     "asin": {"nan": "nan", ">1": "nan", "<-1": "nan", "+0": "+0", "-0": "-0"},
     "asinh": _KEPT,
     "atan": _KEPT | {"+inf": "~1.5707963", "-inf": "~-1.5707963"},
-<<<<<<< HEAD
     "atanh": {"nan": "nan", "<-1": "nan", ">1": "nan", "-1": "-inf", "1": "+inf", "+0": "+0", "-0": "-0"},
-=======
-    "atanh": {
-        "nan": "nan",
-        "<-1": "nan",
-        ">1": "nan",
-        "-1": "-inf",
-        "1": "+inf",
-        "+0": "+0",
-        "-0": "-0",
-    },
->>>>>>> complexfn
     "ceil": _ROUNDED,
     "cos": {"nan": "nan", "0": "1", "inf": "nan"},
     "cosh": {"nan": "nan", "0": "1", "inf": "+inf"},

@@ -173,16 +173,9 @@ def full(shape: Shape, fill_value: Any, dtype: Any = None, *, device: DeviceLike
 
 def _full(op: str, shape: Shape, value: Any, dtype: Any, device: DeviceLike) -> Tensor:
     sides = as_shape(op, shape)
-<<<<<<< HEAD
     if isinstance(value, Tensor) and not value.shape:
         return Tensor(primitives.expand(asarray(value, dtype, device=device).node, sides))
-    if isinstance(value, (complex, np.complexfloating)):
-        number: Any = complex(value)
-    else:
-        number = as_number(op, value)
-=======
     number = as_any_number(op, value)
->>>>>>> complexfn
     wanted, where = _target(op, dtype if dtype is not None else _DEFAULTS[_plain(number)], device)
     return Tensor(primitives.expand(primitives.constant(op, number, wanted, where), sides))
 
