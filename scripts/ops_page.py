@@ -60,6 +60,7 @@ MODULES = (
     ("creation", "Making tensors"),
     ("interop", "From other libraries"),
     ("elementwise", "Element by element"),
+    ("complex_parts", "Complex numbers"),
     ("indexing", "Indexing"),
     ("manipulation", "Shapes and arrangement"),
     ("reductions", "Over axes"),

@@ -133,13 +133,12 @@ def _from_pairs(pairs: Tensor) -> Tensor:
 
 def _complex_along(x: Tensor, axis: int, length: int, inverse: bool, scale: float) -> Tensor:
     """All numbers of a transform; that of real ones is mirrored in its middle."""
-    line = _last(_fitted(x, axis, length), axis)
+    given = _fitted(x, axis, length)
     if x.dtype.kind == "c":
-        made = fourier.transformed(_pairs(line), inverse, scale)
-    else:
-        made = fourier.mirrored(fourier.half_of_real(line, scale), length)
-    result = _back(_from_pairs(made), axis)
-    return conj(result) if inverse and x.dtype.kind != "c" else result
+        return _from_pairs(fourier.transformed(_pairs(given), inverse, scale, axis))
+    half = fourier.half_of_real(_last(given, axis), scale)
+    result = _back(_from_pairs(fourier.mirrored(half, length)), axis)
+    return conj(result) if inverse else result
 
 
 def _half_along(x: Tensor, axis: int, length: int, scale: float) -> Tensor:

@@ -85,6 +85,11 @@ def as_number(op: str, value: Any) -> Number:
     return value
 
 
+def as_any_number(op: str, value: Any) -> Any:
+    """The same, or a complex one."""
+    return complex(value) if isinstance(value, (complex, np.complexfloating)) else as_number(op, value)
+
+
 def _named(value: Any) -> str:
     if not isinstance(value, Tensor):
         return f"{value!r}"
@@ -170,10 +175,7 @@ def _full(op: str, shape: Shape, value: Any, dtype: Any, device: DeviceLike) -> 
     sides = as_shape(op, shape)
     if isinstance(value, Tensor) and not value.shape:
         return Tensor(primitives.expand(asarray(value, dtype, device=device).node, sides))
-    if isinstance(value, (complex, np.complexfloating)):
-        number: Any = complex(value)
-    else:
-        number = as_number(op, value)
+    number = as_any_number(op, value)
     wanted, where = _target(op, dtype if dtype is not None else _DEFAULTS[_plain(number)], device)
     return Tensor(primitives.expand(primitives.constant(op, number, wanted, where), sides))
 
@@ -319,7 +321,7 @@ def linspace(
 
 
 def _end(value: Any) -> complex:
-    return value if isinstance(value, complex) else complex(as_number("linspace", value))
+    return complex(as_any_number("linspace", value))
 
 
 def _shares(length: int, steps: int, dtype: DType, device: AnyDevice) -> Node:
