@@ -65,6 +65,7 @@ MODULES = (
     ("manipulation", "Shapes and arrangement"),
     ("reductions", "Over axes"),
     ("scans", "Along an axis"),
+    ("complex_parts", "Complex numbers by size and angle"),
     ("sorting", "Order"),
     ("sets", "Sets"),
     ("types", "Data types, asked about"),
