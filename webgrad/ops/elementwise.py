@@ -442,11 +442,12 @@ def signbit(x: Tensor) -> Tensor:
     [True, False]
     """
     x = as_tensor("signbit", x)
-    return _minus(x.astype(dtypes.float32)) if x.dtype.kind == "f" else x < 0
-
-
-def _minus(x: Tensor) -> Tensor:
-    return Tensor(make(TABLE["bitcast"], (x.node,), (dtypes.int32,))) < 0
+    if x.dtype.kind != "f":
+        return x < 0
+    # By bits: a conversion from float64 may lose the sign of NaN.
+    bits = dtypes.int64 if x.dtype is dtypes.float64 else dtypes.int32
+    wide = x if bits is dtypes.int64 else x.astype(dtypes.float32)
+    return Tensor(make(TABLE["bitcast"], (wide.node,), (bits,))) < 0
 
 
 def copysign(x1: Any, x2: Any, /) -> Tensor:
