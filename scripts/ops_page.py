@@ -63,6 +63,7 @@ MODULES = (
     ("creation", "Making tensors"),
     ("interop", "From other libraries"),
     ("elementwise", "Element by element"),
+    ("complex_parts", "Complex numbers"),
     ("indexing", "Indexing"),
     ("manipulation", "Shapes and arrangement"),
     ("reductions", "Over axes"),

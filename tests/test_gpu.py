@@ -183,6 +183,18 @@ def test_several_outputs_of_one_launch(device: Device) -> None:
         np.testing.assert_allclose(read(root), expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize("size", [1, 2, 4, 5])
+def test_packed_and_wide_results_share_a_launch_in_whole_fours_only(device: Device, size: int) -> None:
+    array = np.arange(size) - 1.5
+    x = up(device, array, np.float64)
+    doubled, above = apply("add", x, x), apply("greater", x, 0.0)
+    with Counted(device) as grown:
+        evaluate([doubled, above])
+        assert read(doubled).tolist() == (array * 2).tolist()
+        assert read(above).tolist() == (array > 0).tolist()
+    assert grown["dispatches"] == (1 if size % 4 == 0 else 2)
+
+
 def test_independent_maps_share_a_launch(device: Device) -> None:
     arrays = [GENERATOR.normal(size=(side, 3)).astype(np.float32) for side in (5, 40, 7, 1, 33)]
     roots = [apply("multiply", up(device, each), 0.5) for each in arrays]
@@ -397,3 +409,22 @@ print("fine")
 """
     done = run_python(code)
     assert (done.returncode, done.stdout) == (0, "fine\n"), done.stderr
+
+
+def test_one_number_of_64_bits_beside_a_bool(device: Device) -> None:
+    """Four of each are written at once, whatever there is of them: 32 bytes."""
+    if "int64" not in device.features:
+        pytest.skip("the adapter has no 64-bit integers")
+    x, y = up(device, [3], np.uint64), up(device, [4], np.uint64)
+    sums, smaller = apply("add", x, y), apply("less", x, y)
+    evaluate([sums, smaller])
+    assert (read(sums).tolist(), read(smaller).tolist()) == ([7], [True])
+
+
+def test_many_elements_of_one_tensor_each_at_its_place(device: Device) -> None:
+    """Where each is takes a parameter, so those of a launch need a binding of their own."""
+    x = up(device, np.arange(80))
+    parts = [primitives.slice_(x, ((5 + at, 6 + at, 1),)) for at in range(70)]
+    doubled = [apply("multiply", each, each) for each in parts]
+    evaluate(doubled)
+    assert [read(each).item() for each in doubled] == [(5 + at) ** 2 for at in range(70)]

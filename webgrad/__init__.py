@@ -35,6 +35,7 @@ from .ops import (
     activations,
     adaptive,
     attention,
+    complex_parts,
     convolution,
     creation,
     elementwise,
@@ -63,6 +64,7 @@ from .ops import (
 from .ops.activations import *  # noqa: F403
 from .ops.adaptive import *  # noqa: F403
 from .ops.attention import *  # noqa: F403
+from .ops.complex_parts import *  # noqa: F403
 from .ops.convolution import *  # noqa: F403
 from .ops.creation import *  # noqa: F403
 from .ops.elementwise import *  # noqa: F403
@@ -212,6 +214,7 @@ __all__ += errors.__all__
 __all__ += creation.__all__
 __all__ += interop.__all__
 __all__ += elementwise.__all__
+__all__ += complex_parts.__all__
 __all__ += indexing.__all__
 __all__ += manipulation.__all__
 __all__ += reductions.__all__
@@ -231,7 +234,7 @@ __all__ += images.__all__
 __all__ += positions.__all__
 __all__ += convolution.__all__
 __all__ += pooling.__all__
-__all__ += adaptive.__all__
+__all__ += adaptive.__all__ + complex_parts.__all__
 __all__ += unpooling.__all__
 __all__ += windows.__all__
 __all__ += evaluation.__all__

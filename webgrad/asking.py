@@ -172,6 +172,11 @@ def backward(x: Tensor, gradient: Any, retain_graph: bool | None, create_graph: 
             f"backward of a tensor of shape {x.shape}: only one of one element has a gradient by itself. "
             "Reduce it with sum() or mean(), or say backward(gradient=…) of that shape"
         )
+    if gradient is None and x.dtype.kind == "c":
+        raise GradientError(
+            f"backward of a {x.dtype.name} tensor: only a real number has a gradient by itself. Take abs(x), "
+            "x.real or x.imag of it, or say backward(gradient=…)"
+        )
     seed = ones(x.shape, dtype=x.dtype, device=x.device) if gradient is None else gradient
     seed = fitting("backward", seed, x)
     slots = {id(node): node for node in order_of([x.node]) if isinstance(node.history, GradientSlot)}

@@ -223,6 +223,20 @@ class Tensor(PytorchMethods):
 
         return matrix_transpose(self)
 
+    @property
+    def real(self) -> Tensor:
+        """The real parts of complex numbers; real numbers are their own."""
+        from .ops.elementwise import real
+
+        return real(self)
+
+    @property
+    def imag(self) -> Tensor:
+        """The imaginary parts of complex numbers; of real ones zeros."""
+        from .ops.elementwise import imag
+
+        return imag(self)
+
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         if api_version not in _API_VERSIONS:
             raise ArgumentError(
@@ -261,6 +275,14 @@ class Tensor(PytorchMethods):
             )
         return read(self.node).reshape(-1)[0].item()
 
+    def _only_real(self, what: str) -> Any:
+        if self.dtype.kind == "c":
+            raise DTypeError(
+                f"{what} of a {self.dtype.name} tensor: a complex number has two parts: take x.real, x.imag "
+                "or abs(x) first, or use complex(x)"
+            )
+        return self._only(what)
+
     def tolist(self) -> Any:
         """The values as nested lists of Python numbers; of a 0-d tensor one number."""
         return read(self.node).tolist()
@@ -269,10 +291,10 @@ class Tensor(PytorchMethods):
         return bool(self._only("bool()"))
 
     def __int__(self) -> int:
-        return int(self._only("int()"))
+        return int(self._only_real("int()"))
 
     def __float__(self) -> float:
-        return float(self._only("float()"))
+        return float(self._only_real("float()"))
 
     def __complex__(self) -> complex:
         return complex(self._only("complex()"))
@@ -349,9 +371,11 @@ class Tensor(PytorchMethods):
     # Elsewhere, or otherwise
 
     def to_device(self, device: DeviceLike, *, stream: Any = None) -> Tensor:
-        """The same values on another device; itself where it is there already."""
+        """The same values on another device; itself where it is there already. There are no streams."""
         from .ops.interop import move
 
+        if stream is not None:
+            raise ArgumentError(f"to_device: webgrad has no streams, and stream={stream!r} was given")
         return move(self, open_device(device))
 
     def astype(self, dtype: Any, *, copy: bool = True) -> Tensor:
@@ -612,6 +636,8 @@ class Tensor(PytorchMethods):
     rsqrt = _function("elementwise")
     sigmoid = _function("elementwise")
     abs = _function("elementwise")
+    conj = _function("elementwise")
+    angle = _function("complex_parts")
     sign = _function("elementwise")
     square = _function("elementwise")
     reciprocal = _function("elementwise")

@@ -63,7 +63,7 @@ def test_least_squares(shape: tuple[int, ...]) -> None:
 
 def test_least_squares_of_a_vector_is_numpys() -> None:
     a, b = numbers(5, 3, dtype=np.float64), numbers(5, dtype=np.float64)
-    solution, residual, rank, values = np.linalg.lstsq(a, b)
+    solution, residual, rank, values = np.linalg.lstsq(a, b, rcond=None)
     found = linalg.lstsq(place("cpu", a), place("cpu", b))
     close(found.solution, solution)
     close(found.residuals, residual[0])
@@ -80,6 +80,9 @@ def test_empty_matrices(shape: tuple[int, ...]) -> None:
     close(linalg.det(x), np.ones(shape[:-2]))
     close(linalg.slogdet(x).logabsdet, np.zeros(shape[:-2]))
     assert linalg.solve(x, wg.ones((shape[-1], 2), device="cpu")).shape == (*shape[:-1], 2)
+    several = wg.ones((4, shape[-1], 2), device="cpu")
+    assert linalg.solve(wg.eye(shape[-1], device="cpu"), several).shape == several.shape
+    assert linalg.solve(wg.eye(3, device="cpu"), wg.ones((4, 3, 0), device="cpu")).shape == (4, 3, 0)
 
 
 def test_halves_are_computed_in_float32() -> None:
@@ -118,6 +121,7 @@ def test_gradients_of_two(dtype: Any) -> None:
     a, b = numbers(2, 3, 3, dtype=dtype), numbers(3, 2, dtype=dtype)
     check_slope(linalg.solve, a, b)
     check_slope(linalg.solve, a, b[:, 0], order=1)
+    check_slope(linalg.solve, a[0], a, order=1)
     check_slope(lambda x, y: linalg.lstsq(x, y)[:2], numbers(4, 3, dtype=dtype), numbers(4, 2, dtype=dtype))
 
 

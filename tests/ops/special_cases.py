@@ -2,14 +2,15 @@
 
 A line is what the operands are, and what the result is. An operand is a class of values (`CLASSES`), and a
 case holds for every value, or pair of values, of its classes. A result is a number with its sign, `nan`, `+`
-or `-` (only the sign counts), an operand, `|x|` of one, or a bool. Numbers behind `~` are approximate.
+or `-` (only the sign counts), an operand, `|x|` of one, or a bool. Numbers behind `~` are approximate, and
+the sign of `0` and of `inf` is open. A complex operand is two classes, and a complex result two results.
 """
 
 from __future__ import annotations
 
 import math
 
-__all__ = ["BINARY", "CLASSES", "UNARY"]
+__all__ = ["BINARY", "CLASSES", "COMPLEX", "UNARY"]
 
 NAN, INF = math.nan, math.inf
 _PLUS = (0.5, 1.0, 2.0, 2.5, 3.0, 100.0)
@@ -305,4 +306,147 @@ BINARY: dict[str, str] = {
     "less": _order(above=False, same=False, below=True),
     "less_equal": _order(above=False, same=True, below=True),
     "not_equal": _order(above=True, same=False, below=True, unordered=True),
+}
+
+_PI, _HALF_PI, _QUARTER_PI, _THREE_QUARTERS = "~3.1415927", "~1.5707963", "~0.7853982", "~2.3561945"
+_EXPONENTIAL = """
+    finite, +inf: nan, nan
+    finite, nan: nan, nan
+    +inf, +0: +inf, +0
+    +inf, +inf: inf, nan
+    +inf, nan: inf, nan
+    nan, +0: nan, +0
+    nan, not 0: nan, nan
+    """
+_COMPLEX_LOGARITHM = f"""
+    finite, +inf: +inf, {_HALF_PI}
+    finite, nan: nan, nan
+    -inf, +finite: +inf, {_PI}
+    +inf, +finite: +inf, +0
+    -inf, +inf: +inf, {_THREE_QUARTERS}
+    +inf, +inf: +inf, {_QUARTER_PI}
+    inf, nan: +inf, nan
+    nan, finite: nan, nan
+    nan, +inf: +inf, nan
+    nan, nan: nan, nan
+    """
+
+COMPLEX: dict[str, str] = {
+    "acos": f"""
+    0, +0: {_HALF_PI}, -0
+    0, nan: {_HALF_PI}, nan
+    finite, +inf: {_HALF_PI}, -inf
+    nonzero, nan: nan, nan
+    -inf, +finite: {_PI}, -inf
+    +inf, +finite: +0, -inf
+    -inf, +inf: {_THREE_QUARTERS}, -inf
+    +inf, +inf: {_QUARTER_PI}, -inf
+    inf, nan: nan, inf
+    nan, finite: nan, nan
+    nan, +inf: nan, -inf
+    nan, nan: nan, nan
+    """,
+    "acosh": f"""
+    0, +0: +0, {_HALF_PI}
+    finite, +inf: +inf, {_HALF_PI}
+    nonzero, nan: nan, nan
+    +0, nan: nan, {_HALF_PI}
+    -inf, +finite: +inf, {_PI}
+    +inf, +finite: +inf, +0
+    -inf, +inf: +inf, {_THREE_QUARTERS}
+    +inf, +inf: +inf, {_QUARTER_PI}
+    inf, nan: +inf, nan
+    nan, finite: nan, nan
+    nan, +inf: +inf, nan
+    nan, nan: nan, nan
+    """,
+    "asinh": f"""
+    +0, +0: +0, +0
+    +finite, +inf: +inf, {_HALF_PI}
+    finite, nan: nan, nan
+    +inf, +finite: +inf, +0
+    +inf, +inf: +inf, {_QUARTER_PI}
+    nan, +0: nan, +0
+    nan, nonzero: nan, nan
+    nan, +inf: inf, nan
+    nan, nan: nan, nan
+    """,
+    "atanh": f"""
+    +0, +0: +0, +0
+    +0, nan: +0, nan
+    1, +0: +inf, +0
+    +finite, +inf: +0, {_HALF_PI}
+    nonzero, nan: nan, nan
+    +inf, +finite: +0, {_HALF_PI}
+    +inf, +inf: +0, {_HALF_PI}
+    +inf, nan: +0, nan
+    nan, finite: nan, nan
+    nan, +inf: 0, {_HALF_PI}
+    nan, nan: nan, nan
+    """,
+    "cosh": """
+    +0, +0: 1, +0
+    +0, +inf: nan, 0
+    +0, nan: nan, 0
+    nonzero, +inf: nan, nan
+    nonzero, nan: nan, nan
+    +inf, +0: +inf, +0
+    +inf, +inf: inf, nan
+    +inf, nan: +inf, nan
+    nan, 0: nan, 0
+    nan, nonzero: nan, nan
+    nan, nan: nan, nan
+    """,
+    "exp": _EXPONENTIAL
+    + """
+    0, +0: 1, +0
+    -inf, +inf: 0, 0
+    -inf, nan: 0, 0
+    """,
+    "expm1": _EXPONENTIAL
+    + """
+    0, +0: +0, +0
+    -inf, +inf: -1, 0
+    -inf, nan: -1, 0
+    """,
+    "log": _COMPLEX_LOGARITHM + f"-0, +0: -inf, {_PI}\n+0, +0: -inf, +0",
+    "log1p": _COMPLEX_LOGARITHM + "-1, +0: -inf, +0",
+    "sign": "0, 0: 0, 0\nnan, any: nan, nan\nany, nan: nan, nan",
+    "sinh": """
+    +0, +0: +0, +0
+    +0, +inf: 0, nan
+    +0, nan: 0, nan
+    +finite, +inf: nan, nan
+    +finite, nan: nan, nan
+    +inf, +0: +inf, +0
+    +inf, +inf: inf, nan
+    +inf, nan: inf, nan
+    nan, +0: nan, +0
+    nan, nonzero: nan, nan
+    nan, nan: nan, nan
+    """,
+    "sqrt": """
+    0, +0: +0, +0
+    any, +inf: +inf, +inf
+    finite, nan: nan, nan
+    -inf, +finite: +0, +inf
+    +inf, +finite: +inf, +0
+    -inf, nan: nan, inf
+    +inf, nan: +inf, nan
+    nan, finite: nan, nan
+    nan, nan: nan, nan
+    """,
+    "tanh": """
+    +0, +0: +0, +0
+    nonzero, +inf: nan, nan
+    +0, +inf: +0, nan
+    nonzero, nan: nan, nan
+    +0, nan: +0, nan
+    +inf, +finite: 1, +0
+    +inf, +inf: 1, 0
+    +inf, nan: 1, 0
+    nan, +0: nan, +0
+    nan, nonzero: nan, nan
+    nan, nan: nan, nan
+    """,
 }

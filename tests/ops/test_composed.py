@@ -9,7 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from webgrad.ops import activations, images, losses, normalise, positions, products, reductions
+from scripts.accuracy import lacks
+from webgrad.ops import (
+    activations,
+    images,
+    losses,
+    normalise,
+    positions,
+    products,
+    reductions,
+    scans,
+    sorting,
+)
 from webgrad.ops import manipulation as move
 from webgrad.ops.creation import asarray
 from webgrad.tensor import Tensor
@@ -171,3 +182,29 @@ def test_a_gpu_gives_what_the_cpu_gives(name: str, on_both: tuple[Any, Any]) -> 
     np.testing.assert_allclose(
         found.numpy().astype(np.float64), expected.numpy().astype(np.float64), rtol=tolerance, atol=1e-5
     )
+
+
+IN_FLOAT64: dict[str, Callable[[Tensor], Tensor]] = {
+    "mean": lambda x: reductions.mean(x, 1),
+    "var": lambda x: reductions.var(x, 0),
+    "std": reductions.std,
+    "logsumexp": lambda x: reductions.logsumexp(x, 1),
+    "softmax": activations.softmax,
+    "log_softmax": activations.log_softmax,
+    "layer_norm": lambda x: normalise.layer_norm(x, (7,)),
+    "cumulative_sum": lambda x: scans.cumulative_sum(x, axis=1),
+    "sort": sorting.sort,
+    "searchsorted": lambda x: sorting.searchsorted(sorting.sort(x[0]), x),
+    "matmul": lambda x: x @ x.T,
+    "narrowed": lambda x: x.astype("float32").astype("float64"),
+}
+
+
+@pytest.mark.parametrize("name", IN_FLOAT64)
+def test_float64_on_a_gpu_has_its_digits(name: str) -> None:
+    if lacks("f64"):
+        pytest.skip("the adapter has no f64")
+    values = np.random.default_rng(1).normal(size=(5, 7)) * 9
+    found, expected = (IN_FLOAT64[name](asarray(values, device=each)) for each in ("webgpu", "cpu"))
+    assert found.dtype is expected.dtype
+    np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-14, atol=1e-14)

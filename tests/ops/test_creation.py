@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import webgrad
 from webgrad import dtypes
 from webgrad.errors import ArgumentError, BufferError, DTypeError, ShapeError
 from webgrad.graph.op import LEAF
@@ -325,6 +326,24 @@ def test_shapes_that_are_none(shape: Any, message: str) -> None:
         zeros(shape, device="cpu")
 
 
+def test_a_fill_value_may_be_a_tensor_of_no_axes() -> None:
+    value = cpu(2.5)
+    assert full((2,), value).tolist() == [2.5, 2.5]
+    assert full((2,), value).device is value.device
+    assert full((2, 1), value, dtypes.int32).tolist() == [[2], [2]]
+    assert full_like(cpu([1, 2, 3]), value).tolist() == [2, 2, 2]
+    captured = webgrad.jit(lambda number: full((2,), number) + 1)
+    assert captured(cpu(1.0)).tolist() == [2, 2]
+    assert captured(cpu(4.0)).tolist() == [5, 5]
+
+
+def test_bounds_may_be_tensors_of_one_element() -> None:
+    assert arange(cpu(1), cpu([7]), cpu(2), device="cpu").tolist() == [1, 3, 5]
+    assert arange(cpu(2.0), device="cpu").dtype is dtypes.float32
+    with pytest.raises(DTypeError, match="arange takes a real number here, not a tensor of shape"):
+        arange(cpu([1, 2]), device="cpu")
+
+
 def test_fill_values_that_are_none() -> None:
     with pytest.raises(DTypeError, match="full takes a real number here, not 'a'"):
         full((2,), "a", device="cpu")
@@ -334,3 +353,10 @@ def test_fill_values_that_are_none() -> None:
         full((2,), 300, dtypes.uint8, device="cpu")
     with pytest.raises(DTypeError, match="nan is no number that int32 holds"):
         full((2,), float("nan"), dtypes.int32, device="cpu")
+
+
+def test_a_tensor_without_a_copy() -> None:
+    x = cpu([1.0, 2.0])
+    assert asarray(x, dtypes.float32, device="cpu", copy=False) is x
+    with pytest.raises(BufferError, match=r"copy=False cannot be had.*float32 on cpu as int8 on cpu"):
+        asarray(x, dtypes.int8, copy=False)

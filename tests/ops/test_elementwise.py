@@ -11,7 +11,7 @@ import pytest
 
 from tests.ops.devices import EVERYWHERE, place
 from webgrad import dtypes
-from webgrad.errors import DTypeError
+from webgrad.errors import ArgumentError, DTypeError
 from webgrad.graph.op import Op
 from webgrad.ops import elementwise
 from webgrad.ops.creation import asarray
@@ -210,6 +210,14 @@ def test_half_types_are_rounded_once() -> None:
         result = elementwise.exp(cpu(a))
         assert result.dtype is dtype
         np.testing.assert_array_equal(result.numpy(), expected)
+
+
+def test_where_of_a_condition_alone() -> None:
+    condition = np.array([[True, False], [True, True]])
+    found = elementwise.where(cpu(condition))
+    assert [each.tolist() for each in found] == [each.tolist() for each in np.where(condition)]
+    with pytest.raises(ArgumentError, match="where takes a condition and two choices"):
+        elementwise.where(cpu(condition), 1)  # type: ignore[call-overload]
 
 
 def test_where() -> None:

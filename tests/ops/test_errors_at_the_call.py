@@ -70,7 +70,7 @@ MISTAKES: list[tuple[Callable[[], Any], type[WebgradError], str]] = [
     (lambda: elementwise.add(1, 2), DTypeError, r"add takes a webgrad tensor, not a int.*asarray\(1\)"),
     (lambda: elementwise.exp(1.5), DTypeError, r"exp takes a webgrad tensor, not a float.*asarray\(1\.5\)"),  # type: ignore[arg-type]
     (lambda: elementwise.exp(np.ones(2)), DTypeError, "exp takes a webgrad tensor, not a ndarray"),  # type: ignore[arg-type]
-    (lambda: elementwise.where(True, A, A), DTypeError, "where takes a webgrad tensor, not a bool"),  # type: ignore[arg-type]
+    (lambda: elementwise.where(True, A, A), DTypeError, "where takes a webgrad tensor, not a bool"),  # type: ignore[call-overload]
     (lambda: elementwise.where(A > 0, "a", 1), DTypeError, "where takes a webgrad tensor, not a str"),
     (lambda: elementwise.clip(A, "a"), DTypeError, "maximum takes a webgrad tensor, not a str"),
     (lambda: elementwise.nan_to_num([1.0]), DTypeError, "nan_to_num takes a webgrad tensor, not a list"),  # type: ignore[arg-type]

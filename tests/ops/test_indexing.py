@@ -378,9 +378,34 @@ def test_nonzero() -> None:
 
 
 @EVERYWHERE
+@pytest.mark.parametrize("few", [0, indexing.FEW_FLAGS])
 @pytest.mark.parametrize("shape", [(0,), (1,), (700,), (3, 0, 2), (4, 5, 6)])
-def test_nonzero_everywhere(kind: str, shape: tuple[int, ...]) -> None:
+def test_nonzero_everywhere(
+    kind: str, few: int, shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indexing, "FEW_FLAGS", few)
     array = np.random.default_rng(3).integers(0, 3, shape).astype(np.int16)
     for dtype in (np.int16, np.bool_, np.complex64):
         found = nonzero(place(kind, array.astype(dtype)))
         assert [each.tolist() for each in found] == [each.tolist() for each in np.nonzero(array)]
+
+
+@EVERYWHERE
+@pytest.mark.parametrize("wanted", [0.0, 0.4, 1.0])
+def test_masks_that_stay_on_the_device(kind: str, wanted: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(indexing, "FEW_FLAGS", 0)
+    generator = np.random.default_rng(5)
+    keys: tuple[tuple[tuple[int, ...], Any], ...] = (
+        ((4, 5, 6), lambda mask: mask),
+        ((4,), lambda mask: (mask, slice(1, 3))),
+        ((5, 6), lambda mask: (slice(None), mask)),
+        ((5,), lambda mask: (..., mask, 2)),
+    )
+    for shape, key in keys:
+        array = generator.standard_normal((4, 5, 6)).astype(np.float32)
+        mask = generator.random(shape) < wanted
+        x, there = place(kind, array), place(kind, mask)
+        np.testing.assert_array_equal(x[key(there)].numpy(), array[key(mask)])
+        x[key(there)] = x[key(there)] + 1
+        array[key(mask)] += 1
+        np.testing.assert_array_equal(x.numpy(), array)

@@ -278,3 +278,12 @@ def test_padding_by_any_widths(values: Array, data: st.DataObject) -> None:
     )
     for mode in ("constant", "edge", "reflect"):
         check(move.pad(on_cpu(values), widths, mode), np.pad(values, widths, mode))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", dtypes.REAL, ids=lambda dtype: dtype.name)
+def test_pairs_of_every_dtype_are_joined(dtype: dtypes.DType) -> None:
+    for count in (1, 3, 4):
+        ones = asarray(np.ones((count, 1)), dtype, device="webgpu:0")
+        joined = move.concat([ones, ones == 0], axis=1)  # as the parts of complex numbers are
+        assert joined.astype(dtypes.float32).tolist() == [[1.0, 0.0]] * count

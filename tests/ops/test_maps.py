@@ -275,7 +275,8 @@ def test_functions_of_sums_and_products_are_as_accurate(row: Op, kind: str) -> N
     a = generator.uniform(0.3, 3, 1 << (14 if kind == "f32" else 12)).astype(dtype)
     b = (generator.uniform(*row.domain, a.size) / a).astype(dtype)
     assert not isinstance(row.wgsl, str)
-    for inner, argument in (("({0} * {1})", a * b), ("({0} + {1} * {0})", a + b * a)):
+    inners = (("({0} + {1} * {0})", a + b * a), ("({0} * {1})", a * b))
+    for inner, argument in inners if kind == "f32" else inners[:1]:  # drivers compile slowly
         actual = compute(row.wgsl[kind].replace("{0}", inner), [a, b], dtype, 4)
         _keeps_to_tolerance(row, [a, b, argument], actual, exact(row, [argument]))
 
@@ -331,16 +332,3 @@ def test_huge_angles(name: str, kind: str) -> None:
     assert not isinstance(row.wgsl, str)
     for width in (1, 4):
         _keeps_to_tolerance(row, [x], compute(row.wgsl[kind], [x], dtype, width), exact(row, [x]))
-
-
-@pytest.mark.gpu
-@pytest.mark.parametrize(
-    "name", ["expm1", "log1p", "sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh"]
-)
-def test_odd_functions_of_float64_keep_the_sign_of_zero(name: str) -> None:
-    if lacks("f64"):
-        pytest.skip("the adapter has no f64")
-    row, x = ROWS[name], np.array([0.0, -0.0, 5e-324, -5e-324])
-    assert not isinstance(row.wgsl, str)
-    actual = compute(row.wgsl["f64"], [x], np.float64, 4)
-    np.testing.assert_array_equal(np.signbit(actual), np.signbit(x))

@@ -16,7 +16,7 @@ import webgrad as wg
 from tests.properties.helpers import on
 from webgrad.ops.creation import asarray
 
-from .special_cases import BINARY, CLASSES, UNARY
+from .special_cases import BINARY, CLASSES, COMPLEX, UNARY
 
 WHERE = pytest.mark.parametrize(
     ("device", "dtype"),
@@ -37,8 +37,8 @@ def cases_of_one(name: str) -> Iterator[Case]:
             yield f"{name}({kind}): {result}", (x,), result
 
 
-def cases_of_two(name: str) -> Iterator[Case]:
-    for line in filter(None, map(str.strip, BINARY[name].splitlines())):
+def cases_of_two(table: str, name: str) -> Iterator[Case]:
+    for line in filter(None, map(str.strip, table.splitlines())):
         kinds, result = line.split(": ")
         first, second = kinds.split(", ")
         for x1 in CLASSES[first]:
@@ -62,6 +62,8 @@ def holds(found: Any, wanted: str, operands: tuple[float, ...]) -> bool:
         return not math.isnan(found) and minus(found) is (wanted == "-")
     if wanted.startswith("~"):
         return math.isclose(found, float(wanted[1:]), rel_tol=1e-3)
+    if wanted == "inf":
+        return math.isinf(found)
     value = exact(wanted, operands)
     return bool(found == value) and (wanted == "0" or minus(found) is minus(value))
 
@@ -102,7 +104,31 @@ def test_functions_of_one(name: str, device: str, dtype: str) -> None:
 @WHERE
 @pytest.mark.parametrize("name", BINARY)
 def test_functions_of_two(name: str, device: str, dtype: str) -> None:
-    check(name, list(cases_of_two(name)), device, dtype)
+    check(name, list(cases_of_two(BINARY[name], name)), device, dtype)
+
+
+@pytest.mark.parametrize(
+    ("device", "dtype"),
+    [
+        ("cpu", "complex64"),
+        ("cpu", "complex128"),
+        pytest.param("webgpu", "complex64", marks=pytest.mark.gpu),
+    ],
+)
+@pytest.mark.parametrize("name", COMPLEX)
+def test_functions_of_complex_numbers(name: str, device: str, dtype: str) -> None:
+    cases = list(cases_of_two(COMPLEX[name], name))
+    values = np.array([complex(*operands) for _, operands, _ in cases], dtype)
+    function = getattr(wg, name)
+    found = function(asarray(values, device=on(device))).numpy()
+    wrong = []
+    for value, (line, operands, result) in zip(found, cases, strict=True):
+        parts = zip((value.real.item(), value.imag.item()), result.split(", "), strict=True)
+        if not all(holds(part, wanted, operands) for part, wanted in parts):
+            wrong.append(f"{line}, but {operands} gave {value}")
+    assert not wrong, "\n".join(wrong)
+    mirrored = function(asarray(np.conj(values), device=on(device))).numpy()
+    np.testing.assert_array_equal(np.conj(mirrored), found)
 
 
 @WHERE

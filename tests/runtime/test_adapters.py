@@ -73,6 +73,15 @@ def test_description() -> None:
     assert hash(info) == hash(replace(info))
 
 
+def test_float64_needs_integers_of_64_bits() -> None:
+    for raw_features, expected in (
+        ({"shader-f64"}, set()),
+        ({"shader-int64"}, {"int64"}),
+        ({"shader-f64", "shader-int64"}, {"f64", "int64"}),
+    ):
+        assert describe(RADEON.info, raw_features, RADEON.limits).features == expected
+
+
 @pytest.mark.parametrize(
     ("name", "kind", "expected"),
     [

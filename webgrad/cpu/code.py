@@ -99,6 +99,14 @@ class Code:
             )
         return found
 
+    def gather(self, node: int) -> None:
+        """A value from outside once more, side by side in memory: what is read twice is copied once."""
+        source = self.value(node, narrow=False)
+        output = self.declare(node, narrow=False)
+        self.actions.append(
+            Action(Operation(convert(self.values[output].dtype), into=True), (source,), output)
+        )
+
     def _key(self, node: int, narrow: bool) -> tuple[int, bool]:
         return node, narrow and is_half(self.graph.sigs[node].dtype)
 

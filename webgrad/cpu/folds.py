@@ -25,6 +25,7 @@ DOT = 1024  # elements that BLAS gets at once
 SHORT = 128  # elements of a row from which BLAS is quicker
 _vecdot = getattr(np, "vecdot", None)  # NumPy 2 has it
 _ONES = {np.dtype(kind): np.ones(DOT, kind) for kind in (np.float32, np.float64)}
+INNER = 64  # elements behind an axis from which its neighbours are added
 FEW = 16  # arrays that are folded one after another, where NumPy's inner loop would be as short
 UFUNCS: dict[str, np.ufunc] = {
     "add": np.add,
@@ -133,10 +134,12 @@ def _sum_axis(x: Array, axis: int) -> Array:
         before, after = x.shape[:axis], x.shape[axis + 1 :]
         whole = (slice(None),) * axis
         main = side - side % RUN
-        runs = x[(*whole, slice(main))].reshape(
-            *before, side // RUN, RUN, *after
-        )  # splitting an axis is a view
-        sums = np.add.reduce(runs, axis=axis + 1)
+        # Splitting an axis is a view. Where little lies behind it, elements far apart are added: NumPy's
+        # inner loop is as long as what is left.
+        far = math.prod(after) < INNER
+        split = (RUN, side // RUN) if far else (side // RUN, RUN)
+        runs = x[(*whole, slice(main))].reshape(*before, *split, *after)
+        sums = np.add.reduce(runs, axis=axis if far else axis + 1)
         if main != side:
             sums[(*whole, -1)] += np.add.reduce(x[(*whole, slice(main, None))], axis=axis)
         x = sums

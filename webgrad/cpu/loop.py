@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..graph.snapshot import Snapshot
+from ..schedule.plan import is_part
 from .code import Code, Run, fresh, into
 from .folds import fold_of
 from .follow import Cut, Part, Range, block_shape, index_of
@@ -147,6 +148,9 @@ class Loop:
         code = Code(graph, lambda node: block_shape(graph.sigs[node].shape, parts[node], lengths))
         sources = tuple(code.declare(each.node, narrow=each.narrow) for each in self.sources)
         counts = tuple(code.declare(each, narrow=True) for each in self._iotas)
+        for each in self.sources:
+            if is_part(graph, each.node):
+                code.gather(each.node)
         code.add_all(self._work.members)
         finals = [code.value(each.node, narrow=each.narrow) for each in self.stores]
         return _assemble(code, sources, counts, finals)

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..dtypes import DType
+from ..dtypes import DType, as_dtype, complex_of, float32, float64
 from ..graph.node import Signature
 from .attention import attention
 from .folds import fold_of
@@ -250,7 +250,22 @@ def _concat(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
     def concat(*arrays: Array, out: Array | None = None) -> Array:
         return np.concatenate(arrays, axis, out=out)
 
-    return Operation(concat, "either", "either", into=True)
+    pairs = (
+        sig.shape[-1] == 2 and axis == len(sig.shape) - 1 and [each.shape[-1] for each in inputs] == [1, 1]
+    )
+    function = _joined if pairs and sig.dtype in (float32, float64) else concat
+    return Operation(function, "either", "either", into=True)
+
+
+def _joined(real: Array, imaginary: Array, out: Array | None = None) -> Array:
+    """Two parts as pairs: NumPy's conversion to complex numbers writes whole ones, so it goes first."""
+    result = np.empty((*real.shape[:-1], 2), real.dtype) if out is None else out
+    numbers = complex_of(as_dtype(real.dtype)).numpy
+    if result.flags.c_contiguous:
+        np.copyto(result.view(numbers), real)
+        np.copyto(result[..., 1:], imaginary)
+        return result
+    return np.concatenate((real, imaginary), -1, out=result)
 
 
 # Folds and products

@@ -96,6 +96,9 @@ def _safetensors(tensors: Mapping[str, Any], metadata: Mapping[str, Any], _: str
     from safetensors import TensorSpec, serialize_file
 
     arrays = {_name(name): _array(name, value) for name, value in tensors.items()}
+    for name, array in arrays.items():
+        if array.dtype == wg.complex128.numpy:
+            raise wg.DTypeError(f"io.save: {name} is complex128, which safetensors has not: save as .npz")
     texts = _texts(metadata)
     if len(arrays) > TENSORS or sum(len(text) for text in texts.values()) > HEADER // 2:
         raise wg.ArgumentError(
@@ -179,7 +182,7 @@ def _array(name: str, value: Any) -> Array:
         raise wg.DTypeError(f"io.save: {name} is a {type(value).__name__}, not a tensor or a NumPy array")
     array = value.numpy() if isinstance(value, wg.Tensor) else np.asarray(value)
     own = dtype_of(name, array).numpy
-    little = own.newbyteorder("<") if own.kind in "iuf" and own.name != "bfloat16" else own
+    little = own.newbyteorder("<") if own.kind in "iufc" and own.name != "bfloat16" else own
     return np.ascontiguousarray(array.astype(little, copy=False)).reshape(array.shape)
 
 

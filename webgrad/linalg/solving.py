@@ -87,12 +87,20 @@ def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
     a, b = a.astype(computed, copy=False), b.astype(computed, copy=False)
     if is_vector:
         b = b[:, None]
+    result = _solved(a, b).astype(wg.promote(first.dtype, second.dtype), copy=False)
+    return result[..., 0] if is_vector else result
+
+
+def _solved(a: Tensor, b: Tensor) -> Tensor:
+    """The solutions for stacks that broadcast; one matrix is factored once for a whole stack of others."""
+    if a.ndim == 2 and b.ndim > 2:
+        columns = wg.moveaxis(b, -2, 0)
+        solution = _solution(a, wg.reshape(columns, (b.shape[-2], -1 if b.size else 0)))
+        turned: Tensor = wg.moveaxis(wg.reshape(solution, columns.shape), 0, -2)
+        return turned
     stack = _broadcast(a.shape[:-2], b.shape[:-2])
-    a = wg.broadcast_to(a, (*stack, *a.shape[-2:]))
-    b = wg.broadcast_to(b, (*stack, *b.shape[-2:]))
-    result: Tensor = _solution(a, b).astype(wg.promote(first.dtype, second.dtype), copy=False)
-    if is_vector:
-        result = result[..., 0]
+    a, b = (wg.broadcast_to(each, (*stack, *each.shape[-2:])) for each in (a, b))
+    result: Tensor = _solution(a, b)
     return result
 
 

@@ -61,9 +61,9 @@ def lower_maps(graph: Snapshot, groups: list[Group], profile: DeviceProfile) -> 
 
 def _lower_map(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
     sig = graph.sigs[group.outputs[0]]
-    if sig.shape[-1:] == (2,) and any(joins_pairs(graph, each) for each in group.inside):
-        return _by_pairs(graph, group, profile)
     packed = any(graph.sigs[each].dtype.itemsize < 4 for each in group.outputs)
+    if sig.shape[-1:] == (2,) and not packed and any(joins_pairs(graph, each) for each in group.inside):
+        return _by_pairs(graph, group, profile)
     columns = sig.shape[-1] if sig.shape else 1
     whole = sig.size % 4 == 0 and (packed or columns % 4 == 0)
     padded = is_flat(graph, group) and (sig.size % 4 == 0 or not _wide(graph, group))

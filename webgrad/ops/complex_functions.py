@@ -19,6 +19,7 @@ from .elementwise import conj, cos, cosh, exp, exp2, log, real, sign, sin, sinh,
 from .own_gradient import own_gradient
 from .primitives import reshape, slice_
 from .shapes import broadcast
+from .table import TABLE
 
 __all__ = ["computed", "matrix_product", "product_over", "running_product"]
 
@@ -27,6 +28,8 @@ Slope = Callable[..., Tensor]
 
 def computed(name: str, nodes: tuple[Node, ...]) -> Node:
     """A map op of the table, of complex numbers."""
+    if name in _BOTH_PARTS and _is_alike(name, nodes):
+        return primitives.as_complex(primitives.elementwise(TABLE[name], *map(_as_floats, nodes)))
     formula = ARITHMETIC.get(name) or FORMULAS[name]
     if all(each.history is None for each in nodes) or name not in _RULES:
         return _result(formula, nodes)
@@ -35,6 +38,23 @@ def computed(name: str, nodes: tuple[Node, ...]) -> Node:
     rules = [_rule(sources, at, each) for at, each in enumerate(_RULES[name])]
     inputs = tuple(each.node for each in sources)
     return own_gradient(lambda: Tensor(_result(formula, inputs)), *zip(sources, rules, strict=True)).node
+
+
+_BOTH_PARTS = ("add", "subtract", "multiply", "divide", "negative")
+
+
+def _is_alike(name: str, nodes: tuple[Node, ...]) -> bool:
+    """Whether an op does the same to both parts, of numbers that are pairs and not just computed by parts."""
+    kinds = "".join(each.sig.dtype.kind for each in nodes)
+    alike = {"multiply": ("cf", "fc"), "divide": ("cf",), "negative": ("c",)}.get(name, ("cc",))
+    return kinds in alike and not any(primitives.is_joined(each) for each in nodes)
+
+
+def _as_floats(x: Node) -> Node:
+    """Pairs, or real numbers that meet both parts of a pair."""
+    if x.sig.dtype.kind == "c":
+        return primitives.as_real(x)
+    return reshape(x, (*x.sig.shape, 1)) if x.sig.shape else x
 
 
 def _result(formula: Callable[..., Pair | Tensor], nodes: tuple[Node, ...]) -> Node:

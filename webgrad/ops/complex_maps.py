@@ -177,7 +177,7 @@ def _expm1(z: Pair) -> Pair:
     rest = where(turn.re > zero, turn.im * turn.im / (one + turn.re), one - turn.re)
     less = expm1(z.re)
     real = where(absolute(z.re) < one, less * turn.re - rest, whole.re - one)
-    return Pair(where(z.im == zero, less, real), whole.im)
+    return Pair(where(z.im == zero, where(z.re == zero, zero, less), real), whole.im)
 
 
 def _log(z: Pair) -> Pair:
@@ -276,6 +276,7 @@ def _tanh(z: Pair) -> Pair:
     limit = where(isnan(slope), undefined, _signed(one, z.re))
     real = where(far, limit, steep * sqrt(one + s * s) * s / below)
     imaginary = where(far, 4.0 * slope / steep * exp(-2.0 * absolute(z.re)), slope / below)
+    imaginary = where(isinf(z.re), _signed(zero, z.im), imaginary)
     return Pair(where(z.re == zero, z.re, real), where(z.im == zero, z.im, imaginary))
 
 

@@ -85,6 +85,11 @@ def as_number(op: str, value: Any) -> Number:
     return value
 
 
+def as_any_number(op: str, value: Any) -> Any:
+    """The same, or a complex one."""
+    return complex(value) if isinstance(value, (complex, np.complexfloating)) else as_number(op, value)
+
+
 def _named(value: Any) -> str:
     if not isinstance(value, Tensor):
         return f"{value!r}"
@@ -95,7 +100,7 @@ def _named(value: Any) -> str:
 # From values
 
 
-def asarray(value: Any, dtype: Any = None, *, device: DeviceLike = None, copy: bool | None = None) -> Tensor:
+def asarray(obj: Any, dtype: Any = None, *, device: DeviceLike = None, copy: bool | None = None) -> Tensor:
     """A tensor of the values of an array, nested lists, a number, a buffer, or what NumPy or DLPack reads.
 
     Lists of floats become float32, of ints int32; arrays keep their dtype. The values are copied; on the cpu,
@@ -105,17 +110,24 @@ def asarray(value: Any, dtype: Any = None, *, device: DeviceLike = None, copy: b
     webgrad.int32
     """
     wanted = None if dtype is None else as_dtype(dtype)
-    if isinstance(value, Tensor):
-        there = value if device is None else move(value, open_device(device))
+    if isinstance(obj, Tensor):
+        target = obj.device if device is None else open_device(device)
+        changes = target is not obj.device or (wanted is not None and wanted is not obj.dtype)
+        if copy is False and changes:
+            raise BufferError(
+                f"asarray: copy=False cannot be had of a tensor of {obj.dtype.name} on "
+                f"{obj.device.name} as {(wanted or obj.dtype).name} on {target.name}"
+            )
+        there = move(obj, target)
         if wanted is not None and wanted is not there.dtype:
             check_dtype("asarray", wanted, there.device)
             return Tensor(primitives.cast(there.node, wanted))
         return Tensor(there.node) if copy else there
-    array = host_array("asarray", value, wanted)
-    if copy is False and not (isinstance(value, np.ndarray) and _is_same(array, value)):
+    array = host_array("asarray", obj, wanted)
+    if copy is False and not (isinstance(obj, np.ndarray) and _is_same(array, obj)):
         raise BufferError(
             f"asarray: copy=False shares the memory of a NumPy array of the dtype asked for, and a "
-            f"{type(value).__name__} had to be converted to {array.dtype.name}"
+            f"{type(obj).__name__} had to be converted to {array.dtype.name}"
         )
     return place("asarray", array, open_device(device), copy=copy)
 
@@ -151,6 +163,8 @@ def _target(op: str, dtype: Any, device: DeviceLike) -> tuple[DType, AnyDevice]:
 def full(shape: Shape, fill_value: Any, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
     """Every element the same number; a float makes float32, an int int32, a complex number complex64.
 
+    The number may be a tensor of no axes, which gives its dtype and device too, and is not read for it.
+
     >>> wg.full((2, 2), 7).tolist()
     [[7, 7], [7, 7]]
     """
@@ -159,7 +173,9 @@ def full(shape: Shape, fill_value: Any, dtype: Any = None, *, device: DeviceLike
 
 def _full(op: str, shape: Shape, value: Any, dtype: Any, device: DeviceLike) -> Tensor:
     sides = as_shape(op, shape)
-    number = value if isinstance(value, complex) else as_number(op, value)
+    if isinstance(value, Tensor) and not value.shape:
+        return Tensor(primitives.expand(asarray(value, dtype, device=device).node, sides))
+    number = as_any_number(op, value)
     wanted, where = _target(op, dtype if dtype is not None else _DEFAULTS[_plain(number)], device)
     return Tensor(primitives.expand(primitives.constant(op, number, wanted, where), sides))
 
@@ -219,21 +235,22 @@ def empty_like(x: Tensor, dtype: Any = None, *, device: DeviceLike = None) -> Te
 
 
 def arange(
-    start: Number,
-    stop: Number | None = None,
-    step: Number = 1,
+    start: Number | Tensor,
+    stop: Number | Tensor | None = None,
+    step: Number | Tensor = 1,
     dtype: Any = None,
     *,
     device: DeviceLike = None,
 ) -> Tensor:
     """From `start` (0 where only one number is given) up to and without `stop`, by `step`.
 
+    Bounds that are tensors of one element are read, which waits for them.
+
     >>> wg.arange(2, 8, 2).tolist()
     [2, 4, 6]
     """
-    numbers = [as_number("arange", each) for each in ((0, start) if stop is None else (start, stop))]
-    first, last = numbers
-    by = as_number("arange", step)
+    first, last = (_bound(each) for each in ((0, start) if stop is None else (start, stop)))
+    by = _bound(step)
     if by == 0 or not all(map(math.isfinite, (first, last, by))):
         raise ShapeError(
             f"arange from {first} to {last} by {by} does not end: give finite numbers and a step"
@@ -241,9 +258,15 @@ def arange(
     length = max(0, math.ceil((last - first) / by))
     floats = any(isinstance(each, float) for each in (first, last, by))
     wanted, where = _target("arange", (float if floats else int) if dtype is None else dtype, device)
-    if wanted.kind == "b":
-        raise DTypeError("arange is not offered for bool: use arange(…) != 0")
+    if wanted.kind in "bc":
+        way = "use arange(…) != 0" if wanted.kind == "b" else "convert with arange(…).astype"
+        raise DTypeError(f"arange is not offered for {wanted.name}: {way}")
     return Tensor(_line(primitives.iota(length, _counter(wanted), where), first, by, wanted, length))
+
+
+def _bound(value: Any) -> Number:
+    known = isinstance(value, Tensor) and value.size == 1 and not is_runtime(value.node.storage)
+    return as_number("arange", value.item() if known else value)
 
 
 def _counter(dtype: DType) -> DType:
@@ -298,7 +321,7 @@ def linspace(
 
 
 def _end(value: Any) -> complex:
-    return value if isinstance(value, complex) else complex(as_number("linspace", value))
+    return complex(as_any_number("linspace", value))
 
 
 def _shares(length: int, steps: int, dtype: DType, device: AnyDevice) -> Node:
@@ -320,14 +343,14 @@ def _between(share: Node, start: float, stop: float) -> Node:
 
 
 def eye(
-    rows: int, columns: int | None = None, *, k: int = 0, dtype: Any = None, device: DeviceLike = None
+    n_rows: int, n_cols: int | None = None, *, k: int = 0, dtype: Any = None, device: DeviceLike = None
 ) -> Tensor:
     """Ones on a diagonal, the k-th above the main one, and zeros elsewhere.
 
     >>> wg.eye(2, 3, k=1).tolist()
     [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
-    height, width = as_shape("eye", (rows, rows if columns is None else columns))
+    height, width = as_shape("eye", (n_rows, n_rows if n_cols is None else n_cols))
     wanted, where = _target("eye", dtypes.float32 if dtype is None else dtype, device)
     down = primitives.reshape(primitives.iota(height, dtypes.int32, where), (height, 1))
     along = elementwise(

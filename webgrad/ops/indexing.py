@@ -30,6 +30,7 @@ from .table import TABLE
 
 __all__ = ["nonzero", "take", "take_along_axis"]
 
+FEW_FLAGS = 1 << 14  # bools: to read so many takes no longer than to read how many of them are true
 Array = np.ndarray[Any, Any]
 Span = tuple[int, int, int]  # of an axis: the first index, how many, the step, which may be negative
 Indices = Array | Node
@@ -98,6 +99,8 @@ def _entry(x: Tensor, each: Any) -> Any:
 
 def _tensor_entry(x: Tensor, each: Tensor) -> Indices:
     if each.dtype.kind == "b":
+        if each.device is x.device and not _is_read(each):
+            return each.node
         return read(each.node)  # how many it selects is the result's shape, so it must be known now
     return _index_node("x[…]", each, x)
 
@@ -128,6 +131,8 @@ def _array_entry(each: Any) -> Array:
 
 
 def _is_mask(entry: Any) -> bool:
+    if isinstance(entry, Node):
+        return bool(entry.sig.dtype.kind == "b")
     return isinstance(entry, np.ndarray) and entry.dtype.kind == "b"
 
 
@@ -138,7 +143,11 @@ def _is_array(entry: Any) -> bool:
 def _axes_used(entry: Any) -> int:
     if entry is None or entry is Ellipsis:
         return 0
-    return entry.ndim if _is_mask(entry) else 1
+    return len(_sides(entry)) if _is_mask(entry) else 1
+
+
+def _sides(entry: Indices) -> tuple[int, ...]:
+    return entry.sig.shape if isinstance(entry, Node) else entry.shape
 
 
 def _walk(entries: list[Any], sides: tuple[int, ...], hidden: int) -> Selection:
@@ -186,19 +195,22 @@ def _apart(entries: list[Any]) -> bool:
 
 def _split(entry: Any, axis: int, sides: tuple[int, ...]) -> list[Indices]:
     """The index arrays of an entry, one for each axis it uses; a mask of no axes selects from a new one."""
-    if isinstance(entry, Node):
-        return [_clamped(entry, axis, sides)]
     if not _is_mask(entry):
+        if isinstance(entry, Node):
+            return [_clamped(entry, axis, sides)]
         return [_checked("x[…]", entry, axis, sides)]
-    if not entry.ndim:
+    own = _sides(entry)
+    if not own:
         return [np.zeros(int(entry), np.int64)]
-    covered = sides[axis : axis + entry.ndim]
-    sides_agree = all(own in (0, side) for own, side in zip(entry.shape, covered, strict=False))
-    if len(covered) < entry.ndim or not sides_agree:  # as in NumPy, a mask of no elements selects nothing
+    covered = sides[axis : axis + len(own)]
+    sides_agree = all(each in (0, side) for each, side in zip(own, covered, strict=False))
+    if len(covered) < len(own) or not sides_agree:  # as in NumPy, a mask of no elements selects nothing
         raise IndexingError(
-            f"x[mask]: the mask's shape {entry.shape} is not that of the axes it selects from, {covered}: "
+            f"x[mask]: the mask's shape {own} is not that of the axes it selects from, {covered}: "
             f"axis {axis} on of a tensor of shape {sides}"
         )
+    if isinstance(entry, Node):  # on a GPU, where its places stay; how many there are is read
+        return [each.node for each in nonzero(Tensor(entry))]
     return list(np.nonzero(entry))
 
 
@@ -502,15 +514,18 @@ def nonzero(x: Tensor) -> tuple[Tensor, ...]:
     return (Tensor(where), *reversed(found))
 
 
+def _is_read(flags: Tensor) -> bool:
+    """Whether bools are read themselves, and not how many are true: on the cpu, and where they are few."""
+    return isinstance(flags.device, CpuDevice) or flags.size <= FEW_FLAGS
+
+
 def places_of_true(flags: Tensor) -> Tensor:
     """The places, int32, of what is true in bools of one dimension. Their number is read, so this waits."""
-    if isinstance(flags.device, CpuDevice):
+    if _is_read(flags):
         return place("nonzero", np.flatnonzero(read(flags.node)).astype(np.int32), flags.device)
     from .sorting import searchsorted
 
     length = flags.size
-    if not length:
-        return Tensor(primitives.iota(0, dtypes.int32, flags.device))
     so_far = Tensor(primitives.scan(TABLE["cumulative_sum"], primitives.cast(flags.node, dtypes.int32), 0))
     count = int(so_far[length - 1])
     # The n-th true one is where the count becomes n.

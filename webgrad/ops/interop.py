@@ -107,6 +107,10 @@ def _refuse_overflow(op: str, array: Array, dtype: DType) -> None:
 
 def converted(array: Array, dtype: DType) -> Array:
     """An array in another dtype, by the rule that tensors are converted by."""
+    if array.dtype.kind == "c" and dtype.kind not in "cb":
+        raise DTypeError(
+            f"{array.dtype.name} to {dtype.name}: a complex number has two parts: take .real, .imag or abs()"
+        )
     row = TABLE["cast"]
     with np.errstate(all="ignore"):
         result: Array = row.numpy(signature(row, array.shape, dtype, None, (dtype,)), array)

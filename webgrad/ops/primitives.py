@@ -30,6 +30,7 @@ __all__ = [
     "contract",
     "elementwise",
     "iota",
+    "is_joined",
     "join",
     "parts",
     "reduce",
@@ -120,6 +121,11 @@ def _halves(x: Node) -> tuple[Node, ...] | None:
         pairs.sig.op is _CONCAT and len(pairs.inputs) == 2 and pairs.sig.attributes == (len(x.sig.shape),)
     )
     return pairs.inputs if joined else None
+
+
+def is_joined(x: Node) -> bool:
+    """Whether complex numbers were just made of their parts."""
+    return _halves(x) is not None
 
 
 def _computed(op: Op, operands: Sequence[Node | Number]) -> Node:

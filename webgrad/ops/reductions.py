@@ -249,6 +249,7 @@ def argmin(x: Tensor, axis: int | None = None, *, keepdims: bool = False) -> Ten
 def _measured(op: str, x: Any, kinds: str = "f") -> tuple[Tensor, DType]:
     """x in the dtype to compute in, and the dtype of the result."""
     x = as_tensor(op, x)
+    check_kind(op, "biu" + kinds, x.dtype)
     return (widened(x), x.dtype) if x.dtype.kind in kinds else (converted(x, dtypes.float32), dtypes.float32)
 
 
@@ -261,7 +262,7 @@ def mean(x: Tensor, axis: Axis = None, *, dtype: Any = None, keepdims: bool = Fa
     wide, result = _measured("mean", x, "fc")
     if dtype is not None:
         result = as_dtype(dtype)
-        check_kind("mean (its dtype=)", "f", result)
+        check_kind("mean (its dtype=)", "fc" if wide.dtype.kind == "f" else "c", result)
         wide = converted(wide, promote(wide.dtype, result))
     return converted(average(wide, normalise_axes("mean", axis, wide.ndim), keepdims), result)
 

@@ -23,7 +23,7 @@ from ..tensor import Tensor
 from . import primitives
 from .creation import as_tensor
 from .primitives import elementwise
-from .shapes import normalise_axis
+from .shapes import check_kind, normalise_axis
 from .table import TABLE
 
 __all__ = ["argsort", "searchsorted", "sort", "topk"]
@@ -47,7 +47,7 @@ def sort(x: Tensor, axis: int = -1, descending: bool = False, stable: bool = Tru
     >>> wg.sort(wg.asarray([3, 1, 2]), descending=True).tolist()
     [3, 2, 1]
     """
-    x = as_tensor("sort", x)
+    x = _orderable("sort", x)
     along = normalise_axis("sort", axis, x.ndim)
     if isinstance(x.device, CpuDevice):
         return Tensor(_along_last(x.node, along, TABLE["sort_values"], (descending,)))
@@ -60,7 +60,7 @@ def argsort(x: Tensor, axis: int = -1, descending: bool = False, stable: bool = 
     >>> wg.argsort(wg.asarray([30, 10, 20])).tolist()
     [1, 2, 0]
     """
-    x = as_tensor("argsort", x)
+    x = _orderable("argsort", x)
     return Tensor(_order(x.node, normalise_axis("argsort", axis, x.ndim), descending))
 
 
@@ -74,7 +74,7 @@ def topk(
     >>> [each.tolist() for each in wg.topk(wg.asarray([3, 1, 4, 1, 5]), 2)]
     [[5, 4], [4, 2]]
     """
-    x = as_tensor("topk", x)
+    x = _orderable("topk", x)
     along = normalise_axis("topk", axis, x.ndim)
     side = x.shape[along]
     try:
@@ -87,6 +87,13 @@ def topk(
     return Tensor(primitives.take_along(x.node, places, along)), Tensor(places)
 
 
+def _orderable(op: str, x: Any) -> Tensor:
+    """A tensor of what has an order: complex numbers have none."""
+    tensor = as_tensor(op, x)
+    check_kind(op, "biuf", tensor.dtype)
+    return tensor
+
+
 def searchsorted(x1: Tensor, x2: Tensor | float, side: str = "left", sorter: Tensor | None = None) -> Tensor:
     """Where elements of x2 would go into x1, sorted and of one dimension, so that it stays sorted; int32.
 
@@ -95,8 +102,8 @@ def searchsorted(x1: Tensor, x2: Tensor | float, side: str = "left", sorter: Ten
     >>> wg.searchsorted(wg.asarray([1, 3, 5]), wg.asarray([0, 3, 9])).tolist()
     [0, 1, 3]
     """
-    line = as_tensor("searchsorted", x1)
-    values = as_tensor("searchsorted", _beside(x2, line))
+    line = _orderable("searchsorted", x1)
+    values = _orderable("searchsorted", _beside(x2, line))
     if line.ndim != 1:
         raise ShapeError(f"searchsorted takes a sorted tensor of one dimension, not of shape {line.shape}")
     if side not in ("left", "right"):

@@ -23,7 +23,7 @@ __all__ = ["PADDING", "Compiled", "Compiler", "Pipeline"]
 
 _numbers = itertools.count(1)
 STACK = 64 << 20  # bytes for a compiling thread: compilers recurse, and some systems give only 512 KiB
-PADDING = 16  # every buffer has at least this many bytes
+PADDING = 32  # every buffer has a multiple of this many bytes: four numbers of 64 bits
 
 
 class Pipeline:

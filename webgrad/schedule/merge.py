@@ -77,9 +77,19 @@ def _meet(graph: Snapshot, other: Group, group: Group, is_read: bool) -> bool:
     """Whether two maps go over the same elements, and share what they load."""
     if graph.sigs[other.outputs[0]].shape != graph.sigs[group.outputs[0]].shape:
         return False
+    if not _stored_alike(graph, (*other.outputs, *group.outputs)):
+        return False
     if set(other.outputs) & set(group.reads) and not _in_place(graph, group, set(other.outputs)):
         return False
     return is_read or _share(graph, other, group)
+
+
+def _stored_alike(graph: Snapshot, outputs: tuple[int, ...]) -> bool:
+    """Whether results fit into one kernel: packed ones are stored by fours, also where the last are fewer,
+    and four of 64 bits are then more than the padding of a buffer.
+    """
+    widths = {graph.sigs[each].dtype.itemsize for each in outputs}
+    return graph.sigs[outputs[0]].size % 4 == 0 or 8 not in widths or min(widths) >= 4
 
 
 def _meet_in_rows(graph: Snapshot, other: Group, group: Group, is_read: bool) -> bool:

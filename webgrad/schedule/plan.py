@@ -23,6 +23,7 @@ __all__ = [
     "goes_by_element",
     "goes_by_fours",
     "is_flat",
+    "is_part",
     "joins_pairs",
 ]
 
@@ -114,15 +115,26 @@ def joins_pairs(graph: Snapshot, number: int) -> bool:
     )
 
 
+def is_part(graph: Snapshot, number: int) -> bool:
+    """Whether a node is one of the parts of complex numbers, which lie apart in memory."""
+    sig = graph.sigs[number]
+    if sig.op.name != "reshape" or sig.dtype.kind != "f" or sig.dtype.itemsize < 4:
+        return False
+    (part,) = graph.inputs[number]
+    if graph.sigs[part].op.name != "slice" or graph.sigs[part].shape != (*sig.shape, 1):
+        return False
+    return bool(graph.sigs[graph.inputs[part][0]].shape == (*sig.shape, 2))
+
+
 def is_flat(graph: Snapshot, group: Group) -> bool:
     """Whether all a map reads is read at the place written to, or is one number: only the length matters."""
     shape = graph.sigs[group.outputs[0]].shape
     for number in group.inside:
         sig = graph.sigs[number]
-        if sig.size == 1:
-            fits = sig.kind in ("map", "cast", "move")
+        sources = [graph.sigs[each] for each in graph.inputs[number]]
+        if sig.size == 1:  # not one of many, which is read at a place of its own
+            fits = sig.kind in ("map", "cast", "move") and all(each.size == 1 for each in sources)
         else:
-            sources = [graph.sigs[each] for each in graph.inputs[number]]
             fits = sig.shape == shape and goes_by_element(graph, number)
             fits = fits and all(each.shape == shape or each.size == 1 for each in sources)
         if not fits:

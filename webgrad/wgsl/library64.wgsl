@@ -455,22 +455,24 @@ fn wg_exp_square_f64(factor: D, x: D, scale: D, shift: D) -> D {
     let rest = (x - upper) * (x + upper);
     return wg_exp_times_f64(factor, I(0), -wg_settled_f64(upper * upper * scale), shift - rest * scale);
 }
-// erfc(x) exp(x²) (x + 2) for x from 0 to 27.3: a polynomial of (x - 2) / (x + 2); `share` is x / (x + 2).
+// erfc(x) exp(x²) (x + k) for x from 0 to 27.3: a polynomial of (x - k) / (x + k); `share` is x / (x + k).
+// k is near 2, such that both k and k sqrt(2) are floats.
 fn wg_erfc_part_f64(share: D) -> D {
     let s = 2.0lf * share - 1.0lf;
-    var p = -8.961272592219717e-9lf + s * -1.9093442555635606e-9lf;
-    p = 9.74199235772727e-8lf + s * (3.8310731008226267e-8lf + s * (-6.895925734990516e-9lf + s * p));
-    p = -5.841353342745599e-7lf + s * (-3.051009797000878e-7lf + s * (1.7320311003509217e-8lf + s * p));
-    p = 3.652653951273225e-6lf + s * (2.006658729733532e-6lf + s * (-1.4396370397472251e-8lf + s * p));
-    p = -2.1696188180113063e-5lf + s * (-1.612404176535002e-5lf + s * (-1.1264619816394563e-6lf + s * p));
-    p = 3.437132827841658e-5lf + s * (0.00014447077014474884lf + s * (3.414961962082508e-5lf + s * p));
-    p = 0.003090612059619391lf + s * (-0.0008372960525566662lf + s * (-0.0006630735099608614lf + s * p));
-    p = -0.03644223150686653lf + s * (-0.021510661889505175lf + s * (0.006479185067224512lf + s * p));
-    p = 1.021582705242023lf + s * (-0.6871606844138107lf + s * (0.2794720925560551lf + s * p));
+    var p = D(1.007639403544229e-9lf);
+    p = -2.073733740460397e-8lf + s * (-7.100764619389256e-9lf + s * (1.9482757984257323e-9lf + s * p));
+    p = 8.817342511946296e-8lf + s * (8.150625289299073e-8lf + s * (6.945569492641286e-9lf + s * p));
+    p = -4.6379832268961723e-7lf + s * (-4.0379298186570706e-7lf + s * (-9.341213986364021e-8lf + s * p));
+    p = 2.9570421669886015e-6lf + s * (2.4321149786862922e-6lf + s * (4.3153445261239625e-7lf + s * p));
+    p = -1.4885776821180353e-5lf + s * (-1.7842329771072116e-5lf + s * (-3.7377087575803172e-6lf + s * p));
+    p = -3.503473714542774e-5lf + s * (0.00013892856618659888lf + s * (5.005662273427286e-5lf + s * p));
+    p = 0.003426629704437251lf + s * (-0.0005722918885524409lf + s * (-0.0007083276662612131lf + s * p));
+    p = -0.02789057459687889lf + s * (-0.02274752029361112lf + s * (0.005237041149605861lf + s * p));
+    p = 1.018500205409277lf + s * (-0.6766132300059926lf + s * (0.26543515566734965lf + s * p));
     return p;
 }
 fn wg_erfc_near_f64(x: D) -> D {
-    let below = x + 2.0lf;
+    let below = x + 1.9638671875lf;
     return wg_exp_square_f64(wg_erfc_part_f64(x / below) / below, x, D(1.0lf), D(0.0lf));
 }
 fn wg_erfc_f64(x: D) -> D {
@@ -493,7 +495,7 @@ fn wg_erf_f64(x: D) -> D {
 // digits, and the factor sqrt(1/2).
 fn wg_gelu_f64(x: D) -> D {
     let size = select(D(0.0lf), abs(x), abs(x) < D(38.6lf)); // beyond this the tail is 0
-    let share = size / (size + 2.8284271247461903lf);
+    let share = size / (size + 2.777327611262006lf);
     let tail = wg_exp_square_f64(share * wg_erfc_part_f64(share), size, D(0.5lf), D(-0.34657359027997264lf));
     return wg_keep_nan_f64(x, max(x, D(0.0lf)) - tail);
 }
@@ -516,5 +518,8 @@ fn wg_gelu_tanh_f64(x: D) -> D {
 
 // Casts
 
-// Mesa takes f64(f32(x)) for x, but not across a select.
-fn wg_cast_f64_f32(x: D) -> F { return select(F(x), wg_not_a_number(), wg_isnan_f64(x)); }
+// Mesa takes f64(f32(x)) for x, but not across a select. NaN keeps its sign.
+fn wg_cast_f64_f32(x: D) -> F {
+    let signed = bitcast<F>(U(bitcast<M>(x) >> U(32u)) | U(0x7fc00000u));
+    return select(F(x), signed, wg_isnan_f64(x));
+}
