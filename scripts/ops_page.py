@@ -53,6 +53,9 @@ CELLS = {
     ("decode_rows", "dtypes"): "uint32",
     ("matmul_blocks", "dtypes"): "float32",
     ("attention", "gpus"): "not float64",
+    ("fft", "dtypes"): "float32, float64",
+    ("rfft", "dtypes"): "float32, float64",
+    ("irfft", "dtypes"): "float32, float64",
     ("random_bits", "dtypes"): "uint32",
     ("random_bits", "gpus"): "all",
 }
