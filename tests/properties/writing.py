@@ -13,6 +13,7 @@ import numpy as np
 
 from tests.properties.helpers import Array, Shape, wide
 from tests.properties.programs import Program, Step, Value, allowed, needed, value_of_step
+from tests.properties.transforms import offered
 from webgrad import dtypes
 from webgrad.dtypes import DType
 
@@ -480,6 +481,43 @@ def _scatter(w: Writer) -> None:
     )
 
 
+def _complex(w: Writer) -> None:
+    """Both parts of pairs, something of each by a formula over both, and pairs of that again."""
+    x = w.pick("f", most=3)
+    shape = w.values[x].array.shape
+    if shape[-1:] != (2,):
+        x, shape = w.leaf((*shape, 2), w.values[x].dtype), (*shape, 2)
+    whole, rest = tuple((0, side, 1) for side in shape[:-1]), shape[:-1]
+    cut = [w.put("slice", x, attributes=((*whole, (at, at + 1, 1)),)) for at in (0, 1)]
+    first, second = (w.put("reshape", each, attributes=(rest,)) for each in cut)
+    for _ in range(int(w.random.integers(1, 3))):
+        crossed = w.put("multiply", first, second)
+        apart = w.put("subtract", w.put("multiply", first, first), w.put("multiply", second, second))
+        first, second = (w.put("tanh", each) for each in (apart, w.put("add", crossed, first)))
+    ends = [w.put("reshape", each, attributes=((*rest, 1),)) for each in (first, second)]
+    pairs = w.put("concat", *ends, attributes=(len(rest),))
+    if w.chance(0.5):
+        w.put(w.one(("add", "multiply")), pairs, w.beside(pairs))
+
+
+def _transform(w: Writer) -> None:
+    """A Fourier transform of what are pairs, or of real numbers."""
+    x = w.pick("f", most=3)
+    value = w.values[x]
+    if value.dtype is not dtypes.float32 or not value.array.size:
+        raise Refused("nothing to transform")
+    shape = value.array.shape
+    scale = w.one((1.0, 0.5))
+    if shape[-1:] == (2,) and len(shape) > 1:
+        axis = int(w.random.integers(len(shape) - 1))
+        if offered("fft", shape[axis]):
+            w.put("fft", x, attributes=(w.chance(0.5), scale, axis))
+    elif shape and offered("rfft", shape[-1]):
+        half = w.put("rfft", x, attributes=(scale,))
+        if w.chance(0.3):
+            w.put("irfft", half, attributes=(shape[-1], 1 / shape[-1]))
+
+
 MOVES: dict[Callable[[Writer], None], float] = {
     _unary: 4,
     _binary: 6,
@@ -497,6 +535,8 @@ MOVES: dict[Callable[[Writer], None], float] = {
     _one_hot: 0.5,
     _sorted: 0.4,
     _scatter: 0.4,
+    _complex: 0.8,
+    _transform: 0.4,
 }
 
 
