@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from tests.wgsl.naga import missing
 from webgrad.errors import CompileError
 from webgrad.wgsl import Program, program_from_source
 
@@ -20,11 +21,11 @@ struct Params { a: u64, b: u32, s: f32, v: vec2<i64> }
 @group(0) @binding(2) var<storage, read_write> f: array<f32>;
 @group(0) @binding(3) var<storage, read_write> p: Params;
 const C = 3lu;
-const D = C + 1;
+const D = C;
 fn wide(a: u32) -> Wide { return u64(a); }
 fn narrow(a: u64) -> u32 { return u32(a); }
-fn set(q: ptr<function, u32>) { *q = 1u; }
-fn get(q: ptr<function, array<u32, 4>>) -> u32 { return (*q)[1]; }
+fn put(q: ptr<function, u32>) { *q = 1u; }
+fn second(q: ptr<function, array<u32, 4>>) -> u32 { return (*q)[1]; }
 fn twice(a: u32) -> u32 { return a * 2u; }
 """
 
@@ -40,8 +41,8 @@ def kernel(body: str) -> Program:
     return program_from_source(text(body))
 
 
-# Of all that is refused here, only the last three of these and indices into storage did not end the process
-# with naga 29.0.3 and Mesa 25.0; they gave wrong numbers, or other drivers may not take them.
+# Four in five of what is refused here ended the process with naga 29.0.3 and Mesa's llvmpipe; the rest gave
+# wrong numbers (firstTrailingBit, extractBits, insertBits of 64 bits), or does not die in every form.
 WIDE_BITS = [
     "y[0] = u32(countLeadingZeros(x[1]));",
     "y[0] = u32(firstLeadingBit(x[1]));",
@@ -81,13 +82,13 @@ UNSIGNED_SIGNS = [
     "y[0] = u32(sign(x[0]));",
 ]
 PARTS = [
-    "var w: array<u32, 4>; set(&w[1]);",
-    "var w: array<u32, 4>; for (var i = 0; i < 4; i++) { set(&(w[i])); }",
-    "var w: Params; set(&w.b);",
-    "var w: array<array<u32, 4>, 2>; y[0] = get(&w[id.x]);",
-    "var w: array<u32, 4>; let q = &w[id.x]; let r = q; set(r);",
-    "var w: array<u32, 4>; let q = &w; set(&(*q)[1]);",
-    "var w: array<u32, 4>; let q = &w; set((&q[1]));",
+    "var w: array<u32, 4>; put(&w[1]);",
+    "var w: array<u32, 4>; for (var i = 0; i < 4; i++) { put(&(w[i])); }",
+    "var w: Params; put(&w.b);",
+    "var w: array<array<u32, 4>, 2>; y[0] = second(&w[id.x]);",
+    "var w: array<u32, 4>; let q = &w[id.x]; let r = q; put(r);",
+    "var w: array<u32, 4>; let q = &w; put(&(*q)[1]);",
+    "var w: array<u32, 4>; let q = &w; put((&q[1]));",
 ]
 FINE = [
     "y[0] = countLeadingZeros(y[1]) + firstLeadingBit(y[2]) + reverseBits(y[3]);",
@@ -102,11 +103,11 @@ FINE = [
     "y[0] >>= 3u; y[y[1] >> 1u] = 1u;",
     "f[0] = sign(f[id.x]) + sign(p.s) + sign(f32(id.x));",
     "f[0] = sign(select(f[1], f[2], id.x > 3u));",
-    "let a = i32(id.x); f[0] = f32(sign(a - 1)); x[0] = u64(sign(-3li));",
-    "var a = 1u; set(&a); let q = &a; set(q); y[0] = a;",
-    "var w: array<u32, 4>; y[0] = get(&w) + twice(w[1]);",
+    "let a = i32(id.x); f[0] = f32(sign(a - 1)); x[0] = u64(sign(i64(a)));",
+    "var a = 1u; put(&a); let q = &a; put(q); y[0] = a;",
+    "var w: array<u32, 4>; y[0] = second(&w) + twice(w[1]);",
     "var w: array<u32, 4>; let q = &w[id.x]; *q = 2u; y[0] = twice(*q);",
-    "var w: array<u32, 4>; var a = w[1]; set(&a); w[1] = a; y[0] = w[id.x];",
+    "var w: array<u32, 4>; var a = w[1]; put(&a); w[1] = a; y[0] = w[id.x];",
     "y[0] = twice(arrayLength(&f)) + twice(id.x & y[1]);",
 ]
 
@@ -134,7 +135,7 @@ def test_neighbours_are_not_refused(body: str) -> None:
 
 
 def test_what_is_not_reached_is_not_refused() -> None:
-    unused = "fn unused() { y[0] = sign(y[1]); set(&y[1]); x[0] = reverseBits(x[1]); }\n"
+    unused = "fn unused() { y[0] = sign(y[1]); put(&y[1]); x[0] = reverseBits(x[1]); }\n"
     assert program_from_source(unused + text("y[0] = 1u;")).entry == "main"
 
 
@@ -165,6 +166,8 @@ for text in json.load(sys.stdin):
 
 @pytest.mark.gpu
 def test_neighbours_run_and_the_process_lives() -> None:
+    if missing(frozenset({"int64"})):
+        pytest.skip("the adapter has no 64-bit integers")
     done = subprocess.run(
         [sys.executable, "-c", RUN],
         input=json.dumps([text(body) for body in FINE]),
