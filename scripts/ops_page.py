@@ -53,6 +53,9 @@ CELLS = {
     ("decode_rows", "dtypes"): "uint32",
     ("matmul_blocks", "dtypes"): "float32",
     ("attention", "gpus"): "not float64",
+    ("fft", "dtypes"): "float32, float64",
+    ("rfft", "dtypes"): "float32, float64",
+    ("irfft", "dtypes"): "float32, float64",
     ("random_bits", "dtypes"): "uint32",
     ("random_bits", "gpus"): "all",
 }
@@ -65,6 +68,7 @@ MODULES = (
     ("manipulation", "Shapes and arrangement"),
     ("reductions", "Over axes"),
     ("scans", "Along an axis"),
+    ("complex_parts", "Complex numbers by size and angle"),
     ("sorting", "Order"),
     ("sets", "Sets"),
     ("types", "Data types, asked about"),

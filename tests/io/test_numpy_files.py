@@ -69,7 +69,7 @@ def test_what_cannot_be_written(tmp_path: Path) -> None:
         wg.io.save(tmp_path / "x.npz", {"a": x}, {"b": "c"})
     with pytest.raises(wg.DTypeError, match="bfloat16"):
         wg.io.save(tmp_path / "x.npz", {"a": x.astype(wg.bfloat16.numpy)})
-    with pytest.raises(wg.DTypeError, match="datetime64"):
+    with pytest.raises(wg.DTypeError, match=r"M8\[s\]"):
         wg.io.save(tmp_path / "x.npz", {"a": x.astype("datetime64[s]")})
     for name in ("\ud800", "a\0", 3):
         with pytest.raises(wg.ArgumentError, match="no name for a tensor"):
