@@ -40,7 +40,10 @@ def test_the_code_in_the_guide_runs(number: int, capsys: pytest.CaptureFixture[s
     ("page", "number"),
     [
         (page, number)
-        for page in ("docs/nn.md", "docs/training.md", "docs/optim.md", "docs/files.md", "docs/linalg.md")
+        for page in (
+            *("docs/nn.md", "docs/training.md", "docs/optim.md", "docs/files.md", "docs/linalg.md"),
+            "docs/fft.md",
+        )
         for number in range(len(code_of(page)))
     ],
 )

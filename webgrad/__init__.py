@@ -214,6 +214,7 @@ __all__ += errors.__all__
 __all__ += creation.__all__
 __all__ += interop.__all__
 __all__ += elementwise.__all__
+__all__ += complex_parts.__all__
 __all__ += indexing.__all__
 __all__ += manipulation.__all__
 __all__ += reductions.__all__

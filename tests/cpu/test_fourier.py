@@ -43,10 +43,22 @@ def close(found: Array, wanted: Array, dtype: Any) -> None:
 def test_transforms(dtype: Any, rows: tuple[int, ...], ways: str) -> None:
     for length in (1, 2, 15, 64, 97):
         x = draw((*rows, length, 2), dtype)
-        there, back = transformed(x, False, 1.0), transformed(x, True, 0.5)
+        there, back = transformed(x, False, 1.0, len(rows)), transformed(x, True, 0.5, len(rows))
         assert there.dtype == dtype
         close(as_complex(there), np.fft.fft(as_complex(x)), dtype)
         close(as_complex(back), np.fft.ifft(as_complex(x), norm="forward") * 0.5, dtype)
+
+
+@pytest.mark.parametrize("shape", [(3, 8, 5, 2), (64, 1000, 2), (2, 3, 50, 4, 2), (9, 1, 2)])
+def test_axes_that_are_not_the_last(shape: tuple[int, ...], ways: str) -> None:
+    for axis in range(len(shape) - 1):
+        for inverse in (False, True):
+            x = draw(shape, np.float32)
+            wanted = (
+                np.fft.ifftn(as_complex(x), axes=(axis,)) if inverse else np.fft.fft(as_complex(x), axis=axis)
+            )
+            scale = 1 / shape[axis] if inverse else 1.0
+            close(as_complex(transformed(x, inverse, scale, axis)), wanted, np.float32)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -77,7 +89,7 @@ def test_long_rows_are_cut_in_two(length: int, dtype: Any, monkeypatch: pytest.M
     for inverse in (False, True):
         x = draw((2, length, 2), dtype)
         wanted = np.fft.ifft(as_complex(x), norm="forward") if inverse else np.fft.fft(as_complex(x))
-        close(as_complex(transformed(x, inverse, 0.5)), wanted * 0.5, dtype)
+        close(as_complex(transformed(x, inverse, 0.5, 1)), wanted * 0.5, dtype)
     assert len(called) == 4
 
 
@@ -86,11 +98,11 @@ def test_single_precision_is_kept_where_numpy_has_it() -> None:
     x = draw((8, 4096, 2), np.float32)
     exact = np.fft.fft(as_complex(x))
     if fourier._under("fft") is not None:
-        error = np.abs(as_complex(transformed(x, False, 1.0)) - exact).max()
+        error = np.abs(as_complex(transformed(x, False, 1.0, 1)) - exact).max()
         assert error > 2 * np.abs(exact.astype(np.complex64) - exact).max()
 
 
 def test_nothing() -> None:
-    assert transformed(np.zeros((0, 8, 2), np.float32), False, 1.0).shape == (0, 8, 2)
+    assert transformed(np.zeros((0, 8, 2), np.float32), False, 1.0, 1).shape == (0, 8, 2)
     assert half_of_real(np.zeros((0, 8), np.float32), 1.0).shape == (0, 5, 2)
     assert real_from_half(np.zeros((0, 5, 2), np.float32), 8, 1.0).shape == (0, 8)

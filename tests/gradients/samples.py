@@ -359,7 +359,7 @@ def transforms(drawer: Drawer) -> Samples:
         tails: dict[str, Shape] = {"fft": (length, 2), "rfft": (length,), "irfft": (length // 2 + 1, 2)}
         inverse, scale = turn % 2 == 1, (1.0, 0.25)[turn % 3 == 0]
         attributes: dict[str, tuple[Any, ...]] = {
-            "fft": (inverse, scale),
+            "fft": (inverse, scale, len(rows)),
             "rfft": (scale,),
             "irfft": (length, scale),
         }

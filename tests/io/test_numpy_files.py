@@ -15,7 +15,7 @@ import pytest
 import webgrad as wg
 from webgrad import dtypes
 
-DTYPES = [each.numpy for each in dtypes.REAL if each.name != "bfloat16"]
+DTYPES = [each.numpy for each in (*dtypes.REAL, *dtypes.COMPLEX) if each.name != "bfloat16"]
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -69,8 +69,8 @@ def test_what_cannot_be_written(tmp_path: Path) -> None:
         wg.io.save(tmp_path / "x.npz", {"a": x}, {"b": "c"})
     with pytest.raises(wg.DTypeError, match="bfloat16"):
         wg.io.save(tmp_path / "x.npz", {"a": x.astype(wg.bfloat16.numpy)})
-    with pytest.raises(wg.DTypeError, match=r"a: .*complex64"):
-        wg.io.save(tmp_path / "x.npz", {"a": x.astype(np.complex64)})
+    with pytest.raises(wg.DTypeError, match=r"M8\[s\]"):
+        wg.io.save(tmp_path / "x.npz", {"a": x.astype("datetime64[s]")})
     for name in ("\ud800", "a\0", 3):
         with pytest.raises(wg.ArgumentError, match="no name for a tensor"):
             wg.io.save(tmp_path / "x.npz", {name: x})  # type: ignore[dict-item]
@@ -122,7 +122,7 @@ HOSTILE_ARRAYS = {
     "a long header": (npy(described(), bytes(8), length=60_000), "header is said to have 60,000"),
     "objects": (npy(described("'|O'"), bytes(8)), "pickles, which can hold code"),
     "records": (npy(described("[('a', '<f4')]"), bytes(8)), "none of a plain array"),
-    "complex": (npy(described("'<c8'"), bytes(16)), "'<c8': webgrad has"),
+    "long complex": (npy(described("'<c32'"), bytes(64)), "'<c32': webgrad has"),
     "code": (npy(described(shape="__import__('os').getpid()"), bytes(8)), "none of a plain array"),
     "parentheses": (npy("(" * 60_000), "none of a plain array"),
     "a negative side": (npy(described(shape="(-2,)"), bytes(8)), "none of a plain array"),

@@ -103,6 +103,19 @@ def test_double_precision(kind: str) -> None:
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_side_by_side(kind: str) -> None:
+    for rows, length, inner in ((2, 8, 3), (1, 30, 16), (3, 64, 5), (2, 4096, 3), (1, 1000, 7)):
+        x = numbers("f32", rows, length * inner)
+        plan = fourier_launches(KINDS[kind], "f32", rows, length, True, 0.5, inner)
+        found = run(plan, x, x.nbytes).astype(np.float64).view(np.complex128).reshape(rows, length, inner)
+        source = x.astype(np.float64).view(np.complex128).reshape(rows, length, inner)
+        wanted = np.fft.ifft(source, axis=1, norm="forward") * 0.5
+        error = np.sqrt(np.mean(np.abs(found - wanted) ** 2) / np.mean(np.abs(wanted) ** 2))
+        assert error < BOUNDS["f32"], f"{rows} of {length} by {inner}"
+
+
+@pytest.mark.gpu
 @pytest.mark.parametrize("kind", NARROW)
 def test_grids_of_several_lines(kind: str) -> None:
     for rows, length in ((700, 16), (9, 4096)):

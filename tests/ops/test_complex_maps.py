@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import webgrad as wg
-from tests.ops.devices import place
+from tests.ops.devices import EVERYWHERE, place
 
 Array = np.ndarray[Any, Any]
 INF, NAN, PI = math.inf, math.nan, math.pi
@@ -304,3 +304,30 @@ def test_chains_of_arithmetic_are_one_kernel() -> None:
     z = place("software", np.ones(64, np.complex64))
     for result in (z * z + 2j * z - 1, z / (z * z + 1), wg.exp(z * 2j) * z, wg.abs(z * z) ** 2):
         assert len(wg.explain(result).kernels) == 1
+
+
+@EVERYWHERE
+@pytest.mark.parametrize("shape", [(), (5,), (8,), (3, 7), (2, 3, 4), (6, 2), (0, 4)], ids=str)
+def test_shapes_of_kernels(kind: str, shape: tuple[int, ...]) -> None:
+    """Both parts of four numbers to a thread, or of one where rows are no fours, or are turned."""
+    generator = np.random.default_rng(9)
+    z, w = (
+        (generator.standard_normal(shape) + 1j * generator.standard_normal(shape)).astype(np.complex64)
+        for _ in range(2)
+    )
+    a, b = place(kind, z), place(kind, w)
+    np.testing.assert_allclose((a * b + 1j).numpy(), z * w + np.complex64(1j), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose((a.T * b.T).numpy(), z.T * w.T, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        wg.where(a.real > 0, a * b, b).numpy(), np.where(z.real > 0, z * w, w), rtol=1e-5
+    )
+
+
+@pytest.mark.gpu
+def test_a_thread_computes_both_parts() -> None:
+    z = place("software", np.ones(64, np.complex64))
+    (kernel,) = wg.explain(z * z).kernels
+    assert kernel.wgsl is not None
+    assert kernel.wgsl.count(" * ") < 16
+    assert "if (" not in kernel.wgsl
+    assert "array<vec4<f32>>" in kernel.wgsl

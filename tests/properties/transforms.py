@@ -25,9 +25,9 @@ def _shape(name: str, rows: tuple[int, ...], length: int) -> tuple[int, ...]:
     return {"fft": (*rows, length, 2), "rfft": (*rows, length), "irfft": (*rows, length // 2 + 1, 2)}[name]
 
 
-def _attributes(name: str, length: int, inverse: bool) -> tuple[Any, ...]:
+def _attributes(name: str, length: int, inverse: bool, axis: int) -> tuple[Any, ...]:
     scale = 1 / length if inverse else 1.0
-    return {"fft": (inverse, scale), "rfft": (scale,), "irfft": (length, scale)}[name]
+    return {"fft": (inverse, scale, axis), "rfft": (scale,), "irfft": (length, scale)}[name]
 
 
 def offered(name: str, length: int) -> bool:
@@ -44,13 +44,13 @@ def transforms(maker: Maker) -> Cases:
     ]
     for layout, (rows, length, inverse) in maker.spread(choices):
         operand = maker.operand(layout, _shape(name, rows, length))
-        attributes = _attributes(name, length, inverse)
+        attributes = _attributes(name, length, inverse, len(rows))
         wanted = maker.op.numpy(maker.case("", [operand], attributes).node.sig, wide(operand.value))
         epsilon = float(np.finfo(maker.dtype.numpy).eps)
         slack = np.full(wanted.shape, 4 * epsilon * np.abs(wide(operand.value)).max() * length)
         yield maker.close(f"{layout} {rows} {length}", [operand], attributes, wanted, slack)
     yield maker.case(
-        "no rows", [maker.operand("contiguous", _shape(name, (0,), 8))], _attributes(name, 8, False)
+        "no rows", [maker.operand("contiguous", _shape(name, (0,), 8))], _attributes(name, 8, False, 1)
     )
 
 

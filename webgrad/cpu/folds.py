@@ -134,8 +134,8 @@ def _sum_axis(x: Array, axis: int) -> Array:
         before, after = x.shape[:axis], x.shape[axis + 1 :]
         whole = (slice(None),) * axis
         main = side - side % RUN
-        # Splitting an axis is a view. Where little lies behind it, elements far apart are added: NumPy's inner
-        # loop is as long as what is left.
+        # Splitting an axis is a view. Where little lies behind it, elements far apart are added: NumPy's
+        # inner loop is as long as what is left.
         far = math.prod(after) < INNER
         split = (RUN, side // RUN) if far else (side // RUN, RUN)
         runs = x[(*whole, slice(main))].reshape(*before, *split, *after)

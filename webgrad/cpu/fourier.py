@@ -68,15 +68,35 @@ def _fill(rows: Rows, x: Array, out: Array) -> None:
     each_of(lambda part: rows(x[part], out[part]), parts)
 
 
-def transformed(x: Array, inverse: bool, scale: float) -> Array:
-    """The transforms of pairs (…, n, 2) along n."""
+def _fill_across(rows: Rows, x: Array, out: Array) -> None:
+    """(outer, length, inner) along the length: rows that lie across memory, as many as share cache lines."""
+    outer, length, inner = x.shape
+    step = min(inner, max(16, BLOCK // length))
+    several = max(1, BLOCK // (length * inner))
+    parts = [
+        (slice(at, at + several), slice(None), slice(start, start + step))
+        for at in range(0, outer, several)
+        for start in range(0, inner, step)
+    ]
+    each_of(lambda part: rows(x[part].swapaxes(1, 2), out[part].swapaxes(1, 2)), parts)
+
+
+def transformed(x: Array, inverse: bool, scale: float, axis: int) -> Array:
+    """The transforms of pairs along an axis; the last one holds their parts."""
     result = empty(x.shape, x.dtype)
     if not x.size:
         return result
-    source, target = _numbers(x), result.view(_complex(x.dtype)).reshape(-1, x.shape[-2])
     public = (lambda rows: np.fft.ifft(rows, norm="forward")) if inverse else np.fft.fft
     name = "ifft" if inverse else "fft"
-    length = source.shape[1]
+    length = x.shape[axis]
+    if axis != x.ndim - 2:
+        shape = (-1, length, math.prod(x.shape[axis + 1 : -1]))
+        source, target = (
+            each.view(_complex(x.dtype)).reshape(shape) for each in (np.ascontiguousarray(x), result)
+        )
+        _fill_across(_named(name, public, scale, x.dtype), source, target)
+        return result
+    source, target = _numbers(x), result.view(_complex(x.dtype)).reshape(-1, length)
     first = _divisor(length) if length >= LONG and len(source) < cores() else 1
     if first == 1:
         _fill(_named(name, public, scale, x.dtype), source, target)

@@ -324,8 +324,8 @@ def _scatter(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation
 
 
 def _fft(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
-    inverse, scale = sig.attributes
-    return Operation(lambda x: transformed(x, inverse, scale))
+    inverse, scale, axis = sig.attributes
+    return Operation(lambda x: transformed(x, inverse, scale, axis))
 
 
 def _rfft(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:

@@ -31,14 +31,23 @@ GROUP_BITS = 8  # more would leave too few columns side by side for memory to be
 
 @lru_cache(maxsize=1024)
 def fourier_launches(
-    profile: DeviceProfile, dtype: str, rows: int, length: int, inverse: bool = False, scale: float = 1.0
+    profile: DeviceProfile,
+    dtype: str,
+    rows: int,
+    length: int,
+    inverse: bool = False,
+    scale: float = 1.0,
+    inner: int = 1,
 ) -> LaunchPlan:
-    """The transforms of (rows, length) complex numbers with parts of a dtype, f32 or f64, times a scale."""
-    _check(rows, length, length > 1 and has_kernels(length))
-    if rows == 0:
+    """The transforms of (rows, length, inner) complex numbers along the length, times a scale.
+
+    The dtype, f32 or f64, is that of their parts.
+    """
+    _check(rows * inner, length, length > 1 and has_kernels(length))
+    if rows * inner == 0:
         return LaunchPlan(())
-    launches = _passes(profile, dtype, rows, length, inverse, scale)
-    return _in_turn(launches, rows * length * _BYTES[dtype])
+    launches = _passes(profile, dtype, rows, length, inverse, scale, inner)
+    return _in_turn(launches, rows * length * inner * _BYTES[dtype])
 
 
 @lru_cache(maxsize=1024)
@@ -78,7 +87,13 @@ def _in_turn(launches: list[Launch], nbytes: int) -> LaunchPlan:
 
 
 def _passes(
-    profile: DeviceProfile, dtype: str, rows: int, length: int, inverse: bool, scale: float
+    profile: DeviceProfile,
+    dtype: str,
+    rows: int,
+    length: int,
+    inverse: bool,
+    scale: float,
+    inner: int = 1,
 ) -> list[Launch]:
     in_groups = has_workgroups(profile) and not length & (length - 1)
     held = GROUP_BYTES // _BYTES[dtype]
@@ -88,9 +103,10 @@ def _passes(
     span = 1
     for at, radix in enumerate(radices):
         numbers = {
-            "count": rows * length // radix,
-            "stride": length // radix,
-            "span": span,
+            "count": rows * length // radix * inner,
+            "stride": length // radix * inner,
+            "span": span * inner,
+            "inner": inner,
             **_parts_of_turn(span * radix),
             "sign": -1.0 if inverse else 1.0,
             **_scale_parts(scale if at == len(radices) - 1 else 1.0),
@@ -148,6 +164,7 @@ def _halves(profile: DeviceProfile, dtype: str, entry: str, rows: int, half: int
         "count": rows * (half // 2 + 1),
         "stride": half // 2 + 1,
         "span": half,
+        "inner": 1,
         **_parts_of_turn(2 * half),
         "sign": 1.0,
         **_scale_parts(scale),

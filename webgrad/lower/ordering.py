@@ -78,18 +78,23 @@ def fourier_kernels(graph: Snapshot, group: Group, profile: DeviceProfile) -> li
 
 def _transform(sig: Signature, source: Signature, profile: DeviceProfile) -> LaunchPlan:
     """A cpu's graph that is to be shown as a GPU's may hold lengths that kernels do not take."""
+    dtype = sig.dtype.compute
     if sig.op.name == "fft":
-        length, (inverse, scale) = sig.shape[-2], sig.attributes
-        offered = length > 1 and has_kernels(length)
-        rows, launches = sig.size // (2 * length), fourier_launches
+        inverse, scale, axis = sig.attributes
+        length, rows, inner = (
+            sig.shape[axis],
+            math.prod(sig.shape[:axis]),
+            math.prod(sig.shape[axis + 1 : -1]),
+        )
+        if length > 1 and has_kernels(length):
+            return fourier_launches(profile, dtype, rows, length, inverse, scale, inner)
     else:
         inverse, scale = sig.op.name == "irfft", sig.attributes[-1]
-        length = (sig if inverse else source).shape[-1]
-        offered = halves_have_kernels(length)
-        rows, launches = (sig if inverse else source).size // length, real_launches
-    if not offered:
-        raise DTypeError(f"{sig!r}: GPUs transform lengths that are products of 2, 3, 5 and 7")
-    return launches(profile, sig.dtype.compute, rows, length, inverse, scale)
+        real = sig if inverse else source
+        length = real.shape[-1]
+        if halves_have_kernels(length):
+            return real_launches(profile, dtype, real.size // length, length, inverse, scale)
+    raise DTypeError(f"{sig!r}: GPUs transform lengths that are products of 2, 3, 5 and 7")
 
 
 def _all_emitted(

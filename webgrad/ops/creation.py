@@ -85,6 +85,11 @@ def as_number(op: str, value: Any) -> Number:
     return value
 
 
+def as_any_number(op: str, value: Any) -> Any:
+    """The same, or a complex one."""
+    return complex(value) if isinstance(value, (complex, np.complexfloating)) else as_number(op, value)
+
+
 def _named(value: Any) -> str:
     if not isinstance(value, Tensor):
         return f"{value!r}"
@@ -95,7 +100,7 @@ def _named(value: Any) -> str:
 # From values
 
 
-def asarray(value: Any, dtype: Any = None, *, device: DeviceLike = None, copy: bool | None = None) -> Tensor:
+def asarray(obj: Any, dtype: Any = None, *, device: DeviceLike = None, copy: bool | None = None) -> Tensor:
     """A tensor of the values of an array, nested lists, a number, a buffer, or what NumPy or DLPack reads.
 
     Lists of floats become float32, of ints int32; arrays keep their dtype. The values are copied; on the cpu,
@@ -105,24 +110,24 @@ def asarray(value: Any, dtype: Any = None, *, device: DeviceLike = None, copy: b
     webgrad.int32
     """
     wanted = None if dtype is None else as_dtype(dtype)
-    if isinstance(value, Tensor):
-        target = value.device if device is None else open_device(device)
-        changes = target is not value.device or (wanted is not None and wanted is not value.dtype)
+    if isinstance(obj, Tensor):
+        target = obj.device if device is None else open_device(device)
+        changes = target is not obj.device or (wanted is not None and wanted is not obj.dtype)
         if copy is False and changes:
             raise BufferError(
-                f"asarray: copy=False cannot be had of a tensor of {value.dtype.name} on "
-                f"{value.device.name} as {(wanted or value.dtype).name} on {target.name}"
+                f"asarray: copy=False cannot be had of a tensor of {obj.dtype.name} on "
+                f"{obj.device.name} as {(wanted or obj.dtype).name} on {target.name}"
             )
-        there = move(value, target)
+        there = move(obj, target)
         if wanted is not None and wanted is not there.dtype:
             check_dtype("asarray", wanted, there.device)
             return Tensor(primitives.cast(there.node, wanted))
         return Tensor(there.node) if copy else there
-    array = host_array("asarray", value, wanted)
-    if copy is False and not (isinstance(value, np.ndarray) and _is_same(array, value)):
+    array = host_array("asarray", obj, wanted)
+    if copy is False and not (isinstance(obj, np.ndarray) and _is_same(array, obj)):
         raise BufferError(
             f"asarray: copy=False shares the memory of a NumPy array of the dtype asked for, and a "
-            f"{type(value).__name__} had to be converted to {array.dtype.name}"
+            f"{type(obj).__name__} had to be converted to {array.dtype.name}"
         )
     return place("asarray", array, open_device(device), copy=copy)
 
@@ -170,10 +175,7 @@ def _full(op: str, shape: Shape, value: Any, dtype: Any, device: DeviceLike) -> 
     sides = as_shape(op, shape)
     if isinstance(value, Tensor) and not value.shape:
         return Tensor(primitives.expand(asarray(value, dtype, device=device).node, sides))
-    if isinstance(value, (complex, np.complexfloating)):
-        number: Any = complex(value)
-    else:
-        number = as_number(op, value)
+    number = as_any_number(op, value)
     wanted, where = _target(op, dtype if dtype is not None else _DEFAULTS[_plain(number)], device)
     return Tensor(primitives.expand(primitives.constant(op, number, wanted, where), sides))
 
@@ -319,7 +321,7 @@ def linspace(
 
 
 def _end(value: Any) -> complex:
-    return value if isinstance(value, complex) else complex(as_number("linspace", value))
+    return complex(as_any_number("linspace", value))
 
 
 def _shares(length: int, steps: int, dtype: DType, device: AnyDevice) -> Node:
@@ -341,14 +343,14 @@ def _between(share: Node, start: float, stop: float) -> Node:
 
 
 def eye(
-    rows: int, columns: int | None = None, *, k: int = 0, dtype: Any = None, device: DeviceLike = None
+    n_rows: int, n_cols: int | None = None, *, k: int = 0, dtype: Any = None, device: DeviceLike = None
 ) -> Tensor:
     """Ones on a diagonal, the k-th above the main one, and zeros elsewhere.
 
     >>> wg.eye(2, 3, k=1).tolist()
     [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
-    height, width = as_shape("eye", (rows, rows if columns is None else columns))
+    height, width = as_shape("eye", (n_rows, n_rows if n_cols is None else n_cols))
     wanted, where = _target("eye", dtypes.float32 if dtype is None else dtype, device)
     down = primitives.reshape(primitives.iota(height, dtypes.int32, where), (height, 1))
     along = elementwise(

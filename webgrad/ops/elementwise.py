@@ -143,10 +143,10 @@ def _unary(name: str, doc: str, others: Unary | None = None, kinds: str = "iu") 
 def _binary(name: str, doc: str, public: str = "") -> Binary:
     combine = combiner(name)
 
-    def function(a: Any, b: Any) -> Tensor:
-        if a.__class__ is Tensor and b.__class__ is Tensor:
-            return Tensor(combine(a.node, b.node))
-        return Tensor(combine(*operands(name, a, b)))
+    def function(x1: Any, x2: Any, /) -> Tensor:
+        if x1.__class__ is Tensor and x2.__class__ is Tensor:
+            return Tensor(combine(x1.node, x2.node))
+        return Tensor(combine(*operands(name, x1, x2)))
 
     return _named(function, public or name, doc)  # type: ignore[no-any-return]
 
@@ -154,8 +154,8 @@ def _binary(name: str, doc: str, public: str = "") -> Binary:
 def _logical(name: str, doc: str) -> Binary:
     op = TABLE[name]
 
-    def function(a: Any, b: Any) -> Tensor:
-        return Tensor(elementwise(op, *[_truth(each) for each in operands(name, a, b)]))
+    def function(x1: Any, x2: Any, /) -> Tensor:
+        return Tensor(elementwise(op, *[_truth(each) for each in operands(name, x1, x2)]))
 
     return _named(function, name, doc)  # type: ignore[no-any-return]
 
@@ -198,38 +198,38 @@ def _always(x: Tensor) -> Tensor:
 
 # Arithmetic
 
-add = _binary("add", "a + b.")
-subtract = _binary("subtract", "a - b.")
-multiply = _binary("multiply", "a * b.")
-divide = _binary("divide", "a / b; integers are divided as float32.")
-floor_divide = _binary("floor_divide", "a / b rounded down; integers divided by 0 give 0.")
-remainder = _binary("remainder", "What floor_divide leaves, with the sign of b; of integers by 0 it is 0.")
-power = _binary("power", "a to the power of b; integers wrap, and take no negative powers.")
-pow = _binary("power", "a to the power of b, by the array API's name.", "pow")
+add = _binary("add", "x1 + x2.")
+subtract = _binary("subtract", "x1 - x2.")
+multiply = _binary("multiply", "x1 * x2.")
+divide = _binary("divide", "x1 / x2; integers are divided as float32.")
+floor_divide = _binary("floor_divide", "x1 / x2 rounded down; integers divided by 0 give 0.")
+remainder = _binary("remainder", "What floor_divide leaves, with the sign of x2; of integers by 0 it is 0.")
+power = _binary("power", "x1 to the power of x2; integers wrap, and take no negative powers.")
+pow = _binary("power", "x1 to the power of x2, by the array API's name.", "pow")
 maximum = _binary("maximum", "The larger of two; NaN where one is NaN.")
 minimum = _binary("minimum", "The smaller of two; NaN where one is NaN.")
-atan2 = _binary("atan2", "The angle of the point (b, a), from -π to π.")
+atan2 = _binary("atan2", "The angle of the point (x2, x1), from -π to π.")
 negative = _unary("negative", "-x; of unsigned integers it wraps.")
 abs = _unary("abs", "The value without its sign.")
 sign = _unary("sign", "-1, 0 or 1; NaN of NaN.")
 
 # Comparison, logic and bits
 
-equal = _binary("equal", "Whether a is equal to b.")
-not_equal = _binary("not_equal", "Whether a is not equal to b.")
-less = _binary("less", "Whether a is less than b.")
-less_equal = _binary("less_equal", "Whether a is less than b, or equal.")
-greater = _binary("greater", "Whether a is greater than b.")
-greater_equal = _binary("greater_equal", "Whether a is greater than b, or equal.")
+equal = _binary("equal", "Whether x1 is equal to x2.")
+not_equal = _binary("not_equal", "Whether x1 is not equal to x2.")
+less = _binary("less", "Whether x1 is less than x2.")
+less_equal = _binary("less_equal", "Whether x1 is less than x2, or equal.")
+greater = _binary("greater", "Whether x1 is greater than x2.")
+greater_equal = _binary("greater_equal", "Whether x1 is greater than x2, or equal.")
 logical_and = _logical("logical_and", "Whether both are true; numbers are true unless they are 0.")
 logical_or = _logical("logical_or", "Whether one is true; numbers are true unless they are 0.")
 logical_xor = _logical("logical_xor", "Whether exactly one is true; numbers are true unless they are 0.")
-bitwise_and = _binary("bitwise_and", "a & b, of integers or bools.")
-bitwise_or = _binary("bitwise_or", "a | b, of integers or bools.")
-bitwise_xor = _binary("bitwise_xor", "a ^ b, of integers or bools.")
+bitwise_and = _binary("bitwise_and", "x1 & x2, of integers or bools.")
+bitwise_or = _binary("bitwise_or", "x1 | x2, of integers or bools.")
+bitwise_xor = _binary("bitwise_xor", "x1 ^ x2, of integers or bools.")
 bitwise_invert = _unary("bitwise_invert", "~x, of integers or bools.")
-bitwise_left_shift = _binary("left_shift", "a << b; by the width or more, 0.", "bitwise_left_shift")
-bitwise_right_shift = _binary("right_shift", "a >> b, keeping the sign.", "bitwise_right_shift")
+bitwise_left_shift = _binary("left_shift", "x1 << x2; by the width or more, 0.", "bitwise_left_shift")
+bitwise_right_shift = _binary("right_shift", "x1 >> x2, keeping the sign.", "bitwise_right_shift")
 isnan = _unary("isnan", "Whether it is not a number.", _never, "biu")
 isinf = _unary("isinf", "Whether it is infinite.", _never, "biu")
 isfinite = _unary("isfinite", "Whether it is finite.", _always, "biu")
@@ -355,26 +355,26 @@ def reciprocal(x: Tensor) -> Tensor:
 
 
 @overload
-def where(condition: Tensor) -> tuple[Tensor, ...]: ...
+def where(condition: Tensor, /) -> tuple[Tensor, ...]: ...
 @overload
-def where(condition: Tensor, a: Any, b: Any) -> Tensor: ...
-def where(condition: Tensor, a: Any = None, b: Any = None) -> Tensor | tuple[Tensor, ...]:
-    """a where the condition is true, else b; of a condition alone what `nonzero` gives, as in NumPy.
+def where(condition: Tensor, x1: Any, x2: Any, /) -> Tensor: ...
+def where(condition: Tensor, x1: Any = None, x2: Any = None, /) -> Tensor | tuple[Tensor, ...]:
+    """x1 where the condition is true, else x2; of a condition alone what `nonzero` gives, as in NumPy.
 
     >>> wg.where(wg.asarray([True, False]), wg.asarray([1, 2]), 0).tolist()
     [1, 0]
     """
     condition = as_tensor("where", condition)
-    if a is None and b is None:
+    if x1 is None and x2 is None:
         from .indexing import nonzero
 
         return nonzero(condition)
-    if a is None or b is None:
+    if x1 is None or x2 is None:
         raise ArgumentError(
             "where takes a condition and two choices, or a condition alone; one choice is None"
         )
     device = condition.device
-    _, *choices = operands("where", condition, a, b)
+    _, *choices = operands("where", condition, x1, x2)
     if not any(isinstance(each, Node) for each in choices):
         choices = [_constant(choices, device), choices[1]]
     first, second = primitives.common("where", choices)
@@ -442,20 +442,21 @@ def signbit(x: Tensor) -> Tensor:
     [True, False]
     """
     x = as_tensor("signbit", x)
-    return _minus(x.astype(dtypes.float32)) if x.dtype.kind == "f" else x < 0
+    if x.dtype.kind != "f":
+        return x < 0
+    # By bits: a conversion from float64 may lose the sign of NaN.
+    bits = dtypes.int64 if x.dtype is dtypes.float64 else dtypes.int32
+    wide = x if bits is dtypes.int64 else x.astype(dtypes.float32)
+    return Tensor(make(TABLE["bitcast"], (wide.node,), (bits,))) < 0
 
 
-def _minus(x: Tensor) -> Tensor:
-    return Tensor(make(TABLE["bitcast"], (x.node,), (dtypes.int32,))) < 0
-
-
-def copysign(a: Any, b: Any) -> Tensor:
-    """The value of a with the sign of b."""
-    value, signed = _floats("copysign", a, b)
+def copysign(x1: Any, x2: Any, /) -> Tensor:
+    """The value of x1 with the sign of x2."""
+    value, signed = _floats("copysign", x1, x2)
     return where(signbit(signed), -abs(value), abs(value))
 
 
-def nextafter(x1: Any, x2: Any) -> Tensor:
+def nextafter(x1: Any, x2: Any, /) -> Tensor:
     """The next number of the dtype after x1 on the way to x2; x2 where they are equal.
 
     >>> wg.nextafter(wg.asarray([1.0, 0.0]), 2.0).tolist()
@@ -477,9 +478,9 @@ def nextafter(x1: Any, x2: Any) -> Tensor:
 _SIGNED = {2: dtypes.int16, 4: dtypes.int32, 8: dtypes.int64}
 
 
-def hypot(a: Any, b: Any) -> Tensor:
-    """sqrt(a² + b²), which does not overflow on the way."""
-    first, second = _floats("hypot", a, b)
+def hypot(x1: Any, x2: Any, /) -> Tensor:
+    """sqrt(x1² + x2²), which does not overflow on the way."""
+    first, second = _floats("hypot", x1, x2)
     # Only the larger one loses its sign: where the other is 0 there is a slope, and a curve.
     sizes = abs(first), abs(second)
     wide = sizes[0] >= sizes[1]
@@ -489,9 +490,9 @@ def hypot(a: Any, b: Any) -> Tensor:
     return where(infinite, math.inf, abs(large) * sqrt(1 + ratio * ratio))
 
 
-def logaddexp(a: Any, b: Any) -> Tensor:
-    """log(exp(a) + exp(b)), which does not overflow on the way."""
-    first, second = _floats("logaddexp", a, b)
+def logaddexp(x1: Any, x2: Any, /) -> Tensor:
+    """log(exp(x1) + exp(x2)), which does not overflow on the way."""
+    first, second = _floats("logaddexp", x1, x2)
     # Equal ones apart, since the difference of two infinities is NaN.
     return where(
         first == second, first + math.log(2), maximum(first, second) + log1p(exp(-abs(first - second)))

@@ -14,7 +14,7 @@ from ..tensor import Tensor
 from . import fourier_tables, primitives
 from .elementwise import conj, where
 from .fourier_tables import tables
-from .reshaping import part
+from .reshaping import part, swapaxes
 from .table import TABLE
 from .transforms import halves_have_kernels, has_kernels
 
@@ -23,14 +23,16 @@ __all__ = ["half_of_real", "half_weighted", "mirrored", "real_from_half", "trans
 SHORT = 64  # numbers: up to here a product with a matrix is quicker than Bluestein's way
 
 
-def transformed(pairs: Tensor, inverse: bool, scale: float) -> Tensor:
-    """The sums over n of x · exp(∓2πi·jk/n) times a scale, for pairs (…, n, 2)."""
-    length = pairs.shape[-2]
+def transformed(pairs: Tensor, inverse: bool, scale: float, axis: int = -2) -> Tensor:
+    """The sums over an axis of x · exp(∓2πi·jk/n) times a scale, for pairs along the last axis."""
+    along = axis % pairs.ndim
+    length = pairs.shape[along]
     if length == 1:
         return pairs if scale == 1 else pairs * scale
     if not pairs.node.sig.device.is_gpu or has_kernels(length):
-        return Tensor(make(TABLE["fft"], (pairs.node,), (inverse, float(scale))))
-    return (_multiplied if length <= SHORT else _chirped)(pairs, inverse, scale)
+        return Tensor(make(TABLE["fft"], (pairs.node,), (inverse, float(scale), along)))
+    way = _multiplied if length <= SHORT else _chirped
+    return swapaxes(way(swapaxes(pairs, along, -2), inverse, scale), along, -2)
 
 
 def _multiplied(pairs: Tensor, inverse: bool, scale: float) -> Tensor:

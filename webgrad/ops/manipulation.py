@@ -91,13 +91,13 @@ def _several(op: str, tensors: Any) -> list[Tensor]:
     return [as_tensor(op, each) for each in tensors]
 
 
-def concat(tensors: Sequence[Tensor], axis: int | None = 0) -> Tensor:
+def concat(arrays: Sequence[Tensor], axis: int | None = 0) -> Tensor:
     """Tensors side by side along an axis they have; None flattens them first.
 
     >>> wg.concat([wg.asarray([1, 2]), wg.asarray([3])]).tolist()
     [1, 2, 3]
     """
-    return _joined("concat", _several("concat", tensors), axis)
+    return _joined("concat", _several("concat", arrays), axis)
 
 
 def _joined(op: str, tensors: list[Tensor], axis: int | None) -> Tensor:
@@ -120,13 +120,13 @@ def _joined(op: str, tensors: list[Tensor], axis: int | None) -> Tensor:
     return Tensor(primitives.concat(nodes, place))
 
 
-def stack(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
+def stack(arrays: Sequence[Tensor], axis: int = 0) -> Tensor:
     """Tensors of one shape side by side along a new axis.
 
     >>> wg.stack([wg.asarray([1, 2]), wg.asarray([3, 4])]).tolist()
     [[1, 2], [3, 4]]
     """
-    found = _several("stack", tensors)
+    found = _several("stack", arrays)
     first = found[0].shape
     for each in found:
         if each.shape != first:

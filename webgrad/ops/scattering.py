@@ -19,7 +19,7 @@ from ..graph.node import Node
 from ..runtime.device import CpuDevice
 from ..tensor import Tensor
 from . import primitives
-from .creation import as_number, as_tensor, asarray
+from .creation import as_any_number, as_tensor, asarray
 from .primitives import elementwise
 from .shapes import broadcast, normalise_axis
 from .table import TABLE
@@ -36,7 +36,7 @@ __all__ = [
     "scatter_set",
 ]
 
-Number = bool | int | float
+Number = bool | int | float | complex
 
 
 def index_set(x: Tensor, index: Any, updates: Tensor | Number, axis: int = 0) -> Tensor:
@@ -248,7 +248,7 @@ def _checked(op: str, index: Any, side: int, axis: int) -> np.ndarray[Any, Any]:
 def _values(op: str, updates: Any, x: Tensor, shape: tuple[int, ...]) -> Node:
     """The updates in x's dtype and a shape."""
     if not isinstance(updates, Tensor):
-        number = as_number(op, updates)
+        number = as_any_number(op, updates)
         return primitives.expand(
             primitives.constant(op, _fitting(op, number, x.dtype), x.dtype, x.device), shape
         )
@@ -268,6 +268,6 @@ def _values(op: str, updates: Any, x: Tensor, shape: tuple[int, ...]) -> Node:
 
 
 def _fitting(op: str, number: Number, dtype: DType) -> Number:
-    if isinstance(number, float) and dtype.kind != "f":
+    if isinstance(number, float) and dtype.kind not in "fc":
         raise DTypeError(f"{op}: {dtype.name} does not hold {number}: convert x with astype first")
     return number

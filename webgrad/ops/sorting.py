@@ -89,9 +89,9 @@ def topk(
 
 def _orderable(op: str, x: Any) -> Tensor:
     """A tensor of what has an order: complex numbers have none."""
-    x = as_tensor(op, x)
-    check_kind(op, "biuf", x.dtype)
-    return x
+    tensor = as_tensor(op, x)
+    check_kind(op, "biuf", tensor.dtype)
+    return tensor
 
 
 def searchsorted(x1: Tensor, x2: Tensor | float, side: str = "left", sorter: Tensor | None = None) -> Tensor:

@@ -1,7 +1,7 @@
 """The rows of the table that are Fourier transforms, over complex numbers as pairs of floats.
 
-In: float32 or float64, pairs as (…, n, 2). Out: the sums over n of x · exp(∓2πi·jk/n), times a scale. GPUs
-have lengths that are products of 2, 3, 5 and 7, of real numbers even ones; others are composed of those
+In: float32 or float64, pairs along the last axis. Out: the sums over n of x · exp(∓2πi·jk/n), times a scale.
+GPUs have lengths that are products of 2, 3, 5 and 7, of real numbers even ones; others are composed of those
 (`ops/fourier.py`). The cpu has every length.
 """
 
@@ -52,10 +52,10 @@ def _pairs(sig: Signature, x: Array) -> Array:
 
 
 def _fft(sig: Signature, x: Array) -> Array:
-    inverse, scale = sig.attributes
+    inverse, scale, axis = sig.attributes
     if inverse:
-        return _pairs(sig, np.fft.ifft(_numbers(x), norm="forward") * scale)
-    return _pairs(sig, np.fft.fft(_numbers(x)) * scale)
+        return _pairs(sig, np.fft.ifft(_numbers(x), axis=axis, norm="forward") * scale)
+    return _pairs(sig, np.fft.fft(_numbers(x), axis=axis) * scale)
 
 
 def _rfft(sig: Signature, x: Array) -> Array:
@@ -70,15 +70,22 @@ def _irfft(sig: Signature, x: Array) -> Array:
 def _check(op: str, sig: Signature, pairs: bool) -> None:
     if sig.dtype.kind != "f" or sig.dtype.itemsize < 4:
         raise DTypeError(f"{op} is not offered for {sig.dtype.name}, only for float32 and float64")
-    if len(sig.shape) < 1 + pairs or (pairs and sig.shape[-1] != 2) or not sig.shape[-1 - pairs]:
+    if (
+        len(sig.shape) < 1 + pairs
+        or (pairs and sig.shape[-1] != 2)
+        or (op != "fft" and not sig.shape[-1 - pairs])
+    ):
         shape = "(…, n, 2)" if pairs else "(…, n)"
         raise ShapeError(f"{op} of {sig!r}: it takes {shape}, n at least 1")
 
 
 def _same(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
     (sig,) = sigs
+    axis = attributes[2]
     _check("fft", sig, True)
-    length = sig.shape[-2]
+    if not 0 <= axis < len(sig.shape) - 1 or not sig.shape[axis]:
+        raise ShapeError(f"fft of {sig!r} along axis {axis}: there are no numbers to transform")
+    length = sig.shape[axis]
     if sig.device.is_gpu:
         if length < 2 or not has_kernels(length):
             raise ShapeError(f"fft of {length} numbers: kernels take products of 2, 3, 5 and 7")
@@ -120,8 +127,8 @@ TRANSFORMS = (
         types="f",
         infer=_same,
         domain=(-2, 2),
-        doc="The Fourier transform of pairs (…, n, 2) along n, attributes = (inverse, scale).",
-        gradient=("transformed(g, not attributes[0], attributes[1])",),
+        doc="The Fourier transform of pairs along an axis, attributes = (inverse, scale, axis).",
+        gradient=("transformed(g, not attributes[0], *attributes[1:])",),
     ),
     Op(
         "rfft",
