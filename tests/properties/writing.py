@@ -6,6 +6,7 @@ rounding changes by a good part of what tests allow, or that decides by a hair, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from tests.properties.programs import Program, Step, Value, allowed, needed, val
 from tests.properties.transforms import offered
 from webgrad import dtypes
 from webgrad.dtypes import DType
+from webgrad.ops.table import TABLE
 
 __all__ = ["write_program"]
 
@@ -87,6 +89,8 @@ class Writer:
         """A step, if its value may be compared."""
         step = Step(op, inputs, attributes)
         given = [self.values[each] for each in inputs]
+        if TABLE[op].kind == "map" and _together(given) > MOST_ELEMENTS:
+            raise Refused(op)
         self._refuse_hairs(op, given, attributes)
         value = value_of_step(step, given)
         if value.array.size > MOST_ELEMENTS:
@@ -208,6 +212,11 @@ class Writer:
         """Some axes, in order, at least one."""
         count = 1 if self.chance(0.7) else int(self.random.integers(1, rank + 1))
         return tuple(sorted(int(each) for each in self.random.choice(rank, count, replace=False)))
+
+
+def _together(values: Sequence[Value]) -> int:
+    """How many elements a map of some values has."""
+    return math.prod(np.broadcast_shapes(*(each.array.shape for each in values)))
 
 
 def _broadcasts(a: Shape, b: Shape) -> bool:
@@ -501,21 +510,26 @@ def _complex(w: Writer) -> None:
 
 
 def _transform(w: Writer) -> None:
-    """A Fourier transform of what are pairs, or of real numbers."""
+    """A Fourier transform of what are pairs, or of real numbers, where there is a length for it."""
     x = w.pick("f", most=3)
-    value = w.values[x]
-    if value.dtype is not dtypes.float32 or not value.array.size:
-        raise Refused("nothing to transform")
-    shape = value.array.shape
+    if w.values[x].dtype is not dtypes.float32:
+        raise Refused("half precision")
+    shape = w.values[x].array.shape
     scale = w.one((1.0, 0.5))
-    if shape[-1:] == (2,) and len(shape) > 1:
-        axis = int(w.random.integers(len(shape) - 1))
-        if offered("fft", shape[axis]):
-            w.put("fft", x, attributes=(w.chance(0.5), scale, axis))
-    elif shape and offered("rfft", shape[-1]):
+    if shape and offered("rfft", shape[-1]) and w.chance(0.5):
         half = w.put("rfft", x, attributes=(scale,))
         if w.chance(0.3):
             w.put("irfft", half, attributes=(shape[-1], 1 / shape[-1]))
+        return
+    axes = [axis for axis in range(len(shape) - 1) if offered("fft", shape[axis])]
+    if shape[-1:] != (2,) or not axes:  # numbers that are real so far
+        ends = [
+            w.put("reshape", each, attributes=((*shape, 1),)) for each in (x, w.leaf(shape, dtypes.float32))
+        ]
+        x = w.put("concat", *ends, attributes=(len(shape),))
+        axes = [axis for axis, side in enumerate(shape) if offered("fft", side)]
+    if axes:
+        w.put("fft", x, attributes=(w.chance(0.5), scale, w.one(axes)))
 
 
 MOVES: dict[Callable[[Writer], None], float] = {
@@ -535,8 +549,8 @@ MOVES: dict[Callable[[Writer], None], float] = {
     _one_hot: 0.5,
     _sorted: 0.4,
     _scatter: 0.4,
-    _complex: 0.8,
-    _transform: 0.4,
+    _complex: 1,
+    _transform: 1,
 }
 
 
