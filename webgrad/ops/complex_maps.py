@@ -1,6 +1,6 @@
 """Functions of complex numbers, as formulas over their parts.
 
-In: nodes of one complex dtype, in arithmetic also real ones. Out: a node: complex, or of floats or bools.
+In: parts, `Pair`s of tensors, in arithmetic also real tensors. Out: a `Pair`, or a tensor of floats or bools.
 Fusion makes one kernel of a formula as of any other, and both devices compute the same. Results are right to
 a few units in the last place of their size; infinities, NaN and signed zeros are those of C's Annex G, as the
 array API has them. Gradients are those of PyTorch, ∂L/∂re + i ∂L/∂im: of a holomorphic function the conjugate
