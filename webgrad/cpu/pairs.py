@@ -281,12 +281,12 @@ multiply = _mapped(np.multiply)
 conjugate = _mapped(np.conjugate)
 
 
+_add = _mapped(np.add)
+
+
 def add_to_real(pairs: Array, number: Array, out: Array | None = None) -> Array:
-    """A real number added to complex ones: their imaginary parts stay."""
-    result = np.empty(pairs.shape, pairs.dtype) if out is None else out
-    np.copyto(result, pairs)
-    result[..., 0] += number.reshape(number.shape[:-1])
-    return result
+    """A real number added to complex ones. Imaginary parts stay, since -0.0 added changes nothing."""
+    return _add(pairs, np.array((number, -0.0), pairs.dtype), out=out)
 
 
 def sizes(pairs: Array, *numbers: Array, out: Array | None = None) -> Array:
