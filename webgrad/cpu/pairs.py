@@ -1,10 +1,10 @@
-"""Arithmetic of complex numbers on whole pairs of floats: a pass over the graph, its ops and their functions.
+"""Arithmetic of complex numbers by whole pairs of floats: a pass over the graph, its ops, and their functions.
 
-In: a graph for the cpu, in which complex numbers are computed by formulas over their parts. Out: the same
-graph, in which what is made of such parts is computed from the pairs that they lie in: products, conjugates
-and sizes by NumPy's functions of complex numbers, and what is done to both parts alike by one map over both.
-Taking pairs apart and joining them again takes several times as long as the arithmetic. Parts that are
-computed by themselves, as those of an exponential are, stay so; equal results up to rounding.
+In: a graph for the cpu, in which complex numbers are formulas over their parts. Out: the same graph, in which
+products, conjugates and sizes of pairs are NumPy's functions of complex numbers, and what is done to both
+parts alike is one map over both: taking pairs apart and joining them takes several times as long as that.
+Parts that are computed by themselves, as those of an exponential are, stay so. Results are equal up to
+rounding.
 """
 
 from __future__ import annotations
