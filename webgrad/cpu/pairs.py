@@ -1,10 +1,10 @@
-"""Arithmetic of complex numbers by whole pairs of floats: a pass over the graph, its ops, and their functions.
+"""Arithmetic of complex numbers by whole pairs of floats: a pass over the graph, its ops, their functions.
 
 In: a graph for the cpu, in which complex numbers are formulas over their parts. Out: the same graph, in which
 products, conjugates and sizes of pairs are NumPy's functions of complex numbers, and what is done to both
 parts alike is one map over both: taking pairs apart and joining them takes several times as long as that.
-Parts that are computed by themselves, as those of an exponential are, stay so. Results are equal up to
-rounding.
+Parts that are computed by themselves, as those of an exponential are, stay so. Rounding apart, results are
+those of the formulas.
 """
 
 from __future__ import annotations
