@@ -344,6 +344,15 @@ def test_bounds_may_be_tensors_of_one_element() -> None:
         arange(cpu([1, 2]), device="cpu")
 
 
+def test_what_nobody_counts_is_refused() -> None:
+    with pytest.raises(ShapeError, match=r"arange: no machine counts to a side of 1000000.*smaller parts"):
+        arange(1e30, device="cpu")
+    with pytest.raises(ShapeError, match=r"full: no machine counts to a side of 1000000.*smaller parts"):
+        full(10**30, 1, device="cpu")
+    with pytest.raises(DTypeError, match=r"eye: k, the diagonal, is a whole number, not 1\.5"):
+        eye(2, k=1.5)  # type: ignore[arg-type]
+
+
 def test_fill_values_that_are_none() -> None:
     with pytest.raises(DTypeError, match="full takes a real number here, not 'a'"):
         full((2,), "a", device="cpu")

@@ -325,6 +325,13 @@ def _through_svd(
 # What is made of singular values
 
 
+def _fits(shape: tuple[int, ...], stack: tuple[int, ...]) -> bool:
+    try:
+        return bool(wg.broadcast_shapes(shape, stack) == stack)
+    except wg.ShapeError:
+        return False
+
+
 def _tolerance(name: str, x: Any, matrices: Tensor, rtol: Any) -> Any:
     """What a singular value is compared with, as a part of the largest one: a number, or a tensor of them."""
     if rtol is None:
@@ -333,6 +340,11 @@ def _tolerance(name: str, x: Any, matrices: Tensor, rtol: Any) -> Any:
     if isinstance(rtol, bool | str) or not (isinstance(rtol, int | float) or hasattr(rtol, "shape")):
         raise wg.ArgumentError(
             f"linalg.{name}: rtol is a number, or a tensor of one for each matrix, not {rtol!r}"
+        )
+    if hasattr(rtol, "shape") and not _fits(rtol.shape, matrices.shape[:-2]):
+        raise wg.ShapeError(
+            f"linalg.{name}: rtol of shape {rtol.shape} has no number for each of the matrices, of shape "
+            f"{matrices.shape[:-2]}: give one number, or reshape it"
         )
     return rtol
 

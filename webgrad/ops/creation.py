@@ -73,6 +73,8 @@ def as_shape(op: str, shape: Shape) -> tuple[int, ...]:
         raise ShapeError(f"{op}: {shape!r} is no shape: give whole numbers, such as (2, 3)") from None
     if any(side < 0 for side in sides):
         raise ShapeError(f"{op}: a shape has no negative sides, and {sides} was given")
+    if any(side >= 1 << 63 for side in sides):
+        raise ShapeError(f"{op}: no machine counts to a side of {max(sides)}: work in smaller parts")
     return sides
 
 
@@ -255,7 +257,7 @@ def arange(
         raise ShapeError(
             f"arange from {first} to {last} by {by} does not end: give finite numbers and a step"
         )
-    length = max(0, math.ceil((last - first) / by))
+    (length,) = as_shape("arange", max(0, math.ceil((last - first) / by)))
     floats = any(isinstance(each, float) for each in (first, last, by))
     wanted, where = _target("arange", (float if floats else int) if dtype is None else dtype, device)
     if wanted.kind in "bc":
@@ -351,6 +353,8 @@ def eye(
     [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
     height, width = as_shape("eye", (n_rows, n_rows if n_cols is None else n_cols))
+    if not hasattr(k, "__index__"):
+        raise DTypeError(f"eye: k, the diagonal, is a whole number, not {k!r}")
     wanted, where = _target("eye", dtypes.float32 if dtype is None else dtype, device)
     down = primitives.reshape(primitives.iota(height, dtypes.int32, where), (height, 1))
     along = elementwise(

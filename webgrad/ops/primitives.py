@@ -227,8 +227,8 @@ def constant(op: str, value: Any, dtype: DType, device: Any, *, wrap: bool = Fal
         low, high = (-(1 << (bits - 1)), 1 << (bits - 1)) if dtype.kind == "i" else (0, 1 << bits)
         if not low <= value < high:
             raise DTypeError(
-                f"{op}: {value} does not fit {dtype.name}, which holds {low} to {high - 1}: convert the "
-                "tensor to a wider type first"
+                f"{op}: {value} does not fit {dtype.name}, which holds {low} to {high - 1}: use a wider "
+                "type, for a tensor by x.astype"
             )
     return scalar(value, dtype, device)
 

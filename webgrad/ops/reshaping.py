@@ -50,8 +50,9 @@ def whole(op: str, what: str, value: Any) -> int:
 
 
 def wholes(op: str, what: str, value: Any) -> Shape:
-    """One whole number or several, as a tuple."""
-    if isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str):
+    """One whole number or several, as a tuple; those of a tensor are read."""
+    value = value.tolist() if isinstance(value, (np.ndarray, Tensor)) and value.ndim else value
+    if isinstance(value, Sequence) and not isinstance(value, str):
         return tuple(whole(op, what, each) for each in value)
     return (whole(op, what, value),)
 
