@@ -304,9 +304,11 @@ def linspace(
     >>> wg.linspace(0, 1, 5).tolist()
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
+    if not hasattr(num, "__index__") or num < 0:
+        raise ShapeError(f"linspace: num is how many numbers there are, 0 or more, not {num!r}")
     (length,) = as_shape("linspace", num)
-    ends = [_end(each) for each in (start, stop)]
-    default = dtypes.complex64 if complex in map(type, (start, stop)) else dtypes.float32
+    ends = [as_any_number("linspace", each) for each in (start, stop)]
+    default = dtypes.complex64 if complex in map(type, ends) else dtypes.float32
     wanted, where = _target("linspace", default if dtype is None else dtype, device)
     if wanted.kind not in "fc" or (wanted.kind == "f" and default.kind == "c"):
         raise DTypeError(
@@ -322,10 +324,6 @@ def linspace(
     return Tensor(primitives.as_complex(pairs))
 
 
-def _end(value: Any) -> complex:
-    return complex(as_any_number("linspace", value))
-
-
 def _shares(length: int, steps: int, dtype: DType, device: AnyDevice) -> Node:
     """0, 1 / steps, 2 / steps …, in at least float32."""
     exact = dtype if dtype.itemsize >= 4 else dtypes.float32
@@ -336,12 +334,14 @@ def _shares(length: int, steps: int, dtype: DType, device: AnyDevice) -> Node:
 def _between(share: Node, start: float, stop: float) -> Node:
     """That share of the way from start to stop.
 
-    The second half from the other end: the last one is `stop` itself, and errors stay half as large.
+    The second half from the other end: the last one is `stop` itself, and errors stay half as large. Half the
+    way is a number of the dtype even where the whole is more than it holds.
     """
-    up = elementwise(_ADD, elementwise(_MULTIPLY, share, stop - start), start)
-    left = elementwise(_SUBTRACT, 1.0, share)
-    down = elementwise(_SUBTRACT, stop, elementwise(_MULTIPLY, left, stop - start))
-    return primitives.choose(elementwise(TABLE["less"], share, 0.5), up, down)
+    half, twice = stop / 2 - start / 2, elementwise(_MULTIPLY, share, 2.0)
+    up = elementwise(_ADD, elementwise(_MULTIPLY, twice, half), start)
+    left = elementwise(_SUBTRACT, 2.0, twice)
+    down = elementwise(_SUBTRACT, stop, elementwise(_MULTIPLY, left, half))
+    return primitives.choose(elementwise(TABLE["less"], twice, 1.0), up, down)
 
 
 def eye(

@@ -209,9 +209,10 @@ def permute_dims(x: Tensor, axes: Sequence[int]) -> Tensor:
 
 
 def _permuted(op: str, x: Tensor, axes: Sequence[int]) -> Tensor:
-    found = tuple(normalise_axis(op, axis, x.ndim) for axis in axes)
+    numbers = wholes(op, "an axis", axes)
+    found = tuple(normalise_axis(op, axis, x.ndim) for axis in numbers)
     if sorted(found) != list(range(x.ndim)):
-        raise AxisError(f"{op}: {tuple(axes)} does not name each of the {x.ndim} axes of {x.shape} once")
+        raise AxisError(f"{op}: {numbers} does not name each of the {x.ndim} axes of {x.shape} once")
     return Tensor(primitives.permute(x.node, found))
 
 
