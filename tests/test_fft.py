@@ -240,6 +240,8 @@ def test_what_is_refused() -> None:
         wg.fft.rfft(wg.zeros(4, dtype=wg.complex64, device="cpu"))
     with pytest.raises(DTypeError, match="n is a whole number"):
         wg.fft.fft(x, n=2.5)  # type: ignore[arg-type]
+    with pytest.raises(ShapeError, match="give a smaller n"):
+        wg.fft.fft(x, n=10**30)
     with pytest.raises(ArgumentError, match="same length"):
         wg.fft.fftn(x, s=(2, 2), axes=(0,))
     with pytest.raises(ShapeError, match="more sides"):

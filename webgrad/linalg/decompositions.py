@@ -19,7 +19,6 @@ from .matrices import (
     adjoint,
     asks_for_gradient,
     identity,
-    part_of,
     ready,
     refuse_gradient,
     restored,
@@ -44,7 +43,6 @@ __all__ = [
 
 
 # from 1 to the next number
-EPSILON = {wg.float64: 2.0**-52, wg.float32: 2.0**-23, wg.float16: 2.0**-10, wg.bfloat16: 2.0**-7}
 
 
 class Eig(NamedTuple):
@@ -325,14 +323,26 @@ def _through_svd(
 # What is made of singular values
 
 
+def _fits(shape: tuple[int, ...], stack: tuple[int, ...]) -> bool:
+    try:
+        return bool(wg.broadcast_shapes(shape, stack) == stack)
+    except wg.ShapeError:
+        return False
+
+
 def _tolerance(name: str, x: Any, matrices: Tensor, rtol: Any) -> Any:
     """What a singular value is compared with, as a part of the largest one: a number, or a tensor of them."""
     if rtol is None:
         dtype = x.dtype if isinstance(x, Tensor) else matrices.dtype
-        return max(matrices.shape[-2:]) * EPSILON[part_of(dtype)]
+        return max(matrices.shape[-2:]) * wg.finfo(dtype).eps
     if isinstance(rtol, bool | str) or not (isinstance(rtol, int | float) or hasattr(rtol, "shape")):
         raise wg.ArgumentError(
             f"linalg.{name}: rtol is a number, or a tensor of one for each matrix, not {rtol!r}"
+        )
+    if hasattr(rtol, "shape") and not _fits(rtol.shape, matrices.shape[:-2]):
+        raise wg.ShapeError(
+            f"linalg.{name}: rtol of shape {rtol.shape} has no number for each of the matrices, of shape "
+            f"{matrices.shape[:-2]}: give one number, or reshape it"
         )
     return rtol
 

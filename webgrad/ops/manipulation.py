@@ -228,9 +228,7 @@ def repeat(x: Tensor, repeats: int | Sequence[int] | Tensor, axis: int | None = 
         return repeat(Tensor(primitives.reshape(x.node, (x.size,))), repeats, 0)
     place = normalise_axis("repeat", axis, x.ndim)
     side = x.shape[place]
-    counts = wholes(
-        "repeat", "a number of times", repeats.numpy() if isinstance(repeats, Tensor) else repeats
-    )
+    counts = wholes("repeat", "a number of times", repeats)
     if any(count < 0 for count in counts):
         raise ShapeError(f"repeat: nothing comes {min(counts)} times; give numbers of 0 or more")
     before, after = x.shape[:place], x.shape[place + 1 :]
