@@ -146,7 +146,9 @@ def _eigensystem(x: Tensor) -> Any:
         values, vectors = _eigensystem(x) if wg.is_grad_enabled() else found
         inner = wg.zeros_like(x) if by_values is None else _on_diagonal(by_values, x)
         if by_vectors is not None:
-            inner = inner + (adjoint(vectors) @ by_vectors) * _reciprocal_gaps(values)
+            # Vectors only turn, so what is skew of this counts; then the gradient is symmetric, as x is.
+            turn = adjoint(vectors) @ by_vectors
+            inner = inner + 0.5 * (turn - adjoint(turn)) * _reciprocal_gaps(values)
         return vectors @ inner @ adjoint(vectors)
 
     return found, pull
