@@ -195,15 +195,6 @@ def test_packed_and_wide_results_share_a_launch_in_whole_fours_only(device: Devi
     assert grown["dispatches"] == (1 if size % 4 == 0 else 2)
 
 
-def test_products_of_single_elements_spare_a_binding_for_their_places(device: Device) -> None:
-    array = np.arange(31, dtype=np.uint8)
-    a, b = Tensor(up(device, array, np.uint8)), Tensor(up(device, array, np.uint8))
-    products = [a[row] * b[column] for row in range(25, 31) for column in range(5, 31)]
-    evaluate([each.node for each in products])
-    found = [each.item() for each in products]
-    assert found == np.multiply.outer(array[25:], array[5:]).reshape(-1).tolist()
-
-
 def test_independent_maps_share_a_launch(device: Device) -> None:
     arrays = [GENERATOR.normal(size=(side, 3)).astype(np.float32) for side in (5, 40, 7, 1, 33)]
     roots = [apply("multiply", up(device, each), 0.5) for each in arrays]

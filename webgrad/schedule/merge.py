@@ -131,17 +131,8 @@ def _joined(first: Group, second: Group) -> Group:
 def _bindings(graph: Snapshot, groups: list[Group], profile: DeviceProfile) -> int:
     """What a launch of these groups binds; one more may hold parameters, of which a flat map has few."""
     values = {each for group in groups for each in (*group.reads, *group.outputs)}
-    spare = 0 if len(groups) == 1 and is_flat(graph, groups[0]) and not _picks(graph, groups[0]) else 1
+    spare = 0 if len(groups) == 1 and is_flat(graph, groups[0]) else 1
     return spare + sum(bindings_of(graph.sigs[each], profile) for each in values)
-
-
-def _picks(graph: Snapshot, group: Group) -> bool:
-    """Whether it takes single elements of longer values: each place is a parameter."""
-    return any(
-        graph.sigs[each].kind == "move" and graph.sigs[graph.inputs[each][0]].size > 1
-        for each in group.inside
-        if graph.sigs[each].size == 1
-    )
 
 
 def _cost(graph: Snapshot, group: Group) -> int:

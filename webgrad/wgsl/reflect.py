@@ -11,8 +11,10 @@ import re
 from dataclasses import dataclass
 
 from webgrad.errors import CompileError
+from webgrad.wgsl.hazards import check_hazards
 from webgrad.wgsl.layout import Layout, Layouts
 from webgrad.wgsl.limits import check_branches, check_depth
+from webgrad.wgsl.pointers import check_pointers
 from webgrad.wgsl.preprocess import Expanded
 from webgrad.wgsl.program import Access, Binding, Field, Program
 from webgrad.wgsl.scopes import Resolution, reachable, resolve
@@ -67,6 +69,8 @@ class _Reflection:
                 roots |= self.resolution.references[one.start]
         self.names = reachable(module, self.resolution, roots)
         check_branches(module, self.resolution, self.entry)
+        check_hazards(module, self.resolution, self.names)
+        check_pointers(module, self.resolution, self.names)
 
     def find_entry(self, label: str, name: str | None) -> Declaration:
         entries = self.module.entries()
