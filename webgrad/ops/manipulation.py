@@ -247,8 +247,8 @@ def repeat(x: Tensor, repeats: int | Sequence[int] | Tensor, axis: int | None = 
 
 def _counts(repeats: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Numbers of times; an array of integers is taken as it is, since it may be long."""
-    if isinstance(repeats, np.ndarray) and repeats.dtype.kind in "iu" and repeats.ndim == 1:
-        return repeats.astype(np.int64)
+    if isinstance(repeats, np.ndarray) and repeats.dtype.kind in "iu" and repeats.ndim < 2:
+        return np.atleast_1d(repeats.astype(np.int64))
     return np.asarray(wholes("repeat", "a number of times", repeats), np.int64)
 
 

@@ -51,7 +51,8 @@ def whole(op: str, what: str, value: Any) -> int:
 
 def wholes(op: str, what: str, value: Any) -> Shape:
     """One whole number or several, as a tuple."""
-    if isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str):
+    several = value.ndim > 0 if isinstance(value, np.ndarray) else isinstance(value, Sequence)
+    if several and not isinstance(value, str):
         return tuple(whole(op, what, each) for each in value)
     return (whole(op, what, value),)
 

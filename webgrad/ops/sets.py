@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from .. import dtypes
 from ..graph.node import Node
+from ..runtime.device import CpuDevice
 from ..tensor import Tensor
 from . import primitives
 from .creation import as_tensor, zeros
@@ -54,17 +55,17 @@ class UniqueInverse(NamedTuple):
 class _Groups:
     """A tensor's elements in order, where equal ones begin, and what is asked about them, as it is needed.
 
-    Where nobody asks for `places` in x, integers are sorted themselves; of -0.0 and 0.0 the first is wanted.
+    Where nobody asks for `places` in x, the cpu sorts the elements themselves; GPUs have the order anyway.
     """
 
     def __init__(self, op: str, x: Tensor, places: bool) -> None:
         self.x = as_tensor(op, x)
         self.flat = flatten(self.x)
-        if places or self.flat.dtype.kind not in "biu":
+        if not places and self.flat.dtype.kind != "c" and isinstance(self.x.device, CpuDevice):
+            self.sorted = sort(self.flat)
+        else:
             self.order = _order(self.flat)
             self.sorted = take(self.flat, self.order)
-        else:
-            self.sorted = sort(self.flat)
         self.first = _beginnings(self.sorted)
         self.starts = places_of_true(self.first)  # where its length, one number, is read
 
