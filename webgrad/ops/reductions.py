@@ -278,11 +278,25 @@ def variance(x: Tensor, axes: tuple[int, ...], correction: float, keepdims: bool
 def var(x: Tensor, axis: Axis = None, *, correction: float = 0.0, keepdims: bool = False) -> Tensor:
     """The variance over axes; `correction=1` divides by one less than the count, as statistics of samples do.
 
+    That of complex numbers is real: the mean square of distances from their mean.
+
     >>> wg.var(wg.asarray([1.0, 3.0]), correction=1).item()
     2.0
     """
-    wide, result = _measured("var", x)
-    return converted(variance(wide, normalise_axes("var", axis, wide.ndim), correction, keepdims), result)
+    found, result = _spread("var", x, axis, correction, keepdims)
+    return converted(found, result)
+
+
+def _spread(op: str, x: Any, axis: Axis, correction: float, keepdims: bool) -> tuple[Tensor, DType]:
+    """The variance in the dtype it is computed in, and the dtype of the result."""
+    x = as_tensor(op, x)
+    axes = normalise_axes(op, axis, x.ndim)
+    if x.dtype.kind == "c":
+        parts = Tensor(primitives.as_real(x.node))
+        of_parts = variance(parts, axes, correction, keepdims)
+        return fold("sum", of_parts, (of_parts.ndim - 1,), keepdims=False), parts.dtype
+    wide, result = _measured(op, x)
+    return variance(wide, axes, correction, keepdims), result
 
 
 def std(x: Tensor, axis: Axis = None, *, correction: float = 0.0, keepdims: bool = False) -> Tensor:
@@ -291,10 +305,8 @@ def std(x: Tensor, axis: Axis = None, *, correction: float = 0.0, keepdims: bool
     >>> wg.std(wg.asarray([1.0, 3.0])).item()
     1.0
     """
-    wide, result = _measured("std", x)
-    return converted(
-        _root(variance(wide, normalise_axes("std", axis, wide.ndim), correction, keepdims), 2), result
-    )
+    found, result = _spread("std", x, axis, correction, keepdims)
+    return converted(_root(found, 2), result)
 
 
 # Norms, and sums of exponentials
