@@ -56,6 +56,7 @@ ELSEWHERE = frozenset(
         "sort.pwgsl",  # test_ordering.py
         "scatter.pwgsl",
         "scatters.pwgsl",  # test_scattering.py
+        "fourier.pwgsl",  # test_fourier.py
         "attention.pwgsl",  # tests/lower/test_attention.py
         "attention_tile.pwgsl",
         "quantised.pwgsl",  # tests/lower/test_quantised.py
