@@ -79,8 +79,8 @@ class PytorchMethods:
     def mH(self: Any) -> Any:
         """The last two axes exchanged, and complex numbers conjugated: the adjoint of matrices.
 
-        >>> wg.asarray([[1j, 2.0]]).mH.tolist()
-        [[-1j], [(2+0j)]]
+        >>> wg.asarray([[1 + 1j, 2 - 3j]]).mH.tolist()
+        [[(1-1j)], [(2+3j)]]
         """
         return (self.conj() if self.dtype.kind == "c" else self).mT
 
