@@ -42,7 +42,7 @@ def test_the_code_in_the_guide_runs(number: int, capsys: pytest.CaptureFixture[s
         (page, number)
         for page in (
             *("docs/nn.md", "docs/training.md", "docs/optim.md", "docs/files.md", "docs/linalg.md"),
-            "docs/fft.md",
+            *("docs/fft.md", "docs/array-api.md"),
         )
         for number in range(len(code_of(page)))
     ],
@@ -62,7 +62,9 @@ def test_the_code_about_training_runs(page: str, number: int, capsys: pytest.Cap
 
 @pytest.mark.parametrize("device", [pytest.param("webgpu", marks=pytest.mark.gpu), "cpu"])
 def test_the_code_in_the_readme_runs(device: str) -> None:
-    for block, words in zip(code_of("README.md"), ("y = 3.0 x + 0.5", "(64, 128)"), strict=True):
+    for block, words in zip(
+        code_of("README.md"), ("y = 3.0 x + 0.5", "(64, 128)", "period: 16"), strict=True
+    ):
         environment = os.environ | {"WEBGRAD_DEVICE": device}
         done = subprocess.run(
             [sys.executable, "-c", block],

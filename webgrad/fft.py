@@ -90,6 +90,8 @@ def _side(op: str, n: Any, default: int) -> int:
         raise ShapeError(
             f"{op} of {length} numbers: there must be at least one; give n to fill up with zeros"
         )
+    if length >= 1 << 63:
+        raise ShapeError(f"{op} of {length} numbers: no machine counts so far; give a smaller n")
     return length
 
 

@@ -378,11 +378,11 @@ class Tensor(PytorchMethods):
             raise ArgumentError(f"to_device: webgrad has no streams, and stream={stream!r} was given")
         return move(self, open_device(device))
 
-    def astype(self, dtype: Any, *, copy: bool = True) -> Tensor:
+    def astype(self, dtype: Any, *, copy: bool = True, device: DeviceLike = None) -> Tensor:
         """The values in another dtype; floats become integers by truncation, kept in range, NaN as 0."""
         from .ops.elementwise import astype
 
-        return astype(self, dtype, copy=copy)
+        return astype(self, dtype, copy=copy, device=device)
 
     def to(self, *targets: Any, dtype: Any = None, device: Any = None) -> Tensor:
         """To a device, a dtype, both, or another tensor's, as PyTorch says it.

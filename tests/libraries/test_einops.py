@@ -37,12 +37,17 @@ REPEATED: list[tuple[str, dict[str, int]]] = [
 
 
 @EVERYWHERE
-@pytest.mark.parametrize(("pattern", "sides"), REARRANGED)
-def test_rearrange(device: str, pattern: str, sides: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("name", "pattern", "sides"),
+    [("rearrange", *each) for each in REARRANGED] + [("repeat", *each) for each in REPEATED],
+)
+def test_rearrange_and_repeat(
+    device: str, name: str, pattern: str, sides: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     place = Place(device)
-    expected = einops.rearrange(X, pattern, **sides)
+    expected = getattr(einops, name)(X, pattern, **sides)
     with without_numpy(monkeypatch):
-        found = portable.rearrange(place.put(X), pattern, **sides)
+        found = getattr(portable, name)(place.put(X), pattern, **sides)
     same(found, expected, place)
 
 
@@ -63,16 +68,6 @@ def test_reduce_by_a_function(device: str) -> None:
     place = Place(device)
     found = portable.reduce(place.put(X), "b c h w -> b c", lambda x, axes: wg.logsumexp(x, axis=axes))
     same(found, np.log(np.exp(X).sum((2, 3))), place)
-
-
-@EVERYWHERE
-@pytest.mark.parametrize(("pattern", "sides"), REPEATED)
-def test_repeat(device: str, pattern: str, sides: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
-    place = Place(device)
-    expected = einops.repeat(X, pattern, **sides)
-    with without_numpy(monkeypatch):
-        found = portable.repeat(place.put(X), pattern, **sides)
-    same(found, expected, place)
 
 
 @EVERYWHERE

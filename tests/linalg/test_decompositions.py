@@ -222,6 +222,8 @@ def test_ranks_are_integers_and_have_no_gradient() -> None:
         (lambda x: linalg.svdvals(x.astype(wg.int8)), wg.DTypeError, "int8"),
         (lambda x: linalg.pinv(x, rtol=cast(Any, "1e-3")), wg.ArgumentError, "rtol"),
         (lambda x: linalg.matrix_rank(x, rtol=True), wg.ArgumentError, "rtol"),
+        (lambda x: linalg.pinv(x, rtol=x[0]), wg.ShapeError, r"linalg.pinv: rtol of shape \(3,\)"),
+        (lambda x: linalg.matrix_rank(x, rtol=wg.ones(2)), wg.ShapeError, r"rtol of shape \(2,\)"),
     ],
 )
 def test_mistakes(call: Any, error: type[Exception], words: str) -> None:

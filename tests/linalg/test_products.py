@@ -120,6 +120,7 @@ def test_halves_stay_halves() -> None:
     [
         (lambda x: linalg.cross(x, x), wg.ShapeError, "three"),
         (lambda x: linalg.cross(x, x, axis=-3), wg.AxisError, "axis -3"),
+        (lambda x: linalg.cross(x, x, axis=cast(Any, "a")), wg.AxisError, "axis 'a'"),
         (lambda x: linalg.cross(x[:1] > 0, x), wg.DTypeError, "bool"),
         (lambda x: linalg.trace(x[0]), wg.ShapeError, "rows and columns"),
         (lambda x: linalg.diagonal(x[0]), wg.ShapeError, "rows and columns"),

@@ -293,6 +293,18 @@ def test_linspace_of_complex_numbers() -> None:
     assert linspace(0, 1, 3, dtypes.complex128, device="cpu").tolist() == [0, 0.5, 1]
     with pytest.raises(DTypeError, match=r"float32 from 0 to 1j"):
         linspace(0, 1j, 3, dtypes.float32, device="cpu")
+    assert linspace(np.complex128(1j), np.complex128(3j), 3, device="cpu").tolist() == [1j, 2j, 3j]
+
+
+def test_linspace_over_more_than_a_type_holds() -> None:
+    most = float(np.finfo(np.float32).max)
+    assert linspace(-most, most, 5, device="cpu").tolist() == [-most, -most / 2, 0, most / 2, most]
+
+
+@pytest.mark.parametrize("num", [-1, 2.5, None])
+def test_linspace_counts_in_whole_numbers(num: Any) -> None:
+    with pytest.raises(ShapeError, match=rf"linspace: num is how many numbers there are.*not {num}"):
+        linspace(0, 1, num, device="cpu")
 
 
 def test_eye() -> None:
@@ -342,6 +354,15 @@ def test_bounds_may_be_tensors_of_one_element() -> None:
     assert arange(cpu(2.0), device="cpu").dtype is dtypes.float32
     with pytest.raises(DTypeError, match="arange takes a real number here, not a tensor of shape"):
         arange(cpu([1, 2]), device="cpu")
+
+
+def test_what_nobody_counts_is_refused() -> None:
+    with pytest.raises(ShapeError, match=r"arange: no machine counts to a side of 1000000.*smaller parts"):
+        arange(1e30, device="cpu")
+    with pytest.raises(ShapeError, match=r"full: no machine counts to a side of 1000000.*smaller parts"):
+        full(10**30, 1, device="cpu")
+    with pytest.raises(DTypeError, match=r"eye: k, the diagonal, is a whole number, not 1\.5"):
+        eye(2, k=1.5)  # type: ignore[arg-type]
 
 
 def test_fill_values_that_are_none() -> None:

@@ -15,6 +15,7 @@ from webgrad.errors import ArgumentError, DTypeError
 from webgrad.graph.op import Op
 from webgrad.ops import elementwise
 from webgrad.ops.creation import asarray
+from webgrad.ops.manipulation import stack
 from webgrad.ops.table import TABLE
 from webgrad.tensor import Tensor
 
@@ -83,6 +84,7 @@ OF_FLOATS = [
     "signbit",
     "logical_not",
 ]
+ROUNDING = ["floor", "ceil", "round", "trunc"]
 OF_TWO = [
     "add",
     "subtract",
@@ -194,13 +196,41 @@ def test_tests_of_integers() -> None:
         assert elementwise.isfinite(cpu(value)).tolist() == [True, True]
 
 
-@pytest.mark.parametrize(
-    "name", ["exp", "sqrt", "sin", "sigmoid", "erf", "atan2", "hypot", "copysign", "logaddexp"]
-)
-def test_functions_of_floats_refuse_integers(name: str) -> None:
-    x = cpu([1, 2])
-    with pytest.raises(DTypeError, match=rf"{name} is not offered for int32.*x.astype\(webgrad.float32\)"):
-        ours(name)(x, x) if name in OF_TWO else ours(name)(x)
+@EVERYWHERE
+@pytest.mark.parametrize("dtype", [dtypes.bool, dtypes.int8, dtypes.int32])
+def test_functions_of_floats_take_integers_as_float32(kind: str, dtype: dtypes.DType) -> None:
+    x = place(kind, [1, 0, 1], dtype)
+    floats = x.astype(dtypes.float32)
+    names = OF_FLOATS[: OF_FLOATS.index("floor")]
+    pairs = [(ours(each)(x), ours(each)(floats)) for each in names]
+    for name in ("atan2", "hypot", "copysign", "logaddexp", "nextafter"):
+        pairs.append((ours(name)(x, 1), ours(name)(floats, 1.0)))
+        assert ours(name)(1, x).dtype is ours(name)(x, x).dtype is dtypes.float32
+    assert {found.dtype for found, _ in pairs} == {dtypes.float32}
+    found, expected = (stack(each).numpy() for each in zip(*pairs, strict=True))
+    np.testing.assert_array_equal(found, expected)
+    assert elementwise.atan2(x, place(kind, [1.0, 2.0, 3.0], dtypes.float16)).dtype is dtypes.float16
+
+
+def test_rounding_keeps_integers_and_bools() -> None:
+    for values in ([1, -2], [True, False]):
+        for name in ROUNDING:
+            assert ours(name)(cpu(values)).tolist() == values
+
+
+def test_errors_name_the_function_that_was_called() -> None:
+    numbers, bytes_ = cpu([1j]), cpu([1], dtypes.uint8)
+    mistakes: list[tuple[Callable[[], Any], str]] = [
+        (lambda: elementwise.clip(bytes_, 0, 300), "clip: 300 does not fit uint8.*wider type"),
+        (lambda: elementwise.clip(numbers, 0, 1), "clip is not offered for complex64"),
+        (lambda: elementwise.clip(cpu([1.0]), "a"), "clip takes a webgrad tensor, not a str"),
+        (lambda: elementwise.signbit(numbers), "signbit is not offered for complex64"),
+        (lambda: elementwise.square(cpu([True])), "square is not offered for bool"),
+        (lambda: elementwise.bitwise_and(cpu([1.0]), 1), "bitwise_and is not offered for float32"),
+    ]
+    for call, message in mistakes:
+        with pytest.raises(DTypeError, match=message):
+            call()
 
 
 def test_half_types_are_rounded_once() -> None:

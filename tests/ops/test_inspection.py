@@ -73,6 +73,12 @@ def test_as_many_dimensions_as_it_says(where: str) -> None:
     capabilities = INFO.capabilities()
     assert capabilities["boolean indexing"] is capabilities["data-dependent shapes"] is True
     assert capabilities["max dimensions"] == MOST_DIMENSIONS
+    for dtype, most in ((wg.float32, MOST_DIMENSIONS + 1), (wg.complex64, MOST_DIMENSIONS)):
+        assert wg.zeros((1,) * most, dtype=dtype, device=where).numpy().ndim == most
+        x = wg.zeros(1, dtype=dtype, device=where)
+        for call in (wg.reshape, wg.broadcast_to):
+            with pytest.raises(wg.ShapeError, match="tensors have at most"):
+                call(x, (1,) * (most + 1))
     for value in (1.5, 1.5j):
         x = wg.asarray([[value, value]], device=where).reshape((2, *[1] * (MOST_DIMENSIONS - 1)))
         assert (x * x + x).sum(axis=0).numpy().ravel().tolist() == [2 * (value * value + value)]

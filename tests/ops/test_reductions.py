@@ -131,12 +131,32 @@ def test_a_variance_far_from_zero_keeps_its_digits() -> None:
     check(reductions.var(on_cpu(values)), np.var(values.astype(np.float64)), 1e-4)
 
 
-@pytest.mark.parametrize("correction", [0, 1, 2, 0.5, 3, 4])
+@pytest.mark.parametrize("correction", [0, 1, 2, 0.5, 2.5, 3, 4])
 def test_corrections(correction: float) -> None:
     values = np.array([[1.0, 2.0, 4.0], [0.0, 0.0, 0.0]], np.float32)
-    expected = quietly(np.var, values, axis=1, ddof=correction)
+    # The array API has NaN where nothing is left to divide by, where NumPy divides by 0.
+    expected = np.var(values, axis=1, ddof=correction) if correction < 3 else np.full(2, NAN, np.float32)
     check(reductions.var(on_cpu(values), axis=1, correction=correction), expected)
     check(reductions.std(on_cpu(values), axis=1, correction=correction), np.sqrt(expected))
+
+
+def test_numbers_that_are_none_are_refused() -> None:
+    x = on_cpu([1.0, 2.0])
+    mistakes: list[tuple[Callable[[], Any], str]] = [
+        (lambda: reductions.var(x, correction="a"), "var takes a real number here, not 'a'"),  # type: ignore[arg-type]
+        (lambda: reductions.std(x, correction=None), "std takes a real number here, not None"),  # type: ignore[arg-type]
+        (lambda: reductions.vector_norm(x, ord="fro"), "vector_norm takes a real number here, not 'fro'"),  # type: ignore[arg-type]
+        (lambda: reductions.argmax(on_cpu([1j])), "argmax is not offered for complex64"),
+    ]
+    for call, message in mistakes:
+        with pytest.raises(DTypeError, match=message):
+            call()
+
+
+def test_the_mean_of_no_complex_numbers() -> None:
+    found = reductions.mean(on_cpu(np.zeros((2, 0), np.complex64)), axis=1)
+    assert found.dtype is dtypes.complex64
+    assert np.isnan(found.numpy().view(np.float32)).all()
 
 
 SPECIAL = np.array(

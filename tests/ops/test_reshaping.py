@@ -150,6 +150,7 @@ def test_movement_is_movement_only() -> None:
     [
         (lambda x: move.permute_dims(x, (0, 1)), r"permute_dims: \(0, 1\) does not name each of the 3 axes"),
         (lambda x: move.permute_dims(x, (0, 1, 1)), "does not name each"),
+        (lambda x: move.permute_dims(x, 1), r"permute_dims: \(1,\) does not name each of the 3 axes"),  # type: ignore[arg-type]
         (lambda x: move.permute_dims(x, (0, 1, 3)), "permute_dims: there is no axis 3"),
         (lambda x: move.swapaxes(x, 0, 3), "swapaxes: there is no axis 3"),
         (lambda x: move.moveaxis(x, (0, 1), (0,)), "as many places as axes"),

@@ -247,5 +247,6 @@ def test_mistakes_are_named() -> None:
         diff(x, -1)
     with pytest.raises(ShapeError, match=r"diff: n is how often .* not 1.5"):
         diff(x, 1.5)  # type: ignore[arg-type]
-    with pytest.raises(ShapeError, match="concat"):
-        diff(x, prepend=on_cpu(np.ones((3, 1), np.float32)))
+    for other in (np.ones((3, 1), np.float32), np.float32(1)):
+        with pytest.raises(ShapeError, match=r"diff: what is put before or after x \(2, 3\).*reshape"):
+            diff(x, prepend=on_cpu(other))

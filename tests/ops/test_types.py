@@ -94,6 +94,15 @@ def test_result_type(values: tuple[Any, ...], expected: dtypes.DType) -> None:
     assert wg.result_type(*typed) is expected
 
 
+def test_limits_are_refused() -> None:
+    with pytest.raises(DTypeError, match=r"finfo: int8 is no type of floats: use webgrad.iinfo"):
+        wg.finfo(wg.int8)
+    with pytest.raises(DTypeError, match=r"iinfo: complex64 is no type of integers: use webgrad.finfo"):
+        wg.iinfo(wg.complex64)
+    with pytest.raises(DTypeError, match="iinfo: bool is no type of integers: bools have no limits"):
+        wg.iinfo(wg.bool)
+
+
 def test_result_type_is_refused() -> None:
     with pytest.raises(ArgumentError, match="at least one tensor or dtype"):
         wg.result_type(1, 2.0)

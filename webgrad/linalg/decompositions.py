@@ -19,7 +19,6 @@ from .matrices import (
     adjoint,
     asks_for_gradient,
     identity,
-    part_of,
     ready,
     refuse_gradient,
     restored,
@@ -44,7 +43,6 @@ __all__ = [
 
 
 # from 1 to the next number
-EPSILON = {wg.float64: 2.0**-52, wg.float32: 2.0**-23, wg.float16: 2.0**-10, wg.bfloat16: 2.0**-7}
 
 
 class Eig(NamedTuple):
@@ -146,7 +144,9 @@ def _eigensystem(x: Tensor) -> Any:
         values, vectors = _eigensystem(x) if wg.is_grad_enabled() else found
         inner = wg.zeros_like(x) if by_values is None else _on_diagonal(by_values, x)
         if by_vectors is not None:
-            inner = inner + (adjoint(vectors) @ by_vectors) * _reciprocal_gaps(values)
+            # Vectors only turn, so what is skew of this counts; then the gradient is symmetric, as x is.
+            turn = adjoint(vectors) @ by_vectors
+            inner = inner + 0.5 * (turn - adjoint(turn)) * _reciprocal_gaps(values)
         return vectors @ inner @ adjoint(vectors)
 
     return found, pull
@@ -325,14 +325,26 @@ def _through_svd(
 # What is made of singular values
 
 
+def _fits(shape: tuple[int, ...], stack: tuple[int, ...]) -> bool:
+    try:
+        return bool(wg.broadcast_shapes(shape, stack) == stack)
+    except wg.ShapeError:
+        return False
+
+
 def _tolerance(name: str, x: Any, matrices: Tensor, rtol: Any) -> Any:
     """What a singular value is compared with, as a part of the largest one: a number, or a tensor of them."""
     if rtol is None:
         dtype = x.dtype if isinstance(x, Tensor) else matrices.dtype
-        return max(matrices.shape[-2:]) * EPSILON[part_of(dtype)]
+        return max(matrices.shape[-2:]) * wg.finfo(dtype).eps
     if isinstance(rtol, bool | str) or not (isinstance(rtol, int | float) or hasattr(rtol, "shape")):
         raise wg.ArgumentError(
             f"linalg.{name}: rtol is a number, or a tensor of one for each matrix, not {rtol!r}"
+        )
+    if hasattr(rtol, "shape") and not _fits(rtol.shape, matrices.shape[:-2]):
+        raise wg.ShapeError(
+            f"linalg.{name}: rtol of shape {rtol.shape} has no number for each of the matrices, of shape "
+            f"{matrices.shape[:-2]}: give one number, or reshape it"
         )
     return rtol
 
@@ -345,13 +357,17 @@ def matrix_rank(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
     >>> wg.linalg.matrix_rank(wg.asarray([[1.0, 2.0], [2.0, 4.0]])).item()
     1
     """
-    matrices = ready("matrix_rank", x)
-    tolerance = _tolerance("matrix_rank", x, matrices, rtol)
+    return rank_and_values("matrix_rank", x, ready("matrix_rank", x), rtol)[0]
+
+
+def rank_and_values(op: str, x: Any, matrices: Tensor, rtol: Any) -> tuple[Tensor, Tensor]:
+    """The rank of matrices, which are x in a dtype to compute in, and the singular values it goes by."""
+    tolerance = _tolerance(op, x, matrices, rtol)
     values = svdvals(matrices.detach())
     largest = values[..., :1]
     if hasattr(tolerance, "shape"):
         tolerance = wg.asarray(tolerance, device=values.device)[..., None]
-    return wg.count_nonzero(values > largest * tolerance, axis=-1)
+    return wg.count_nonzero(values > largest * tolerance, axis=-1), values
 
 
 def pinv(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:

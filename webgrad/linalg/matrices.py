@@ -18,7 +18,6 @@ __all__ = [
     "asks_for_gradient",
     "given",
     "identity",
-    "part_of",
     "ready",
     "refuse_gradient",
     "refuse_oblong",
@@ -85,11 +84,6 @@ def restored(result: Tensor, x: Any) -> Tensor:
     dtype = getattr(x, "dtype", None)
     is_narrow = isinstance(dtype, wg.DType) and dtype.kind == "f" and dtype.itemsize == 2
     return result.astype(dtype) if is_narrow and result.dtype.kind == "f" else result
-
-
-def part_of(dtype: wg.DType) -> wg.DType:
-    """The type of the real and the imaginary parts; a float's own."""
-    return {wg.complex64: wg.float32, wg.complex128: wg.float64}.get(dtype, dtype)
 
 
 def adjoint(x: Tensor) -> Tensor:

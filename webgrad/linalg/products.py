@@ -38,8 +38,8 @@ def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     for x in (first, second):
         if x.dtype is wg.bool:
             raise wg.DTypeError("linalg.cross is not offered for bool: convert with x.astype(webgrad.int32)")
-        if not -x.ndim <= axis < x.ndim:
-            raise wg.AxisError(f"linalg.cross: there is no axis {axis} in a tensor of shape {x.shape}")
+        if not hasattr(axis, "__index__") or not -x.ndim <= axis < x.ndim:
+            raise wg.AxisError(f"linalg.cross: there is no axis {axis!r} in a tensor of shape {x.shape}")
         if x.shape[axis] != 3:
             raise wg.ShapeError(
                 f"linalg.cross of {first.shape} and {second.shape} along axis {axis}: vectors have three "

@@ -73,6 +73,8 @@ def as_shape(op: str, shape: Shape) -> tuple[int, ...]:
         raise ShapeError(f"{op}: {shape!r} is no shape: give whole numbers, such as (2, 3)") from None
     if any(side < 0 for side in sides):
         raise ShapeError(f"{op}: a shape has no negative sides, and {sides} was given")
+    if any(side >= 1 << 63 for side in sides):
+        raise ShapeError(f"{op}: no machine counts to a side of {max(sides)}: work in smaller parts")
     return sides
 
 
@@ -255,7 +257,7 @@ def arange(
         raise ShapeError(
             f"arange from {first} to {last} by {by} does not end: give finite numbers and a step"
         )
-    length = max(0, math.ceil((last - first) / by))
+    (length,) = as_shape("arange", max(0, math.ceil((last - first) / by)))
     floats = any(isinstance(each, float) for each in (first, last, by))
     wanted, where = _target("arange", (float if floats else int) if dtype is None else dtype, device)
     if wanted.kind in "bc":
@@ -302,9 +304,11 @@ def linspace(
     >>> wg.linspace(0, 1, 5).tolist()
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
+    if not hasattr(num, "__index__") or num < 0:
+        raise ShapeError(f"linspace: num is how many numbers there are, 0 or more, not {num!r}")
     (length,) = as_shape("linspace", num)
-    ends = [_end(each) for each in (start, stop)]
-    default = dtypes.complex64 if complex in map(type, (start, stop)) else dtypes.float32
+    ends = [as_any_number("linspace", each) for each in (start, stop)]
+    default = dtypes.complex64 if complex in map(type, ends) else dtypes.float32
     wanted, where = _target("linspace", default if dtype is None else dtype, device)
     if wanted.kind not in "fc" or (wanted.kind == "f" and default.kind == "c"):
         raise DTypeError(
@@ -320,10 +324,6 @@ def linspace(
     return Tensor(primitives.as_complex(pairs))
 
 
-def _end(value: Any) -> complex:
-    return complex(as_any_number("linspace", value))
-
-
 def _shares(length: int, steps: int, dtype: DType, device: AnyDevice) -> Node:
     """0, 1 / steps, 2 / steps …, in at least float32."""
     exact = dtype if dtype.itemsize >= 4 else dtypes.float32
@@ -334,12 +334,14 @@ def _shares(length: int, steps: int, dtype: DType, device: AnyDevice) -> Node:
 def _between(share: Node, start: float, stop: float) -> Node:
     """That share of the way from start to stop.
 
-    The second half from the other end: the last one is `stop` itself, and errors stay half as large.
+    The second half from the other end: the last one is `stop` itself, and errors stay half as large. Half the
+    way is a number of the dtype even where the whole is more than it holds.
     """
-    up = elementwise(_ADD, elementwise(_MULTIPLY, share, stop - start), start)
-    left = elementwise(_SUBTRACT, 1.0, share)
-    down = elementwise(_SUBTRACT, stop, elementwise(_MULTIPLY, left, stop - start))
-    return primitives.choose(elementwise(TABLE["less"], share, 0.5), up, down)
+    half, twice = stop / 2 - start / 2, elementwise(_MULTIPLY, share, 2.0)
+    up = elementwise(_ADD, elementwise(_MULTIPLY, twice, half), start)
+    left = elementwise(_SUBTRACT, 2.0, twice)
+    down = elementwise(_SUBTRACT, stop, elementwise(_MULTIPLY, left, half))
+    return primitives.choose(elementwise(TABLE["less"], twice, 1.0), up, down)
 
 
 def eye(
@@ -351,6 +353,8 @@ def eye(
     [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
     height, width = as_shape("eye", (n_rows, n_rows if n_cols is None else n_cols))
+    if not hasattr(k, "__index__"):
+        raise DTypeError(f"eye: k, the diagonal, is a whole number, not {k!r}")
     wanted, where = _target("eye", dtypes.float32 if dtype is None else dtype, device)
     down = primitives.reshape(primitives.iota(height, dtypes.int32, where), (height, 1))
     along = elementwise(

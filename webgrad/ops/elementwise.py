@@ -21,7 +21,7 @@ from ..tensor import Tensor, operand
 from . import primitives, shapes
 from .creation import as_tensor, full_like, zeros_like
 from .interop import check_dtype
-from .operators import Operand, combiner
+from .operators import Operand, combiner, of_floats
 from .primitives import elementwise
 from .table import TABLE
 
@@ -127,15 +127,16 @@ def _named(function: Any, name: str, doc: str) -> Any:
     return function
 
 
-def _unary(name: str, doc: str, others: Unary | None = None, kinds: str = "iu") -> Unary:
-    """A function of one tensor; `others` says what it gives for dtypes that its row is not for."""
+def _unary(name: str, doc: str, others: Unary | None = None) -> Unary:
+    """A function of one tensor; `others` says what it gives for integers and bools, float32 if it is None."""
     op = TABLE[name]
+    compute = of_floats if op.types == "f" else elementwise
 
     def function(x: Tensor) -> Tensor:
         x = as_tensor(name, x)
-        if others is not None and x.dtype.kind in kinds:
+        if others is not None and x.dtype.kind in "biu":
             return others(x)
-        return Tensor(elementwise(op, x.node))
+        return Tensor(compute(op, x.node))
 
     return _named(function, name, doc)  # type: ignore[no-any-return]
 
@@ -182,8 +183,10 @@ def _truth_of(x: Node) -> Node:
 
 
 def _floats(op: str, *values: Any) -> list[Tensor]:
-    """Operands as tensors of one floating dtype."""
+    """Operands as tensors of one floating dtype; where there are no floats, of float32."""
     nodes = primitives.common(op, operands(op, *values))
+    if nodes[0].sig.dtype.kind in "biu":
+        nodes = tuple(primitives.cast(each, dtypes.float32) for each in nodes)
     shapes.check_kind(op, "f", nodes[0].sig.dtype)
     return [Tensor(each) for each in nodes]
 
@@ -230,11 +233,11 @@ bitwise_xor = _binary("bitwise_xor", "x1 ^ x2, of integers or bools.")
 bitwise_invert = _unary("bitwise_invert", "~x, of integers or bools.")
 bitwise_left_shift = _binary("left_shift", "x1 << x2; by the width or more, 0.", "bitwise_left_shift")
 bitwise_right_shift = _binary("right_shift", "x1 >> x2, keeping the sign.", "bitwise_right_shift")
-isnan = _unary("isnan", "Whether it is not a number.", _never, "biu")
-isinf = _unary("isinf", "Whether it is infinite.", _never, "biu")
-isfinite = _unary("isfinite", "Whether it is finite.", _always, "biu")
+isnan = _unary("isnan", "Whether it is not a number.", _never)
+isinf = _unary("isinf", "Whether it is infinite.", _never)
+isfinite = _unary("isfinite", "Whether it is finite.", _always)
 
-# Functions of floats
+# Functions of floats; integers and bools are taken as float32
 
 exp = _unary("exp", "e to the power of x.")
 exp2 = _unary("exp2", "2 to the power of x.")
@@ -260,10 +263,12 @@ erfc = _unary("erfc", "1 - erf(x), exact where that is small.")
 sqrt = _unary("sqrt", "The square root.")
 rsqrt = _unary("rsqrt", "1 / sqrt(x).")
 sigmoid = _unary("sigmoid", "1 / (1 + exp(-x)).")
-floor = _unary("floor", "Rounded down; integers stay.", lambda x: x)
-ceil = _unary("ceil", "Rounded up; integers stay.", lambda x: x)
-round = _unary("round", "To the nearest whole number, halves to the even one; integers stay.", lambda x: x)
-trunc = _unary("trunc", "Without what is after the point; integers stay.", lambda x: x)
+floor = _unary("floor", "Rounded down; integers and bools stay.", lambda x: x)
+ceil = _unary("ceil", "Rounded up; integers and bools stay.", lambda x: x)
+round = _unary(
+    "round", "To the nearest whole number, halves to the even; integers and bools stay.", lambda x: x
+)
+trunc = _unary("trunc", "Without what is after the point; integers and bools stay.", lambda x: x)
 
 
 # Composed
@@ -346,6 +351,7 @@ def positive(x: Tensor) -> Tensor:
 def square(x: Tensor) -> Tensor:
     """x times itself."""
     node = as_tensor("square", x).node
+    shapes.check_kind("square", "iufc", node.sig.dtype)
     return Tensor(elementwise(TABLE["multiply"], node, node))
 
 
@@ -399,10 +405,13 @@ def clip(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
     >>> wg.clip(wg.asarray([-2.0, 0.5, 7.0]), 0, 1).tolist()
     [0.0, 0.5, 1.0]
     """
-    result = as_tensor("clip", x)
-    if min is not None:
-        result = maximum(result, min)
-    return result if max is None else minimum(result, max)
+    node = as_tensor("clip", x).node
+    for row, bound in (("maximum", min), ("minimum", max)):
+        if bound is not None:
+            both = primitives.common("clip", operands("clip", Tensor(node), bound))
+            shapes.check_kind("clip", "biuf", both[0].sig.dtype)
+            node = elementwise(TABLE[row], *both)
+    return Tensor(node)
 
 
 clamp = clip
@@ -442,6 +451,7 @@ def signbit(x: Tensor) -> Tensor:
     [True, False]
     """
     x = as_tensor("signbit", x)
+    shapes.check_kind("signbit", "biuf", x.dtype)
     if x.dtype.kind != "f":
         return x < 0
     # By bits: a conversion from float64 may lose the sign of NaN.

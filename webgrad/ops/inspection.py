@@ -12,11 +12,12 @@ from .. import dtypes
 from ..dtypes import DType
 from ..runtime.adapters import list_adapters, rank
 from ..runtime.device import DeviceLike, open_device
+from .shapes import MOST_AXES
 from .types import STANDARD, isdtype
 
 __all__ = ["__array_namespace_info__"]
 
-MOST_DIMENSIONS = 63  # NumPy's 64 axes, on the cpu, less the one that holds the parts of complex numbers
+MOST_DIMENSIONS = MOST_AXES - 1  # one holds the parts of complex numbers
 
 
 class Info:

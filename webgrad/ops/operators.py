@@ -1,7 +1,7 @@
 """The rules of operators, over nodes: which row an operator is, and what may replace a value in place.
 
-In: nodes and numbers, of which one at least is a node. Out: nodes. Division and powers have rules of their
-own; every other operator is its row of the table.
+In: nodes and numbers, of which one at least is a node. Out: nodes. Rows of floats take integers as float32,
+and powers have a rule of their own; every other operator is its row of the table.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from collections.abc import Callable
 from .. import dtypes
 from ..errors import DTypeError, ShapeError
 from ..graph.node import Node
+from ..graph.op import Op
 from .primitives import alias, cast, elementwise
 from .table import TABLE
 
-__all__ = ["Operand", "combiner", "fitted"]
+__all__ = ["Operand", "combiner", "fitted", "of_floats"]
 
 Operand = Node | bool | int | float | complex
 Combine = Callable[[Operand, Operand], Node]
@@ -37,11 +38,11 @@ def _is_floating(value: Operand) -> bool:
     return value.sig.dtype.kind in "fc" if isinstance(value, Node) else isinstance(value, (float, complex))
 
 
-def _divide(a: Operand, b: Operand) -> Node:
-    """True division: integers and bools are divided as float32."""
-    if not (_is_floating(a) or _is_floating(b)):
-        a, b = (cast(each, dtypes.float32) if isinstance(each, Node) else each for each in (a, b))
-    return elementwise(_DIVIDE, a, b)
+def of_floats(op: Op, *operands: Operand) -> Node:
+    """A row that is for floats only: where there are none, integers and bools are taken as float32."""
+    if not any(map(_is_floating, operands)):
+        operands = tuple(cast(each, dtypes.float32) if isinstance(each, Node) else each for each in operands)
+    return elementwise(op, *operands)
 
 
 def _power(a: Operand, b: Operand) -> Node:
@@ -90,4 +91,8 @@ def fitted(op: str, result: Node, target: Node) -> Node:
 
 
 _DIVIDE, _MULTIPLY, _POWER = TABLE["divide"], TABLE["multiply"], TABLE["power"]
-_SPECIAL: dict[str, Combine] = {"divide": _divide, "power": _power}
+_SPECIAL: dict[str, Combine] = {
+    "divide": functools.partial(of_floats, _DIVIDE),
+    "atan2": functools.partial(of_floats, TABLE["atan2"]),
+    "power": _power,
+}

@@ -17,7 +17,7 @@ from ..graph.history import recording
 from ..graph.node import Node, make, scalar, source
 from ..graph.op import SCALAR, Op
 from ..graph.trace import current_trace, is_runtime
-from .shapes import broadcast, check_kind
+from .shapes import broadcast, check_kind, check_rank
 from .table import TABLE
 
 __all__ = [
@@ -241,8 +241,8 @@ def constant(op: str, value: Any, dtype: DType, device: Any, *, wrap: bool = Fal
         low, high = (-(1 << (bits - 1)), 1 << (bits - 1)) if dtype.kind == "i" else (0, 1 << bits)
         if not low <= value < high:
             raise DTypeError(
-                f"{op}: {value} does not fit {dtype.name}, which holds {low} to {high - 1}: convert the "
-                "tensor to a wider type first"
+                f"{op}: {value} does not fit {dtype.name}, which holds {low} to {high - 1}: use a wider "
+                "type, for a tensor by x.astype"
             )
     return scalar(value, dtype, device)
 
@@ -268,7 +268,10 @@ def reshape(x: Node, shape: tuple[int, ...]) -> Node:
     """The same elements in another shape."""
     if x.sig.dtype.kind == "c":
         return as_complex(reshape(as_real(x), (*shape, 2)))
-    return _same(x) if x.sig.shape == shape else make(TABLE["reshape"], (x,), (shape,))
+    if x.sig.shape == shape:
+        return _same(x)
+    check_rank(shape)
+    return make(TABLE["reshape"], (x,), (shape,))
 
 
 def _same(x: Node) -> Node:
@@ -299,7 +302,10 @@ def expand(x: Node, shape: tuple[int, ...]) -> Node:
     """x repeated along axes of side 1, and new leading ones."""
     if x.sig.dtype.kind == "c":
         return as_complex(expand(as_real(x), (*shape, 2)))
-    return _same(x) if x.sig.shape == shape else make(TABLE["expand"], (x,), (shape,))
+    if x.sig.shape == shape:
+        return _same(x)
+    check_rank(shape)
+    return make(TABLE["expand"], (x,), (shape,))
 
 
 def pad(x: Node, widths: tuple[tuple[int, int], ...], value: Number = 0) -> Node:

@@ -7,7 +7,6 @@ once.
 
 from __future__ import annotations
 
-import builtins
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -16,10 +15,9 @@ from .. import dtypes
 from ..dtypes import DType, as_dtype, promote
 from ..errors import DTypeError, ShapeError
 from ..graph.history import recording_set
-from ..graph.node import scalar
 from ..tensor import Tensor
 from . import primitives
-from .creation import as_tensor
+from .creation import as_number, as_tensor, full_like
 from .elementwise import abs as absolute
 from .elementwise import exp, isfinite, isnan, log, not_equal, sqrt, where
 from .shapes import check_kind, normalise_axes, normalise_axis
@@ -85,15 +83,10 @@ def average(x: Tensor, axes: tuple[int, ...], keepdims: bool = False) -> Tensor:
 
 
 def _over(total: Tensor, count: float) -> Tensor:
-    """total / count, where a count of zero gives NumPy's results without asking a GPU to divide by zero."""
-    if count != 0:
+    """total / count; NaN where nothing is counted, without asking a GPU to divide by zero."""
+    if count > 0:
         return total / count
-    return where(total > 0, math.inf, _everywhere(math.nan, total))
-
-
-def _everywhere(value: float, like: Tensor) -> Tensor:
-    node = scalar(value, like.dtype, like.node.sig.device)
-    return Tensor(primitives.expand(node, like.shape))
+    return full_like(total, complex(math.nan, math.nan) if total.dtype.kind == "c" else math.nan)
 
 
 def _kept(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
@@ -215,6 +208,7 @@ def _place(op: str, x: Any, axis: int | None, keepdims: bool) -> Tensor:
         place = _place(op, Tensor(primitives.reshape(x.node, (x.size,))), 0, False)
         return Tensor(primitives.reshape(place.node, (1,) * x.ndim)) if keepdims else place
     axis = normalise_axis(f"arg{op}", axis, x.ndim)
+    check_kind(f"arg{op}", "biuf", x.dtype)
     _refuse_empty(f"arg{op}", x, (axis,))
     hit = x == fold(op, x, (axis,), keepdims=True)
     if x.dtype.kind == "f":
@@ -270,19 +264,32 @@ def mean(x: Tensor, axis: Axis = None, *, dtype: Any = None, keepdims: bool = Fa
 def variance(x: Tensor, axes: tuple[int, ...], correction: float, keepdims: bool) -> Tensor:
     """The variance of floats over normalised axes: the mean first, then the squares about it."""
     centred = x - average(x, axes, keepdims=True)
-    return _over(
-        fold("sum", centred * centred, axes, keepdims), builtins.max(_count(x, axes) - correction, 0)
-    )
+    return _over(fold("sum", centred * centred, axes, keepdims), _count(x, axes) - correction)
 
 
 def var(x: Tensor, axis: Axis = None, *, correction: float = 0.0, keepdims: bool = False) -> Tensor:
     """The variance over axes; `correction=1` divides by one less than the count, as statistics of samples do.
 
+    That of complex numbers is real: the mean square of distances from their mean. Where the correction leaves
+    nothing to divide by, it is NaN.
+
     >>> wg.var(wg.asarray([1.0, 3.0]), correction=1).item()
     2.0
     """
-    wide, result = _measured("var", x)
-    return converted(variance(wide, normalise_axes("var", axis, wide.ndim), correction, keepdims), result)
+    found, result = _spread("var", x, axis, correction, keepdims)
+    return converted(found, result)
+
+
+def _spread(op: str, x: Any, axis: Axis, correction: Any, keepdims: bool) -> tuple[Tensor, DType]:
+    """The variance in the dtype it is computed in, and the dtype of the result."""
+    x = as_tensor(op, x)
+    axes, less = normalise_axes(op, axis, x.ndim), as_number(op, correction)
+    if x.dtype.kind == "c":
+        parts = Tensor(primitives.as_real(x.node))
+        of_parts = variance(parts, axes, less, keepdims)
+        return fold("sum", of_parts, (of_parts.ndim - 1,), keepdims=False), parts.dtype
+    wide, result = _measured(op, x)
+    return variance(wide, axes, less, keepdims), result
 
 
 def std(x: Tensor, axis: Axis = None, *, correction: float = 0.0, keepdims: bool = False) -> Tensor:
@@ -291,10 +298,8 @@ def std(x: Tensor, axis: Axis = None, *, correction: float = 0.0, keepdims: bool
     >>> wg.std(wg.asarray([1.0, 3.0])).item()
     1.0
     """
-    wide, result = _measured("std", x)
-    return converted(
-        _root(variance(wide, normalise_axes("std", axis, wide.ndim), correction, keepdims), 2), result
-    )
+    found, result = _spread("std", x, axis, correction, keepdims)
+    return converted(_root(found, 2), result)
 
 
 # Norms, and sums of exponentials
@@ -309,7 +314,7 @@ def vector_norm(x: Tensor, axis: Axis = None, *, keepdims: bool = False, ord: fl
     x = as_tensor("vector_norm", x)
     wide, result = _measured("vector_norm", absolute(x) if x.dtype.kind == "c" else x)
     axes = normalise_axes("vector_norm", axis, wide.ndim)
-    return converted(power_norm(wide, axes, ord, keepdims), result)
+    return converted(power_norm(wide, axes, as_number("vector_norm", ord), keepdims), result)
 
 
 norm = vector_norm

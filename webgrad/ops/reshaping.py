@@ -50,8 +50,9 @@ def whole(op: str, what: str, value: Any) -> int:
 
 
 def wholes(op: str, what: str, value: Any) -> Shape:
-    """One whole number or several, as a tuple."""
-    if isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str):
+    """One whole number or several, as a tuple; those of a tensor are read."""
+    value = value.tolist() if isinstance(value, (np.ndarray, Tensor)) and value.ndim else value
+    if isinstance(value, Sequence) and not isinstance(value, str):
         return tuple(whole(op, what, each) for each in value)
     return (whole(op, what, value),)
 
@@ -208,9 +209,10 @@ def permute_dims(x: Tensor, axes: Sequence[int]) -> Tensor:
 
 
 def _permuted(op: str, x: Tensor, axes: Sequence[int]) -> Tensor:
-    found = tuple(normalise_axis(op, axis, x.ndim) for axis in axes)
+    numbers = wholes(op, "an axis", axes)
+    found = tuple(normalise_axis(op, axis, x.ndim) for axis in numbers)
     if sorted(found) != list(range(x.ndim)):
-        raise AxisError(f"{op}: {tuple(axes)} does not name each of the {x.ndim} axes of {x.shape} once")
+        raise AxisError(f"{op}: {numbers} does not name each of the {x.ndim} axes of {x.shape} once")
     return Tensor(primitives.permute(x.node, found))
 
 

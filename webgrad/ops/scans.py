@@ -170,6 +170,10 @@ def _shifted(x: Node, axis: int, first: Any) -> Node:
     return primitives.pad(x, _on_axis(len(x.sig.shape), axis, (1, 0), (0, 0)), first)
 
 
+def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    return (*shape[:axis], *shape[axis + 1 :])
+
+
 def diff(
     x: Tensor, n: int = 1, axis: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:
@@ -186,6 +190,12 @@ def diff(
         raise ShapeError(f"diff: n is how often differences are taken, 0 or more, not {n!r}")
     check_kind("diff", "biufc", x.dtype)
     parts = [as_tensor("diff", each).node for each in (prepend, x, append) if each is not None]
+    for each in parts:
+        if _without(each.sig.shape, along) != _without(x.shape, along) or len(each.sig.shape) != x.ndim:
+            raise ShapeError(
+                f"diff: what is put before or after x {x.shape} has its shape, but for axis {along}, and not "
+                f"{each.sig.shape}: reshape it"
+            )
     node = primitives.concat(parts, along) if len(parts) > 1 else x.node
     op = TABLE["not_equal"] if node.sig.dtype.kind == "b" else TABLE["subtract"]
     for _ in range(min(index(n), node.sig.shape[along])):

@@ -10,6 +10,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from .. import dtypes
 from ..dtypes import DType
 from ..errors import AxisError, BufferError, DTypeError, ShapeError
@@ -31,6 +33,18 @@ __all__ = [
 Shape = tuple[int, ...]
 Sigs = tuple[Signature, ...]
 Result = tuple[Shape, DType]
+
+
+MOST_AXES = 64 if int(np.__version__.split(".")[0]) >= 2 else 32  # NumPy's, and so the cpu's
+
+
+def check_rank(shape: Shape) -> None:
+    """Refuse more axes than a tensor can have on any device."""
+    if len(shape) > MOST_AXES:
+        raise ShapeError(
+            f"a shape of {len(shape)} axes: tensors have at most {MOST_AXES}, those of complex numbers one "
+            "less; join some with reshape"
+        )
 
 
 def broadcast(op: str, shapes: Sequence[Shape]) -> Shape:

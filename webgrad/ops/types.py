@@ -74,6 +74,11 @@ def can_cast(from_: Any, to: Any, /) -> bool:
         return False
 
 
+def _not_a_type_of(what: str, op: str, dtype: DType) -> DTypeError:
+    ways = {"b": "bools have no limits", "f": "use webgrad.finfo", "c": "use webgrad.finfo"}
+    return DTypeError(f"{op}: {dtype.name} is no type of {what}: {ways.get(dtype.kind, 'use webgrad.iinfo')}")
+
+
 def finfo(type: Any, /) -> FloatLimits:
     """The limits of a type of floats, or of a tensor's; of complex numbers those of their parts.
 
@@ -82,7 +87,7 @@ def finfo(type: Any, /) -> FloatLimits:
     """
     dtype = part_of(_type_of(type))
     if dtype.kind != "f":
-        raise DTypeError(f"finfo: {dtype.name} is no type of floats: use webgrad.iinfo for integers")
+        raise _not_a_type_of("floats", "finfo", dtype)
     found = ml_dtypes.finfo(dtype.numpy)  # type: ignore[no-untyped-call]  # NumPy's knows no bfloat16
     return FloatLimits(
         8 * dtype.itemsize,
@@ -102,7 +107,7 @@ def iinfo(type: Any, /) -> IntegerLimits:
     """
     dtype = _type_of(type)
     if dtype.kind not in "iu":
-        raise DTypeError(f"iinfo: {dtype.name} is no type of integers: use webgrad.finfo for floats")
+        raise _not_a_type_of("integers", "iinfo", dtype)
     found = np.iinfo(dtype.numpy)
     return IntegerLimits(8 * dtype.itemsize, int(found.max), int(found.min), dtype)
 
