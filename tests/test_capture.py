@@ -441,8 +441,10 @@ def test_arguments_that_cannot_be(device: str) -> None:
         wg.jit(3)  # type: ignore[call-overload]
     with pytest.raises(wg.ArgumentError, match=r"static argument .* hashable"):
         wg.jit(lambda x, n: x, static=1)(tensor([1], device), [1, 2])  # type: ignore[call-overload]
-    with pytest.raises(wg.DTypeError, match=r"full takes a real number here.*static="):
-        wg.jit(lambda n: wg.full((2,), n))(0.5)
+    with pytest.raises(wg.DTypeError, match=r"arange takes a real number here.*static="):
+        wg.jit(lambda n: wg.arange(n))(5)
+    filled = wg.jit(lambda n: wg.full((2,), n))
+    assert [filled(each).tolist() for each in (0.5, 1.5)] == [[0.5, 0.5], [1.5, 1.5]]
     scaled = wg.jit(lambda x, n: x * n)
     for _ in range(2):  # when it is captured, and when it is replayed
         with pytest.raises(wg.ArgumentError, match="does not fit int32"):

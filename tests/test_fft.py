@@ -108,6 +108,15 @@ def test_real_numbers_have_mirrored_transforms(kind: str) -> None:
 
 
 @EVERYWHERE
+@pytest.mark.parametrize("length", [2, 8, 30, 64, 4096])
+def test_ends_of_real_numbers_are_real(kind: str, length: int) -> None:
+    x = np.zeros(length, np.float32)
+    x[0], x[1] = -1, -0.5  # first and middle number are negative: a part of -0.0 would make the angle -pi
+    found = wg.angle(wg.fft.rfft(place(kind, x))).numpy()
+    assert found[[0, -1]].tolist() == [np.float32(np.pi)] * 2
+
+
+@EVERYWHERE
 def test_imaginary_parts_that_cannot_be_are_ignored(kind: str) -> None:
     x = draw((3, 5))
     x[:, 0] = complex(1, np.nan)

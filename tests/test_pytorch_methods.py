@@ -14,6 +14,8 @@ DTYPES = {
     "bfloat16": wg.bfloat16,
     "double": wg.float64,
     "float": wg.float32,
+    "cfloat": wg.complex64,
+    "cdouble": wg.complex128,
     "int": wg.int32,
     "long": wg.int64,
     "bool": wg.bool,
@@ -44,6 +46,17 @@ def test_sizes_and_shapes() -> None:
     assert x.cpu() is x
     with pytest.raises(wg.ShapeError, match=r"use x\.mT"):
         x[None].t()
+
+
+def test_adjoints() -> None:
+    values = np.arange(12).reshape(2, 2, 3) * (1 + 2j)
+    stack = wg.asarray(values)
+    np.testing.assert_array_equal(stack.mH.numpy(), np.swapaxes(values.conj(), 1, 2))
+    np.testing.assert_array_equal(stack.adjoint().numpy(), stack.mH.numpy())
+    np.testing.assert_array_equal(stack[0].H.numpy(), values[0].conj().T)
+    np.testing.assert_array_equal(wg.arange(6.0).reshape(2, 3).H.numpy(), np.arange(6.0).reshape(2, 3).T)
+    with pytest.raises(wg.ShapeError, match=r"use x\.mH for stacks"):
+        _ = stack.H
 
 
 def test_changes_in_place() -> None:

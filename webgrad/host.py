@@ -12,6 +12,7 @@ import numpy as np
 
 from .cpu.execute import CPU_PROFILE, CpuPlan
 from .cpu.memory import is_own
+from .cpu.pairs import keep_pairs
 from .cpu.thin import keep_narrow
 from .cpu.turned import write_turned
 from .errors import OutOfMemoryError
@@ -58,6 +59,7 @@ class HostPlan:
         self.scalars = [at for at, sig in enumerate(graph.sigs) if sig.kind == "scalar"]
         write_turned(graph)
         keep_narrow(graph)
+        keep_pairs(graph)
         made = schedule(graph, CPU_PROFILE, split=False)
         outputs = {each for group in made.groups for each in group.outputs}
         graph.roots = tuple(dict.fromkeys([*graph.roots, *sorted(outputs & graph.held)]))

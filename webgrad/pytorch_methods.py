@@ -75,6 +75,26 @@ class PytorchMethods:
             )
         return self.T
 
+    @property
+    def mH(self: Any) -> Any:
+        """The last two axes exchanged, and complex numbers conjugated: the adjoint of matrices.
+
+        >>> wg.asarray([[1 + 1j, 2 - 3j]]).mH.tolist()
+        [[(1-1j)], [(2+3j)]]
+        """
+        return (self.conj() if self.dtype.kind == "c" else self).mT
+
+    def adjoint(self: Any) -> Any:
+        """The same as `mH`."""
+        return self.mH
+
+    @property
+    def H(self: Any) -> Any:
+        """The adjoint of a matrix; `mH` takes stacks of them too."""
+        if self.ndim != 2:
+            raise ShapeError(f"H of a tensor of shape {self.shape}: it is for matrices; use x.mH for stacks")
+        return self.mH
+
     def view_as(self: Any, other: Tensor) -> Any:
         """In the shape of another tensor."""
         return self.reshape(other.shape)
@@ -158,5 +178,7 @@ class PytorchMethods:
     double = _converted(dtypes.float64)
     float = _converted(dtypes.float32)
     int = _converted(dtypes.int32)
+    cfloat = _converted(dtypes.complex64)
+    cdouble = _converted(dtypes.complex128)
     long = _converted(dtypes.int64)
     bool = _converted(dtypes.bool)

@@ -277,6 +277,17 @@ def test_dtypes_change_in_place() -> None:
         net.to(wg.int32)
 
 
+@pytest.mark.parametrize("target", ["cpu", pytest.param("webgpu", marks=pytest.mark.gpu)])
+def test_complex_parameters_stay_complex(target: str) -> None:
+    net = nn.ParameterList([nn.Parameter(wg.asarray([1 + 2j, 3j])), nn.Parameter(wg.ones(2))])
+    whole, real = net.parameters()
+    assert whole.requires_grad
+    net.to(target, wg.float16)
+    assert (whole.dtype, real.dtype) == (wg.complex64, wg.float16)
+    assert whole.device.name.startswith(target)
+    assert whole.tolist() == [1 + 2j, 3j]
+
+
 @pytest.mark.gpu
 def test_modules_go_to_a_device_and_back() -> None:
     net = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.ReLU()).eval()

@@ -46,6 +46,13 @@ def test_halves_are_clipped_in_float32() -> None:
     assert np.linalg.norm(everything(params)) == pytest.approx(1.0, rel=1e-2)
 
 
+def test_complex_gradients_count_with_both_parts() -> None:
+    w = wg.nn.Parameter(wg.zeros(2, dtype=wg.complex64))
+    w.grad = wg.asarray([3.0 + 0j, 4j])
+    assert clip_grad_norm_([w], 1.0).item() == 5.0
+    np.testing.assert_allclose(w.grad.numpy(), [0.6, 0.8j], rtol=1e-5)
+
+
 def test_values_are_clipped() -> None:
     params = with_gradients()
     before = everything(params)

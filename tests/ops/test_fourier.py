@@ -75,7 +75,7 @@ def test_tables_are_kept_up_to_a_limit() -> None:
 
 @pytest.mark.gpu
 def test_a_table_too_large_to_keep_is_used_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    tables.clear()
+    tables.clear()  # what other tests made of this length
     monkeypatch.setattr(tables, "limit", 100)
     x = pairs(1, 101)
     found = as_complex(fourier.transformed(wg.asarray(x, device=gpu()), False, 1.0).numpy())

@@ -160,10 +160,12 @@ def test_repeat_each_so_many_times() -> None:
     check(move.repeat(on_cpu(CUBE), counts, 1), expected)
     check(move.repeat(on_cpu(CUBE), on_cpu(counts), 1), expected)
     check(move.repeat_interleave(on_cpu(CUBE), tuple(counts), 1), expected)
-    for two in (on_cpu(2), on_cpu([2])):
-        check(move.repeat(on_cpu(CUBE), two, 1), np.repeat(CUBE, 2, 1))
-    with pytest.raises(DTypeError, match=r"repeat: a number of times is a whole number, not 1\.5"):
-        move.repeat(on_cpu(CUBE), on_cpu([1.5]))
+    twos: list[Any] = [np.array(2), on_cpu(np.array(2)), on_cpu(np.array([2], np.uint8))]
+    for twice in twos:
+        check(move.repeat(on_cpu(CUBE), twice, 1), np.repeat(CUBE, 2, 1))
+    check(move.tile(on_cpu(CUBE), twos[0]), np.tile(CUBE, 2))
+    with pytest.raises(DTypeError, match="a whole number"):
+        move.repeat(on_cpu(CUBE), on_cpu(np.array([1.0, 2.0])), 1)
     with pytest.raises(ShapeError, match="has side 3, and 2 numbers came"):
         move.repeat(on_cpu(CUBE), [1, 2], 1)
     with pytest.raises(ShapeError, match="nothing comes -1 times"):

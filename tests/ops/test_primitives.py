@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import webgrad as wg
 from tests.ops.devices import EVERYWHERE, place
+from webgrad.graph.node import Node
+from webgrad.graph.snapshot import walk
+from webgrad.ops import primitives
 from webgrad.ops.elementwise import imag
 from webgrad.ops.manipulation import concat
 
@@ -39,3 +44,48 @@ def test_the_size_of_a_real_number_curves() -> None:
 
     found = wg.grad(slope)(place("cpu", np.asarray([2 + 0j, 4 + 0j]))).numpy()
     np.testing.assert_allclose(found, [0.5j, 0.25j])
+
+
+class _Overtaken:
+    """A node that another thread computes as soon as its signature was looked at."""
+
+    history = None
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+
+    @property
+    def inputs(self) -> tuple[Any, ...]:
+        return self.node.inputs
+
+    @property
+    def sig(self) -> Any:
+        sig = self.node.sig
+        self.node.settle(np.zeros(sig.shape, sig.dtype.numpy))
+        return sig
+
+
+def test_parts_are_found_while_another_thread_computes_the_numbers() -> None:
+    pairs = place("cpu", np.ones((3, 2), np.float32)).node
+    assert primitives.as_real(_Overtaken(primitives.as_complex(pairs))) is pairs  # type: ignore[arg-type]
+    real, imaginary = (place("cpu", np.ones((3, 1), np.float32)).node for _ in range(2))
+    joined = primitives.as_complex(primitives.concat([real, imaginary], 1))
+    assert primitives._halves(_Overtaken(joined)) == (real, imaginary)  # type: ignore[arg-type]
+    done = primitives.as_complex(primitives.concat([real, imaginary], 1))
+    done.inputs[0].settle(np.ones((3, 2), np.float32))
+    assert not primitives.is_joined(done)
+    assert len(primitives.parts(done)) == 2
+
+
+@EVERYWHERE
+@pytest.mark.parametrize("subscripts", ["ij,jk->ik", "kj,ji->ki"])
+def test_a_real_factor_of_a_complex_product_takes_two_products(kind: str, subscripts: str) -> None:
+    real, numbers = np.ones((4, 4), np.float32), np.full((4, 4), 1 + 2j, np.complex64)
+    for a, b in ((real, numbers), (numbers, real)):
+        for result in (
+            place(kind, a) @ place(kind, b),
+            wg.einsum(subscripts, place(kind, a), place(kind, b)),
+        ):
+            products = [each for each in walk([result.node]).nodes if each.sig.kind == "contract"]
+            assert len(products) == 2
+            np.testing.assert_array_equal(result.numpy(), a @ b)

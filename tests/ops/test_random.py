@@ -368,6 +368,7 @@ def test_empty_shapes() -> None:
             r"random.uniform \(low\) takes a real number here, not 'a'",
         ),
         (lambda g: g.uniform(3, dtype="int32"), DTypeError, "random.uniform gives floats, not int32"),
+        (lambda g: g.normal(3, dtype="complex64"), DTypeError, "webgrad.complex of two of them"),
         (lambda g: g.uniform((2, -1)), ShapeError, "random.uniform: a shape has no negative sides"),
         (lambda g: g.uniform(2**33), ShapeError, "more than 2\\*\\*32 elements"),
         (lambda g: g.uniform(3.5), ShapeError, "random.uniform: 3.5 is no shape"),

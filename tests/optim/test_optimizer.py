@@ -12,7 +12,7 @@ import pytest
 
 import webgrad as wg
 from tests.ops.devices import device_of
-from tests.optim.helpers import DEVICES, parameters, trained
+from tests.optim.helpers import DEVICES, drawn, parameters, trained
 from webgrad.optim import SGD, Adam, AdamW, Lion, Optimizer, RMSprop
 
 MADE: list[tuple[type[Optimizer], dict[str, Any]]] = [
@@ -126,6 +126,26 @@ def test_a_saved_state_does_not_change_with_the_optimiser() -> None:
     assert np.array_equal(saved.numpy(), before)
 
 
+@DEVICES
+@pytest.mark.parametrize("made", [SGD, Adam, wg.optim.NAdam, wg.optim.Adagrad])
+def test_complex_parameters_step_as_their_parts_do(made: Callable[..., Optimizer], kind: str) -> None:
+    parts = drawn(1, (3, 2))
+    real = wg.nn.Parameter(wg.asarray(parts, device=device_of(kind)))
+    whole = wg.nn.Parameter(wg.view_as_complex(real.detach()))
+    options: dict[str, Any] = {"initial_accumulator_value": 0.5} if made is wg.optim.Adagrad else {}
+    optimisers = [made([each], lr=0.1, **options) for each in (real, whole)]
+    for step in range(3):
+        real.grad = wg.asarray(drawn(2 + step, (3, 2)), device=real.device)
+        whole.grad = wg.view_as_complex(real.grad)
+        for each in optimisers:
+            each.step()
+    np.testing.assert_array_equal(wg.view_as_real(whole.detach()).numpy(), real.detach().numpy())
+    fresh = made([whole], lr=0.1, **options)
+    fresh.load_state_dict(optimisers[1].state_dict())
+    for name, value in fresh.state[whole].items():
+        np.testing.assert_array_equal(value.numpy(), optimisers[1].state[whole][name].numpy())
+
+
 def test_pytorchs_own_state_is_taken() -> None:
     """SGD there saves no count, groups have more keys, and betas may have become a list in a file."""
     params = parameters(shapes=[(3,)])
@@ -203,7 +223,7 @@ def test_what_is_no_tensor_of_floats_is_refused() -> None:
     (leaf,) = parameters(shapes=[(3,)])
     with pytest.raises(wg.DTypeError, match="optimises tensors, not a float"):
         SGD([1.0])
-    with pytest.raises(wg.DTypeError, match="floating-point tensors, not int32"):
+    with pytest.raises(wg.DTypeError, match="floats or complex numbers, not int32"):
         SGD([wg.ones(3, dtype=wg.int32)])
     with pytest.raises(wg.ArgumentError, match=r"as a list, not as one tensor: write \[tensor\]"):
         SGD(leaf)

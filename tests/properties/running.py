@@ -27,6 +27,7 @@ from webgrad.lower.compile import choices_of, compile_schedule
 from webgrad.lower.passes import PASSES
 from webgrad.runtime.profile import DeviceProfile
 from webgrad.runtime.webgpu import Device
+from webgrad.schedule.pairs import split_pairs
 from webgrad.schedule.plan import Group, Schedule
 
 __all__ = ["WAYS", "Way", "difference", "profiled", "report"]
@@ -120,7 +121,7 @@ def _planned(program: Program, device: Device, *, fuse: bool = True) -> Results:
     """By a plan of its own, so that nothing is taken from another way's."""
     roots, held = program.build(device)
     walked = walk(roots)
-    plan = GpuPlan(snapshot(walked, roots), device, fuse=fuse)
+    plan = GpuPlan(split_pairs(snapshot(walked, roots)), device, fuse=fuse)
     most = max((len(step.bound) for step in plan.steps if step.pipeline is not None), default=0)
     assert most <= device.profile.max_storage_buffers, (
         f"a kernel has {most} bindings, too many for the profile"

@@ -59,6 +59,7 @@ def test_programs_are_as_varied_as_they_should_be() -> None:
     programs = [write_program(seed) for seed in range(COUNT)]
     ops = {step.op for program in programs for step in program.steps}
     assert {"matmul", "sum", "max", "exp", "take", "concat", "cumulative_sum", "pad", "where", "iota"} <= ops
+    assert {"fft", "rfft"} <= ops
     values = [value for program in programs[:60] for value in values_of(program)]
     assert {value.array.ndim for value in values} >= {0, 1, 2, 3, 4}
     assert {"float32", "float16", "int32", "int8", "bool"} <= {value.dtype.name for value in values}

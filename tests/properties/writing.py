@@ -6,6 +6,7 @@ rounding changes by a good part of what tests allow, or that decides by a hair, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,8 +14,10 @@ import numpy as np
 
 from tests.properties.helpers import Array, Shape, wide
 from tests.properties.programs import Program, Step, Value, allowed, needed, value_of_step
+from tests.properties.transforms import offered
 from webgrad import dtypes
 from webgrad.dtypes import DType
+from webgrad.ops.table import TABLE
 
 __all__ = ["write_program"]
 
@@ -86,6 +89,8 @@ class Writer:
         """A step, if its value may be compared."""
         step = Step(op, inputs, attributes)
         given = [self.values[each] for each in inputs]
+        if TABLE[op].kind == "map" and _together(given) > MOST_ELEMENTS:
+            raise Refused(op)
         self._refuse_hairs(op, given, attributes)
         value = value_of_step(step, given)
         if value.array.size > MOST_ELEMENTS:
@@ -207,6 +212,11 @@ class Writer:
         """Some axes, in order, at least one."""
         count = 1 if self.chance(0.7) else int(self.random.integers(1, rank + 1))
         return tuple(sorted(int(each) for each in self.random.choice(rank, count, replace=False)))
+
+
+def _together(values: Sequence[Value]) -> int:
+    """How many elements a map of some values has."""
+    return math.prod(np.broadcast_shapes(*(each.array.shape for each in values)))
 
 
 def _broadcasts(a: Shape, b: Shape) -> bool:
@@ -480,6 +490,48 @@ def _scatter(w: Writer) -> None:
     )
 
 
+def _complex(w: Writer) -> None:
+    """Both parts of pairs, something of each by a formula over both, and pairs of that again."""
+    x = w.pick("f", most=3)
+    shape = w.values[x].array.shape
+    if shape[-1:] != (2,):
+        x, shape = w.leaf((*shape, 2), w.values[x].dtype), (*shape, 2)
+    whole, rest = tuple((0, side, 1) for side in shape[:-1]), shape[:-1]
+    cut = [w.put("slice", x, attributes=((*whole, (at, at + 1, 1)),)) for at in (0, 1)]
+    first, second = (w.put("reshape", each, attributes=(rest,)) for each in cut)
+    for _ in range(int(w.random.integers(1, 3))):
+        crossed = w.put("multiply", first, second)
+        apart = w.put("subtract", w.put("multiply", first, first), w.put("multiply", second, second))
+        first, second = (w.put("tanh", each) for each in (apart, w.put("add", crossed, first)))
+    ends = [w.put("reshape", each, attributes=((*rest, 1),)) for each in (first, second)]
+    pairs = w.put("concat", *ends, attributes=(len(rest),))
+    if w.chance(0.5):
+        w.put(w.one(("add", "multiply")), pairs, w.beside(pairs))
+
+
+def _transform(w: Writer) -> None:
+    """A Fourier transform of what are pairs, or of real numbers, where there is a length for it."""
+    x = w.pick("f", most=3)
+    if w.values[x].dtype is not dtypes.float32:
+        raise Refused("half precision")
+    shape = w.values[x].array.shape
+    scale = w.one((1.0, 0.5))
+    if shape and offered("rfft", shape[-1]) and w.chance(0.5):
+        half = w.put("rfft", x, attributes=(scale,))
+        if w.chance(0.3):
+            w.put("irfft", half, attributes=(shape[-1], 1 / shape[-1]))
+        return
+    axes = [axis for axis in range(len(shape) - 1) if offered("fft", shape[axis])]
+    if shape[-1:] != (2,) or not axes:  # numbers that are real so far
+        ends = [
+            w.put("reshape", each, attributes=((*shape, 1),)) for each in (x, w.leaf(shape, dtypes.float32))
+        ]
+        x = w.put("concat", *ends, attributes=(len(shape),))
+        axes = [axis for axis, side in enumerate(shape) if offered("fft", side)]
+    if axes:
+        w.put("fft", x, attributes=(w.chance(0.5), scale, w.one(axes)))
+
+
 MOVES: dict[Callable[[Writer], None], float] = {
     _unary: 4,
     _binary: 6,
@@ -497,6 +549,8 @@ MOVES: dict[Callable[[Writer], None], float] = {
     _one_hot: 0.5,
     _sorted: 0.4,
     _scatter: 0.4,
+    _complex: 1,
+    _transform: 1,
 }
 
 

@@ -267,6 +267,31 @@ def test_a_read_leaves_a_host_copy_where_asked_to(alone: Bench) -> None:
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("how", ["a write", "a kernel", "a pending kernel"])
+def test_what_changes_during_a_read_leaves_no_old_host_copy(
+    alone: Bench, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    x, kept = alone.upload(floats(5)), alone.upload(floats(1))
+    collected = alone.queue._collected
+
+    def overtaken(*arguments: Any) -> Any:
+        """As if another thread had come while this one waited."""
+        result = collected(*arguments)
+        if how == "a write":
+            alone.queue.write(kept, floats(10))
+        else:
+            alone.scale_into(x, kept, 2)
+        if how == "a kernel":
+            alone.device.flush()
+        return result
+
+    monkeypatch.setattr(alone.queue, "_collected", overtaken)
+    assert alone.device.read(kept, keep=True).view(np.float32).tolist() == [1]
+    monkeypatch.undo()
+    assert alone.device.read(kept, keep=True).view(np.float32).tolist() == [10]
+
+
+@pytest.mark.gpu
 def test_a_pending_write_is_seen_in_spite_of_a_host_copy(alone: Bench) -> None:
     x, kept = alone.upload(floats(5)), alone.upload(floats(1))
     assert alone.device.read(kept, keep=True).view(np.float32).tolist() == [1]

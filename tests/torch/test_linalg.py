@@ -52,6 +52,7 @@ CASES: dict[str, tuple[Both, tuple[Input, ...]]] = {
     "cholesky": (lambda of, x: of.cholesky(definite(x)), (SQUARE,)),
     "cholesky, upper": (lambda of, x: of.cholesky(definite(x), upper=True), (SQUARE,)),
     "eigh": (eigenvectors, (SQUARE,)),
+    "eigh of a leaf": (lambda of, x: abs(of.eigh(x)[1]), (SQUARE,)),
     "eigvalsh": (lambda of, x: of.eigvalsh(definite(x)), (SQUARE,)),
     "qr, tall": (orthogonal, (TALL,)),
     "qr, wide": (orthogonal, (WIDE,)),

@@ -45,15 +45,22 @@ def arrays(seed: int) -> list[np.ndarray[Any, Any]]:
     return [np.asarray(random.standard_normal(shape), np.float32) for shape in SHAPES]
 
 
-def parameters() -> tuple[list[Any], list[Any]]:
+def complex_arrays(seed: int) -> list[np.ndarray[Any, Any]]:
+    return [re + np.complex64(1j) * im for re, im in zip(arrays(seed), arrays(seed + 50), strict=True)]
+
+
+Drawn = Callable[[int], list[np.ndarray[Any, Any]]]
+
+
+def parameters(draw: Drawn = arrays) -> tuple[list[Any], list[Any]]:
     """The same values as parameters of webgrad and of torch."""
-    return [wg.nn.Parameter(each) for each in arrays(0)], [
-        torch.nn.Parameter(torch.tensor(each)) for each in arrays(0)
+    return [wg.nn.Parameter(each) for each in draw(0)], [
+        torch.nn.Parameter(torch.tensor(each)) for each in draw(0)
     ]
 
 
-def give_gradients(ours: list[Any], theirs: list[Any], step: int) -> None:
-    for mine, other, array in zip(ours, theirs, arrays(step + 1), strict=True):
+def give_gradients(ours: list[Any], theirs: list[Any], step: int, draw: Drawn = arrays) -> None:
+    for mine, other, array in zip(ours, theirs, draw(step + 1), strict=True):
         mine.grad, other.grad = wg.asarray(array), torch.tensor(array)
 
 
@@ -68,6 +75,17 @@ def test_steps_are_torchs(name: str, options: dict[str, Any]) -> None:
     mine, other = getattr(wg.optim, name)(ours, **options), getattr(torch.optim, name)(theirs, **options)
     for step in range(STEPS):
         give_gradients(ours, theirs, step)
+        mine.step()
+        other.step()
+        agree(ours, theirs, f"after step {step + 1}")
+
+
+@pytest.mark.parametrize(("name", "options"), HERE, ids=lambda each: str(each))
+def test_steps_of_complex_numbers_are_torchs(name: str, options: dict[str, Any]) -> None:
+    ours, theirs = parameters(complex_arrays)
+    mine, other = getattr(wg.optim, name)(ours, **options), getattr(torch.optim, name)(theirs, **options)
+    for step in range(STEPS):
+        give_gradients(ours, theirs, step, complex_arrays)
         mine.step()
         other.step()
         agree(ours, theirs, f"after step {step + 1}")
@@ -90,10 +108,11 @@ def test_groups_and_parameters_without_gradients() -> None:
         agree(ours, theirs, f"after step {step + 1}")
 
 
+@pytest.mark.parametrize("draw", [arrays, complex_arrays])
 @pytest.mark.parametrize("norm_type", [2.0, 1.0, float("inf")])
-def test_clipping_by_norm(norm_type: float) -> None:
-    ours, theirs = parameters()
-    give_gradients(ours, theirs, 0)
+def test_clipping_by_norm(norm_type: float, draw: Drawn) -> None:
+    ours, theirs = parameters(draw)
+    give_gradients(ours, theirs, 0, draw)
     mine = wg.nn.utils.clip_grad_norm_(ours, 0.7, norm_type=norm_type)
     other = torch.nn.utils.clip_grad_norm_(theirs, 0.7, norm_type=norm_type)
     close("norm", mine.numpy(), other.numpy())

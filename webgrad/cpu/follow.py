@@ -73,6 +73,14 @@ def _elementwise(sig: Signature, inputs: list[Signature], part: Part) -> Parts:
     return tuple(_broadcast(sig.shape, each.shape, part) for each in inputs)
 
 
+def _pairs(sig: Signature, inputs: list[Signature], part: Part) -> Parts | None:
+    return None if part[-1] is not None else _elementwise(sig, inputs, part)
+
+
+def _sizes(sig: Signature, inputs: list[Signature], part: Part) -> Parts:
+    return (*part, None), *[()] * (len(inputs) - 1)
+
+
 def _source(sig: Signature, inputs: list[Signature], part: Part) -> Parts:
     return ()
 
@@ -159,4 +167,8 @@ _RULES: dict[str, Rule] = {
     "take": _take,
     "take_along": _take_along,
     "concat": _concat,
+    "multiply_pairs": _pairs,
+    "conjugate_pairs": _pairs,
+    "add_to_real": _pairs,
+    "sizes_of_pairs": _sizes,
 }

@@ -18,13 +18,14 @@ from operator import mul
 from ..graph.snapshot import Snapshot
 from ..runtime.host import cache_bytes
 from ..schedule.axes import nontrivial, through_map, through_move
-from ..schedule.plan import Group, joins_pairs
+from ..schedule.plan import Group
 from .assembly import Assembly
 from .depthwise import window_sum
 from .folds import fold_of
 from .follow import Cut, Part, cut, follow
 from .loop import Work
 from .operations import is_half, is_view, wide_type
+from .pairs import has_pairs
 
 __all__ = ["add_group"]
 
@@ -270,8 +271,10 @@ class _Large:
         if folds:
             return self._fold_loop(folds[0], members, total)
         shape = sigs[roots[0]].shape
-        # complex numbers' parts are values of their own, so that more of them are alive
-        block = BLOCK // PARTS if any(joins_pairs(self.graph, each) for each in members) else BLOCK
+        # complex numbers have two parts, so that more is alive, if not just one thing is computed
+        several = len([each for each in members if not is_view(sigs[each])]) > 1
+        parts = several and any(has_pairs(self.graph, each) for each in members)
+        block = BLOCK // PARTS if parts else BLOCK
         ranges = self._tiles(shape, members) or cut(
             shape, range(len(shape)), -(-total // block), _least(shape, SHORT)
         )

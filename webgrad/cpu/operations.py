@@ -22,6 +22,7 @@ from .fourier import half_of_real, real_from_half, transformed
 from .functions import element_function
 from .halves import widen
 from .ordering import counts_between, searched_places, sorted_places, sorted_values
+from .pairs import add_to_real, conjugate, multiply, sizes
 from .products import matmul
 from .quantised import decode, product_of
 from .scans import scan_of
@@ -72,8 +73,6 @@ def is_view(sig: Signature) -> bool:
 
 def operation_of(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
     """The operation of a node that is no leaf."""
-    if sig.kind == "map":
-        return _map(sig, inputs)
     make = _BY_NAME.get(sig.op.name) or _BY_KIND.get(sig.kind)
     return (make and make(sig, inputs, shape)) or _plain(sig)
 
@@ -88,9 +87,11 @@ def _plain(sig: Signature) -> Operation:
     return Operation(plain)
 
 
-def _map(sig: Signature, inputs: list[Signature]) -> Operation:
+def _map(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
     dtype = wide_type(sig.dtype)
     quick = element_function(sig.op.name, sig.op.numpy, wide_type(inputs[-1].dtype))
+    if quick is not None and _meets_pairs(sig, inputs):
+        return Operation(_by_parts(quick, dtype, shape), into=True)
     if quick is not None:
         return Operation(quick, into=True, elementwise=isinstance(quick, np.ufunc))
 
@@ -98,6 +99,43 @@ def _map(sig: Signature, inputs: list[Signature]) -> Operation:
         return np.asarray(sig.op.numpy(*arrays)).astype(dtype, copy=False)
 
     return Operation(plain)
+
+
+def _meets_pairs(sig: Signature, inputs: list[Signature]) -> bool:
+    """Whether arrays of single numbers meet both parts of pairs: NumPy would go by rows of two."""
+    return sig.shape[-1:] == (2,) and any(each.shape[-1:] == (1,) and each.size > 1 for each in inputs)
+
+
+def _by_parts(function: Callable[..., Any], dtype: np.dtype[Any], shape: Shape) -> Callable[..., Array]:
+    """A map of one part after the other."""
+
+    def by_parts(*arrays: Array, out: Array | None = None) -> Array:
+        result = np.empty(shape, dtype) if out is None else out
+        for at in range(shape[-1]):
+            columns = [each[..., min(at, each.shape[-1] - 1)] if each.ndim else each for each in arrays]
+            function(*columns, out=result[..., at])
+        return result
+
+    return by_parts
+
+
+# Pairs of floats that are complex numbers
+
+
+def _multiply_pairs(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
+    return Operation(multiply, into=True, elementwise=True)
+
+
+def _conjugate_pairs(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
+    return Operation(conjugate, into=True, elementwise=True)
+
+
+def _add_to_real(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
+    return Operation(add_to_real, into=True, elementwise=True)
+
+
+def _sizes_of_pairs(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
+    return Operation(sizes, into=True)
 
 
 # Casts
@@ -360,6 +398,7 @@ def _attend(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
 
 Maker = Callable[[Signature, list[Signature], Shape], Operation | None]
 _BY_KIND: dict[str, Maker] = {
+    "map": _map,
     "reduce": _reduce,
     "contract": _contract,
     "attend": _attend,
@@ -368,6 +407,10 @@ _BY_KIND: dict[str, Maker] = {
     "scatter": _scatter,
 }
 _BY_NAME: dict[str, Maker] = {
+    "multiply_pairs": _multiply_pairs,
+    "conjugate_pairs": _conjugate_pairs,
+    "add_to_real": _add_to_real,
+    "sizes_of_pairs": _sizes_of_pairs,
     "cast": _cast,
     "bitcast": _bitcast,
     "iota": _iota,

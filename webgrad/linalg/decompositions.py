@@ -144,7 +144,9 @@ def _eigensystem(x: Tensor) -> Any:
         values, vectors = _eigensystem(x) if wg.is_grad_enabled() else found
         inner = wg.zeros_like(x) if by_values is None else _on_diagonal(by_values, x)
         if by_vectors is not None:
-            inner = inner + (adjoint(vectors) @ by_vectors) * _reciprocal_gaps(values)
+            # Vectors only turn, so what is skew of this counts; then the gradient is symmetric, as x is.
+            turn = adjoint(vectors) @ by_vectors
+            inner = inner + 0.5 * (turn - adjoint(turn)) * _reciprocal_gaps(values)
         return vectors @ inner @ adjoint(vectors)
 
     return found, pull
@@ -355,13 +357,17 @@ def matrix_rank(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
     >>> wg.linalg.matrix_rank(wg.asarray([[1.0, 2.0], [2.0, 4.0]])).item()
     1
     """
-    matrices = ready("matrix_rank", x)
-    tolerance = _tolerance("matrix_rank", x, matrices, rtol)
+    return rank_and_values("matrix_rank", x, ready("matrix_rank", x), rtol)[0]
+
+
+def rank_and_values(op: str, x: Any, matrices: Tensor, rtol: Any) -> tuple[Tensor, Tensor]:
+    """The rank of matrices, which are x in a dtype to compute in, and the singular values it goes by."""
+    tolerance = _tolerance(op, x, matrices, rtol)
     values = svdvals(matrices.detach())
     largest = values[..., :1]
     if hasattr(tolerance, "shape"):
         tolerance = wg.asarray(tolerance, device=values.device)[..., None]
-    return wg.count_nonzero(values > largest * tolerance, axis=-1)
+    return wg.count_nonzero(values > largest * tolerance, axis=-1), values
 
 
 def pinv(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:

@@ -14,7 +14,7 @@ import numpy as np
 import webgrad as wg
 from webgrad import Tensor
 
-from .decompositions import matrix_rank, pinv, svdvals
+from .decompositions import pinv, rank_and_values
 from .host import Array, each_or_nan, on_host
 from .matrices import adjoint, asks_for_gradient, given, identity, ready, restored, square, wide
 
@@ -158,8 +158,7 @@ def lstsq(x1: Tensor, x2: Tensor, /, *, rtol: float | None = None) -> LeastSquar
     residuals = wg.sum(missed * missed, axis=-2)
     if is_vector:
         solution, residuals = solution[..., 0], residuals[..., 0]
-    fixed = a.detach()
-    rank, values = matrix_rank(fixed, rtol=rtol), svdvals(fixed)
+    rank, values = rank_and_values("lstsq", a, a, rtol)
     return LeastSquares(restored(solution, x1), restored(residuals, x1), rank, restored(values, x1))
 
 

@@ -434,8 +434,9 @@ class Module:
             raise wg.DTypeError(f"to: parameters are floats, and {probe.dtype.name} is none")
 
         def moved(x: wg.Tensor) -> wg.Tensor:
-            result = x.to(*targets, dtype=dtype, device=device)
-            return result if x.dtype.kind == "f" else x.to(device=result.device)
+            floats = x if x.dtype.kind == "f" else wg.zeros(0, device=x.device)
+            result = floats.to(*targets, dtype=dtype, device=device)
+            return result if floats is x else x.to(device=result.device)
 
         held = [*self.parameters(), *self.buffers()]
         values = [moved(tensor.detach()) for tensor in held]  # all of them first: one may fail

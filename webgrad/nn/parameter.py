@@ -32,7 +32,7 @@ class Parameter(wg.Tensor):
 
     def __init__(self, data: Any, requires_grad: bool = True) -> None:
         values = data.detach() if isinstance(data, wg.Tensor) else wg.asarray(data)
-        if requires_grad and values.dtype.kind != "f":
+        if requires_grad and values.dtype.kind not in "fc":
             raise wg.DTypeError(
                 f"Parameter: {values.dtype.name} values have no gradients; convert them to floats with "
                 "x.astype(webgrad.float32), or say requires_grad=False"

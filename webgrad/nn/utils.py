@@ -38,7 +38,8 @@ def get_total_norm(tensors: Iterable[Tensor], norm_type: float = 2.0) -> Tensor:
     if order == math.inf:
         return wg.max(wg.stack([wg.max(wg.abs(each)) for each in found]))
     if order == 2.0:
-        return wg.sqrt(wg.sum(wg.stack([wg.sum(each * each) for each in found])))
+        parts = [wg.view_as_real(each) if each.dtype.kind == "c" else each for each in found]
+        return wg.sqrt(wg.sum(wg.stack([wg.sum(each * each) for each in parts])))
     return wg.sum(wg.stack([wg.sum(wg.abs(each) ** order) for each in found])) ** (1.0 / order)
 
 

@@ -12,6 +12,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from ..dtypes import promote
 from ..errors import DTypeError, ShapeError
 from ..tensor import Tensor
 from . import primitives
@@ -207,7 +208,8 @@ def _product(left: Operand, right: Operand, wanted: set[int], output: Labels | N
         return _matrix_product((a, first), (b, second), batch, rows, columns, shared)
     every = [*labels, *shared]
     product = _aligned(widened(a), first, every) * _aligned(widened(b), second, every)
-    return converted(fold("sum", product, tuple(range(len(labels), product.ndim))), a.dtype), labels
+    total = fold("sum", product, tuple(range(len(labels), product.ndim)))
+    return converted(total, promote(a.dtype, b.dtype)), labels
 
 
 def _aligned(tensor: Tensor, names: Labels, labels: Labels) -> Tensor:

@@ -187,7 +187,7 @@ def move(x: Tensor, device: AnyDevice) -> Tensor:
         return x
     if x.node.sig.op is SCALAR:
         return Tensor(scalar(x.node.storage, x.dtype, device))
-    fresh = x.device.is_gpu  # what is read from a GPU is nobody else's
+    fresh = x.device.is_gpu  # what is read from a GPU is nobody else's, or nobody writes to it
     moved = place(
         "to_device", read(x.node), device, copy=False if fresh and isinstance(device, CpuDevice) else None
     )

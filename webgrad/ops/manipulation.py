@@ -228,20 +228,28 @@ def repeat(x: Tensor, repeats: int | Sequence[int] | Tensor, axis: int | None = 
         return repeat(Tensor(primitives.reshape(x.node, (x.size,))), repeats, 0)
     place = normalise_axis("repeat", axis, x.ndim)
     side = x.shape[place]
-    counts = wholes("repeat", "a number of times", repeats)
-    if any(count < 0 for count in counts):
-        raise ShapeError(f"repeat: nothing comes {min(counts)} times; give numbers of 0 or more")
+    counts = _counts(repeats.numpy() if isinstance(repeats, Tensor) else repeats)
+    if counts.size and counts.min() < 0:
+        raise ShapeError(f"repeat: nothing comes {counts.min()} times; give numbers of 0 or more")
     before, after = x.shape[:place], x.shape[place + 1 :]
     if len(counts) == 1:
         node = primitives.reshape(x.node, (*before, side, 1, *after))
-        node = primitives.expand(node, (*before, side, counts[0], *after))
-        return Tensor(primitives.reshape(node, (*before, side * counts[0], *after)))
+        times = int(counts[0])
+        node = primitives.expand(node, (*before, side, times, *after))
+        return Tensor(primitives.reshape(node, (*before, side * times, *after)))
     if len(counts) != side:
         raise ShapeError(
             f"repeat: axis {axis} of shape {x.shape} has side {side}, and {len(counts)} numbers came"
         )
     index = asarray(np.repeat(np.arange(side, dtype=np.int32), counts), device=x.device)
     return Tensor(primitives.take(x.node, index.node, place))
+
+
+def _counts(repeats: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Numbers of times; an array of integers is taken as it is, since it may be long."""
+    if isinstance(repeats, np.ndarray) and repeats.dtype.kind in "iu" and repeats.ndim < 2:
+        return np.atleast_1d(repeats.astype(np.int64))
+    return np.asarray(wholes("repeat", "a number of times", repeats), np.int64)
 
 
 repeat_interleave = repeat

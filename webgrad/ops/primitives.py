@@ -29,6 +29,7 @@ __all__ = [
     "concat",
     "contract",
     "elementwise",
+    "factors",
     "iota",
     "is_joined",
     "join",
@@ -82,8 +83,9 @@ def _cast_complex(x: Node, dtype: DType) -> Node:
 
 def as_real(x: Node) -> Node:
     """Complex numbers as pairs of floats: a new last axis of two."""
-    if x.sig.op is _AS_COMPLEX and x.history is None:
-        return _same(x.inputs[0])
+    inputs = x.inputs  # first: another thread may compute x, and then it has none
+    if inputs and x.sig.op is _AS_COMPLEX and x.history is None:
+        return _same(inputs[0])
     return make(_AS_REAL, (x,))
 
 
@@ -114,13 +116,12 @@ def parts(x: Node) -> tuple[Node, Node]:
 
 def _halves(x: Node) -> tuple[Node, ...] | None:
     """What numbers were just joined of, unless gradients must go through the joined ones."""
-    if x.sig.op is not _AS_COMPLEX or (x.history is not None and recording.on):
+    inputs = x.inputs  # first, as above
+    if not inputs or x.sig.op is not _AS_COMPLEX or (x.history is not None and recording.on):
         return None
-    pairs = x.inputs[0]
-    joined = (
-        pairs.sig.op is _CONCAT and len(pairs.inputs) == 2 and pairs.sig.attributes == (len(x.sig.shape),)
-    )
-    return pairs.inputs if joined else None
+    halves, sig = inputs[0].inputs, inputs[0].sig
+    joined = len(halves) == 2 and sig.op is _CONCAT and sig.attributes == (len(x.sig.shape),)
+    return halves if joined else None
 
 
 def is_joined(x: Node) -> bool:
@@ -128,28 +129,25 @@ def is_joined(x: Node) -> bool:
     return _halves(x) is not None
 
 
-def _computed(op: Op, operands: Sequence[Node | Number]) -> Node:
+def _computed(op: Op, operands: Sequence[Node | Number], dtype: DType, device: Any) -> Node:
     """A map op over complex numbers, by the formula for their parts; real numbers stay so in arithmetic."""
     from .complex_functions import computed
     from .complex_maps import ARITHMETIC, FORMULAS
 
-    if op.name not in ARITHMETIC:
-        nodes = common(op.name, operands)
-        if op.name not in FORMULAS:
-            check_kind(op.name, op.types, nodes[-1].sig.dtype)
-        return computed(op.name, nodes)
-    dtype = common_dtype(op.name, operands)
-    return computed(op.name, tuple(_beside(op.name, each, dtype, operands) for each in operands))
+    if op.name in ARITHMETIC:
+        return computed(op.name, _parted(op.name, operands, dtype, device))
+    if op.name not in FORMULAS:
+        check_kind(op.name, op.types, dtype)
+    return computed(op.name, _brought(op.name, operands, dtype, device))
 
 
-def _beside(op: str, x: Node | Number, dtype: DType, operands: Sequence[Node | Number]) -> Node:
-    """An operand of arithmetic with complex numbers: complex, or real in the dtype of their parts."""
-    is_complex = x.sig.dtype.kind == "c" if isinstance(x, Node) else isinstance(x, complex)
-    wanted = dtype if is_complex else part_of(dtype)
-    if isinstance(x, Node):
-        return cast(x, wanted)
-    device = next(each for each in operands if isinstance(each, Node)).sig.device
-    return constant(op, x, wanted, device)
+def _parted(op: str, operands: Sequence[Node | Number], dtype: DType, device: Any) -> tuple[Node, ...]:
+    """Operands of arithmetic with complex numbers: complex, or real in the dtype of their parts."""
+    found: list[Node] = []
+    for each in operands:
+        is_complex = each.sig.dtype.kind == "c" if isinstance(each, Node) else isinstance(each, complex)
+        found += _brought(op, (each,), dtype if is_complex else part_of(dtype), device)
+    return tuple(found)
 
 
 def choose(condition: Node, first: Node, second: Node) -> Node:
@@ -167,7 +165,11 @@ def choose(condition: Node, first: Node, second: Node) -> Node:
 
 def elementwise(op: Op, *operands: Node | Number) -> Node:
     """A map op over nodes of one device, brought to one dtype; numbers take the others' type."""
-    if len(operands) == 2:  # the common cases first: this is called for every operator
+    if len(operands) == 1:  # the common cases first: this is called for every operator
+        (a,) = operands
+        if a.__class__ is Node and a.sig.dtype.kind != "c":
+            return make(op, (a,))
+    elif len(operands) == 2:
         a, b = operands
         if a.__class__ is Node:
             left = a.sig
@@ -177,33 +179,45 @@ def elementwise(op: Op, *operands: Node | Number) -> Node:
                     return make(op, (a, b))
             elif b.__class__ is float and left.dtype is float32 and -_LARGEST < b < _LARGEST:
                 return make(op, (a, scalar(b, float32, left.device)))
-    for each in operands:
-        if each.__class__ is complex or (each.__class__ is Node and each.sig.dtype.kind == "c"):
-            return _computed(op, operands)
-    return make(op, common(op.name, operands))
+    dtype, device = _met(op.name, operands)
+    if dtype.kind == "c":
+        return _computed(op, operands, dtype, device)
+    return make(op, _brought(op.name, operands, dtype, device))
 
 
 def common(op: str, operands: Sequence[Node | Number]) -> tuple[Node, ...]:
     """Operands as nodes of one dtype on one device."""
-    dtype = common_dtype(op, operands)
-    device = next(each for each in operands if isinstance(each, Node)).sig.device
-    return tuple(
-        cast(each, dtype) if each.__class__ is Node else constant(op, each, dtype, device)
-        for each in operands
-    )
+    return _brought(op, operands, *_met(op, operands))
 
 
-def common_dtype(op: str, operands: Sequence[Node | Number]) -> DType:
-    """The dtype that operands, which must be of one device, are brought to."""
+def factors(op: str, operands: Sequence[Node]) -> tuple[Node, ...]:
+    """The same, but real numbers beside complex ones stay real: products with them are half the work."""
+    dtype, device = _met(op, operands)
+    return (_parted if dtype.kind == "c" else _brought)(op, operands, dtype, device)
+
+
+def _met(op: str, operands: Sequence[Node | Number]) -> tuple[DType, Any]:
+    """The dtype that operands are brought to, and the device that all of them must be on."""
     nodes = [each for each in operands if isinstance(each, Node)]
-    dtype: DType = nodes[0].sig.dtype
     check_device(op, *nodes)
+    first = nodes[0].sig
+    dtype: DType = first.dtype
     for node in nodes[1:]:
         dtype = promote(dtype, node.sig.dtype)
-    for each in operands:
-        if each.__class__ is not Node:
-            dtype = dtype_of_scalar(each, dtype)
-    return dtype
+    if len(nodes) != len(operands):
+        for each in operands:
+            if each.__class__ is not Node:
+                dtype = dtype_of_scalar(each, dtype)
+    return dtype, first.device
+
+
+def _brought(op: str, operands: Sequence[Node | Number], dtype: DType, device: Any) -> tuple[Node, ...]:
+    return tuple(
+        [
+            cast(each, dtype) if each.__class__ is Node else constant(op, each, dtype, device)
+            for each in operands
+        ]
+    )
 
 
 def constant(op: str, value: Any, dtype: DType, device: Any, *, wrap: bool = False) -> Node:
@@ -362,8 +376,7 @@ def contract(a: Node, b: Node) -> Node:
     if a.sig.dtype.kind == "c" or b.sig.dtype.kind == "c":
         from .complex_functions import matrix_product
 
-        dtype = common_dtype("matmul", (a, b))
-        return matrix_product(*(_beside("matmul", each, dtype, (a, b)) for each in (a, b)))
+        return matrix_product(*_parted("matmul", (a, b), *_met("matmul", (a, b))))
     return make(TABLE["matmul"], common("matmul", (a, b)))
 
 

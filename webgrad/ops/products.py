@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..dtypes import promote
 from ..errors import ShapeError
 from ..graph.node import Node
 from ..tensor import Tensor
@@ -28,8 +29,8 @@ __all__ = ["dot", "einsum", "linear", "matmul", "outer", "tensordot", "vecdot"]
 
 
 def _pair(op: str, a: Any, b: Any) -> tuple[Tensor, Tensor]:
-    """Two tensors of numbers, brought to one dtype on one device."""
-    first, second = primitives.common(op, (as_tensor(op, a).node, as_tensor(op, b).node))
+    """Two tensors of numbers on one device, brought to one dtype, or a complex one and that of its parts."""
+    first, second = primitives.factors(op, (as_tensor(op, a).node, as_tensor(op, b).node))
     check_kind(op, "iufc", first.sig.dtype)
     return Tensor(first), Tensor(second)
 
@@ -37,7 +38,7 @@ def _pair(op: str, a: Any, b: Any) -> tuple[Tensor, Tensor]:
 def _inner(a: Tensor, b: Tensor) -> Tensor:
     """The sum of products along the last axis, which both have."""
     result = fold("sum", widened(a) * widened(b), (max(a.ndim, b.ndim) - 1,))
-    return converted(result, a.dtype)
+    return converted(result, promote(a.dtype, b.dtype))
 
 
 @in_half
@@ -159,7 +160,7 @@ def einsum(subscripts: Any, *operands: Any) -> Tensor:
     [3, 7]
     """
     tensors, labels, output = parse(subscripts, operands)
-    nodes: Sequence[Node] = primitives.common("einsum", [each.node for each in tensors])
+    nodes: Sequence[Node] = primitives.factors("einsum", [each.node for each in tensors])
     check_kind("einsum", "iufc", nodes[0].sig.dtype)
     return contracted("einsum", [Tensor(each) for each in nodes], labels, output)
 

@@ -374,7 +374,8 @@ def _target(op: str, shape: Shape, dtype: Any, device: DeviceLike) -> tuple[tupl
     sides, wanted, where = as_shape(f"random.{op}", shape), as_dtype(dtype), open_device(device)
     check_dtype(f"random.{op}", wanted, where)
     if wanted.kind != "f":
-        raise DTypeError(f"random.{op} gives floats, not {wanted.name}: use random.integers, or astype")
+        way = "webgrad.complex of two of them" if wanted.kind == "c" else "random.integers, or astype"
+        raise DTypeError(f"random.{op} gives floats, not {wanted.name}: use {way}")
     return sides, wanted, where
 
 

@@ -270,13 +270,26 @@ def variance(x: Tensor, axes: tuple[int, ...], correction: float, keepdims: bool
 def var(x: Tensor, axis: Axis = None, *, correction: float = 0.0, keepdims: bool = False) -> Tensor:
     """The variance over axes; `correction=1` divides by one less than the count, as statistics of samples do.
 
-    Where that leaves nothing to divide by, it is NaN.
+    That of complex numbers is real: the mean square of distances from their mean. Where the correction leaves
+    nothing to divide by, it is NaN.
 
     >>> wg.var(wg.asarray([1.0, 3.0]), correction=1).item()
     2.0
     """
-    wide, result = _measured("var", x)
-    return converted(_spread("var", wide, axis, correction, keepdims), result)
+    found, result = _spread("var", x, axis, correction, keepdims)
+    return converted(found, result)
+
+
+def _spread(op: str, x: Any, axis: Axis, correction: Any, keepdims: bool) -> tuple[Tensor, DType]:
+    """The variance in the dtype it is computed in, and the dtype of the result."""
+    x = as_tensor(op, x)
+    axes, less = normalise_axes(op, axis, x.ndim), as_number(op, correction)
+    if x.dtype.kind == "c":
+        parts = Tensor(primitives.as_real(x.node))
+        of_parts = variance(parts, axes, less, keepdims)
+        return fold("sum", of_parts, (of_parts.ndim - 1,), keepdims=False), parts.dtype
+    wide, result = _measured(op, x)
+    return variance(wide, axes, less, keepdims), result
 
 
 def std(x: Tensor, axis: Axis = None, *, correction: float = 0.0, keepdims: bool = False) -> Tensor:
@@ -285,13 +298,8 @@ def std(x: Tensor, axis: Axis = None, *, correction: float = 0.0, keepdims: bool
     >>> wg.std(wg.asarray([1.0, 3.0])).item()
     1.0
     """
-    wide, result = _measured("std", x)
-    return converted(_root(_spread("std", wide, axis, correction, keepdims), 2), result)
-
-
-def _spread(op: str, wide: Tensor, axis: Axis, correction: Any, keepdims: bool) -> Tensor:
-    """The variance, of axes and a correction that a user gave."""
-    return variance(wide, normalise_axes(op, axis, wide.ndim), as_number(op, correction), keepdims)
+    found, result = _spread("std", x, axis, correction, keepdims)
+    return converted(_root(found, 2), result)
 
 
 # Norms, and sums of exponentials

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from .. import dtypes
 from ..graph.node import Node
+from ..runtime.device import CpuDevice
 from ..tensor import Tensor
 from . import primitives
 from .creation import as_tensor, zeros
@@ -52,13 +53,19 @@ class UniqueInverse(NamedTuple):
 
 
 class _Groups:
-    """A tensor's elements in order, where equal ones begin, and what is asked about them, as it is needed."""
+    """A tensor's elements in order, where equal ones begin, and what is asked about them, as it is needed.
 
-    def __init__(self, op: str, x: Tensor) -> None:
+    Where nobody asks for `places` in x, the cpu sorts the elements themselves; GPUs have the order anyway.
+    """
+
+    def __init__(self, op: str, x: Tensor, places: bool) -> None:
         self.x = as_tensor(op, x)
         self.flat = flatten(self.x)
-        self.order = _order(self.flat)
-        self.sorted = take(self.flat, self.order)
+        if not places and self.flat.dtype.kind != "c" and isinstance(self.x.device, CpuDevice):
+            self.sorted = sort(self.flat)
+        else:
+            self.order = _order(self.flat)
+            self.sorted = take(self.flat, self.order)
         self.first = _beginnings(self.sorted)
         self.starts = places_of_true(self.first)  # where its length, one number, is read
 
@@ -116,7 +123,7 @@ def unique_all(x: Tensor, /) -> UniqueAll:
     >>> [each.tolist() for each in wg.unique_all(wg.asarray([3, 1, 3]))]
     [[1, 3], [1, 0], [1, 0, 1], [1, 2]]
     """
-    found = _Groups("unique_all", x)
+    found = _Groups("unique_all", x, places=True)
     return UniqueAll(found.values, found.indices, found.inverse_indices, found.counts)
 
 
@@ -126,7 +133,7 @@ def unique_counts(x: Tensor, /) -> UniqueCounts:
     >>> wg.unique_counts(wg.asarray([3, 1, 3])).counts.tolist()
     [1, 2]
     """
-    found = _Groups("unique_counts", x)
+    found = _Groups("unique_counts", x, places=False)
     return UniqueCounts(found.values, found.counts)
 
 
@@ -136,7 +143,7 @@ def unique_inverse(x: Tensor, /) -> UniqueInverse:
     >>> wg.unique_inverse(wg.asarray([3, 1, 3])).inverse_indices.tolist()
     [1, 0, 1]
     """
-    found = _Groups("unique_inverse", x)
+    found = _Groups("unique_inverse", x, places=True)
     return UniqueInverse(found.values, found.inverse_indices)
 
 
@@ -146,7 +153,7 @@ def unique_values(x: Tensor, /) -> Tensor:
     >>> wg.unique_values(wg.asarray([3, 1, 3])).tolist()
     [1, 3]
     """
-    return _Groups("unique_values", x).values
+    return _Groups("unique_values", x, places=False).values
 
 
 def isin(x1: Any, x2: Any, /, *, assume_unique: bool = False, invert: bool = False) -> Tensor:

@@ -237,8 +237,8 @@ class NAdam(_Averages):
     def _state_names(self, group: Group) -> tuple[str, ...]:
         return ("exp_avg", "exp_avg_sq", "mu_product")
 
-    def _state_shape(self, name: str, parameter: Tensor) -> tuple[int, ...]:
-        return () if name == "mu_product" else parameter.shape
+    def _is_number(self, name: str) -> bool:
+        return name == "mu_product"
 
     def _initial(self, name: str, group: Group) -> float:
         return float(name == "mu_product")

@@ -136,9 +136,9 @@ class Optimizer:
         """What is kept for each parameter."""
         return ()
 
-    def _state_shape(self, name: str, parameter: Tensor) -> tuple[int, ...]:
-        """The shape of what is kept; optimisers with numbers of their own have others."""
-        return parameter.shape
+    def _is_number(self, name: str) -> bool:
+        """Whether what is kept is one number for a parameter, not one for each of its elements."""
+        return False
 
     def _initial(self, name: str, group: Group) -> float:
         """What state begins with."""
@@ -192,8 +192,10 @@ class Optimizer:
         for each in params:
             if not isinstance(each, Tensor):
                 raise wg.DTypeError(f"{name} optimises tensors, not a {type(each).__name__}")
-            if each.dtype.kind != "f":
-                raise wg.DTypeError(f"{name} optimises floating-point tensors, not {each.dtype.name}")
+            if each.dtype.kind not in "fc":
+                raise wg.DTypeError(
+                    f"{name} optimises tensors of floats or complex numbers, not {each.dtype.name}"
+                )
             if not each.is_leaf:
                 raise wg.ArgumentError(
                     f"{name}: a parameter of shape {each.shape} was computed from others that require "
@@ -209,15 +211,21 @@ class Optimizer:
 
     def _new_state(self, parameter: Tensor, group: Group) -> State:
         dtype = _state_dtype(parameter)
-        return {
-            name: wg.full(
-                self._state_shape(name, parameter),
-                self._initial(name, group),
-                dtype=dtype,
+        state = {}
+        for name in self._state_names(group):
+            is_number = self._is_number(name)
+            state[name] = wg.full(
+                () if is_number else parameter.shape,
+                self._beginning(name, group, dtype),
+                dtype=_part(dtype) if is_number else dtype,
                 device=parameter.device,
             )
-            for name in self._state_names(group)
-        }
+        return state
+
+    def _beginning(self, name: str, group: Group, dtype: wg.DType) -> float | complex:
+        """What state begins with; of complex numbers both parts."""
+        value = self._initial(name, group)
+        return complex(value, value) if dtype.kind == "c" and not self._is_number(name) else value
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients of all parameters, or make them zero."""
@@ -288,11 +296,12 @@ class Optimizer:
     ) -> None:
         state = self.state[parameter]
         dtype = _state_dtype(parameter)
-        wide = parameter.astype(dtype, copy=False)
-        new, changed = self._update(options, numbers, shared, wide, gradient.astype(dtype, copy=False), state)
-        put(parameter, new)
+        wide, slope = (_floats(each.astype(dtype, copy=False)) for each in (parameter, gradient))
+        known = {name: _floats(value) for name, value in state.items()}
+        new, changed = self._update(options, numbers, shared, wide, slope, known)
+        put(parameter, _as_before(new, parameter))
         for name, value in changed.items():
-            put(state[name], value)
+            put(state[name], _as_before(value, state[name]))
 
     # Saving and going on
 
@@ -353,7 +362,7 @@ class Optimizer:
         for key, target in self.state[parameter].items():
             value = entry.get(key)
             if value is None:
-                value = self._initial(key, group)
+                value = self._beginning(key, group, target.dtype)
             elif isinstance(value, Tensor):
                 value = value.detach().to_device(target.device)
             target[...] = value
@@ -408,6 +417,21 @@ def _check_numbers(name: str, group: Group, keys: Iterable[str]) -> None:
 def _state_dtype(parameter: Tensor) -> wg.DType:
     """State and arithmetic of half-precision parameters are float32."""
     return wg.float32 if parameter.dtype.itemsize < 4 else parameter.dtype
+
+
+def _part(dtype: wg.DType) -> wg.DType:
+    """The floats that complex numbers are pairs of; floats are their own."""
+    return {wg.complex64: wg.float32, wg.complex128: wg.float64}.get(dtype, dtype)
+
+
+def _floats(x: Tensor) -> Tensor:
+    """Complex numbers as pairs, since every formula is one of real numbers, as in PyTorch."""
+    return wg.view_as_real(x) if x.dtype.kind == "c" else x
+
+
+def _as_before(values: Tensor, target: Tensor) -> Tensor:
+    """Pairs as complex numbers again, where the target has such."""
+    return wg.view_as_complex(values) if target.dtype.kind == "c" else values
 
 
 def _differences(parameter: Tensor, state: State, entry: Mapping[str, Any]) -> list[str]:

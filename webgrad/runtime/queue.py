@@ -84,6 +84,7 @@ class Queue:
         self._pending_bytes = 0
         self._crowded = False  # there was no room for what is pending
         self._tidy_at = TIDY_EVERY
+        self._changes = 0  # how often buffers may have got other contents
         self.renew_lock()
 
     def renew_lock(self) -> None:
@@ -566,6 +567,7 @@ class Queue:
         self._begin()
 
     def _begin(self) -> None:
+        self._changes += 1
         self._pending.forget()
         if len(self._heads) >= HEADS_KEPT:  # their numbers stand in the keys of resolved queues
             self._heads, self._head_numbers = [], {}
@@ -613,6 +615,7 @@ class Queue:
                 raise
             self._flush("bytes")  # so that what was dropped gives its memory back
             self._fill(virtual, source)
+        self._changes += 1
         virtual.lost = ""
         virtual.host = None if not keep else source if is_constant(source) else source.copy()
 
@@ -650,21 +653,24 @@ class Queue:
         """The buffer's bytes: flushes what is pending and waits.
 
         `keep` gives the host copy that is left by it, not to be written to; while nothing is pending that
-        may overwrite the buffer, a later read finds it there.
+        may overwrite the buffer, a later read finds it there. None is left where another thread wrote to a
+        buffer, or had anything computed, while this one waited.
         """
         if keep:
             found = self._host_copy(buffer)
             if found is not None:
                 return found
-        started = self._start_read(buffer)
+        with shield, self.lock:
+            started = self._start_read(buffer)
+            changes = self._changes
         if started is None:
             return np.empty(0, np.uint8)
         result = self._collected(started, started.wait)
         if keep:
             result.flags.writeable = False
             with self.lock:
-                if not self._pending.code:
-                    self._get(buffer).host = result
+                if self._changes == changes:
+                    buffer.virtual.host = result
         return result
 
     def _host_copy(self, buffer: Buffer) -> Bytes | None:
