@@ -428,3 +428,20 @@ QUANTISED = {
 case("x @ quantised.T", lambda x: x @ QUANTISED["Q8_0"].T, (2, 32))
 case("x @ quantised", lambda x: x @ QUANTISED["Q4_0"], (3, 2))
 case("quantised_linear", lambda x, b: wg.quantised_linear(x, QUANTISED["Q4_0"], b), (2, 32), (2,))
+
+# Complex numbers, by their parts
+
+
+def _parts_of_a_product(x: wg.Tensor, y: wg.Tensor) -> wg.Tensor:
+    numbers = wg.complex(x, y)
+    product = numbers * wg.exp(numbers) / (numbers + 2j)
+    return wg.real(product) * 3 + wg.imag(product) + wg.abs(wg.conj(product))
+
+
+case("numbers of parts, and their parts", _parts_of_a_product, (3, 2), (3, 2), low=0.3)
+case(
+    "pairs as numbers, and back",
+    lambda x, y: wg.view_as_real(wg.view_as_complex(x) * wg.view_as_complex(y)),
+    (3, 2),
+    (2,),
+)

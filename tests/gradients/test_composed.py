@@ -34,6 +34,7 @@ ON_GPU = (
     "pad, reflect",
     "cross_entropy",
     "einsum of three",
+    "numbers of parts, and their parts",
 )
 
 
@@ -41,7 +42,7 @@ ON_GPU = (
 WITHOUT = (
     *("all", "any", "allclose", "array_equal", "isclose", "signbit", "argmax", "argmin", "argsort"),
     *("bincount", "histogram", "count_nonzero", "nonzero", "searchsorted", "one_hot"),
-    *("bitwise_left_shift", "bitwise_right_shift", "vector_norm"),
+    *("bitwise_left_shift", "bitwise_right_shift", "vector_norm", "nextafter", "broadcast_shapes"),
 )
 MODULES = (
     *(

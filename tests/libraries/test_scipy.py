@@ -87,6 +87,14 @@ def test_some_of_it_on_a_gpu(name: str, monkeypatch: pytest.MonkeyPatch) -> None
     compared(FREE[name], "webgpu:0", np.float32, monkeypatch)
 
 
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+def test_softmaxes_of_whole_numbers(name: str) -> None:
+    whole = np.arange(6, dtype=np.int32).reshape(2, 3)
+    found = getattr(special, name)(wg.asarray(whole, device="cpu"), axis=1)
+    assert found.dtype is wg.float32
+    np.testing.assert_allclose(found.numpy(), getattr(special, name)(whole, axis=1), rtol=1e-6)
+
+
 def test_functions_that_scipy_has_for_numpy_only_come_back_as_tensors() -> None:
     x = wg.asarray(X, device="cpu")
     same(special.gammaln(x * x), special.gammaln(X * X), Place("cpu"))

@@ -331,7 +331,9 @@ def view_as_real(x: Tensor) -> Tensor:
     >>> wg.view_as_real(wg.asarray([1 + 2j])).tolist()
     [[1.0, 2.0]]
     """
-    return Tensor(primitives.as_real(as_tensor("view_as_real", x).node))
+    x = as_tensor("view_as_real", x)
+    shapes.check_kind("view_as_real", "c", x.dtype)
+    return Tensor(primitives.as_real(x.node))
 
 
 def view_as_complex(x: Tensor) -> Tensor:

@@ -67,6 +67,9 @@ def broadcast(op: str, shapes: Sequence[Shape]) -> Shape:
     return tuple(result)
 
 
+_HINTS = {"f": "float32", "i": "int32", "u": "uint32", "b": "bool", "c": "complex64"}
+
+
 def check_kind(op: str, types: str, *operands: DType) -> None:
     """Refuse a dtype that an op is not offered for."""
     for dtype in operands:
@@ -77,7 +80,7 @@ def check_kind(op: str, types: str, *operands: DType) -> None:
                     f"{op} is not offered for {dtype.name}, only for {offered}: take webgrad.real(x), "
                     "webgrad.imag(x) or webgrad.abs(x)"
                 )
-            hint = "float32" if "f" in types else "int32" if "i" in types else "bool"
+            hint = next(name for kind, name in _HINTS.items() if kind in types)
             raise DTypeError(
                 f"{op} is not offered for {dtype.name}, only for {offered}: convert with "
                 f"x.astype(webgrad.{hint})"
