@@ -39,11 +39,12 @@ def elsewhere(kind: str) -> tuple[Tensor, Tensor]:
         "a fold": x - x.sum(axis=0),
         "another dtype": x.astype(wg.int32),
         "another shape": x[:4] * 2.0,
+        "one element": x * x[1, 2],
     }
     return made[kind], x
 
 
-@pytest.mark.parametrize("kind", ["another place", "a fold", "another dtype", "another shape"])
+@pytest.mark.parametrize("kind", ["another place", "a fold", "another dtype", "another shape", "one element"])
 def test_what_is_read_elsewhere_is_not_replaced(kind: str) -> None:
     assert planned(elsewhere(kind))[1] == {}
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ..graph.snapshot import Snapshot
-from ..schedule.plan import Group, is_flat
+from ..schedule.plan import Group, is_flat, picked
 from .ir import Instruction, Kernel
 
 __all__ = ["overwriting", "replaced_values"]
@@ -24,9 +24,15 @@ def replaced_values(graph: Snapshot, groups: Sequence[Group], wanted: Mapping[in
     found: dict[int, int] = {}
     for group in groups:
         if group.kind == "map" and is_flat(graph, group):
+            elsewhere = picked(graph, group)  # read at places that another thread may have written to
             for output in group.outputs:
                 old = wanted.get(output, -1)
-                if old in group.reads and readers[old] == 1 and _is_alike(graph, old, output):
+                if (
+                    old in group.reads
+                    and readers[old] == 1
+                    and old not in elsewhere
+                    and _is_alike(graph, old, output)
+                ):
                     found[output] = old
     return found
 

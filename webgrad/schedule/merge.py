@@ -10,12 +10,15 @@ from __future__ import annotations
 from ..graph.snapshot import Snapshot
 from ..runtime.profile import DeviceProfile
 from .fuse import MAX_COST, MAX_SCALARS, cost_of
-from .plan import Group, bindings_of, folded_along, goes_by_element, goes_by_fours, is_flat
+from .plan import Group, bindings_of, folded_along, goes_by_element, goes_by_fours, is_flat, picked
 
 __all__ = ["bundle", "merge"]
 
 BUNDLE_COST = 900  # additions in one launch of several groups
 BUNDLE_ACCESSES = 64  # components that it loads and stores
+FEW_WORDS = (
+    24  # of numbers and places: with the sizes, all of a flat map's parameters travel with the command
+)
 
 
 def merge(graph: Snapshot, groups: list[Group], profile: DeviceProfile, *, rows: bool = True) -> list[Group]:
@@ -129,10 +132,18 @@ def _joined(first: Group, second: Group) -> Group:
 
 
 def _bindings(graph: Snapshot, groups: list[Group], profile: DeviceProfile) -> int:
-    """What a launch of these groups binds; one more may hold parameters, of which a flat map has few."""
+    """What a launch of these groups binds; one more may hold parameters, of which a flat map has few, unless
+    it takes many elements of longer values: the place of each is one.
+    """
     values = {each for group in groups for each in (*group.reads, *group.outputs)}
-    spare = 0 if len(groups) == 1 and is_flat(graph, groups[0]) else 1
-    return spare + sum(bindings_of(graph.sigs[each], profile) for each in values)
+    few = len(groups) == 1 and is_flat(graph, groups[0]) and _words(graph, groups[0]) <= FEW_WORDS
+    return (not few) + sum(bindings_of(graph.sigs[each], profile) for each in values)
+
+
+def _words(graph: Snapshot, group: Group) -> int:
+    """Parameters of a flat map, but for its length: its numbers, and the places of single elements."""
+    numbers: int = sum(max(1, graph.sigs[each].dtype.itemsize // 4) for each in group.scalars)
+    return numbers + len(picked(graph, group))
 
 
 def _cost(graph: Snapshot, group: Group) -> int:

@@ -25,6 +25,7 @@ __all__ = [
     "is_flat",
     "is_part",
     "joins_pairs",
+    "picked",
 ]
 
 LONG = 1 << 15  # elements from which a map of a bundle goes by fours on software adapters
@@ -126,15 +127,26 @@ def is_part(graph: Snapshot, number: int) -> bool:
     return bool(graph.sigs[graph.inputs[part][0]].shape == (*sig.shape, 2))
 
 
+def picked(graph: Snapshot, group: Group) -> list[int]:
+    """The longer values of which a group takes single elements, once for each element."""
+    return [
+        each
+        for number in group.inside
+        if graph.sigs[number].size == 1
+        for each in graph.inputs[number]
+        if graph.sigs[each].size > 1
+    ]
+
+
 def is_flat(graph: Snapshot, group: Group) -> bool:
     """Whether all a map reads is read at the place written to, or is one number: only the length matters."""
     shape = graph.sigs[group.outputs[0]].shape
     for number in group.inside:
         sig = graph.sigs[number]
-        sources = [graph.sigs[each] for each in graph.inputs[number]]
-        if sig.size == 1:  # not one of many, which is read at a place of its own
-            fits = sig.kind in ("map", "cast", "move") and all(each.size == 1 for each in sources)
+        if sig.size == 1:
+            fits = sig.kind in ("map", "cast", "move")
         else:
+            sources = [graph.sigs[each] for each in graph.inputs[number]]
             fits = sig.shape == shape and goes_by_element(graph, number)
             fits = fits and all(each.shape == shape or each.size == 1 for each in sources)
         if not fits:
