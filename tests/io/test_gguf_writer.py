@@ -130,7 +130,7 @@ def test_alignment(tmp_path: Path) -> None:
         ({"x": [1.0]}, {}, {}, wg.DTypeError, "x is a list"),
         ({"x" * 65: np.ones(2, "f")}, {}, {}, wg.ArgumentError, "up to 64 bytes"),
         ({"x\ud800": np.ones(2, "f")}, {}, {}, wg.ArgumentError, "cannot be written"),
-        ({"x": np.ones(2, complex)}, {}, {}, wg.DTypeError, "x: .*complex128"),
+        ({"x": np.ones(2, complex)}, {}, {}, wg.DTypeError, "x is complex128.*view_as_real"),
         (dict.fromkeys(map(str, range(32_769)), np.ones(1, "f")), {}, {}, wg.ArgumentError, "32,769 tensors"),
         ({}, dict.fromkeys(map(str, range(65_537)), 1), {}, wg.ArgumentError, "65,537 values"),
         ({}, {"a": "a" * (1 << 27)}, {}, wg.ArgumentError, "bytes of metadata are too many"),

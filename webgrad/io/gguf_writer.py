@@ -122,8 +122,8 @@ def _form(name: str, value: Any, format: str | None) -> str:
     own = _BY_DTYPE.get(dtype.numpy)
     if own is None:
         raise wg.DTypeError(
-            f"io.save: {name} is {dtype.name}, and GGUF has {', '.join(_BY_DTYPE.values())}: save its "
-            "astype() of one of these"
+            f"io.save: {name} is {dtype.name}, and GGUF has {', '.join(_BY_DTYPE.values())}: save "
+            f"{'its webgrad.view_as_real()' if dtype.kind == 'c' else 'its astype() of one of these'}"
         )
     if format is None or dtype.kind != "f":
         return own
