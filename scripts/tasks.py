@@ -129,6 +129,7 @@ def pytest(*command: str) -> Step:
 BESIDE = tuple(
     f"tests/{each}"
     for each in (
+        "cpu",
         "properties",
         "gradients",
         "nn",
