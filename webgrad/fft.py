@@ -16,8 +16,8 @@ from . import dtypes
 from .dtypes import as_dtype, complex_of
 from .errors import ArgumentError, DTypeError, ShapeError
 from .ops import fourier, primitives
+from .ops.complex_parts import conj
 from .ops.creation import as_tensor, asarray
-from .ops.elementwise import conj
 from .ops.manipulation import roll
 from .ops.reshaping import part, whole, wholes
 from .ops.shapes import normalise_axis

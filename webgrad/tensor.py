@@ -226,14 +226,14 @@ class Tensor(PytorchMethods):
     @property
     def real(self) -> Tensor:
         """The real parts of complex numbers; real numbers are their own."""
-        from .ops.elementwise import real
+        from .ops.complex_parts import real
 
         return real(self)
 
     @property
     def imag(self) -> Tensor:
         """The imaginary parts of complex numbers; of real ones zeros."""
-        from .ops.elementwise import imag
+        from .ops.complex_parts import imag
 
         return imag(self)
 
@@ -636,7 +636,7 @@ class Tensor(PytorchMethods):
     rsqrt = _function("elementwise")
     sigmoid = _function("elementwise")
     abs = _function("elementwise")
-    conj = _function("elementwise")
+    conj = _function("complex_parts")
     angle = _function("complex_parts")
     sign = _function("elementwise")
     square = _function("elementwise")

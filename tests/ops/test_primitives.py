@@ -12,7 +12,7 @@ from tests.ops.devices import EVERYWHERE, place
 from webgrad.graph.node import Node
 from webgrad.graph.snapshot import walk
 from webgrad.ops import primitives
-from webgrad.ops.elementwise import imag
+from webgrad.ops.complex_parts import imag
 from webgrad.ops.manipulation import concat
 
 

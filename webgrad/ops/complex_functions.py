@@ -14,8 +14,9 @@ from ..graph.node import Node
 from ..tensor import Tensor
 from . import primitives
 from .complex_maps import ARITHMETIC, FORMULAS, Pair
+from .complex_parts import conj, real
 from .elementwise import abs as absolute
-from .elementwise import conj, cos, cosh, exp, exp2, log, real, sign, sin, sinh, sqrt, tan, tanh, where
+from .elementwise import cos, cosh, exp, exp2, log, sign, sin, sinh, sqrt, tan, tanh, where
 from .own_gradient import own_gradient
 from .primitives import reshape, slice_
 from .shapes import broadcast

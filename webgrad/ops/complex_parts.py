@@ -1,4 +1,4 @@
-"""Complex numbers by size and angle, and the question whether numbers are complex.
+"""Complex numbers and their parts, sizes and angles, and the question whether numbers are complex.
 
 In: tensors. Out: tensors of floats or complex numbers, made of the functions of `elementwise.py`.
 """
@@ -8,12 +8,89 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from .. import dtypes
 from ..tensor import Tensor
-from . import elementwise
+from . import primitives, shapes
 from .creation import as_tensor, zeros_like
-from .elementwise import atan2, cos, isnan, signbit, sin, where
+from .elementwise import as_floats, atan2, cos, isnan, negative, signbit, sin, where
 
-__all__ = ["angle", "is_complex", "polar"]
+__all__ = [
+    "angle",
+    "complex",
+    "conj",
+    "imag",
+    "is_complex",
+    "polar",
+    "real",
+    "view_as_complex",
+    "view_as_real",
+]
+
+
+def real(x: Tensor) -> Tensor:
+    """The real parts of complex numbers; real numbers are their own.
+
+    >>> wg.real(wg.asarray([1 + 2j, 3 - 4j])).tolist()
+    [1.0, 3.0]
+    """
+    x = as_tensor("real", x)
+    return Tensor(primitives.parts(x.node)[0]) if x.dtype.kind == "c" else x
+
+
+def imag(x: Tensor) -> Tensor:
+    """The imaginary parts of complex numbers; of real ones zeros.
+
+    >>> wg.imag(wg.asarray([1 + 2j, 3 - 4j])).tolist()
+    [2.0, -4.0]
+    """
+    x = as_tensor("imag", x)
+    return Tensor(primitives.parts(x.node)[1]) if x.dtype.kind == "c" else zeros_like(x)
+
+
+def conj(x: Tensor) -> Tensor:
+    """The conjugates of complex numbers: the imaginary part with the other sign; real numbers stay.
+
+    >>> wg.conj(wg.asarray([1 + 2j])).tolist()
+    [(1-2j)]
+    """
+    x = as_tensor("conj", x)
+    if x.dtype.kind != "c":
+        return x
+    real_part, imaginary = primitives.parts(x.node)
+    return Tensor(primitives.join(real_part, negative(Tensor(imaginary)).node))
+
+
+def complex(real: Any, imag: Any) -> Tensor:
+    """Complex numbers from their real and imaginary parts.
+
+    >>> wg.complex(wg.asarray([1.0, 2.0]), 0.5).tolist()
+    [(1+0.5j), (2+0.5j)]
+    """
+    parts = [
+        each.astype(dtypes.float32, copy=False) if each.dtype is not dtypes.float64 else each
+        for each in as_floats("complex", real, imag)
+    ]
+    return Tensor(primitives.join(parts[0].node, parts[1].node))
+
+
+def view_as_real(x: Tensor) -> Tensor:
+    """Complex numbers as pairs of floats, along a new last axis.
+
+    >>> wg.view_as_real(wg.asarray([1 + 2j])).tolist()
+    [[1.0, 2.0]]
+    """
+    x = as_tensor("view_as_real", x)
+    shapes.check_kind("view_as_real", "c", x.dtype)
+    return Tensor(primitives.as_real(x.node))
+
+
+def view_as_complex(x: Tensor) -> Tensor:
+    """Pairs of floats, along the last axis, as complex numbers.
+
+    >>> wg.view_as_complex(wg.asarray([[1.0, 2.0]])).tolist()
+    [(1+2j)]
+    """
+    return Tensor(primitives.as_complex(as_tensor("view_as_complex", x).node))
 
 
 def angle(x: Tensor) -> Tensor:
@@ -24,7 +101,7 @@ def angle(x: Tensor) -> Tensor:
     """
     x = as_tensor("angle", x)
     if x.dtype.kind == "c":
-        return atan2(elementwise.imag(x), elementwise.real(x))
+        return atan2(imag(x), real(x))
     if x.dtype.kind != "f":
         return where(x < 0, math.pi, 0.0)
     zero = zeros_like(x)
@@ -38,7 +115,7 @@ def polar(abs: Any, angle: Any) -> Tensor:
     [(2+0j)]
     """
     size, turn = as_tensor("polar", abs), as_tensor("polar", angle)
-    return elementwise.complex(size * cos(turn), size * sin(turn))
+    return complex(size * cos(turn), size * sin(turn))
 
 
 def is_complex(x: Tensor) -> bool:

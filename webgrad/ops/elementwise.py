@@ -19,7 +19,7 @@ from ..graph.node import Node, make
 from ..runtime.device import DeviceLike
 from ..tensor import Tensor, operand
 from . import primitives, shapes
-from .creation import as_tensor, full_like, zeros_like
+from .creation import as_tensor, full_like
 from .interop import check_dtype
 from .operators import Operand, combiner, of_floats
 from .primitives import elementwise
@@ -48,8 +48,6 @@ __all__ = [
     "ceil",
     "clamp",
     "clip",
-    "complex",
-    "conj",
     "copysign",
     "cos",
     "cosh",
@@ -65,7 +63,6 @@ __all__ = [
     "greater",
     "greater_equal",
     "hypot",
-    "imag",
     "isclose",
     "isfinite",
     "isinf",
@@ -92,7 +89,6 @@ __all__ = [
     "positive",
     "pow",
     "power",
-    "real",
     "reciprocal",
     "remainder",
     "round",
@@ -108,12 +104,9 @@ __all__ = [
     "tan",
     "tanh",
     "trunc",
-    "view_as_complex",
-    "view_as_real",
     "where",
 ]
 
-_COMPLEX = complex  # Python's own: the name is taken here
 Unary = Callable[[Tensor], Tensor]
 Binary = Callable[[Any, Any], Tensor]
 
@@ -182,7 +175,7 @@ def _truth_of(x: Node) -> Node:
     return x if x.sig.dtype.kind == "b" else elementwise(TABLE["not_equal"], x, 0)
 
 
-def _floats(op: str, *values: Any) -> list[Tensor]:
+def as_floats(op: str, *values: Any) -> list[Tensor]:
     """Operands as tensors of one floating dtype; where there are no floats, of float32."""
     nodes = primitives.common(op, operands(op, *values))
     if nodes[0].sig.dtype.kind in "biu":
@@ -279,72 +272,6 @@ def logical_not(x: Tensor) -> Tensor:
     return Tensor(elementwise(TABLE["logical_not"], _truth_of(as_tensor("logical_not", x).node)))
 
 
-def real(x: Tensor) -> Tensor:
-    """The real parts of complex numbers; real numbers are their own.
-
-    >>> wg.real(wg.asarray([1 + 2j, 3 - 4j])).tolist()
-    [1.0, 3.0]
-    """
-    x = as_tensor("real", x)
-    return Tensor(primitives.parts(x.node)[0]) if x.dtype.kind == "c" else x
-
-
-def imag(x: Tensor) -> Tensor:
-    """The imaginary parts of complex numbers; of real ones zeros.
-
-    >>> wg.imag(wg.asarray([1 + 2j, 3 - 4j])).tolist()
-    [2.0, -4.0]
-    """
-    x = as_tensor("imag", x)
-    return Tensor(primitives.parts(x.node)[1]) if x.dtype.kind == "c" else zeros_like(x)
-
-
-def conj(x: Tensor) -> Tensor:
-    """The conjugates of complex numbers: the imaginary part with the other sign; real numbers stay.
-
-    >>> wg.conj(wg.asarray([1 + 2j])).tolist()
-    [(1-2j)]
-    """
-    x = as_tensor("conj", x)
-    if x.dtype.kind != "c":
-        return x
-    real_part, imaginary = primitives.parts(x.node)
-    return Tensor(primitives.join(real_part, elementwise(TABLE["negative"], imaginary)))
-
-
-def complex(real: Any, imag: Any) -> Tensor:
-    """Complex numbers from their real and imaginary parts.
-
-    >>> wg.complex(wg.asarray([1.0, 2.0]), 0.5).tolist()
-    [(1+0.5j), (2+0.5j)]
-    """
-    parts = [
-        each.astype(dtypes.float32, copy=False) if each.dtype is not dtypes.float64 else each
-        for each in _floats("complex", real, imag)
-    ]
-    return Tensor(primitives.join(parts[0].node, parts[1].node))
-
-
-def view_as_real(x: Tensor) -> Tensor:
-    """Complex numbers as pairs of floats, along a new last axis.
-
-    >>> wg.view_as_real(wg.asarray([1 + 2j])).tolist()
-    [[1.0, 2.0]]
-    """
-    x = as_tensor("view_as_real", x)
-    shapes.check_kind("view_as_real", "c", x.dtype)
-    return Tensor(primitives.as_real(x.node))
-
-
-def view_as_complex(x: Tensor) -> Tensor:
-    """Pairs of floats, along the last axis, as complex numbers.
-
-    >>> wg.view_as_complex(wg.asarray([[1.0, 2.0]])).tolist()
-    [(1+2j)]
-    """
-    return Tensor(primitives.as_complex(as_tensor("view_as_complex", x).node))
-
-
 def positive(x: Tensor) -> Tensor:
     """The same values."""
     return Tensor(as_tensor("positive", x).node)
@@ -397,7 +324,7 @@ def where(condition: Tensor, x1: Any = None, x2: Any = None, /) -> Tensor | tupl
 def _constant(numbers: Sequence[Any], device: Any) -> Node:
     """The first of some numbers in the type of all: the widest of complex64, float32, int32 and bool."""
     kinds = {type(each) for each in numbers}
-    dtype = as_dtype(next(each for each in (_COMPLEX, float, int, bool) if each in kinds))
+    dtype = as_dtype(next(each for each in (complex, float, int, bool) if each in kinds))
     return primitives.constant("where", numbers[0], dtype, device)
 
 
@@ -425,7 +352,7 @@ def lerp(a: Tensor, b: Any, weight: Any) -> Tensor:
     >>> wg.lerp(wg.asarray([0.0, 10.0]), 20.0, 0.25).tolist()
     [5.0, 12.5]
     """
-    start, stop, share = _floats("lerp", a, b, weight)
+    start, stop, share = as_floats("lerp", a, b, weight)
     whole = stop - start
     return where(share < 0.5, start + whole * share, stop - whole * (1 - share))
 
@@ -436,8 +363,8 @@ def nan_to_num(
     """NaN and infinities replaced: by 0, and by the largest and lowest numbers of the dtype."""
     x = as_tensor("nan_to_num", x)
     if x.dtype.kind == "c":
-        pairs = nan_to_num(view_as_real(x), nan, posinf, neginf)
-        return view_as_complex(pairs)
+        pairs = nan_to_num(Tensor(primitives.as_real(x.node)), nan, posinf, neginf)
+        return Tensor(primitives.as_complex(pairs.node))
     if x.dtype.kind != "f":
         return x
     most = float(ml_dtypes.finfo(x.dtype.numpy).max)  # type: ignore[no-untyped-call]
@@ -464,7 +391,7 @@ def signbit(x: Tensor) -> Tensor:
 
 def copysign(x1: Any, x2: Any, /) -> Tensor:
     """The value of x1 with the sign of x2."""
-    value, signed = _floats("copysign", x1, x2)
+    value, signed = as_floats("copysign", x1, x2)
     return where(signbit(signed), -abs(value), abs(value))
 
 
@@ -474,7 +401,7 @@ def nextafter(x1: Any, x2: Any, /) -> Tensor:
     >>> wg.nextafter(wg.asarray([1.0, 0.0]), 2.0).tolist()
     [1.0000001192092896, 1.401298464324817e-45]
     """
-    start, stop = _floats("nextafter", x1, x2)
+    start, stop = as_floats("nextafter", x1, x2)
     # Only by bits, since GPUs may take the smallest numbers for 0: without the sign they count upwards.
     signed = _SIGNED[start.dtype.itemsize]
     low = -(1 << (8 * start.dtype.itemsize - 1))
@@ -492,7 +419,7 @@ _SIGNED = {2: dtypes.int16, 4: dtypes.int32, 8: dtypes.int64}
 
 def hypot(x1: Any, x2: Any, /) -> Tensor:
     """sqrt(x1² + x2²), which does not overflow on the way."""
-    first, second = _floats("hypot", x1, x2)
+    first, second = as_floats("hypot", x1, x2)
     # Only the larger one loses its sign: where the other is 0 there is a slope, and a curve.
     sizes = abs(first), abs(second)
     wide = sizes[0] >= sizes[1]
@@ -504,7 +431,7 @@ def hypot(x1: Any, x2: Any, /) -> Tensor:
 
 def logaddexp(x1: Any, x2: Any, /) -> Tensor:
     """log(exp(x1) + exp(x2)), which does not overflow on the way."""
-    first, second = _floats("logaddexp", x1, x2)
+    first, second = as_floats("logaddexp", x1, x2)
     # Equal ones apart, since the difference of two infinities is NaN.
     return where(
         first == second, first + math.log(2), maximum(first, second) + log1p(exp(-abs(first - second)))

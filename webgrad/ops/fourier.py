@@ -12,7 +12,8 @@ from ..dtypes import complex_of, int32
 from ..graph.node import make
 from ..tensor import Tensor
 from . import fourier_tables, primitives
-from .elementwise import conj, where
+from .complex_parts import conj
+from .elementwise import where
 from .fourier_tables import tables
 from .reshaping import part, swapaxes
 from .table import TABLE

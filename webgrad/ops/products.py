@@ -15,9 +15,9 @@ from ..graph.node import Node
 from ..tensor import Tensor
 from . import primitives
 from .autocast import in_half
+from .complex_parts import conj
 from .creation import as_tensor
 from .einsum import contracted, parse
-from .elementwise import conj
 from .reductions import converted, fold, widened
 from .reshaping import moveaxis, wholes
 from .shapes import check_kind, normalise_axis

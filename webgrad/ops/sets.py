@@ -14,8 +14,9 @@ from ..graph.node import Node
 from ..runtime.device import CpuDevice
 from ..tensor import Tensor
 from . import primitives
+from .complex_parts import imag, real
 from .creation import as_tensor, zeros
-from .elementwise import equal, imag, logical_not, not_equal, operands, real
+from .elementwise import equal, logical_not, not_equal, operands
 from .indexing import places_of_true, take
 from .manipulation import concat
 from .primitives import elementwise
