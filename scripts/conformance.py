@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import hashlib
 import os
 import subprocess
 import sys
@@ -19,10 +18,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from scripts import environments
 from scripts.conformance_lists import ListError, for_device, read_list, stale
 from scripts.conformance_report import OUTCOMES, Counts, counts_of
 from scripts.system import ROOT, say
-from scripts.torch_tests import interpreter
 
 __all__ = ["SuiteError", "check_suite", "main"]
 
@@ -76,19 +75,12 @@ def check_suite(given: str | None) -> Path:
 
 
 def ensure() -> Path:
-    """The Python of an environment with what the suite needs, made once for this pyproject.toml."""
-    python, stamp = interpreter(FOLDER), FOLDER / "webgrad-stamp"
-    pyproject = (ROOT / "pyproject.toml").read_bytes()
-    wanted = hashlib.sha256(pyproject + sys.version.encode()).hexdigest()
-    if stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted:
-        return python
-    say(f"making {FOLDER.name} with what the suite needs")
-    install = [str(python), "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
-    for command in ([sys.executable, "-m", "venv", str(FOLDER)], [*install, "-e", ".[conformance]"]):
-        if code := subprocess.run(command, cwd=ROOT, check=False).returncode:
-            raise SuiteError(f"{' '.join(command)} failed with code {code}")
-    stamp.write_text(wanted, encoding="utf-8")
-    return python
+    """The Python of an environment with what the suite needs, made once."""
+    if code := environments.ensure(
+        FOLDER, "what the suite needs", (), lambda pip: pip("-e", ".[conformance]")
+    ):
+        raise SuiteError(f"making {FOLDER} failed with code {code}")
+    return environments.interpreter(FOLDER)
 
 
 def missing_types(python: Path, device: str) -> str:

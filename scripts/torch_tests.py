@@ -6,15 +6,16 @@ CPUs, made once; then pytest's exit code for tests/torch. scripts/transformers_t
 
 from __future__ import annotations
 
-import hashlib
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from scripts import environments
+from scripts.environments import interpreter
 from scripts.system import ROOT, say
 
-__all__ = ["ensure", "interpreter", "main"]
+__all__ = ["ensure", "main"]
 
 TORCH = "torch==2.13.0+cpu"
 WHEELS = (
@@ -23,38 +24,17 @@ WHEELS = (
 FOLDER = ROOT / ".venv-torch"
 
 
-def interpreter(folder: Path) -> Path:
-    """The Python of an environment."""
-    return folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
-
-
-def fingerprint(pyproject: Path, more: Sequence[str]) -> str:
-    """What the environment depends on: the project file, the interpreter, and the packages' versions."""
-    versions = " ".join((sys.version, TORCH, *more))
-    return hashlib.sha256(pyproject.read_bytes() + versions.encode()).hexdigest()
-
-
 def ensure(folder: Path, more: Sequence[str] = ()) -> int:
-    """Make an environment with torch and more packages, unless its stamp says that it is there.
+    """Make an environment with torch and more packages, once; 0, or the code of what failed."""
 
-    0, or the code of what failed.
-    """
-    stamp, wanted = folder / "webgrad-stamp", fingerprint(ROOT / "pyproject.toml", more)
-    if stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted:
-        return 0
-    say(f"making {folder.name} with {' '.join((TORCH, *more))}")
-    if code := subprocess.run([sys.executable, "-m", "venv", str(folder)], check=False).returncode:
-        return code
-    pip = [str(interpreter(folder)), "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
-    code = subprocess.run([*pip, TORCH], check=False, stderr=subprocess.DEVNULL).returncode
-    code = code and subprocess.run([*pip, TORCH, "--index-url", WHEELS], check=False).returncode
-    if code:
-        say(f"pip found no {TORCH}, neither in its own index nor at {WHEELS}")
-        return code
-    if code := subprocess.run([*pip, *more, "-e", ".[dev]"], cwd=ROOT, check=False).returncode:
-        return code
-    stamp.write_text(wanted, encoding="utf-8")
-    return 0
+    def install(pip: Callable[..., int]) -> int:
+        if code := pip(TORCH, quiet=True) and pip(TORCH, "--index-url", WHEELS):
+            say(f"pip found no {TORCH}, neither in its own index nor at {WHEELS}")
+            return code
+        return pip(*more, "-e", ".[dev]")
+
+    versions = (TORCH, *more)
+    return environments.ensure(folder, " ".join(versions), versions, install)
 
 
 def main(arguments: Sequence[str]) -> int:

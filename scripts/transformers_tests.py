@@ -10,8 +10,9 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
+from scripts.environments import interpreter
 from scripts.system import ROOT
-from scripts.torch_tests import ensure, interpreter
+from scripts.torch_tests import ensure
 
 __all__ = ["FOLDER", "PACKAGES", "main"]
 

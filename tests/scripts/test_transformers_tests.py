@@ -32,7 +32,7 @@ def test_it_is_made_with_torch_and_run(monkeypatch: pytest.MonkeyPatch, tmp_path
 def test_another_version_is_another_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("subprocess.run", lambda command, **_: subprocess.CompletedProcess(command, 0))
     made: list[str] = []
-    monkeypatch.setattr("scripts.torch_tests.say", made.append)
+    monkeypatch.setattr("scripts.environments.say", made.append)
     for packages in (("a==1",), ("a==1",), ("a==2",)):
         assert torch_tests.ensure(tmp_path, packages) == 0
     assert len(made) == 2
