@@ -1,4 +1,1 @@
-"""What looks at the stages from outside: profiles, memory, checks, recordings, reports.
-
-In: what the stages tell an observer. Out: what a user reads. No stage knows of any of it.
-"""
+"""What looks at the stages from outside: profiles, checks, recordings, memory, and what a machine can do."""
