@@ -73,9 +73,7 @@ def _kernels(kernels: Sequence[KernelRow], most: int) -> str:
     if rest:
         seconds, share = sum(each.seconds for each in rest), sum(each.share for each in rest)
         count = sum(each.count for each in rest)
-        rows.append(
-            (f"{len(rest)} more", f"{count:,}", readable_seconds(seconds), f"{share:.1%}", "", "", "")
-        )
+        rows.append((f"{len(rest)} more", f"{count:,}", readable_seconds(seconds), f"{share:.1%}", *[""] * 4))
     return columns(rows, left=(0, 7))
 
 
