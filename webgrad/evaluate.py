@@ -238,10 +238,11 @@ def values_still() -> AbstractContextManager[Any]:
     return _state.lock
 
 
-def snapshot_of(roots: Sequence[Node]) -> Snapshot:
-    """The graph under some nodes, while no thread changes it."""
+def snapshot_of(roots: Sequence[Node]) -> tuple[Snapshot, list[Any]]:
+    """The graph under some nodes, while no thread changes it, and the users' lines of its nodes."""
     with _state.lock:
-        return split_pairs(snapshot(walk(roots), roots))
+        walked = walk(roots)
+        return split_pairs(snapshot(walked, roots)), [each.where for each in walked.nodes]
 
 
 def _placed(error: WebgradError, sig: Signature | None, node: Node) -> WebgradError:
