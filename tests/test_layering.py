@@ -50,7 +50,7 @@ RECORDS = (
     "runtime.profile",
 )
 DATA = ("errors", "config", "dtypes")  # free to all; they import only each other
-FACE = ("__init__", "batch", "custom")  # the user's side of the stages: may import all of them
+FACE = ("__init__", "batch", "custom", "tools")  # the user's side of the stages: may import all of them
 ABOVE = (
     "nn",
     "optim",

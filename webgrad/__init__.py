@@ -132,6 +132,8 @@ if TYPE_CHECKING:
     from .runtime.device import stats as stats
     from .runtime.device import synchronize as synchronize
     from .runtime.webgpu import Device as Device
+    from .tools.memory import MemoryReport as MemoryReport
+    from .tools.memory import memory as memory
     from .tuning import tune as tune
     from .watching import fresh as fresh
     from .watching import watch as watch
@@ -146,6 +148,7 @@ _HOMES = {
     "Event": "runtime.context",
     "Explanation": "explanation",
     "Kernel": "custom",
+    "MemoryReport": "tools.memory",
     "QuantisedTensor": "ops.quantised",
     "checkpoint": "autograd",
     "custom_gradient": "autograd",
@@ -159,6 +162,7 @@ _HOMES = {
     "is_grad_enabled": "autograd",
     "jit": "capture",
     "kernel": "custom",
+    "memory": "tools.memory",
     "no_grad": "autograd",
     "set_grad_enabled": "autograd",
     "open_device": "runtime.device",

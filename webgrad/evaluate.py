@@ -19,9 +19,11 @@ import numpy as np
 
 from .config import settings
 from .errors import OutOfMemoryError, WebgradError
+from .graph.holders import largest_arrays, name_buffers
 from .graph.node import Node, Signature, backlog, where_made
 from .graph.snapshot import Snapshot, Walk, snapshot, walk
 from .graph.trace import refuse_in_trace
+from .runtime.buffers import naming
 from .runtime.device import CpuDevice
 from .runtime.host import memory_bytes
 from .schedule.pairs import split_pairs
@@ -131,9 +133,9 @@ def _record(nodes: Sequence[Node]) -> list[Any]:
             except WebgradError as error:
                 raise _placed(error, roots[0].sig, roots[0]) from None
             except MemoryError as error:  # NumPy's
-                raise _placed(
-                    OutOfMemoryError(f"the cpu has no room: {error}"), roots[0].sig, roots[0]
-                ) from None
+                largest = largest_arrays(roots[0].sig.device)
+                full = OutOfMemoryError(f"the cpu has no room: {error}. The largest tensors: {largest}")
+                raise _placed(full, roots[0].sig, roots[0]) from None
     return [device for device in by_device if device.is_gpu]
 
 
@@ -323,4 +325,5 @@ def _array(node: Node, data: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return array
 
 
+naming.of = name_buffers
 limit_backlog()

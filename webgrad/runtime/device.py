@@ -20,7 +20,7 @@ from ..errors import ForkError
 from . import adapters
 from .adapters import AdapterInfo
 from .profile import PORTABLE
-from .stats import Counters, Stats
+from .stats import Counters, Stats, host_memory
 
 if TYPE_CHECKING:
     from .webgpu import Device
@@ -32,6 +32,7 @@ __all__ = [
     "default_device",
     "open_device",
     "open_device_async",
+    "opened_devices",
     "register",
     "reset_stats",
     "set_default_device",
@@ -85,12 +86,13 @@ class CpuDevice(AnyDevice):
         """Nothing is ever pending."""
 
     def stats(self) -> Stats:
-        """The counters; the host's memory is not ours to count."""
-        return Stats(self.counters.as_dict() | {"bytes_live": 0, "bytes_pooled": 0, "bytes_peak": 0})
+        """The counters, with the bytes of large arrays; `wg.memory()` counts small ones too."""
+        return Stats(self.counters.as_dict() | host_memory.as_dict())
 
     def reset_stats(self) -> None:
-        """Set the counters to zero."""
+        """Set the counters to zero, and the peak to what is in use now."""
         self.counters.reset()
+        host_memory.peak = host_memory.live
 
 
 class _Opened:
@@ -150,6 +152,13 @@ async def open_device_async(spec: DeviceLike = None) -> Device | CpuDevice:
     import asyncio
 
     return await asyncio.to_thread(open_device, spec)
+
+
+def opened_devices() -> list[Device | CpuDevice]:
+    """Every device that is open, those of single users too, and the cpu, which always is."""
+    shared = [open_device("cpu"), *_opened.shared.values()]
+    own = sorted(_opened.every, key=lambda each: each.name)
+    return list({id(each): each for each in [*shared, *own]}.values())
 
 
 def default_device() -> Device | CpuDevice:

@@ -25,7 +25,7 @@ from ..errors import (
     OutOfMemoryError,
 )
 from .arena import Arena
-from .buffers import Buffer, Virtual
+from .buffers import Buffer, Virtual, naming
 from .checks import Limits, check_launch
 from .context import Context, Event
 from .native import Handle
@@ -608,6 +608,9 @@ class Queue:
             return buffer
 
     def _write(self, virtual: Virtual, source: Bytes, keep: bool) -> None:
+        fits = virtual.physical or self.context.pool.has_room(self._size_of(virtual.nbytes, virtual.label))
+        if not fits and self._pending.code and not self._held:
+            self._flush("bytes")  # what was dropped gives its memory back; cheaper than an error first
         try:
             self._fill(virtual, source)
         except OutOfMemoryError:
@@ -777,7 +780,19 @@ class Queue:
     def largest(self, count: int = 5) -> str:
         """The largest buffers that hold memory, for an error message."""
         held = sorted((each for each in self._virtual if each.physical), key=lambda each: -each.nbytes)
+        names = naming.of(held[:count])
         return (
-            ", ".join(f"{each.label or 'unnamed'} {readable_bytes(each.nbytes)}" for each in held[:count])
+            ", ".join(
+                f"{name or 'unnamed'} {readable_bytes(each.nbytes)}"
+                for name, each in zip(names, held, strict=False)
+            )
             or "none"
         )
+
+    def held(self) -> list[tuple[Virtual, int]]:
+        """The buffers that hold memory, each with the bytes of it, once what was dropped was let go."""
+        with shield, self.lock:
+            if self.trouble is None:
+                self._drain()
+            physical = self.context.pool.buffers
+            return [(each, physical.get(each.physical).size) for each in self._virtual if each.physical]
