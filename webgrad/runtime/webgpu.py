@@ -154,12 +154,12 @@ class Device(AnyDevice):
         in_place: Sequence[tuple[int, Program | None]] = (),
         replacing: tuple[tuple[tuple[int, int], ...], Program] | None = None,
     ) -> Pipeline:
-        """The pipeline of a program. Bounds checks are left out for our own kernels, unless debugging."""
+        """The pipeline of a program. Bounds checks are left out for our own kernels, unless checks are on."""
         if not isinstance(program, Program):
             raise LaunchError(
                 f"a {type(program).__name__} is not a program: make one with webgrad.wgsl.program_from_source"
             )
-        careful = self.settings.debug if checked is None else bool(checked) or self.settings.debug
+        careful = self.settings.checks if checked is None else bool(checked) or self.settings.checks
         key = (program, careful, tuple(in_place), replacing)
         found = self._pipelines.get(key)
         if found is None:

@@ -128,7 +128,7 @@ def key_of(
         "backend": device.info.backend,
         "driver": device.info.driver,
         "features": sorted(device.features),
-        "checked": device.settings.debug,
+        "checked": device.settings.checks,
         **_versions(),
     }
 
