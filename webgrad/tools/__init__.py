@@ -1,1 +1,1 @@
-"""Tools that look at the stages from outside: they see everything, and no stage knows of them."""
+"""What looks at the stages from outside: profiles, checks, recordings, memory, and what a machine can do."""
