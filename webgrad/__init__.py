@@ -9,7 +9,7 @@ import importlib
 from math import e, inf, nan, pi
 from typing import TYPE_CHECKING, Any
 
-from . import errors
+from . import errors, observing
 from .dtypes import (
     DType,
     as_dtype,
@@ -244,6 +244,20 @@ __all__ += windows.__all__
 __all__ += evaluation.__all__
 __all__ += _HOMES
 __all__ += _LIBRARIES
+
+
+def _enter_wanted() -> None:
+    """Start what WEBGRAD_DEBUG and WEBGRAD_DUMP ask for."""
+    from .config import settings
+
+    if settings().debug or settings().dump:
+        from .tools.debug import enter
+
+        enter(settings())
+    observing.wanted.enter = None
+
+
+observing.wanted.enter = _enter_wanted
 
 
 def __getattr__(name: str) -> Any:

@@ -23,7 +23,7 @@ from .graph.holders import largest_arrays, name_buffers
 from .graph.node import Node, Signature, backlog, where_made
 from .graph.snapshot import Snapshot, Walk, snapshot, walk
 from .graph.trace import refuse_in_trace
-from .observing import stage
+from .observing import observers, stage
 from .runtime.buffers import naming
 from .runtime.device import CpuDevice
 from .runtime.host import memory_bytes
@@ -179,6 +179,8 @@ def _made(roots: list[Node], walked: Walk, replaces: Mapping[int, int] | None = 
 def _planned(roots: list[Node], walked: Walk, replaces: Mapping[int, int] | None) -> Plan:
     _state.made += 1
     graph = split_pairs(snapshot(walked, roots))
+    if observers():
+        graph.lines = [each.where for each in walked.nodes]
     device = roots[0].sig.device
     if isinstance(device, CpuDevice):
         from .host import HostPlan

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ..config import Settings
 from ..config import settings as current_settings
 from ..errors import ForkError
+from ..observing import opened
 from . import adapters
 from .adapters import AdapterInfo
 from .profile import PORTABLE
@@ -127,17 +128,23 @@ def open_device(spec: DeviceLike = None) -> Device | CpuDevice:
     with _opened.lock:
         device = _opened.shared.get(choice.device)
         if device is None:
-            device = CpuDevice() if choice.device == "cpu" else _gpu(choice.adapter, settings)
+            device = _cpu(choice.reason) if choice.device == "cpu" else _gpu(choice, settings)
             _opened.shared[choice.device] = device
         if spec is None:
             _opened.chosen = (settings, choice.device)
         return device
 
 
-def _gpu(adapter: AdapterInfo, settings: Settings) -> Device:
+def _cpu(why: str) -> CpuDevice:
+    device = CpuDevice()
+    opened(device, why)
+    return device
+
+
+def _gpu(choice: adapters.Choice, settings: Settings) -> Device:
     from .webgpu import Device
 
-    return Device(adapter, settings)
+    return Device(choice.adapter, settings, choice.reason)
 
 
 def _choice(spec: str | None, settings: Settings) -> adapters.Choice:

@@ -753,11 +753,15 @@ class Queue:
         self.context.close()
         self.last_event = None
         self.trouble = self._reopen
+        for each in observers():
+            each.troubled(self.name, "was lost: what was pending is dropped")
 
     def _reopen(self) -> None:
         with shield:
             self.context = self._open_context()
             self.trouble = None
+        for each in observers():
+            each.troubled(self.name, "was opened again")
 
     def _discard(self, why: str) -> None:
         """Drop the pending commands; what they were to compute says so when it is used."""

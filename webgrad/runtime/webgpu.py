@@ -14,6 +14,7 @@ from typing import Any
 from ..config import Settings
 from ..config import settings as current_settings
 from ..errors import DTypeError, LaunchError
+from ..observing import opened
 from ..wgsl import Program
 from . import adapters
 from .adapters import AdapterInfo
@@ -47,7 +48,9 @@ class Device(AnyDevice):
 
     is_gpu = True
 
-    def __init__(self, info: AdapterInfo, settings: Settings | None = None) -> None:
+    def __init__(
+        self, info: AdapterInfo, settings: Settings | None = None, why: str = "the program made it itself"
+    ) -> None:
         self.info = info
         self.name = info.device
         self.settings = settings or current_settings()
@@ -71,6 +74,7 @@ class Device(AnyDevice):
             self._open_context,
         )
         register(self)
+        opened(self, why)
 
     def _budget(self) -> int:
         memory = memory_bytes() or 8 << 30

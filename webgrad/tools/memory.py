@@ -108,11 +108,11 @@ def memory(device: DeviceLike = None) -> MemoryReport:
 
     Nothing is computed by asking. `wg.reset_stats()` sets a device's peak to what is in use.
 
-    >>> weights = wg.ones((1024, 1024)).copy()
+    >>> weights = wg.asarray(np.ones((1024, 1024), np.float32))
     >>> report = wg.memory("cpu")
     >>> report.devices["cpu"].live >= weights.nbytes
     True
-    >>> print(report.tensors[0].shape, report.tensors[0].dtype)
+    >>> print(report.tensors[0].shape, report.tensors[0].dtype)  # the largest
     (1024, 1024) float32
     """
     devices = opened_devices() if device is None else [open_device(device)]
