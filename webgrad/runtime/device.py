@@ -154,6 +154,12 @@ def _choice(spec: str | None, settings: Settings) -> adapters.Choice:
     return adapters.choose(spec, () if cpu else adapters.list_adapters(), settings)
 
 
+def opened_devices() -> list[Device | CpuDevice]:
+    """The devices that are open: the shared ones, and those that programs made themselves."""
+    shared = list(_opened.shared.values())
+    return [*shared, *(each for each in list(_opened.every) if each not in shared)]
+
+
 async def open_device_async(spec: DeviceLike = None) -> Device | CpuDevice:
     """The same without blocking the event loop: the driver takes most of a second to start."""
     import asyncio
