@@ -115,7 +115,8 @@ def memory(device: DeviceLike = None) -> MemoryReport:
     >>> print(report.tensors[0].shape, report.tensors[0].dtype)  # the largest
     (1024, 1024) float32
     """
-    devices = opened_devices() if device is None else [open_device(device)]
+    found = [open_device("cpu"), *opened_devices()] if device is None else [open_device(device)]
+    devices = list({id(each): each for each in found}.values())
     names = _names(devices)
     with values_still():
         nodes: dict[int, list[Node]] = {id(each): [] for each in devices}
@@ -123,12 +124,12 @@ def memory(device: DeviceLike = None) -> MemoryReport:
             if id(node.sig.device) in nodes:
                 nodes[id(node.sig.device)].append(node)
         held = {id(each.node) for each in alive(Tensor) if hasattr(each, "node")}
-        found = [
+        counted = [
             (_cpu if isinstance(each, CpuDevice) else _gpu)(each, name, nodes[id(each)], held)
             for each, name in zip(devices, names, strict=True)
         ]
-    rows = sorted((row for _, rows in found for row in rows), key=lambda row: -row.nbytes)
-    accounts = {name: account for name, (account, _) in zip(names, found, strict=True)}
+    rows = sorted((row for _, rows in counted for row in rows), key=lambda row: -row.nbytes)
+    accounts = {name: account for name, (account, _) in zip(names, counted, strict=True)}
     return MemoryReport(accounts, tuple(rows), _by_line(rows))
 
 
