@@ -30,7 +30,7 @@ STAGES: Mapping[str, str] = {
     "resolve": "buffers and bind groups for what was recorded",
     "compile": "waiting for the shader compiler",
     "encode": "commands for the driver",
-    "submit": "handing them to the driver, which may wait for what it has",
+    "submit": "handing them to the driver",
     "transfer": "copying from and to the GPU's memory",
     "wait": "waiting for the GPU",
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from webgrad.observing import Note
@@ -45,8 +47,9 @@ def test_a_moment_belongs_to_the_innermost_stage() -> None:
 )
 def test_every_moment_belongs_to_somebody(given: list[tuple[str, int, int]]) -> None:
     found = self_intervals(spans(*given), 0, 100)
-    assert found[0][1][0] == 0 and found[-1][1][1] == 100
-    assert all(before[1][1] == after[1][0] for before, after in zip(found, found[1:], strict=False))
+    assert found[0][1][0] == 0
+    assert found[-1][1][1] == 100
+    assert all(before[1][1] == after[1][0] for before, after in itertools.pairwise(found))
 
 
 def test_waiting_is_told_apart_by_whether_a_gpu_worked() -> None:
@@ -77,6 +80,6 @@ def test_waiting_is_told_apart_by_whether_a_gpu_worked() -> None:
     assert summary.peaks == {"webgpu:0": 100}
     first, second = summary.kernels
     assert (first.name, first.count, first.seconds, first.slowest) == ("multiply", 2, 0.03, 0.02)
-    assert (first.share, second.share) == (pytest.approx(0.6), pytest.approx(0.4))
+    assert [first.share, second.share] == pytest.approx([0.6, 0.4])
     assert first.gigabytes_a_second == pytest.approx(2000 / 0.03 / 1e9)
     assert first.gigaflops == pytest.approx(4e6 / 0.03 / 1e9)

@@ -53,7 +53,9 @@ def _stages(summary: Summary) -> str:
 
 
 def _kernels(kernels: Sequence[KernelRow], most: int) -> str:
-    rows = [("kernel", "count", "total", "share", "slowest", "GB/s", "GFLOP/s", "line")]
+    rows: list[tuple[str, ...]] = [
+        ("kernel", "count", "total", "share", "slowest", "GB/s", "GFLOP/s", "line")
+    ]
     several = len({each.device for each in kernels}) > 1
     for each in kernels[:most]:
         name = each.name if len(each.name) <= NAME else each.name[: NAME - 1] + "…"
@@ -73,9 +75,7 @@ def _kernels(kernels: Sequence[KernelRow], most: int) -> str:
     if rest:
         seconds, share = sum(each.seconds for each in rest), sum(each.share for each in rest)
         count = sum(each.count for each in rest)
-        rows.append(
-            (f"{len(rest)} more", f"{count:,}", readable_seconds(seconds), f"{share:.1%}", "", "", "")
-        )
+        rows.append((f"{len(rest)} more", f"{count:,}", readable_seconds(seconds), f"{share:.1%}", *[""] * 4))
     return columns(rows, left=(0, 7))
 
 
