@@ -1,1 +1,1 @@
-"""What looks at the stages from outside: profile, memory, check, record and replay, kernels, doctor."""
+"""What looks at the stages from outside: profiles, checks, recordings, memory, and what a machine can do."""
