@@ -82,6 +82,7 @@ EXCEPTIONS: tuple[tuple[str, str, frozenset[str], str], ...] = (
     ("models", "nn", frozenset(), "a model is made of its modules"),
     ("cli", "runtime.host", frozenset(), "`webgrad info` says what to install"),
     ("cli", "tuning.entries", frozenset(), "`webgrad tune` shows and clears what is kept on disk"),
+    ("cli", "tools", frozenset(), "one command for each tool"),
     ("tuning", "__init__", frozenset({"__version__"}), "what was measured holds for one version"),
 )
 

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ..tools import doctor
-from ..tools.doctor import Finding
 from .options import Parser, add_device, add_json
 from .text import encodable, wrap
 
@@ -39,17 +38,17 @@ def main(arguments: Sequence[str]) -> int:
     return _print_json(reports) if options.json else _print_text(reports)
 
 
-def _examined(spec: str | None, *, every: bool) -> Iterator[tuple[str, Iterable[Finding]]]:
+def _examined(spec: str | None, *, every: bool) -> Iterator[tuple[str, Iterable[doctor.Finding]]]:
     """Each device with what is found of it."""
-    devices = doctor.listed_apart(spec, every=every)
-    if isinstance(devices, Finding):
+    devices = doctor.listed(spec, every=every)
+    if isinstance(devices, doctor.Finding):
         yield "adapters", [devices]
         devices = ("cpu",)
     for device in devices:
-        yield device, doctor.examine_apart(device)
+        yield device, doctor.examine(device)
 
 
-def _print_json(reports: Iterable[tuple[str, Iterable[Finding]]]) -> int:
+def _print_json(reports: Iterable[tuple[str, Iterable[doctor.Finding]]]) -> int:
     devices: list[dict[str, Any]] = []
     for device, findings in reports:
         found = [dataclasses.asdict(each) for each in findings]
@@ -60,7 +59,7 @@ def _print_json(reports: Iterable[tuple[str, Iterable[Finding]]]) -> int:
     return 1 if problems else 0
 
 
-def _print_text(reports: Iterable[tuple[str, Iterable[Finding]]]) -> int:
+def _print_text(reports: Iterable[tuple[str, Iterable[doctor.Finding]]]) -> int:
     width = shutil.get_terminal_size((80, 24)).columns
     problems = 0
     for number, (device, findings) in enumerate(reports):
@@ -79,7 +78,7 @@ def _print_text(reports: Iterable[tuple[str, Iterable[Finding]]]) -> int:
     return 1 if problems else 0
 
 
-def lines_of(finding: Finding, width: int) -> list[str]:
+def lines_of(finding: doctor.Finding, width: int) -> list[str]:
     """A finding as text: verdict, name, what was found; below it the advice."""
     head = f"  {finding.verdict:7}  {finding.name:{_NAME}} "
     if width < _NARROW:

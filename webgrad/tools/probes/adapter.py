@@ -6,20 +6,35 @@ In: an open GPU. Out: findings, with what webgrad does without each thing that i
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ...config import Settings
 from ...runtime import host
 from ...runtime.adapters import FEATURE_NAMES, AdapterInfo
-from ...runtime.webgpu import Device
-from .findings import Finding, amount, note, ok, problem
+from .findings import Finding, amount, judged, note, ok, problem
 
-__all__ = ["driver", "features", "limits", "memory"]
+if TYPE_CHECKING:
+    from ...runtime.webgpu import Device
+
+__all__ = ["driver", "features", "limits", "memory", "opening"]
 
 OLDEST_MESA = (23, 0)  # of software adapters: before, storage buffers are read lane by lane
 _CHOOSE_VULKAN = (
     "ask for an adapter of another backend, where `webgrad info` lists one; kernels are made for it"
 )
+
+
+def opening(device: Device) -> Finding:
+    """Whether the device opens, takes a number and gives it back."""
+    began = time.perf_counter()
+    given = float(device.read(device.upload(np.array([1.5], np.float32))).view(np.float32)[0])
+    taken = (time.perf_counter() - began) * 1e3
+    wrong = [] if given == 1.5 else [f"1.5 came back as {given}"]
+    return judged("opening", f"answers within {taken:.0f}\N{NO-BREAK SPACE}ms", wrong, ms=taken)
 
 
 def driver(device: Device) -> Iterator[Finding]:
@@ -92,7 +107,7 @@ def _shown(value: int, is_bytes: bool) -> str:
 # feature → (what it gives, what is done without it; "" where nothing is lost)
 FEATURES: Mapping[str, tuple[str, str]] = {
     "f16": (
-        "kernels load and multiply float16 directly",
+        "kernels may load and multiply float16 directly",
         "float16 works, unpacked to float32 by the kernels, which takes longer",
     ),
     "subgroups": (
@@ -100,7 +115,7 @@ FEATURES: Mapping[str, tuple[str, str]] = {
         "reductions, matrix-vector products and attention go through workgroup memory, which takes longer",
     ),
     "timestamps": (
-        "the GPU's own clock for profiles and tuning",
+        "profiles and tuning by the GPU's own clock",
         "profiles and tuning take the host's clock around a submission, which is less exact",
     ),
     "immediates": (

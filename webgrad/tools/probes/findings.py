@@ -6,6 +6,7 @@ and its figures are plain numbers, texts and lists, ready for JSON.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -13,11 +14,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ...runtime.device import CpuDevice
-from ...runtime.webgpu import Device
+from ...runtime.stats import readable_bytes
 
 __all__ = [
-    "AnyDevice",
+    "REPORT",
     "Array",
     "Finding",
     "Verdict",
@@ -26,12 +26,12 @@ __all__ = [
     "judged",
     "note",
     "ok",
+    "plain",
     "problem",
     "significant",
 ]
 
 Array = npt.NDArray[Any]
-AnyDevice = Device | CpuDevice
 Verdict = Literal["ok", "note", "problem"]
 _MOST_NAMED = 4  # of what is wrong, in a line
 
@@ -64,10 +64,8 @@ def problem(name: str, text: str, advice: str, **figures: Any) -> Finding:
     return Finding(name, text, "problem", advice, figures)
 
 
-_WRONG = (
-    "results of this device cannot be trusted: update its driver, use another device "
-    "(`webgrad info` lists them), and report this with the output of `webgrad doctor --json`"
-)
+REPORT = "report this with the output of `webgrad doctor --json`; until then use another device"
+_WRONG = f"results of this device cannot be trusted: update its driver; {REPORT}"
 
 
 def judged(name: str, text: str, wrong: Sequence[str], advice: str = _WRONG, **figures: Any) -> Finding:
@@ -101,8 +99,16 @@ def significant(number: float) -> str:
 
 
 def amount(count: int) -> str:
-    """A number of bytes for people: 128 MiB."""
-    number, units = float(count), ["B", "KiB", "MiB", "GiB", "TiB"]
-    while number >= 1024 and len(units) > 1:
-        number, units = number / 1024, units[1:]
-    return f"{number:.4g}\N{NO-BREAK SPACE}{units[0]}"
+    """A number of bytes for people, which is not broken over lines."""
+    return readable_bytes(count).replace(" ", "\N{NO-BREAK SPACE}")
+
+
+def plain(value: Any) -> Any:
+    """A figure as JSON has it: NumPy's numbers become Python's, NaN and infinities words."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

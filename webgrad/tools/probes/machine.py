@@ -15,12 +15,13 @@ from ... import config
 from ...cpu import blas
 from ...cpu.native import compiler
 from ...runtime import host
-from .findings import AnyDevice, Finding, amount, note, ok
+from ...runtime.device import CpuDevice
+from .findings import Finding, amount, note, ok
 
 __all__ = ["blas_library", "memory", "native_code", "processor", "settings"]
 
 
-def processor(device: AnyDevice) -> Finding:
+def processor(device: CpuDevice) -> Finding:
     """The processor, and the cores this process may use."""
     cores, there = host.processor_cores(), os.cpu_count() or 1
     text = f"{device.info.name}, {cores} of {there} cores"
@@ -30,7 +31,7 @@ def processor(device: AnyDevice) -> Finding:
     return ok("processor", text, cores=cores, cores_there=there)
 
 
-def memory(device: AnyDevice) -> Finding:
+def memory(device: CpuDevice) -> Finding:
     """The machine's memory."""
     total = host.memory_bytes()
     if not total:
@@ -41,7 +42,7 @@ def memory(device: AnyDevice) -> Finding:
     return ok("memory", amount(total), memory=total)
 
 
-def blas_library(device: AnyDevice) -> Finding:
+def blas_library(device: CpuDevice) -> Finding:
     """The library behind NumPy's matrix products."""
     built: Any = np.show_config(mode="dicts")
     found = (built or {}).get("Build Dependencies", {}).get("blas", {})
@@ -56,7 +57,7 @@ def blas_library(device: AnyDevice) -> Finding:
     return ok("BLAS", f"{text}, whose threads webgrad directs", **figures)
 
 
-def native_code(device: AnyDevice) -> Finding:
+def native_code(device: CpuDevice) -> Finding:
     """llvmlite, with which the cpu computes quantised weights and attention."""
     try:
         version = importlib.metadata.version("llvmlite")
@@ -73,7 +74,7 @@ def native_code(device: AnyDevice) -> Finding:
     return note("native code", f"none with llvmlite {version} here", advice, llvmlite=version)
 
 
-def settings(device: AnyDevice) -> Finding:
+def settings(device: CpuDevice) -> Finding:
     """Variables and switches that change what webgrad does."""
     unknown = [name for name, _ in config.unknown_variables()]
     if unknown:

@@ -1,22 +1,24 @@
 """Probes of what moving and launching costs: uploads, read-backs, launches, compiling, and the GPU's clock.
 
 In: an open GPU. Out: findings with times; the host's clock is read, so a busy machine makes them larger.
+What loads wgpu is imported where it is used: without wgpu the cpu is probed all the same.
 """
 
 from __future__ import annotations
 
 import time
 from statistics import median
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...runtime.queue import Recorder
-from ...runtime.recording import Recording
-from ...runtime.timing import Timer
-from ...runtime.webgpu import Device
 from ...wgsl import Program, program_from_source
 from .findings import Finding, judged, note, ok, significant
 from .results import quickest
+
+if TYPE_CHECKING:
+    from ...runtime.queue import Recorder
+    from ...runtime.webgpu import Device
 
 __all__ = ["clock", "compiling", "latency", "launches", "transfers"]
 
@@ -51,7 +53,7 @@ def transfers(device: Device) -> Finding:
     buffer = device.upload(data)
     down = quickest(lambda: device.read(buffer))
     wrong = [] if np.array_equal(device.read(buffer), data) else ["the bytes that come back are others"]
-    speeds = {"upload": _BYTES / up / 1e9, "read_back": _BYTES / down / 1e9}
+    speeds: dict[str, Any] = {"upload": _BYTES / up / 1e9, "read_back": _BYTES / down / 1e9}
     text = ", ".join(
         f"{name.replace('_', '-')} {significant(each)}{_SPACE}GB/s" for name, each in speeds.items()
     )
@@ -80,6 +82,8 @@ def latency(device: Device) -> Finding:
 
 def launches(device: Device) -> Finding:
     """What the host pays for a launch that is recorded, for one that is replayed, and when that is done."""
+    from ...runtime.recording import Recording
+
     pipeline = device.pipeline(_program("1.5"))
     start = device.upload(np.ones(64, np.float32))
 
@@ -101,7 +105,7 @@ def launches(device: Device) -> Finding:
     def replay() -> object:
         return device.queue.replay(recording, [start], params)
 
-    times: dict[str, list[float]] = {"recorded": [], "replayed": [], "done": []}
+    times: dict[str, list[float]] = {"recorded": [], "replayed": [], "finished": []}
     for _ in range(5):
         for name, run in (("recorded", record), ("replayed", replay)):
             device.synchronize()
@@ -109,7 +113,7 @@ def launches(device: Device) -> Finding:
             run()
             times[name].append(time.perf_counter() - began)
         device.synchronize()
-        times["done"].append(time.perf_counter() - began)
+        times["finished"].append(time.perf_counter() - began)
     figures = {f"{name}_us": min(each[1:]) / _LAUNCHES * 1e6 for name, each in times.items()}
     shown = ", ".join(f"{name[:-3]} {significant(each)}{_SPACE}µs" for name, each in figures.items())
     if figures["recorded_us"] > 50:
@@ -140,9 +144,11 @@ def compiling(device: Device) -> Finding:
 
 def clock(device: Device) -> Finding:
     """Whether the GPU's timestamps run forwards, and as quickly as the host's clock."""
-    name = "timestamps"
-    if name not in device.features:
-        return ok(name, "not offered: times are the host's", there=False)
+    from ...runtime.timing import Timer
+
+    name = "GPU's clock"
+    if "timestamps" not in device.features:
+        return ok(name, "no timestamps: times are the host's", there=False)
     pipeline = device.pipeline(_program("2.5"))
     nbytes = _BYTES if not device.info.software else _BYTES // 4
     source, target = (device.upload(np.ones(nbytes // 4, np.float32)) for _ in range(2))
