@@ -40,10 +40,9 @@ def main(arguments: Sequence[str]) -> int:
 
 def _examined(spec: str | None, *, every: bool) -> Iterator[tuple[str, Iterable[doctor.Finding]]]:
     """Each device with what is found of it."""
-    devices = doctor.listed(spec, every=every)
-    if isinstance(devices, doctor.Finding):
-        yield "adapters", [devices]
-        devices = ("cpu",)
+    devices, about = doctor.listed(spec, every=every)
+    if about:
+        yield "adapters", about
     for device in devices:
         yield device, doctor.examine(device)
 

@@ -35,16 +35,19 @@ MOST_LOSSES = 3  # of processes for one device; after these another would teach 
 _BLAME = "a driver does this: update it, or leave the device out (WEBGRAD_DISABLE_DEVICES); "
 
 
-def listed(spec: str | None = None, *, every: bool = False) -> tuple[str, ...] | Finding:
-    """The devices to examine, as `devices_for` of the table says; a finding where a driver forbids to ask."""
+def listed(spec: str | None = None, *, every: bool = False) -> tuple[tuple[str, ...], list[Finding]]:
+    """The devices to examine, as `devices_for` of the table says, and what is to be said of there being none.
+
+    Where a driver cannot even be asked, that is a problem, and the cpu is left.
+    """
     for line in _said({"list": spec, "every": every}):
         if "refused" in line:
             raise DeviceError(line["refused"])
         if "devices" in line:
-            return tuple(line["devices"])
+            return tuple(line["devices"]), [Finding(**each) for each in line["findings"]]
         if "ended" in line:
             break
-    return _ended("listing adapters", "What it is", line["ended"])
+    return ("cpu",), [problem("listing", line["ended"], _BLAME + REPORT)]
 
 
 def examine(device: str) -> Iterator[Finding]:
@@ -59,13 +62,10 @@ def examine(device: str) -> Iterator[Finding]:
             elif "done" in line:
                 return
             elif "ended" in line:
-                yield _ended(name, group, line["ended"])
+                ended = problem(name, line["ended"], _BLAME + REPORT)
+                yield dataclasses.replace(ended, group=group)
     lost = f"{MOST_LOSSES} processes were lost, so the other probes were left out"
     yield dataclasses.replace(problem("giving up", lost, REPORT), group=group)
-
-
-def _ended(name: str, group: str, how: str) -> Finding:
-    return dataclasses.replace(problem(name, how, _BLAME + REPORT), group=group)
 
 
 def _said(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -72,6 +72,8 @@ PROBES: tuple[Probe, ...] = (
 
 def devices_for(spec: str | None = None, *, every: bool = False) -> tuple[str, ...]:
     """The devices to examine: the one asked for alone; else the best adapter, or all, and then the cpu."""
+    if spec is not None and spec.strip().lower() == "cpu":
+        return ("cpu",)  # no driver is asked
     settings = config.settings()
     found = adapters.list_adapters()
     if every:
@@ -88,9 +90,7 @@ def _no_adapter() -> Finding:
         adapters.choose("webgpu", (), config.settings())
     except NoAdapterError as error:
         why = " ".join(str(error).splitlines()[1:])
-    return dataclasses.replace(
-        note("adapter", "no GPU adapter was found: all runs on the cpu", why), group="What it is"
-    )
+    return note("listing", "no GPU adapter was found: all runs on the cpu", why)
 
 
 def probes_of(device: str, probes: Sequence[Probe] | None = None) -> list[Probe]:
@@ -132,13 +132,13 @@ def main(request: Mapping[str, Any]) -> None:
     """Answer a request, one JSON object a line, each as soon as it is known."""
     if "list" in request:
         try:
-            _say(devices=devices_for(request["list"], every=request["every"]))
+            devices = devices_for(request["list"], every=request["every"])
+            missing = devices == ("cpu",) and request["list"] is None
+            _say(devices=devices, findings=[dataclasses.asdict(_no_adapter())] if missing else [])
         except WebgradError as error:
             _say(refused=str(error))
         return
     device, first = request["device"], request["first"]
-    if device == "cpu" and first == 0 and not adapters.list_adapters():
-        _say(finding=dataclasses.asdict(_no_adapter()))
     for at, probe in list(enumerate(probes_of(device)))[first:]:
         _say(probe=at, name=probe.name, group=probe.group)
         found = run_probe(probe, device)
