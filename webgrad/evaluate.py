@@ -242,11 +242,13 @@ def values_still() -> AbstractContextManager[Any]:
     return _state.lock
 
 
-def snapshot_of(roots: Sequence[Node]) -> tuple[Snapshot, list[Any]]:
-    """The graph under some nodes, while no thread changes it, and the users' lines of its nodes."""
+def snapshot_of(roots: Sequence[Node]) -> Snapshot:
+    """The graph under some nodes, with the users' lines, while no thread changes it."""
     with _state.lock:
         walked = walk(roots)
-        return split_pairs(snapshot(walked, roots)), [each.where for each in walked.nodes]
+        graph = split_pairs(snapshot(walked, roots))
+    graph.lines = [each.where for each in walked.nodes]
+    return graph
 
 
 def _placed(error: WebgradError, sig: Signature | None, node: Node) -> WebgradError:

@@ -93,7 +93,7 @@ def explain(*tensors: Any) -> Explanation:
             raise DTypeError(f"explain takes tensors, not a {type(each).__name__}")
     roots = list(dict.fromkeys(each.node for each in tensors))
     check_device("explain", *roots)
-    graph, lines = snapshot_of(roots)
+    graph = snapshot_of(roots)
     count = len(graph)
     device = roots[0].sig.device
     text = repr(graph)
@@ -123,7 +123,7 @@ def explain(*tensors: Any) -> Explanation:
                 wgsl,
                 grid,
                 work.operations,
-                line_of(lines[work.origin]) if work.origin >= 0 else "",
+                line_of(graph.lines[work.origin]) if work.origin >= 0 else "",
                 choice,
             )
             for name, ir, wgsl, grid, choice in texts
