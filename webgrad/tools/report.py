@@ -19,7 +19,9 @@ from typing import Any
 __all__ = ["headline", "page"]
 
 FOLDER = Path(__file__).parent
-SCRIPTS = ("report_words.js", "report_overview.js", "report_timeline.js", "report_memory.js")
+SCRIPTS = tuple(
+    f"report_{part}.js" for part in ("words", "overview", "timeline", "moving", "memory")
+)  # in this order
 DEFAULTS: Mapping[str, Any] = {
     "title": "",
     "device": "",
