@@ -57,8 +57,11 @@ function showTiles() {
     tile("Total time", secondsText(wall), data.explained === null ? "" : percentText(data.explained) + " explained"),
     tile("In kernels", secondsText(inKernels), "by " + how),
     tile("Launches", launches.toLocaleString("en"), plural(kernels.length, "kernel")),
-    tile("Submissions", flushes.toLocaleString("en"), flushes ? digits(launches / flushes) + " launches each" : ""),
   );
+  if (flushes) {
+    const each = digits(launches / flushes) + " launches each";
+    byId("tiles").append(tile("Submissions", flushes.toLocaleString("en"), each));
+  }
   const [most] = peaks();
   if (!most) return;
   const where = most[1] === "process" ? "of the process" : "live on " + most[1];
@@ -67,16 +70,12 @@ function showTiles() {
 
 function bar(label, seconds, colour, detail) {
   const share = wall > 0 ? seconds / wall : NaN;
+  const more = detail ? element("span", { class: "quiet" }, "  " + detail) : null;
+  const words = element("span", {}, element("b", {}, label), more);
   return element(
     "li",
     { title: detail || label },
-    element(
-      "span",
-      {},
-      coloured(element("span", { class: "swatch" }), colour),
-      element("b", {}, label),
-      detail ? element("span", { class: "quiet" }, "  " + detail) : null,
-    ),
+    element("span", { class: "what" }, coloured(element("span", { class: "swatch" }), colour), words),
     element("span", { class: "quiet" }, secondsText(seconds)),
     element("span", { class: "share" }, percentText(share)),
     element("span", { class: "track" }, coloured(element("i"), colour, share)),

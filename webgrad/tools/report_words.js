@@ -56,8 +56,9 @@ function kernelShade(index) {
   return index >= 0 && index < REST ? index : REST;
 }
 
+// Waiting is grey: what it waits for has the colours.
 function stageShade(index) {
-  return index >= 0 ? (index + 5) % REST : REST;
+  return stages[index] && stages[index].name !== "wait" ? (index + 5) % REST : REST;
 }
 
 function kernelColour(index) {
