@@ -53,7 +53,9 @@ def _stages(summary: Summary) -> str:
 
 
 def _kernels(kernels: Sequence[KernelRow], most: int) -> str:
-    rows = [("kernel", "count", "total", "share", "slowest", "GB/s", "GFLOP/s", "line")]
+    rows: list[tuple[str, ...]] = [
+        ("kernel", "count", "total", "share", "slowest", "GB/s", "GFLOP/s", "line")
+    ]
     several = len({each.device for each in kernels}) > 1
     for each in kernels[:most]:
         name = each.name if len(each.name) <= NAME else each.name[: NAME - 1] + "…"
