@@ -21,6 +21,8 @@ __all__ = ["KernelRow", "StageRow", "Summary", "summarise"]
 
 Interval = tuple[int, int]
 
+BLOCKED = 1_000_000  # nanoseconds from which handing commands to the driver is waiting for the GPU
+
 OTHERS = {
     "kernels": "computing on the cpu",
     "idle": "waiting while no kernel ran: the driver's own time",
@@ -138,7 +140,7 @@ def _stages(found: Collected, total: int) -> list[StageRow]:
     working = _union((began, ended) for device, _, began, ended in found.kernels if device != "cpu")
     waits: list[Interval] = []
     for name, piece in self_intervals(mine, found.began, found.ended):
-        if name == "wait":
+        if name == "wait" or (name == "submit" and piece[1] - piece[0] > BLOCKED):
             waits.append(piece)
         else:
             seconds[name] = seconds.get(name, 0) + piece[1] - piece[0]
