@@ -81,8 +81,8 @@ def losses(run: Run) -> Rows:
     for point in LOSS_POINTS:
         if run.budget.over:
             return
-        for settings in LOSS_ENCODINGS:
-            yield f"device lost at {point}", named(settings), Counter([lose(point, settings)])
+        outcomes = Counter(lose(point, settings) for settings in LOSS_ENCODINGS)
+        yield f"device lost at {point}", f"encoded in {len(LOSS_ENCODINGS)} ways", outcomes
 
 
 def run_out(settings: dict[str, Any], at: int, *, for_good: bool) -> str:

@@ -113,7 +113,8 @@ def captured(device: str) -> Work:
 
 def saving() -> Work:
     """A file of weights is written over: it is the old one or the new one, whole, with nothing beside it."""
-    folder = Path(tempfile.mkdtemp(prefix="webgrad-fault-"))
+    kept = tempfile.TemporaryDirectory(prefix="webgrad-fault-")  # for as long as the functions are
+    folder = Path(kept.name)
     path, turn, found = folder / "weights.safetensors", [0], [0]
     tensors = {f"w{n}": X + n for n in range(8)}
     wg.io.save(path, tensors)
@@ -130,7 +131,7 @@ def saving() -> Work:
         assert len(offsets) == 1, f"parts of several files: {offsets}"
         assert offsets <= {found[0], turn[0]}, f"neither the file before nor the new one: {offsets}"
         found[0] = offsets.pop()
-        left = [each.name for each in folder.iterdir() if each != path]
+        left = [each.name for each in Path(kept.name).iterdir() if each != path]
         assert not left, f"left behind: {left}"
 
     return run, check

@@ -74,7 +74,7 @@ def duration(seconds: float) -> str:
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns under headings; those whose cells all begin with a digit or a sign are set to the right."""
+    """Columns under headings; those of numbers, alone or with a unit, are set to the right."""
     cells = [list(headings), *[list(row) for row in rows]]
     widths = [max(len(row[at]) for row in cells) for at in range(len(headings))]
     right = [all(_is_number(row[at]) for row in cells[1:]) for at in range(len(headings))]
@@ -89,4 +89,4 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _is_number(text: str) -> bool:
-    return text[:1].isdigit() or text[:1] in ("+", "-", "")
+    return len(text) < 16 and (text[:1].isdigit() or text[:1] in ("+", "-", ""))

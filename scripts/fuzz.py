@@ -13,7 +13,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 
-from scripts import fuzz_files, fuzz_graphs, fuzz_kernels, fuzz_texts
+from scripts import fuzz_files, fuzz_graphs, fuzz_kernels, fuzz_packages, fuzz_texts
 from scripts.figures import Budget, Progress, duration, table
 from scripts.fuzzing import Found, Part, run
 
@@ -24,6 +24,7 @@ PARTS = (
     Part("settings", "settings of models", 1_000_000, 0.02, fuzz_texts.start_settings, portion=100_000),
     Part("templates", "chat templates", 200_000, 0.05, fuzz_texts.start_templates, 20_000, seconds=5.0),
     Part("tokenizers", "tokenizers' files", 200_000, 0.05, fuzz_texts.start_tokenizers, 20_000, seconds=5.0),
+    Part("packages", "packages of datasets", 200_000, 0.05, fuzz_packages.start, 20_000, memory=1 << 30),
     # Drivers reserve far more memory than they use.
     Part("kernels", "users' kernels", 100_000, 0.15, fuzz_kernels.start, 500, seconds=20.0, memory=None),
     Part("graphs", "graphs, 7 ways each", 10_000, 0.4, fuzz_graphs.start, 250, seconds=60.0, memory=None),
