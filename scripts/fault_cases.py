@@ -170,6 +170,7 @@ def interrupts(work: str, count: int, seed: int) -> Outcomes:
     began = time.perf_counter()
     run()
     usual = time.perf_counter() - began
+    check()
     before = signal.signal(signal.SIGALRM, lambda number, frame: signal.raise_signal(signal.SIGINT))
     loud, sys.unraisablehook = sys.unraisablehook, lambda _: outcomes.update(["in a finalizer"])
     try:
