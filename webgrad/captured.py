@@ -22,6 +22,7 @@ from .graph.op import LEAF
 from .graph.slots import GradientSlot
 from .graph.trace import RuntimeFloat, RuntimeInt, is_runtime
 from .nested import put_together
+from .observing import stage
 from .runtime.shield import shield
 from .tensor import Tensor
 from .traced import Traced, is_open
@@ -64,11 +65,13 @@ class _Part:
             self.recorded = self.plan.record()
         else:
             free = frozenset(at for at, source in self.leaf_feeds if source in donated)
-            found = self.recorded.run(nodes, free)
+            with stage("record"):
+                found = self.recorded.run(nodes, free)
         made = []
         for each in self.roots:
-            sig = nodes[each].sig
-            made.append(leaf(found[self.places[each]], sig.shape, sig.dtype, sig.device))
+            node = nodes[each]
+            sig = node.sig
+            made.append(leaf(found[self.places[each]], sig.shape, sig.dtype, sig.device, node.where))
         return made
 
 
@@ -216,7 +219,7 @@ class Capture:
             elif tensor is not None:
                 history = tensor.node.history
                 if isinstance(history, GradientSlot):  # a mark on a node is seen by all that hold it
-                    node = Node(node.sig, (), node.storage, None)
+                    node = Node(node.sig, (), node.storage, node.where)
                     node.history = history
                 tensor.node = node
 

@@ -18,10 +18,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from .config import settings
-from .errors import OutOfMemoryError, WebgradError
+from .errors import ConfigError, OutOfMemoryError, WebgradError
+from .graph.holders import largest_arrays, name_buffers
 from .graph.node import Node, Signature, backlog, where_made
 from .graph.snapshot import Snapshot, Walk, snapshot, walk
 from .graph.trace import refuse_in_trace
+from .observing import observers, stage
+from .runtime.buffers import naming
 from .runtime.device import CpuDevice
 from .runtime.host import memory_bytes
 from .schedule.pairs import split_pairs
@@ -131,9 +134,9 @@ def _record(nodes: Sequence[Node]) -> list[Any]:
             except WebgradError as error:
                 raise _placed(error, roots[0].sig, roots[0]) from None
             except MemoryError as error:  # NumPy's
-                raise _placed(
-                    OutOfMemoryError(f"the cpu has no room: {error}"), roots[0].sig, roots[0]
-                ) from None
+                largest = largest_arrays(roots[0].sig.device)
+                full = OutOfMemoryError(f"the cpu has no room: {error}. The largest tensors: {largest}")
+                raise _placed(full, roots[0].sig, roots[0]) from None
     return [device for device in by_device if device.is_gpu]
 
 
@@ -143,7 +146,8 @@ def _stored_number(node: Node) -> Any:
 
 
 def _run(roots: list[Node]) -> None:
-    walked = walk(roots)
+    with stage("walk"):
+        walked = walk(roots)
     key, nodes = walked.key, walked.nodes
     if is_on():
         key = (*key, -1)  # another plan than without tuning
@@ -154,14 +158,17 @@ def _run(roots: list[Node]) -> None:
             _state.plans.popitem(last=False)
     else:
         _state.plans.move_to_end(key)
-    for number, storage in zip(plan.stored, plan.run(nodes), strict=True):
+    with stage("record"):
+        found = plan.run(nodes)
+    for number, storage in zip(plan.stored, found, strict=True):
         nodes[number].settle(storage)
 
 
 def _made(roots: list[Node], walked: Walk, replaces: Mapping[int, int] | None = None) -> Plan:
     """A new plan; an error on the way knows the node that is to blame, where its number is known."""
     try:
-        return _planned(roots, walked, replaces)
+        with stage("plan"):
+            return _planned(roots, walked, replaces)
     except WebgradError as error:
         blamed = getattr(error, "value", len(walked.nodes))
         if blamed < len(walked.nodes):
@@ -172,11 +179,13 @@ def _made(roots: list[Node], walked: Walk, replaces: Mapping[int, int] | None = 
 def _planned(roots: list[Node], walked: Walk, replaces: Mapping[int, int] | None) -> Plan:
     _state.made += 1
     graph = split_pairs(snapshot(walked, roots))
+    if observers():
+        graph.lines = [each.where for each in walked.nodes]
     device = roots[0].sig.device
     if isinstance(device, CpuDevice):
         from .host import HostPlan
 
-        return HostPlan(graph)
+        return HostPlan(graph, device)
     from .gpu import GpuPlan
 
     return GpuPlan(graph, device, fuse=device.settings.fuse, nodes=walked.nodes, replaces=replaces)
@@ -220,7 +229,7 @@ def plan_for(roots: list[Node], replaced: Sequence[tuple[Node, Node]] = ()) -> t
 
 def submit(plan: Plan, nodes: list[Node]) -> list[Any]:
     """Run a plan over leaves, and submit."""
-    with _state.lock:
+    with _state.lock, stage("record"):
         found = plan.run(nodes)
     device = nodes[plan.stored[0]].sig.device
     if device.is_gpu:
@@ -234,9 +243,12 @@ def values_still() -> AbstractContextManager[Any]:
 
 
 def snapshot_of(roots: Sequence[Node]) -> Snapshot:
-    """The graph under some nodes, while no thread changes it."""
+    """The graph under some nodes, with the users' lines, while no thread changes it."""
     with _state.lock:
-        return split_pairs(snapshot(walk(roots), roots))
+        walked = walk(roots)
+        graph = split_pairs(snapshot(walked, roots))
+    graph.lines = [each.where for each in walked.nodes]
+    return graph
 
 
 def _placed(error: WebgradError, sig: Signature | None, node: Node) -> WebgradError:
@@ -323,4 +335,6 @@ def _array(node: Node, data: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return array
 
 
-limit_backlog()
+naming.of = name_buffers
+with suppress(ConfigError):  # said when a device is opened, where a command can tell it in a line
+    limit_backlog()

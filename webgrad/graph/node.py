@@ -28,6 +28,7 @@ __all__ = [
     "check_offered",
     "clear_signatures",
     "leaf",
+    "line_of",
     "make",
     "scalar",
     "signature",
@@ -250,11 +251,11 @@ def source(op: Op, shape: tuple[int, ...], dtype: Any, device: Any, attributes: 
     return Node(signature(op, shape, dtype, device, attributes), (), None, _user_frame())
 
 
-def leaf(storage: Any, shape: tuple[int, ...], dtype: Any, device: Any) -> Node:
-    """A node that has its value."""
+def leaf(storage: Any, shape: tuple[int, ...], dtype: Any, device: Any, where: Any = None) -> Node:
+    """A node that has its value; `where` is the line that made it, if that is not the one that runs now."""
     sig = signature(LEAF, shape, dtype, device)
     backlog.added(sig.nbytes)
-    return Node(sig, (), storage, None)
+    return Node(sig, (), storage, where or _user_frame())
 
 
 def scalar(value: Any, dtype: Any, device: Any) -> Node:
@@ -288,8 +289,13 @@ def _user_frame() -> tuple[CodeType, int]:
 
 def where_made(node: Node) -> str:
     """The user's line that made a node: "train.py:12"; empty where it is not known."""
-    if node.where is None:
+    return line_of(node.where)
+
+
+def line_of(where: tuple[CodeType, int] | None) -> str:
+    """A place in a user's code as text: "train.py:12"; empty where there is none."""
+    if where is None:
         return ""
-    code, offset = node.where
+    code, offset = where
     line = next((line for start, end, line in code.co_lines() if start <= offset < end), None)
     return f"{code.co_filename}:{line or code.co_firstlineno}"

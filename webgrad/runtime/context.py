@@ -7,13 +7,15 @@ end ends its bind groups and the resolved queues that use it, so nothing prepare
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from .encode import make_encoder
+from ..observing import stage
+from .calls import Copy
+from .encode import Prepared, make_encoder
 from .groups import BindGroups
-from .native import NativeDevice
+from .native import Handle, NativeDevice
 from .pipelines import Compiler
 from .pool import Pool
 from .resolve import Resolved, ResolvedQueues
@@ -92,6 +94,7 @@ class Context:
         native = open_native(progress.advance)
         self.native = native
         self.progress = progress
+        self.features = features
         self.counters = counters
         self.max_in_flight = in_flight
         self.pool = Pool(native, counters, budget, self._forget_buffer, largest, self._settle)
@@ -132,9 +135,20 @@ class Context:
         for buffer in resolved.to_lend:
             self.pool.give(buffer)
 
+    def encode(self, prepared: Prepared, params: Sequence[bytes], copies: Sequence[Copy]) -> Handle:
+        """A command buffer of rows in one pass, and copies behind it."""
+        encoder, compute_pass = self.native.begin()
+        try:
+            self.encoder.run(compute_pass, prepared, params)
+        except BaseException:
+            self.native.abandon(encoder, compute_pass)
+            raise
+        return self.native.finish(encoder, compute_pass, copies)
+
     def submit(self, commands: Any | None) -> Event:
         """Submit a command buffer (None: pending writes only)."""
-        self.native.submit(commands, may_block=self.progress.completed < self.submitted)
+        with stage("submit"):
+            self.native.submit(commands, may_block=self.progress.completed < self.submitted)
         self._unsubmitted_bytes = 0
         self.submitted += 1
         self.counters.submissions += 1
@@ -157,7 +171,10 @@ class Context:
 
     def write(self, buffer: int, source: Bytes) -> None:
         """Write host memory into a physical buffer, ahead of all that is submitted later."""
-        handle = self.pool.buffers.get(buffer).handle
+        with stage("transfer"):
+            self._write(self.pool.buffers.get(buffer).handle, source)
+
+    def _write(self, handle: Handle, source: Bytes) -> None:
         for start in range(0, source.nbytes, UPLOADS_PER_SUBMIT):
             part = source[start : start + UPLOADS_PER_SUBMIT]
             write_bytes(partial(self.native.write, handle), part, start)
