@@ -243,9 +243,12 @@ def values_still() -> AbstractContextManager[Any]:
 
 
 def snapshot_of(roots: Sequence[Node]) -> Snapshot:
-    """The graph under some nodes, while no thread changes it."""
+    """The graph under some nodes, with the users' lines, while no thread changes it."""
     with _state.lock:
-        return split_pairs(snapshot(walk(roots), roots))
+        walked = walk(roots)
+        graph = split_pairs(snapshot(walked, roots))
+    graph.lines = [each.where for each in walked.nodes]
+    return graph
 
 
 def _placed(error: WebgradError, sig: Signature | None, node: Node) -> WebgradError:

@@ -197,7 +197,7 @@ class Compiler:
         self._texts.clear()
 
     def compiled(self) -> list[Compiled]:
-        """All that is compiled, each text once, in the order in which it was asked for; waits for the rest."""
+        """All that is compiled, each text once, in the order of asking; waits for what is under way."""
         found = []
         for each in list(self._compiled.values()):
             if isinstance(each, Compiled) and each.owned:
