@@ -17,7 +17,7 @@ import webgrad as wg
 
 from ..observing import observe
 from ..tools.debug import Dump, text_name
-from ..tools.kernels import Finding, Shipped, Variant, Watch, all_variants, findings, shipped
+from ..tools.kernels import Finding, Shipped, Variant, Watch, findings, shipped
 from ..tools.table import columns, readable_seconds
 from . import protocols
 from .options import Parser, add_device, add_json
@@ -45,9 +45,11 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("run", nargs="?", metavar="SCRIPT.py | MODEL", help="what to run")
     parser.add_argument("arguments", nargs="...", help="the script's own arguments")
     options = parser.parse_args(arguments)
-    dump = None if options.dump is None else Dump(Path(options.dump), "--dump")
     if options.run is None:
-        return _show_shipped(options.json, dump)
+        if options.dump is not None:
+            raise wg.ArgumentError("--dump writes what a run compiles: name a script or a model")
+        return _show_shipped(options.json)
+    dump = None if options.dump is None else Dump(Path(options.dump), "--dump")
     device = wg.open_device(options.device)
     if not device.is_gpu:
         raise wg.ArgumentError(
@@ -64,14 +66,18 @@ def main(arguments: Sequence[str]) -> int:
     if options.json:
         print(json.dumps({"variants": list(map(_as_dict, variants)), "findings": list(map(_finding, found))}))
     else:
-        _print(_table(variants))
+        _print(_table(variants, with_lines=_is_script(options.run)))
         _print("\n".join(_needless(found)))
     return code
 
 
+def _is_script(what: str) -> bool:
+    return what.endswith(".py")
+
+
 def _run(what: str, arguments: Sequence[str], device: Any) -> int:
     """Run a script, or let a model work a little."""
-    if what.endswith(".py"):
+    if _is_script(what):
         wg.set_default_device(device)
         return run_script(what, arguments)
     if arguments:
@@ -90,7 +96,8 @@ def _print(text: str) -> None:
     print(encodable(text, sys.stdout.encoding or "ascii"))
 
 
-def _table(variants: Sequence[Variant]) -> str:
+def _table(variants: Sequence[Variant], *, with_lines: bool) -> str:
+    """A model's kernels all have the line that ran it, which says nothing."""
     if not variants:
         return "no kernel was compiled: nothing was computed on a GPU"
     rows = [("kernel", "launches", "bytes", "compiled in", "needs", "line")]
@@ -104,7 +111,7 @@ def _table(variants: Sequence[Variant]) -> str:
                 f"{len(each.text):,}",
                 readable_seconds(each.seconds),
                 ", ".join(each.requires),
-                each.line,
+                each.line if with_lines else "",
             )
         )
     total = f"{len(variants)} variants, {sum(each.launches for each in variants):,} launches, "
@@ -135,11 +142,8 @@ def _finding(found: Finding) -> dict[str, Any]:
     }
 
 
-def _show_shipped(as_json: bool, dump: Dump | None) -> int:
+def _show_shipped(as_json: bool) -> int:
     templates = shipped()
-    if dump is not None:
-        for program in all_variants():
-            dump.write(program)
     if as_json:
         print(json.dumps({"templates": [asdict(each) for each in templates]}))
     else:

@@ -19,9 +19,9 @@ from ..observing import Note, Observer
 from ..runtime.device import opened_devices
 from ..wgsl.minify import minify
 from ..wgsl.template import template_names, template_text
-from ..wgsl.variants import all_variants, variant_keys, variant_lines
+from ..wgsl.variants import variant_keys, variant_lines
 
-__all__ = ["Finding", "Shipped", "Variant", "Watch", "all_variants", "findings", "shipped"]
+__all__ = ["Finding", "Shipped", "Variant", "Watch", "findings", "shipped"]
 
 MANY = 8  # variants of one kernel, from which on it is asked whether they are worth it
 FEW = 2  # launches of a variant that was hardly worth compiling
@@ -54,7 +54,7 @@ class Variant:
 class Finding:
     """Variants that need not be: why, and where their texts differ."""
 
-    kind: str  # "never launched", "numbers", "shared numbers", "names", "checks", "many"
+    kind: str  # "never launched", "checks", "names", "order", "shared numbers", "numbers", "many"
     variants: tuple[Variant, ...]
     what: str
     difference: tuple[str, ...] = ()  # lines of the first two texts: "- …", "+ …"
@@ -134,7 +134,7 @@ def _compiled(device: Any) -> list[Any]:
 
 def _roles(device: Any) -> dict[int, str]:
     """Which pipelines overwrite an input, by number."""
-    roles = {}
+    roles: dict[int, str] = {}
     for each in device.pipelines():
         roles |= {variant.number: "in place" for _, variant in each.in_place if variant is not None}
         if each.replacing is not None:
@@ -173,9 +173,10 @@ def _checks(variants: Sequence[Variant]) -> Iterator[Finding]:
 
 
 def _alike(variants: Sequence[Variant]) -> Iterator[Finding]:
-    """Texts that are one but for names, for which numbers share a parameter, or for numbers."""
+    """Texts that are one but for names, the order of bindings, which numbers are equal, or numbers."""
     ways = (
         ("names", _renamed, "but for names"),
+        ("order", _reordered, "but for the order of their bindings"),
         ("shared numbers", _unshared, "but for which of their numbers happened to be equal"),
         ("numbers", _unnumbered, "but for numbers, which could be parameters"),
     )
@@ -209,6 +210,8 @@ def _many(variants: Sequence[Variant]) -> Iterator[Finding]:
 
 
 _PARAMS = re.compile(r"^struct Params \{.*?\}\s*", re.MULTILINE | re.DOTALL)
+_BINDING = re.compile(r"^@group\(0\) @binding\(\d+\) var<storage, \w+> (\w+): .*;\n", re.MULTILINE)
+_WORD = re.compile(r"\b[a-zA-Z_]\w*")
 _PARAMETER = re.compile(r"\bp\.p\d+\b")
 _NUMBER = re.compile(r"(?<![\w.])(?:0x[0-9a-fA-F]+|\d+\.?\d*(?:[eE][-+]?\d+)?)[uifh]?\b")
 # What must be known when a text is compiled: sizes of workgroups and arrays, bindings, constants.
@@ -217,6 +220,16 @@ _FIXED = re.compile(r"@\w+\([^)]*\)|\barray<[^;{}()]*>|\bconst\b[^;]*;")
 
 def _renamed(variant: Variant) -> str:
     return minify(variant.text, variant.entry)
+
+
+def _reordered(variant: Variant) -> str:
+    """With buffers named by their first use, and declared in that order."""
+    declared = {match[1]: match[0] for match in _BINDING.finditer(variant.text)}
+    body = _BINDING.sub("", variant.text)
+    order = dict.fromkeys(name for name in _WORD.findall(body) if name in declared)
+    names = {name: f"buffer{at}" for at, name in enumerate(order)}
+    lines = [re.sub(r"@binding\(\d+\)", "", declared[name]) for name in order]
+    return _WORD.sub(lambda match: names.get(match[0], match[0]), "".join(lines) + body)
 
 
 def _unshared(variant: Variant) -> str:
