@@ -19,7 +19,9 @@ from typing import Any
 __all__ = ["headline", "page"]
 
 FOLDER = Path(__file__).parent
-SCRIPTS = ("report_words.js", "report_overview.js", "report_timeline.js", "report_memory.js")
+SCRIPTS = tuple(
+    f"report_{part}.js" for part in ("words", "overview", "timeline", "moving", "memory")
+)  # in this order
 DEFAULTS: Mapping[str, Any] = {
     "title": "",
     "device": "",
@@ -39,6 +41,8 @@ DEFAULTS: Mapping[str, Any] = {
     "flush_causes": {},
     "notes": (),
 }
+# Stages in which the host waits for kernels, or computes them itself: they say nothing beside the kernels.
+OF_KERNELS = ("wait", "kernels")
 # What JSON may hold and HTML would read: a text "</script>" must not end the element that holds the data.
 HARMLESS = {ord(mark): f"\\u{ord(mark):04x}" for mark in "<>&"}
 
@@ -51,7 +55,7 @@ def page(data: Mapping[str, Any]) -> str:
     "stages" for the track "host", in "kernels" for the others, or -1. Memory is (time, live, pooled) for a
     device and (time, bytes) for "process"; a flush (time, cause, commands).
 
-    >>> from webgrad.tools.report import page
+    >>> from webgrad.tools.profiling.report import page
     >>> page({"title": "a < b"}).count("<h1>a &lt; b</h1>")
     1
     """
@@ -74,7 +78,7 @@ def page(data: Mapping[str, Any]) -> str:
 def headline(data: Mapping[str, Any]) -> str:
     """What dominates a profile, in one sentence.
 
-    >>> from webgrad.tools.report import headline
+    >>> from webgrad.tools.profiling.report import headline
     >>> kernel = {"name": "matmul", "count": 12, "seconds": 0.61, "line": "train.py:12"}
     >>> headline({"seconds": 1.0, "kernels": [kernel]})
     '61 % of the time is one kernel, matmul, launched 12 times, at train.py:12.'
@@ -82,8 +86,7 @@ def headline(data: Mapping[str, Any]) -> str:
     seconds = float(data.get("seconds") or 0.0)
     kernels: Sequence[Mapping[str, Any]] = data.get("kernels") or ()
     stages: Sequence[Mapping[str, Any]] = data.get("stages") or ()
-    # Who waits, waits for kernels: that says nothing beside them.
-    own = [stage for stage in stages if stage["name"] != "wait" or not kernels]
+    own = [stage for stage in stages if stage["name"] not in OF_KERNELS or not kernels]
     stage = max(own, key=_seconds, default=None)
     kernel = max(kernels, key=_seconds, default=None)
     if seconds <= 0 or (stage is None and kernel is None):
