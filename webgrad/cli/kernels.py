@@ -18,7 +18,7 @@ import webgrad as wg
 from ..observing import observe
 from ..tools.debug import Dump, text_name
 from ..tools.kernels import Finding, Shipped, Variant, Watch, findings, shipped
-from ..tools.table import columns, readable_seconds
+from ..tools.profiling.table import columns, readable_seconds
 from . import protocols
 from .options import Parser, add_device, add_json
 from .running import run_script
