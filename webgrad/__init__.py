@@ -132,6 +132,10 @@ if TYPE_CHECKING:
     from .runtime.device import stats as stats
     from .runtime.device import synchronize as synchronize
     from .runtime.webgpu import Device as Device
+    from .tools.record import Recording as Recording
+    from .tools.record import record as record
+    from .tools.replay import replay as replay
+    from .tools.replay_report import ReplayReport as ReplayReport
     from .tuning import tune as tune
     from .watching import fresh as fresh
     from .watching import watch as watch
@@ -147,6 +151,8 @@ _HOMES = {
     "Explanation": "explanation",
     "Kernel": "custom",
     "QuantisedTensor": "ops.quantised",
+    "Recording": "tools.record",
+    "ReplayReport": "tools.replay_report",
     "checkpoint": "autograd",
     "custom_gradient": "autograd",
     "default_device": "runtime.device",
@@ -165,6 +171,8 @@ _HOMES = {
     "open_device_async": "runtime.device",
     "quantise": "ops.quantised",
     "quantised_linear": "ops.quantised",
+    "record": "tools.record",
+    "replay": "tools.replay",
     "reset_stats": "runtime.device",
     "set_default_device": "runtime.device",
     "stats": "runtime.device",

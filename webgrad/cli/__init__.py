@@ -31,12 +31,15 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "models": ("webgrad.cli.models", "list, show or remove the models on this machine"),
     "info": ("webgrad.cli.info", "show the devices, their features, and the active settings"),
     "demo": ("webgrad.cli.demo", "run a small computation on the GPU and say how it went"),
+    "record": ("webgrad.cli.record", "run a script and keep every distinct dispatch in a file"),
+    "replay": ("webgrad.cli.replay", "run a recording again: verify its results and time its kernels"),
     "tune": ("webgrad.cli.tune", "list or clear the kernel choices that were measured and kept"),
 }
 # how --help lists them
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "models": ("chat", "generate", "embed", "bench"),
     "files of models": ("pull", "models"),
+    "seeing and trusting": ("record", "replay"),
     "this machine": ("info", "demo", "tune"),
 }
 

@@ -32,6 +32,7 @@ __all__ = [
     "default_device",
     "open_device",
     "open_device_async",
+    "opened_devices",
     "register",
     "reset_stats",
     "set_default_device",
@@ -150,6 +151,13 @@ async def open_device_async(spec: DeviceLike = None) -> Device | CpuDevice:
     import asyncio
 
     return await asyncio.to_thread(open_device, spec)
+
+
+def opened_devices() -> list[Device | CpuDevice]:
+    """Every device that is open, those of single users too, and the cpu, which always is."""
+    shared = [open_device("cpu"), *_opened.shared.values()]
+    own = sorted(_opened.every, key=lambda each: each.name)
+    return list({id(each): each for each in [*shared, *own]}.values())
 
 
 def default_device() -> Device | CpuDevice:
