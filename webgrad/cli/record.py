@@ -6,14 +6,13 @@ In: a script and what it takes; a last `-o name.zip` may also stand behind that.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 
 import webgrad as wg
 
 from .options import Parser, add_device, count
-from .running import run_script
+from .running import add_script, run_script
 
 __all__ = ["main"]
 
@@ -24,7 +23,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run the script inside of `wg.record`."""
     parser = Parser(
         prog="webgrad record",
-        usage="webgrad record [-o FILE] [--limit MIB] [--device D] script.py ... [-o FILE.zip]",
+        usage="webgrad record [-o FILE] [--limit MIB] [--portable] [--device D] script.py ... [-o FILE.zip]",
         description=__doc__.splitlines()[0],
         epilog="Options come before the script; what follows it is the script's own.",
     )
@@ -32,14 +31,16 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--limit", type=count, default=2048, metavar="MIB", help="buffers kept, in MiB (default: 2048)"
     )
+    parser.add_argument(
+        "--portable", action="store_true", help="only kernels that run on every adapter; slower, maybe"
+    )
     add_device(parser)
-    parser.add_argument("script", help="a Python file, run as __main__")
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="what the script takes")
+    add_script(parser)
     options = parser.parse_args(arguments)
     if options.device is not None:
         wg.set_default_device(options.device)
     output, given = _output(options.output, options.arguments)
-    with wg.record(output, limit=options.limit * MEBIBYTE) as recording:
+    with wg.record(output, limit=options.limit * MEBIBYTE, portable=options.portable) as recording:
         code = run_script(options.script, given)
     print(recording, file=sys.stderr)
     return code

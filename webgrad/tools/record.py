@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import ArgumentError, BufferError, ModelFileError, OutOfMemoryError
 from ..graph.node import line_of
 from ..observing import Note, Observer, observe, observers
-from ..runtime.device import CpuDevice, opened_devices
+from ..runtime.device import CpuDevice, default_device, default_while, opened_devices
 from ..runtime.stats import readable_bytes
 from .recorded import Binding, Dispatch, Origin, RecordingWriter
 
@@ -34,11 +34,13 @@ _OPS_SHOWN = 40
 _log = logging.getLogger("webgrad")
 
 
-def record(path: str | os.PathLike[str], *, limit: int = LIMIT) -> Recording:
+def record(path: str | os.PathLike[str], *, limit: int = LIMIT, portable: bool = False) -> Recording:
     """A block whose GPU dispatches are kept in a file, each distinct one once, for `wg.replay`.
 
     `limit` bounds the bytes of buffers in it: beyond that, dispatches are kept without them, to be timed but
-    not verified. A block that ends by an error leaves what ran until then.
+    not verified. With `portable` the default device is used, inside the block, as if it had no more than
+    every adapter has; so the recording runs on all of them. A block that ends by an error leaves what ran
+    until then.
 
     >>> import tempfile
     >>> with wg.record(tempfile.gettempdir() + "/webgrad-run.zip") as recording:
@@ -46,7 +48,7 @@ def record(path: str | os.PathLike[str], *, limit: int = LIMIT) -> Recording:
     >>> recording.distinct
     0
     """
-    return Recording(path, whole_number("record: limit", limit, 0))
+    return Recording(path, whole_number("record: limit", limit, 0), portable=portable)
 
 
 def whole_number(what: str, value: Any, least: int) -> int:
@@ -63,9 +65,10 @@ def whole_number(what: str, value: Any, least: int) -> int:
 class Recording:
     """A recording that is being made, in a `with` statement, or was."""
 
-    def __init__(self, path: str | os.PathLike[str], limit: int) -> None:
+    def __init__(self, path: str | os.PathLike[str], limit: int, *, portable: bool) -> None:
         self.path = os.fspath(path)
         self.limit = limit
+        self.portable = portable
         self._keeper: _Keeper | None = None
         self._stack = ExitStack()
 
@@ -75,13 +78,16 @@ class Recording:
         if any(each.apart for each in observers()):
             raise ArgumentError("record: another recording or profile is being made; end that one first")
         keeper = _Keeper(RecordingWriter(self.path, self.limit))
-        self._keeper = keeper
         try:
+            if self.portable:
+                self._stack.enter_context(default_while(_portable()))
             for each in _gpus():
                 each.flush()  # what was recorded before is not of this block
         except BaseException:
+            self._stack.close()
             keeper.writer.abandon()
             raise
+        self._keeper = keeper
         self._stack.enter_context(observe(keeper))
         return self
 
@@ -123,6 +129,12 @@ class Recording:
             f"<Recording {self.path}: {self.dispatches:,} dispatches, {self.distinct:,} distinct{lacking}, "
             f"{readable_bytes(self.nbytes)}>"
         )
+
+
+def _portable() -> Device:
+    from .portable import portable_device  # which loads the native library
+
+    return portable_device(default_device())
 
 
 def _gpus() -> list[Device]:
