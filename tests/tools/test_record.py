@@ -103,15 +103,15 @@ def test_what_was_recorded_before_the_block_is_not_in_it(tmp_path: Path) -> None
 
 def network() -> tuple[wg.nn.Module, wg.optim.Optimizer]:
     random = np.random.default_rng(3)
-    net = wg.nn.Sequential(wg.nn.Linear(6, 8), wg.nn.Tanh(), wg.nn.Linear(8, 3))
+    net = wg.nn.Sequential(wg.nn.Linear(6, 8), wg.nn.ReLU(), wg.nn.Linear(8, 3, bias=False))
     with wg.no_grad():
         for each in net.parameters():
             each.copy_(wg.asarray(random.standard_normal(each.shape, np.float32)))
     return net, wg.optim.Adam(net.parameters(), lr=0.01)
 
 
-def train(captured: bool) -> list[float]:
-    """Losses of five steps."""
+def train() -> list[float]:
+    """Losses of a step, and of three that are captured."""
     net, optimizer = network()
     random = np.random.default_rng(4)
     x = wg.asarray(random.standard_normal((10, 6), np.float32))
@@ -124,27 +124,26 @@ def train(captured: bool) -> list[float]:
         optimizer.step()
         return loss
 
-    run = wg.jit(step) if captured else step
-    return [run(x, y).item() for _ in range(5)]
+    captured = wg.jit(step)
+    return [step(x, y).item(), *(captured(x, y).item() for _ in range(3))]
 
 
-@pytest.mark.parametrize("captured", [False, True])
-def test_a_training_step_replays_on_both_software_adapters(captured: bool, tmp_path: Path) -> None:
-    """Recorded on each of them with nothing but what all adapters have; all of it runs on the other."""
-    expected = train(captured)
-    assert expected[-1] < expected[0]
-    adapters = [DEVICE] if OPENGL is None else [DEVICE, OPENGL]
-    for here in adapters:
-        path = tmp_path / f"{here}.zip".replace(":", "-")
-        wg.set_default_device(here)
-        with wg.record(path, portable=True) as recording:
-            np.testing.assert_allclose(train(captured), expected, rtol=1e-4)
-        assert recording.dispatches > 2 * recording.distinct > 10
-        for there in adapters:
-            report = wg.replay(path, there, repeat=1)
-            assert report.right
-            counts = report.counts()
-            assert counts["equal"] + counts["within tolerance"] == recording.distinct
+@pytest.mark.parametrize("here", ["vulkan", "opengl"])
+def test_a_training_step_replays_on_the_other_adapter(here: str, tmp_path: Path) -> None:
+    """Recorded with nothing but what all adapters have, it runs there as a whole."""
+    if OPENGL is None:
+        pytest.skip("there is no OpenGL adapter")
+    here, there = (DEVICE, OPENGL) if here == "vulkan" else (OPENGL, DEVICE)
+    wg.set_default_device("cpu")
+    expected = train()
+    wg.set_default_device(here)
+    with wg.record(tmp_path / "run.zip", portable=True) as recording:
+        np.testing.assert_allclose(train(), expected, rtol=1e-4)
+    assert recording.dispatches > 2 * recording.distinct > 10
+    report = wg.replay(tmp_path / "run.zip", there, repeat=1)
+    assert report.right
+    counts = report.counts()
+    assert counts["equal"] + counts["within tolerance"] == recording.distinct
 
 
 def test_parts_of_a_large_buffer(tmp_path: Path) -> None:
@@ -185,7 +184,7 @@ def test_beyond_the_limit_dispatches_are_kept_without_buffers(
 def test_an_error_inside_leaves_what_ran(tmp_path: Path) -> None:
     path = tmp_path / "run.zip"
     with pytest.raises(ZeroDivisionError), wg.record(path):
-        assert (wg.ones(8) * 3).numpy()[0] / 0.0 == 1 // 0
+        assert (wg.ones(8) * 3).tolist()[0] / 0 == 1
     assert len(dispatches(path)) == 1
     assert [each.name for each in tmp_path.iterdir()] == ["run.zip"]
 
@@ -215,7 +214,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
         with pytest.raises(wg.ArgumentError, match="limit is"):
             wg.record(path, limit=limit)  # type: ignore[arg-type]
     recording = wg.record(path)
-    with recording, pytest.raises(wg.ArgumentError, match="another recording"), wg.record(path):
+    with recording, pytest.raises(wg.ArgumentError, match="a recording is under way"), wg.record(path):
         pass
     with pytest.raises(wg.ArgumentError, match="was made already"), recording:
         pass

@@ -292,8 +292,8 @@ def where_made(node: Node) -> str:
     return line_of(node.where)
 
 
-def line_of(where: Any) -> str:
-    """The same for what a node keeps of its line."""
+def line_of(where: tuple[CodeType, int] | None) -> str:
+    """A place in a user's code as text: "train.py:12"; empty where there is none."""
     if where is None:
         return ""
     code, offset = where

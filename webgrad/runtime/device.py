@@ -149,18 +149,17 @@ def _choice(spec: str | None, settings: Settings) -> adapters.Choice:
     return adapters.choose(spec, () if cpu else adapters.list_adapters(), settings)
 
 
+def opened_devices() -> list[Device | CpuDevice]:
+    """The devices that are open: the shared ones, and those that programs made themselves."""
+    shared = list(_opened.shared.values())
+    return [*shared, *(each for each in list(_opened.every) if each not in shared)]
+
+
 async def open_device_async(spec: DeviceLike = None) -> Device | CpuDevice:
     """The same without blocking the event loop: the driver takes most of a second to start."""
     import asyncio
 
     return await asyncio.to_thread(open_device, spec)
-
-
-def opened_devices() -> list[Device | CpuDevice]:
-    """Every device that is open, those of single users too, and the cpu, which always is."""
-    shared = [open_device("cpu"), *_opened.shared.values()]
-    own = sorted(_opened.every, key=lambda each: each.name)
-    return list({id(each): each for each in [*shared, *own]}.values())
 
 
 def default_device() -> Device | CpuDevice:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError, BufferError, ModelFileError, OutOfMemoryError
 from ..graph.node import line_of
-from ..observing import Note, Observer, observe, observers
+from ..observing import Note, Observer, observe
 from ..runtime.device import CpuDevice, default_device, default_while, opened_devices
 from ..runtime.stats import readable_bytes
 from .recorded import Binding, Dispatch, Origin, RecordingWriter
@@ -75,20 +75,18 @@ class Recording:
     def __enter__(self) -> Recording:
         if self._keeper is not None:
             raise ArgumentError(f"the recording {self.path} was made already: call wg.record again")
-        if any(each.apart for each in observers()):
-            raise ArgumentError("record: another recording or profile is being made; end that one first")
         keeper = _Keeper(RecordingWriter(self.path, self.limit))
         try:
             if self.portable:
                 self._stack.enter_context(default_while(_portable()))
             for each in _gpus():
                 each.flush()  # what was recorded before is not of this block
+            self._stack.enter_context(observe(keeper))
         except BaseException:
             self._stack.close()
             keeper.writer.abandon()
             raise
         self._keeper = keeper
-        self._stack.enter_context(observe(keeper))
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:

@@ -7,18 +7,17 @@ named, and makes nothing wrong.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from .comparing import Outcome
 from .recorded import Dispatch, Origin
+from .table import NAME, columns, readable_seconds
 
 __all__ = ["ReplayReport", "Replayed"]
 
 _HEADER = ("kernel", "count", "one", "total", "share", "GB/s", "GFLOP/s", "verdict", "line")
 _LEFT = (0, 7, 8)  # columns of words; the others are of numbers
-_WIDEST = 44
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,23 +127,14 @@ class ReplayReport:
             f"replayed on {self.device} ({self.adapter}), timed by {clock}",
             *self._table(),
             f"{ran:,} dispatches, {len(self.rows):,} distinct: {counts or 'none'}; "
-            f"{_time(self.seconds)} in all",
+            f"{readable_seconds(self.seconds)} in all",
         ]
         if self.left_out:
             lines.append(f"{self.left_out:,} distinct ones were left out by the pattern")
         return "\n".join(lines)
 
-    def _table(self) -> Iterator[str]:
-        if not self.rows:
-            return
-        rows = [_HEADER, *map(self._cells, self.rows)]
-        widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADER))]
-        for row in rows:
-            cells = [
-                f"{cell:{'<' if column in _LEFT else '>'}{width}}"
-                for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-            ]
-            yield "  ".join(cells).rstrip()
+    def _table(self) -> list[str]:
+        return [columns([_HEADER, *map(self._cells, self.rows)], left=_LEFT)] if self.rows else []
 
     def _cells(self, each: Replayed) -> tuple[str, ...]:
         dispatch = each.dispatch
@@ -164,8 +154,8 @@ class ReplayReport:
         return (
             name,
             f"{dispatch.count:,}",
-            _time(each.seconds),
-            _time(each.total),
+            readable_seconds(each.seconds),
+            readable_seconds(each.total),
             f"{each.total / self.seconds:.1%}" if self.seconds else "",
             _rate(each.gigabytes_per_second),
             _rate(each.gigaflops),
@@ -182,23 +172,11 @@ def _outcome(row: Replayed) -> str:
     return "equal" if row.outcome.same else "within tolerance" if row.outcome.right else "differs"
 
 
-def _shown(text: str, most: int = _WIDEST) -> str:
+def _shown(text: str, most: int = NAME) -> str:
     """A text of a file for a terminal: no sign that would steer it, and not too long."""
     plain = "".join(each if each.isprintable() else "?" for each in text)
     return plain if len(plain) <= most else plain[: most - 1] + "…"
 
 
-def _time(seconds: float) -> str:
-    for unit, size in (("s", 1.0), ("ms", 1e-3)):
-        if seconds >= size:
-            return f"{_three(seconds / size)} {unit}"
-    return f"{_three(seconds * 1e6)} µs"
-
-
 def _rate(value: float) -> str:
-    return _three(value) if value else ""
-
-
-def _three(value: float) -> str:
-    """A number in three digits, or all of those before the point."""
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+    return f"{value:.2f}" if value else ""
