@@ -149,7 +149,7 @@ class ReplayReport:
                 "",
                 "",
                 _shown(each.verdict, 100),
-                _shown(dispatch.line),
+                _line(dispatch.line),
             )
         return (
             name,
@@ -160,7 +160,7 @@ class ReplayReport:
             _rate(each.gigabytes_per_second),
             _rate(each.gigaflops),
             each.verdict,
-            _shown(dispatch.line),
+            _line(dispatch.line),
         )
 
 
@@ -176,6 +176,12 @@ def _shown(text: str, most: int = NAME) -> str:
     """A text of a file for a terminal: no sign that would steer it, and not too long."""
     plain = "".join(each if each.isprintable() else "?" for each in text)
     return plain if len(plain) <= most else plain[: most - 1] + "…"
+
+
+def _line(text: str) -> str:
+    """A place in a user's code; of a long path its end matters."""
+    shown = _shown(text, len(text))
+    return shown if len(shown) <= NAME else "…" + shown[1 - NAME :]
 
 
 def _rate(value: float) -> str:
