@@ -107,6 +107,16 @@ def test_an_index_out_of_bounds_stays_inside(tmp_path: Path) -> None:
     assert len(wg.replay(write(tmp_path / "run.zip", text=text), DEVICE).rows) == 1
 
 
+def test_a_kernel_that_does_not_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("webgrad.tools.replay.LONGEST", 0.0)
+    loop = "var v = x[id.x]; for (var i = 0u; i < 3000000u; i++) { v = fract(v * 1.7 + 0.1); } y[id.x] = v;"
+    text = DOUBLE.replace("y[id.x] = 2.0 * x[id.x];", loop)
+    path = write(tmp_path / "run.zip", text=text)
+    with pytest.raises(wg.DeviceError, match="double has run for 0 seconds on webgpu:0 and is not done"):
+        wg.replay(path, DEVICE)
+    wg.synchronize(DEVICE)
+
+
 @pytest.mark.parametrize("change", [{"params": b""}, {"bindings": ()}])
 def test_buffers_and_parameters_of_another_kernel(change: dict[str, object], tmp_path: Path) -> None:
     with pytest.raises(wg.ModelFileError, match="not those of its kernel"):

@@ -32,6 +32,8 @@ from .replay_report import Replayed, ReplayReport
 __all__ = ["replay"]
 
 PATIENCE = 2.0  # seconds for the timing of one dispatch
+LONGEST = 60.0  # seconds for its first run: a damaged kernel may never end
+_LABEL = 200  # characters: it stands for a file's name
 
 
 def replay(
@@ -82,6 +84,10 @@ class _CannotRunError(Exception):
     """Why this device does not run a dispatch."""
 
 
+class _EndlessError(DeviceError):
+    """A dispatch that keeps the device busy."""
+
+
 class _Player:
     """Runs the dispatches of one recording on one device."""
 
@@ -102,7 +108,7 @@ class _Player:
             return self._run(dispatch, self._program(dispatch))
         except _CannotRunError as error:
             why = str(error)
-        except (DeviceLostError, ModelFileError):
+        except (DeviceLostError, ModelFileError, _EndlessError):
             raise
         except WebgradError as error:  # no room, or a compiler or driver that refuses it
             why = str(error).partition("\n")[0]
@@ -148,11 +154,20 @@ class _Player:
         before = [self._before(each) for each in bindings]
         buffers = [device.upload(each) for each in before]
         outcome = None
-        device.dispatch(pipeline, buffers, params, dispatch.grid)  # driver compiles at the first run
+        device.dispatch(pipeline, buffers, params, dispatch.grid)
+        self._wait(dispatch)
         if self.verify and dispatch.kept:
             outcome = self._outcome(bindings, buffers)
         seconds = self._timed(pipeline, bindings, buffers, before, params, dispatch)
         return Replayed(dispatch, seconds=seconds, outcome=outcome)
+
+    def _wait(self, dispatch: Dispatch) -> None:
+        event = self.device.flush()
+        if event is not None and not event.wait(LONGEST) and not event.lost:
+            raise _EndlessError(
+                f"{dispatch.name} has run for {LONGEST:g} seconds on {self.device.name} and is not done: its "
+                "kernel may be damaged, and never end; --only leaves it out"
+            )
 
     def _bound(self, dispatch: Dispatch, program: Program) -> list[Binding]:
         """The recorded buffers in the order of the program's bindings; it has none that it does not use."""
@@ -218,6 +233,6 @@ def _recording(
 def _read(kernel: Kernel) -> Program | str:
     """The program of a kernel's text, or why it is refused."""
     try:
-        return program_from_source(kernel.text, entry=kernel.entry, label=kernel.label)
+        return program_from_source(kernel.text, entry=kernel.entry, label=kernel.label[:_LABEL])
     except WebgradError as error:
         return f"its WGSL is refused: {str(error).partition(chr(10))[0]}"
