@@ -9,7 +9,7 @@ import importlib
 from math import e, inf, nan, pi
 from typing import TYPE_CHECKING, Any
 
-from . import errors
+from . import errors, observing
 from .dtypes import (
     DType,
     as_dtype,
@@ -132,10 +132,12 @@ if TYPE_CHECKING:
     from .runtime.device import stats as stats
     from .runtime.device import synchronize as synchronize
     from .runtime.webgpu import Device as Device
-    from .tools.record import Recording as Recording
-    from .tools.record import record as record
-    from .tools.replay import replay as replay
-    from .tools.replay_report import ReplayReport as ReplayReport
+    from .tools.memory import MemoryReport as MemoryReport
+    from .tools.memory import memory as memory
+    from .tools.recording.record import Recording as Recording
+    from .tools.recording.record import record as record
+    from .tools.recording.replay import replay as replay
+    from .tools.recording.report import ReplayReport as ReplayReport
     from .tuning import tune as tune
     from .watching import fresh as fresh
     from .watching import watch as watch
@@ -150,10 +152,11 @@ _HOMES = {
     "Event": "runtime.context",
     "Explanation": "explanation",
     "Kernel": "custom",
-    "Profile": "tools.profile",
+    "MemoryReport": "tools.memory",
+    "Profile": "tools.profiling.profile",
     "QuantisedTensor": "ops.quantised",
-    "Recording": "tools.record",
-    "ReplayReport": "tools.replay_report",
+    "Recording": "tools.recording.record",
+    "ReplayReport": "tools.recording.report",
     "checkpoint": "autograd",
     "custom_gradient": "autograd",
     "default_device": "runtime.device",
@@ -166,15 +169,16 @@ _HOMES = {
     "is_grad_enabled": "autograd",
     "jit": "capture",
     "kernel": "custom",
+    "memory": "tools.memory",
     "no_grad": "autograd",
     "set_grad_enabled": "autograd",
     "open_device": "runtime.device",
     "open_device_async": "runtime.device",
-    "profile": "tools.profile",
+    "profile": "tools.profiling.profile",
     "quantise": "ops.quantised",
     "quantised_linear": "ops.quantised",
-    "record": "tools.record",
-    "replay": "tools.replay",
+    "record": "tools.recording.record",
+    "replay": "tools.recording.replay",
     "reset_stats": "runtime.device",
     "set_default_device": "runtime.device",
     "stats": "runtime.device",
@@ -250,6 +254,20 @@ __all__ += windows.__all__
 __all__ += evaluation.__all__
 __all__ += _HOMES
 __all__ += _LIBRARIES
+
+
+def _enter_wanted() -> None:
+    """Start what WEBGRAD_DEBUG and WEBGRAD_DUMP ask for."""
+    from .config import settings
+
+    if settings().debug or settings().dump:
+        from .tools.debug import enter
+
+        enter(settings())
+    observing.wanted.enter = None
+
+
+observing.wanted.enter = _enter_wanted
 
 
 def __getattr__(name: str) -> Any:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools.recordings import X, write
+from tests.tools.recording.recordings import X, write
 from webgrad.cli import main
 
 pytestmark = pytest.mark.gpu
