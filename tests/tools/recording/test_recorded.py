@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import random
 import zipfile
@@ -78,6 +79,18 @@ def test_what_was_there_stays_until_the_end(tmp_path: Path) -> None:
     writer.abandon()
     assert [each.name for each in tmp_path.iterdir()] == ["run.zip"]
     assert path.read_text() == "old"
+
+
+def test_a_disk_that_is_full_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    writer = RecordingWriter(tmp_path / "run.zip", 1 << 20)
+    writer.buffer(bytes(10))
+    monkeypatch.setattr(zipfile.ZipFile, "writestr", full)
+    with pytest.raises(ModelFileError, match=r"run\.zip cannot be written: No space left on device"):
+        writer.close([], [])
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:

@@ -92,14 +92,18 @@ class Recording:
     def __exit__(self, kind: object, *_: object) -> None:
         keeper = self._keeper
         assert keeper is not None
+        ended_well = False
         try:
             with self._stack:
                 for each in _gpus() if kind is None else ():
                     each.flush()
+            ended_well = kind is None
         finally:
             keeper.close()
-        if kind is None and keeper.failure is not None:
-            raise keeper.failure
+            if keeper.failure is not None:
+                if ended_well:
+                    raise keeper.failure
+                _log.error("%s", keeper.failure)  # the block's own error is on its way
 
     @property
     def dispatches(self) -> int:
@@ -246,9 +250,16 @@ class _Keeper(Observer):
             self.writer.abandon()
             return
         if not self.found:
-            _log.warning("%s: no kernel ran on a GPU inside of wg.record", self.writer.path)
+            _log.warning(
+                "%s: no kernel ran on a GPU inside of wg.record, so it is empty; an adapter is chosen with "
+                "wg.set_default_device, WEBGRAD_DEVICE or --device",
+                self.writer.path,
+            )
         rows = [replace(each, count=self.counts[number]) for number, each in self.found.items()]
-        self.writer.close(list(self._origins.values()), rows)
+        try:
+            self.writer.close(list(self._origins.values()), rows)
+        except ModelFileError as error:
+            self.failure = error
 
 
 def _together(flush: Flush, launches: list[Launch], copies: Any) -> Any:

@@ -15,7 +15,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -149,27 +149,25 @@ class RecordingWriter:
             "kernels": [{"label": label, "entry": entry} for label, entry in self._labels],
             "dispatches": rows,
         }
-        with self._stack:
+        try:
             self._write("manifest.json", json.dumps(manifest, indent=1).encode(), zipfile.ZIP_DEFLATED)
-            try:
-                self._archive.close()
-            except OSError as error:
-                raise self._unwritable(error) from None
+            self._archive.close()
+        except (OSError, ModelFileError) as error:
+            self.abandon()
+            raise self._unwritable(error) if isinstance(error, OSError) else error from None
+        self._stack.close()
 
     def abandon(self) -> None:
         """Leave nothing behind, and what was under the path as it was."""
-        try:
-            raise _GivenUpError
-        except _GivenUpError as error:
-            self._archive.close()
-            self._stack.__exit__(type(error), error, None)
+        with suppress(OSError, ValueError):
+            self._archive.close()  # on a full disk it can no more be ended well
+        error = _GivenUpError()
+        with suppress(_GivenUpError):
+            self._stack.__exit__(_GivenUpError, error, None)
 
     def _write(self, name: str, data: bytes, packed: int) -> None:
-        member = zipfile.ZipInfo(name, _DATE)
-        member.compress_type = packed
         try:
-            with self._archive.open(member, "w", force_zip64=len(data) > 1 << 30) as stream:
-                stream.write(data)
+            self._archive.writestr(zipfile.ZipInfo(name, _DATE), data, packed, compresslevel=1)
         except OSError as error:
             raise self._unwritable(error) from None
 
