@@ -18,7 +18,6 @@ from webgrad.tools.recording.recorded import Dispatch, RecordingReader, Recordin
 
 pytestmark = pytest.mark.gpu
 DEVICE = "webgpu:0"
-OPENGL = next((each.device for each in list_adapters() if each.backend == "opengl"), None)
 
 
 @pytest.fixture(autouse=True)
@@ -131,9 +130,10 @@ def train() -> list[float]:
 @pytest.mark.parametrize("here", ["vulkan", "opengl"])
 def test_a_training_step_replays_on_the_other_adapter(here: str, tmp_path: Path) -> None:
     """Recorded with nothing but what all adapters have, it runs there as a whole."""
-    if OPENGL is None:
+    opengl = next((each.device for each in list_adapters() if each.backend == "opengl"), None)
+    if opengl is None:
         pytest.skip("there is no OpenGL adapter")
-    here, there = (DEVICE, OPENGL) if here == "vulkan" else (OPENGL, DEVICE)
+    here, there = (DEVICE, opengl) if here == "vulkan" else (opengl, DEVICE)
     wg.set_default_device("cpu")
     expected = train()
     wg.set_default_device(here)
