@@ -13,8 +13,10 @@ import pytest
 
 import webgrad as wg
 from webgrad.runtime.adapters import list_adapters
+from webgrad.runtime.launches import Flush, Launch
 from webgrad.runtime.webgpu import Device
-from webgrad.tools.recording.recorded import Dispatch, RecordingReader, RecordingWriter
+from webgrad.tools.recording.reading import RecordingReader
+from webgrad.tools.recording.recorded import Dispatch, RecordingWriter
 
 pytestmark = pytest.mark.gpu
 DEVICE = "webgpu:0"
@@ -198,6 +200,43 @@ def test_a_disk_that_is_full_stops_no_computation(tmp_path: Path, monkeypatch: p
     with pytest.raises(wg.ModelFileError, match="no space left"), wg.record(path):
         assert wg.exp(wg.zeros(3)).tolist() == [1, 1, 1]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_memory_that_is_not_there_for_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def crowded(self: Flush, bound: Any) -> Any:
+        raise wg.OutOfMemoryError("no room")
+
+    monkeypatch.setattr(Flush, "read", crowded)
+    with wg.record(tmp_path / "run.zip") as recording:
+        assert wg.exp(wg.zeros(3)).tolist() == [1, 1, 1]
+    assert recording.without_buffers == recording.distinct == 1
+
+
+def test_memory_that_is_not_there_in_the_middle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What has run is not run again: the buffer is written where it is read."""
+    kernel = wg.kernel(ADD_ONE, label="add one", device=DEVICE)
+    buffer, longer = (kernel.device.upload(np.zeros(count, np.float32)) for count in (5, 6))
+    run = Flush.run
+
+    def crowded(self: Flush, launch: Launch) -> None:
+        if launch.sizes[0][1] > 20:
+            raise wg.OutOfMemoryError("no room")
+        run(self, launch)
+
+    monkeypatch.setattr(Flush, "run", crowded)
+    with (
+        pytest.raises(wg.DeviceError, match="could not be run to its end: no room"),
+        wg.record(tmp_path / "run.zip"),
+    ):
+        add_both(kernel, buffer, longer)
+    assert kernel.device.read(buffer).view(np.float32).tolist() == [1] * 5
+    assert [each.count for each in dispatches(tmp_path / "run.zip")] == [1]
+
+
+def add_both(kernel: wg.Kernel, first: wg.Buffer, second: wg.Buffer) -> None:
+    kernel(first, threads=5)
+    kernel(second, threads=6)
+    kernel.device.flush()
 
 
 def test_nothing_on_a_gpu(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

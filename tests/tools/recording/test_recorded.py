@@ -15,7 +15,8 @@ import pytest
 
 from tests.tools.recording.recordings import DOUBLE, ORIGIN, X, write
 from webgrad.errors import ModelFileError
-from webgrad.tools.recording.recorded import RecordingReader, RecordingWriter
+from webgrad.tools.recording.reading import RecordingReader
+from webgrad.tools.recording.recorded import RecordingWriter
 
 
 def read_all(path: Path) -> None:
@@ -166,7 +167,7 @@ def test_contents_that_are_not_what_their_name_says(tmp_path: Path) -> None:
 
 
 def test_a_part_that_unpacks_to_more_than_it_may(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("webgrad.tools.recording.recorded.MOST_TEXT", 100)
+    monkeypatch.setattr("webgrad.tools.recording.reading.MOST_TEXT", 100)
     with pytest.raises(ModelFileError, match=r"kernels/000\.wgsl has \d+ bytes, and may have 100"):
         RecordingReader(write(tmp_path / "run.zip"))
 

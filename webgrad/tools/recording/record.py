@@ -16,7 +16,7 @@ from dataclasses import replace
 from operator import index
 from typing import TYPE_CHECKING, Any
 
-from ...errors import ArgumentError, BufferError, ModelFileError, OutOfMemoryError
+from ...errors import ArgumentError, BufferError, DeviceError, ModelFileError, OutOfMemoryError
 from ...graph.node import line_of
 from ...observing import Note, Observer, observe
 from ...runtime.device import CpuDevice, default_device, default_while, opened_devices
@@ -25,6 +25,7 @@ from .recorded import Binding, Dispatch, Origin, RecordingWriter
 
 if TYPE_CHECKING:
     from ...runtime.launches import Flush, Launch
+    from ...runtime.queue import Queue
     from ...runtime.webgpu import Device
 
 __all__ = ["Recording", "record"]
@@ -154,7 +155,7 @@ class _Keeper(Observer):
         self.counts: Counter[int] = Counter()
         self.failure: ModelFileError | None = None  # told at the block's end: computing goes on
         self._numbers: dict[tuple[Any, ...], int] = {}
-        self._origins: dict[str, Origin] = {}
+        self._origins: dict[Queue, Origin] = {}
         self._full = False
         self._lock = threading.Lock()  # devices flush in several threads
 
@@ -168,6 +169,13 @@ class _Keeper(Observer):
         if max(new, default=-1) < 0:
             return flush.together()
         self._note_origin(flush)
+        try:
+            return self._one_by_one(flush, new)
+        except (OutOfMemoryError, BufferError) as error:
+            # The queue would run all of it again, and some of it has run.
+            raise DeviceError(f"what was being recorded could not be run to its end: {error}") from error
+
+    def _one_by_one(self, flush: Flush, new: list[int]) -> Any:
         waiting: list[Launch] = []
         for launch, number in zip(flush.launches, new, strict=True):
             if number < 0:
@@ -240,9 +248,9 @@ class _Keeper(Observer):
         return 0
 
     def _note_origin(self, flush: Flush) -> None:
-        name = flush.queue.name
-        if name not in self._origins:
-            self._origins[name] = next(_origin(each) for each in _gpus() if each.queue is flush.queue)
+        queue = flush.queue
+        if queue not in self._origins:
+            self._origins[queue] = next(_origin(each) for each in _gpus() if each.queue is queue)
 
     def close(self) -> None:
         """Put the file in its place, or leave nothing where it could not be written."""

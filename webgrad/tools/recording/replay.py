@@ -25,8 +25,9 @@ from ...runtime.timing import Timer
 from ...runtime.webgpu import Device
 from ...wgsl import Program, program_from_source
 from .comparing import Outcome, compare, element_type
+from .reading import RecordingReader
 from .record import whole_number
-from .recorded import Binding, Dispatch, Kernel, RecordingReader
+from .recorded import Binding, Dispatch, Kernel
 from .report import Replayed, ReplayReport
 
 __all__ = ["replay"]

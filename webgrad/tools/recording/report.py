@@ -118,7 +118,8 @@ class ReplayReport:
         }
 
     def __str__(self) -> str:
-        made = "; ".join(_shown(f"{each.adapter}, {each.backend}", 80) for each in self.origins) or "no GPU"
+        places = dict.fromkeys(_shown(f"{each.adapter}, {each.backend}", 80) for each in self.origins)
+        made = "; ".join(places) or "no GPU"
         clock = "the GPU's clock" if self.exact else "the clock, submission included"
         counts = ", ".join(f"{count} {name}" for name, count in self.counts().items() if count)
         ran = sum(each.dispatch.count for each in self.rows)
