@@ -26,16 +26,6 @@ def code_of(page: str) -> list[str]:
     return re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
 
 
-@pytest.mark.gpu
-@pytest.mark.parametrize("number", range(len(code_of("docs/guide.md"))))
-def test_the_code_in_the_guide_runs(number: int, capsys: pytest.CaptureFixture[str]) -> None:
-    try:
-        exec(compile(code_of("docs/guide.md")[number], "docs/guide.md", "exec"), {})
-    finally:
-        webgrad.set_default_device(None)
-    assert capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     ("page", "number"),
     [
