@@ -10,15 +10,15 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from sys import getrefcount
 from typing import Any, Protocol
 
 import numpy as np
 
 from .config import settings
-from .errors import OutOfMemoryError, WebgradError
+from .errors import ArgumentError, OutOfMemoryError, WebgradError
 from .graph.node import Node, Signature, backlog, where_made
 from .graph.snapshot import Snapshot, Walk, snapshot, walk
 from .graph.trace import refuse_in_trace
@@ -31,10 +31,12 @@ __all__ = [
     "PLANS_KEPT",
     "Plan",
     "Recorded",
+    "checking",
     "clear_plans",
     "compute",
     "compute_waiting",
     "evaluate",
+    "is_checked",
     "limit_backlog",
     "plan_for",
     "plans",
@@ -78,8 +80,11 @@ class _State:
         self.lock = threading.RLock()
         self.plans: OrderedDict[tuple[int, ...], Plan] = OrderedDict()
         self.made = 0
+        self.checker: Checker | None = None
 
 
+# Is shown every graph before it is computed: its roots, and the walk over it.
+Checker = Callable[[list[Node], Walk], None]
 _state = _State()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=lambda: setattr(_state, "lock", threading.RLock()))
@@ -103,6 +108,24 @@ def plans() -> int:
 def clear_plans() -> None:
     """Forget every plan."""
     _state.plans.clear()
+
+
+@contextmanager
+def checking(checker: Checker) -> Iterator[None]:
+    """Show a checker every graph before it is computed; captured functions run as plain ones meanwhile."""
+    with _state.lock:
+        if _state.checker is not None:
+            raise ArgumentError("a check is under way already: one at a time, each within no other")
+        _state.checker = checker
+    try:
+        yield
+    finally:
+        _state.checker = None
+
+
+def is_checked() -> bool:
+    """Whether every graph is shown to a checker."""
+    return _state.checker is not None
 
 
 def evaluate(nodes: Sequence[Node]) -> None:
@@ -144,6 +167,8 @@ def _stored_number(node: Node) -> Any:
 
 def _run(roots: list[Node]) -> None:
     walked = walk(roots)
+    if _state.checker is not None:
+        _state.checker(roots, walked)
     key, nodes = walked.key, walked.nodes
     if is_on():
         key = (*key, -1)  # another plan than without tuning
