@@ -1,1 +1,1 @@
-"""What looks at the stages from outside: profiles, checks, recordings. They may import any stage."""
+"""What looks at the stages from outside: profiles, checks, recordings, memory, and what a machine can do."""

@@ -122,10 +122,12 @@ def _rounded(dtype: DType, value: Array, error: Array | None, units: float = 0.0
     grown = np.where(finite, relative * size, 0.0)
     if error is not None:
         grown = grown + error
-    over = finite & (size + grown > largest)
+    end = largest * (1 + epsilon / 4)  # what is below is rounded to the largest
+    reach = units * SINGLE * size + (0.0 if error is None else error)
+    over = finite & (size + reach >= end)
     if over.any():
-        grown = np.where(over & (size - grown <= largest), np.inf, np.where(over, 0.0, grown))
-        value = np.where(size > largest, np.copysign(np.inf, value), value)
+        grown = np.where(over, np.where(size - reach < end, np.inf, 0.0), grown)
+        value = np.where(size >= end, np.copysign(np.inf, value), value)
     return _flushed(dtype, value, grown)
 
 
@@ -181,12 +183,37 @@ def _moved(sig: Signature, inputs: list[Bounded], result: Array) -> Array | None
 # Rules by kind
 
 
+# Ops by which whole numbers that are near each other stay so, and those that keep them apart as they are
+# unless they differ in a bit that is changed; of all others nothing is known where a number is not.
+_NEAR = frozenset(
+    ("add", "subtract", "multiply", "negative", "abs", "sign", "maximum", "minimum", "floor_divide")
+    + ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "right_shift")
+)
+_BITWISE = frozenset(("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_invert"))
+
+
 def _map(sig: Signature, inputs: list[Bounded]) -> Bounded:
     result = _apply(sig, [_wide(each.value) for each in inputs])
     error = _moved(sig, inputs, result)
+    doubtful = [each for each in inputs if each.value.dtype.kind in "iu" and each.error is not None]
+    if doubtful and sig.op.name not in _NEAR:
+        if sig.op.name not in _BITWISE or len(doubtful) > 1 or error is None:
+            return unknown(result)
+        error = np.where(_keeps_apart(sig, inputs), error, np.inf)
     if sig.dtype.kind == "f":
         return _rounded(sig.dtype, result, error, sig.op.tolerance)
     return Bounded(result, error)
+
+
+def _keeps_apart(sig: Signature, inputs: list[Bounded]) -> Array:
+    """Where both ends of what a number may be stay as far apart as they are: no bit between them is lost."""
+    ends = []
+    for sign in (1, -1):
+        moved = [each.value if each.error is None else _shifted(each, sign) for each in inputs]
+        given = next(at for at, each in enumerate(inputs) if each.error is not None)
+        ends.append((moved[given].astype(np.float64), _apply(sig, moved).astype(np.float64)))
+    (high, above), (low, below) = ends
+    return np.asarray(np.abs(above - below) == high - low)
 
 
 def _choice(sig: Signature, inputs: list[Bounded]) -> Bounded:
@@ -217,16 +244,20 @@ def _cast(sig: Signature, inputs: list[Bounded]) -> Bounded:
 
 
 def _bits(sig: Signature, inputs: list[Bounded]) -> Bounded:
-    """The bits of a value, which needs it as it lies in memory; what was rounded has bits nobody knows."""
+    """The bits of a value, which needs it as it lies in memory; what was rounded has bits near its own."""
     (x,) = inputs
-    width = f"f{sig.dtype.itemsize}" if x.value.dtype.kind in "fV" and sig.dtype.kind != "f" else None
-    source = x.value
-    if width is not None and source.dtype.itemsize != sig.dtype.itemsize:
-        source = source.astype(width)
-    result = np.asarray(sig.op.numpy(sig, source))
-    if x.error is not None and x.error.any():
-        return unknown(result)
-    return Bounded(result)
+    if x.error is None or not x.error.any():
+        return Bounded(np.asarray(sig.op.numpy(sig, x.value)))
+    width = sig.dtype.itemsize
+    if sig.dtype.kind not in "iu" or x.value.dtype.kind != "f" or width < 4:
+        value = x.value if x.value.dtype.itemsize == width else np.zeros(x.value.shape, f"i{width}")
+        return unknown(np.asarray(sig.op.numpy(sig, value)))
+    near = [_shifted(x, sign).astype(f"f{width}") for sign in (1, -1)]
+    middle = np.asarray(sig.op.numpy(sig, x.value.astype(f"f{width}")))
+    ends = [np.asarray(sig.op.numpy(sig, each)) for each in near]
+    apart = np.maximum(*(_distance(each.astype(np.float64), middle.astype(np.float64)) for each in ends))
+    lost = (np.signbit(near[0]) != np.signbit(near[1])) | ~np.isfinite(x.error)
+    return Bounded(middle, np.where(lost, np.inf, np.where(x.error == 0, 0.0, apart + 1)))
 
 
 def _source(sig: Signature, inputs: list[Bounded]) -> Bounded:

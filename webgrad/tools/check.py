@@ -7,6 +7,7 @@ one is wrong, its ops are run one by one.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -227,7 +228,8 @@ class _Evaluation:
                 if result.unjudged < result.elements or not result.elements:
                     compared = True
                 report.elements += result.elements - result.unjudged
-                report.unjudged += result.unjudged
+                if number < self.count:  # parts are judged again in the value that they are parts of
+                    report.unjudged += result.unjudged
                 if result.ratio > report.largest and result.ok:
                     report.largest, report.largest_op = result.ratio, self._name(number)
                 if not result.ok:
@@ -362,19 +364,22 @@ class _Evaluation:
         """How far the GPU's results are from the cpu's own, each having gone on from its own values."""
         plan = HostPlan(split_pairs(snapshot(self.walked._replace(held=[]), self.roots)))
         found = plan.plan.run(self.arrays, {at: self.numbers[at] for at in plan.scalars})
+        ours, theirs = [], []
         for each in dict.fromkeys(self.graph.roots):
             if each in self.values.buffers and self.graph.sigs[each].dtype.kind == "f":
-                ours = array_of(self.device, self.values.buffers[each], self.graph.sigs[each])
-                self.report.drift = max(self.report.drift, _relative(ours, found[each]))
+                ours.append(array_of(self.device, self.values.buffers[each], self.graph.sigs[each]))
+                theirs.append(found[each])
+        self.report.drift = max(self.report.drift, _relative(ours, theirs))
 
 
-def _relative(found: Array, wanted: Array) -> float:
-    """How far two results are apart, of the second's size; 0 where that is not finite."""
+def _relative(found: Sequence[Array], wanted: Sequence[Array]) -> float:
+    """How far results are apart, of the second ones' size, all together: one may be nothing but rounding."""
+    far = size = 0.0
     with np.errstate(all="ignore"):
-        a, b = found.astype(np.float64), wanted.astype(np.float64)
-        size = float(np.linalg.norm(b))
-        far = float(np.linalg.norm(a - b)) / size if size else 0.0
-    return far if np.isfinite(far) else 0.0
+        for a, b in zip(found, wanted, strict=True):
+            far += float(np.sum(np.square(a.astype(np.float64) - b.astype(np.float64))))
+            size += float(np.sum(np.square(b.astype(np.float64))))
+    return math.sqrt(far / size) if math.isfinite(far) and 0 < size < math.inf else 0.0
 
 
 def _stored(x: Bounded, sig: Signature) -> Array:
