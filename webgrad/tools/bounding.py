@@ -95,11 +95,11 @@ def _distance(a: Array, b: Array) -> Array:
 
 
 @cache
-def _limits(dtype: DType) -> tuple[float, float]:
-    """A float's distance from 1 to the next, and the largest."""
+def _limits(dtype: DType) -> tuple[float, float, float]:
+    """A float's distance from 1 to the next, the largest, and the smallest above 0."""
     finfo: Any = ml_dtypes.finfo  # has no types
     info = finfo(dtype.numpy)
-    return float(info.eps), float(info.max)
+    return float(info.eps), float(info.max), float(info.smallest_subnormal)
 
 
 def _rounded(dtype: DType, value: Array, error: Array | None, units: float = 0.0) -> Bounded:
@@ -108,7 +108,7 @@ def _rounded(dtype: DType, value: Array, error: Array | None, units: float = 0.0
     Where neither inputs nor result were rounded, compilers have no choice: nothing is added.
     """
     value = _wide(value)
-    epsilon, largest = _limits(dtype)
+    epsilon, largest, least = _limits(dtype)
     if error is None and not units and dtype.itemsize < 8:
         stored = value.astype(dtype.numpy)
         if np.array_equal(stored.astype(np.float64), value, equal_nan=True):
@@ -119,7 +119,7 @@ def _rounded(dtype: DType, value: Array, error: Array | None, units: float = 0.0
     else:
         relative = 0.51 * epsilon + units * SINGLE
     finite = np.isfinite(size)
-    grown = np.where(finite, relative * size, 0.0)
+    grown = np.where(finite, np.maximum(relative * size, 0.51 * least), 0.0)
     if error is not None:
         grown = grown + error
     end = largest * (1 + epsilon / 4)  # what is below is rounded to the largest
@@ -197,9 +197,10 @@ def _map(sig: Signature, inputs: list[Bounded]) -> Bounded:
     error = _moved(sig, inputs, result)
     doubtful = [each for each in inputs if each.value.dtype.kind in "iu" and each.error is not None]
     if doubtful and sig.op.name not in _NEAR:
-        if sig.op.name not in _BITWISE or len(doubtful) > 1 or error is None:
-            return unknown(result)
-        error = np.where(_keeps_apart(sig, inputs), error, np.inf)
+        safe = ~np.logical_or.reduce([np.broadcast_to(each.error != 0, sig.shape) for each in doubtful])
+        if sig.op.name in _BITWISE and len(doubtful) == 1:
+            safe = safe | _keeps_apart(sig, inputs)
+        error = np.where(safe, 0.0 if error is None else error, np.inf)
     if sig.dtype.kind == "f":
         return _rounded(sig.dtype, result, error, sig.op.tolerance)
     return Bounded(result, error)

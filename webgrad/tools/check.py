@@ -362,7 +362,8 @@ class _Evaluation:
 
     def _drift(self) -> None:
         """How far the GPU's results are from the cpu's own, each having gone on from its own values."""
-        plan = HostPlan(split_pairs(snapshot(self.walked._replace(held=[]), self.roots)))
+        graph = split_pairs(snapshot(self.walked._replace(held=[]), self.roots))
+        plan = HostPlan(graph, self.device)
         found = plan.plan.run(self.arrays, {at: self.numbers[at] for at in plan.scalars})
         ours, theirs = [], []
         for each in dict.fromkeys(self.graph.roots):
