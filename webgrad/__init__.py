@@ -132,6 +132,8 @@ if TYPE_CHECKING:
     from .runtime.device import stats as stats
     from .runtime.device import synchronize as synchronize
     from .runtime.webgpu import Device as Device
+    from .tools.check import check as check
+    from .tools.verdict import CheckReport as CheckReport
     from .tuning import tune as tune
     from .watching import fresh as fresh
     from .watching import watch as watch
@@ -141,6 +143,7 @@ _HOMES = {
     "Batch": "batch",
     "BatchArray": "batch",
     "Buffer": "runtime.buffers",
+    "CheckReport": "tools.verdict",
     "CpuDevice": "runtime.device",
     "Device": "runtime.webgpu",
     "Event": "runtime.context",
@@ -148,6 +151,7 @@ _HOMES = {
     "Kernel": "custom",
     "Profile": "tools.profile",
     "QuantisedTensor": "ops.quantised",
+    "check": "tools.check",
     "checkpoint": "autograd",
     "custom_gradient": "autograd",
     "default_device": "runtime.device",

@@ -31,6 +31,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "models": ("webgrad.cli.models", "list, show or remove the models on this machine"),
     "info": ("webgrad.cli.info", "show the devices, their features, and the active settings"),
     "profile": ("webgrad.cli.profile", "show where a script's time and memory go"),
+    "check": ("webgrad.cli.check", "hold a script or a model on the GPU against the cpu, op by op"),
     "demo": ("webgrad.cli.demo", "run a small computation on the GPU and say how it went"),
     "tune": ("webgrad.cli.tune", "list or clear the kernel choices that were measured and kept"),
 }
@@ -38,7 +39,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "models": ("chat", "generate", "embed", "bench"),
     "files of models": ("pull", "models"),
-    "scripts": ("profile",),
+    "scripts": ("profile", "check"),
     "this machine": ("info", "demo", "tune"),
 }
 
