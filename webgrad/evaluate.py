@@ -84,8 +84,10 @@ class _State:
         self.checker: Checker | None = None
 
 
-# Is shown every graph before it is computed: its roots, and the walk over it.
-Checker = Callable[[list[Node], Walk], None]
+# Is shown every graph before it is computed, its roots and the walk over it; what it gives, if anything, is
+# called with the numbers and the storage of what was computed.
+Seen = Callable[[Sequence[int], Sequence[Any]], None]
+Checker = Callable[[list[Node], Walk], Seen | None]
 _state = _State()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=lambda: setattr(_state, "lock", threading.RLock()))
@@ -169,8 +171,7 @@ def _stored_number(node: Node) -> Any:
 def _run(roots: list[Node]) -> None:
     with stage("walk"):
         walked = walk(roots)
-    if _state.checker is not None:
-        _state.checker(roots, walked)
+    seen = None if _state.checker is None else _state.checker(roots, walked)
     key, nodes = walked.key, walked.nodes
     if is_on():
         key = (*key, -1)  # another plan than without tuning
@@ -183,6 +184,8 @@ def _run(roots: list[Node]) -> None:
         _state.plans.move_to_end(key)
     with stage("record"):
         found = plan.run(nodes)
+    if seen is not None:
+        seen(plan.stored, found)
     for number, storage in zip(plan.stored, found, strict=True):
         nodes[number].settle(storage)
 

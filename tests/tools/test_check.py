@@ -35,7 +35,10 @@ FAULTS: dict[str, tuple[AbstractContextManager[None], Callable[[wg.Tensor], Any]
     "a fold that ends too early": (loop_fault(), lambda x: (x * 2).sum(axis=1) + 1, "sum", "op"),
     "a wrong index": (move_fault("permute"), lambda x: wg.exp(x.permute(1, 0)) + x, "permute", "op"),
     "a wrong cast": (
-        library_fault("wg_cast_f32_i8(x: F) -> I { return select(I(clamp(x,", "wg_cast_f32_i8(x: F) -> I { return select(I(clamp(x + F(0.5),"),
+        library_fault(
+            "wg_cast_f32_i8(x: F) -> I { return select(I(clamp(x,",
+            "wg_cast_f32_i8(x: F) -> I { return select(I(clamp(x + F(0.5),",
+        ),
         lambda x: (x * 20).astype(wg.int8),
         "cast",
         "op",

@@ -57,7 +57,9 @@ def _parser() -> Parser:
     )
     parser.add_argument("what", metavar="script.py | MODEL", help="a Python script, or see webgrad models")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="a script's own arguments")
-    parser.add_argument("--device", help="webgpu, webgpu:N or a part of an adapter's name (default: the best)")
+    parser.add_argument(
+        "--device", help="webgpu, webgpu:N or a part of an adapter's name (default: the best)"
+    )
     parser.add_argument("--all", action="store_true", help="go on after the first divergence")
     parser.add_argument(
         "--times",

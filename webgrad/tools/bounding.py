@@ -1,8 +1,8 @@
 """What a value must be, and by how much a right kernel may miss it: a running analysis of rounding errors.
 
-In: a node's signature and its inputs as `Bounded`. Out: the node's own: its value by NumPy, floats in float64,
-and a bound for what devices may differ by. How ill-conditioned a value is comes out by computing it again
-from inputs moved by their bounds. The invariant: where nothing was rounded the bound is None, exactly equal.
+In: a node's signature and its inputs as `Bounded`. Out: the node's own: its value by NumPy, floats in
+float64, and a bound for what devices may differ by. How ill-conditioned a value is comes out by computing it
+again from inputs moved by their bounds. The invariant: where nothing was rounded nothing may differ.
 """
 
 from __future__ import annotations
@@ -84,14 +84,14 @@ def _apply(sig: Signature, values: Sequence[Array]) -> Array:
 def _distance(a: Array, b: Array) -> Array:
     """How far two results are from each other: 0 for equal ones, NaN and infinities too; never NaN."""
     if a.dtype.kind == "b":
-        return np.not_equal(a, b)
+        return np.asarray(np.not_equal(a, b))
     a, b = a.astype(np.float64, copy=False), b.astype(np.float64, copy=False)
     far = np.abs(a - b)
     odd = ~np.isfinite(far)
     if odd.any():
         same = (a == b) | (np.isnan(a) & np.isnan(b))
         far = np.where(odd, np.where(same, 0.0, np.inf), far)
-    return far
+    return np.asarray(far)
 
 
 @cache
@@ -147,13 +147,13 @@ def _shifted(x: Bounded, sign: int) -> Array:
     assert x.error is not None
     value = x.value
     if value.dtype.kind == "b":
-        return np.logical_xor(value, x.error)
+        return np.asarray(np.logical_xor(value, x.error))
     error = np.where(np.isfinite(x.error), x.error, 0.0)
     if value.dtype.kind in "iu":
         ends = np.iinfo(value.dtype)
         moved = np.clip(value.astype(np.float64) + sign * error, float(ends.min), float(ends.max))
-        return np.where(error == 0, value, np.clip(moved, ends.min, ends.max).astype(value.dtype))
-    return _wide(value) + sign * error
+        return np.where(error == 0, value, moved.astype(value.dtype))
+    return np.asarray(_wide(value) + sign * error)
 
 
 def _moved(sig: Signature, inputs: list[Bounded], result: Array) -> Array | None:
@@ -164,9 +164,7 @@ def _moved(sig: Signature, inputs: list[Bounded], result: Array) -> Array | None
         if each.error is None or not each.error.any():
             continue
         ways = (1,) if each.value.dtype.kind == "b" else (1, -1)
-        others = [
-            _apply(sig, [*values[:at], _shifted(each, sign), *values[at + 1 :]]) for sign in ways
-        ]
+        others = [_apply(sig, [*values[:at], _shifted(each, sign), *values[at + 1 :]]) for sign in ways]
         far = [_distance(other, result) for other in others]
         most = far[0] if len(far) == 1 else np.maximum(far[0], far[1])
         lost = ~np.isfinite(each.error) if each.error.dtype.kind == "f" else None
@@ -186,8 +184,10 @@ def _moved(sig: Signature, inputs: list[Bounded], result: Array) -> Array | None
 # Ops by which whole numbers that are near each other stay so, and those that keep them apart as they are
 # unless they differ in a bit that is changed; of all others nothing is known where a number is not.
 _NEAR = frozenset(
-    ("add", "subtract", "multiply", "negative", "abs", "sign", "maximum", "minimum", "floor_divide")
-    + ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "right_shift")
+    [
+        *("add", "subtract", "multiply", "negative", "abs", "sign", "maximum", "minimum", "floor_divide"),
+        *("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "right_shift"),
+    ]
 )
 _BITWISE = frozenset(("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_invert"))
 
@@ -239,9 +239,21 @@ def _cast(sig: Signature, inputs: list[Bounded]) -> Bounded:
         error = x.error
         if error is not None and x.value.dtype.kind == "b":
             error = error.astype(np.float64)
+        if error is not None and sig.dtype.itemsize == 2:
+            return _halved(sig, x)
         return _rounded(sig.dtype, x.value.astype(np.float64), error)
     result = _apply(sig, [_wide(x.value)])
     return Bounded(result, _moved(sig, inputs, result))
+
+
+def _halved(sig: Signature, x: Bounded) -> Bounded:
+    """To half precision, which every device rounds to: most of what a value may be becomes one number."""
+    assert x.error is not None
+    result = x.value.astype(sig.dtype.numpy)
+    ends = [_shifted(x, sign).astype(sig.dtype.numpy) for sign in (1, -1)]
+    apart = np.maximum(*(_distance(_wide(each), _wide(result)) for each in ends))
+    error = np.where(np.isfinite(x.error), apart, np.inf)
+    return Bounded(result, error) if error.any() else exact(result)
 
 
 def _bits(sig: Signature, inputs: list[Bounded]) -> Bounded:
@@ -251,8 +263,9 @@ def _bits(sig: Signature, inputs: list[Bounded]) -> Bounded:
         return Bounded(np.asarray(sig.op.numpy(sig, x.value)))
     width = sig.dtype.itemsize
     if sig.dtype.kind not in "iu" or x.value.dtype.kind != "f" or width < 4:
-        value = x.value if x.value.dtype.itemsize == width else np.zeros(x.value.shape, f"i{width}")
-        return unknown(np.asarray(sig.op.numpy(sig, value)))
+        if x.value.dtype.itemsize != width:
+            return unknown(np.zeros(sig.shape, sig.dtype.numpy))
+        return Bounded(np.asarray(sig.op.numpy(sig, x.value)), np.where(x.error == 0, 0.0, np.inf))
     near = [_shifted(x, sign).astype(f"f{width}") for sign in (1, -1)]
     middle = np.asarray(sig.op.numpy(sig, x.value.astype(f"f{width}")))
     ends = [np.asarray(sig.op.numpy(sig, each)) for each in near]
@@ -309,7 +322,7 @@ def _total(
     result = fold(value)
     size = fold(np.abs(value))
     error = None if x.error is None else fold(x.error)
-    if error is None and _adds_exactly(value, size):
+    if error is None and _is_whole(value) and _is_small(size):
         return _rounded(sig.dtype, result, None)
     epsilon = 2 * _limits(sig.dtype)[0] if sig.dtype.itemsize == 8 else SINGLE
     lost = (_growth(length) if growth is None else growth) * epsilon * size
@@ -318,9 +331,13 @@ def _total(
     return _rounded(sig.dtype, result, lost if error is None else error + lost)
 
 
-def _adds_exactly(value: Array, size: Array) -> bool:
-    """Whether sums of these are whole numbers that float32 holds: counts, say."""
-    return bool(np.all(size < 1 << 24)) and bool(np.all(np.rint(value) == value))
+def _is_whole(value: Array) -> bool:
+    return bool(np.all(np.rint(value) == value))
+
+
+def _is_small(size: Array) -> bool:
+    """Whether whole numbers up to these are all exact in float32."""
+    return bool(np.all(size < 1 << 24))
 
 
 def _reduce(sig: Signature, inputs: list[Bounded]) -> Bounded:
@@ -364,19 +381,18 @@ def _scan(sig: Signature, inputs: list[Bounded]) -> Bounded:
 def _contract(sig: Signature, inputs: list[Bounded]) -> Bounded:
     a, b = inputs
     if sig.dtype.kind != "f":
-        result = (a.value @ b.value).astype(sig.dtype.numpy, copy=False)
+        result = np.matmul(a.value, b.value).astype(sig.dtype.numpy, copy=False)
         return Bounded(result, _moved(sig, inputs, result))
     result = _wide(a.value) @ _wide(b.value)
     narrow = np.float64 if sig.dtype.itemsize == 8 else np.float32
     left, right = (np.abs(each.value).astype(narrow, copy=False) for each in inputs)
-    size = (left @ right).astype(np.float64, copy=False)
+    size = np.matmul(left, right).astype(np.float64, copy=False)
     length = a.value.shape[-1]
     # Rows of k are added in registers, one after another.
     units = 4 + min(length / 4, 16 * math.sqrt(length))
     error = units * (2 * _limits(sig.dtype)[0] if sig.dtype.itemsize == 8 else SINGLE) * size
-    if a.error is None and b.error is None and _adds_exactly(_wide(a.value), size):
-        if np.all(np.rint(right) == right):
-            return _rounded(sig.dtype, result, None)
+    if a.error is None and b.error is None and _is_whole(left) and _is_whole(right) and _is_small(size):
+        return _rounded(sig.dtype, result, None)
     if a.error is not None:
         error = error + a.error @ _wide(np.abs(b.value) if b.error is None else right + b.error)
     if b.error is not None:
@@ -392,8 +408,7 @@ def _attend(sig: Signature, inputs: list[Bounded]) -> Bounded:
     values = [_wide(each.value) for each in inputs]
     result = _apply(sig, values)
     repeats = q.value.shape[1] // max(k.value.shape[1], 1)
-    wide_k, wide_v = (np.repeat(_wide(each.value), repeats, axis=1) for each in (k, v))
-    size_q, size_k = np.abs(values[0]), np.swapaxes(np.abs(wide_k), 2, 3)
+    size_q, size_k = np.abs(values[0]), np.swapaxes(np.repeat(np.abs(values[1]), repeats, axis=1), 2, 3)
     factor = np.abs(values[3])
     scores = (4 + q.value.shape[-1] / 4) * SINGLE * (size_q @ size_k)
     if q.error is not None:
@@ -424,7 +439,9 @@ def _scatter(sig: Signature, inputs: list[Bounded]) -> Bounded:
     if sig.op.name == "scatter_set":
         if base.error is None and updates.error is None:
             return Bounded(result)
-        return Bounded(result, np.asarray(sig.op.numpy(sig, _errors(base).copy(), index.value, _errors(updates))))
+        return Bounded(
+            result, np.asarray(sig.op.numpy(sig, _errors(base).copy(), index.value, _errors(updates)))
+        )
     if sig.dtype.kind != "f" or sig.op.name == "scatter_max":
         return Bounded(result, _moved(sig, inputs, result))
 
@@ -433,7 +450,8 @@ def _scatter(sig: Signature, inputs: list[Bounded]) -> Bounded:
 
     size = fold((np.abs(values[0]), np.abs(values[2])))
     ones = fold((np.ones_like(values[0]), np.ones_like(values[2])))  # how many are added
-    if base.error is None and updates.error is None and _adds_exactly(values[2], size):
+    whole = _is_whole(values[0]) and _is_whole(values[2]) and _is_small(size)
+    if base.error is None and updates.error is None and whole:
         return _rounded(sig.dtype, result, None)
     error = (2 + np.minimum(ones, 1024) / 4) * SINGLE * size + fold((_errors(base), _errors(updates)))
     return _rounded(sig.dtype, result, np.where(np.isfinite(result), error, 0.0))

@@ -44,7 +44,7 @@ class Step:
 
 @dataclass(slots=True)
 class ModelReport:
-    """Steps or texts in order, and the ops of one of them: of the first that was refused, else of the last."""
+    """Steps or texts in order, and the ops of one of them: the first that was refused, else the last."""
 
     steps: list[Step] = field(default_factory=list)
     nodes: CheckReport | None = None

@@ -24,7 +24,7 @@ PIECE = 1 << 20  # elements that are compared at a time
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The worst element of a result. `ratio` above 1 is wrong; `unjudged` are elements that may be anything."""
+    """The worst element of a result: a `ratio` above 1 is wrong. `unjudged` elements may be anything."""
 
     ratio: float = 0.0
     error: float = 0.0

@@ -11,15 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from ..graph.node import Signature
+from ..errors import DeviceLostError, OutOfMemoryError, WebgradError
+from ..graph.node import Signature, signature
+from ..graph.op import LEAF
 from ..graph.snapshot import Snapshot
-from ..lower.compile import alias_of
+from ..lower.compile import alias_of, compile_schedule
 from ..lower.emit import Bound, Emitted
 from ..runtime.buffers import Buffer
 from ..runtime.webgpu import Device
 from ..schedule.plan import Group
+from ..schedule.schedule import schedule
+from .bounding import bounded, exact
+from .comparing import Comparison, compare
 
-__all__ = ["Values", "array_of"]
+__all__ = ["Values", "array_of", "compared_alone"]
 
 Array = np.ndarray[Any, Any]
 _POISON = 0x5A
@@ -83,3 +88,33 @@ class Values:
         params = emitted.front.pack(*numbers) + emitted.tail
         pipeline = device.pipeline(emitted.program)
         device.dispatch(pipeline, [buffer(each) for each in emitted.bound], params, emitted.grid)
+
+
+def compared_alone(
+    device: Device, graph: Snapshot, number: int, inputs: Sequence[Array]
+) -> Comparison | None:
+    """An op in a kernel of its own, over these inputs, against the cpu; None where it has none."""
+    sig = graph.sigs[number]
+    sigs = [
+        each if each.kind == "scalar" else signature(LEAF, each.shape, each.dtype, device)
+        for each in (graph.sigs[source] for source in graph.inputs[number])
+    ]
+    count = len(sigs)
+    small = Snapshot([*sigs, sig], [*[()] * count, tuple(range(count))], (count,))
+    numbers = {at: array.item() for at, array in enumerate(inputs) if sigs[at].kind == "scalar"}
+    values = Values(device, small, numbers)
+    try:
+        for at, array in enumerate(inputs):
+            if at not in numbers:
+                values.place(at, array)
+        plan = schedule(small, device.profile, fuse=False)
+        for groups, launches in compile_schedule(plan, device.profile, offered=False):
+            values.run(groups, launches)
+    except (DeviceLostError, OutOfMemoryError):
+        raise
+    except WebgradError:
+        return None
+    if count not in values.buffers:
+        return None
+    expected = bounded(sig, [exact(each) for each in inputs])
+    return compare(expected, array_of(device, values.buffers[count], sig))

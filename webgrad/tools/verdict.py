@@ -1,4 +1,4 @@
-"""What a check found: the first op that is wrong, or how much was compared and how near it came to its bounds.
+"""What a check found: the first op that is wrong, or how much was compared and how near to its bounds.
 
 In: counts and the worst element of each comparison. Out: a `CheckReport` that prints well and becomes JSON.
 """
