@@ -18,7 +18,7 @@ import webgrad as wg
 
 from ..tools.check import check, gpu_for
 from ..tools.check_models import LEAST, ModelReport, Step, check_embedding, check_language
-from ..tools.verdict import CheckReport, Divergence
+from ..tools.verdict import CheckReport, Divergence, plain
 from . import protocols
 from .options import Parser, add_json, clean, count
 from .running import run_script
@@ -159,7 +159,7 @@ def _tell(name: str, device: wg.Device, report: ModelReport, whole: bool) -> Non
 
 def _as_dict(name: str, device: wg.Device, report: ModelReport) -> dict[str, Any]:
     steps = [
-        {"name": each.name, "cosine": each.cosine, "same_top": each.same_top, "ok": each.ok}
+        {"name": each.name, "cosine": plain(each.cosine), "same_top": each.same_top, "ok": each.ok}
         for each in report.steps
     ]
     nodes = None if report.nodes is None else report.nodes.as_dict()

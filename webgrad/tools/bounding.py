@@ -109,9 +109,13 @@ def _rounded(dtype: DType, value: Array, error: Array | None, units: float = 0.0
     """
     value = _wide(value)
     epsilon, largest, least = _limits(dtype)
-    if error is None and not units and dtype.itemsize < 8:
+    settled: Array | None = None
+    if not units and dtype.itemsize < 8:
         stored = value.astype(dtype.numpy)
-        if np.array_equal(stored.astype(np.float64), value, equal_nan=True):
+        settled = stored.astype(np.float64) == value
+        if error is not None:
+            settled &= error == 0
+        elif np.all(settled | np.isnan(value)):
             return _flushed(dtype, stored, None)
     size = np.abs(value)
     if dtype.itemsize == 8:
@@ -120,6 +124,8 @@ def _rounded(dtype: DType, value: Array, error: Array | None, units: float = 0.0
         relative = 0.51 * epsilon + units * SINGLE
     finite = np.isfinite(size)
     grown = np.where(finite, np.maximum(relative * size, 0.51 * least), 0.0)
+    if settled is not None:
+        grown = np.where(settled, 0.0, grown)
     if error is not None:
         grown = grown + error
     end = largest * (1 + epsilon / 4)  # what is below is rounded to the largest
@@ -132,13 +138,13 @@ def _rounded(dtype: DType, value: Array, error: Array | None, units: float = 0.0
 
 
 def _flushed(dtype: DType, value: Array, error: Array | None) -> Bounded:
-    """The same, where results so small that they may be written as zeros are."""
+    """The same, where results are so small that they may be written as zeros."""
     if dtype.itemsize == 8:
         return Bounded(value, error)
     size = np.abs(value)
-    small = (size < TINY) & ((size > 0) if error is None else ((size > 0) | (error > 0)))
+    small = (size < TINY) & (size > 0)
     if small.any():
-        error = (0.0 if error is None else error) + np.where(small, TINY, 0.0)
+        error = (0.0 if error is None else error) + np.where(small, _wide(size), 0.0)
     return Bounded(value, error)
 
 
@@ -153,7 +159,10 @@ def _shifted(x: Bounded, sign: int) -> Array:
         ends = np.iinfo(value.dtype)
         moved = np.clip(value.astype(np.float64) + sign * error, float(ends.min), float(ends.max))
         return np.where(error == 0, value, moved.astype(value.dtype))
-    return np.asarray(_wide(value) + sign * error)
+    wide = _wide(value)
+    moved = wide + sign * error
+    # Not to the other side of 0 by what only drivers do to denormals: what is squared is not negative.
+    return np.where((np.abs(moved) < 4 * TINY) & (moved * wide <= 0), 0.0, moved)
 
 
 def _moved(sig: Signature, inputs: list[Bounded], result: Array) -> Array | None:
@@ -169,13 +178,19 @@ def _moved(sig: Signature, inputs: list[Bounded], result: Array) -> Array | None
         most = far[0] if len(far) == 1 else np.maximum(far[0], far[1])
         lost = ~np.isfinite(each.error) if each.error.dtype.kind == "f" else None
         if lost is not None and lost.any():
-            whole = np.broadcast_to(lost, result.shape) if sig.kind == "map" else np.True_
-            most = np.where(whole, True if most.dtype.kind == "b" else np.inf, most)
+            most = np.where(_reached(sig, lost), True if most.dtype.kind == "b" else np.inf, most)
         if total is None:
             total = most
         else:
             total = total | most if most.dtype.kind == "b" else total + most
     return total
+
+
+def _reached(sig: Signature, lost: Array) -> Any:
+    """The results that elements of which nothing is known have a part in."""
+    if sig.kind in ("map", "cast"):
+        return np.broadcast_to(lost, sig.shape)
+    return np.any(lost, axis=sig.attributes[0]).reshape(sig.shape) if sig.kind == "reduce" else True
 
 
 # Rules by kind

@@ -87,6 +87,7 @@ class Values:
         numbers = [self._numbers[each] for each in emitted.scalars]
         params = emitted.front.pack(*numbers) + emitted.tail
         pipeline = device.pipeline(emitted.program)
+        device.queue.compile(pipeline)  # so that what cannot be compiled is told of here
         device.dispatch(pipeline, [buffer(each) for each in emitted.bound], params, emitted.grid)
 
 

@@ -6,10 +6,11 @@ In: counts and the worst element of each comparison. Out: a `CheckReport` that p
 from __future__ import annotations
 
 import linecache
+import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-__all__ = ["CheckReport", "Divergence"]
+__all__ = ["CheckReport", "Divergence", "plain"]
 
 Shape = tuple[int, ...]
 SHOWN_LINES = 12  # of a kernel's text
@@ -37,7 +38,7 @@ class Divergence:
     ops: tuple[str, ...]  # all that the kernel computes
     wgsl: str
     device: str
-    cause: str  # "op": it is wrong by itself; "fusion": only together; "rewrite": its parts are right
+    cause: str  # a key of _CAUSES
 
     def __str__(self) -> str:
         return "\n".join(self.lines(SHOWN_LINES))
@@ -74,7 +75,7 @@ class Divergence:
 _CAUSES = {
     "op": "this op is wrong by itself, in a kernel of its own",
     "fusion": "its ops are right one by one: the kernel that fuses them is wrong",
-    "rewrite": "its ops are right one by one, and so is each kernel: how the scheduler rewrote it is wrong",
+    "rewrite": "its kernels do what the scheduler made of it: how that rewrote it is wrong",
     "run": "its kernels are right one by one: running them together gave another value",
 }
 
@@ -135,4 +136,15 @@ class CheckReport:
         """For JSON."""
         names = ("device", "evaluations", "kernels", "nodes", "elements", "unjudged", "repeated")
         found = {name: getattr(self, name) for name in (*names, "largest", "largest_op", "drift", "skipped")}
-        return {"ok": self.ok, **found, "divergences": [asdict(each) for each in self.divergences]}
+        return {"ok": self.ok, **found, "divergences": [plain(asdict(each)) for each in self.divergences]}
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it: what it has not, NaN and dtypes, as text."""
+    if isinstance(value, dict):
+        return {name: plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return repr(value)
+    return value if isinstance(value, str | int | float | None) else str(value)
