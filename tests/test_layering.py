@@ -167,7 +167,7 @@ def fits(found: Import, importer: str, imported: str, names: frozenset[str]) -> 
         return False
     if names:
         return found.module == imported and found.name in names
-    return imported in (found.module, f"{found.module}.{found.name}")
+    return f"{found.module}.{found.name}.".startswith(f"{imported}.")
 
 
 def all_imports() -> list[Import]:

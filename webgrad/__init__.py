@@ -9,7 +9,7 @@ import importlib
 from math import e, inf, nan, pi
 from typing import TYPE_CHECKING, Any
 
-from . import errors
+from . import errors, observing
 from .dtypes import (
     DType,
     as_dtype,
@@ -132,8 +132,10 @@ if TYPE_CHECKING:
     from .runtime.device import stats as stats
     from .runtime.device import synchronize as synchronize
     from .runtime.webgpu import Device as Device
-    from .tools.check import check as check
-    from .tools.verdict import CheckReport as CheckReport
+    from .tools.checking.check import check as check
+    from .tools.checking.verdict import CheckReport as CheckReport
+    from .tools.memory import MemoryReport as MemoryReport
+    from .tools.memory import memory as memory
     from .tuning import tune as tune
     from .watching import fresh as fresh
     from .watching import watch as watch
@@ -143,15 +145,16 @@ _HOMES = {
     "Batch": "batch",
     "BatchArray": "batch",
     "Buffer": "runtime.buffers",
-    "CheckReport": "tools.verdict",
+    "CheckReport": "tools.checking.verdict",
     "CpuDevice": "runtime.device",
     "Device": "runtime.webgpu",
     "Event": "runtime.context",
     "Explanation": "explanation",
     "Kernel": "custom",
-    "Profile": "tools.profile",
+    "MemoryReport": "tools.memory",
+    "Profile": "tools.profiling.profile",
     "QuantisedTensor": "ops.quantised",
-    "check": "tools.check",
+    "check": "tools.checking.check",
     "checkpoint": "autograd",
     "custom_gradient": "autograd",
     "default_device": "runtime.device",
@@ -164,11 +167,12 @@ _HOMES = {
     "is_grad_enabled": "autograd",
     "jit": "capture",
     "kernel": "custom",
+    "memory": "tools.memory",
     "no_grad": "autograd",
     "set_grad_enabled": "autograd",
     "open_device": "runtime.device",
     "open_device_async": "runtime.device",
-    "profile": "tools.profile",
+    "profile": "tools.profiling.profile",
     "quantise": "ops.quantised",
     "quantised_linear": "ops.quantised",
     "reset_stats": "runtime.device",
@@ -246,6 +250,20 @@ __all__ += windows.__all__
 __all__ += evaluation.__all__
 __all__ += _HOMES
 __all__ += _LIBRARIES
+
+
+def _enter_wanted() -> None:
+    """Start what WEBGRAD_DEBUG and WEBGRAD_DUMP ask for."""
+    from .config import settings
+
+    if settings().debug or settings().dump:
+        from .tools.debug import enter
+
+        enter(settings())
+    observing.wanted.enter = None
+
+
+observing.wanted.enter = _enter_wanted
 
 
 def __getattr__(name: str) -> Any:

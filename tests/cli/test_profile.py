@@ -30,7 +30,8 @@ def test_a_script_with_arguments_of_its_own(script: Path, capsys: pytest.Capture
     text = capsys.readouterr().out
     assert "['--json', 'x'] __main__ 8000.0" in text
     assert "of it explained" in text
-    assert "matmul" in text and "work.py:4" in text
+    assert "matmul" in text
+    assert "work.py:4" in text
     trace = json.loads(script.with_name("work.trace.json").read_text("utf-8"))
     assert any(each.get("cat") == "kernel" for each in trace["traceEvents"])
     assert script.with_name("work.profile.html").is_file()
@@ -50,8 +51,10 @@ def test_an_error_of_the_script_is_shown_as_python_shows_it(
     assert main(["profile", "--no-files", "work.py"]) == 1
     error = capsys.readouterr().err
     assert error.startswith("Traceback (most recent call last):\n")
-    assert "line 2, in broken" in error and error.endswith("KeyError: 'here'\n")
-    assert "runpy" not in error and "running.py" not in error
+    assert "line 2, in broken" in error
+    assert error.endswith("KeyError: 'here'\n")
+    assert "runpy" not in error
+    assert "running.py" not in error
 
 
 def test_a_missing_script(capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,9 +16,9 @@ from typing import Any
 
 import webgrad as wg
 
-from ..tools.check import check, gpu_for
-from ..tools.check_models import LEAST, ModelReport, Step, check_embedding, check_language
-from ..tools.verdict import CheckReport, Divergence, plain
+from ..tools.checking.check import check, gpu_for
+from ..tools.checking.models import LEAST, ModelReport, Step, check_embedding, check_language
+from ..tools.checking.verdict import CheckReport, Divergence, plain
 from . import protocols
 from .options import Parser, add_json, clean, count
 from .running import run_script
