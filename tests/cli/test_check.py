@@ -75,6 +75,14 @@ def test_a_script_that_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 
 @pytest.mark.gpu
+def test_a_script_that_computes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "idle.py"
+    path.write_text("import webgrad as wg\nwg.ones(3)\n", "utf-8")
+    assert main(["check", str(path)]) == 2
+    assert "computed nothing" in capsys.readouterr().err
+
+
+@pytest.mark.gpu
 def test_mistakes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(tmp_path / "none.py")]) == 2
     assert "there is no script" in capsys.readouterr().err

@@ -1,7 +1,7 @@
 """`webgrad check script.py | MODEL`: whether a GPU computes what the cpu does, and which op does not.
 
 In: a script with its own arguments, or a model's name. Out: a report; exit code 0 where the devices agree, 1
-where they diverge, 2 for what the user can mend, a script's own error among that.
+where they diverge, 2 for what the user can mend: a script's own error, or one that computes nothing.
 """
 
 from __future__ import annotations
@@ -103,6 +103,9 @@ def _script(options: Any, device: wg.Device) -> int:
         return 1
     if report.result:
         print(f"webgrad check: {options.what} ended with exit code {report.result}", file=sys.stderr)
+        return 2
+    if not report.kernels:
+        print(f"webgrad check: {options.what} computed nothing that {device.name} does", file=sys.stderr)
         return 2
     return 0
 

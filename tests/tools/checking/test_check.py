@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -200,11 +201,22 @@ def test_what_a_gpu_does_not_do_is_told() -> None:
     assert report.kernels == 2
 
 
+def test_a_dtype_that_a_gpu_does_not_have() -> None:
+    x = wg.asarray(np.arange(30, dtype=np.int64))
+    device = wg.open_device("webgpu")
+    with patch.object(device, "features", device.features - {"int64"}):  # type: ignore[union-attr]
+        report = wg.check(lambda: wg.exp((x + 1).astype(wg.float32) / 40))
+    assert report.ok, str(report)
+    assert [what.partition(" ")[0] for what in report.skipped] == ["add", "cast"]
+    assert report.kernels == 1
+
+
 def test_a_kernel_that_cannot_be_compiled_is_told() -> None:
     x = tensor(30)
     with library_fault("fn wg_gelu(x: F) -> F {", "fn wg_gelu(x: F) -> F { this is no text;"):
         report = wg.check(lambda: wg.gelu(x))
     assert report.kernels == 0
+    assert "was not compared with the cpu" in str(report)
     assert "not compared: gelu float32 [30]" in str(report)
     assert "the shader compiler refused" in str(report)
 
@@ -238,6 +250,15 @@ def test_a_report_is_plain_data_too() -> None:
         wrong = wg.check(lambda x: (x / 0.0 - x / 0.0).astype(wg.bool), tensor(3)).as_dict()
     assert json.loads(json.dumps(wrong, allow_nan=False))["divergences"][0]["attributes"] == ["webgrad.bool"]
     assert isinstance(report, wg.CheckReport)
+
+
+def test_the_page_about_it(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "check.md").read_text("utf-8")
+    block = page.partition("```python\n")[2].partition("```")[0]
+    exec(compile(block, "example.py", "exec"), {})
+    text = capsys.readouterr().out
+    assert text.startswith("True\n")
+    assert "agrees with the cpu: 2 kernels of 3 ops, 72 elements compared" in text
 
 
 def test_mistakes() -> None:

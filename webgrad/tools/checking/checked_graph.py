@@ -79,7 +79,8 @@ class CheckedGraph:
             return  # on a GPU the user is told when it is computed
         report.evaluations += 1
         for what, reason in self.lacking.items():
-            self._skip(f"{self.graph.sigs[what].op.name} ({reason})")
+            if self.graph.sigs[what].kind not in ("leaf", "scalar"):
+                self._skip(f"{self.graph.sigs[what].op.name} ({reason})")
         self._leaves()
         last = self._last_uses([group for groups, _ in compiled for group in groups])
         for at, (groups, launches) in enumerate(compiled):
@@ -212,7 +213,8 @@ class CheckedGraph:
     def _name(self, number: int) -> str:
         sig = (self.graph if number < self.count else self.work).sigs[number]
         place = where_made(self.nodes[number]) if number < self.count else ""
-        return f"{sig.op.name} {sig.dtype.name} {list(sig.shape)}" + (f" at {place}" if place else "")
+        known = place and not place.startswith("<frozen ")  # a command of ours has no user's line
+        return f"{sig.op.name} {sig.dtype.name} {list(sig.shape)}" + (f" at {place}" if known else "")
 
     # Who is to blame
 
@@ -363,9 +365,10 @@ def _lacking(graph: Snapshot, device: Device) -> dict[int, str]:
     for number in graph.order():
         sig = graph.sigs[number]
         sources = tuple(graph.sigs[each] for each in graph.inputs[number])
-        missing = sig.dtype.feature and sig.dtype.feature not in device.features
+        needed = [each.dtype for each in (sig, *sources) if each.dtype.feature]
+        missing = [each for each in needed if each.feature not in device.features]
         if missing:
-            found[number] = f"{sig.dtype.name} needs {sig.dtype.feature}, which {device.name} lacks"
+            found[number] = f"{missing[0].name} needs {missing[0].feature}, which {device.name} lacks"
             continue
         try:
             if sig.kind == "map":

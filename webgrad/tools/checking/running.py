@@ -63,8 +63,13 @@ class Values:
                 if not sigs[each].size:
                     self.buffers[each] = self._device.allocate(0)
         fresh: set[int] = set()
-        for emitted in launches:
-            self._launch(emitted, fresh)
+        try:
+            for emitted in launches:
+                self._launch(emitted, fresh)
+        except WebgradError:
+            for each in fresh:  # nothing has written to it, or not all that should
+                del self.buffers[each]
+            raise
 
     def _launch(self, emitted: Emitted, fresh: set[int]) -> None:
         device, values = self._device, self.buffers

@@ -53,12 +53,12 @@ class Divergence:
         lines = [
             f"{self.op}{extra} of {inputs or 'nothing'} gives {self.dtype} {list(self.shape)}: wrong on "
             f"{self.device}",
-            f"  {self.wrong:,} of {self.elements:,} elements; the worst is {at}: {self.found!r}, on the cpu "
-            f"{self.wanted!r}",
+            f"  {self.wrong:,} of {self.elements:,} elements; the worst is {at}: {_shown(self.found)}, "
+            f"on the cpu {_shown(self.wanted)}",
             f"  off by {self.max_error:.6g}; rounding may do {self.tolerance:.3g}",
             f"  {_CAUSES[self.cause]}",
         ]
-        if self.line:
+        if self.line and not self.line.startswith("<frozen "):  # a command of ours has no user's line
             lines.append(f"  made at {self.line}")
             file, _, number = self.line.rpartition(":")
             code = linecache.getline(file, int(number)).strip() if number.isdigit() else ""
@@ -72,6 +72,10 @@ class Divergence:
         return lines
 
 
+def _shown(value: Any) -> str:
+    return f"{value:.9g}" if isinstance(value, float) else repr(value)
+
+
 _CAUSES = {
     "op": "this op is wrong by itself, in a kernel of its own",
     "fusion": "its ops are right one by one: the kernel that fuses them is wrong",
@@ -82,7 +86,7 @@ _CAUSES = {
 
 @dataclass(slots=True)
 class CheckReport:
-    """What a check compared, and what diverged. `ok` is whether nothing did, and something was compared."""
+    """What a check compared, and what diverged."""
 
     device: str
     evaluations: int = 0
@@ -100,7 +104,7 @@ class CheckReport:
 
     @property
     def ok(self) -> bool:
-        """Whether devices agree."""
+        """Whether nothing diverges; `kernels` says how much was compared."""
         return not self.divergences
 
     @property
@@ -117,6 +121,8 @@ class CheckReport:
         """As text."""
         lines = [line for each in self.divergences for line in each.lines(shown)]
         verdict = "agrees with the cpu" if self.ok else "DIVERGES from the cpu"
+        if self.ok and not self.kernels:
+            verdict = "was not compared with the cpu"
         lines.append(
             f"{self.device} {verdict}: {self.kernels:,} kernels of {self.nodes:,} ops, "
             f"{self.elements:,} elements compared in {self.evaluations:,} evaluations"
