@@ -26,9 +26,9 @@ from ...schedule.plan import Group
 from ...schedule.schedule import schedule
 from ...schedule.share import share_equals
 from ...tuning.choosing import choosing
-from .bounding import Bounded, exact
 from .comparing import Comparison, compare
 from .referring import TooLarge, between, referred
+from .rounding import Bounded, exact
 from .running import Values, array_of, compared_alone
 from .verdict import CheckReport, Divergence
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .bounding import Bounded
+from .rounding import Bounded
 
 __all__ = ["SLACK", "Comparison", "compare"]
 

@@ -10,7 +10,8 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 
 from ...graph.snapshot import Snapshot
 from ...runtime.host import memory_bytes
-from .bounding import Bounded, bounded
+from .bounding import bounded
+from .rounding import Bounded
 
 __all__ = ["TooLarge", "between", "referred"]
 

@@ -21,8 +21,9 @@ from ...runtime.buffers import Buffer
 from ...runtime.webgpu import Device
 from ...schedule.plan import Group
 from ...schedule.schedule import schedule
-from .bounding import bounded, exact
+from .bounding import bounded
 from .comparing import Comparison, compare
+from .rounding import exact
 
 __all__ = ["Values", "array_of", "compared_alone"]
 
