@@ -31,19 +31,34 @@ __all__ = ["attend", "contract", "reduce", "scan", "scatter", "transform"]
 Array = np.ndarray[Any, Any]
 
 RUN = 64  # elements that kernels add one after another, before sums of sums
+SCAN_RUN = 2048  # of a running total that one thread has
+MOST = 1 << 14  # additions one after another, of what is alike
+SAMPLE = 4096  # elements that are looked at for that
 
 
-def _growth(length: int) -> float:
-    """Units of the sum of sizes that adding so many floats may lose: in runs, and runs of runs.
+def _is_alike(value: Array) -> bool:
+    """Whether many elements are the same number: then roundings go the same way again and again."""
+    flat = (
+        value.reshape(-1) if value.flags.c_contiguous else value[(slice(None, 64),) * value.ndim].reshape(-1)
+    )
+    sample = flat[:: max(1, flat.size // SAMPLE)]
+    return 2 * np.unique(sample).size < sample.size
 
-    Where all are alike every rounding goes the same way, a quarter of a unit each.
+
+def _lost(count: float, alike: bool) -> float:
+    """Units that so many additions, one after another, lose of the sum of sizes: a quarter each, or like a
+    random walk, at five times its usual length.
     """
-    levels = max(1.0, math.log(max(length, 2), RUN))
-    return 2 + min(length, RUN) / 4 * levels
+    return min(count, MOST) / 4 if alike else math.sqrt(count)
+
+
+def _growth(length: int, alike: bool, run: int = RUN) -> float:
+    """Units of the sum of sizes that adding so many floats may lose: in runs, and over the runs."""
+    return 2 + _lost(min(length, run), alike) + _lost(length / run, alike)
 
 
 def _total(
-    sig: Signature, x: Bounded, fold: Callable[[Array], Array], length: int, growth: float | None = None
+    sig: Signature, x: Bounded, fold: Callable[[Array], Array], length: int, run: int = RUN
 ) -> Bounded:
     """A sum by any function that adds: its terms' bounds are added too."""
     value = wide(x.value)
@@ -53,7 +68,7 @@ def _total(
     if error is None and _is_whole(value) and _is_small(size):
         return rounded(sig.dtype, result, None)
     epsilon = 2 * limits_of(sig.dtype)[0] if sig.dtype.itemsize == 8 else SINGLE
-    lost = (_growth(length) if growth is None else growth) * epsilon * size
+    lost = _growth(length, _is_alike(value), run) * epsilon * size
     largest = limits_of(sig.dtype)[1]
     lost = np.where(np.isfinite(result), np.where(size > largest, np.inf, lost), 0.0)
     return rounded(sig.dtype, result, lost if error is None else error + lost)
@@ -103,8 +118,7 @@ def scan(sig: Signature, inputs: list[Bounded]) -> Bounded:
         return Bounded(result, moved(sig, inputs[:1], result))
     length = x.value.shape[axis]
     if sig.op.name == "cumulative_sum":
-        # A thread goes along a row, or a chunk of it, without runs.
-        return _total(sig, x, lambda array: np.cumsum(array, axis=axis), length, 4 + min(length, 2048) / 4)
+        return _total(sig, x, lambda array: np.cumsum(array, axis=axis), length, SCAN_RUN)
     return _product(sig, x, lambda array: np.cumprod(array, axis=axis), length)
 
 
@@ -119,8 +133,8 @@ def contract(sig: Signature, inputs: list[Bounded]) -> Bounded:
     left, right = (np.abs(each.value).astype(narrow, copy=False) for each in inputs)
     size = np.matmul(left, right).astype(np.float64, copy=False)
     length = a.value.shape[-1]
-    # Rows of k are added in registers, one after another.
-    units = 4 + min(length / 4, 16 * math.sqrt(length))
+    # Along k one after another, in registers.
+    units = 4 + _lost(length, _is_alike(left) and _is_alike(right))
     error = units * (2 * limits_of(sig.dtype)[0] if sig.dtype.itemsize == 8 else SINGLE) * size
     if a.error is None and b.error is None and _is_whole(left) and _is_whole(right) and _is_small(size):
         return rounded(sig.dtype, result, None)
@@ -153,7 +167,7 @@ def attend(sig: Signature, inputs: list[Bounded]) -> Bounded:
     worst = scores[..., :count].max(axis=3, keepdims=True, initial=0.0) + 8 * SINGLE
     sizes = [values[0], *values[1:2], np.abs(values[2]), *values[3:]]
     spread = np.abs(applied(sig, sizes))
-    error = (2 * np.expm1(2 * np.minimum(worst, 50)) + _growth(count) * SINGLE) * spread
+    error = (2 * np.expm1(2 * np.minimum(worst, 50)) + _growth(count, alike=True) * SINGLE) * spread
     if v.error is not None:
         error = error + np.abs(applied(sig, [*values[:2], v.error, *values[3:]]))
     if scale.error is not None or length.error is not None:
