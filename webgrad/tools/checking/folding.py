@@ -38,11 +38,8 @@ SAMPLE = 4096  # elements that are looked at for that
 
 def _is_alike(value: Array) -> bool:
     """Whether many elements are the same number: then roundings go the same way again and again."""
-    flat = (
-        value.reshape(-1) if value.flags.c_contiguous else value[(slice(None, 64),) * value.ndim].reshape(-1)
-    )
-    sample = flat[:: max(1, flat.size // SAMPLE)]
-    return 2 * np.unique(sample).size < sample.size
+    sample = value.flat[:: max(1, value.size // SAMPLE)]
+    return bool(2 * np.unique(sample).size < sample.size)
 
 
 def _lost(count: float, alike: bool) -> float:
