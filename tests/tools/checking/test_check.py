@@ -51,6 +51,18 @@ FAULTS: dict[str, tuple[AbstractContextManager[None], Callable[[wg.Tensor], Any]
         "matmul",
         "op",
     ),
+    "weights of attention": (
+        template_fault("attention.pwgsl", "exp(shown_##i##_##j -", "exp(1.001 * shown_##i##_##j -"),
+        lambda x: wg.scaled_dot_product_attention(*[x[None, None]] * 3),
+        "attention",
+        "op",
+    ),
+    "scales of quantised blocks": (
+        template_fault("blocks.pwgsl", "return vec2<f32>(unpack", "return vec2<f32>(1.0001 * unpack"),
+        lambda x: x[:, :32] @ wg.quantise(x[:, 1:33], "Q8_0").mT,
+        "decode",
+        "op",
+    ),
     "two functions taken for one": (
         pass_fault("exp", "sin"),
         lambda x: wg.exp(x) + wg.sin(x),
@@ -74,7 +86,7 @@ def test_a_fault_is_named(name: str) -> None:
     assert first.max_error > first.tolerance
     assert first.line.startswith(__file__)
     assert "@compute" in first.wgsl
-    assert first.op in first.ops
+    assert first.op in first.ops or "matmul_blocks" in first.ops  # which decodes within
     assert "DIVERGES" in str(report)
     assert first.op in str(report)
     assert wg.check(function, x).ok

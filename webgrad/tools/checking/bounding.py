@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...graph.node import Signature
+from ...ops.packed import decoded_rows
 from . import folding
 from .rounding import (
     SINGLE,
@@ -156,9 +157,21 @@ def _decode(sig: Signature, inputs: list[Bounded]) -> Bounded:
     result = np.asarray(sig.op.numpy(sig, *[each.value for each in inputs])).reshape(sig.shape)
     if any(each.error is not None for each in inputs):
         return unknown(result)
-    # A scale times a quant less an offset: each is rounded, and they may cancel within a block.
-    size = np.abs(wide(result))
-    return rounded(sig.dtype, result, 2 * SINGLE * size.max(axis=-1, keepdims=True, initial=0) + 0 * size)
+    return rounded(sig.dtype, result, _decoding(result))
+
+
+def _decoding(weights: Array) -> Array:
+    """A scale times a quant less an offset: each is rounded, and they may cancel within a block."""
+    most = np.abs(wide(weights)).max(axis=-1, keepdims=True, initial=0)
+    return np.broadcast_to(2 * SINGLE * most, weights.shape)
+
+
+def _times_blocks(sig: Signature, inputs: list[Bounded]) -> Bounded:
+    """A product with quantised blocks, as the scheduler makes it."""
+    a, words = inputs
+    name, shape = sig.attributes
+    weights = decoded_rows(words.value, name, shape, slice(0, shape[0]))
+    return folding.contract(sig, [a, Bounded(weights.T, _decoding(weights).T)])
 
 
 def _sort(sig: Signature, inputs: list[Bounded]) -> Bounded:
@@ -190,4 +203,4 @@ _KINDS: dict[str, Rule] = {
     "fft": folding.transform,
     "sort": _sort,
 }
-_RULES: dict[str, Rule] = {"where": _choice, "bitcast": _bits}
+_RULES: dict[str, Rule] = {"where": _choice, "bitcast": _bits, "matmul_blocks": _times_blocks}

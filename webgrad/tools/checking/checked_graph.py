@@ -56,6 +56,7 @@ class CheckedGraph:
         self.numbers = {at: each.storage for at, each in enumerate(self.nodes) if each.sig.kind == "scalar"}
         self.values = Values(device, self.work, self.numbers)
         self.known: dict[int, Bounded] = {}
+        self.unjudged: set[int] = set()  # parts of values that mean nothing by themselves
         self.arrays: dict[int, Array] = {}  # the leaves' own, for the cpu's plan
 
     def _placed(self, graph: Snapshot) -> Snapshot:
@@ -198,6 +199,8 @@ class CheckedGraph:
                 result = compare(value, found[number])
                 if result.unjudged < result.elements or not result.elements:
                     compared = True
+                else:
+                    self.unjudged.add(number)
                 report.elements += result.elements - result.unjudged
                 if number < self.count:  # parts are judged again in the value that they are parts of
                     report.unjudged += result.unjudged
@@ -283,7 +286,7 @@ class CheckedGraph:
 
     def _is_right(self, group: Group, number: int) -> bool:
         """Whether a kernel's result is what the rewritten graph says of it."""
-        if any(each not in self.known for each in group.reads):
+        if any(each not in self.known or each in self.unjudged for each in group.reads):
             return False
         found = array_of(self.device, self.values.buffers[number], self.work.sigs[number])
         for each, value in referred(self.work, [number], self.known):
@@ -352,7 +355,7 @@ def _relative(found: Sequence[Array], wanted: Sequence[Array]) -> float:
 
 
 def _stored(x: Bounded, sig: Signature) -> Array:
-    return np.ascontiguousarray(np.broadcast_to(x.value, sig.shape)).astype(sig.dtype.numpy, copy=False)
+    return np.array(np.broadcast_to(x.value, sig.shape), sig.dtype.numpy, order="C")
 
 
 def _first_line(error: BaseException) -> str:

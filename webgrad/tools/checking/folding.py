@@ -152,7 +152,8 @@ def attend(sig: Signature, inputs: list[Bounded]) -> Bounded:
     repeats = q.value.shape[1] // max(k.value.shape[1], 1)
     size_q, size_k = np.abs(values[0]), np.swapaxes(np.repeat(np.abs(values[1]), repeats, axis=1), 2, 3)
     factor = np.abs(values[3])
-    scores = (4 + q.value.shape[-1] / 4) * SINGLE * (size_q @ size_k)
+    alike = _is_alike(size_q) and _is_alike(size_k)
+    scores = (4 + _lost(q.value.shape[-1], alike)) * SINGLE * (size_q @ size_k)
     if q.error is not None:
         scores = scores + q.error @ size_k
     if k.error is not None:
@@ -164,7 +165,7 @@ def attend(sig: Signature, inputs: list[Bounded]) -> Bounded:
     worst = scores[..., :count].max(axis=3, keepdims=True, initial=0.0) + 8 * SINGLE
     sizes = [values[0], *values[1:2], np.abs(values[2]), *values[3:]]
     spread = np.abs(applied(sig, sizes))
-    error = (2 * np.expm1(2 * np.minimum(worst, 50)) + _growth(count, alike=True) * SINGLE) * spread
+    error = (np.expm1(2 * np.minimum(worst, 50)) + _growth(count, alike=True) * SINGLE) * spread
     if v.error is not None:
         error = error + np.abs(applied(sig, [*values[:2], v.error, *values[3:]]))
     if scale.error is not None or length.error is not None:
@@ -212,7 +213,7 @@ def transform(sig: Signature, inputs: list[Bounded]) -> Bounded:
     epsilon = 2 * limits_of(sig.dtype)[0] if sig.dtype.itemsize == 8 else SINGLE
     size = np.sqrt(np.sum(np.square(value), axis=axes, keepdims=True))
     most = np.sum(errors_of(x), axis=axes, keepdims=True)
-    error = scale * (epsilon * (8 + 4 * math.log2(max(length, 2))) * 2 * size + 2 * most)
+    error = scale * (epsilon * (4 + 2 * math.log2(max(length, 2))) * size + 2 * most)
     if name == "irfft":
         error = error[..., 0]
     elif name == "rfft":

@@ -67,7 +67,7 @@ class Divergence:
         text = self.wgsl.splitlines()
         cut = text if shown is None else text[:shown]
         lines += [f"    {each}" for each in cut]
-        if len(cut) < len(text):
+        if shown and len(cut) < len(text):
             lines.append(f"    … {len(text) - len(cut)} more lines: report.first.wgsl, or --wgsl")
         return lines
 
