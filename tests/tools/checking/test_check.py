@@ -53,7 +53,7 @@ FAULTS: dict[str, tuple[AbstractContextManager[None], Callable[[wg.Tensor], Any]
     ),
     "weights of attention": (
         template_fault("attention.pwgsl", "exp(shown_##i##_##j -", "exp(1.001 * shown_##i##_##j -"),
-        lambda x: wg.scaled_dot_product_attention(*[x[None, None]] * 3),
+        lambda x: wg.scaled_dot_product_attention(x[None, None], x[None, None], x[None, None]),
         "attention",
         "op",
     ),
