@@ -16,11 +16,12 @@ from ...graph.node import Signature, signature
 from ...graph.op import LEAF
 from ...graph.snapshot import Snapshot
 from ...lower.compile import alias_of, compile_schedule
-from ...lower.emit import Bound, Emitted
+from ...lower.emit import Emitted
 from ...runtime.buffers import Buffer
 from ...runtime.webgpu import Device
 from ...schedule.plan import Group
 from ...schedule.schedule import schedule
+from ...tuning.measure import launch_of
 from .bounding import bounded
 from .comparing import Comparison, compare
 from .rounding import exact
@@ -74,27 +75,15 @@ class Values:
 
     def _launch(self, emitted: Emitted, fresh: set[int]) -> None:
         device, values = self._device, self.buffers
-        more = device.upload(emitted.more) if emitted.more else None
-        count = len(emitted.bound) - emitted.writes
-        for bound in emitted.bound[count:]:
+        for bound in emitted.bound[len(emitted.bound) - emitted.writes :]:
             if bound.value not in fresh:
                 # Poisoned: a kernel that leaves elements out must not find the right ones there by luck.
                 nbytes = -(-self._graph.sigs[bound.value].nbytes // 4) * 4
                 values[bound.value] = device.upload(np.full(nbytes, _POISON, np.uint8))
                 fresh.add(bound.value)
-
-        def buffer(bound: Bound) -> Buffer:
-            if bound.value < 0:
-                assert more is not None
-                return more
-            whole = values[bound.value]
-            return device.queue.view(whole, bound.start, bound.nbytes) if bound.nbytes else whole
-
-        numbers = [self._numbers[each] for each in emitted.scalars]
-        params = emitted.front.pack(*numbers) + emitted.tail
-        pipeline = device.pipeline(emitted.program)
-        device.queue.compile(pipeline)  # so that what cannot be compiled is told of here
-        device.dispatch(pipeline, [buffer(each) for each in emitted.bound], params, emitted.grid)
+        launch = launch_of(device, emitted, values, self._numbers)
+        device.queue.compile(launch.pipeline)  # so that what cannot be compiled is told of here
+        device.dispatch(*launch)
 
 
 def compared_alone(
