@@ -14,10 +14,11 @@
 #   make promises what is counted or compared with a floor: host costs, memory, transfers, faults
 #   make soak     the tests that run for minutes
 #   make graphs   10,000 random graphs: fused, unfused and cpu must agree
+#   make docs     the documentation as a site, in site/: open site/index.html
 #   make fuzz-files   200,000 damaged files of weights: tensors or an error, in little time and memory
 #   make clean    remove .venv, .venv-torch, .venv-transformers, .venv-conformance and every cache
 
-TARGETS := demo test check format test-torch test-transformers conformance tint bench bench-peers promises soak graphs fuzz-files clean
+TARGETS := demo test check format test-torch test-transformers conformance tint bench bench-peers promises soak graphs docs fuzz-files clean
 MARK := webgrad-python-is-new-enough
 ASK := -c "import sys; print('$(MARK)' if sys.version_info >= (3, 11) else '')" 2>&1
 probe = $(if $(filter $(MARK),$(shell $(1) $(ASK))),$(1))
