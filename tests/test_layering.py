@@ -49,8 +49,8 @@ RECORDS = (
     "lower.ir",
     "runtime.profile",
 )
-DATA = ("errors", "config", "dtypes")  # free to all; they import only each other
-FACE = ("__init__", "batch", "custom")  # the user's side of the stages: may import all of them
+DATA = ("errors", "config", "dtypes", "observing")  # free to all; they import only each other
+FACE = ("__init__", "batch", "custom", "tools")  # the user's side of the stages: may import all of them
 ABOVE = (
     "nn",
     "optim",

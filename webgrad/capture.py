@@ -25,6 +25,7 @@ from .graph.op import LEAF
 from .graph.slots import GradientSlot
 from .graph.trace import RuntimeFloat, RuntimeInt, current_trace, one_at_a_time
 from .nested import Nesting, objects_of, put_together, taken_apart
+from .observing import stage
 from .tensor import Tensor
 from .traced import traced
 from .tuning import is_on
@@ -67,6 +68,10 @@ class Jit:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if current_trace() is not None:  # inside of another captured function: part of that
             return self.function(*args, **kwargs)
+        with stage("build"):
+            return self._run(args, kwargs)
+
+    def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         ends: list[Any] = []
         shapes = [self._shape(at, each, ends) for at, each in enumerate(args)]
         named = [(name, self._shape(name, each, ends)) for name, each in kwargs.items()]

@@ -22,6 +22,7 @@ from .graph.op import LEAF
 from .graph.slots import GradientSlot
 from .graph.trace import RuntimeFloat, RuntimeInt, is_runtime
 from .nested import put_together
+from .observing import stage
 from .runtime.shield import shield
 from .tensor import Tensor
 from .traced import Traced, is_open
@@ -64,7 +65,8 @@ class _Part:
             self.recorded = self.plan.record()
         else:
             free = frozenset(at for at, source in self.leaf_feeds if source in donated)
-            found = self.recorded.run(nodes, free)
+            with stage("record"):
+                found = self.recorded.run(nodes, free)
         made = []
         for each in self.roots:
             sig = nodes[each].sig

@@ -22,6 +22,7 @@ from .errors import OutOfMemoryError, WebgradError
 from .graph.node import Node, Signature, backlog, where_made
 from .graph.snapshot import Snapshot, Walk, snapshot, walk
 from .graph.trace import refuse_in_trace
+from .observing import stage
 from .runtime.device import CpuDevice
 from .runtime.host import memory_bytes
 from .schedule.pairs import split_pairs
@@ -143,7 +144,8 @@ def _stored_number(node: Node) -> Any:
 
 
 def _run(roots: list[Node]) -> None:
-    walked = walk(roots)
+    with stage("walk"):
+        walked = walk(roots)
     key, nodes = walked.key, walked.nodes
     if is_on():
         key = (*key, -1)  # another plan than without tuning
@@ -154,14 +156,17 @@ def _run(roots: list[Node]) -> None:
             _state.plans.popitem(last=False)
     else:
         _state.plans.move_to_end(key)
-    for number, storage in zip(plan.stored, plan.run(nodes), strict=True):
+    with stage("record"):
+        found = plan.run(nodes)
+    for number, storage in zip(plan.stored, found, strict=True):
         nodes[number].settle(storage)
 
 
 def _made(roots: list[Node], walked: Walk, replaces: Mapping[int, int] | None = None) -> Plan:
     """A new plan; an error on the way knows the node that is to blame, where its number is known."""
     try:
-        return _planned(roots, walked, replaces)
+        with stage("plan"):
+            return _planned(roots, walked, replaces)
     except WebgradError as error:
         blamed = getattr(error, "value", len(walked.nodes))
         if blamed < len(walked.nodes):
@@ -176,7 +181,7 @@ def _planned(roots: list[Node], walked: Walk, replaces: Mapping[int, int] | None
     if isinstance(device, CpuDevice):
         from .host import HostPlan
 
-        return HostPlan(graph)
+        return HostPlan(graph, device)
     from .gpu import GpuPlan
 
     return GpuPlan(graph, device, fuse=device.settings.fuse, nodes=walked.nodes, replaces=replaces)
@@ -220,7 +225,7 @@ def plan_for(roots: list[Node], replaced: Sequence[tuple[Node, Node]] = ()) -> t
 
 def submit(plan: Plan, nodes: list[Node]) -> list[Any]:
     """Run a plan over leaves, and submit."""
-    with _state.lock:
+    with _state.lock, stage("record"):
         found = plan.run(nodes)
     device = nodes[plan.stored[0]].sig.device
     if device.is_gpu:

@@ -18,6 +18,7 @@ from .lower.threads import name_of
 from .ops.primitives import check_device
 from .runtime.stats import readable_bytes
 from .schedule.schedule import schedule
+from .schedule.work import work_of
 from .tensor import Tensor
 
 __all__ = ["Explanation", "KernelExplanation", "explain"]
@@ -93,7 +94,7 @@ def explain(*tensors: Any) -> Explanation:
     kernels: list[KernelExplanation] = []
     steps = []
     for groups, launches in compiled:
-        ops = tuple(graph.sigs[each].op.name for group in groups for each in group.inside)
+        work = work_of(graph, groups, len(graph))
         reads = {each for group in groups for each in group.reads}
         writes = {each for group in groups for each in group.outputs}
         steps.append((reads, writes))
@@ -106,9 +107,9 @@ def explain(*tensors: Any) -> Explanation:
         kernels += [
             KernelExplanation(
                 name,
-                ops,
-                sum(graph.sigs[each].nbytes for each in reads),
-                sum(graph.sigs[each].nbytes for each in writes),
+                work.ops,
+                work.bytes_read,
+                work.bytes_written,
                 ir,
                 wgsl,
                 grid,

@@ -7,6 +7,7 @@ plan is made, and only that is kept: a run packs the run-time numbers and record
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from .errors import WebgradError
@@ -14,11 +15,13 @@ from .graph.node import Node
 from .graph.snapshot import Snapshot
 from .lower.compile import alias_of, compile_schedule
 from .lower.emit import Bound, Emitted
+from .observing import Note, observers, stage
 from .runtime.buffers import Buffer
 from .runtime.pipelines import Pipeline
 from .runtime.recording import Recording
 from .runtime.webgpu import Device
 from .schedule.schedule import schedule
+from .schedule.work import Work, work_of
 from .tuning.choosing import choosing
 
 __all__ = ["GpuPlan", "GpuRecording"]
@@ -30,12 +33,14 @@ class _Step:
     """
 
     __slots__ = (
+        "about",
         "bound",
         "drop",
         "grid",
         "inputs",
         "label",
         "more",
+        "origin",
         "outputs",
         "pack",
         "pipeline",
@@ -46,10 +51,12 @@ class _Step:
         "updates",
     )
 
+    about: Note
     bound: tuple[Bound, ...]
     grid: tuple[int, int, int]
     label: str
     more: Buffer | None
+    origin: int
     pack: Callable[..., bytes]
     scalars: tuple[int, ...]
     simple: bool
@@ -64,8 +71,8 @@ class _Step:
         self.pipeline: Pipeline | None = None
 
     @classmethod
-    def launch(cls, device: Device, emitted: Emitted, sizes: dict[int, int]) -> _Step:
-        """The step of an emitted kernel."""
+    def launch(cls, device: Device, emitted: Emitted, graph: Snapshot, about: Note, origin: int) -> _Step:
+        """The step of an emitted kernel; `origin` is the node that it is about."""
         count = len(emitted.bound) - emitted.writes
         written = dict.fromkeys(each.value for each in emitted.bound[count:])
         step = cls([each.value for each in emitted.bound[:count]], list(written))
@@ -76,7 +83,14 @@ class _Step:
         step.label = emitted.kernel.name
         step.scalars, step.pack, step.tail = emitted.scalars, emitted.front.pack, emitted.tail
         step.more = device.upload(emitted.more, keep=True) if emitted.more else None
-        step.sizes = [sizes[each] for each in step.outputs]
+        step.sizes = [graph.sigs[each].nbytes for each in step.outputs]
+        step.about = replace(
+            about,
+            name=step.label,
+            numbers=emitted.front.size,
+            dtypes=tuple([graph.sigs[each.value].dtype.name for each in emitted.bound[count:]]),
+        )
+        step.origin = origin
         step.bound, step.updates = emitted.bound, emitted.updates
         whole = not any(each.nbytes for each in emitted.bound)
         step.simple = emitted.writes == 1 and whole and not emitted.updates
@@ -87,6 +101,17 @@ class _Step:
         if not self.scalars:
             return self.tail
         return self.pack(*[nodes[each].storage for each in self.scalars]) + self.tail
+
+    def note(self, nodes: list[Node]) -> Note:
+        """What it is about, for those who watch."""
+        return self.about if self.origin < 0 else replace(self.about, where=nodes[self.origin].where)
+
+
+def _about(work: Work, launches: int) -> tuple[Note, int]:
+    """What each of so many launches is about that share some work, and the node they are about."""
+    ops, read, written, operations, origin = work
+    note = Note("", ops, None, read // launches, written // launches, operations // launches)
+    return note, origin
 
 
 class GpuPlan:
@@ -105,13 +130,15 @@ class GpuPlan:
         count = len(graph)
         self.sources = [at for at, sig in enumerate(graph.sigs) if sig.kind == "leaf"]
         self.source_bytes = [graph.sigs[at].nbytes for at in self.sources]
-        made = schedule(graph, device.profile, fuse=fuse)
+        with stage("schedule"):
+            made = schedule(graph, device.profile, fuse=fuse)
         numbers = {at: each.storage for at, each in enumerate(nodes) if each.sig.kind == "scalar"}
         with choosing(device, numbers) as choose:
             compiled = compile_schedule(
                 made, device.profile, check=device.settings.debug, choose=choose, replaces=replaces or {}
             )
-        sizes = {at: sig.nbytes for at, sig in enumerate(graph.sigs)}
+        for each in observers():
+            each.planned(device, made, compiled)
         self.steps: list[_Step] = []
         self.empty: list[int] = []
         for groups, launches in compiled:
@@ -120,7 +147,9 @@ class GpuPlan:
             alias = None if launches or empty else alias_of(graph, groups)
             if alias is not None:
                 self.steps.append(_Step([alias[1]], [alias[0]]))
-            self.steps += [_Step.launch(device, each, sizes) for each in launches]
+            if launches:
+                about, origin = _about(work_of(graph, groups, count), len(launches))
+                self.steps += [_Step.launch(device, each, graph, about, origin) for each in launches]
         kept = {each for group in made.groups for each in group.outputs if each < count}
         self.stored = tuple(sorted((kept & graph.held) | set(graph.roots)))
         self._free_early()
@@ -140,15 +169,17 @@ class GpuPlan:
     def run(self, nodes: list[Node]) -> list[Any]:
         """Record the kernels over the nodes' buffers."""
         step = self._only
+        queue = self.device.queue
+        annotate = queue.annotate if observers() else None
         if step is not None and step.pipeline is not None:  # a single op, as in a REPL: the short way
             inputs = [nodes[each].storage for each in step.inputs]
-            return [
-                self.device.compute(
-                    step.pipeline, inputs, step.sizes[0], step.params(nodes), step.grid, step.label
-                )
-            ]
+            found = self.device.compute(
+                step.pipeline, inputs, step.sizes[0], step.params(nodes), step.grid, step.label
+            )
+            if annotate is not None:
+                annotate(step.note(nodes))
+            return [found]
         values: dict[int, Any] = {each: nodes[each].storage for each in self.sources}
-        queue = self.device.queue
         try:
             with queue.hold() as (allocate, dispatch, compute):
                 for each in self.empty:
@@ -167,6 +198,8 @@ class GpuPlan:
                             self._allocate(step, values, allocate)
                             buffers = [self._buffer(step, values, each) for each in step.bound]
                             dispatch(step.pipeline, buffers, params, step.grid)
+                        if annotate is not None:
+                            annotate(step.note(nodes))
                     for each in step.drop:
                         del values[each]
         except WebgradError as error:
@@ -247,4 +280,5 @@ class GpuRecording:
             params = params.copy()
             for at, step in self.packed:
                 params[at] = step.params(nodes)
-        return plan.device.queue.replay(self.recording, inputs + self.constants, params, given)
+        notes = [each.note(nodes) for each in plan.steps if each.pipeline is not None] if observers() else ()
+        return plan.device.queue.replay(self.recording, inputs + self.constants, params, given, notes)

@@ -6,6 +6,8 @@ holds.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,9 +20,13 @@ from .cpu.turned import write_turned
 from .errors import OutOfMemoryError
 from .graph.node import Node
 from .graph.snapshot import Snapshot
+from .lower.threads import name_of
+from .observing import Note, observers, stage
 from .runtime.host import memory_bytes
 from .runtime.stats import readable_bytes
+from .schedule.plan import Group
 from .schedule.schedule import schedule
+from .schedule.work import work_of
 
 __all__ = ["HostPlan"]
 
@@ -54,18 +60,25 @@ def _as_stored(node: Node, array: Array) -> Array:
 class HostPlan:
     """A graph by NumPy."""
 
-    def __init__(self, graph: Snapshot) -> None:
+    def __init__(self, graph: Snapshot, device: Any) -> None:
+        count = len(graph)
         self.leaves = [at for at, sig in enumerate(graph.sigs) if sig.kind == "leaf"]
         self.scalars = [at for at, sig in enumerate(graph.sigs) if sig.kind == "scalar"]
         write_turned(graph)
         keep_narrow(graph)
         keep_pairs(graph)
-        made = schedule(graph, CPU_PROFILE, split=False)
+        with stage("schedule"):
+            made = schedule(graph, CPU_PROFILE, split=False)
         outputs = {each for group in made.groups for each in group.outputs}
         graph.roots = tuple(dict.fromkeys([*graph.roots, *sorted(outputs & graph.held)]))
         self.stored = graph.roots
         _check_room(graph)
-        self.plan = CpuPlan(made)
+        with stage("lower"):
+            self.plan = CpuPlan(made)
+        self._about = [_about(graph, group, count) for group in made.groups]
+        self.device = device
+        for each in observers():
+            each.planned(device, made, ())
 
     def record(self) -> HostPlan:
         """Itself: there is nothing to record."""
@@ -76,5 +89,23 @@ class HostPlan:
         leaves = {at: _floats(nodes[at].storage) for at in self.leaves}
         scalars = {at: nodes[at].storage for at in self.scalars}
         free = frozenset(at for at in donated if is_own(leaves[at]))
-        found = self.plan.run(leaves, scalars, free)
+        found = self.plan.run(leaves, scalars, free, self._tell(nodes) if observers() else None)
         return [_as_stored(nodes[each], found[each]) for each in self.stored]
+
+    def _tell(self, nodes: list[Node]) -> Callable[[int, int, int], None]:
+        """Has those who watch told of each group's time."""
+
+        def tell(group: int, began: int, ended: int) -> None:
+            note, origin = self._about[group]
+            if origin >= 0:
+                note = replace(note, where=nodes[origin].where)
+            for each in observers():
+                each.computed(self.device, note, began, ended)
+
+        return tell
+
+
+def _about(graph: Snapshot, group: Group, count: int) -> tuple[Note, int]:
+    """What a group is about, for those who watch, and the node it is about."""
+    ops, read, written, operations, origin = work_of(graph, [group], count)
+    return Note(name_of(graph, group), ops, None, read, written, operations), origin

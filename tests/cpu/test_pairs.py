@@ -45,7 +45,7 @@ def planned(*results: wg.Tensor) -> list[Array]:
     roots = [each.node for each in results]
     walked = walk(roots)
     with small_blocks():
-        plan = HostPlan(split_pairs(snapshot(walked, roots)))
+        plan = HostPlan(split_pairs(snapshot(walked, roots)), roots[0].sig.device)
         found = dict(zip(plan.stored, plan.run(walked.nodes), strict=True))
     return [found[walked.numbers[id(each)]] for each in roots]
 

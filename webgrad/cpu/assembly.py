@@ -36,6 +36,7 @@ class _Step:
     uses: tuple[int, ...]
     makes: tuple[int, ...]
     action: Action | None = None
+    group: int = 0  # for which it was added
 
 
 class Assembly:
@@ -45,6 +46,7 @@ class Assembly:
         self.graph = graph
         self._roots = frozenset(graph.roots)
         self.main = Code(graph, lambda node: graph.sigs[node].shape)
+        self.group = 0  # for which steps are added
         self._steps: list[_Step] = []
         self._made: dict[int, Action] = {}
         self._owner: dict[int, int] = {}  # of a view: the value whose memory it is
@@ -52,6 +54,11 @@ class Assembly:
         self._claimed: set[int] = set()  # those whose memory a result is
 
     # Adding steps
+
+    def _add(
+        self, run: Run, uses: tuple[int, ...], makes: tuple[int, ...], action: Action | None = None
+    ) -> None:
+        self._steps.append(_Step(run, uses, makes, action, self.group))
 
     def compute(self, nodes: Sequence[int]) -> None:
         """Nodes one after another, each whole."""
@@ -71,7 +78,7 @@ class Assembly:
         stores = [self._store_of(root, outer.get(root), folded=bool(work.folded)) for root in work.roots]
         makes = [each.slot for each in stores] + [each.inner for each in stores if each.inner is not None]
         loop = Loop(self.graph, work, sources, stores)
-        self._steps.append(_Step(loop, tuple(each.slot for each in sources), tuple(makes)))
+        self._add(loop, tuple(each.slot for each in sources), tuple(makes))
         self._new |= {each.slot for each in stores if not work.folded}
 
     def _store_of(self, root: int, outer: int | None, *, folded: bool) -> Store:
@@ -96,7 +103,7 @@ class Assembly:
             values[slot] = empty(whole.shape, whole.dtype)
             values[own] = matmul(values[a], values[b], values[slot].reshape(inner.shape))
 
-        self._steps.append(_Step(run, (a, b), (slot, own)))
+        self._add(run, (a, b), (slot, own))
         self._new.add(slot)
 
     def patch_product(self, node: int, view: int, outer: int) -> None:
@@ -115,7 +122,7 @@ class Assembly:
             values[slot] = empty(shape, dtype)
             values[own] = multiply(values[weights], values[source.slot], values[slot].reshape(sig.shape))
 
-        self._steps.append(_Step(run, (weights, source.slot), tuple({slot, own})))
+        self._add(run, (weights, source.slot), tuple({slot, own}))
         self._new.add(slot)
 
     def window_sum(self, node: int, a: int, view: int, axes: int, outer: int) -> None:
@@ -134,7 +141,7 @@ class Assembly:
             values[slot] = empty(shape, dtype)
             values[own] = multiply(values[left], values[right], values[slot].reshape(sig.shape))
 
-        self._steps.append(_Step(run, (left, right), tuple({slot, own})))
+        self._add(run, (left, right), tuple({slot, own}))
         self._new.add(slot)
 
     def store(self, node: int) -> None:
@@ -151,7 +158,7 @@ class Assembly:
         elif action.operation.view:
             function = _own
             self._claimed.add(self._owner_of(slot))
-        self._steps.append(_Step(fresh(function, (slot,), slot), (slot,), (slot,)))
+        self._add(fresh(function, (slot,), slot), (slot,), (slot,))
 
     def is_free_view(self, node: int) -> bool:
         """Whether a reshape of a value that is there needs no array of its own."""
@@ -177,7 +184,7 @@ class Assembly:
     def _take_actions(self) -> None:
         for action in self.main.actions[len(self._made) :]:
             run = fresh(action.operation.function, action.inputs, action.output)
-            self._steps.append(_Step(run, action.inputs, (action.output,), action))
+            self._add(run, action.inputs, (action.output,), action)
             self._made[action.output] = action
             if action.operation.into or action.operation.rewrite:
                 self._new.add(action.output)
@@ -189,8 +196,8 @@ class Assembly:
 
     # The finished plan
 
-    def finish(self, results: set[int]) -> list[Run]:
-        """The steps, as functions of the list of values; `results` are the values that stay."""
+    def finish(self, results: set[int]) -> tuple[list[Run], list[int]]:
+        """The steps, as functions of the list of values, and their groups; `results` stay."""
         last: dict[int, int] = {}
         for at, step in enumerate(self._steps):
             for each in (*step.uses, *step.makes):
@@ -204,6 +211,7 @@ class Assembly:
                 if each not in results and self.graph.sigs[value.node].nbytes >= LARGE:
                     ending.setdefault(last[each], []).append(each)
         runs: list[Run] = []
+        groups: list[int] = []
         for at, step in enumerate(self._steps):
             ends = tuple(dict.fromkeys(ending.get(at, ())))
             rewriting = self._rewriting(step, at, last, results)
@@ -212,12 +220,13 @@ class Assembly:
             elif len(ends) == 1 and step.action is not None:
                 action = step.action
                 runs.append(fresh_last(action.operation.function, action.inputs, action.output, ends[0]))
-                continue
+                ends = ()
             else:
                 runs.append(step.run)
             if ends:
                 runs.append(_let_go(ends))
-        return runs
+            groups += [step.group] * (len(runs) - len(groups))
+        return runs, groups
 
     def _rewriting(self, step: _Step, at: int, last: dict[int, int], results: set[int]) -> Run | None:
         """A step that may write to its first input, if that is not needed any more when it is done."""

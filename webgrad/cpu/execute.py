@@ -7,8 +7,9 @@ several threads may run one plan.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
+from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,6 @@ import numpy as np
 from ..runtime.profile import DeviceProfile
 from ..schedule.plan import Schedule
 from .assembly import Assembly
-from .code import Run
 from .groups import add_group
 from .memory import Buffers
 
@@ -43,10 +43,11 @@ class CpuPlan:
                 self._leaves.append((node, main.declare(node, narrow=True)))
             elif sig.kind == "scalar":
                 self._scalars.append((node, main.declare(node, narrow=True), sig.dtype.numpy))
-        for group in schedule.groups:
+        for number, group in enumerate(schedule.groups):
+            assembly.group = number
             add_group(assembly, group)
         self._roots = [(node, main.value(node, narrow=True)) for node in graph.roots]
-        self._runs: list[Run] = assembly.finish({value for _, value in self._roots})
+        self._runs, self._groups = assembly.finish({value for _, value in self._roots})
         self._blank: list[Any] = [None] * len(main.values)
         self._calm = Buffers if any(sig.size >= LONG for sig in graph.sigs) else nullcontext
 
@@ -55,10 +56,12 @@ class CpuPlan:
         values: Mapping[int, Array],
         scalars: Mapping[int, object],
         donated: frozenset[int] = frozenset(),
+        tell: Callable[[int, int, int], None] | None = None,
     ) -> dict[int, Array]:
         """The roots' arrays from the leaves' arrays and the scalars' numbers.
 
-        Leaves that are `donated` may be written to, and be results.
+        Leaves that are `donated` may be written to, and be results. `tell` hears when which group was
+        computed, in nanoseconds.
         """
         slots = self._blank.copy()
         for node, slot in self._leaves:
@@ -67,6 +70,18 @@ class CpuPlan:
         for node, slot, dtype in self._scalars:
             slots[slot] = np.array(scalars[node], dtype)
         with np.errstate(all="ignore"), self._calm():
-            for run in self._runs:
-                run(slots)
+            if tell is None:
+                for run in self._runs:
+                    run(slots)
+            else:
+                self._run_told(slots, tell)
         return {node: slots[slot] for node, slot in self._roots}
+
+    def _run_told(self, slots: list[Any], tell: Callable[[int, int, int], None]) -> None:
+        began = perf_counter_ns()
+        for run, group, after in zip(self._runs, self._groups, [*self._groups[1:], -1], strict=True):
+            run(slots)
+            if group != after:
+                ended = perf_counter_ns()
+                tell(group, began, ended)
+                began = perf_counter_ns()

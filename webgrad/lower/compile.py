@@ -12,6 +12,7 @@ from dataclasses import replace
 from ..errors import DTypeError, WebgradError
 from ..graph.node import check_offered
 from ..graph.snapshot import Snapshot
+from ..observing import stage
 from ..runtime.profile import DeviceProfile
 from ..schedule.plan import Group, Schedule
 from .alike import renumbered, structure
@@ -97,20 +98,23 @@ def compile_bundle(
         return []
     _check_types(graph, live)
     if live[0].kind in _WHOLE:
-        launches = _WHOLE[live[0].kind](graph, live[0], profile, *_given(choice))
+        with stage("lower"):
+            launches = _WHOLE[live[0].kind](graph, live[0], profile, *_given(choice))
         return [replace(each, choice=choice) for each in launches]
     if alias_of(graph, live) is not None:
         return []
-    kernel = lower_bundle(graph, live, profile, choice)
-    if check:
-        verify(kernel)
-    for each in passes:
-        kernel = each(kernel)
+    with stage("lower"):
+        kernel = lower_bundle(graph, live, profile, choice)
         if check:
             verify(kernel)
-    emitted = emit(kernel, profile)
-    replaced = replaced_values(graph, live, replaces)
-    replacing = _replacing(replaced, kernel, emitted, profile) if replaced else None
+        for each in passes:
+            kernel = each(kernel)
+            if check:
+                verify(kernel)
+    with stage("emit"):
+        emitted = emit(kernel, profile)
+        replaced = replaced_values(graph, live, replaces)
+        replacing = _replacing(replaced, kernel, emitted, profile) if replaced else None
     return [replace(emitted, choice=choice, replacing=replacing)]
 
 

@@ -37,6 +37,8 @@ class Calls(Protocol):
 
     def copy(self, copies: Iterable[Copy]) -> Handle: ...
 
+    def own(self, commands: Handle) -> Handle: ...
+
     def resolve(self, queries: Handle, target: Handle, copies: Iterable[Copy]) -> Handle: ...
 
     def release(self, encoder: Handle, compute_pass: Handle) -> None: ...
@@ -113,6 +115,10 @@ class PlainCalls:
         for source, offset, target, nbytes in copies:
             lib.wgpuCommandEncoderCopyBufferToBuffer(encoder, source, offset, target, 0, nbytes)
         return lib.wgpuCommandEncoderFinish(encoder, ffi.NULL)
+
+    def own(self, commands: Handle) -> Handle:
+        """A command buffer that was made by cffi, as `submit` takes it."""
+        return commands
 
     def release(self, encoder: Handle, compute_pass: Handle) -> None:
         lib.wgpuComputePassEncoderRelease(compute_pass)
@@ -236,6 +242,10 @@ class QuickCalls:
                 encoder, address_of(source), offset, address_of(target), 0, nbytes
             )
         return self._call["wgpuCommandEncoderFinish"](encoder, None)
+
+    def own(self, commands: Handle) -> Handle:
+        """A command buffer that was made by cffi, as `submit` takes it."""
+        return address_of(commands)
 
     def release(self, encoder: Handle, compute_pass: Handle) -> None:
         self._call["wgpuComputePassEncoderRelease"](compute_pass)

@@ -7,13 +7,15 @@ end ends its bind groups and the resolved queues that use it, so nothing prepare
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from .encode import make_encoder
+from ..observing import stage
+from .calls import Copy
+from .encode import Prepared, make_encoder
 from .groups import BindGroups
-from .native import NativeDevice
+from .native import Handle, NativeDevice
 from .pipelines import Compiler
 from .pool import Pool
 from .resolve import Resolved, ResolvedQueues
@@ -132,6 +134,16 @@ class Context:
         for buffer in resolved.to_lend:
             self.pool.give(buffer)
 
+    def encode(self, prepared: Prepared, params: Sequence[bytes], copies: Sequence[Copy]) -> Handle:
+        """A command buffer of rows in one pass, and copies behind it."""
+        encoder, compute_pass = self.native.begin()
+        try:
+            self.encoder.run(compute_pass, prepared, params)
+        except BaseException:
+            self.native.abandon(encoder, compute_pass)
+            raise
+        return self.native.finish(encoder, compute_pass, copies)
+
     def submit(self, commands: Any | None) -> Event:
         """Submit a command buffer (None: pending writes only)."""
         self.native.submit(commands, may_block=self.progress.completed < self.submitted)
@@ -157,7 +169,10 @@ class Context:
 
     def write(self, buffer: int, source: Bytes) -> None:
         """Write host memory into a physical buffer, ahead of all that is submitted later."""
-        handle = self.pool.buffers.get(buffer).handle
+        with stage("transfer"):
+            self._write(self.pool.buffers.get(buffer).handle, source)
+
+    def _write(self, handle: Handle, source: Bytes) -> None:
         for start in range(0, source.nbytes, UPLOADS_PER_SUBMIT):
             part = source[start : start + UPLOADS_PER_SUBMIT]
             write_bytes(partial(self.native.write, handle), part, start)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import ctypes
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from ctypes import c_size_t, c_void_p
 from itertools import starmap
 from typing import Any, NamedTuple, Protocol
@@ -27,12 +28,13 @@ __all__ = ["Encoder", "Prepared", "Row", "make_encoder"]
 
 
 class Row(NamedTuple):
-    """One dispatch, resolved: compiled pipeline, bind group, bytes of parameters, grid."""
+    """One dispatch, resolved: compiled pipeline, bind group, bytes of parameters, grid, and its slots."""
 
     pipeline: Compiled
     group: BindGroup
     params_size: int
     grid: tuple[int, int, int]
+    slots: Sequence[int]
 
 
 class Prepared:
@@ -52,6 +54,14 @@ class Encoder(Protocol):
     def prepare(self, rows: Sequence[Row]) -> Prepared: ...
 
     def run(self, compute_pass: Handle, prepared: Prepared, params: Sequence[bytes]) -> None: ...
+
+    def run_apart(
+        self,
+        passes: Callable[[int], AbstractContextManager[Handle]],
+        prepared: Prepared,
+        params: Sequence[bytes],
+    ) -> None:
+        """The same with each row in a pass of its own: `passes(number)` opens it, and ends it."""
 
     def close(self) -> None: ...
 
@@ -140,10 +150,52 @@ class _Uniforms:
         self._native.write(self.buffer, 0, ffi.from_buffer(data), len(data))
 
 
-class _Fast:
+class _Plain:
     def __init__(self, parameters: _Immediates | _Uniforms) -> None:
-        functions = library()
         self._parameters = parameters
+        self.close = parameters.close
+
+    def prepare(self, rows: Sequence[Row]) -> Prepared:
+        return Prepared(rows)
+
+    def run(self, compute_pass: Handle, prepared: Prepared, params: Sequence[bytes]) -> None:
+        self._fill(params)
+        for number, row in enumerate(prepared.rows):
+            self._add(compute_pass, number, row, params[number])
+
+    def run_apart(
+        self,
+        passes: Callable[[int], AbstractContextManager[Handle]],
+        prepared: Prepared,
+        params: Sequence[bytes],
+    ) -> None:
+        self._fill(params)
+        for number, row in enumerate(prepared.rows):
+            with passes(number) as compute_pass:
+                self._add(compute_pass, number, row, params[number])
+
+    def _fill(self, params: Sequence[bytes]) -> None:
+        if isinstance(self._parameters, _Uniforms):
+            self._parameters.reserve(len(params))
+            self._parameters.fill(params)
+
+    def _add(self, compute_pass: Handle, number: int, row: Row, params: bytes) -> None:
+        parameters = self._parameters
+        lib.wgpuComputePassEncoderSetPipeline(compute_pass, row.pipeline.handle)
+        lib.wgpuComputePassEncoderSetBindGroup(compute_pass, 0, row.group.handle, 0, ffi.NULL)
+        if isinstance(parameters, _Uniforms):
+            offset = parameters.offsets + number
+            lib.wgpuComputePassEncoderSetBindGroup(compute_pass, 1, parameters.group, 1, offset)
+        elif row.params_size:
+            data = ffi.from_buffer(params)
+            lib.wgpuComputePassEncoderSetImmediates(compute_pass, 0, data, row.params_size)
+        lib.wgpuComputePassEncoderDispatchWorkgroups(compute_pass, *row.grid)
+
+
+class _Fast(_Plain):
+    def __init__(self, parameters: _Immediates | _Uniforms) -> None:
+        super().__init__(parameters)
+        functions = library()
         self._set_pipeline = functions.wgpuComputePassEncoderSetPipeline
         self._set_group = functions.wgpuComputePassEncoderSetBindGroup
         self._set_immediates = functions.wgpuComputePassEncoderSetImmediates
@@ -152,7 +204,6 @@ class _Fast:
             function.restype = None
         self._pass = c_void_p(0)  # shared by every prepared argument tuple: set once per run
         self._none, self._zero = c_void_p(0), c_size_t(0)
-        self.close = parameters.close
 
     def prepare(self, rows: Sequence[Row]) -> Prepared:
         prepared = Prepared(rows)
@@ -197,28 +248,3 @@ class _Fast:
             ),
             0,
         )
-
-
-class _Plain:
-    def __init__(self, parameters: _Immediates | _Uniforms) -> None:
-        self._parameters = parameters
-        self.close = parameters.close
-
-    def prepare(self, rows: Sequence[Row]) -> Prepared:
-        return Prepared(rows)
-
-    def run(self, compute_pass: Handle, prepared: Prepared, params: Sequence[bytes]) -> None:
-        parameters = self._parameters
-        if isinstance(parameters, _Uniforms):
-            parameters.reserve(len(prepared.rows))
-            parameters.fill(params)
-        for number, row in enumerate(prepared.rows):
-            lib.wgpuComputePassEncoderSetPipeline(compute_pass, row.pipeline.handle)
-            lib.wgpuComputePassEncoderSetBindGroup(compute_pass, 0, row.group.handle, 0, ffi.NULL)
-            if isinstance(parameters, _Uniforms):
-                offset = parameters.offsets + number
-                lib.wgpuComputePassEncoderSetBindGroup(compute_pass, 1, parameters.group, 1, offset)
-            elif row.params_size:
-                data = ffi.from_buffer(params[number])
-                lib.wgpuComputePassEncoderSetImmediates(compute_pass, 0, data, row.params_size)
-            lib.wgpuComputePassEncoderDispatchWorkgroups(compute_pass, *row.grid)

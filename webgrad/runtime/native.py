@@ -413,6 +413,21 @@ class NativeDevice:
             self.fail(error, "reading timestamps")
         return commands
 
+    def encode_apart(self, fill: Callable[[Handle], None]) -> Handle:
+        """A command buffer of whatever `fill` puts into an encoder, by cffi: for those who watch."""
+        self.push_scope()
+        encoder = lib.wgpuDeviceCreateCommandEncoder(self.device, ffi.NULL)
+        try:
+            fill(encoder)
+            commands = self._calls.own(lib.wgpuCommandEncoderFinish(encoder, ffi.NULL))
+        finally:
+            error = self.pop_scope()
+            lib.wgpuCommandEncoderRelease(encoder)
+        if error:
+            self._calls.release_commands(commands)
+            self.fail(error, "recording commands")
+        return commands
+
     def abandon(self, encoder: Handle, compute_pass: Handle) -> None:
         """Give up an open encoder after an error of our own."""
         self._calls.release(encoder, compute_pass)

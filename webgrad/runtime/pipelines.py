@@ -13,6 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from ctypes import c_void_p
 
 from ..errors import CompileError, DTypeError, LaunchError, OutOfMemoryError
+from ..observing import stage
 from ..wgsl import Program, render
 from .calls import address_of
 from .groups import BindGroups, Layout
@@ -84,9 +85,10 @@ class Pipeline:
 class Compiled:
     """A pipeline on the open device."""
 
-    __slots__ = ("argument", "handle", "layout")
+    __slots__ = ("argument", "handle", "layout", "pipeline")
 
-    def __init__(self, handle: Handle, layout: Layout) -> None:
+    def __init__(self, pipeline: Pipeline, handle: Handle, layout: Layout) -> None:
+        self.pipeline = pipeline
         self.handle = handle
         self.argument = c_void_p(address_of(handle))
         self.layout = layout
@@ -144,7 +146,8 @@ class Compiler:
             self.request(pipeline)
             return self.get(pipeline)
         try:
-            compiled = found.result()
+            with stage("compile"):
+                compiled = found.result()
         except OutOfMemoryError:
             del self._compiled[pipeline.number]  # there may be room the next time
             raise
@@ -172,7 +175,7 @@ class Compiler:
             )
         except CompileError as error:
             raise self._explained(program, layout, error) from None
-        return Compiled(handle, layout)
+        return Compiled(pipeline, handle, layout)
 
     def _explained(self, program: Program, layout: Layout, error: CompileError) -> CompileError:
         """Compile the readable text once more: only its lines can be found in the source."""

@@ -24,10 +24,13 @@ from ..errors import (
     ForeignBufferError,
     OutOfMemoryError,
 )
+from ..observing import Note, observers, stage
 from .arena import Arena
 from .buffers import Buffer, Virtual
+from .calls import Copy
 from .checks import Limits, check_launch
 from .context import Context, Event
+from .launches import Flush
 from .native import Handle
 from .pipelines import PADDING, Pipeline
 from .pool import size_class
@@ -39,7 +42,7 @@ from .transfer import Bytes, ReadBack, as_bytes, is_constant
 
 __all__ = ["Queue", "Recorder"]
 
-Copy = tuple[Virtual, Handle]  # what is read, and the read-back buffer it is copied to
+Wanted = tuple[Virtual, Handle]  # what is read, and the read-back buffer it is copied to
 
 FIRST_CUT = 64  # commands before the first flush after a read: the GPU should start early
 CUT_GROWTH = 4
@@ -369,6 +372,10 @@ class Queue:
             return True
         return False
 
+    def annotate(self, note: Note) -> None:
+        """Say what the newest command is about, for those who watch."""
+        self._pending.annotate(note)
+
     @contextmanager
     def hold(self) -> Iterator[Recorder]:
         """Record a stretch of commands that is submitted as one, however long, by the recorder it gives."""
@@ -386,17 +393,19 @@ class Queue:
         inputs: Sequence[Buffer],
         params: list[bytes],
         donated: frozenset[int] = frozenset(),
+        notes: Sequence[Note] = (),
     ) -> list[Buffer]:
         """Run a recording over other buffers, in a submission of its own; gives its outputs.
 
         `donated` are the numbers of inputs that nobody needs afterwards: their memory may be taken over, and
-        they are freed.
+        they are freed. `notes` are what its commands are about, where somebody watches.
         """
         with shield, self.lock:
             self._enter()
             self._flush("replay")
             idle = self._pending
             pending = recording.pending(donated, params)
+            pending.notes = dict(enumerate(notes))
             for number, (slot, buffer) in enumerate(zip(recording.inputs, inputs, strict=True)):
                 virtual = self._get(buffer)
                 if not virtual.physical:
@@ -450,7 +459,7 @@ class Queue:
                     self._note_loss()
                 raise DeviceLostError("the GPU device was lost while it was waited for")
 
-    def _flush(self, cause: str, copies: Sequence[Copy] = (), ramp: int = 0) -> None:
+    def _flush(self, cause: str, copies: Sequence[Wanted] = (), ramp: int = 0) -> None:
         """Resolve, encode, submit, with `copies` at the end of the same submission."""
         pending, context, counters = self._pending, self.context, self.counters
         if self._crowded:
@@ -463,7 +472,7 @@ class Queue:
             if self.dropped:
                 self._drain()
             try:
-                resolved = self._submit(pending, copies)
+                resolved = self._submit(pending, copies, cause)
             except DeviceLostError:
                 self._note_loss()
                 raise
@@ -491,17 +500,26 @@ class Queue:
                     virtual.physical = 0
             self._crowded = False
 
-    def _submit(self, pending: Pending, copies: Sequence[Copy]) -> Resolved:
+    def _submit(self, pending: Pending, copies: Sequence[Wanted], cause: str) -> Resolved:
         context = self.context
-        resolved = self._resolved()
+        with stage("resolve"):
+            resolved = self._resolved()
         context.pool.protected = resolved.touched  # until submitted, whatever has to make room meanwhile
         try:
-            self.last_event = context.submit(self._encode(resolved, pending, copies))
+            sources = self._sources(resolved, pending, copies) if copies else []
+            flush = Flush(self, cause, pending, resolved, sources) if observers() else None
+            with stage("encode"):
+                commands = self._encode(resolved, pending, sources) if flush is None else flush.encoded()
+            with stage("submit"):
+                self.last_event = context.submit(commands)
         except BaseException:
             context.undo(resolved)
             raise
         finally:
             context.pool.protected = frozenset()
+        if flush is not None:
+            for each in observers():
+                each.flushed(flush)
         return resolved
 
     def _resolved(self) -> Resolved:
@@ -519,26 +537,20 @@ class Queue:
             self.counters.bind_groups_reused += len(resolved.prepared.rows)
         return resolved
 
-    def _encode(self, resolved: Resolved, pending: Pending, copies: Sequence[Copy]) -> Any:
-        context = self.context
-        native = context.native
-        where = dict(resolved.outcome) if copies else {}
-        sources = [
+    def _sources(self, resolved: Resolved, pending: Pending, copies: Sequence[Wanted]) -> list[Copy]:
+        where = dict(resolved.outcome)
+        return [
             self._copy(where.get(virtual.slot, 0) if virtual.pending is pending else 0, virtual, target)
             for virtual, target in copies
         ]
+
+    def _encode(self, resolved: Resolved, pending: Pending, sources: Sequence[Copy]) -> Any:
         params = pending.params
         if resolved.launched is not None:
             params = list(compress(params, resolved.launched))
-        encoder, compute_pass = native.begin()
-        try:
-            context.encoder.run(compute_pass, resolved.prepared, params)
-        except BaseException:
-            native.abandon(encoder, compute_pass)
-            raise
-        return native.finish(encoder, compute_pass, sources)
+        return self.context.encode(resolved.prepared, params, sources)
 
-    def _flush_copies(self, cause: str, copies: Sequence[Copy]) -> None:
+    def _flush_copies(self, cause: str, copies: Sequence[Wanted]) -> None:
         """Submit copies alone, where no command is pending."""
         context = self.context
         try:
@@ -550,7 +562,7 @@ class Queue:
         self.counters.flushes[cause] += 1
         context.throttle(poll=False)  # whoever reads is about to wait
 
-    def _copy(self, computed: int, virtual: Virtual, target: Handle) -> tuple[Handle, int, Handle, int]:
+    def _copy(self, computed: int, virtual: Virtual, target: Handle) -> Copy:
         """From where to where a read-back copies; `computed` is where pending commands put it, or 0."""
         buffer = computed or virtual.physical
         if not buffer:

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..observing import Note
 from .encode import Prepared, Row
 from .groups import BindGroup
 from .pipelines import Pipeline
@@ -32,7 +33,7 @@ Size = int | View
 Grid = tuple[int, int, int]
 Head = tuple[Pipeline, Grid]
 Command = tuple[Pipeline, Grid, list[int], list[int]]  # pipeline, grid, slots, exact sizes in words
-Step = tuple[Pipeline, BindGroup, int, Grid]  # pipeline, bind group, bytes of parameters, grid
+Step = tuple[Pipeline, BindGroup, int, Grid, list[int]]  # …, bytes of parameters, grid, slots
 
 
 class Pending:
@@ -43,18 +44,23 @@ class Pending:
     buffers by slot.
     """
 
-    __slots__ = ("code", "heads", "params", "views", "virtuals")
+    __slots__ = ("code", "heads", "notes", "params", "views", "virtuals")
 
     def __init__(self, heads: Sequence[Head]) -> None:
         self.heads = heads
         self.code: list[int] = []
         self.params: list[bytes] = []
+        self.notes: dict[int, Note] = {}  # what commands are about, where somebody watches
         self.virtuals: list[Virtual] = []
         self.views = 0
 
+    def annotate(self, note: Note) -> None:
+        """Say what the newest command is about."""
+        self.notes[len(self.params) - 1] = note
+
     def forget(self) -> None:
         """Let the records go. Every tensor names the last queue it was in, and must not keep all of it."""
-        self.code, self.params, self.virtuals = [], [], []
+        self.code, self.params, self.virtuals, self.notes = [], [], [], {}
 
     def key(self) -> object:
         """What makes two queues the same: commands, sizes, and what is dropped. Never the parameters."""
@@ -105,6 +111,7 @@ class Pending:
             at = start
         kept.reverse()
         self.code = [number for code, _ in kept for number in code]
+        self.notes = {}
         self.params = [params for _, params in kept]
         return [each for at, each in enumerate(virtuals) if each.pending is None and whole[at] not in live]
 
@@ -193,8 +200,8 @@ def resolve(pending: Pending, inputs: list[int], context: Context) -> Resolved:
             # Only now: the compiling threads need error scopes, and have to wait for those of `creating`.
             compiled = context.compiler.get
             rows = [
-                Row(compiled(pipeline), group, size, grid)
-                for pipeline, group, size, grid in filter(None, steps)
+                Row(compiled(pipeline), group, size, grid, slots)
+                for pipeline, group, size, grid, slots in filter(None, steps)
             ]
             resolved = walk.resolved(context.encoder.prepare(rows), commands)
             if len(rows) < len(steps):
@@ -266,7 +273,7 @@ class _Walk:
                 steps.append(None)
             else:
                 request(wanted)
-                steps.append((wanted, self._group(wanted, slots, exact), params_size, grid))
+                steps.append((wanted, self._group(wanted, slots, exact), params_size, grid, slots))
             for slot in dying:
                 self._drop(slot)
         return steps

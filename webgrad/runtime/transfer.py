@@ -18,6 +18,7 @@ import numpy as np
 from wgpu.backends.wgpu_native import ffi
 
 from ..errors import BufferError, DeviceLostError, DTypeError
+from ..observing import stage
 from .native import READBACK, Handle, NativeDevice
 from .shield import shield
 
@@ -91,15 +92,16 @@ def wait_until(done: Callable[[], bool], native: NativeDevice, timeout: float | 
     without a pause at first and then at a twentieth of the time waited: the wait is hardly longer for it.
     """
     began = time.monotonic()
-    while True:
-        with shield:
-            native.poll()
-        if done():
-            return True
-        waited = time.monotonic() - began
-        if native.lost or (timeout is not None and waited >= timeout):
-            return done()
-        time.sleep(0 if waited < EAGER else min(waited / 20, 1e-3))
+    with stage("wait"):
+        while True:
+            with shield:
+                native.poll()
+            if done():
+                return True
+            waited = time.monotonic() - began
+            if native.lost or (timeout is not None and waited >= timeout):
+                return done()
+            time.sleep(0 if waited < EAGER else min(waited / 20, 1e-3))
 
 
 class Staging:
@@ -176,7 +178,7 @@ class ReadBack:
         """Block until the bytes are here."""
         try:
             wait_until(lambda: self._mapped, self._native)
-            with shield:
+            with stage("transfer"), shield:
                 return self._collect()
         except BaseException:
             self._abandon()

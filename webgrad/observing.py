@@ -1,0 +1,122 @@
+"""Watching the stages from outside: the one place through which tools see what the stages do.
+
+In: what stages tell: how long they took, which plans were made, what a flush launched. Out: calls of the
+observers that are entered. The invariant: stages know nothing of tools, and where nobody watches, telling
+costs one look at an empty tuple.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from time import perf_counter_ns
+from typing import Any
+
+__all__ = ["STAGES", "Note", "Observer", "observe", "observers", "stage"]
+
+# host stage → what it does; times of a stage are without those of stages inside of it
+STAGES: Mapping[str, str] = {
+    "build": "making nodes: tensors' functions, and calls of captured functions",
+    "walk": "numbering what is to be computed, and finding its plan",
+    "schedule": "grouping nodes into kernels",
+    "lower": "kernels as typed loops",
+    "emit": "loops as text",
+    "plan": "a plan of all that, to be run again and again",
+    "record": "recording commands, or handing out steps on the cpu",
+    "resolve": "buffers and bind groups for what was recorded",
+    "compile": "waiting for the shader compiler",
+    "encode": "commands for the driver",
+    "submit": "handing them to the driver",
+    "transfer": "copying from and to the GPU's memory",
+    "wait": "waiting for the GPU",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What a launch computes, for people: `where` is the user's line as nodes keep it.
+
+    `operations` are about the additions and products it takes. The first `numbers` bytes of its parameters
+    are numbers of the run, a learning rate say. `dtypes` are those of the values it writes, in the order of
+    the bindings that are written.
+    """
+
+    name: str
+    ops: tuple[str, ...] = ()
+    where: Any = None
+    bytes_read: int = 0
+    bytes_written: int = 0
+    operations: int = 0
+    numbers: int = 0
+    dtypes: tuple[str, ...] = ()
+
+
+class Observer:
+    """What can be seen; each method does nothing here. They are called in the thread that does the work.
+
+    An observer that is `apart` gets each flush's launches to encode, in whatever way it wants.
+    """
+
+    apart = False
+
+    def span(self, stage: str, began: int, ended: int) -> None:
+        """A stage worked from `began` to `ended`, in nanoseconds of `perf_counter_ns`."""
+
+    def planned(self, device: Any, schedule: Any, compiled: Any) -> None:
+        """A plan was made: the schedule, and for a GPU its (groups, launches)."""
+
+    def computed(self, device: Any, note: Note, began: int, ended: int) -> None:
+        """The cpu computed a group."""
+
+    def encode(self, flush: Any) -> Any:
+        """The command buffer of a flush (`runtime/launches.Flush`), where the observer is `apart`."""
+
+    def flushed(self, flush: Any) -> None:
+        """A flush was submitted."""
+
+
+_entered: tuple[Observer, ...] = ()
+_changing = threading.Lock()
+
+
+def observers() -> tuple[Observer, ...]:
+    """Those who watch."""
+    return _entered
+
+
+@contextmanager
+def observe(observer: Observer) -> Iterator[None]:
+    """Have an observer told of all that happens, in every thread."""
+    global _entered
+    with _changing:
+        _entered = (*_entered, observer)
+    try:
+        yield
+    finally:
+        with _changing:
+            _entered = tuple(each for each in _entered if each is not observer)
+
+
+class _Span:
+    __slots__ = ("_began", "_stage")
+
+    def __init__(self, stage: str) -> None:
+        self._stage = stage
+
+    def __enter__(self) -> None:
+        self._began = perf_counter_ns()
+
+    def __exit__(self, *_: object) -> None:
+        ended = perf_counter_ns()
+        for each in _entered:
+            each.span(self._stage, self._began, ended)
+
+
+_UNSEEN: AbstractContextManager[None] = nullcontext()
+
+
+def stage(name: str) -> AbstractContextManager[None]:
+    """While it is entered, a stage is at work."""
+    return _Span(name) if _entered else _UNSEEN

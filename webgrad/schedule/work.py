@@ -1,0 +1,86 @@
+"""How much a kernel does: the ops in it, the bytes it moves, and about how many operations it takes.
+
+In: groups that share a kernel. Out: `Work`. Operations are additions, products and the like, a function
+counted as the table says; moving and reading are free.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from ..graph.snapshot import Snapshot
+from .plan import Group
+
+__all__ = ["Work", "work_of"]
+
+
+class Work(NamedTuple):
+    """What a kernel does; `origin` is the node it is about, or -1 where only rewriting made its nodes."""
+
+    ops: tuple[str, ...]
+    bytes_read: int
+    bytes_written: int
+    operations: int
+    origin: int
+
+
+def work_of(graph: Snapshot, groups: Sequence[Group], count: int) -> Work:
+    """The work of groups that share a kernel; `count` nodes are the user's, others came by rewriting."""
+    sigs = graph.sigs
+    inside = [each for group in groups for each in group.inside]
+    reads = {each for group in groups for each in group.reads}
+    writes = {each for group in groups for each in group.outputs}
+    about = [groups[0].center, *groups[0].outputs, *reversed(inside)]
+    return Work(
+        tuple([sigs[each].op.name for each in inside]),
+        sum(sigs[each].nbytes for each in reads),
+        sum(sigs[each].nbytes for each in writes),
+        sum(_operations(graph, each) for each in inside),
+        next((each for each in about if 0 <= each < count), -1),
+    )
+
+
+def _operations(graph: Snapshot, number: int) -> int:
+    count = _COUNTS.get(graph.sigs[number].kind)
+    return 0 if count is None else count(graph, number)
+
+
+def _read(graph: Snapshot, number: int, place: int = 0) -> tuple[int, ...]:
+    shape: tuple[int, ...] = graph.sigs[graph.inputs[number][place]].shape
+    return shape
+
+
+def _product(graph: Snapshot, number: int) -> int:
+    return 2 * graph.sigs[number].size * (_read(graph, number) or (1,))[-1]
+
+
+def _attention(graph: Snapshot, number: int) -> int:
+    """Scores of every query with every key, their softmax, and their product with the values."""
+    queries, keys = _read(graph, number), _read(graph, number, 1)
+    scores = math.prod(queries[:-1]) * keys[-2]
+    return scores * (2 * queries[-1] + 2 * graph.sigs[number].shape[-1] + 5)
+
+
+def _logarithmic(factor: int) -> Callable[[Snapshot, int], int]:
+    def count(graph: Snapshot, number: int) -> int:
+        size = graph.sigs[number].size
+        return factor * size * max(1, size.bit_length() - 1)
+
+    return count
+
+
+# kind → operations of a node; others only move
+_COUNTS: dict[str, Callable[[Snapshot, int], int]] = {
+    "map": lambda graph, number: graph.sigs[number].size * graph.sigs[number].op.cost,
+    "cast": lambda graph, number: graph.sigs[number].size,
+    "reduce": lambda graph, number: math.prod(_read(graph, number)),
+    "scan": lambda graph, number: graph.sigs[number].size,
+    "decode": lambda graph, number: 2 * graph.sigs[number].size,
+    "scatter": lambda graph, number: math.prod(_read(graph, number, -1)),
+    "contract": _product,
+    "attend": _attention,
+    "sort": _logarithmic(1),
+    "fft": _logarithmic(5),
+}
