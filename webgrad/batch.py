@@ -103,7 +103,7 @@ class Batch:
     >>> batch = wg.Batch("webgpu")
     >>> x = batch.upload(np.ones((2, 8), np.float32))
     >>> y = batch.relu(batch.matmul(x, batch.upload(np.ones((8, 2), np.float32))))
-    >>> batch.execute()
+    >>> event = batch.execute()
     >>> batch.read(y).tolist()
     [[8.0, 8.0], [8.0, 8.0]]
     """

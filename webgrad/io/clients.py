@@ -32,7 +32,7 @@ _RESUMES = (25, 1)  # the first pip that can go on with a download that broke of
 class Ran:
     """How a client ended: its exit code, and everything it wrote.
 
-    >>> wg.io.Ran(1, "working\nno such package").problem
+    >>> wg.io.Ran(1, "no such package").problem
     'no such package'
     """
 
