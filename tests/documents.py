@@ -1,7 +1,7 @@
 """The project's pages as tests see them: which there are, and the blocks of code in them.
 
-In: README.md, CONTRIBUTING.md and everything in docs/. Out: `Block`s: page, line, language, text, the heading
-above, and the reason where a comment above says that a block is not run: `<!-- not run: needs a network -->`.
+In: README.md, CONTRIBUTING.md and everything in docs/. Out: `Block`s: page, line, language, text, and
+the reason where a comment above says that a block is not run: `<!-- not run: needs a network -->`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ PAGES = sorted(
 FENCE = re.compile(r"^( *)```(\S*)\s*$")
 REASON = re.compile(r"^\s*<!-- not run: (.*\S) -->$")
 INDENTED = re.compile(r"^ {4,}(\S.*)$")
-HEADING = re.compile(r"^#{1,6} (.*\S)\s*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +30,6 @@ class Block:
     line: int  # of its first line of code
     language: str
     text: str
-    heading: str = ""
     not_run: str = ""  # the reason
 
     @property
@@ -58,7 +56,7 @@ def blocks_of(page: str) -> list[Block]:
 
 def _blocks(page: str, text: str) -> Iterator[Block]:
     opened: tuple[int, str, str] | None = None  # line, indentation, language
-    heading = reason = ""
+    reason = ""
     lines = text.splitlines()
     for at, line in enumerate(lines):
         fence = FENCE.match(line)
@@ -67,12 +65,11 @@ def _blocks(page: str, text: str) -> Iterator[Block]:
         elif opened is not None and line.strip() == "```":
             begin, indentation, language = opened
             code = "".join(f"{each.removeprefix(indentation)}\n" for each in lines[begin:at])
-            yield Block(page, begin + 1, language, code, heading, reason)
+            yield Block(page, begin + 1, language, code, reason)
             opened, reason = None, ""
         elif opened is None:
-            heading = found[1] if (found := HEADING.match(line)) else heading
             reason = found[1] if (found := REASON.match(line)) else ("" if line.strip() else reason)
-    assert opened is None, f"{page}:{opened and opened[0]} is not closed"
+    assert opened is None, f"{page}: the block at {opened} is not closed"
 
 
 def without_fences(page: str) -> str:
