@@ -7,9 +7,9 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
+from webgrad.runtime import host
 from webgrad.runtime.device import open_device
 from webgrad.runtime.webgpu import Device
 
@@ -77,10 +77,10 @@ def median_seconds(
 
 def resident_bytes() -> int:
     """The process's resident memory."""
-    status = Path("/proc/self/statm")
-    if not status.is_file():
-        raise SystemExit("resident memory is read from /proc, which this system lacks")
-    return int(status.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    found = host.resident_bytes()
+    if not found:
+        raise SystemExit("this system does not say how much memory a process takes")
+    return found
 
 
 def report(name: str, value: str, target: str, ok: bool) -> bool:

@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,6 +19,7 @@ __all__ = ["ROOT", "VENV", "apt_prefix", "os_release", "run_apt", "say", "venv_p
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 OS_RELEASE = Path("/etc/os-release")
+APT_LOCK = threading.Lock()  # apt-get fails where another one is at work; steps may run beside each other
 
 
 def say(text: str) -> None:
@@ -54,7 +56,10 @@ def apt_prefix() -> list[str] | None:
 def run_apt(prefix: Sequence[str], *arguments: str) -> str:
     """Run apt-get quietly; the end of its output where it failed, else ""."""
     command = [*prefix, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq", *arguments]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    with APT_LOCK:
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+        )
     if done.returncode == 0:
         return ""
     return "\n".join(done.stdout.strip().splitlines()[-3:]) or f"exit code {done.returncode}"

@@ -13,8 +13,10 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Mapping, Sequence
 
+from scripts.browser import main as ensure_browser
 from scripts.conformance import FOLDER as CONFORMANCE_VENV
 from scripts.driver import main as ensure_driver
 from scripts.setup import main as setup
@@ -72,6 +74,24 @@ def install_dev(_: Sequence[str]) -> int:
 def driver(_: Sequence[str]) -> int:
     """See to a Vulkan adapter, where that can be done."""
     return ensure_driver()
+
+
+def beside(work: Callable[[], object]) -> tuple[Step, Step]:
+    """Two steps of one piece of work: the first begins it in a thread, the second waits for its end."""
+    threads: list[threading.Thread] = []
+
+    def begin(_: Sequence[str]) -> int:
+        # No daemon: a target that fails waits for it as well, since apt-get must not lose its reader.
+        threads.append(threading.Thread(target=work))
+        threads[-1].start()
+        return 0
+
+    def finish(_: Sequence[str]) -> int:
+        while threads:
+            threads.pop().join()
+        return 0
+
+    return begin, finish
 
 
 def tint(_: Sequence[str]) -> int:
@@ -172,11 +192,14 @@ DOCS_ENVIRONMENT = {"NO_MKDOCS_2_WARNING": "1"}
 # With the model's own words around it, as many tokens as are read at once: the answer starts the sooner.
 QUESTION = ("--first", "Explain photosynthesis.", "--temperature", "0.2")
 PREPARE: tuple[Step, ...] = (install_dev, driver, tint)
+begin_browser, finish_browser = beside(ensure_browser)
 CHECKS: tuple[Step, ...] = (
+    begin_browser,
     *PREPARE,
     python("-m", "ruff", "format", "--check", "--quiet", "."),
     python("-m", "ruff", "check", "--quiet", "."),
     python("-m", "mypy"),
+    finish_browser,
     all_tests,
 )
 TARGETS: Mapping[str, tuple[Step, ...]] = {

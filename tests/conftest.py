@@ -1,17 +1,23 @@
 """What every test run shares: the drivers' environment, Hypothesis profiles, and what happens without a GPU.
 
-A test marked gpu is skipped where there is no Vulkan, Metal or DirectX 12 adapter. That is never silent: the
-summary says so in a block of its own, and with CI=true the run fails.
+A test marked gpu is skipped where there is no Vulkan, Metal or DirectX 12 adapter, and a test of a page where
+there is no Chromium. That is never silent: the summary says so in a block of its own, and with CI=true the
+run fails.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
+
+if TYPE_CHECKING:
+    from tests.browser import Browser
 
 # Before anything loads a driver, so that a bare `pytest` runs as `make test` does.
 os.environ.setdefault("LP_NUM_THREADS", "0")
@@ -25,7 +31,9 @@ IN_CI = os.environ.get("CI", "").lower() in ("1", "true")
 hypothesis.settings.load_profile("ci" if IN_CI else "local")
 
 skipped_key = pytest.StashKey[int]()
+pages_key = pytest.StashKey[bool]()
 NO_ADAPTER = "no adapter but OpenGL ones was found; `webgrad info` says what to install"
+NO_BROWSER = "no Chromium was found; `python -m scripts.browser` installs one on Debian, CHROME may name one"
 
 
 def has_adapter() -> bool:
@@ -52,6 +60,9 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if pages_key in config.stash:
+        terminalreporter.section("TESTS OF PAGES WERE SKIPPED", sep="!", red=True, bold=True)
+        terminalreporter.line(f"TESTS OF PAGES WERE SKIPPED: {NO_BROWSER}.")
     count = config.stash.get(skipped_key, 0)
     if not count:
         return
@@ -72,3 +83,26 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.Monkey
     config.settings.cache_clear()
     yield monkeypatch
     config.settings.cache_clear()
+
+
+@pytest.fixture
+def browser(running_browser: Browser) -> Iterator[Browser]:
+    """A headless Chromium; the pages that a test opens are closed after it."""
+    yield running_browser
+    running_browser.close_pages()
+
+
+@pytest.fixture(scope="session")
+def running_browser(pytestconfig: pytest.Config) -> Iterator[Browser]:
+    """A headless Chromium for every test of a page; without one they are skipped, and in CI they fail."""
+    from scripts.browser import find_browser
+
+    if sys.platform == "win32" or find_browser() is None:
+        pytestconfig.stash[pages_key] = True
+        if IN_CI:
+            pytest.fail(NO_BROWSER, pytrace=False)
+        pytest.skip(NO_BROWSER)
+    from tests.browser import WEBGPU, Browser
+
+    with Browser(*WEBGPU) as running:
+        yield running

@@ -1,4 +1,4 @@
-"""Without an adapter the tests marked gpu are skipped loudly, and with CI=true the run fails."""
+"""Without an adapter or a browser the tests that need one are skipped loudly; with CI=true the run fails."""
 
 from __future__ import annotations
 
@@ -13,23 +13,26 @@ from webgrad.config import BACKENDS
 
 ROOT = Path(__file__).parents[1]
 GPU_TEST = "tests/runtime/test_adapters.py::test_this_machine"
+PAGE_TEST = "tests/test_browser.py::test_values_of_expressions"
 
 
-def run_without_adapters(ci: str) -> subprocess.CompletedProcess[str]:
+def run_without_either(ci: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", GPU_TEST],
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", GPU_TEST, PAGE_TEST],
         cwd=ROOT,
-        env=os.environ | {"CI": ci, "WEBGRAD_DISABLE_BACKENDS": ",".join(BACKENDS)},
+        env=os.environ
+        | {"CI": ci, "WEBGRAD_DISABLE_BACKENDS": ",".join(BACKENDS), "CHROME": "/no/such/browser"},
         capture_output=True,
         text=True,
         check=False,
     )
 
 
-@pytest.mark.parametrize(("ci", "code", "closing"), [("", 0, "1 skipped"), ("true", 1, "1 error")])
-def test_gpu_tests_without_an_adapter(ci: str, code: int, closing: str) -> None:
-    done = run_without_adapters(ci)
+@pytest.mark.parametrize(("ci", "code", "closing"), [("", 0, "2 skipped"), ("true", 1, "2 errors")])
+def test_without_an_adapter_and_a_browser(ci: str, code: int, closing: str) -> None:
+    done = run_without_either(ci)
     assert done.returncode == code, done.stdout
     assert "GPU TESTS WERE SKIPPED: no adapter" in done.stdout
     assert "; 1 tests did not run." in done.stdout
+    assert "TESTS OF PAGES WERE SKIPPED: no Chromium was found" in done.stdout
     assert closing in done.stdout.splitlines()[-1]

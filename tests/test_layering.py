@@ -80,6 +80,7 @@ EXCEPTIONS: tuple[tuple[str, str, frozenset[str], str], ...] = (
     ("amp", "ops.autocast", frozenset({"autocast"}), "the switch lies where products are"),
     ("amp", "optim", frozenset({"Optimizer"}), "what it steps, for type checkers"),
     ("models", "nn", frozenset(), "a model is made of its modules"),
+    ("cli", "tools", frozenset(), "commands print what tools find"),
     ("cli", "runtime.host", frozenset(), "`webgrad info` says what to install"),
     ("cli", "tuning.entries", frozenset(), "`webgrad tune` shows and clears what is kept on disk"),
     ("tuning", "__init__", frozenset({"__version__"}), "what was measured holds for one version"),
@@ -166,7 +167,7 @@ def fits(found: Import, importer: str, imported: str, names: frozenset[str]) -> 
         return False
     if names:
         return found.module == imported and found.name in names
-    return imported in (found.module, f"{found.module}.{found.name}")
+    return f"{found.module}.{found.name}.".startswith(f"{imported}.")
 
 
 def all_imports() -> list[Import]:

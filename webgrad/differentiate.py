@@ -200,5 +200,6 @@ def _texts(op: Op, count: int) -> Sequence[str]:
 def _compiled(text: str) -> Callable[..., Any]:
     """A rule as a function: of the result's gradient g, the result y, the inputs xs, or a, b, c."""
     code = f"lambda g, y, xs, attributes, at, a=None, b=None, c=None, *_: {text}"
-    function: Callable[..., Any] = eval(code, vars(rules))
+    # Under the name of a file of ours, so that the line a node remembers is the user's.
+    function: Callable[..., Any] = eval(compile(code, __file__, "eval"), vars(rules))
     return function

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from time import perf_counter_ns
 from typing import Any
 
+from .errors import ArgumentError
+
 __all__ = ["STAGES", "Note", "Observer", "observe", "observers", "stage"]
 
 # host stage → what it does; times of a stage are without those of stages inside of it
@@ -91,6 +93,11 @@ def observe(observer: Observer) -> Iterator[None]:
     """Have an observer told of all that happens, in every thread."""
     global _entered
     with _changing:
+        if observer.apart and any(each.apart for each in _entered):
+            raise ArgumentError(
+                "a profile or a recording is under way, and each wants to run every kernel by itself: end "
+                "that one first"
+            )
         _entered = (*_entered, observer)
     try:
         yield

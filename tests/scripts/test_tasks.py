@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -81,3 +82,18 @@ def test_without_npm_tint_is_skipped_with_a_word(
     monkeypatch.setattr("scripts.tasks.shutil.which", lambda name: None)
     assert tasks.tint([]) == 0
     assert "npm is not on PATH" in capsys.readouterr().out
+
+
+def test_work_beside_other_steps_is_waited_for() -> None:
+    may_end, ended = threading.Event(), threading.Event()
+
+    def work() -> None:
+        may_end.wait(60)
+        ended.set()
+
+    begin, finish = tasks.beside(work)
+    assert begin([]) == 0
+    assert not ended.is_set()
+    may_end.set()
+    assert finish([]) == 0
+    assert ended.is_set()

@@ -30,6 +30,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "pull": ("webgrad.cli.pull", "bring a model to this machine"),
     "models": ("webgrad.cli.models", "list, show or remove the models on this machine"),
     "info": ("webgrad.cli.info", "show the devices, their features, and the active settings"),
+    "profile": ("webgrad.cli.profile", "show where a script's time and memory go"),
     "demo": ("webgrad.cli.demo", "run a small computation on the GPU and say how it went"),
     "tune": ("webgrad.cli.tune", "list or clear the kernel choices that were measured and kept"),
 }
@@ -37,6 +38,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "models": ("chat", "generate", "embed", "bench"),
     "files of models": ("pull", "models"),
+    "scripts": ("profile",),
     "this machine": ("info", "demo", "tune"),
 }
 

@@ -28,6 +28,7 @@ __all__ = [
     "check_offered",
     "clear_signatures",
     "leaf",
+    "line_of",
     "make",
     "scalar",
     "signature",
@@ -288,8 +289,13 @@ def _user_frame() -> tuple[CodeType, int]:
 
 def where_made(node: Node) -> str:
     """The user's line that made a node: "train.py:12"; empty where it is not known."""
-    if node.where is None:
+    return line_of(node.where)
+
+
+def line_of(where: tuple[CodeType, int] | None) -> str:
+    """A place in a user's code as text: "train.py:12"; empty where there is none."""
+    if where is None:
         return ""
-    code, offset = node.where
+    code, offset = where
     line = next((line for start, end, line in code.co_lines() if start <= offset < end), None)
     return f"{code.co_filename}:{line or code.co_firstlineno}"

@@ -101,6 +101,7 @@ class Context:
         native = open_native(progress.advance)
         self.native = native
         self.progress = progress
+        self.features = features
         self.counters = counters
         self.max_in_flight = in_flight
         self.pool = Pool(native, counters, budget, self._forget_buffer, largest, self._settle)
@@ -153,7 +154,8 @@ class Context:
 
     def submit(self, commands: Any | None) -> Event:
         """Submit a command buffer (None: pending writes only)."""
-        self.native.submit(commands, may_block=self.progress.completed < self.submitted)
+        with stage("submit"):
+            self.native.submit(commands, may_block=self.progress.completed < self.submitted)
         self._unsubmitted_bytes = 0
         self.submitted += 1
         self.counters.submissions += 1

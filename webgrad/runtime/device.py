@@ -32,6 +32,7 @@ __all__ = [
     "default_device",
     "open_device",
     "open_device_async",
+    "opened_devices",
     "register",
     "reset_stats",
     "set_default_device",
@@ -151,6 +152,12 @@ def _choice(spec: str | None, settings: Settings) -> adapters.Choice:
     wanted = settings.device if spec is None else spec
     cpu = isinstance(wanted, str) and wanted.strip().lower() == "cpu"
     return adapters.choose(spec, () if cpu else adapters.list_adapters(), settings)
+
+
+def opened_devices() -> list[Device | CpuDevice]:
+    """The devices that are open: the shared ones, and those that programs made themselves."""
+    shared = list(_opened.shared.values())
+    return [*shared, *(each for each in list(_opened.every) if each not in shared)]
 
 
 async def open_device_async(spec: DeviceLike = None) -> Device | CpuDevice:

@@ -81,7 +81,11 @@ class Flush:
         self.cause = cause
         self.copies = copies
         self.in_place = resolved.in_place
-        self.peak = resolved.peak  # bytes that were lent at most, beyond those before
+        size_of = queue.context.pool.buffers.get
+        gone = sum(size_of(each).size for each in resolved.to_give)
+        lent = sum(size_of(each).size for each in resolved.to_lend)
+        self.live = queue.context.pool.bytes_live  # bytes that are in use after it
+        self.peak = self.live + gone - lent + resolved.peak  # and at most, meanwhile
         params: Sequence[bytes] = pending.params
         notes: Sequence[Note | None] = [pending.notes.get(each) for each in range(len(params))]
         if resolved.launched is not None:

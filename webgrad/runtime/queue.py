@@ -510,8 +510,7 @@ class Queue:
             flush = Flush(self, cause, pending, resolved, sources) if observers() else None
             with stage("encode"):
                 commands = self._encode(resolved, pending, sources) if flush is None else flush.encoded()
-            with stage("submit"):
-                self.last_event = context.submit(commands)
+            self.last_event = context.submit(commands)
         except BaseException:
             context.undo(resolved)
             raise
