@@ -105,6 +105,11 @@ MODULES = (
 )
 
 HEAD = """\
+---
+hide:
+  - toc
+---
+
 # Ops
 
 <!-- made by `python -m scripts.ops_page` -->
