@@ -9,6 +9,7 @@ import pytest
 
 from webgrad import config
 from webgrad.config import (
+    LEVELS,
     OPTIONS,
     MemoryBudget,
     Settings,
@@ -25,7 +26,9 @@ EXAMPLES: dict[
     "device": ('"webgpu:1"', "webgpu:1", "webgpu:1"),
     "disable_backends": ('["OpenGL", "dx12"]', "opengl, DX12", frozenset({"opengl", "dx12"})),
     "disable_devices": ('[1, "llvmpipe"]', "1,llvmpipe", ("1", "llvmpipe")),
-    "debug": ("true", "1", True),
+    "debug": ('["ir", "wgsl"]', "wgsl,ir", frozenset({"ir", "wgsl"})),
+    "dump": ('"texts"', "texts", Path("texts")),
+    "checks": ("true", "1", True),
     "memory": ('"4GiB"', "4 GiB", MemoryBudget(bytes=4 * 2**30)),
     "in_flight": ("2", "2", 2),
     "queue": ("100", "100", 100),
@@ -43,7 +46,9 @@ WRONG: dict[str, tuple[str, str]] = {  # option → (TOML value, variable's text
     "device": ("3", "  "),
     "disable_backends": ('["vulcan"]', "vulcan"),
     "disable_devices": ("[true]", ""),
-    "debug": ('"maybe"', "7"),
+    "debug": ('["everything"]', "1"),
+    "dump": ("7", " "),
+    "checks": ('"maybe"', "7"),
     "memory": ('"many"', "120%"),
     "in_flight": ("0", "three"),
     "queue": ("true", "0"),
@@ -110,7 +115,7 @@ def test_without_a_file_everything_is_default(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("devise = 'cpu'", "there is no such option; did you mean device?"),
-        ("zzz = 1", "the options are cache, debug, device, "),
+        ("zzz = 1", "the options are cache, checks, debug, device, "),
         ("device = ", "is not valid TOML"),
     ],
 )
@@ -200,10 +205,19 @@ def test_budgets_that_make_no_sense(text: str) -> None:
 
 def test_settings_are_kept_until_reload(clean_environment: pytest.MonkeyPatch) -> None:
     first = config.settings()
-    clean_environment.setenv("WEBGRAD_DEBUG", "1")
+    clean_environment.setenv("WEBGRAD_CHECKS", "1")
     assert config.settings() is first
-    assert config.reload().debug
-    assert config.settings().debug
+    assert config.reload().checks
+    assert config.settings().checks
+
+
+def test_debug_takes_levels_and_says_where_checks_are() -> None:
+    assert load_settings({"WEBGRAD_DEBUG": "all"}, home=Path("nowhere")).debug == set(LEVELS)
+    assert load_settings({"WEBGRAD_DEBUG": "Memory, tune"}, home=Path("nowhere")).debug == {"memory", "tune"}
+    with pytest.raises(ConfigError) as caught:
+        load_settings({"WEBGRAD_DEBUG": "1"}, home=Path("nowhere"))
+    assert "schedule, ir, wgsl" in str(caught.value)
+    assert "WEBGRAD_CHECKS" in str(caught.value)
 
 
 def test_variables_that_mean_nothing_are_found() -> None:

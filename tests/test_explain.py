@@ -43,6 +43,9 @@ def test_a_layer_is_one_kernel_with_everything_known() -> None:
     assert min(kernel.grid) >= 1
     assert "matmul" in kernel.name
     assert explained.bytes_peak == kernel.bytes_read + kernel.bytes_written
+    assert 2 * 64 * 128 * 32 < kernel.operations < 3 * 64 * 128 * 32
+    assert kernel.line.endswith(f"{__file__}:{layer.__code__.co_firstlineno + 2}")
+    assert f"at {kernel.line}" in str(explained)
 
 
 def test_nothing_is_computed() -> None:
@@ -116,13 +119,14 @@ def test_it_prints_well() -> None:
     explained = explain(y)
     text = str(explained)
     assert text == repr(explained)
-    first, second, third = text.splitlines()
+    first, second, third, fourth = text.splitlines()
     assert first == f"1 kernel on cpu, peak {readable_bytes(explained.bytes_peak)}"
     (kernel,) = explained.kernels
     assert second == f"  1. {kernel.name}: matmul, add, maximum"
     assert f"reads {readable_bytes(kernel.bytes_read)}" in third
     assert f"writes {readable_bytes(kernel.bytes_written)}" in third
     assert "grid" in third
+    assert fourth == f"     at {kernel.line}"
     assert repr(kernel).startswith(f"<kernel {kernel.name}: 3 ops, reads")
     assert "2 kernels" in str(explain(total(softmax(tensor(64, 64)), 0)))
 

@@ -38,7 +38,7 @@ B = GENERATOR.normal(size=(24, 19)).astype(np.float32)
 @pytest.fixture(scope="module")
 def device() -> Device:
     """A device of these tests alone, so that its counters are theirs; every kernel is verified."""
-    return bench(debug=True).device
+    return bench(checks=True).device
 
 
 def up(device: Device, array: Any, dtype: Any = np.float32) -> Node:

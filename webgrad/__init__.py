@@ -9,7 +9,7 @@ import importlib
 from math import e, inf, nan, pi
 from typing import TYPE_CHECKING, Any
 
-from . import errors
+from . import errors, observing
 from .dtypes import (
     DType,
     as_dtype,
@@ -132,6 +132,8 @@ if TYPE_CHECKING:
     from .runtime.device import stats as stats
     from .runtime.device import synchronize as synchronize
     from .runtime.webgpu import Device as Device
+    from .tools.memory import MemoryReport as MemoryReport
+    from .tools.memory import memory as memory
     from .tuning import tune as tune
     from .watching import fresh as fresh
     from .watching import watch as watch
@@ -146,6 +148,7 @@ _HOMES = {
     "Event": "runtime.context",
     "Explanation": "explanation",
     "Kernel": "custom",
+    "MemoryReport": "tools.memory",
     "Profile": "tools.profile",
     "QuantisedTensor": "ops.quantised",
     "checkpoint": "autograd",
@@ -160,6 +163,7 @@ _HOMES = {
     "is_grad_enabled": "autograd",
     "jit": "capture",
     "kernel": "custom",
+    "memory": "tools.memory",
     "no_grad": "autograd",
     "set_grad_enabled": "autograd",
     "open_device": "runtime.device",
@@ -242,6 +246,20 @@ __all__ += windows.__all__
 __all__ += evaluation.__all__
 __all__ += _HOMES
 __all__ += _LIBRARIES
+
+
+def _enter_wanted() -> None:
+    """Start what WEBGRAD_DEBUG and WEBGRAD_DUMP ask for."""
+    from .config import settings
+
+    if settings().debug or settings().dump:
+        from .tools.debug import enter
+
+        enter(settings())
+    observing.wanted.enter = None
+
+
+observing.wanted.enter = _enter_wanted
 
 
 def __getattr__(name: str) -> Any:

@@ -141,7 +141,9 @@ def _stand_in(value: Any, device: Any) -> Tensor:
     """A tensor of its own for an argument, so that two arguments are never taken for one."""
     if isinstance(value, Tensor):
         sig = value.node.sig
-        node = Node(signature(LEAF, sig.shape, sig.dtype, sig.device), (), value.node.storage, None)
+        node = Node(
+            signature(LEAF, sig.shape, sig.dtype, sig.device), (), value.node.storage, value.node.where
+        )
         made = Tensor(node)
         if value.requires_grad:
             node.history = GradientSlot(made)

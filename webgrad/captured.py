@@ -69,8 +69,9 @@ class _Part:
                 found = self.recorded.run(nodes, free)
         made = []
         for each in self.roots:
-            sig = nodes[each].sig
-            made.append(leaf(found[self.places[each]], sig.shape, sig.dtype, sig.device))
+            node = nodes[each]
+            sig = node.sig
+            made.append(leaf(found[self.places[each]], sig.shape, sig.dtype, sig.device, node.where))
         return made
 
 
@@ -218,7 +219,7 @@ class Capture:
             elif tensor is not None:
                 history = tensor.node.history
                 if isinstance(history, GradientSlot):  # a mark on a node is seen by all that hold it
-                    node = Node(node.sig, (), node.storage, None)
+                    node = Node(node.sig, (), node.storage, node.where)
                     node.history = history
                 tensor.node = node
 

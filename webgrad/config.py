@@ -23,6 +23,7 @@ from .errors import ConfigError
 __all__ = [
     "BACKENDS",
     "FEATURES",
+    "LEVELS",
     "OPTIONS",
     "MemoryBudget",
     "Option",
@@ -39,6 +40,8 @@ __all__ = [
 
 BACKENDS = ("vulkan", "metal", "dx12", "opengl")
 FEATURES = ("f16", "f64", "int64", "subgroups", "timestamps", "immediates", "f32-atomics")
+# What WEBGRAD_DEBUG may write about; tools/debug.py has a writer for each.
+LEVELS = ("device", "schedule", "ir", "wgsl", "launches", "memory", "tune")
 CONFIG_VARIABLE = "WEBGRAD_CONFIG"
 PREFIX = "WEBGRAD_"
 
@@ -65,7 +68,9 @@ class Settings:
     device: str | None = None
     disable_backends: frozenset[str] = frozenset()
     disable_devices: tuple[str, ...] = ()
-    debug: bool = False
+    debug: frozenset[str] = frozenset()
+    dump: Path | None = None
+    checks: bool = False
     memory: MemoryBudget | None = None
     in_flight: int = 3
     queue: int = 4096
@@ -142,6 +147,13 @@ def _names(allowed: tuple[str, ...]) -> Callable[[object], frozenset[str]]:
     return parse
 
 
+def _levels(value: object) -> frozenset[str]:
+    words = {word.lower() for word in _words(value)}
+    if not words <= {*LEVELS, "all"}:
+        raise ValueError
+    return frozenset(LEVELS) if "all" in words else frozenset(words)
+
+
 def _one_of(*allowed: str) -> Callable[[object], str]:
     def parse(value: object) -> str:
         if str(value).strip().lower() not in allowed:
@@ -212,10 +224,26 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "debug",
         "WEBGRAD_DEBUG",
+        _levels,
+        "none",
+        f"a list of {', '.join(f'`{name}`' for name in LEVELS)}, or `all` (checks are `WEBGRAD_CHECKS`)",
+        "What is written to stderr while a program runs (see [debugging.md](debugging.md)).",
+    ),
+    Option(
+        "dump",
+        "WEBGRAD_DUMP",
+        _folder,
+        "none",
+        "the path of a folder",
+        "Where the WGSL of every kernel is written, one file each; made when needed.",
+    ),
+    Option(
+        "checks",
+        "WEBGRAD_CHECKS",
         _flag,
         "`0`",
         "`0` or `1`",
-        "Our own kernels keep the bounds checks that users' kernels always have.",
+        "Kernels' IR is verified, and our own kernels keep the bounds checks that users' always have.",
     ),
     Option(
         "memory",

@@ -19,10 +19,12 @@ import numpy as np
 
 from .config import settings
 from .errors import OutOfMemoryError, WebgradError
+from .graph.holders import largest_arrays, name_buffers
 from .graph.node import Node, Signature, backlog, where_made
 from .graph.snapshot import Snapshot, Walk, snapshot, walk
 from .graph.trace import refuse_in_trace
-from .observing import stage
+from .observing import observers, stage
+from .runtime.buffers import naming
 from .runtime.device import CpuDevice
 from .runtime.host import memory_bytes
 from .schedule.pairs import split_pairs
@@ -132,9 +134,9 @@ def _record(nodes: Sequence[Node]) -> list[Any]:
             except WebgradError as error:
                 raise _placed(error, roots[0].sig, roots[0]) from None
             except MemoryError as error:  # NumPy's
-                raise _placed(
-                    OutOfMemoryError(f"the cpu has no room: {error}"), roots[0].sig, roots[0]
-                ) from None
+                largest = largest_arrays(roots[0].sig.device)
+                full = OutOfMemoryError(f"the cpu has no room: {error}. The largest tensors: {largest}")
+                raise _placed(full, roots[0].sig, roots[0]) from None
     return [device for device in by_device if device.is_gpu]
 
 
@@ -177,6 +179,8 @@ def _made(roots: list[Node], walked: Walk, replaces: Mapping[int, int] | None = 
 def _planned(roots: list[Node], walked: Walk, replaces: Mapping[int, int] | None) -> Plan:
     _state.made += 1
     graph = split_pairs(snapshot(walked, roots))
+    if observers():
+        graph.lines = [each.where for each in walked.nodes]
     device = roots[0].sig.device
     if isinstance(device, CpuDevice):
         from .host import HostPlan
@@ -239,9 +243,12 @@ def values_still() -> AbstractContextManager[Any]:
 
 
 def snapshot_of(roots: Sequence[Node]) -> Snapshot:
-    """The graph under some nodes, while no thread changes it."""
+    """The graph under some nodes, with the users' lines, while no thread changes it."""
     with _state.lock:
-        return split_pairs(snapshot(walk(roots), roots))
+        walked = walk(roots)
+        graph = split_pairs(snapshot(walked, roots))
+    graph.lines = [each.where for each in walked.nodes]
+    return graph
 
 
 def _placed(error: WebgradError, sig: Signature | None, node: Node) -> WebgradError:
@@ -328,4 +335,5 @@ def _array(node: Node, data: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return array
 
 
+naming.of = name_buffers
 limit_backlog()

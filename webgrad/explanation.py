@@ -11,6 +11,7 @@ from typing import Any
 from .cpu.execute import CPU_PROFILE
 from .errors import ArgumentError, DTypeError
 from .evaluate import snapshot_of
+from .graph.node import line_of
 from .graph.snapshot import Snapshot
 from .lower.choices import Choice
 from .lower.compile import Choose, alias_of, compile_schedule
@@ -26,7 +27,10 @@ __all__ = ["Explanation", "KernelExplanation", "explain"]
 
 @dataclass(frozen=True, slots=True)
 class KernelExplanation:
-    """One kernel: its ops in order, the bytes it moves, its IR, its WGSL, and its workgroups."""
+    """One kernel: its ops in order, the bytes it moves, its IR, its WGSL, and its workgroups.
+
+    `operations` are about the additions and products it takes, `line` the user's line it is about.
+    """
 
     name: str
     ops: tuple[str, ...]
@@ -35,6 +39,8 @@ class KernelExplanation:
     ir: str
     wgsl: str
     grid: tuple[int, int, int]
+    operations: int
+    line: str
     choice: Choice | None = None  # by which it was made, where tuning chose
 
     def __repr__(self) -> str:
@@ -64,8 +70,10 @@ class Explanation:
             lines += [
                 f"  {number}. {each.name}: {', '.join(each.ops)}",
                 f"     reads {readable_bytes(each.bytes_read)}, writes {readable_bytes(each.bytes_written)}, "
-                f"grid {' × '.join(map(str, each.grid))}",
+                f"{each.operations:,} operations, grid {' × '.join(map(str, each.grid))}",
             ]
+            if each.line:
+                lines.append(f"     at {each.line}")
             if each.choice is not None:
                 lines.append(f"     tuned: {', '.join(f'{name} {value}' for name, value in each.choice)}")
         return "\n".join(lines)
@@ -91,6 +99,7 @@ def explain(*tensors: Any) -> Explanation:
     roots = list(dict.fromkeys(each.node for each in tensors))
     check_device("explain", *roots)
     graph = snapshot_of(roots)
+    count = len(graph)
     device = roots[0].sig.device
     text = repr(graph)
     profile = device.profile if device.is_gpu else CPU_PROFILE
@@ -99,7 +108,7 @@ def explain(*tensors: Any) -> Explanation:
     kernels: list[KernelExplanation] = []
     steps = []
     for groups, launches in compiled:
-        work = work_of(graph, groups, len(graph))
+        work = work_of(graph, groups, count)
         reads = {each for group in groups for each in group.reads}
         writes = {each for group in groups for each in group.outputs}
         steps.append((reads, writes))
@@ -118,6 +127,8 @@ def explain(*tensors: Any) -> Explanation:
                 ir,
                 wgsl,
                 grid,
+                work.operations,
+                line_of(graph.lines[work.origin]) if work.origin >= 0 else "",
                 choice,
             )
             for name, ir, wgsl, grid, choice in texts

@@ -135,7 +135,7 @@ class GpuPlan:
         numbers = {at: each.storage for at, each in enumerate(nodes) if each.sig.kind == "scalar"}
         with choosing(device, numbers) as choose:
             compiled = compile_schedule(
-                made, device.profile, check=device.settings.debug, choose=choose, replaces=replaces or {}
+                made, device.profile, check=device.settings.checks, choose=choose, replaces=replaces or {}
             )
         for each in observers():
             each.planned(device, made, compiled)

@@ -8,15 +8,16 @@ costs one look at an empty tuple.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from time import perf_counter_ns
+from types import TracebackType
 from typing import Any
 
 from .errors import ArgumentError
 
-__all__ = ["STAGES", "Note", "Observer", "observe", "observers", "stage"]
+__all__ = ["STAGES", "Note", "Observer", "observe", "observers", "opened", "stage", "wanted"]
 
 # host stage → what it does; times of a stage are without those of stages inside of it
 STAGES: Mapping[str, str] = {
@@ -66,8 +67,17 @@ class Observer:
     def span(self, stage: str, began: int, ended: int) -> None:
         """A stage worked from `began` to `ended`, in nanoseconds of `perf_counter_ns`."""
 
+    def opened(self, device: Any, why: str) -> None:
+        """A device was opened, and why it was this one."""
+
+    def troubled(self, name: str, what: str) -> None:
+        """A device was lost, or opened again."""
+
     def planned(self, device: Any, schedule: Any, compiled: Any) -> None:
         """A plan was made: the schedule, and for a GPU its (groups, launches)."""
+
+    def tuned(self, device: Any, entry: Any) -> None:
+        """The ways to make a kernel were measured (`tuning.entries.Entry`)."""
 
     def computed(self, device: Any, note: Note, began: int, ended: int) -> None:
         """The cpu computed a group."""
@@ -106,6 +116,24 @@ def observe(observer: Observer) -> Iterator[None]:
             _entered = tuple(each for each in _entered if each is not observer)
 
 
+class _Wanted:
+    """Who enters the observers that the settings ask for, before the first device is opened."""
+
+    def __init__(self) -> None:
+        self.enter: Callable[[], None] | None = None
+
+
+wanted = _Wanted()
+
+
+def opened(device: Any, why: str) -> None:
+    """Tell of a device that was opened."""
+    if wanted.enter is not None:
+        wanted.enter()
+    for each in _entered:
+        each.opened(device, why)
+
+
 class _Span:
     __slots__ = ("_began", "_stage")
 
@@ -121,7 +149,21 @@ class _Span:
             each.span(self._stage, self._began, ended)
 
 
-_UNSEEN: AbstractContextManager[None] = nullcontext()
+class _Unseen:
+    """Nothing, and quick: contextlib's takes twice as long, and each flush has several."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        pass
+
+
+_UNSEEN = _Unseen()
 
 
 def stage(name: str) -> AbstractContextManager[None]:

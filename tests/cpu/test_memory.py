@@ -21,8 +21,10 @@ from webgrad.cpu.memory import (
     aligned,
     empty,
     is_own,
+    owner,
     rewrapped,
 )
+from webgrad.runtime.stats import host_memory
 
 FLOAT = np.dtype(np.float32)
 
@@ -176,3 +178,28 @@ def test_a_view_of_all_becomes_an_array_of_its_own() -> None:
     assert address(part) != address(array)
     array.flags.writeable = False
     assert not is_own(array)
+
+
+def test_views_have_the_owner_of_their_memory() -> None:
+    for nbytes in (SMALL // 2, SMALL, LARGE):
+        whole = empty((nbytes // 4,), FLOAT)
+        part = whole[3:9]
+        assert owner(part)[0] is owner(whole)[0]
+        assert nbytes <= owner(part)[1] <= nbytes + ALIGNMENT
+        assert owner(empty((nbytes // 4,), FLOAT))[0] is not owner(whole)[0]
+    text = b"12345678"
+    assert owner(np.frombuffer(text, np.uint8)) == (text, 8, False)
+
+
+def test_what_is_lent_and_what_waits_is_counted() -> None:
+    lent, waits = host_memory.live, host_memory.pooled
+    arrays = [empty((LARGE // 4,), FLOAT) for _ in range(3)]
+    assert (host_memory.live, host_memory.pooled) == (lent + 3 * LARGE, waits)
+    assert host_memory.peak >= host_memory.live
+    arrays.pop()
+    assert (host_memory.live, host_memory.pooled) == (lent + 2 * LARGE, waits + LARGE)
+    arrays.append(empty((LARGE // 4,), FLOAT))
+    assert (host_memory.live, host_memory.pooled) == (lent + 3 * LARGE, waits)
+    arrays.clear()
+    memory.clear()
+    assert (host_memory.live, host_memory.pooled) == (lent, 0)

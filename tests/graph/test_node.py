@@ -173,10 +173,13 @@ def test_the_line_is_found_through_the_layers_of_webgrad() -> None:
     assert where_made(summed.node) == f"{__file__}:{line}"
 
 
-def test_a_source_is_named_and_a_leaf_is_not() -> None:
+def test_sources_and_leaves_are_named_and_numbers_are_not() -> None:
     counted, line = source(TABLE["iota"], (5,), dtypes.int32, CPU), here()
     assert where_made(counted) == f"{__file__}:{line}"
-    assert where_made(value(2)) == ""
+    given, line = leaf(np.ones(2, np.float32), (2,), dtypes.float32, CPU), here()
+    assert where_made(given) == f"{__file__}:{line}"
+    again = leaf(np.ones(2, np.float32), (2,), dtypes.float32, CPU, given.where)
+    assert where_made(again) == f"{__file__}:{line}"
     assert where_made(scalar(1, dtypes.int32, CPU)) == ""
 
 

@@ -206,7 +206,7 @@ def test_a_checked_kernel_reads_nothing_outside_its_buffers(alone: Bench) -> Non
 
 @pytest.mark.gpu
 @pytest.mark.parametrize(
-    ("debug", "checked", "careful"),
+    ("checks", "checked", "careful"),
     [
         (False, None, False),
         (False, False, False),
@@ -216,13 +216,13 @@ def test_a_checked_kernel_reads_nothing_outside_its_buffers(alone: Bench) -> Non
         (True, True, True),
     ],
 )
-def test_debugging_checks_all_kernels(debug: bool, checked: bool | None, careful: bool) -> None:
-    assert bench(debug=debug).pipeline(SCALE, "scale", checked=checked).checked is careful
+def test_checks_are_for_all_kernels(checks: bool, checked: bool | None, careful: bool) -> None:
+    assert bench(checks=checks).pipeline(SCALE, "scale", checked=checked).checked is careful
 
 
 @pytest.mark.gpu
-def test_all_kernels_work_when_debugging() -> None:
-    debugging = bench(debug=True)
-    assert read_outside(debugging, None) in (0, 7)
-    x = debugging.upload(floats(1, 2))
-    assert debugging.numbers(debugging.add(debugging.scale(x, 2), x)).tolist() == [3, 6]
+def test_all_kernels_work_with_checks() -> None:
+    checking = bench(checks=True)
+    assert read_outside(checking, None) in (0, 7)
+    x = checking.upload(floats(1, 2))
+    assert checking.numbers(checking.add(checking.scale(x, 2), x)).tolist() == [3, 6]

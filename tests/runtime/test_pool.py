@@ -140,6 +140,19 @@ def test_an_eviction_is_not_a_peak() -> None:
     assert (fake.pool.bytes_live, fake.pool.bytes_peak) == (768, 1024)
 
 
+def test_there_is_room_where_a_buffer_can_be_lent_or_free_ones_let_go() -> None:
+    fake = PoolOnFake(budget=4096)
+    assert fake.pool.has_room(4096)
+    assert not fake.pool.has_room(4352)
+    lent, free = fake.pool.take(2048), fake.pool.take(1024)
+    fake.pool.give(free)
+    assert fake.pool.has_room(1024)
+    assert fake.pool.has_room(2048)
+    assert not fake.pool.has_room(2304)
+    fake.pool.give(lent)
+    assert fake.pool.has_room(4096)
+
+
 def test_the_error_over_the_budget_says_asked_used_limit_and_the_largest() -> None:
     fake = PoolOnFake(budget=4096)
     fake.pool.take(3072)

@@ -66,6 +66,14 @@ STAGES = [
             {"seconds": 2.0, "kernels": [kernel("a", 0.01)], "stages": STAGES[1:]},
             "15 % of the time the host is in one stage, lower (groups become loops).",
         ),
+        (
+            {
+                "seconds": 2.0,
+                "kernels": [kernel("a", 0.9)],
+                "stages": [*STAGES, {"name": "kernels", "seconds": 1.0}],
+            },
+            "45 % of the time is one kernel, a, launched 2 times.",
+        ),
         ({"seconds": 2.0, "stages": STAGES}, "45 % of the time the host is in one stage, wait."),
     ],
 )

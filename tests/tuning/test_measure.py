@@ -35,7 +35,7 @@ X = np.random.default_rng(0).normal(size=(96, 520)).astype(np.float32)
 @pytest.fixture(scope="module")
 def device() -> Device:
     """A device of these tests alone, every kernel verified."""
-    return bench(debug=True).device
+    return bench(checks=True).device
 
 
 def on(device: Device, array: Any = X) -> Tensor:

@@ -14,6 +14,7 @@ from scripts.accuracy import compute, lacks, launch
 from tests.wgsl.naga import compiles
 from tests.wgsl.test_tint import ask, needs_tint
 from webgrad.errors import ShaderError
+from webgrad.runtime.adapters import list_adapters
 from webgrad.wgsl import library
 
 Array = npt.NDArray[Any]
@@ -259,3 +260,14 @@ def test_a_float64_that_was_a_float32_is_rounded() -> None:
         actual = compute("D(wg_cast_f64_f32({0}))", [x], np.float64, width)
         np.testing.assert_array_equal(actual, expected)
         np.testing.assert_array_equal(np.signbit(actual), np.signbit(expected))
+
+
+@pytest.mark.gpu
+def test_remainders_of_negative_integers_on_every_adapter() -> None:
+    edges = np.array([-(2**31), -9, -1, 0, 1, 7, 2**31 - 1], np.int32)
+    a, b = (each.ravel() for each in np.meshgrid(edges, edges))
+    with np.errstate(all="ignore"):
+        expected = a % b
+    for adapter in list_adapters():  # OpenGL's GLSL, where there is such an adapter, leaves a plain % open
+        given = compute("wg_remainder_i32({0}, {1})", (a, b), np.int32, 4, adapter.device)
+        assert np.array_equal(given, expected), adapter.name

@@ -9,6 +9,7 @@ never more than LIMIT bytes wait to be used.
 from __future__ import annotations
 
 import math
+import mmap
 from collections import deque
 from pickle import PickleBuffer
 from types import TracebackType
@@ -16,7 +17,9 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Buffers", "aligned", "clear", "empty", "is_own", "rewrapped"]
+from ..runtime.stats import host_memory
+
+__all__ = ["Buffers", "aligned", "clear", "empty", "is_own", "owner", "rewrapped"]
 
 Array = np.ndarray[Any, Any]
 
@@ -59,6 +62,7 @@ def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     if nbytes < LARGE:
         return aligned(shape, dtype)
     block = _take(nbytes)
+    host_memory.lend(block.nbytes)
     lease = np.ndarray.__new__(_Lease, (nbytes,), np.uint8, block.memory.data)
     lease.block = block
     return _wrapped(lease, shape, dtype)
@@ -102,9 +106,30 @@ def aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     return _wrapped(raw[start : start + nbytes], shape, dtype)
 
 
+def owner(x: Array) -> tuple[Any, int, bool]:
+    """What keeps an array's memory, all of its bytes, and whether these are a mapped file's."""
+    whole: Any = x
+    nbytes = x.nbytes
+    below: Any
+    while True:
+        if isinstance(whole, _Lease) and whole.block is not None:
+            return whole.block, whole.block.nbytes, False
+        if isinstance(whole, np.ndarray):
+            nbytes = whole.nbytes
+            below = whole.base
+        elif isinstance(whole, memoryview | PickleBuffer):
+            below = memoryview(whole).obj
+        else:
+            return whole, nbytes, isinstance(whole, mmap.mmap)
+        if below is None:
+            return whole, nbytes, False
+        whole = below
+
+
 def clear() -> None:
     """Give what waits back to the system."""
     _free.clear()
+    host_memory.pooled = 0
 
 
 def _take(nbytes: int) -> _Block:
@@ -114,6 +139,7 @@ def _take(nbytes: int) -> _Block:
                 _free.remove(block)
             except ValueError:  # another thread was quicker
                 continue
+            host_memory.pooled -= block.nbytes
             return block
     try:
         return _Block(nbytes)
@@ -124,13 +150,15 @@ def _take(nbytes: int) -> _Block:
 
 def _give_back(block: _Block) -> None:
     """Called wherever an array happens to be deleted, even inside of `_take`: no locks."""
+    host_memory.live -= block.nbytes
     _free.append(block)
     waiting = sum(each.nbytes for each in _free.copy())
     while waiting > LIMIT:
         try:
             waiting -= _free.popleft().nbytes
         except IndexError:
-            return
+            break
+    host_memory.pooled = waiting
 
 
 class Buffers:

@@ -251,11 +251,11 @@ def source(op: Op, shape: tuple[int, ...], dtype: Any, device: Any, attributes: 
     return Node(signature(op, shape, dtype, device, attributes), (), None, _user_frame())
 
 
-def leaf(storage: Any, shape: tuple[int, ...], dtype: Any, device: Any) -> Node:
-    """A node that has its value."""
+def leaf(storage: Any, shape: tuple[int, ...], dtype: Any, device: Any, where: Any = None) -> Node:
+    """A node that has its value; `where` is the line that made it, if that is not the one that runs now."""
     sig = signature(LEAF, shape, dtype, device)
     backlog.added(sig.nbytes)
-    return Node(sig, (), storage, None)
+    return Node(sig, (), storage, where or _user_frame())
 
 
 def scalar(value: Any, dtype: Any, device: Any) -> Node:

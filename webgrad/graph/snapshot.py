@@ -20,9 +20,12 @@ Key = tuple[int, ...]
 
 
 class Snapshot:
-    """Signatures and inputs by number; `held` are those that someone outside the graph still refers to."""
+    """Signatures and inputs by number; `held` are those that someone outside the graph still refers to.
 
-    __slots__ = ("held", "inputs", "roots", "sigs")
+    `lines` are the user's, as nodes keep them, where somebody watches.
+    """
+
+    __slots__ = ("held", "inputs", "lines", "roots", "sigs")
 
     def __init__(
         self,
@@ -35,6 +38,7 @@ class Snapshot:
         self.inputs = inputs
         self.roots = roots
         self.held = held
+        self.lines: list[Any] = []
 
     def __len__(self) -> int:
         return len(self.sigs)

@@ -6,13 +6,14 @@ it, kept in a generational arena; while commands on it are pending it has a slot
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .queue import Queue
     from .resolve import Pending, Size
 
-__all__ = ["Buffer", "Virtual"]
+__all__ = ["Buffer", "Virtual", "naming"]
 
 
 class Virtual:
@@ -36,6 +37,16 @@ class Virtual:
     def describe(self) -> str:
         name = f"'{self.label}'" if self.label else "an unnamed buffer"
         return f"{name} ({self.nbytes:,} bytes)"
+
+
+class _Naming:
+    """What to call buffers in messages: their labels, until somebody who knows more of them says so."""
+
+    def __init__(self) -> None:
+        self.of: Callable[[Sequence[Virtual]], list[str]] = lambda found: [each.label for each in found]
+
+
+naming = _Naming()
 
 
 class Buffer:

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any
 from ..config import Settings
 from ..config import settings as current_settings
 from ..errors import ForkError
+from ..observing import opened
 from . import adapters
 from .adapters import AdapterInfo
 from .profile import PORTABLE
-from .stats import Counters, Stats
+from .stats import Counters, Stats, host_memory
 
 if TYPE_CHECKING:
     from .webgpu import Device
@@ -90,12 +91,13 @@ class CpuDevice(AnyDevice):
         """Nothing is ever pending."""
 
     def stats(self) -> Stats:
-        """The counters; the host's memory is not ours to count."""
-        return Stats(self.counters.as_dict() | {"bytes_live": 0, "bytes_pooled": 0, "bytes_peak": 0})
+        """The counters, with the bytes of large arrays; `wg.memory()` counts small ones too."""
+        return Stats(self.counters.as_dict() | host_memory.as_dict())
 
     def reset_stats(self) -> None:
-        """Set the counters to zero."""
+        """Set the counters to zero, and the peak to what is in use now."""
         self.counters.reset()
+        host_memory.peak = host_memory.live
 
 
 class _Opened:
@@ -134,17 +136,23 @@ def open_device(spec: DeviceLike = None) -> Device | CpuDevice:
     with _opened.lock:
         device = _opened.shared.get(choice.device)
         if device is None:
-            device = CpuDevice() if choice.device == "cpu" else _gpu(choice.adapter, settings)
+            device = _cpu(choice.reason) if choice.device == "cpu" else _gpu(choice, settings)
             _opened.shared[choice.device] = device
         if spec is None:
             _opened.chosen = (settings, choice.device)
         return device
 
 
-def _gpu(adapter: AdapterInfo, settings: Settings) -> Device:
+def _cpu(why: str) -> CpuDevice:
+    device = CpuDevice()
+    opened(device, why)
+    return device
+
+
+def _gpu(choice: adapters.Choice, settings: Settings) -> Device:
     from .webgpu import Device
 
-    return Device(adapter, settings)
+    return Device(choice.adapter, settings, choice.reason)
 
 
 def _choice(spec: str | None, settings: Settings) -> adapters.Choice:

@@ -94,6 +94,10 @@ class Pool:
             self.bytes_peak = live
         return buffer
 
+    def has_room(self, size: int) -> bool:
+        """Whether a buffer of this size class can be lent, as far as the budget goes."""
+        return bool(self._lists.get(size)) or self.bytes_live + size <= self.budget
+
     def take_these(self, wanted: Iterable[int]) -> None:
         """Lend these free buffers, by id."""
         for buffer in wanted:

@@ -26,7 +26,7 @@ from ..errors import (
 )
 from ..observing import Note, observers, stage
 from .arena import Arena
-from .buffers import Buffer, Virtual
+from .buffers import Buffer, Virtual, naming
 from .calls import Copy
 from .checks import Limits, check_launch
 from .context import Context, Event
@@ -619,6 +619,9 @@ class Queue:
             return buffer
 
     def _write(self, virtual: Virtual, source: Bytes, keep: bool) -> None:
+        fits = virtual.physical or self.context.pool.has_room(self._size_of(virtual.nbytes, virtual.label))
+        if not fits and self._pending.code and not self._held:
+            self._flush("bytes")  # what was dropped gives its memory back; cheaper than an error first
         try:
             self._fill(virtual, source)
         except OutOfMemoryError:
@@ -749,11 +752,15 @@ class Queue:
         self.context.close()
         self.last_event = None
         self.trouble = self._reopen
+        for each in observers():
+            each.troubled(self.name, "was lost: what was pending is dropped")
 
     def _reopen(self) -> None:
         with shield:
             self.context = self._open_context()
             self.trouble = None
+        for each in observers():
+            each.troubled(self.name, "was opened again")
 
     def _discard(self, why: str) -> None:
         """Drop the pending commands; what they were to compute says so when it is used."""
@@ -788,7 +795,19 @@ class Queue:
     def largest(self, count: int = 5) -> str:
         """The largest buffers that hold memory, for an error message."""
         held = sorted((each for each in self._virtual if each.physical), key=lambda each: -each.nbytes)
+        names = naming.of(held[:count])
         return (
-            ", ".join(f"{each.label or 'unnamed'} {readable_bytes(each.nbytes)}" for each in held[:count])
+            ", ".join(
+                f"{name or 'unnamed'} {readable_bytes(each.nbytes)}"
+                for name, each in zip(names, held, strict=False)
+            )
             or "none"
         )
+
+    def held(self) -> list[tuple[Virtual, int]]:
+        """The buffers that hold memory, each with the bytes of it, once what was dropped was let go."""
+        with shield, self.lock:
+            if self.trouble is None:
+                self._drain()
+            physical = self.context.pool.buffers
+            return [(each, physical.get(each.physical).size) for each in self._virtual if each.physical]

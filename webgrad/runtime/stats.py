@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-__all__ = ["Counters", "Stats"]
+__all__ = ["Counters", "HostMemory", "Stats", "host_memory"]
 
 FLUSH_CAUSES = ("read", "synchronize", "eval", "execute", "full", "bytes", "write", "replay")
 
@@ -44,6 +44,31 @@ class Counters:
     def as_dict(self) -> dict[str, Any]:
         """A copy, by name."""
         return asdict(self)
+
+
+@dataclass(slots=True)
+class HostMemory:
+    """Bytes of the large arrays that webgrad makes on the host: lent, waiting to be lent, the most lent.
+
+    Bumped wherever an array is deleted, so there is no lock: each change is one addition to a plain number.
+    """
+
+    live: int = 0
+    pooled: int = 0
+    peak: int = 0
+
+    def lend(self, nbytes: int) -> None:
+        """So many bytes are in use from now on."""
+        self.live += nbytes
+        if self.live > self.peak:
+            self.peak = self.live
+
+    def as_dict(self) -> dict[str, int]:
+        """By the names of `Stats`."""
+        return {"bytes_live": self.live, "bytes_pooled": self.pooled, "bytes_peak": self.peak}
+
+
+host_memory = HostMemory()
 
 
 class Stats(Mapping[str, Any]):

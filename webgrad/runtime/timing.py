@@ -56,6 +56,12 @@ class Timer:
 
     def seconds(self, record: Callable[[Recorder], None]) -> float:
         """How long the GPU takes for what `record` records; other threads wait meanwhile."""
+        found, waited = self.both(record)
+        # A clock that stands still or runs backwards, as some drivers' do, is no clock.
+        return found if found is not None and 0 < found <= 2 * waited else waited
+
+    def both(self, record: Callable[[Recorder], None]) -> tuple[float | None, float]:
+        """The seconds of the GPU's clock, None where it tells none, and those of the host's."""
         queue, stamps = self._queue, self._stamps
         with queue.lock:
             queue.synchronize()  # what others have recorded is not ours to time
@@ -64,13 +70,11 @@ class Timer:
                 record(recorder)
             if stamps is None or queue.context is not self._context:
                 queue.synchronize()
-                return time.perf_counter() - began
+                return None, time.perf_counter() - began
             with stamps:
                 queue.synchronize()
             waited = time.perf_counter() - began
-            found = stamps.seconds()
-        # A clock that stands still or runs backwards, as some drivers' do, is no clock.
-        return found if 0 < found <= 2 * waited else waited
+            return stamps.seconds(), waited
 
 
 class _Timestamps:

@@ -14,6 +14,7 @@ from typing import Any
 from ..config import Settings
 from ..config import settings as current_settings
 from ..errors import DTypeError, LaunchError
+from ..observing import opened
 from ..wgsl import Program
 from . import adapters
 from .adapters import AdapterInfo
@@ -51,7 +52,9 @@ class Device(AnyDevice):
 
     is_gpu = True
 
-    def __init__(self, info: AdapterInfo, settings: Settings | None = None) -> None:
+    def __init__(
+        self, info: AdapterInfo, settings: Settings | None = None, why: str = "the program made it itself"
+    ) -> None:
         self.info = info
         self.name = info.device
         self.settings = settings or current_settings()
@@ -75,6 +78,7 @@ class Device(AnyDevice):
             self._open_context,
         )
         register(self)
+        opened(self, why)
 
     def _budget(self) -> int:
         memory = memory_bytes() or 8 << 30
@@ -158,12 +162,12 @@ class Device(AnyDevice):
         in_place: Sequence[tuple[int, Program | None]] = (),
         replacing: tuple[tuple[tuple[int, int], ...], Program] | None = None,
     ) -> Pipeline:
-        """The pipeline of a program. Bounds checks are left out for our own kernels, unless debugging."""
+        """The pipeline of a program. Bounds checks are left out for our own kernels, unless checks are on."""
         if not isinstance(program, Program):
             raise LaunchError(
                 f"a {type(program).__name__} is not a program: make one with webgrad.wgsl.program_from_source"
             )
-        careful = self.settings.debug if checked is None else bool(checked) or self.settings.debug
+        careful = self.settings.checks if checked is None else bool(checked) or self.settings.checks
         key = (program, careful, tuple(in_place), replacing)
         found = self._pipelines.get(key)
         if found is None:

@@ -19,7 +19,9 @@ from typing import Any
 __all__ = ["headline", "page"]
 
 FOLDER = Path(__file__).parent
-SCRIPTS = ("report_words.js", "report_overview.js", "report_timeline.js", "report_memory.js")
+SCRIPTS = tuple(
+    f"report_{part}.js" for part in ("words", "overview", "timeline", "moving", "memory")
+)  # in this order
 DEFAULTS: Mapping[str, Any] = {
     "title": "",
     "device": "",
@@ -39,6 +41,8 @@ DEFAULTS: Mapping[str, Any] = {
     "flush_causes": {},
     "notes": (),
 }
+# Stages in which the host waits for kernels, or computes them itself: they say nothing beside the kernels.
+OF_KERNELS = ("wait", "kernels")
 # What JSON may hold and HTML would read: a text "</script>" must not end the element that holds the data.
 HARMLESS = {ord(mark): f"\\u{ord(mark):04x}" for mark in "<>&"}
 
@@ -82,8 +86,7 @@ def headline(data: Mapping[str, Any]) -> str:
     seconds = float(data.get("seconds") or 0.0)
     kernels: Sequence[Mapping[str, Any]] = data.get("kernels") or ()
     stages: Sequence[Mapping[str, Any]] = data.get("stages") or ()
-    # Who waits, waits for kernels: that says nothing beside them.
-    own = [stage for stage in stages if stage["name"] != "wait" or not kernels]
+    own = [stage for stage in stages if stage["name"] not in OF_KERNELS or not kernels]
     stage = max(own, key=_seconds, default=None)
     kernel = max(kernels, key=_seconds, default=None)
     if seconds <= 0 or (stage is None and kernel is None):

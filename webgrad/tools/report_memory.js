@@ -1,45 +1,59 @@
 // The memory plot under the timeline, the causes of flushes, and what starts the page.
 
+const OF_DEVICES = [
+  { label: "live", column: 1, colour: "#4c78a8", dash: [], filled: true },
+  { label: "pooled", column: 2, colour: "#e45756", dash: [6, 3], filled: false },
+];
+const OF_PROCESS = { label: "process", column: 1, colour: "#9d755d", dash: [2, 3], filled: false };
 const series = [];
 
 function prepareMemory() {
-  const kinds = { process: ["process", 1, "#9d755d", [2, 3]], live: ["live", 1, "#4c78a8", []], pooled: ["pooled", 2, "#e45756", [6, 3]] };
   const names = Object.keys(data.memory).filter((name) => name !== "process");
   for (const [order, device] of names.entries()) {
-    for (const [name, column, colour, dash] of [kinds.live, kinds.pooled]) {
-      series.push({ label: names.length > 1 ? device + " " + name : name, points: data.memory[device], column,
-        colour: order ? PALETTE[(2 * order + column) % PALETTE.length] : colour, dash, filled: name === "live" });
+    for (const kind of OF_DEVICES) {
+      const label = names.length > 1 ? device + " " + kind.label : kind.label;
+      const colour = order ? PALETTE[(2 * order + kind.column) % PALETTE.length] : kind.colour;
+      series.push({ ...kind, label, colour, points: data.memory[device] });
     }
   }
-  const [name, column, colour, dash] = kinds.process;
-  if (data.memory.process) series.push({ label: name, points: data.memory.process, column, colour, dash, filled: false });
+  if (data.memory.process) series.push({ ...OF_PROCESS, points: data.memory.process });
   for (const each of series) {
     each.times = Float64Array.from(each.points, (point) => point[0]);
     each.most = each.points.reduce((most, point) => Math.max(most, point[each.column]), 0);
   }
   // A process that is much larger than what lies on the devices would make flat lines of them.
-  const devices = series.filter((each) => each.label !== "process").reduce((most, each) => Math.max(most, each.most), 0);
+  const devices = Math.max(0, ...series.filter((each) => each.label !== "process").map((each) => each.most));
   for (const each of series) each.shown = each.label !== "process" || !devices || each.most <= 2 * devices;
 }
 
 function showLegend() {
   byId("memory-part").hidden = series.every((each) => each.points.length === 0);
-  byId("legend").append(...series.filter((each) => each.points.length).map((each) => {
-    const box = element("input", { type: "checkbox" });
-    box.checked = each.shown;
-    box.addEventListener("change", () => { each.shown = box.checked; redraw(); });
-    return element("label", {}, box, coloured(element("span", { class: "swatch" }), each.colour), each.label);
-  }));
+  byId("legend").append(
+    ...series
+      .filter((each) => each.points.length)
+      .map((each) => {
+        const box = element("input", { type: "checkbox" });
+        box.checked = each.shown;
+        box.addEventListener("change", () => {
+          each.shown = box.checked;
+          redraw();
+        });
+        return element("label", {}, box, coloured(element("span", { class: "swatch" }), each.colour), each.label);
+      }),
+  );
   const peak = series.map((each) => each.label + " at most " + bytesText(each.most));
   byId("memory").setAttribute("aria-label", "Memory over time: " + peak.join(", "));
 }
 
 // The values of one series as steps, a minimum and a maximum for each pixel.
 function steps(each, width) {
-  const scale = width / (timeline.to - timeline.from), found = [];
-  let point = Math.max(0, firstAfter(each.times, timeline.from) - 1), last = null;
+  const scale = width / (timeline.to - timeline.from);
+  const found = [];
+  let point = Math.max(0, firstAfter(each.times, timeline.from) - 1),
+    last = null;
   for (; point < each.times.length && (each.times[point] < timeline.to || last === null); point += 1) {
-    const pixel = Math.max(0, Math.floor((each.times[point] - timeline.from) * scale)), value = each.points[point][each.column];
+    const pixel = Math.max(0, Math.floor((each.times[point] - timeline.from) * scale));
+    const value = each.points[point][each.column];
     if (last && last.pixel === pixel) {
       last.low = Math.min(last.low, value);
       last.high = Math.max(last.high, value);
@@ -58,9 +72,9 @@ function drawSeries(context, each, width, top) {
   if (!found.length) return;
   context.beginPath();
   found.forEach((step, order) => {
-    if (order) context.lineTo(step.pixel, height(found[order - 1].value)); else context.moveTo(step.pixel, height(step.value));
-    if (step.high > step.low) { context.lineTo(step.pixel, height(step.low)); context.lineTo(step.pixel, height(step.high)); }
-    context.lineTo(step.pixel, height(step.value));
+    if (order) context.lineTo(step.pixel, height(found[order - 1].value));
+    else context.moveTo(step.pixel, height(step.value));
+    for (const value of [step.low, step.high, step.value]) context.lineTo(step.pixel, height(value));
   });
   const end = Math.min(width, place(timeline.end, width));
   context.lineTo(end, height(found[found.length - 1].value));
@@ -104,32 +118,47 @@ function drawMemory() {
 }
 
 function showMemoryTip(event) {
-  const canvas = byId("memory"), tip = byId("memory-tip"), point = pointOf(event);
+  const canvas = byId("memory");
+  const tip = byId("memory-tip");
+  const point = pointOf(event);
   const time = timeline.from + (point.left / canvas.clientWidth) * (timeline.to - timeline.from);
-  const lines = series.filter((each) => each.shown && each.points.length).map((each) => {
-    const at = firstAfter(each.times, time) - 1;
-    return each.label + " " + (at < 0 ? "–" : bytesText(each.points[at][each.column]));
-  });
+  const lines = series
+    .filter((each) => each.shown && each.points.length)
+    .map((each) => {
+      const at = firstAfter(each.times, time) - 1;
+      return each.label + " " + (at < 0 ? "–" : bytesText(each.points[at][each.column]));
+    });
   tip.hidden = lines.length === 0;
-  tip.replaceChildren(element("strong", {}, "at " + momentText(time, (timeline.to - timeline.from) / 100)), ...lines.map((line) => element("div", {}, line)));
+  const moment = element("strong", {}, "at " + momentText(time, (timeline.to - timeline.from) / 100));
+  tip.replaceChildren(moment, ...lines.map((line) => element("div", {}, line)));
   moveTip(tip, canvas, point);
 }
 
 function startMemory() {
   byId("memory").addEventListener("pointermove", showMemoryTip);
-  byId("memory").addEventListener("pointerleave", () => { byId("memory-tip").hidden = true; });
+  byId("memory").addEventListener("pointerleave", () => {
+    byId("memory-tip").hidden = true;
+  });
 }
 
 function showCauses() {
   const causes = Object.entries(data.flush_causes).sort((left, right) => right[1] - left[1]);
-  byId("causes").textContent = causes.length ? "Submitted (▾ on the timeline) for: " + causes.map(([cause, count]) => cause + " " + count.toLocaleString("en")).join(", ") + "." : "";
+  const words = causes.map(([cause, count]) => cause + " " + count.toLocaleString("en")).join(", ");
+  byId("causes").textContent = words ? "Submitted (▾ on the timeline) for: " + words + "." : "";
 }
 
 function followTheme() {
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
   // Paper is light: a canvas keeps the colours it was drawn in.
-  window.addEventListener("beforeprint", () => { document.documentElement.dataset.theme = "light"; drawTimeline(); drawMemory(); });
-  window.addEventListener("afterprint", () => { delete document.documentElement.dataset.theme; redraw(); });
+  window.addEventListener("beforeprint", () => {
+    document.documentElement.dataset.theme = "light";
+    drawTimeline();
+    drawMemory();
+  });
+  window.addEventListener("afterprint", () => {
+    delete document.documentElement.dataset.theme;
+    redraw();
+  });
 }
 
 prepareRows();

@@ -1,10 +1,14 @@
 // The top of the page, the bars, and the table of kernels.
 
-const FIRST_ROWS = 200, FIRST_BARS = 6;
+const FIRST_ROWS = 200;
+const FIRST_BARS = 6;
+const LEAST_SHARE = 0.001;
 const table = { key: "seconds", descending: true, filter: "", all: false };
 const wall = data.seconds || 0;
 
-function rate(amount, kernel) { return kernel.seconds > 0 && amount > 0 ? amount / kernel.seconds / 1e9 : NaN; }
+function rate(amount, kernel) {
+  return kernel.seconds > 0 && amount > 0 ? amount / kernel.seconds / 1e9 : NaN;
+}
 
 const COLUMNS = [
   { key: "name", label: "Kernel", text: true, value: (kernel) => kernel.name },
@@ -18,8 +22,13 @@ const COLUMNS = [
 ];
 
 function showFacts() {
-  const parts = [data.device, data.adapter, data.version && "webgrad " + data.version,
-    data.python && "Python " + data.python, data.started.replace("T", " ")];
+  const parts = [
+    data.device,
+    data.adapter,
+    data.version && "webgrad " + data.version,
+    data.python && "Python " + data.python,
+    data.started.replace("T", " "),
+  ];
   byId("facts").textContent = parts.filter(Boolean).join(" · ");
   const notes = byId("notes");
   notes.append(...data.notes.map((note) => element("li", {}, note)));
@@ -27,36 +36,50 @@ function showFacts() {
 }
 
 function tile(name, value, more) {
-  return element("div", {}, element("dt", {}, name), element("dd", {}, value, more ? element("small", {}, more) : null));
+  const shown = element("dd", {}, value, more ? element("small", {}, more) : null);
+  return element("div", {}, element("dt", {}, name), shown);
 }
 
 function peaks() {
-  const found = Object.entries(data.memory).filter(([, points]) => points.length).map(([name, points]) =>
-    [points.reduce((most, point) => Math.max(most, point[1]), 0), name]);
+  const found = Object.entries(data.memory)
+    .filter(([, points]) => points.length)
+    .map(([name, points]) => [points.reduce((most, point) => Math.max(most, point[1]), 0), name]);
   const ofDevices = found.filter(([, name]) => name !== "process");
   return (ofDevices.length ? ofDevices : found).sort((left, right) => right[0] - left[0]);
 }
 
 function showTiles() {
-  const launches = sum(kernels.map((kernel) => kernel.count)), inKernels = sum(kernels.map((kernel) => kernel.seconds));
+  const launches = sum(kernels.map((kernel) => kernel.count));
+  const flushes = data.flushes.length;
+  const inKernels = sum(kernels.map((kernel) => kernel.seconds));
   const how = data.timing === "timestamps" ? "GPU timestamps" : "the clock, launch by launch";
   byId("tiles").append(
     tile("Total time", secondsText(wall), data.explained === null ? "" : percentText(data.explained) + " explained"),
     tile("In kernels", secondsText(inKernels), "by " + how),
     tile("Launches", launches.toLocaleString("en"), plural(kernels.length, "kernel")),
-    tile("Submissions", data.flushes.length.toLocaleString("en"), data.flushes.length ? digits(launches / data.flushes.length) + " launches each" : ""));
+  );
+  if (flushes) {
+    const each = digits(launches / flushes) + " launches each";
+    byId("tiles").append(tile("Submissions", flushes.toLocaleString("en"), each));
+  }
   const [most] = peaks();
-  if (most) byId("tiles").append(tile("Peak memory", bytesText(most[0]), most[1] === "process" ? "of the process" : "live on " + most[1]));
+  if (!most) return;
+  const where = most[1] === "process" ? "of the process" : "live on " + most[1];
+  byId("tiles").append(tile("Peak memory", bytesText(most[0]), where));
 }
 
 function bar(label, seconds, colour, detail) {
   const share = wall > 0 ? seconds / wall : NaN;
-  return element("li", { title: detail || label },
-    element("span", {}, coloured(element("span", { class: "swatch" }), colour), element("b", {}, label),
-      detail ? element("span", { class: "quiet" }, "  " + detail) : null),
+  const more = detail ? element("span", { class: "quiet" }, "  " + detail) : null;
+  const words = element("span", {}, element("b", {}, label), more);
+  return element(
+    "li",
+    { title: detail || label },
+    element("span", { class: "what" }, coloured(element("span", { class: "swatch" }), colour), words),
     element("span", { class: "quiet" }, secondsText(seconds)),
     element("span", { class: "share" }, percentText(share)),
-    element("span", { class: "track" }, coloured(element("i"), colour, share)));
+    element("span", { class: "track" }, coloured(element("i"), colour, share)),
+  );
 }
 
 function showBars(prefix, rows) {
@@ -65,21 +88,58 @@ function showBars(prefix, rows) {
   byId(prefix + "-stack").append(...rows.map((row) => coloured(element("i"), row.colour, row.seconds / whole)));
 }
 
-function showWhere() {
-  const host = stages.map((stage, index) => ({ label: stage.name, seconds: stage.seconds, colour: stageColour(index), detail: stage.what }));
-  host.sort((left, right) => right.seconds - left.seconds);
-  const unknown = wall - sum(host.map((row) => row.seconds));
-  if (unknown > 0.001 * wall) host.push({ label: "not explained", seconds: unknown, colour: "var(--faded)", detail: "" });
-  showBars("host", host);
-  byId("host-total").textContent = "of " + secondsText(wall);
+// The stages that took time; those too short for a bar share one.
+function hostBars() {
+  const all = stages.map((stage, index) => ({
+    label: stage.name,
+    seconds: stage.seconds,
+    colour: stageColour(index),
+    detail: stage.what,
+  }));
+  const bars = all.filter((row) => row.seconds >= LEAST_SHARE * wall && row.seconds > 0);
+  bars.sort((left, right) => right.seconds - left.seconds);
+  const short = all.filter((row) => row.seconds > 0 && row.seconds < LEAST_SHARE * wall);
+  const unknown = wall - sum(all.map((row) => row.seconds));
+  if (short.length) {
+    bars.push({
+      label: plural(short.length, "short stage"),
+      seconds: sum(short.map((row) => row.seconds)),
+      colour: "var(--rest)",
+      detail: short.map((row) => row.label).join(", "),
+    });
+  }
+  if (unknown > LEAST_SHARE * wall) {
+    bars.push({ label: "not explained", seconds: unknown, colour: "var(--faded)", detail: "" });
+  }
+  return bars;
+}
 
-  const first = kernels.slice(0, FIRST_BARS).map((kernel, index) =>
-    ({ label: kernel.name, seconds: kernel.seconds, colour: kernelColour(index), detail: kernel.line }));
+function kernelBars() {
+  const bars = kernels.slice(0, FIRST_BARS).map((kernel, index) => ({
+    label: kernel.name,
+    seconds: kernel.seconds,
+    colour: kernelColour(index),
+    detail: kernel.line,
+  }));
   const others = kernels.slice(FIRST_BARS);
-  if (others.length) first.push({ label: plural(others.length, "other"), seconds: sum(others.map((kernel) => kernel.seconds)), colour: "var(--rest)", detail: "" });
-  showBars("kernel", first);
-  const seconds = sum(kernels.map((kernel) => kernel.seconds)), onHost = kernels.every((kernel) => kernel.device === "cpu");
-  byId("kernel-total").textContent = kernels.length ? secondsText(seconds) + (onHost ? "" : ", beside the host, which waits for them") : "none ran";
+  if (others.length) {
+    bars.push({
+      label: plural(others.length, "other"),
+      seconds: sum(others.map((kernel) => kernel.seconds)),
+      colour: "var(--rest)",
+      detail: "",
+    });
+  }
+  return bars;
+}
+
+function showWhere() {
+  showBars("host", hostBars());
+  byId("host-total").textContent = "of " + secondsText(wall);
+  showBars("kernel", kernelBars());
+  const seconds = secondsText(sum(kernels.map((kernel) => kernel.seconds)));
+  const beside = kernels.every((kernel) => kernel.device === "cpu") ? "" : ", beside the host, which waits for them";
+  byId("kernel-total").textContent = kernels.length ? seconds + beside : "none ran";
 }
 
 function matches(kernel, words) {
@@ -101,35 +161,49 @@ function chosenKernels() {
 }
 
 function nameCell(kernel, index) {
-  const button = element("button", { type: "button", class: "name", title: (kernel.ops || []).join(" → ") },
-    coloured(element("span", { class: "swatch" }), kernelColour(index)), kernel.name);
+  const button = element(
+    "button",
+    { type: "button", class: "name", title: (kernel.ops || []).join(" → ") },
+    coloured(element("span", { class: "swatch" }), kernelColour(index)),
+    kernel.name,
+  );
   const picked = selected.kernel === index;
   button.setAttribute("aria-pressed", picked);
   button.addEventListener("click", () => selectKernel(selected.kernel === index ? -1 : index));
   const devices = new Set(kernels.map((each) => each.device));
-  return element("td", { class: "text kernel", "data-label": "Kernel" }, button,
+  return element(
+    "td",
+    { class: "text kernel", "data-label": "Kernel" },
+    button,
     devices.size > 1 ? element("div", { class: "device" }, kernel.device) : null,
-    picked && kernel.ops && kernel.ops.length ? element("div", { class: "ops" }, kernel.ops.join(" → ")) : null);
+    picked && kernel.ops && kernel.ops.length ? element("div", { class: "ops" }, kernel.ops.join(" → ")) : null,
+  );
 }
 
 function cell(column, kernel, index) {
   if (column.key === "name") return nameCell(kernel, index);
   const shown = column.show ? column.show(column.value(kernel)) : column.value(kernel);
   const made = element("td", { "data-label": column.label, class: column.text ? "text place" : "" });
-  if (column.key === "share") made.append(element("span", { class: "meter" }, coloured(element("i"), kernelColour(index), kernel.share)));
-  made.append(column.key === "share" ? element("span", { class: "percent" }, shown) : shown);
+  if (column.key === "share") {
+    const filled = coloured(element("i"), kernelColour(index), kernel.share);
+    made.append(element("span", { class: "meter" }, filled), element("span", { class: "percent" }, shown));
+  } else made.append(shown);
   return made;
 }
 
 function showTable() {
-  const chosen = chosenKernels(), shown = table.all ? chosen : chosen.slice(0, FIRST_ROWS);
+  const chosen = chosenKernels();
+  const shown = table.all ? chosen : chosen.slice(0, FIRST_ROWS);
   byId("heads").replaceChildren(...COLUMNS.map(head));
-  byId("rows").replaceChildren(...shown.map((index) => {
-    const row = element("tr", { "data-kernel": index, class: selected.kernel === index ? "picked" : "" });
-    row.append(...COLUMNS.map((column) => cell(column, kernels[index], index)));
-    return row;
-  }));
-  byId("counted").textContent = shown.length === kernels.length ? plural(kernels.length, "kernel") : shown.length + " of " + plural(kernels.length, "kernel");
+  byId("rows").replaceChildren(
+    ...shown.map((index) => {
+      const row = element("tr", { "data-kernel": index, class: selected.kernel === index ? "picked" : "" });
+      row.append(...COLUMNS.map((column) => cell(column, kernels[index], index)));
+      return row;
+    }),
+  );
+  const part = shown.length < kernels.length ? shown.length + " of " : "";
+  byId("counted").textContent = part + plural(kernels.length, "kernel");
   byId("more").hidden = shown.length === chosen.length;
 }
 
@@ -150,9 +224,13 @@ function head(column) {
 function selectKernel(index) {
   const focused = document.activeElement && document.activeElement.closest("tr[data-kernel]");
   selected.kernel = index;
-  const chip = byId("selection"), kernel = kernels[index];
+  const chip = byId("selection");
+  const kernel = kernels[index];
   chip.hidden = !kernel;
-  if (kernel) chip.firstChild.textContent = kernel.name + ": " + plural(kernel.count, "launch", "launches") + ", " + secondsText(kernel.seconds) + (kernel.line ? ", " + kernel.line : "");
+  if (kernel) {
+    const figures = [plural(kernel.count, "launch", "launches"), secondsText(kernel.seconds), kernel.line];
+    chip.firstChild.textContent = kernel.name + ": " + figures.filter(Boolean).join(", ");
+  }
   showTable();
   if (focused) {
     const again = byId("rows").querySelector('tr[data-kernel="' + Number(focused.dataset.kernel) + '"] button');
@@ -162,7 +240,13 @@ function selectKernel(index) {
 }
 
 function startTable() {
-  byId("filter").addEventListener("input", (event) => { table.filter = event.target.value; showTable(); });
-  byId("more").addEventListener("click", () => { table.all = true; showTable(); });
+  byId("filter").addEventListener("input", (event) => {
+    table.filter = event.target.value;
+    showTable();
+  });
+  byId("more").addEventListener("click", () => {
+    table.all = true;
+    showTable();
+  });
   byId("selection").lastElementChild.addEventListener("click", () => selectKernel(-1));
 }

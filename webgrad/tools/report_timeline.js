@@ -1,19 +1,30 @@
-// The timeline: spans on rows, flush marks above them, and memory below, all over one time axis.
+// The timeline drawn: spans on rows, flush marks above them, over a time axis that the memory plot shares.
 // Spans narrower than a pixel are gathered: their pixel shows how much of it each colour covers, as a stack.
 
-const ROW = data.rows.length > 6 ? 18 : 28, HEAD = 20, LEAST_SEEN = 3, AXIS = 22, MARKS = 16, PLOT = 150, LEAST_VIEW = 0.5;
+const ROW = data.rows.length > 6 ? 18 : 28;
+const HEAD = 20;
+const LEAST_SEEN = 3;
+const AXIS = 22;
+const MARKS = 16;
+const PLOT = 150;
+const LEAST_VIEW = 0.5;
 const timeline = { from: 0, to: 1, end: 1, rows: [], height: 0, drawn: 0, pointer: null, waiting: false };
-const pointers = new Map();
 
 function prepareRows() {
-  let top = AXIS + (data.flushes.length ? MARKS : 0), track = -1;
+  let top = AXIS + (data.flushes.length ? MARKS : 0),
+    track = -1;
   for (const row of data.rows) {
-    if (row.track !== track) { track = row.track; top += HEAD; }
-    const start = Float64Array.from(row.start), stop = start.map((each, index) => each + row.duration[index]);
+    if (row.track !== track) {
+      track = row.track;
+      top += HEAD;
+    }
+    const start = Float64Array.from(row.start);
+    const stop = start.map((each, index) => each + row.duration[index]);
     // The latest end so far grows, so that the first visible span is found by halving even where spans overlap.
     const latest = stop.slice();
     for (let index = 1; index < latest.length; index += 1) latest[index] = Math.max(latest[index], latest[index - 1]);
-    timeline.rows.push({ ...row, start, stop, latest, top, first: timeline.rows.every((each) => each.track !== row.track) });
+    const first = timeline.rows.every((each) => each.track !== row.track);
+    timeline.rows.push({ ...row, start, stop, latest, top, first });
     top += ROW;
   }
   timeline.height = Math.max(top, AXIS + HEAD) + 8;
@@ -22,15 +33,19 @@ function prepareRows() {
 }
 
 function firstAfter(sorted, value) {
-  let low = 0, high = sorted.length;
+  let low = 0,
+    high = sorted.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (sorted[middle] > value) high = middle; else low = middle + 1;
+    if (sorted[middle] > value) high = middle;
+    else low = middle + 1;
   }
   return low;
 }
 
-function isHost(row) { return data.tracks[row.track] === "host"; }
+function isHost(row) {
+  return data.tracks[row.track] === "host";
+}
 
 // The place of a span's colour in COLOURS; what is not selected fades.
 function shadeOf(row, span) {
@@ -38,11 +53,14 @@ function shadeOf(row, span) {
   return isHost(row) ? stageShade(row.index[span]) : kernelShade(row.index[span]);
 }
 
-function isSelected(row, span) { return !isHost(row) && row.index[span] === selected.kernel; }
+function isSelected(row, span) {
+  return !isHost(row) && row.index[span] === selected.kernel;
+}
 
 // A canvas's context, with its memory as large as its place on this screen.
 function surface(canvas, height) {
-  const width = canvas.parentElement.clientWidth, ratio = window.devicePixelRatio || 1;
+  const width = canvas.parentElement.clientWidth;
+  const ratio = window.devicePixelRatio || 1;
   if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
     canvas.width = Math.round(width * ratio);
     canvas.height = Math.round(height * ratio);
@@ -56,10 +74,13 @@ function surface(canvas, height) {
   return { context, width };
 }
 
-function place(time, width) { return ((time - timeline.from) / (timeline.to - timeline.from)) * width; }
+function place(time, width) {
+  return ((time - timeline.from) / (timeline.to - timeline.from)) * width;
+}
 
 function tickStep(width) {
-  const rough = ((timeline.to - timeline.from) / width) * 110, power = 10 ** Math.floor(Math.log10(rough));
+  const rough = ((timeline.to - timeline.from) / width) * 110;
+  const power = 10 ** Math.floor(Math.log10(rough));
   return [1, 2, 5, 10].map((each) => each * power).find((each) => each >= rough);
 }
 
@@ -73,7 +94,8 @@ function drawGrid(context, width, height, labels) {
   context.fillStyle = paint("var(--quiet)");
   context.textAlign = "left";
   for (const time of times) {
-    const text = momentText(time, step), left = place(time, width) + 4;
+    const text = momentText(time, step);
+    const left = place(time, width) + 4;
     if (left + context.measureText(text).width < width) context.fillText(text, left, AXIS / 2 + 1);
   }
 }
@@ -100,21 +122,26 @@ function drawBox(context, shade, left, top, width, height) {
 }
 
 function drawLabel(context, row, span, left, width) {
-  const text = data.names[row.name[span]], room = Math.floor((width - 8) / 6.6), shade = shadeOf(row, span);
+  const text = data.names[row.name[span]];
+  const room = Math.floor((width - 8) / 6.6);
+  const shade = shadeOf(row, span);
   if (room < 3) return;
   context.fillStyle = shade === FADED ? paint("var(--quiet)") : inkOn(paint(COLOURS[shade]));
-  context.fillText(text.length > room ? text.slice(0, room - 1) + "…" : text, left + 4, row.top + ROW / 2 - 0.5, width - 6);
+  const shown = text.length > room ? text.slice(0, room - 1) + "…" : text;
+  context.fillText(shown, left + 4, row.top + ROW / 2 - 0.5, width - 6);
 }
 
 function drawWide(context, row, span, left, right, width) {
-  const first = Math.max(left, -1), wide = Math.min(right, width + 1) - first;
+  const first = Math.max(left, -1);
+  const wide = Math.min(right, width + 1) - first;
   drawBox(context, shadeOf(row, span), first, row.top, Math.max(1, wide - (wide > 3 ? 1 : 0)), ROW - 2);
   if (wide > 28) drawLabel(context, row, span, Math.max(left, 0), Math.min(right, width) - Math.max(left, 0));
 }
 
 // One pixel of gathered spans: from below, each colour by what it covers, the selected kernel always visible.
 function drawGathered(context, row, pixel, covered) {
-  const whole = covered.reduce((total, each) => total + each, 0), room = (ROW - 2) / Math.max(1, whole);
+  const whole = covered.reduce((total, each) => total + each, 0);
+  const room = (ROW - 2) / Math.max(1, whole);
   let bottom = row.top + ROW - 2;
   for (let shade = 0; shade < covered.length; shade += 1) {
     if (!covered[shade]) continue;
@@ -127,16 +154,22 @@ function drawGathered(context, row, pixel, covered) {
 }
 
 function drawRow(context, row, width) {
-  const scale = width / (timeline.to - timeline.from), covered = new Float64Array(COLOURS.length);
+  const scale = width / (timeline.to - timeline.from);
+  const covered = new Float64Array(COLOURS.length);
   let pixel = NaN;
-  for (let span = firstAfter(row.latest, timeline.from); span < row.start.length && row.start[span] < timeline.to; span += 1) {
-    const left = (row.start[span] - timeline.from) * scale, right = (row.stop[span] - timeline.from) * scale;
+  const after = firstAfter(row.start, timeline.to);
+  for (let span = firstAfter(row.latest, timeline.from); span < after; span += 1) {
+    const left = (row.start[span] - timeline.from) * scale;
+    const right = (row.stop[span] - timeline.from) * scale;
     if (right - left >= 1) {
       drawWide(context, row, span, left, right, width);
       continue;
     }
     const here = Math.floor(left);
-    if (here !== pixel) { drawGathered(context, row, pixel, covered); pixel = here; }
+    if (here !== pixel) {
+      drawGathered(context, row, pixel, covered);
+      pixel = here;
+    }
     covered[shadeOf(row, span)] += right - left;
   }
   drawGathered(context, row, pixel, covered);
@@ -158,9 +191,14 @@ function drawTimeline() {
     context.fillStyle = paint("var(--quiet)");
     context.fillText("No span was recorded.", 6, AXIS + 10);
   }
+  byId("shown").textContent = shownText();
+}
+
+function shownText() {
   const part = timeline.to - timeline.from;
-  byId("shown").textContent = part >= timeline.end ? "All " + microsecondsText(timeline.end) + " are shown."
-    : momentText(timeline.from, part / 100) + " to " + momentText(timeline.to, part / 100) + " of " + microsecondsText(timeline.end);
+  const whole = microsecondsText(timeline.end);
+  if (part >= timeline.end) return "All " + whole + " are shown.";
+  return momentText(timeline.from, part / 100) + " to " + momentText(timeline.to, part / 100) + " of " + whole;
 }
 
 function redraw() {
@@ -172,136 +210,4 @@ function redraw() {
     drawMemory();
     showTip();
   });
-}
-
-function look(from, to) {
-  const part = Math.min(timeline.end, Math.max(LEAST_VIEW, to - from));
-  timeline.from = Math.min(Math.max(0, from), timeline.end - part);
-  timeline.to = timeline.from + part;
-  redraw();
-}
-
-function zoom(factor, around) {
-  const time = timeline.from + around * (timeline.to - timeline.from), part = (timeline.to - timeline.from) * factor;
-  look(time - around * part, time + (1 - around) * part);
-}
-
-function pan(share) {
-  const step = share * (timeline.to - timeline.from);
-  look(timeline.from + step, timeline.to + step);
-}
-
-const MOVES = {
-  left: () => pan(-0.25), right: () => pan(0.25), in: () => zoom(0.5, 0.5), out: () => zoom(2, 0.5), all: () => look(0, timeline.end),
-};
-const KEYS = { "+": "in", "=": "in", "-": "out", "−": "out", ArrowLeft: "left", ArrowRight: "right", 0: "all" };
-
-// The row and span under a point, with half a pixel's and then three pixels' patience for narrow ones.
-function spanAt(left, top) {
-  const row = timeline.rows.find((each) => top >= each.top && top < each.top + ROW);
-  if (!row) return null;
-  const width = byId("timeline").clientWidth, scale = (timeline.to - timeline.from) / width, time = timeline.from + left * scale;
-  for (const patience of [0, 0.5 * scale, 3 * scale]) {
-    for (let span = firstAfter(row.latest, time - patience); span < row.start.length && row.start[span] <= time + patience; span += 1) {
-      if (row.stop[span] >= time - patience && (selected.kernel < 0 || patience === 0 || isSelected(row, span))) return { row, span };
-    }
-  }
-  return null;
-}
-
-function flushAt(left, top) {
-  if (top < AXIS || top > AXIS + MARKS) return null;
-  const width = byId("timeline").clientWidth;
-  return data.flushes.find(([time]) => Math.abs(place(time, width) - left) <= 5) || null;
-}
-
-function spanLines({ row, span }) {
-  const kernel = isHost(row) ? null : kernels[row.index[span]], stage = isHost(row) ? stages[row.index[span]] : null;
-  return [data.names[row.name[span]], microsecondsText(row.duration[span]) + " at " + momentText(row.start[span], row.duration[span] || 1) + ", " + data.tracks[row.track],
-    kernel && kernel.line, kernel && kernel.ops && kernel.ops.join(" → "), stage && stage.what].filter(Boolean);
-}
-
-function showTip() {
-  const tip = byId("tip"), canvas = byId("timeline"), point = timeline.pointer;
-  const flush = point && flushAt(point.left, point.top), found = point && !flush && spanAt(point.left, point.top);
-  tip.hidden = !flush && !found;
-  canvas.classList.toggle("over", Boolean(found));
-  if (tip.hidden) return;
-  const [first, ...more] = flush ? ["Submitted for: " + flush[1], plural(flush[2], "command") + " at " + momentText(flush[0], (timeline.to - timeline.from) / 1000)] : spanLines(found);
-  tip.replaceChildren(element("strong", {}, first), ...more.map((line) => element("div", {}, line)));
-  moveTip(tip, canvas, point);
-}
-
-function moveTip(tip, canvas, point) {
-  const left = Math.min(point.left + 14, canvas.clientWidth - tip.offsetWidth - 4);
-  const below = point.top + 16 + tip.offsetHeight < canvas.clientHeight;
-  tip.style.left = Math.max(4, left) + "px";
-  tip.style.top = Math.max(2, below ? point.top + 14 : point.top - tip.offsetHeight - 10) + "px";
-}
-
-function pointOf(event) {
-  const box = event.currentTarget.getBoundingClientRect();
-  return { left: event.clientX - box.left, top: event.clientY - box.top };
-}
-
-function onWheel(event) {
-  const width = byId("timeline").clientWidth, whole = timeline.to - timeline.from >= timeline.end;
-  const sideways = event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY);
-  // With everything in view there is nothing to zoom out of or to move: the page scrolls.
-  if (whole && (sideways || event.deltaY > 0) && !event.ctrlKey) return;
-  event.preventDefault();
-  const unit = event.deltaMode === 1 ? 16 : 1;
-  if (sideways) pan((unit * (event.deltaX || event.deltaY)) / width);
-  else zoom(Math.exp(unit * event.deltaY * (event.ctrlKey ? 0.01 : 0.002)), pointOf(event).left / width);
-}
-
-function onMove(event) {
-  const before = pointers.get(event.pointerId), now = pointOf(event), width = byId("timeline").clientWidth;
-  timeline.pointer = event.pointerType === "touch" && before ? null : now;
-  if (before && pointers.size === 1) {
-    before.moved += Math.abs(now.left - before.left);
-    if (before.moved > 3) pan((before.left - now.left) / width);
-  } else if (before && pointers.size === 2) {
-    const [other] = [...pointers].filter(([id]) => id !== event.pointerId).map(([, point]) => point);
-    const apart = Math.max(10, Math.abs(before.left - other.left)), wanted = Math.max(10, Math.abs(now.left - other.left));
-    before.moved += 9;
-    zoom(apart / wanted, other.left / width);
-  }
-  if (before) Object.assign(before, now);
-  redraw();
-}
-
-function onUp(event) {
-  const down = pointers.get(event.pointerId);
-  pointers.delete(event.pointerId);
-  byId("timeline").classList.remove("dragging");
-  if (event.type !== "pointerup" || !down || down.moved > 3) return;
-  timeline.pointer = pointOf(event);
-  const found = spanAt(timeline.pointer.left, timeline.pointer.top);
-  if (found && !isHost(found.row)) selectKernel(found.row.index[found.span]);
-  else selectKernel(-1);
-}
-
-function startTimeline() {
-  const canvas = byId("timeline");
-  canvas.addEventListener("wheel", onWheel, { passive: false });
-  canvas.addEventListener("pointerdown", (event) => {
-    pointers.set(event.pointerId, { ...pointOf(event), moved: 0 });
-    canvas.setPointerCapture(event.pointerId);
-    canvas.classList.add("dragging");
-  });
-  canvas.addEventListener("pointermove", onMove);
-  for (const name of ["pointerup", "pointercancel"]) canvas.addEventListener(name, onUp);
-  canvas.addEventListener("pointerleave", () => { timeline.pointer = null; redraw(); });
-  canvas.addEventListener("dblclick", (event) => {
-    const found = spanAt(pointOf(event).left, pointOf(event).top);
-    if (found) look(found.row.start[found.span] - 0.2 * found.row.duration[found.span], found.row.stop[found.span] + 0.2 * found.row.duration[found.span]);
-  });
-  canvas.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") selectKernel(-1);
-    if (!KEYS[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
-    event.preventDefault();
-    MOVES[KEYS[event.key]]();
-  });
-  for (const button of document.querySelectorAll("[data-move]")) button.addEventListener("click", () => MOVES[button.dataset.move]());
 }

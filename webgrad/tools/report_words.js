@@ -3,11 +3,30 @@
 // nodes, never markup.
 
 const data = JSON.parse(document.getElementById("data").textContent);
-const kernels = data.kernels, stages = data.stages;
-const PALETTE = ["#4c78a8", "#f58518", "#54a24b", "#b279a2", "#e45756", "#72b7b2", "#d8b021", "#9d755d", "#d67195", "#7a8fd6"];
-const selected = { kernel: -1 }, theme = {};
+const kernels = data.kernels;
+const stages = data.stages;
+const PALETTE = [
+  "#4c78a8",
+  "#f58518",
+  "#54a24b",
+  "#b279a2",
+  "#e45756",
+  "#72b7b2",
+  "#d8b021",
+  "#9d755d",
+  "#d67195",
+  "#7a8fd6",
+  "#2f9487",
+  "#a7b83c",
+  "#8c5fb0",
+  "#c9793f",
+];
+const selected = { kernel: -1 };
+const theme = {};
 
-function byId(id) { return document.getElementById(id); }
+function byId(id) {
+  return document.getElementById(id);
+}
 
 function element(tag, attributes, ...children) {
   const made = document.createElement(tag);
@@ -19,21 +38,36 @@ function element(tag, attributes, ...children) {
 // Canvases know nothing of the page's variables: their values are read anew for each drawing.
 function readTheme() {
   const style = getComputedStyle(document.documentElement);
-  for (const name of ["card", "quiet", "grid", "faded", "rest", "accent"]) theme["var(--" + name + ")"] = style.getPropertyValue("--" + name).trim();
+  for (const name of ["card", "quiet", "grid", "faded", "rest", "accent"]) {
+    theme["var(--" + name + ")"] = style.getPropertyValue("--" + name).trim();
+  }
 }
 
-function paint(colour) { return theme[colour] || colour; }
+function paint(colour) {
+  return theme[colour] || colour;
+}
 
 // The first kernels have a colour each, the others one in common; stages begin elsewhere in the palette.
-const COLOURS = [...PALETTE, "var(--rest)", "var(--faded)"], REST = PALETTE.length, FADED = REST + 1;
+const COLOURS = [...PALETTE, "var(--rest)", "var(--faded)"];
+const REST = PALETTE.length;
+const FADED = REST + 1;
 
-function kernelShade(index) { return index >= 0 && index < REST ? index : REST; }
+function kernelShade(index) {
+  return index >= 0 && index < REST ? index : REST;
+}
 
-function stageShade(index) { return index >= 0 ? (index + 5) % REST : REST; }
+// Waiting is grey: what it waits for has the colours.
+function stageShade(index) {
+  return stages[index] && stages[index].name !== "wait" ? (index + 5) % REST : REST;
+}
 
-function kernelColour(index) { return COLOURS[kernelShade(index)]; }
+function kernelColour(index) {
+  return COLOURS[kernelShade(index)];
+}
 
-function stageColour(index) { return COLOURS[stageShade(index)]; }
+function stageColour(index) {
+  return COLOURS[stageShade(index)];
+}
 
 // Black or white, whichever reads better on a colour such as #4c78a8.
 function inkOn(colour) {
@@ -57,15 +91,21 @@ function digits(value) {
 function scaled(value, units, step) {
   if (!Number.isFinite(value)) return "–";
   let place = 0;
-  while (place < units.length - 1 && Math.abs(value) >= step * 0.9995) { value /= step; place += 1; }
+  while (place < units.length - 1 && Math.abs(value) >= step * 0.9995) {
+    value /= step;
+    place += 1;
+  }
   return digits(value) + " " + units[place];
 }
 
-function bytesText(bytes) { return scaled(bytes, ["B", "kB", "MB", "GB", "TB"], 1000); }
+function bytesText(bytes) {
+  return scaled(bytes, ["B", "kB", "MB", "GB", "TB"], 1000);
+}
 
 function microsecondsText(microseconds) {
   if (microseconds === 0) return "0";
-  return Math.abs(microseconds) < 0.9995 ? digits(microseconds * 1000) + " ns" : scaled(microseconds, ["µs", "ms", "s"], 1000);
+  if (Math.abs(microseconds) < 0.9995) return digits(microseconds * 1000) + " ns";
+  return scaled(microseconds, ["µs", "ms", "s"], 1000);
 }
 
 // A moment with the digits that tell it from others this far apart.
@@ -75,7 +115,9 @@ function momentText(microseconds, apart) {
   return microseconds < apart / 2 ? "0" : (microseconds / unit).toFixed(places) + " " + name;
 }
 
-function secondsText(seconds) { return microsecondsText(seconds * 1e6); }
+function secondsText(seconds) {
+  return microsecondsText(seconds * 1e6);
+}
 
 function percentText(share) {
   if (!Number.isFinite(share)) return "–";
@@ -83,6 +125,10 @@ function percentText(share) {
   return (percent > 0 && percent < 0.1 ? "<0.1" : percent.toFixed(percent < 9.95 ? 1 : 0)) + " %";
 }
 
-function sum(numbers) { return numbers.reduce((total, each) => total + (each || 0), 0); }
+function sum(numbers) {
+  return numbers.reduce((total, each) => total + (each || 0), 0);
+}
 
-function plural(count, word, more) { return count.toLocaleString("en") + " " + (count === 1 ? word : more || word + "s"); }
+function plural(count, word, more) {
+  return count.toLocaleString("en") + " " + (count === 1 ? word : more || word + "s");
+}

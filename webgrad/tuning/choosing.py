@@ -21,6 +21,7 @@ from ..errors import DeviceLostError, ForkError, WebgradError
 from ..graph.snapshot import Snapshot
 from ..lower.choices import Choice
 from ..lower.compile import Choose, choices_of, compile_bundle
+from ..observing import observers
 from ..runtime.webgpu import Device
 from ..schedule.plan import Group
 from . import is_on
@@ -84,6 +85,8 @@ class _Tuner:
             self._progress.begin(f"{key['kernel']} {key['shapes'][-1]}", len(offered))
             entry = self._measured(graph, groups, offered, key)
             self._progress.end(entry)
+            for each in observers() if entry is not None else ():
+                each.tuned(device, entry)
         return entry.winner if entry is not None and entry.winner in offered else None
 
     def _measured(
@@ -128,7 +131,7 @@ def key_of(
         "backend": device.info.backend,
         "driver": device.info.driver,
         "features": sorted(device.features),
-        "checked": device.settings.debug,
+        "checked": device.settings.checks,
         **_versions(),
     }
 

@@ -129,7 +129,7 @@ class _Trial:
         """What a choice runs, compiled."""
         device = self._device
         made = compile_bundle(
-            self._graph, self._groups, device.profile, check=device.settings.debug, choice=choice
+            self._graph, self._groups, device.profile, check=device.settings.checks, choice=choice
         )
         launches = [self._launch(each) for each in made]
         for each in launches:

@@ -1,0 +1,52 @@
+"""Who holds memory: the computed nodes that are alive, by the storage behind them.
+
+In: nothing; Python's garbage collector knows every node, so making one costs nothing for this. Out: nodes,
+and words about them. The invariant: looking changes nothing, takes no lock and keeps nothing alive.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Sequence
+from typing import Any
+
+from .node import Node, where_made
+
+__all__ = ["alive", "holders", "largest_arrays", "name_buffers", "words_of"]
+
+
+def alive(*kinds: type) -> list[Any]:
+    """Every object of these classes, and of classes made from them."""
+    frozen = gc.get_freeze_count()
+    if frozen:  # the collector does not look among those
+        gc.unfreeze()
+    found = [each for each in gc.get_objects() if isinstance(each, kinds)]
+    if frozen:
+        gc.freeze()
+    return found
+
+
+def holders() -> list[Node]:
+    """The nodes that have storage of their own: not numbers, which travel with commands."""
+    return [each for each in alive(Node) if each.storage is not None and each.sig.kind != "scalar"]
+
+
+def words_of(node: Node) -> str:
+    """A value in few words: "float32 (64, 128) made at train.py:12"."""
+    sides = ", ".join(map(str, node.sig.shape)) + ("," if len(node.sig.shape) == 1 else "")
+    place = where_made(node)
+    return f"{node.sig.dtype.name} ({sides})" + (f" made at {place}" if place else "")
+
+
+def largest_arrays(device: Any, count: int = 5) -> str:
+    """The largest values on a device of the host's, for an error message."""
+    nodes = sorted(
+        (each for each in holders() if each.sig.device is device), key=lambda each: -each.sig.nbytes
+    )
+    return ", ".join(f"{words_of(each)} {each.sig.nbytes:,} bytes" for each in nodes[:count]) or "none"
+
+
+def name_buffers(buffers: Sequence[Any]) -> list[str]:
+    """What a GPU's buffers (the queue's records of them) are: a tensor's values, or their label."""
+    owners = {id(getattr(node.storage, "virtual", None)): node for node in holders()}
+    return [words_of(owners[id(each)]) if id(each) in owners else each.label or "unnamed" for each in buffers]
