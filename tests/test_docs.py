@@ -154,6 +154,7 @@ def examples_in(module: str) -> list[doctest.DocTest]:
 
 
 def passes(tests: list[doctest.DocTest], device: str) -> None:
+    load_once.cache_clear()  # some examples look at the memory in use
     for test in tests:
         webgrad.set_default_device(device)
         assert doctest.DocTestRunner().run(test).failed == 0

@@ -18,7 +18,7 @@ from tests.documents import PAGES, ROOT, name_of, text_of, without_fences
 
 LINK = re.compile(r"!?\[(?:[^\[\]]|\[[^\]]*\])*\]\(([^)\s]+)\)")
 MADE = {"contributing.md", "changelog.md"}  # by scripts/docs_hooks.py
-NAVIGATION = re.compile(r"^ +- (?:[^:]+: )?(\S+\.md)$", re.MULTILINE)
+NAVIGATION = re.compile(r"^ +- (?:[^:\n]+: )?(\S+\.md)$", re.MULTILINE)
 ALL = [*(name_of(path) for path in PAGES), "CHANGELOG.md"]
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scripts.docs_hooks import for_the_site
+from scripts.docs_hooks import for_the_site, titles_of
+from scripts.system import ROOT
 
 
 @pytest.mark.parametrize(
@@ -24,3 +25,10 @@ from scripts.docs_hooks import for_the_site
 )
 def test_links_of_the_repository_become_links_of_the_site(page: str, text: str, expected: str) -> None:
     assert for_the_site(text, page) == expected
+
+
+def test_a_link_that_is_called_by_its_file_gets_the_title_of_the_page() -> None:
+    titles = titles_of(ROOT)
+    text = "[nn.md](nn.md), [x](nn.md)"
+    assert for_the_site(text, "docs/optim.md", titles) == "[Networks](nn.md), [x](nn.md)"
+    assert for_the_site("[docs/nn.md](docs/nn.md#a)", "CONTRIBUTING.md", titles) == "[Networks](nn.md#a)"
