@@ -70,3 +70,15 @@ def test_a_browser_goes_with_its_processes_and_its_profile() -> None:
 def test_a_browser_that_died_is_told_of() -> None:
     with Browser() as running, pytest.raises(BrowserError, match="the browser has ended"):
         running.call("Browser.crash")
+
+
+def test_pages_have_webgpu(browser: Browser, tmp_path: Path) -> None:
+    file = tmp_path / "page.html"
+    file.write_text("<!doctype html>", encoding="utf-8")
+    page = browser.page()
+    page.open(file)
+    found = page.evaluate(
+        """(async () => { const device = await (await navigator.gpu.requestAdapter()).requestDevice();
+        return device.limits.maxStorageBuffersPerShaderStage; })()"""
+    )
+    assert found >= 8

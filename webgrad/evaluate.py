@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from .config import settings
-from .errors import OutOfMemoryError, WebgradError
+from .errors import ConfigError, OutOfMemoryError, WebgradError
 from .graph.holders import largest_arrays, name_buffers
 from .graph.node import Node, Signature, backlog, where_made
 from .graph.snapshot import Snapshot, Walk, snapshot, walk
@@ -336,4 +336,5 @@ def _array(node: Node, data: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 naming.of = name_buffers
-limit_backlog()
+with suppress(ConfigError):  # said when a device is opened, where a command can tell it in a line
+    limit_backlog()

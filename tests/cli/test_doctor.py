@@ -56,10 +56,32 @@ def test_a_problem_is_exit_code_1(
     assert main(["doctor", "--json"]) == 1
     report = json.loads(capsys.readouterr().out)
     assert report["problems"] == 1
+    assert set(report["versions"]) >= {"webgrad", "Python", "numpy", "wgpu", "system"}
     [device] = report["devices"]
     assert device["device"] == "webgpu:0"
     assert device["findings"][1]["verdict"] == "problem"
     assert device["findings"][1]["figures"] == {"error": 0.1}
+
+
+WRONG_SOFTMAX = """
+import webgrad as wg
+right = wg.softmax
+wg.softmax = lambda x, **options: right(x, **options) * 1.00001
+table.PROBES = [each for each in table.PROBES if each.name in ("softmax", "sum")]
+table.main(request)
+"""
+
+
+def test_a_wrong_result_of_a_device(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(doctor, "PROGRAM", doctor.PROGRAM.replace("table.main(request)", WRONG_SOFTMAX))
+    monkeypatch.setattr(doctor, "listed", lambda spec=None, *, every=False: (("cpu",), []))
+    assert main(["doctor", "--device", "cpu"]) == 1
+    text = capsys.readouterr().out
+    assert "problem  softmax " in text
+    assert "ok       sum " in text
+    assert "cpu: 1 ok, 0 notes, 1 problem (" in text
 
 
 def test_drivers_that_cannot_be_listed_leave_the_cpu(

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ..tools import doctor
+from .info import versions
 from .options import Parser, add_device, add_json
 from .text import encodable, wrap
 
@@ -54,7 +55,7 @@ def _print_json(reports: Iterable[tuple[str, Iterable[doctor.Finding]]]) -> int:
         devices.append({"device": device, "findings": found})
     verdicts = [each["verdict"] for device in devices for each in device["findings"]]
     problems = verdicts.count("problem")
-    print(json.dumps({"devices": devices, "problems": problems}, indent=2))
+    print(json.dumps({"versions": versions(), "devices": devices, "problems": problems}, indent=2))
     return 1 if problems else 0
 
 

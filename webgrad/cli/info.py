@@ -25,7 +25,7 @@ from ..runtime import adapters, host
 from .options import Parser, add_device, add_json
 from .text import NO_BREAK, Line, encodable, layout, size
 
-__all__ = ["Report", "collect", "in_short", "main"]
+__all__ = ["Report", "collect", "in_short", "main", "versions"]
 
 # extra → the packages that it installs
 EXTRAS: Mapping[str, tuple[str, ...]] = {
@@ -82,7 +82,7 @@ def collect(device: str | None = None) -> Report:
         advice = (problem, *advice) if problem else advice
     cache = settings.cache or config.cache_path()
     return Report(
-        versions=_versions(),
+        versions=versions(),
         devices=devices,
         default=default,
         reason=reason,
@@ -150,11 +150,12 @@ def as_json(report: Report) -> dict[str, Any]:
     }
 
 
-def _versions() -> dict[str, str]:
-    versions = {"webgrad": __version__, "Python": platform.python_version()}
+def versions() -> dict[str, str]:
+    """What is installed, and the system."""
+    found = {"webgrad": __version__, "Python": platform.python_version()}
     for name in ("numpy", "ml_dtypes", "wgpu"):
-        versions[name] = _version(name) or "not installed"
-    return versions | {"system": f"{platform.system()} {platform.release()} {platform.machine()}"}
+        found[name] = _version(name) or "not installed"
+    return found | {"system": f"{platform.system()} {platform.release()} {platform.machine()}"}
 
 
 def _version(package: str) -> str:

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .. import set_default_device
-from ..tools.profile import profile
-from ..tools.table import as_text
+from ..tools.profiling.profile import profile
+from ..tools.profiling.table import as_text
 from .options import Parser, add_device, add_json, count
 from .running import add_script, run_script
 from .text import encodable

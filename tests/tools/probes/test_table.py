@@ -25,7 +25,10 @@ def findings_of(name: str, device: str = "cpu") -> list[Finding]:
 
 
 @pytest.mark.gpu
-def test_all_is_well_with_this_adapter(capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_is_well_with_this_adapter(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(numbers, "INTEGERS", ("int32", "uint8", "int64"))  # each type compiles its own kernel
     [device, _] = table.devices_for()
     table.main({"device": device, "first": 0})
     said = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -39,6 +42,12 @@ def test_all_is_well_with_this_adapter(capsys: pytest.CaptureFixture[str]) -> No
     assert figures["matmul float32"]["gflops"] > 0
     assert set(figures["accuracy"]["ulp"]) == set(numbers.ACCURATE)
     assert 0 < figures["a launch"]["replayed_us"] <= figures["a launch"]["finished_us"]
+
+
+def test_all_is_well_with_the_cpu() -> None:
+    found = list(examine("cpu"))
+    assert len(found) > 15
+    assert [each for each in found if each.verdict == "problem"] == []
 
 
 def test_an_error_of_a_probe_is_a_problem_and_no_end() -> None:
@@ -161,13 +170,13 @@ def test_division_that_truncates(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_results_that_change(monkeypatch: pytest.MonkeyPatch) -> None:
     numbered = count()
-    monkeypatch.setattr(results, "_step", lambda device: [np.array([next(numbered)] * 4, np.float32)] * 4)
+    monkeypatch.setattr(results, "_step", lambda device: [np.array([next(numbered)])] * 3)
     assert findings_of("twice the same")[0].verdict == "problem"
 
 
 @pytest.mark.gpu
 def test_a_device_that_the_cpu_does_not_agree_with(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(results, "_step", lambda device: [np.ones(4) + 1e-4 * device.is_gpu] * 4)
+    monkeypatch.setattr(results, "_step", lambda device: [np.ones(4) + 1e-4 * device.is_gpu] * 3)
     [found] = findings_of("agrees with cpu", "webgpu:0")
     assert (found.verdict, found.figures["errors"][0]) == ("problem", pytest.approx(1e-4))
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..graph.node import line_of
-from ..observing import STAGES
+from ...graph.node import line_of
+from ...observing import STAGES
 from .collecting import Collected, Kernel, Span
 
-__all__ = ["KernelRow", "StageRow", "Summary", "summarise"]
+__all__ = ["KernelRow", "StageRow", "Summary", "self_intervals", "short_line", "stage_name", "summarise"]
 
 Interval = tuple[int, int]
 
@@ -134,13 +134,18 @@ def self_intervals(spans: Iterable[Span], began: int, ended: int) -> list[tuple[
     return pieces
 
 
+def stage_name(name: str, began: int, ended: int) -> str:
+    """A stage as people know it: a driver that blocks where commands are handed to it waits for the GPU."""
+    return "wait" if name == "submit" and ended - began > BLOCKED else name
+
+
 def _stages(found: Collected, total: int) -> list[StageRow]:
     mine = [each for each in found.spans if each[0] == found.thread]
     seconds: dict[str, int] = {}
     working = _union((began, ended) for device, _, began, ended in found.kernels if device != "cpu")
     waits: list[Interval] = []
     for name, piece in self_intervals(mine, found.began, found.ended):
-        if name == "wait" or (name == "submit" and piece[1] - piece[0] > BLOCKED):
+        if stage_name(name, *piece) == "wait":
             waits.append(piece)
         else:
             seconds[name] = seconds.get(name, 0) + piece[1] - piece[0]

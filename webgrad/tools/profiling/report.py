@@ -55,7 +55,7 @@ def page(data: Mapping[str, Any]) -> str:
     "stages" for the track "host", in "kernels" for the others, or -1. Memory is (time, live, pooled) for a
     device and (time, bytes) for "process"; a flush (time, cause, commands).
 
-    >>> from webgrad.tools.report import page
+    >>> from webgrad.tools.profiling.report import page
     >>> page({"title": "a < b"}).count("<h1>a &lt; b</h1>")
     1
     """
@@ -78,7 +78,7 @@ def page(data: Mapping[str, Any]) -> str:
 def headline(data: Mapping[str, Any]) -> str:
     """What dominates a profile, in one sentence.
 
-    >>> from webgrad.tools.report import headline
+    >>> from webgrad.tools.profiling.report import headline
     >>> kernel = {"name": "matmul", "count": 12, "seconds": 0.61, "line": "train.py:12"}
     >>> headline({"seconds": 1.0, "kernels": [kernel]})
     '61 % of the time is one kernel, matmul, launched 12 times, at train.py:12.'

@@ -14,9 +14,9 @@ from time import perf_counter_ns
 from types import TracebackType
 from typing import Any
 
-from ..errors import ArgumentError
-from ..observing import observe
-from ..runtime.device import opened_devices
+from ...errors import ArgumentError
+from ...observing import observe
+from ...runtime.device import opened_devices
 from .building import telling
 from .collecting import Collected, Collector
 from .summary import KernelRow, StageRow, Summary, summarise

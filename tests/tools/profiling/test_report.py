@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.tools.profile_data import encoder_profile, long_profile
-from webgrad.tools.report import headline, page
+from tests.tools.profiling.profile_data import encoder_profile, long_profile
+from webgrad.tools.profiling.report import headline, page
 
 pytest.importorskip("fcntl")  # pipes to a browser are made for POSIX only
 

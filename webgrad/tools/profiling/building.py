@@ -15,7 +15,7 @@ from time import perf_counter_ns
 from types import FunctionType, ModuleType
 from typing import Any
 
-from ..tensor import Tensor
+from ...tensor import Tensor
 
 __all__ = ["telling"]
 

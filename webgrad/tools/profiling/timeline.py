@@ -11,10 +11,10 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from .. import __version__
-from ..runtime.device import opened_devices
+from ... import __version__
+from ...runtime.device import opened_devices
 from .collecting import MOST_EVENTS, Collected, Span
-from .summary import Summary, short_line
+from .summary import Summary, short_line, stage_name
 
 __all__ = ["page_data"]
 
@@ -28,7 +28,8 @@ def page_data(found: Collected, summary: Summary, title: str) -> dict[str, Any]:
     spans: list[list[Any]] = []
     mine = [each for each in found.spans if each[0] == found.thread]
     for (_, stage, began, ended), depth in zip(mine[:MOST_EVENTS], _depths(mine[:MOST_EVENTS]), strict=True):
-        spans.append(["host", stage, *_at(found, began, ended), depth, stages.get(stage, -1)])
+        name = stage_name(stage, began, ended)
+        spans.append(["host", name, *_at(found, began, ended), depth, stages.get(name, -1)])
     for device, note, began, ended in found.kernels[: max(0, MOST_EVENTS - len(spans))]:
         place = places.get((device, note.name, short_line(note.where)), -1)
         spans.append([device, note.name, *_at(found, began, ended), 0, place])

@@ -1,6 +1,6 @@
 """Data of profiles as they are, without running anything: an encoder of six layers, and long runs.
 
-In: how many batches, or spans. Out: what `webgrad.tools.report.page` takes; the same at every call.
+In: how many batches, or spans. Out: what `webgrad.tools.profiling.report.page` takes; the same at every call.
 """
 
 from __future__ import annotations

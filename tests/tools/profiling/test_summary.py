@@ -7,8 +7,8 @@ import itertools
 import pytest
 
 from webgrad.observing import Note
-from webgrad.tools.collecting import Collected
-from webgrad.tools.summary import self_intervals, summarise
+from webgrad.tools.profiling.collecting import Collected
+from webgrad.tools.profiling.summary import self_intervals, summarise
 
 MILLISECOND = 1_000_000
 

@@ -16,7 +16,7 @@ from webgrad.errors import ArgumentError
 from webgrad.observing import observers
 from webgrad.runtime.adapters import list_adapters
 from webgrad.runtime.webgpu import Device
-from webgrad.tools.profile import Profile
+from webgrad.tools.profiling.profile import Profile
 
 DEVICES = [pytest.param("webgpu", marks=pytest.mark.gpu), "cpu"]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..runtime.stats import readable_bytes
+from ...runtime.stats import readable_bytes
 from .summary import KernelRow, Summary
 
 __all__ = ["as_text", "columns", "readable_seconds"]

@@ -10,7 +10,7 @@ import json
 from typing import Any
 
 from .collecting import MOST_EVENTS, Collected
-from .summary import Summary, short_line
+from .summary import Summary, short_line, stage_name
 
 __all__ = ["chrome_trace"]
 
@@ -27,7 +27,8 @@ def chrome_trace(found: Collected, summary: Summary) -> str:
     threads = {found.thread: 1}
     for thread, stage, began, ended in found.spans[:MOST_EVENTS]:
         place = threads.setdefault(thread, len(threads) + 1)
-        events.append(_complete(HOST, place, stage, "stage", at(began), (ended - began) / 1e3))
+        name = stage_name(stage, began, ended)
+        events.append(_complete(HOST, place, name, "stage", at(began), (ended - began) / 1e3))
     devices = {name: number for number, name in enumerate(dict.fromkeys(k[0] for k in found.kernels), 1)}
     for device, note, began, ended in found.kernels[:MOST_EVENTS]:
         event = _complete(DEVICES, devices[device], note.name, "kernel", at(began), (ended - began) / 1e3)

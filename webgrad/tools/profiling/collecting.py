@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from time import perf_counter_ns
 from typing import Any
 
-from ..errors import WebgradError
-from ..observing import Note, Observer
-from ..runtime.context import Context
-from ..runtime.host import resident_bytes
-from ..runtime.launches import Flush, Launch
+from ...errors import WebgradError
+from ...observing import Note, Observer
+from ...runtime.context import Context
+from ...runtime.host import resident_bytes
+from ...runtime.launches import Flush, Launch
 
 __all__ = ["MOST_EVENTS", "Collected", "Collector", "Kernel", "Span"]
 
@@ -156,7 +156,7 @@ class _Clock:
         self._launches: list[tuple[str, Note, float, float]] = []  # in the GPU's seconds
         self._ahead: float | None = None  # seconds: the GPU's clock, less the host's, at most
         if "timestamps" in context.features:
-            from ..runtime.timing import PassTimes
+            from ...runtime.timing import PassTimes
 
             self.times = PassTimes(context)
 
