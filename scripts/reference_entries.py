@@ -38,7 +38,7 @@ GIVEN = frozenset(
             "Event",
         ),
         *("Explanation", "Generation", "History", "Images", "Kernel", "LanguageModel", "Pulled"),
-        *("QuantisedTensor", "Ran", "Report", "Summary", "Tensor", "Weights"),
+        *("MemoryReport", "Profile", "QuantisedTensor", "Ran", "Report", "Summary", "Tensor", "Weights"),
     }
 )
 

@@ -69,7 +69,11 @@ class LineMemory:
 
 @dataclass(frozen=True, slots=True)
 class MemoryReport:
-    """Memory by device, by tensor and by line, the largest first; as text, tables of the first few."""
+    """Memory by device, by tensor and by line, the largest first; as text, tables of the first few.
+
+    >>> wg.memory("cpu").devices["cpu"].live >= 0
+    True
+    """
 
     devices: Mapping[str, DeviceMemory]
     tensors: tuple[TensorMemory, ...]
