@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -81,3 +82,17 @@ def test_a_reader_that_has_seen_enough() -> None:
     command = f"'{sys.executable}' -m webgrad.cli info --json | head -n 1"
     done = subprocess.run(["sh", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("{\n", "")
+
+
+def test_a_wrong_setting_is_one_line() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "webgrad.cli", "info"],
+        cwd=ROOT,
+        env=os.environ | {"WEBGRAD_QUEUE": "many"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("webgrad info: WEBGRAD_QUEUE: 'many' is not allowed here")
+    assert done.stderr.count("\n") == 1
