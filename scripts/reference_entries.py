@@ -26,19 +26,10 @@ LEFT_OUT = {"extra_repr"}
 # Classes that a program gets and never makes: how they are made is nobody's business
 GIVEN = frozenset(
     {
-        *(
-            "BatchArray",
-            "Blocks",
-            "Buffer",
-            "CpuDevice",
-            "DType",
-            "Device",
-            "EmbeddingModel",
-            "Entry",
-            "Event",
-        ),
-        *("Explanation", "Generation", "History", "Images", "Kernel", "LanguageModel", "Pulled"),
-        *("MemoryReport", "Profile", "QuantisedTensor", "Ran", "Report", "Summary", "Tensor", "Weights"),
+        *("BatchArray", "Blocks", "Buffer", "CpuDevice", "DType", "Device", "EmbeddingModel", "Entry"),
+        *("Event", "Explanation", "Generation", "History", "Images", "Kernel", "LanguageModel"),
+        *("MemoryReport", "Profile", "Pulled", "QuantisedTensor", "Ran", "Recording", "ReplayReport"),
+        *("Report", "Summary", "Tensor", "Weights"),
     }
 )
 
