@@ -11,14 +11,14 @@
 #   make tint     check every shader with Tint too; needs npm
 #   make bench    every workload, beside the peers that are installed  (make bench ARGS="--quick --only softmax")
 #   make bench-peers  install the peers, each into an environment of its own
-#   make promises what is counted or compared with a floor: host costs, memory, transfers, faults
-#   make soak     the tests that run for minutes
-#   make graphs   10,000 random graphs: fused, unfused and cpu must agree
+#   make promises what is counted or compared with a floor: host costs, memory, transfers
+#   make fault    lost devices, no memory, misuse, forks, Ctrl-C and damaged caches, thousands of times
+#   make soak     a million dispatches, long training and decoding: memory and answers stay  (ARGS="--minutes 30")
+#   make fuzz     10,000 random graphs, 10,000,000 damaged files, texts changed at random  (ARGS="--only files")
 #   make docs     the documentation as a site, in site/: open site/index.html
-#   make fuzz-files   200,000 damaged files of weights: tensors or an error, in little time and memory
 #   make clean    remove .venv, .venv-torch, .venv-transformers, .venv-conformance and every cache
 
-TARGETS := demo test check format test-torch test-transformers conformance tint bench bench-peers promises soak graphs docs fuzz-files clean
+TARGETS := demo test check format test-torch test-transformers conformance tint bench bench-peers promises fault soak fuzz docs clean
 MARK := webgrad-python-is-new-enough
 ASK := -c "import sys; print('$(MARK)' if sys.version_info >= (3, 11) else '')" 2>&1
 probe = $(if $(filter $(MARK),$(shell $(1) $(ASK))),$(1))

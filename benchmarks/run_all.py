@@ -12,7 +12,6 @@ SCRIPTS = (
     "feed_forward",
     "transfers",
     "soak",
-    "faults",
     "matmul",
     "tensors",
 )

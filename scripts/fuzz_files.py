@@ -1,23 +1,16 @@
-"""Damaged and hostile files by the thousand: `python -m scripts.fuzz_files --count 200000`.
+"""Damaged and hostile files of weights, of every kind that webgrad.io reads.
 
-Small files of every kind that webgrad.io reads are changed at random and opened, and all their tensors read.
-Each must give tensors or a ModelFileError, within a second of processor time and with little memory. Workers
-are processes with a limit on memory: one that dies leaves its last file behind, and its name is printed.
+In: a seed. Out: a small sound file that was changed at random, and what became of opening it and reading all
+its tensors. Each must give tensors or a ModelFileError; `python -m scripts.fuzz --only files` opens millions.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
-import signal
+import re
 import struct
-import subprocess
-import sys
-import tempfile
-import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,12 +18,10 @@ from typing import Any
 import numpy as np
 
 import webgrad as wg
+from scripts.fuzzing import Case
 
-__all__ = ["Damaged", "damaged", "main", "open_all", "seeds"]
+__all__ = ["Damaged", "change", "damaged", "open_all", "seeds", "start"]
 
-SECONDS = 1.0
-MEMORY = 256 << 20  # bytes that a worker may take beyond those it begins with
-PORTION = 10_000  # files of one worker
 Damaged = tuple[str, bytes]  # suffix, contents
 
 # Files to begin with
@@ -69,6 +60,7 @@ def seeds(folder: Path) -> list[Damaged]:
 
 HUGE = (0, 1, 7, 31, 255, 1 << 16, 1 << 24, (1 << 31) - 1, 1 << 31, (1 << 32) - 1, 1 << 40)
 HUGER = ((1 << 62) + 1, (1 << 63) - 1, 1 << 63, (1 << 64) - 1, (1 << 64) - 32)
+DIGIT = re.compile(rb"[0-9]")
 Change = Callable[[random.Random, bytearray, bytes], None]
 
 
@@ -92,7 +84,7 @@ def set_number(generator: random.Random, data: bytearray, _: bytes) -> None:
 
 def change_digit(generator: random.Random, data: bytearray, _: bytes) -> None:
     """A number that is written out, as in JSON."""
-    digits = [at for at, byte in enumerate(data[:2000]) if chr(byte).isdigit()]
+    digits = [found.start() for found in DIGIT.finditer(data, 0, 2000)]
     if digits:
         at = generator.choice(digits)
         data[at : at + 1] = generator.choice(
@@ -142,15 +134,19 @@ def _place(generator: random.Random, data: bytearray) -> int:
     return size - 1 - generator.randrange(near) if choice < 0.8 else generator.randrange(size)
 
 
-def damaged(number: int, sound: Sequence[Damaged]) -> Damaged:
-    """The file of this number: the same one again for the same number."""
-    generator = random.Random(number)
-    suffix, contents = sound[number % len(sound)]
+def change(generator: random.Random, contents: bytes, others: Sequence[bytes]) -> bytes:
+    """Contents with one to five changes, some of which take parts of others."""
     data = bytearray(contents)
     for _ in range(generator.choice((1, 1, 1, 2, 3, 5))):
         if data:
-            generator.choice(CHANGES)(generator, data, generator.choice(sound)[1])
-    return suffix, bytes(data)
+            generator.choice(CHANGES)(generator, data, generator.choice(others))
+    return bytes(data)
+
+
+def damaged(seed: int, sound: Sequence[Damaged]) -> Damaged:
+    """The file of this seed: the same one again for the same seed."""
+    suffix, contents = sound[seed % len(sound)]
+    return suffix, change(random.Random(seed), contents, [data for _, data in sound])
 
 
 # Opening
@@ -174,116 +170,22 @@ def open_all(path: Path) -> str:
     return outcome
 
 
-class _Slow(BaseException):
-    """The time is over; nothing that is opened may catch this."""
-
-
-def _too_slow(number: int, frame: object) -> None:
-    raise _Slow
-
-
-def work(first: int, count: int, folder: Path) -> dict[str, Any]:
-    """Open so many files, and say how it went."""
-    (folder / "seeds").mkdir(exist_ok=True)
+def start(folder: Path) -> Case:
+    """A function that makes, writes and opens the file of a seed, in this folder."""
+    (folder / "seeds").mkdir()
     sound = seeds(folder / "seeds")
+    files: dict[str, tuple[Path, int]] = {}
     for suffix, data in sound:  # what is imported and made once
         (folder / f"sound{suffix}").write_bytes(data)
         open_all(folder / f"sound{suffix}")
-    before = _peak()
-    _limit_memory()
-    signal.signal(signal.SIGPROF, _too_slow)
-    outcomes: Counter[str] = Counter()
-    failures: list[str] = []
-    slowest = (0.0, -1)
-    log = os.open(folder / "number", os.O_CREAT | os.O_WRONLY)
-    for number in range(first, first + count):
-        suffix, data = damaged(number, sound)
         path = folder / f"file{suffix}"
-        path.unlink(missing_ok=True)  # some file systems wait for the disk where a file is written over
-        path.write_bytes(data)
-        os.pwrite(log, f"{number:<20}".encode(), 0)
-        start = time.process_time()
-        signal.setitimer(signal.ITIMER_PROF, SECONDS)
-        try:
-            outcome = open_all(path)
-        except BaseException as error:  # whatever is not a ModelFileError is what this looks for
-            if isinstance(error, KeyboardInterrupt):
-                raise
-            outcome = "FAILED"
-            failures.append(f"{number}: {type(error).__name__}: {error}")
-        finally:
-            signal.setitimer(signal.ITIMER_PROF, 0)
-        slowest = max(slowest, (time.process_time() - start, number))
-        outcomes[f"{suffix} {outcome}"] += 1
-    return {
-        "outcomes": outcomes,
-        "failures": failures,
-        "slowest": slowest,
-        "memory": _peak() - before,
-    }
+        files.setdefault(suffix, (path, os.open(path, os.O_CREAT | os.O_WRONLY)))
 
+    def case(seed: int) -> str:
+        suffix, data = damaged(seed, sound)
+        path, file = files[suffix]
+        os.ftruncate(file, len(data))
+        os.pwrite(file, data, 0)
+        return f"{suffix} {open_all(path)}"
 
-def _peak() -> int:
-    import resource  # which Windows has not; the tests of files use the rest of this module there
-
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-
-
-def _limit_memory() -> None:
-    """A limit on the address space, where the system says how much of it is in use."""
-    import resource
-
-    try:
-        used = int(Path("/proc/self/statm").read_text("ascii").split()[0]) * resource.getpagesize()
-    except OSError:
-        return
-    resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, resource.RLIM_INFINITY))
-
-
-# All of them
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Open so many files in workers, one after the other; 1 where one of them failed."""
-    parser = argparse.ArgumentParser(prog="fuzz_files", description=__doc__)
-    parser.add_argument("--count", type=int, default=200_000, help="how many files")
-    parser.add_argument("--first", type=int, default=0, help="the number of the first")
-    parser.add_argument("--worker", help=argparse.SUPPRESS)
-    options = parser.parse_args(arguments)
-    if options.worker:
-        print(json.dumps(work(options.first, options.count, Path(options.worker))))
-        return 0
-    outcomes: Counter[str] = Counter()
-    failures: list[str] = []
-    slowest, memory = (0.0, -1), 0
-    for first in range(options.first, options.first + options.count, PORTION):
-        count = min(PORTION, options.first + options.count - first)
-        found = _run_worker(first, count)
-        outcomes.update(found["outcomes"])
-        failures += found["failures"]
-        slowest = max(slowest, tuple(found["slowest"]))
-        memory = max(memory, found["memory"])
-        print(f"{sum(outcomes.values()):,} files, {len(failures)} failures", flush=True)
-    print("\n".join(f"{count:>8,}  {what}" for what, count in sorted(outcomes.items())))
-    print(f"slowest: number {slowest[1]}, {slowest[0] * 1000:.1f} ms; memory: {memory / 2**20:.1f} MiB more")
-    print("\n".join(failures[:20]))
-    return 1 if failures else 0
-
-
-def _run_worker(first: int, count: int) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory(prefix="webgrad-fuzz-") as folder:
-        command = [sys.executable, "-m", "scripts.fuzz_files", "--worker", folder]
-        command += ["--first", str(first), "--count", str(count)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode == 0:
-            found: dict[str, Any] = json.loads(done.stdout)
-            return found
-        at = Path(folder, "number")
-        last = at.read_text().strip() if at.exists() else "none"
-    text = f"{last}: the worker ended with {done.returncode}: {done.stderr[-400:]}"
-    return {"outcomes": {"CRASHED": 1}, "failures": [text], "slowest": (0.0, -1), "memory": 0}
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    return case

@@ -228,16 +228,13 @@ TARGETS: Mapping[str, tuple[Step, ...]] = {
     "bench": (install_dev, driver, python("benchmarks/run.py", extra=True)),
     "bench-peers": (install_dev, python("benchmarks/run.py", "--make-peers")),
     "promises": (install_dev, driver, python("benchmarks/run_all.py")),
-    "soak": (*PREPARE, pytest("-m", "soak")),
-    "graphs": (
-        *PREPARE,
-        python("-m", "scripts.random_graphs", "--count", "10000", extra=True, environment=TEST_ENVIRONMENT),
-    ),
+    "fault": (*PREPARE, python("-m", "scripts.fault", extra=True, environment=TEST_ENVIRONMENT)),
+    "soak": (*PREPARE, python("-m", "scripts.soak", extra=True, environment=TEST_ENVIRONMENT)),
+    "fuzz": (*PREPARE, python("-m", "scripts.fuzz", extra=True, environment=TEST_ENVIRONMENT)),
     "docs": (
         install_dev,
         python("-m", "mkdocs", "build", "--strict", extra=True, environment=DOCS_ENVIRONMENT),
     ),
-    "fuzz-files": (install_dev, python("-m", "scripts.fuzz_files", extra=True)),
     "clean": (clean,),
 }
 

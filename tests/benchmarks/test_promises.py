@@ -32,7 +32,5 @@ def test_many_dispatches_leave_nothing_behind() -> None:
     kept("soak.py", "160000")
 
 
-@pytest.mark.soak
-@pytest.mark.parametrize("script", ["diffusion_stream.py", "soak.py", "faults.py"])
-def test_at_full_length(script: str) -> None:
-    kept(script)
+def test_training_over_and_over_leaves_nothing_behind() -> None:
+    kept("long_loops.py", "training", "cpu", "0")

@@ -1,4 +1,4 @@
-"""Damaged files of all kinds, a few hundred of those that `make fuzz-files` opens."""
+"""Damaged files of all kinds, a few hundred of those that `make fuzz` opens."""
 
 from __future__ import annotations
 

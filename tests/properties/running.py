@@ -201,7 +201,7 @@ def report(program: Program, way: Way, name: str, seed: int) -> str:
     return "\n".join(
         (
             f"seed {seed}, {name}: {text}",
-            f"again: python -m scripts.random_graphs --count 1 --seed {seed} --ways '{name}'",
+            f"again: python -m scripts.fuzz --only graphs --count 1 --seed {seed}",
             "the graph:",
             _shown(program),
             f"smaller: {difference(small, way, seed)}",

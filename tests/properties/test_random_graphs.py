@@ -1,15 +1,17 @@
 """Random graphs give what NumPy gives: fused, unfused, under any passes, and as compiled for other devices.
 
-200 graphs with fixed seeds a run; `python -m scripts.random_graphs --count 10000` checks as many as you like.
+200 graphs with fixed seeds a run; `make fuzz` checks 10,000.
 A failure prints the graph and a smaller one that fails too.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from scripts.random_graphs import main
+from scripts.fuzz_graphs import WrongGraph, start
 from tests.properties.programs import Program, joined, values_of
 from tests.properties.running import WAYS, Results, fused, report
 from tests.properties.writing import write_program
@@ -92,12 +94,9 @@ def test_a_wrong_kernel_is_found_and_its_graph_made_smaller() -> None:
 
 
 @pytest.mark.gpu
-def test_the_command_checks_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--count", "3", "--seed", "5", "--ways", "cpu", "fused"]) == 0
-    assert "3 graphs, 0 wrong" in capsys.readouterr().out
-
-
-def test_the_command_refuses_a_way_it_does_not_know(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["--ways", "sideways"])
-    assert "sideways" in capsys.readouterr().err
+def test_a_case_of_the_fuzzer_goes_all_ways(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = start(tmp_path)
+    assert case(5) == "right"
+    monkeypatch.setitem(WAYS, "cpu", lambda program, random: {program.roots[0]: np.zeros(977, np.int8)})
+    with pytest.raises(WrongGraph, match=r"again: python -m scripts\.fuzz --only graphs --count 1 --seed 5"):
+        case(5)

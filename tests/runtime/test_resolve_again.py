@@ -181,6 +181,22 @@ def test_the_queues_used_longest_ago_go_first() -> None:
     assert [key for key in "abcd" if queues.find(key, [1], set())] == ["a", "c", "d"]
 
 
+def test_queues_whose_owner_is_gone_are_forgotten() -> None:
+    class Owner:
+        pass
+
+    queues = ResolvedQueues(max_weight=30)
+    owner = Owner()
+    for buffer in (1, 2):
+        queues.remember("a", resolved(9, [buffer]), owner)
+    del owner
+    queues.remember("b", resolved(9, [1]))
+    queues.remember("c", resolved(9, [1]))
+    assert queues.find("a", [1], set()) is None
+    assert queues.find("b", [1], set()) is not None, "the weight of what was forgotten counts no more"
+    assert len(queues) == 2
+
+
 def test_queues_of_many_slots_and_no_commands_are_forgotten_too() -> None:
     queues = ResolvedQueues(max_weight=100)
     for key in range(1000):

@@ -178,3 +178,8 @@ def test_neighbours_run_and_the_process_lives() -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("ran") == len(FINE)
+
+
+@pytest.mark.parametrize("body", ["let a (b = 1u);", "var a [b = 1u];", "let a ((b = f[0]));"])
+def test_brackets_that_open_in_a_declaration_are_the_compilers_to_refuse(body: str) -> None:
+    assert kernel(body).entry == "main"

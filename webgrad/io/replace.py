@@ -7,8 +7,7 @@ always the old contents or the new, whatever happens meanwhile.
 from __future__ import annotations
 
 import os
-import tempfile
-import threading
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,8 +15,6 @@ from pathlib import Path
 import webgrad as wg
 
 __all__ = ["replacing"]
-
-_MASK = threading.Lock()
 
 
 @contextmanager
@@ -37,38 +34,36 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         )
     if os.path.isdir(target):  # noqa: PTH112  (the method raises where a name is too long)
         raise wg.ModelFileError(f"{target} cannot be written: it is a folder")
+    # Named before it is made: Ctrl-C between the two would leave it behind.
+    temporary = target.parent / f".{target.name}.{secrets.token_urlsafe(6)}.partial"
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".partial", dir=target.parent)
-    except OSError as error:
-        raise wg.ModelFileError(f"{target} cannot be written: {error.strerror or error}") from None
-    os.close(handle)
-    temporary = Path(name)
-    try:
+        _create(temporary, target)
         yield temporary
         _put_in_place(temporary, target)
     finally:
-        with suppress(FileNotFoundError):
+        with suppress(OSError):  # in its place by now, or never made
             temporary.unlink()
+
+
+def _create(temporary: Path, target: Path) -> None:
+    """An empty file, which nobody else may read if the target is not theirs to read."""
+    try:
+        # The mask of a new file is the process's; asking for that alone would set it for a moment.
+        handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600 if target.exists() else 0o666)
+    except OSError as error:
+        raise wg.ModelFileError(f"{target} cannot be written: {error.strerror or error}") from None
+    os.close(handle)
 
 
 def _put_in_place(temporary: Path, target: Path) -> None:
     try:
         _to_disk(temporary)
-        temporary.chmod(_mode(target))
+        with suppress(FileNotFoundError):
+            temporary.chmod(target.stat().st_mode & 0o777)
         temporary.replace(target)
         _to_disk(target.parent)
     except OSError as error:  # a full disk may be noticed only now
         raise wg.ModelFileError(f"{target} cannot be written: {error.strerror or error}") from None
-
-
-def _mode(target: Path) -> int:
-    """The file's own permissions; those of a new file where there is none."""
-    with suppress(FileNotFoundError):
-        return target.stat().st_mode & 0o777
-    with _MASK:  # which is read by setting it: another thread that did so between would keep the 0
-        mask = os.umask(0)
-        os.umask(mask)
-    return 0o666 & ~mask
 
 
 def _to_disk(path: Path) -> None:

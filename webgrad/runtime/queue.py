@@ -528,7 +528,7 @@ class Queue:
         resolved = context.resolved.find(key, inputs, context.pool.free)
         if resolved is None:
             resolved = resolve(pending, inputs, context)
-            context.resolved.remember(key, resolved)
+            context.resolved.remember(key, resolved, pending.owner())
             self.counters.queues_resolved += 1
         else:
             context.redo(resolved)

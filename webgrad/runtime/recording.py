@@ -2,13 +2,14 @@
 
 In: launches over slots. Out: a `Recording`, whose replay by the queue makes no records for commands and
 temporaries: only its inputs and outputs are buffers. Its number is its key among the resolved queues, which
-do not keep it alive.
+do not keep it alive, and forget it when it is gone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import count
+from weakref import ref
 
 from ..errors import LaunchError
 from .buffers import Virtual
@@ -82,11 +83,12 @@ class Recording:
 class _Again(Pending):
     """The commands of a recording, pending; what makes two of them the same is known beforehand."""
 
-    __slots__ = ("donated", "given", "number")
+    __slots__ = ("donated", "given", "number", "recording")
 
     def __init__(self, recording: Recording, donated: frozenset[int]) -> None:
         super().__init__(recording.heads)
         self.number = recording.number
+        self.recording = ref(recording)
         self.donated = donated
         self.given = frozenset(recording.inputs[each] for each in donated)
 
@@ -101,3 +103,7 @@ class _Again(Pending):
     def key(self) -> object:
         """The recording's number, and which of its inputs may be taken over."""
         return self.number, self.donated
+
+    def owner(self) -> object:
+        """The recording."""
+        return self.recording()

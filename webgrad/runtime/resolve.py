@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import gc
 from array import array
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from weakref import finalize
 
 from ..observing import Note
 from .encode import Prepared, Row
@@ -67,6 +68,10 @@ class Pending:
         virtuals = self.virtuals
         sizes = tuple([each.size for each in virtuals])
         return array("I", self.code).tobytes(), sizes, bytes([each.pending is self for each in virtuals])
+
+    def owner(self) -> object:
+        """Who alone can ask for the key, as long as it lives; None where anybody can."""
+        return None
 
     def commands(self) -> list[Command]:
         """The recorded numbers as commands."""
@@ -146,6 +151,9 @@ class ResolvedQueues:
         self.variants = variants
         self._queues: OrderedDict[object, list[Resolved]] = OrderedDict()
         self._weight = 0
+        self._ended: deque[object] = (
+            deque()
+        )  # keys whose owners are gone; added to by finalizers, at any time
 
     def __len__(self) -> int:
         return sum(map(len, self._queues.values()))
@@ -158,7 +166,12 @@ class ResolvedQueues:
                 return resolved
         return None
 
-    def remember(self, key: object, resolved: Resolved) -> None:
+    def remember(self, key: object, resolved: Resolved, owner: object = None) -> None:
+        """Keep a queue under its key; when the owner is gone, nobody will ask for that key again."""
+        while self._ended:
+            self._weight -= sum(each.weight for each in self._queues.pop(self._ended.popleft(), ()))
+        if owner is not None and key not in self._queues:
+            finalize(owner, self._ended.append, key).atexit = False
         variants = self._queues.setdefault(key, [])
         variants.append(resolved)
         self._queues.move_to_end(key)

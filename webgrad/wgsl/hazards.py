@@ -292,6 +292,8 @@ class _Scan:
             self.frames.append(_Frame())
 
     def close(self) -> None:
+        if len(self.frames) == 1:  # it was opened in a declaration that no compiler reads: `let a (b = c);`
+            return
         frame = self.frames.pop()
         has = frame.has()
         if has and frame.function in self.values.trait.refused:

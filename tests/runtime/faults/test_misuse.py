@@ -1,4 +1,4 @@
-"""Random misuse cannot abort, hang or spoil: 200 sequences here, thousands by benchmarks/faults.py."""
+"""Random misuse cannot abort, hang or spoil: 200 sequences here, thousands by `make fault`."""
 
 from __future__ import annotations
 

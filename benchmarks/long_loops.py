@@ -1,0 +1,98 @@
+"""Training or decoding over and over: resident memory must stay flat, and every round give the same.
+
+Usage: long_loops.py training|decoding DEVICE [seconds]
+"""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import sys
+import time
+from collections.abc import Callable
+
+from common import inline_dispatches, report, resident_bytes
+
+inline_dispatches()
+
+import numpy as np  # noqa: E402
+
+import webgrad as wg  # noqa: E402
+
+SECONDS, FEWEST = 120.0, 9
+PROMPT = "Explain photosynthesis."
+
+
+def training(device: str) -> Callable[[], tuple[str, int]]:
+    """A round: 60 captured steps of a small classifier from the same start; gives its weights."""
+    images = np.random.default_rng(0).normal(size=(64, 1, 16, 16)).astype(np.float32)
+    labels = np.random.default_rng(1).integers(0, 10, 64)
+
+    def run() -> tuple[str, int]:
+        wg.random.seed(5)
+        model = wg.nn.Sequential(
+            wg.nn.Conv2d(1, 8, 3, padding=1),
+            wg.nn.ReLU(),
+            wg.nn.MaxPool2d(2),
+            wg.nn.Flatten(),
+            wg.nn.Linear(512, 10),
+        ).to(device)
+        optimiser = wg.optim.AdamW(model.parameters(), lr=1e-3)
+
+        @wg.jit
+        def step(x: wg.Tensor, y: wg.Tensor) -> wg.Tensor:
+            optimiser.zero_grad()
+            loss = wg.nn.functional.cross_entropy(model(x), y)
+            loss.backward()
+            optimiser.step()
+            return loss
+
+        for number in range(60):
+            batch = slice(number % 4 * 16, number % 4 * 16 + 16)
+            step(wg.asarray(images[batch], device=device), wg.asarray(labels[batch], device=device))
+        data = b"".join(each.numpy().tobytes() for each in model.parameters())
+        return hashlib.sha256(data).hexdigest(), 60
+
+    return run
+
+
+def decoding(device: str) -> Callable[[], tuple[str, int]]:
+    """A round: an answer of 32 tokens by SmolLM2, the likeliest each time."""
+    model = wg.models.load("smollm2:135m", device=device)
+
+    def run() -> tuple[str, int]:
+        ids = list(model.generate_ids(model.tokenizer.encode(PROMPT), max_tokens=32, temperature=0))
+        return str(ids), len(ids)
+
+    return run
+
+
+def main(kind: str, device: str, seconds: float) -> int:
+    run = {"training": training, "decoding": decoding}[kind](device)
+    unit = {"training": "steps", "decoding": "tokens"}[kind]
+    results, memory, count = [], [], 0
+    began = time.perf_counter()
+    while len(results) < FEWEST or time.perf_counter() - began < seconds:
+        result, done = run()
+        gc.collect()
+        results.append(result)
+        memory.append(resident_bytes())
+        count += done
+    elapsed = time.perf_counter() - began
+    steady = memory[len(memory) // 3 :]  # what allocators and caches keep, they have by then
+    farthest = max((value / steady[0] - 1 for value in steady), key=abs)
+    print(f"{count:,} {unit} in {elapsed:.0f} s, {len(results):,} rounds")
+    print(f"resident memory: {steady[0] >> 20} MiB warmed up, {steady[-1] >> 20} MiB at the end")
+    different = len(set(results)) - 1
+    good = [
+        report(f"{unit} in all", f"{count:,}", f"≥ {FEWEST} rounds", len(results) >= FEWEST),
+        report(
+            "resident memory, farthest from the first", f"{farthest:+.2%}", "± 1 %", abs(farthest) <= 0.01
+        ),
+        report("results unlike the first round's", f"{different}", "0", different == 0),
+    ]
+    return 0 if all(good) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2], float(sys.argv[3]) if len(sys.argv) > 3 else SECONDS))

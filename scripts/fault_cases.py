@@ -1,0 +1,367 @@
+"""Ctrl-C at random moments, forks at random moments, and damaged caches: each many times over, and counted.
+
+In: how many, a seed. Out: for every kind of work a count of what followed; "WRONG" is what must not follow.
+The workloads are a user's: tensors, gradients, captured functions, files, on the cpu and on a GPU.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import random
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import webgrad as wg
+from scripts.fuzz_files import change
+
+__all__ = ["caches", "forks", "interrupts"]
+
+Outcomes = Counter[str]
+Work = tuple[Callable[[], object], Callable[[], object]]  # what is disturbed; then a check, which raises
+X = np.random.default_rng(0).normal(size=(24, 40)).astype(np.float32)
+
+
+# Ctrl-C
+
+
+def commands() -> Work:
+    """The runtime's own commands: upload, record, flush, read, drop; then the pool's books must balance."""
+    from tests.runtime.faults.harness import check_books, sane
+    from tests.runtime.faults.test_interrupts import work
+    from tests.runtime.helpers import bench
+
+    private = bench()
+
+    def check() -> None:
+        check_books(private)
+        sane(private)
+
+    return lambda: work(private), check
+
+
+def tensors(device: str) -> Work:
+    """Lazy arithmetic, a product, a sum over rows, read."""
+
+    def run() -> Any:
+        x = wg.asarray(X, device=device)
+        return wg.softmax(wg.relu(x @ x.T) * 0.25 + 1.0, axis=-1).numpy()
+
+    expected = run()
+    return run, lambda: np.testing.assert_array_equal(run(), expected)
+
+
+def training(device: str) -> Work:
+    """Steps of an optimiser; afterwards the same steps from the same start must give the same numbers."""
+
+    def run() -> Any:
+        wg.random.seed(3)
+        model = wg.nn.Sequential(wg.nn.Linear(40, 16), wg.nn.ReLU(), wg.nn.Linear(16, 1)).to(device)
+        optimiser = wg.optim.Adam(model.parameters(), lr=0.01)
+        x = wg.asarray(X, device=device)
+        for _ in range(3):
+            optimiser.zero_grad()
+            wg.mean(model(x) ** 2).backward()
+            optimiser.step()
+        return [each.numpy() for each in model.parameters()]
+
+    expected = run()
+
+    def check() -> None:
+        for found, wanted in zip(run(), expected, strict=True):
+            np.testing.assert_array_equal(found, wanted)
+
+    return run, check
+
+
+def captured(device: str) -> Work:
+    """A captured function over a state that it changes: afterwards the state is that of some whole call."""
+    state = wg.nn.Parameter(wg.zeros((64,), device=device))
+    state.requires_grad = False
+
+    @wg.jit
+    def step(x: Any) -> Any:
+        state[:] = state + 1.0
+        return wg.sum(x * state)
+
+    x = wg.ones((64,), device=device)
+    step(x)
+
+    def run() -> None:
+        for _ in range(5):
+            step(x).item()
+
+    def check() -> None:
+        before = state.numpy()
+        assert (before == before[0]).all(), "the state is torn"
+        assert before[0] == round(float(before[0]))
+        assert step(x).item() == 64 * (float(before[0]) + 1)
+
+    return run, check
+
+
+def saving() -> Work:
+    """A file of weights is written over: it is the old one or the new one, whole, with nothing beside it."""
+    kept = tempfile.TemporaryDirectory(prefix="webgrad-fault-")  # for as long as the functions are
+    folder = Path(kept.name)
+    path, turn, found = folder / "weights.safetensors", [0], [0]
+    tensors = {f"w{n}": X + n for n in range(8)}
+    wg.io.save(path, tensors)
+
+    def run() -> None:
+        turn[0] += 1
+        wg.io.save(path, {name: value + turn[0] for name, value in tensors.items()})
+
+    def check() -> None:
+        with wg.io.open(path) as weights:
+            offsets = {
+                round(float(weights[name][0, 0].item() - X[0, 0] - n)) for n, name in enumerate(tensors)
+            }
+        assert len(offsets) == 1, f"parts of several files: {offsets}"
+        assert offsets <= {found[0], turn[0]}, f"neither the file before nor the new one: {offsets}"
+        found[0] = offsets.pop()
+        left = [each.name for each in Path(kept.name).iterdir() if each != path]
+        assert not left, f"left behind: {left}"
+
+    return run, check
+
+
+WORKS: dict[str, Callable[[], Work]] = {
+    "runtime commands, GPU": commands,
+    "tensors, GPU": lambda: tensors("webgpu"),
+    "tensors, cpu": lambda: tensors("cpu"),
+    "training steps, GPU": lambda: training("webgpu"),
+    "training steps, cpu": lambda: training("cpu"),
+    "a captured function, GPU": lambda: captured("webgpu"),
+    "a captured function, cpu": lambda: captured("cpu"),
+    "saving a file": saving,
+}
+
+
+def _struck(run: Callable[[], object], delay: float) -> bool:
+    """Run with Ctrl-C after so many seconds; whether it came."""
+    try:
+        signal.setitimer(signal.ITIMER_REAL, delay)
+        try:
+            run()
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+def interrupts(work: str, count: int, seed: int) -> Outcomes:
+    """Interrupt one of WORKS so many times."""
+    generator, outcomes = random.Random(f"{work}:{seed}"), Counter[str]()
+    run, check = WORKS[work]()
+    run()
+    began = time.perf_counter()
+    run()
+    usual = time.perf_counter() - began
+    check()
+    before = signal.signal(signal.SIGALRM, lambda number, frame: signal.raise_signal(signal.SIGINT))
+    loud, sys.unraisablehook = sys.unraisablehook, lambda _: outcomes.update(["in a finalizer"])
+    try:
+        for _ in range(count):
+            came = _struck(run, max(10e-6, generator.uniform(0, 1.1 * usual)))
+            try:
+                check()
+            except Exception as error:
+                outcomes[f"WRONG {type(error).__name__}: {' '.join(str(error).split())[:160]}"] += 1
+            else:
+                outcomes["stopped, right afterwards" if came else "done before it came"] += 1
+    finally:
+        signal.signal(signal.SIGALRM, before)
+        sys.unraisablehook = loud
+    return outcomes
+
+
+# Forks
+
+
+def _child(use: Callable[[], str]) -> str:
+    """What a forked child says in its exit code, within twenty seconds."""
+    process = os.fork()
+    if process == 0:
+        signal.alarm(20)
+        code = 9
+        try:
+            code = list(ENDS).index(use())
+        finally:
+            os._exit(code)
+    status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    if status == -signal.SIGALRM:
+        return "WRONG: it hung"
+    return list(ENDS)[status] if 0 <= status < len(ENDS) else f"WRONG: ended with {status}"
+
+
+ENDS = ("refused by ForkError", "right", "WRONG result", "WRONG: no error")
+
+
+def _use_gpu(pending: Any) -> str:
+    for use in (
+        pending.numpy,
+        lambda: wg.ones((3,), device="webgpu").numpy(),
+        lambda: wg.open_device("webgpu"),
+    ):
+        try:
+            use()
+        except wg.ForkError:
+            continue
+        return "WRONG: no error"
+    gc.collect()
+    return "refused by ForkError"
+
+
+def _use_cpu(pending: Any) -> str:
+    x = wg.asarray(X, device="cpu")
+    found = (x @ x.T + wg.sum(x)).numpy()
+    return "right" if np.allclose(found, X @ X.T + X.sum(), rtol=1e-3, atol=1e-3) else "WRONG result"
+
+
+USES = {"the GPU": _use_gpu, "the cpu": _use_cpu}
+
+
+def forks(use: str, count: int, seed: int) -> Outcomes:
+    """Fork so many times while another thread computes; the child uses a device, and the parent goes on."""
+    generator, outcomes = random.Random(seed), Counter[str]()
+    stop, wrong = threading.Event(), list[BaseException]()
+
+    def compute() -> None:
+        try:
+            devices = ("webgpu", "cpu")
+            while not stop.is_set():
+                for device in devices:
+                    x = wg.asarray(X, device=device)
+                    np.testing.assert_allclose((x + 1.0).numpy(), X + 1, rtol=1e-6)
+                    # No products: NumPy's own hang where a process forks while a thread is in one.
+                    assert wg.sum(wg.ones((300, 300), device=device) * 2.0).item() == 180_000
+        except BaseException as error:
+            wrong.append(error)
+
+    thread = threading.Thread(target=compute)
+    thread.start()
+    try:
+        for _ in range(count):
+            pending = wg.exp(wg.asarray(X, device="webgpu")) + 1.0
+            time.sleep(generator.uniform(0, 0.004))
+            outcomes[_child(partial(USES[use], pending))] += 1
+            np.testing.assert_allclose(pending.numpy(), np.exp(X) + 1, rtol=1e-5)
+    finally:
+        stop.set()
+        thread.join()
+    outcomes.update(f"WRONG in the parent: {error!r}" for error in wrong)
+    return outcomes
+
+
+# Caches
+
+
+def tuned(folder: Path) -> tuple[Path, Callable[[], str]]:
+    """What was measured for a kernel: damaged, it is measured again, or what it says is checked."""
+    from webgrad.evaluate import clear_plans
+    from webgrad.tuning import choosing
+
+    x = np.random.default_rng(1).normal(size=(96, 520)).astype(np.float32)
+    rows = np.exp(x - x.max(axis=1, keepdims=True))
+    expected = rows / rows.sum(axis=1, keepdims=True)
+
+    def use() -> str:
+        clear_plans()
+        choosing._entries.cache_clear()
+        with wg.tune():
+            found = wg.softmax(wg.asarray(x, device="webgpu"), axis=-1).numpy()
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+        return "right"
+
+    use()
+    [entry] = (folder / "tuning").glob("*.json")
+    return entry, use
+
+
+def noted(folder: Path) -> tuple[Path, Callable[[], str]]:
+    """The note beside a pulled model: damaged, the model counts as not there, or is found as it is."""
+    name = "pypi:tiny-model==1.0/tiny/config.json"
+    from webgrad.models import store
+
+    wanted = store._wanted(name)
+    assert not isinstance(wanted, Path)
+    model = folder / "models" / wanted.key
+    model.mkdir(parents=True)
+    (model / "config.json").write_bytes(b"{}")
+    files = {"config.json": {"size": 2, "sha256": "0" * 64}}
+    note = {"name": name, "source": str(wanted.source), "main": "config.json", "files": files}
+    (model / "pulled.json").write_text(json.dumps(note), "utf-8")
+    assert wg.models.locate(name, pull=False) == model / "config.json"
+
+    def use() -> str:
+        for each in wg.models.pulled():
+            _ = each.size, each.path
+            each.damaged()
+        try:
+            path = wg.models.locate(name, pull=False)
+        except wg.ModelFileError:
+            return "not there"
+        assert path.resolve().is_relative_to(model.resolve()), f"led to {path}"
+        return "found"
+
+    return model / "pulled.json", use
+
+
+def configured(folder: Path) -> tuple[Path, Callable[[], str]]:
+    """webgrad.toml: damaged, it gives settings or a ConfigError."""
+    from webgrad.config import load_settings
+
+    path = folder / "webgrad.toml"
+    path.write_text('device = "cpu"\nmemory = "50%"\ngraph = 2000\ntune = true\ncache = "/tmp/x"\n', "utf-8")
+
+    def use() -> str:
+        try:
+            load_settings({"WEBGRAD_CONFIG": str(path)})
+        except wg.ConfigError:
+            return "ConfigError"
+        return "read"
+
+    return path, use
+
+
+CACHES = {"measured kernels": tuned, "notes of pulled models": noted, "webgrad.toml": configured}
+
+
+def caches(kind: str, count: int, seed: int) -> Outcomes:
+    """Damage a file of one of CACHES so many times, and use it."""
+    from webgrad import config
+
+    outcomes = Counter[str]()
+    before = os.environ.get("WEBGRAD_CACHE")
+    with tempfile.TemporaryDirectory(prefix="webgrad-fault-") as folder:
+        os.environ["WEBGRAD_CACHE"] = folder
+        config.reload()
+        try:
+            path, use = CACHES[kind](Path(folder))
+            sound = path.read_bytes()
+            for number in range(seed, seed + count):
+                path.write_bytes(change(random.Random(number), sound, [sound]))
+                try:
+                    outcomes[use()] += 1
+                except Exception as error:
+                    outcomes[f"WRONG, seed {number}: {type(error).__name__}: {str(error)[:160]}"] += 1
+        finally:
+            if before is None:
+                del os.environ["WEBGRAD_CACHE"]
+            else:
+                os.environ["WEBGRAD_CACHE"] = before
+            config.reload()
+    return outcomes
