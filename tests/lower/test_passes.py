@@ -12,7 +12,7 @@ from tests.lower.helpers import F32, copy_kernel, kernel_of, raw
 from tests.schedule.graphs import SOFTWARE, tall_stack
 from webgrad.lower.compile import compile_schedule
 from webgrad.lower.ir import BOOL, U32, Instruction, Kernel, Type, verify
-from webgrad.lower.passes import PASSES, drop_unused, fold_constants, share_values
+from webgrad.lower.passes import PASSES, drop_unused, fold_constants, order_buffers, share_values
 from webgrad.ops import primitives
 from webgrad.ops.activations import softmax
 from webgrad.runtime.profile import DeviceProfile
@@ -163,6 +163,20 @@ def test_numbers_of_other_types_are_not_shared() -> None:
     zero, real, truth = I("const", U32, (), 1), I("const", F32, (), 1.0), I("const", Type("bool"), (), True)
     kernel = share_values(kernel_of(zero, real, truth))
     assert len(kernel.body) == 3
+
+
+def test_buffers_are_numbered_by_use_and_results_come_last() -> None:
+    from tests.graph.helpers import graph_of
+
+    w = value(12, 12)
+    texts = []
+    for x in (value(12, 12), primitives.reshape(value(144), (12, 12))):
+        plan = schedule(graph_of(primitives.contract(x, w)), SOFTWARE)
+        (launch,) = compile_schedule(plan, SOFTWARE, check=True)[0][1]
+        texts.append(launch.program.text)
+        assert [each.written for each in launch.kernel.buffers] == [False, False, True]
+        assert order_buffers(launch.kernel) is launch.kernel
+    assert texts[0] == texts[1]
 
 
 # All of them

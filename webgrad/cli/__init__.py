@@ -32,6 +32,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "info": ("webgrad.cli.info", "show the devices, their features, and the active settings"),
     "doctor": ("webgrad.cli.doctor", "probe a device, and say what is wrong with it and what to do"),
     "profile": ("webgrad.cli.profile", "show where a script's time and memory go"),
+    "kernels": ("webgrad.cli.kernels", "list the kernels that a run compiles, and show needless ones"),
     "demo": ("webgrad.cli.demo", "run a small computation on the GPU and say how it went"),
     "tune": ("webgrad.cli.tune", "list or clear the kernel choices that were measured and kept"),
 }
@@ -39,7 +40,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "models": ("chat", "generate", "embed", "bench"),
     "files of models": ("pull", "models"),
-    "scripts": ("profile",),
+    "scripts": ("profile", "kernels"),
     "this machine": ("info", "doctor", "demo", "tune"),
 }
 

@@ -62,7 +62,7 @@ def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     if nbytes < LARGE:
         return aligned(shape, dtype)
     block = _take(nbytes)
-    host_memory.lend(block.nbytes)
+    host_memory.lend(block, block.nbytes)
     lease = np.ndarray.__new__(_Lease, (nbytes,), np.uint8, block.memory.data)
     lease.block = block
     return _wrapped(lease, shape, dtype)
@@ -139,7 +139,7 @@ def _take(nbytes: int) -> _Block:
                 _free.remove(block)
             except ValueError:  # another thread was quicker
                 continue
-            host_memory.pooled -= block.nbytes
+            host_memory.pooled = sum(each.nbytes for each in _free.copy())
             return block
     try:
         return _Block(nbytes)
@@ -150,7 +150,7 @@ def _take(nbytes: int) -> _Block:
 
 def _give_back(block: _Block) -> None:
     """Called wherever an array happens to be deleted, even inside of `_take`: no locks."""
-    host_memory.live -= block.nbytes
+    host_memory.give_back(block)
     _free.append(block)
     waiting = sum(each.nbytes for each in _free.copy())
     while waiting > LIMIT:

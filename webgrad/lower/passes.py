@@ -8,7 +8,7 @@ from typing import Any
 
 from .ir import Instruction, Kernel
 
-__all__ = ["PASSES", "drop_unused", "fold_constants", "share_values"]
+__all__ = ["PASSES", "drop_unused", "fold_constants", "order_buffers", "share_values"]
 
 Results = tuple[Instruction, ...]  # the values that leave a body
 Changed = tuple[list[Instruction], Results]
@@ -120,4 +120,44 @@ def _shared(body_before: tuple[Instruction, ...], results: Results) -> Changed:
     return body, _renamed(results, names)
 
 
-PASSES: tuple[Callable[[Kernel], Kernel], ...] = (fold_constants, share_values, drop_unused)
+def order_buffers(kernel: Kernel) -> Kernel:
+    """Number buffers by their first use, what is read before what is written.
+
+    They come in the order of the graph's numbers, which is another one where the same ops were asked for in
+    another order; the text must not depend on that.
+    """
+    bodies = [*(hole.body for hole in kernel.holes), kernel.body]
+    used = dict.fromkeys(_buffer(each) for body in bodies for each in body if each.op in _ACCESSES)
+    order = sorted(
+        [*used, *(each for each in range(len(kernel.buffers)) if each not in used)],
+        key=lambda each: kernel.buffers[each].written,
+    )
+    if order == sorted(order):
+        return kernel
+    places = {old: new for new, old in enumerate(order)}
+    moved = replace(kernel, buffers=tuple(kernel.buffers[each] for each in order))
+    return _each_body(moved, lambda body, results: _moved(body, results, places))
+
+
+_ACCESSES = frozenset({"load", "store", "decode"})
+
+
+def _buffer(each: Instruction) -> int:
+    number: int = each.data[0] if each.op == "decode" else each.data
+    return number
+
+
+def _moved(old: tuple[Instruction, ...], results: Results, places: dict[int, int]) -> Changed:
+    names: dict[int, Instruction] = {}
+    body: list[Instruction] = []
+    for each in old:
+        made = _rebuilt(each, names)
+        if each.op in _ACCESSES:
+            place = places[_buffer(each)]
+            data = (place, *each.data[1:]) if each.op == "decode" else place
+            made = names[id(each)] = Instruction(each.op, each.type, made.args, data)
+        body.append(made)
+    return body, _renamed(results, names)
+
+
+PASSES: tuple[Callable[[Kernel], Kernel], ...] = (fold_constants, share_values, drop_unused, order_buffers)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 import threading
+import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from ctypes import c_void_p
 
@@ -85,13 +86,21 @@ class Pipeline:
 class Compiled:
     """A pipeline on the open device."""
 
-    __slots__ = ("argument", "handle", "layout", "pipeline")
+    __slots__ = ("argument", "handle", "layout", "owned", "pipeline", "seconds")
 
-    def __init__(self, pipeline: Pipeline, handle: Handle, layout: Layout) -> None:
+    def __init__(self, pipeline: Pipeline, handle: Handle, layout: Layout, seconds: float = 0.0) -> None:
         self.pipeline = pipeline
         self.handle = handle
         self.argument = c_void_p(address_of(handle))
         self.layout = layout
+        self.seconds = seconds  # that compiling took
+        self.owned = True  # whether the handle is this one's to release
+
+    def shared_with(self, pipeline: Pipeline) -> Compiled:
+        """The same for another pipeline of the same text."""
+        made = Compiled(pipeline, self.handle, self.layout)
+        made.owned = False
+        return made
 
 
 class Compiler:
@@ -112,7 +121,9 @@ class Compiler:
         self._features = features
         self._workers = workers
         self._threads: ThreadPoolExecutor | None = None
-        self._compiled: dict[int, Future[Compiled] | Compiled] = {}
+        # By number; a pipeline stands for one of the same text that was asked for before.
+        self._compiled: dict[int, Future[Compiled] | Compiled | Pipeline] = {}
+        self._texts: dict[tuple[str, str, bool], Pipeline] = {}
 
     def __len__(self) -> int:
         return len(self._compiled)
@@ -127,6 +138,14 @@ class Compiler:
                 f"{pipeline.program.label} needs {', '.join(sorted(missing))}, which this device lacks "
                 f"(it has: {', '.join(sorted(self._features)) or 'none of the optional features'})"
             )
+        program = pipeline.program
+        first = self._texts.setdefault((program.text, program.entry, pipeline.checked), pipeline)
+        if first is pipeline:
+            self._begin(pipeline)
+        else:
+            self._compiled[pipeline.number] = first
+
+    def _begin(self, pipeline: Pipeline) -> None:
         layout = self._groups.layout(pipeline.accesses)
         if self._threads is None:
             self._threads = ThreadPoolExecutor(self._workers, thread_name_prefix="webgrad-compile")
@@ -145,6 +164,8 @@ class Compiler:
         if found is None:
             self.request(pipeline)
             return self.get(pipeline)
+        if isinstance(found, Pipeline):
+            return self._shared(pipeline, found)
         try:
             with stage("compile"):
                 compiled = found.result()
@@ -154,18 +175,39 @@ class Compiler:
         self._compiled[pipeline.number] = compiled
         return compiled
 
+    def _shared(self, pipeline: Pipeline, first: Pipeline) -> Compiled:
+        try:
+            compiled = self.get(first).shared_with(pipeline)
+        except CompileError:
+            self._begin(pipeline)  # so that the message speaks of this one
+            return self.get(pipeline)
+        self._compiled[pipeline.number] = compiled
+        return compiled
+
     def close(self) -> None:
         """Let every pipeline go; waits for those that are being compiled."""
         if self._threads is not None:
             self._threads.shutdown(wait=True)
         for found in self._compiled.values():
-            if isinstance(found, Compiled):
+            if isinstance(found, Compiled) and found.owned:
                 self._native.release_pipeline(found.handle)
-            elif found.exception() is None:
+            elif isinstance(found, Future) and found.exception() is None:
                 self._native.release_pipeline(found.result().handle)
         self._compiled.clear()
+        self._texts.clear()
+
+    def compiled(self) -> list[Compiled]:
+        """All that is compiled, each text once, in the order of asking; waits for what is under way."""
+        found = []
+        for each in list(self._compiled.values()):
+            if isinstance(each, Compiled) and each.owned:
+                found.append(each)
+            elif isinstance(each, Future) and each.exception() is None:
+                found.append(each.result())
+        return found
 
     def _compile(self, pipeline: Pipeline, layout: Layout) -> Compiled:
+        began = time.thread_time()  # the clock would count waiting for the driver too
         program = pipeline.program
         immediates = self._native.immediates
         text = render(program, dialect="naga", immediates=immediates, minify=not pipeline.checked)
@@ -175,7 +217,7 @@ class Compiler:
             )
         except CompileError as error:
             raise self._explained(program, layout, error) from None
-        return Compiled(pipeline, handle, layout)
+        return Compiled(pipeline, handle, layout, time.thread_time() - began)
 
     def _explained(self, program: Program, layout: Layout, error: CompileError) -> CompileError:
         """Compile the readable text once more: only its lines can be found in the source."""

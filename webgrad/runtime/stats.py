@@ -50,18 +50,27 @@ class Counters:
 class HostMemory:
     """Bytes of the large arrays that webgrad makes on the host: lent, waiting to be lent, the most lent.
 
-    Bumped wherever an array is deleted, so there is no lock: each change is one addition to a plain number.
+    Told wherever an array is deleted, in any thread, so there is no lock, and no sum is kept that two threads
+    could change at once: each change is one step of a dictionary.
     """
 
-    live: int = 0
     pooled: int = 0
     peak: int = 0
+    _lent: dict[int, int] = field(default_factory=dict)  # bytes by block
 
-    def lend(self, nbytes: int) -> None:
-        """So many bytes are in use from now on."""
-        self.live += nbytes
-        if self.live > self.peak:
-            self.peak = self.live
+    @property
+    def live(self) -> int:
+        """Bytes that are lent."""
+        return sum(list(self._lent.values()))
+
+    def lend(self, block: object, nbytes: int) -> None:
+        """A block is in use from now on."""
+        self._lent[id(block)] = nbytes
+        self.peak = max(self.peak, self.live)
+
+    def give_back(self, block: object) -> None:
+        """It is in use no more."""
+        self._lent.pop(id(block), None)
 
     def as_dict(self) -> dict[str, int]:
         """By the names of `Stats`."""

@@ -190,6 +190,10 @@ class Device(AnyDevice):
             found = self._pipelines.setdefault(key, made)
         return found
 
+    def pipelines(self) -> list[Pipeline]:
+        """All that were asked for, compiled or not."""
+        return list(self._pipelines.values())
+
     def dispatch(
         self,
         pipeline: Pipeline,

@@ -48,22 +48,20 @@ def enter(settings: Settings) -> None:
 class Dump:
     """A folder of texts, one file for each."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, option: str = "WEBGRAD_DUMP") -> None:
         self.folder = folder
         self.trouble = ""
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise ConfigError(
-                f"WEBGRAD_DUMP: the folder {folder} cannot be made: {error.strerror}"
-            ) from error
+            raise ConfigError(f"{option}: the folder {folder} cannot be made: {error.strerror}") from error
 
-    def write(self, program: Any, about: str = "") -> None:
+    def write(self, program: Any) -> None:
         """Write a program's text, unless writing failed before."""
         if not self.trouble:
             try:
                 path = self.folder / f"{text_name(program)}.wgsl"
-                path.write_text(f"// {_head(program)}\n{about}{program.text}", encoding="utf-8")
+                path.write_text(f"// {_head(program)}\n{program.text}", encoding="utf-8")
             except OSError as error:
                 self.trouble = f"{self.folder} takes no more texts: {error.strerror}"
                 print(f"webgrad: {self.trouble}", file=sys.stderr)

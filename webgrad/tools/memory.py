@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ..cpu.memory import owner
 from ..evaluate import values_still
 from ..graph.holders import alive, holders
@@ -18,10 +20,13 @@ from ..runtime.device import CpuDevice, DeviceLike, open_device, opened_devices
 from ..runtime.host import memory_bytes
 from ..runtime.stats import host_memory, readable_bytes
 from ..tensor import Tensor
+from .profiling.table import columns
 
 __all__ = ["DeviceMemory", "LineMemory", "MemoryReport", "TensorMemory", "memory"]
 
 SHOWN = 10  # rows of a printed table
+_DEVICES = ("device", "live", "tensors", "other", "pooled", "peak", "budget")
+_TENSORS = ("bytes", "tensors", "dtype", "shape", "device", "made at")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +85,9 @@ class MemoryReport:
     lines: tuple[LineMemory, ...]
 
     def __str__(self) -> str:
-        parts = [_table(("device", "live", "tensors", "other", "pooled", "peak", "budget"), self._devices())]
+        parts = [columns([_DEVICES, *self._devices()])]
         if self.tensors:
-            parts.append(_table(("bytes", "tensors", "dtype", "shape", "device", "made at"), self._tensors()))
+            parts.append(columns([_TENSORS, *self._tensors()], left=(2, 3, 4, 5)))
         return "\n\n".join(parts)
 
     __repr__ = __str__
@@ -158,9 +163,9 @@ def _gpu(device: Any, name: str, nodes: list[Node], held: set[int]) -> Found:
         live, pooled, peak, waiting = pool.bytes_live, pool.bytes_free, pool.bytes_peak, queue.waiting
     by_buffer: dict[int, list[Node]] = {}
     for node in nodes:
-        virtual = node.storage.virtual
-        if id(virtual) in sizes:
-            by_buffer.setdefault(id(virtual), []).append(node)
+        key = id(getattr(node.storage, "virtual", None))
+        if key in sizes:
+            by_buffer.setdefault(key, []).append(node)
     rows = [_row(name, owners, sizes[key], held) for key, owners in by_buffer.items()]
     tensors = sum(row.nbytes for row in rows)
     return DeviceMemory(live, tensors, live - tensors, pooled, peak, device.budget, 0, waiting), rows
@@ -172,6 +177,8 @@ def _cpu(device: Any, name: str, nodes: list[Node], held: set[int]) -> Found:
     sizes: dict[int, tuple[int, bool]] = {}
     kept = []  # so that no number is given twice
     for node in nodes:
+        if not isinstance(node.storage, np.ndarray):
+            continue  # what stands for a number while a function is captured
         whole, nbytes, is_mapped = owner(node.storage)
         kept.append(whole)
         key = node.storage.ctypes.data if is_mapped else id(whole)  # of a file, each tensor is its own part
@@ -215,10 +222,3 @@ def _sides(shape: tuple[int, ...]) -> str:
 
 def _made(row: TensorMemory) -> str:
     return (row.where or "unknown") + ("" if row.held_by == "tensor" else " (held by the graph)")
-
-
-def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
-    """Columns of text; the last one is not filled up."""
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in (head, *rows))
-    return "\n".join(lines)

@@ -1,0 +1,88 @@
+"""`webgrad kernels`: a script's variants, needless ones, JSON, files; the templates without a run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import webgrad as wg
+from webgrad.cli import main
+
+SCRIPT = """import sys
+import webgrad as wg
+
+x = wg.ones((5, 31)) * len(sys.argv)
+print("sum", (wg.exp(x) @ x.T).sum().item() > 0, sys.argv[1:])
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Any:
+    path = tmp_path / "work.py"
+    path.write_text(SCRIPT, encoding="utf-8")
+    yield str(path)
+    wg.set_default_device(None)
+
+
+@pytest.mark.gpu
+def test_a_script(script: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["kernels", "--device", "webgpu", script, "--its", "own"]) == 0
+    text = capsys.readouterr().out
+    assert "sum True ['--its', 'own']" in text
+    assert "contract" in text
+    assert "work.py:5" in text
+    assert "variants, " in text
+    assert "needless: none" in text
+
+
+@pytest.mark.gpu
+def test_json_and_files(script: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "texts"
+    assert main(["kernels", "--json", "--device", "webgpu", "--dump", str(folder), script]) == 0
+    report = json.loads(capsys.readouterr().out.splitlines()[-1])
+    names = {each["file"] for each in report["variants"]}
+    assert names == {each.name for each in folder.iterdir()}
+    assert all(each["launches"] >= 1 for each in report["variants"])
+    assert report["findings"] == []
+
+
+def test_templates_without_a_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["kernels"]) == 0
+    text = capsys.readouterr().out
+    assert "matmul.pwgsl" in text
+    assert "variants of 1" in text
+    assert main(["kernels", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["templates"]
+    assert any(each["name"] == "softmax.pwgsl" and each["variants"] > 10 for each in rows)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--device", "cpu", "work.py"], "GPUs only"),
+        (["--dump", "folder"], "name a script or a model"),
+    ],
+)
+def test_mistakes(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["kernels", *arguments]) == 2
+    assert words in capsys.readouterr().err
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nothere.py"], "there is no script nothere.py"),
+        (["minilm", "more"], "takes no arguments: more"),
+        (["--dump", "/dev/null/x", "nothere.py"], "--dump: the folder"),
+    ],
+)
+def test_mistakes_in_what_is_run(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["kernels", "--device", "webgpu", *arguments]) == 2
+    assert words in capsys.readouterr().err
+    wg.set_default_device(None)
