@@ -134,6 +134,10 @@ if TYPE_CHECKING:
     from .runtime.webgpu import Device as Device
     from .tools.memory import MemoryReport as MemoryReport
     from .tools.memory import memory as memory
+    from .tools.recording.record import Recording as Recording
+    from .tools.recording.record import record as record
+    from .tools.recording.replay import replay as replay
+    from .tools.recording.report import ReplayReport as ReplayReport
     from .tuning import tune as tune
     from .watching import fresh as fresh
     from .watching import watch as watch
@@ -151,6 +155,8 @@ _HOMES = {
     "MemoryReport": "tools.memory",
     "Profile": "tools.profiling.profile",
     "QuantisedTensor": "ops.quantised",
+    "Recording": "tools.recording.record",
+    "ReplayReport": "tools.recording.report",
     "checkpoint": "autograd",
     "custom_gradient": "autograd",
     "default_device": "runtime.device",
@@ -171,6 +177,8 @@ _HOMES = {
     "profile": "tools.profiling.profile",
     "quantise": "ops.quantised",
     "quantised_linear": "ops.quantised",
+    "record": "tools.recording.record",
+    "replay": "tools.recording.replay",
     "reset_stats": "runtime.device",
     "set_default_device": "runtime.device",
     "stats": "runtime.device",

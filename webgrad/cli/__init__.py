@@ -29,10 +29,12 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "bench": ("webgrad.cli.bench", "measure how quickly a model reads and writes here"),
     "pull": ("webgrad.cli.pull", "bring a model to this machine"),
     "models": ("webgrad.cli.models", "list, show or remove the models on this machine"),
+    "profile": ("webgrad.cli.profile", "show where a script's time and memory go"),
+    "record": ("webgrad.cli.record", "run a script and keep every distinct dispatch in a file"),
+    "replay": ("webgrad.cli.replay", "run a recording again: verify its results and time its kernels"),
+    "kernels": ("webgrad.cli.kernels", "list the kernels that a run compiles, and show needless ones"),
     "info": ("webgrad.cli.info", "show the devices, their features, and the active settings"),
     "doctor": ("webgrad.cli.doctor", "probe a device, and say what is wrong with it and what to do"),
-    "profile": ("webgrad.cli.profile", "show where a script's time and memory go"),
-    "kernels": ("webgrad.cli.kernels", "list the kernels that a run compiles, and show needless ones"),
     "demo": ("webgrad.cli.demo", "run a small computation on the GPU and say how it went"),
     "tune": ("webgrad.cli.tune", "list or clear the kernel choices that were measured and kept"),
 }
@@ -40,7 +42,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "models": ("chat", "generate", "embed", "bench"),
     "files of models": ("pull", "models"),
-    "scripts": ("profile", "kernels"),
+    "scripts": ("profile", "record", "replay", "kernels"),
     "this machine": ("info", "doctor", "demo", "tune"),
 }
 

@@ -12,6 +12,8 @@ import ctypes
 import os
 import threading
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ..config import Settings
@@ -31,6 +33,7 @@ __all__ = [
     "CpuDevice",
     "DeviceLike",
     "default_device",
+    "default_while",
     "open_device",
     "open_device_async",
     "opened_devices",
@@ -198,6 +201,16 @@ def set_default_device(device: DeviceLike) -> None:
     True
     """
     _opened.default = None if device is None else open_device(device)
+
+
+@contextmanager
+def default_while(device: Device | CpuDevice) -> Iterator[None]:
+    """Use a device where none is named, until the block ends."""
+    before, _opened.default = _opened.default, device
+    try:
+        yield
+    finally:
+        _opened.default = before
 
 
 def stats(device: DeviceLike = None) -> Stats:

@@ -1,0 +1,51 @@
+"""`webgrad record`: a script, what is its own, and where the recording goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import webgrad as wg
+from webgrad.cli import main
+from webgrad.tools.recording.reading import RecordingReader
+
+pytestmark = pytest.mark.gpu
+SCRIPT = """
+import sys
+import webgrad as wg
+print(sys.argv[1:], (wg.ones(4) + float(sys.argv[1])).tolist())
+sys.exit(3)
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Iterator[Path]:
+    path = tmp_path / "script.py"
+    path.write_text(SCRIPT)
+    yield path
+    wg.set_default_device(None)
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_a_script_is_recorded(
+    before: bool, script: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = ["-o", str(tmp_path / "my.zip")]
+    arguments = [*(output if before else ()), "--device", "webgpu:0", str(script), "2", "--more"]
+    assert main(["record", *arguments, *(() if before else output)]) == 3  # the script's own exit code
+    shown = capsys.readouterr()
+    assert shown.out == "['2', '--more'] [3.0, 3.0, 3.0, 3.0]\n"
+    assert "1 dispatches, 1 distinct" in shown.err
+    with RecordingReader(tmp_path / "my.zip") as recording:
+        (dispatch,) = recording.dispatches
+    assert dispatch.line == f"{script}:4"
+
+
+def test_a_script_that_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["record", "nowhere.py"]) == 2
+    assert "there is no script nowhere.py" in capsys.readouterr().err
