@@ -18,7 +18,9 @@ import webgrad
 from scripts.reference_entries import first_paragraph, function_of, members
 from scripts.reference_page import home, public_names, told_elsewhere
 from tests.documents import PAGES, ROOT, name_of, text_of
+from tests.test_docs_commands import options_of
 from webgrad import config, errors
+from webgrad.cli import COMMANDS
 
 # Whose example needs files that not every machine has: the page that shows it
 SHOWN_IN = {
@@ -166,3 +168,25 @@ def test_only_one_module_reads_the_environment() -> None:
 def test_every_option_is_in_the_page_about_settings() -> None:
     page = text_of("docs/configuration.md")
     assert [option.name for option in config.OPTIONS if f"| `{option.name}` |" not in page] == []
+
+
+def test_every_error_has_its_section() -> None:
+    page = text_of("docs/errors.md")
+    assert [name for name in errors.__all__ if f"\n## {name}\n" not in page] == []
+
+
+def section(page: str, title: str) -> str:
+    """A page's text from a heading to the next one of its level or above."""
+    level = title.partition(" ")[0]
+    found = re.search(rf"^{title}\n(.*?)(?=^#{{1,{len(level)}}} |\Z)", page, re.DOTALL | re.MULTILINE)
+    assert found, f"docs/cli.md has no {title}"
+    return found[1]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_a_section_with_all_its_options(command: str) -> None:
+    page = text_of("docs/cli.md")
+    common = page.partition("\n## ")[0] + section(page, "### How a model writes")
+    told = section(page, f"## webgrad {command}") + common
+    words = set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", told))
+    assert sorted(options_of(command) - {"-h", "--help"} - words) == []
