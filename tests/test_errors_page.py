@@ -21,7 +21,7 @@ def run(code: str) -> str:
     printed = io.StringIO()
     try:
         with contextlib.redirect_stdout(printed):
-            exec(compile(code, "docs/errors.md", "exec"), {})
+            exec(compile(code, "docs/errors.md", "exec"), {"__name__": "__main__"})
     finally:
         webgrad.set_default_device(None)
     return printed.getvalue()
