@@ -112,7 +112,7 @@ CHECKS: Mapping[str, Callable[[list[str]], None]] = {
 
 def check_line(line: str) -> None:
     """A line of a shell: every command in it, and every setting before one."""
-    shown = re.split(r"\s{3,}", line.removeprefix("$ ").strip())[0]  # what is further right is a remark
+    shown = re.split(r"\s{2,}", line.removeprefix("$ ").strip())[0]  # what is further right is a remark
     words = _words(shown)
     command: list[str] = []
     for word in [*words, "|"]:
