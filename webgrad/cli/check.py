@@ -112,7 +112,7 @@ def _script(options: Any, device: wg.Device) -> int:
 
 def _show(report: CheckReport, whole: bool) -> None:
     _say("\n".join(report.lines(None if whole else 0)))
-    if report.first is not None and not whole:
+    if report.first is not None and report.first.wgsl and not whole:
         _say(f"  the kernel's text is in {_written(report.first)}")
 
 

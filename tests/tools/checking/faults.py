@@ -1,23 +1,28 @@
-"""Kernels that are wrong on purpose, on GPUs only: what `check` must find.
+"""Kernels that are wrong on purpose, on GPUs or on the cpu: what `check` must find.
 
-Each fault changes what makes the kernels (a library function's text, a template, the lowering, a pass) and
-never the reference. What was compiled before is forgotten when one begins and ends.
+Each fault changes what makes the kernels (a library function's text, a template, the lowering, a pass), or
+what the cpu does for an op, and never the reference. What was compiled before is forgotten when one begins
+and ends.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
+
+from webgrad.cpu import code
+from webgrad.cpu.operations import Operation, operation_of
 from webgrad.evaluate import clear_plans
 from webgrad.lower import passes, pull
 from webgrad.lower.builder import Builder
 from webgrad.lower.ir import Instruction
 from webgrad.wgsl import library, template
 
-__all__ = ["library_fault", "loop_fault", "move_fault", "pass_fault", "template_fault"]
+__all__ = ["cpu_fault", "library_fault", "loop_fault", "move_fault", "pass_fault", "template_fault"]
 
 
 @contextmanager
@@ -119,6 +124,29 @@ def pass_fault(first: str, second: str) -> Iterator[None]:
         return right(tuple(changed), passes._renamed(results, names))
 
     with patch.object(passes, "_shared", shared):
+        clear_plans()
+        yield
+    clear_plans()
+
+
+@contextmanager
+def cpu_fault(op: str, change: Callable[[Any], Any]) -> Iterator[None]:
+    """What the cpu does for an op, changed."""
+
+    def made(sig: Any, *args: Any) -> Any:
+        found = operation_of(sig, *args)
+        if sig.op.name != op:
+            return found
+
+        def wrong(*arrays: Any, out: Any = None) -> Any:
+            result = np.asarray(change(np.array(found.function(*arrays))))
+            if out is not None:
+                np.copyto(out, result)
+            return result if out is None else out
+
+        return Operation(wrong, found.takes, found.gives, found.into)
+
+    with patch.object(code, "operation_of", made):
         clear_plans()
         yield
     clear_plans()

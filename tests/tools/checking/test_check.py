@@ -13,7 +13,14 @@ import numpy as np
 import pytest
 
 import webgrad as wg
-from tests.tools.checking.faults import library_fault, loop_fault, move_fault, pass_fault, template_fault
+from tests.tools.checking.faults import (
+    cpu_fault,
+    library_fault,
+    loop_fault,
+    move_fault,
+    pass_fault,
+    template_fault,
+)
 from webgrad import nn, optim
 from webgrad.evaluate import clear_plans
 from webgrad.schedule import split
@@ -105,6 +112,29 @@ def test_a_rewrite_that_is_wrong() -> None:
     first = report.first
     assert first is not None
     assert (first.op, first.cause) == ("sum", "rewrite"), str(report)
+
+
+_WRONG_ON_CPU: list[tuple[str, str, Callable[[wg.Tensor], Any]]] = [
+    ("gelu", "cpu", _gelu),
+    ("gelu", "webgpu", _gelu),
+    ("matmul", "webgpu", _gelu),
+    ("sum", "cpu", lambda x: wg.exp((x * 2).sum(axis=1) + 1)),
+    ("permute", "cpu", lambda x: wg.exp(x.permute(1, 0)) + x.max()),
+    ("sort_values", "cpu", lambda x: wg.sort(x * 2)),  # GPUs sort by other ops
+]
+
+
+@pytest.mark.parametrize(("op", "device", "function"), _WRONG_ON_CPU)
+def test_a_cpu_that_is_wrong(op: str, device: str, function: Callable[[wg.Tensor], Any]) -> None:
+    x = tensor(34, 34, device=device)
+    with cpu_fault(op, lambda array: array * np.float32(1.0001)):
+        report = wg.check(function, x)
+    first = report.first
+    assert first is not None
+    assert (first.op, first.cause, first.device) == (op, "cpu", "cpu"), str(report)
+    assert first.line.startswith(__file__)
+    assert "the cpu's own code is wrong" in str(report)
+    assert wg.check(function, x).ok
 
 
 def test_a_run_that_gives_other_values() -> None:
@@ -202,6 +232,15 @@ def test_values_of_every_kind() -> None:
     on_gpu = wg.check(lambda: wg.sort(wg.exp(x.to_device("webgpu")), axis=1))
     assert on_gpu.ok
     assert on_gpu.kernels > 2
+
+
+@pytest.mark.parametrize("dtype", [wg.float32, wg.float16, wg.bfloat16])
+def test_bits_of_what_was_computed_without_rounding(dtype: wg.DType) -> None:
+    x = tensor(20).astype(dtype)
+    wg.eval(x)
+    report = wg.check(lambda: [wg.nextafter(x, x * 0), wg.copysign(x * 2, x * 0)])
+    assert report.ok, str(report)
+    assert report.unjudged == 0
 
 
 def test_what_a_gpu_does_not_do_is_told() -> None:

@@ -26,7 +26,9 @@ from ...schedule.plan import Group
 from ...schedule.schedule import schedule
 from ...schedule.share import share_equals
 from ...tuning.choosing import choosing
+from .bounding import bounded
 from .comparing import Comparison, compare
+from .hosting import on_cpu
 from .referring import TooLarge, between, referred
 from .rounding import Bounded, exact
 from .running import Values, array_of, compared_alone
@@ -92,7 +94,10 @@ class CheckedGraph:
                 self.values.buffers.pop(each, None)
                 if not self.lacking:
                     self.known.pop(each, None)
-        self._drift()
+        for each in self.lacking:  # those that no kernel reads
+            self._ready(each)
+        if not report.divergences:
+            self._drift()
 
     def _skip(self, what: str) -> None:
         self.report.skipped[what] = self.report.skipped.get(what, 0) + 1
@@ -173,10 +178,12 @@ class CheckedGraph:
         return number in self.values.buffers
 
     def _instead(self, numbers: Sequence[int]) -> None:
-        """Go on with the cpu's values where the GPU has none."""
+        """Go on with NumPy's values where the GPU has none, and hold the cpu against them."""
         graph = self.graph if all(each < self.count for each in numbers) else self.work
-        for number, value in referred(graph, numbers, self.known):
+        for number, value in referred(graph, numbers, dict(self.known)):
             if number in numbers:
+                if graph is self.graph:
+                    self._compare_cpu({number: value})
                 sig = graph.sigs[number]
                 array = value.value.astype(sig.dtype.numpy)
                 self.known[number] = exact(array)
@@ -190,12 +197,15 @@ class CheckedGraph:
         own = [each for each in found if each < self.count]
         parts = [each for each in found if each >= self.count]
         compared = False
+        expected: dict[int, Bounded] = {}
         for graph, wanted in ((self.graph, own), (self.work, parts)):
             if not wanted:
                 continue
             for number, value in referred(graph, wanted, self.known):
                 if number not in found:
                     continue
+                if number < self.count:
+                    expected[number] = value
                 result = compare(value, found[number])
                 if result.unjudged < result.elements or not result.elements:
                     compared = True
@@ -212,6 +222,16 @@ class CheckedGraph:
         if compared and launches:
             report.kernels += 1
             report.nodes += sum(len(group.inside) for group in groups)
+        self._compare_cpu(expected)
+
+    def _compare_cpu(self, expected: dict[int, Bounded]) -> None:
+        """Hold what the cpu device makes of the same values against the same bounds."""
+        found = on_cpu(self.graph, list(expected), self.known, self.numbers) if expected else {}
+        for number, array in found.items():
+            result = compare(expected[number], array)
+            if not result.ok:
+                self.report.divergences.append(self._blamed_on_cpu(number, result))
+                return
 
     def _name(self, number: int) -> str:
         sig = (self.graph if number < self.count else self.work).sigs[number]
@@ -243,6 +263,20 @@ class CheckedGraph:
         ops = tuple(self.work.sigs[each].op.name for each in group.inside)
         return self._divergence(graph, number, cause, result, launches, ops)
 
+    def _blamed_on_cpu(self, number: int, result: Comparison) -> Divergence:
+        """The first op on the way to a value that the cpu has wrong; else the value's own."""
+        ops = []
+        for each, inputs in self._steps(self.graph, number):
+            ops.append(self.graph.sigs[each].op.name)
+            sources = [exact(array) for array in inputs]
+            known = dict(zip(self.graph.inputs[each], sources, strict=True))
+            array = on_cpu(self.graph, [each], known, self.numbers)[each]
+            found = compare(bounded(self.graph.sigs[each], sources), array)
+            if not found.ok:
+                number, result = each, found
+                break
+        return self._divergence(self.graph, number, "cpu", result, (), tuple(ops))
+
     def _divergence(
         self,
         graph: Snapshot,
@@ -272,7 +306,7 @@ class CheckedGraph:
             ", ".join(dict.fromkeys(each.kernel.name for each in launches)),
             ops,
             "\n".join(dict.fromkeys(each.program.text for each in launches)),
-            self.device.name,
+            "cpu" if cause == "cpu" else self.device.name,
             cause,
         )
 

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 
+import numpy as np
+
+from ...graph.node import Signature
 from ...graph.snapshot import Snapshot
 from ...runtime.host import memory_bytes
 from .bounding import bounded
@@ -53,11 +56,21 @@ def referred(
     values: dict[int, Bounded] = {}
     for at, number in enumerate(order):
         inputs = [known[each] if each in known else values[each] for each in graph.inputs[number]]
+        if graph.sigs[number].op.name == "bitcast":
+            inputs = [_stored(inputs[0], graph.sigs[graph.inputs[number][0]])]
         values[number] = bounded(graph.sigs[number], inputs)
         yield number, values[number]
         for each in (*graph.inputs[number], number):
             if last.get(each, at) <= at:
                 values.pop(each, None)
+
+
+def _stored(x: Bounded, sig: Signature) -> Bounded:
+    """A value as it lies in memory, whose bits are asked for; floats are computed in float64."""
+    if x.value.dtype == sig.dtype.numpy or (x.error is not None and x.error.any() and sig.dtype.itemsize > 2):
+        return x  # bits of what was rounded are found by its ends
+    with np.errstate(all="ignore"):
+        return Bounded(x.value.astype(sig.dtype.numpy), x.error)
 
 
 def _check_room(

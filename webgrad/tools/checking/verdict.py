@@ -18,7 +18,7 @@ SHOWN_LINES = 12  # of a kernel's text
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """An op whose result on a GPU is not what the cpu says, within what rounding may do."""
+    """An op whose result on a GPU, or on the cpu, is not NumPy's, within what rounding may do."""
 
     op: str
     attributes: tuple[Any, ...]
@@ -54,7 +54,7 @@ class Divergence:
             f"{self.op}{extra} of {inputs or 'nothing'} gives {self.dtype} {list(self.shape)}: wrong on "
             f"{self.device}",
             f"  {self.wrong:,} of {self.elements:,} elements; the worst is {at}: {_shown(self.found)}, "
-            f"on the cpu {_shown(self.wanted)}",
+            f"{'by NumPy' if self.cause == 'cpu' else 'on the cpu'} {_shown(self.wanted)}",
             f"  off by {self.max_error:.6g}; rounding may do {self.tolerance:.3g}",
             f"  {_CAUSES[self.cause]}",
         ]
@@ -63,7 +63,8 @@ class Divergence:
             file, _, number = self.line.rpartition(":")
             code = linecache.getline(file, int(number)).strip() if number.isdigit() else ""
             lines += [f"    {code}"] if code else []
-        lines.append(f"  kernel {self.kernel}: {', '.join(self.ops)}")
+        if self.kernel:
+            lines.append(f"  kernel {self.kernel}: {', '.join(self.ops)}")
         text = self.wgsl.splitlines()
         cut = text if shown is None else text[:shown]
         lines += [f"    {each}" for each in cut]
@@ -81,6 +82,7 @@ _CAUSES = {
     "fusion": "its ops are right one by one: the kernel that fuses them is wrong",
     "rewrite": "its kernels do what the scheduler made of it: how that rewrote it is wrong",
     "run": "its kernels are right one by one: running them together gave another value",
+    "cpu": "the cpu's own code is wrong; the GPU's kernel is right",
 }
 
 
