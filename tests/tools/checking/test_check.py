@@ -312,6 +312,10 @@ def test_the_page_about_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert "agrees with the cpu: 2 kernels of 3 ops, 72 elements compared" in text
 
 
+async def _later() -> wg.Tensor:
+    return tensor(3) + 1
+
+
 def test_mistakes() -> None:
     with pytest.raises(wg.ArgumentError, match="check takes a function"):
         wg.check(tensor(3))  # type: ignore[arg-type]
@@ -319,6 +323,12 @@ def test_mistakes() -> None:
         wg.check(lambda: 1, device="cpu")
     with pytest.raises(wg.ArgumentError, match="times is a whole number from 1"):
         wg.check(lambda: 1, times=0)
+    with pytest.raises(wg.ArgumentError, match=r"times is a whole number from 1, or None, not 2\.5"):
+        wg.check(lambda: 1, times=2.5)  # type: ignore[arg-type]
+    with pytest.raises(wg.ArgumentError, match="a generator, which has not run"):
+        wg.check(lambda: (tensor(3) * each for each in range(3)))
+    with pytest.raises(wg.ArgumentError, match="a coroutine, which has not run"):
+        wg.check(_later)
     with pytest.raises(wg.ArgumentError, match="one at a time"):
         wg.check(lambda: wg.check(lambda: 1))
     with pytest.raises(ZeroDivisionError):

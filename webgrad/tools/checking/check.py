@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any
 
 from ...errors import ArgumentError
@@ -62,7 +63,7 @@ class Checker:
 
     def _stop(self) -> None:
         if self.report.divergences and not self._everything:
-            raise Stopped
+            raise Stopped("a check found a divergence, and stops what it checks here")
 
 
 def check(
@@ -90,18 +91,30 @@ def check(
             f"check takes a function and its arguments, not a {type(function).__name__}: write "
             "wg.check(lambda: ...)"
         )
-    if times is not None and times < 1:
+    if times is not None and (not isinstance(times, int) or times < 1):
         raise ArgumentError(f"check: times is a whole number from 1, or None, not {times!r}")
     checker = Checker(gpu_for(device), everything=everything, times=times)
     try:
         with checking(checker):
             checker.report.result = result = function(*args, **kwargs)
+            _refuse_later(result)
             ends: list[Any] = []
             taken_apart(result, ends, numbers=False)
             evaluate([each.node for each in ends])
     except Stopped:
         checker.report.result = None
     return checker.report
+
+
+def _refuse_later(result: Any) -> None:
+    """Nothing of a generator or a coroutine has run when its function has returned."""
+    if isinstance(result, CoroutineType):
+        result.close()  # else Python warns of it
+        raise ArgumentError(
+            "check got a coroutine, which has not run: write wg.check(lambda: asyncio.run(f()))"
+        )
+    if isinstance(result, GeneratorType | AsyncGeneratorType):
+        raise ArgumentError("check got a generator, which has not run: write wg.check(lambda: list(f()))")
 
 
 def gpu_for(device: DeviceLike) -> Device:
