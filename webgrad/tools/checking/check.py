@@ -91,7 +91,7 @@ def check(
             f"check takes a function and its arguments, not a {type(function).__name__}: write "
             "wg.check(lambda: ...)"
         )
-    if times is not None and (not isinstance(times, int) or times < 1):
+    if times is not None and (type(times) is not int or times < 1):
         raise ArgumentError(f"check: times is a whole number from 1, or None, not {times!r}")
     checker = Checker(gpu_for(device), everything=everything, times=times)
     try:
