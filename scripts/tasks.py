@@ -222,7 +222,7 @@ TARGETS: Mapping[str, tuple[Step, ...]] = {
         driver,
         python("-m", "scripts.conformance", extra=True, environment=TEST_ENVIRONMENT),
     ),
-    "tint": (*PREPARE, pytest("tests/wgsl/test_tint.py")),
+    "tint": (*PREPARE, pytest("tests/kernels/test_tint.py")),
     "bench": (install_dev, driver, python("benchmarks/run.py", extra=True)),
     "bench-peers": (install_dev, python("benchmarks/run.py", "--make-peers")),
     "promises": (install_dev, driver, python("benchmarks/run_all.py")),
