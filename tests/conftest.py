@@ -8,6 +8,7 @@ run fails.
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -24,6 +25,10 @@ os.environ.setdefault("LP_NUM_THREADS", "0")
 os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.gettempdir())
 os.environ.setdefault("WEBGRAD_CONFIG", os.devnull)  # not the developer's own settings
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # SciPy takes tensors; it asks when it is first imported
+# Where no bytecode is to be written beside the sources, children would compile all of webgrad, each anew.
+BYTECODE = tempfile.mkdtemp() if os.environ.pop("PYTHONDONTWRITEBYTECODE", "") else None
+if BYTECODE is not None:
+    os.environ["PYTHONPYCACHEPREFIX"] = BYTECODE
 
 hypothesis.settings.register_profile("local", deadline=None)
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True)
@@ -41,6 +46,11 @@ def has_adapter() -> bool:
     from webgrad.runtime.adapters import list_adapters
 
     return any(adapter.backend != "opengl" for adapter in list_adapters())
+
+
+def pytest_unconfigure() -> None:
+    if BYTECODE is not None:
+        shutil.rmtree(BYTECODE, ignore_errors=True)
 
 
 @pytest.hookimpl(trylast=True)  # after deselection, so that only tests that would run are counted
