@@ -145,13 +145,16 @@ def pytest(*command: str) -> Step:
     return python("-m", "pytest", *command, extra=True, environment=TEST_ENVIRONMENT)
 
 
-# About as long as all the others: what is made from the table of ops, and the libraries built on webgrad.
+# About as long as all the others: what is made from the table of ops, the kernels (with Tint), and the
+# libraries built on webgrad.
 BESIDE = tuple(
     f"tests/{each}"
     for each in (
         "cpu",
         "properties",
         "gradients",
+        "kernels",
+        "lower",
         "nn",
         "optim",
         "amp",
@@ -224,7 +227,7 @@ TARGETS: Mapping[str, tuple[Step, ...]] = {
         driver,
         python("-m", "scripts.conformance", extra=True, environment=TEST_ENVIRONMENT),
     ),
-    "tint": (*PREPARE, pytest("tests/wgsl/test_tint.py")),
+    "tint": (*PREPARE, pytest("tests/kernels/test_tint.py")),
     "bench": (install_dev, driver, python("benchmarks/run.py", extra=True)),
     "bench-peers": (install_dev, python("benchmarks/run.py", "--make-peers")),
     "promises": (install_dev, driver, python("benchmarks/run_all.py")),
