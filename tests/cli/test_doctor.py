@@ -77,6 +77,7 @@ def test_a_wrong_result_of_a_device(
 ) -> None:
     monkeypatch.setattr(doctor, "PROGRAM", doctor.PROGRAM.replace("table.main(request)", WRONG_SOFTMAX))
     monkeypatch.setattr(doctor, "listed", lambda spec=None, *, every=False: (("cpu",), []))
+    monkeypatch.setenv("COLUMNS", "80")
     assert main(["doctor", "--device", "cpu"]) == 1
     text = capsys.readouterr().out
     assert "problem  softmax " in text
