@@ -50,8 +50,12 @@ def replay(
     `device` is a GPU; without it the default, or the best adapter where that is the cpu. `repeat` is how
     often each is timed, `only` a pattern for kernels' names, such as "matmul*".
 
-    >>> report = wg.replay("run.zip", "webgpu:1")  # doctest: +SKIP
-    >>> report.right, report.rows[0].seconds  # doctest: +SKIP
+    >>> import tempfile
+    >>> path = tempfile.gettempdir() + "/webgrad-replayed.zip"
+    >>> with wg.record(path):
+    ...     _ = wg.sum(wg.ones(8, device="webgpu")).item()
+    >>> wg.replay(path).right
+    True
     """
     repeat = whole_number("replay: repeat", repeat, 1)
     chosen = _gpu(device)
