@@ -157,7 +157,7 @@ def examples_in(module: str) -> list[doctest.DocTest]:
 
 def passes(tests: list[doctest.DocTest], device: str) -> None:
     load_once.cache_clear()  # some examples look at the memory in use
-    # Files of examples have names of their own: another user, or another run, may have them in the usual place.
+    # Examples write files of fixed names: in the usual place another user, or another run, may have them.
     with tempfile.TemporaryDirectory() as folder, patch.object(tempfile, "tempdir", folder):
         for test in tests:
             webgrad.set_default_device(device)

@@ -60,7 +60,7 @@ TOLD = (
 
 @cache
 def written_words() -> frozenset[str]:
-    """Every word of the code in the pages that somebody wrote: "memory" in a sentence tells of no function."""
+    """Every word of the code in the pages that somebody wrote: in a sentence "memory" is no function."""
     code: list[str] = []
     for page in (name_of(path) for path in PAGES if not name_of(path).startswith(GENERATED)):
         code += [*(block.text for block in blocks_of(page)), *inline_code(page), *indented_lines(page)]
