@@ -58,6 +58,7 @@ def test_an_address_that_cannot_be_opened(browser: Browser, tmp_path: Path) -> N
         browser.page().open(tmp_path / "missing.html")
 
 
+@pytest.mark.usefixtures("browser")  # which skips where there is none
 def test_a_browser_goes_with_its_processes_and_its_profile() -> None:
     with Browser() as running:
         folder, process = Path(running.folder), running.process
@@ -67,6 +68,7 @@ def test_a_browser_goes_with_its_processes_and_its_profile() -> None:
         os.kill(process, 0)
 
 
+@pytest.mark.usefixtures("browser")
 def test_a_browser_that_died_is_told_of() -> None:
     with Browser() as running, pytest.raises(BrowserError, match="the browser has ended"):
         running.call("Browser.crash")
