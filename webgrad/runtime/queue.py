@@ -517,7 +517,7 @@ class Queue:
         finally:
             context.pool.protected = frozenset()
         if flush is not None:
-            for each in observers():
+            for each in flush.watchers:
                 each.flushed(flush)
         return resolved
 

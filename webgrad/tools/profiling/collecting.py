@@ -79,7 +79,7 @@ class Collector(Observer):
     def encode(self, flush: Flush) -> Any:
         """Each launch in a timed pass of its own, or by itself."""
         clock = self._clock(flush.queue.context)
-        if clock.times is not None:
+        if clock.times is not None and flush.launches:
             return clock.times.encode(flush)
         for launch in flush.launches:
             began = perf_counter_ns()
@@ -93,7 +93,7 @@ class Collector(Observer):
         context, found = queue.context, self.found
         with self._lock:
             clock = self._clock(context)
-            if clock.times is not None:
+            if clock.times is not None and flush.launches:
                 self._waiting.append((clock, flush, now, clock.times.started()))
             pool = context.pool
             series = found.memory.setdefault(queue.name, [])
