@@ -18,6 +18,7 @@ from webgrad.observing import Observer, observe, observers
 from webgrad.runtime.adapters import list_adapters
 from webgrad.runtime.launches import Flush, Launch
 from webgrad.runtime.webgpu import Device
+from webgrad.tools.profiling import collecting
 from webgrad.tools.profiling.collecting import Collector
 from webgrad.tools.profiling.profile import Profile
 from webgrad.wgsl import program_from_source
@@ -294,3 +295,16 @@ def test_launches_keep_their_lines_where_others_are_left_out_for_want_of_room() 
         assert kept.numpy()[0] == pytest.approx(np.sin(1))
     assert [each.name for each in found.kernels] == ["map_sin"]
     assert "test_profile.py" in found.kernels[0].line
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_profile_that_is_full_ends_and_says_so(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collecting, "MOST_KEPT", 100)
+    x = wg.ones(10, device=device)
+    with wg.profile() as found:
+        for number in range(50):
+            assert (x * number).sum().item() == 10 * number
+    assert found._found is not None
+    assert 100 <= len(found._found.spans) + len(found._found.kernels) < 150
+    assert "full with 100 events" in str(found)
+    assert sum(each.seconds for each in found.stages) == pytest.approx(found.seconds)

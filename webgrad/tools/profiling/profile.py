@@ -62,7 +62,7 @@ class Profile:
         except WebgradError as lost:
             trouble = lost
         finally:
-            collector.found.ended = perf_counter_ns()
+            collector.found.ended = collector.found.ended or perf_counter_ns()
             self._stack.close()
             flushes_ended()
             self._found = collector.finish()
