@@ -24,7 +24,7 @@ from ...runtime.launches import Flush, Launch
 __all__ = ["MOST_EVENTS", "Collected", "Collector", "Kernel", "Span"]
 
 MOST_EVENTS = 200_000  # of the timeline
-MOST_KEPT = 2_000_000  # spans and launches: some 400 MB
+MOST_KEPT = 4_000_000  # spans and launches: some 800 MB, half a minute of the smallest calls there are
 MOST_WAITING = 16  # flushes whose times were not yet asked for
 RESIDENT_EVERY = 2_000_000  # nanoseconds between two looks at the process's memory
 
