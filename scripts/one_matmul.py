@@ -47,11 +47,14 @@ Every line but the last only builds nodes: shapes and dtypes are inferred and ch
 `numpy()` needs the value, so the graph under `y` is walked and goes through the stages below.
 
 ```python
-x = wg.asarray(...)  # ($rows, $depth) float32
-w = wg.asarray(...)  # ($depth, $columns) float32
-b = wg.asarray(...)  # ($columns,) float32
+import numpy as np
+import webgrad as wg
+
+x = wg.asarray(np.ones(($rows, $depth), np.float32))
+w = wg.asarray(np.ones(($depth, $columns), np.float32))
+b = wg.asarray(np.ones($columns, np.float32))
 y = wg.relu(x @ w + b)
-y.numpy()
+print(y.numpy().max())  # $largest
 ```
 
 ## The graph
@@ -157,6 +160,7 @@ def page() -> str:
         rows=ROWS,
         depth=DEPTH,
         columns=COLUMNS,
+        largest=float(DEPTH + 1),
         graph=stages.graph_text,
         groups="\n".join(_groups(stages)),
         lowered=stages.kernels[0],

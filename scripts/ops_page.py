@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from types import ModuleType
 
 import webgrad as wg
+from scripts.reference_page import anchors, told_elsewhere
 from scripts.system import ROOT
 from webgrad.graph.op import Op
 from webgrad.ops.table import TABLE
@@ -59,6 +60,17 @@ CELLS = {
     ("random_bits", "dtypes"): "uint32",
     ("random_bits", "gpus"): "all",
 }
+# What tests/properties allow where results are rounded more than once; everything else is exact
+BOUNDS = {
+    **dict.fromkeys(
+        ("sum", "prod", "cumulative_sum", "cumulative_prod"), "1 ulp + min(n, 64) ε fold(\\|a\\|)"
+    ),
+    "scatter_add": "1 ulp + n ε fold(\\|a\\|, \\|c\\|)",
+    "matmul": "1 ulp + n ε \\|a\\| @ \\|b\\|",
+    "matmul_blocks": "1 ulp + 16 ε \\|a\\| @ \\|b\\|",
+    "attention": "1 ulp + 16 ε max(\\|values\\|)",
+    **dict.fromkeys(("fft", "rfft", "irfft"), "1 ulp + 4 n ε max(\\|a\\|)"),
+}
 MODULES = (
     ("creation", "Making tensors"),
     ("interop", "From other libraries"),
@@ -68,7 +80,6 @@ MODULES = (
     ("manipulation", "Shapes and arrangement"),
     ("reductions", "Over axes"),
     ("scans", "Along an axis"),
-    ("complex_parts", "Complex numbers by size and angle"),
     ("sorting", "Order"),
     ("sets", "Sets"),
     ("types", "Data types, asked about"),
@@ -94,6 +105,11 @@ MODULES = (
 )
 
 HEAD = """\
+---
+hide:
+  - toc
+---
+
 # Ops
 
 <!-- made by `python -m scripts.ops_page` -->
@@ -105,11 +121,17 @@ them. Every other function is composed of primitives, and fusion makes one kerne
 
 Dtypes: **floats** are bfloat16, float16, float32 and float64; **integers** int8 to int64; **unsigned** uint8
 to uint64. On the cpu all of them work. GPUs need a feature for 64-bit dtypes, and "not …" says what is not
-offered on any GPU. "Error" is what tests allow a float32 result, in units in the last place against float64;
-0 is exactly NumPy's result ([accuracy.md](accuracy.md) has what was measured). Where no result is named it
-has the dtype of the operands; functions may convert them first, so that the sum of an int8 tensor is int32.
+offered on any GPU. Where no result is named it has the dtype of the operands; functions may convert them
+first, so that the sum of an int8 tensor is int32.
+
+"Error" is what tests allow a float32 result, against float64 (what was measured: [accuracy.md](accuracy.md)).
+*Exact* is NumPy's own result; an ulp is a unit in the last place. What adds many numbers may also be off by
+ε = 2⁻²³ times what the same op gives for sizes without signs; n is how many numbers are added. Integers and
+bools are exact everywhere.
+
 "Gradient" is by each operand a, b, c, where g is that of the result y: a formula over webgrad's functions and
-those of `webgrad/ops/gradients.py`; empty where there is none, because the result is no float.
+those of `webgrad/ops/gradients.py`. There is none where the result is no float, or depends on no float, or
+where the op is made by the scheduler, after gradients.
 
 | op | kind | dtypes | on GPUs | result | error | gradient | |
 |---|---|---|---|---|---|---|---|"""
@@ -117,7 +139,8 @@ those of `webgrad/ops/gradients.py`; empty where there is none, because the resu
 MIDDLE = """
 ## Functions
 
-All take and give tensors; a second operand may be a Python number. Many are methods too: `x.sum(axis=0)`."""
+All take and give tensors; a second operand may be a Python number. Many are methods too: `x.sum(axis=0)`.
+Each name leads to its entry in the [reference](reference/index.md): signature, text, example."""
 
 
 def page() -> str:
@@ -151,12 +174,12 @@ def _result(op: Op) -> str:
 
 
 def _error(op: Op) -> str:
-    return f"{op.tolerance:g}" if op.kind == "map" and "f" in op.types and op.result == "same" else ""
+    return BOUNDS.get(op.name) or (f"{op.tolerance:g} ulp" if op.tolerance else "exact")
 
 
 def _gradient(op: Op) -> str:
     texts = (op.gradient,) if isinstance(op.gradient, str) else op.gradient or ()
-    return ", ".join(f"`{each}`" for each in texts)
+    return ", ".join(f"`{each}`" for each in texts) or "none"
 
 
 def says(op: Op) -> str:
@@ -166,12 +189,16 @@ def says(op: Op) -> str:
 
 
 def _functions() -> Iterator[str]:
+    addresses = anchors()
     for name, title in MODULES:
         module = importlib.import_module(f"webgrad.ops.{name}")
         yield f"\n### {title}\n"
         yield "| | |\n|---|---|"
         for each in _public(module):
-            yield f"| `{each}` | {sentence(getattr(module, each))} |"
+            function = getattr(module, each)
+            spelling = f"wg.random.{each}" if name == "random" else f"wg.{each}"
+            address = addresses[told_elsewhere(spelling, function) or spelling]
+            yield f"| [`{each}`](reference/{address}) | {sentence(function)} |"
 
 
 def _public(module: ModuleType) -> list[str]:

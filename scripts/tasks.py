@@ -27,7 +27,7 @@ from scripts.transformers_tests import FOLDER as TRANSFORMERS_VENV
 __all__ = ["TARGETS", "main"]
 
 TINT = ROOT / "scripts" / "tint"
-CACHES = (".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", "build", "dist")
+CACHES = (".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", "build", "dist", "site")
 Step = Callable[[Sequence[str]], int]
 
 
@@ -145,13 +145,16 @@ def pytest(*command: str) -> Step:
     return python("-m", "pytest", *command, extra=True, environment=TEST_ENVIRONMENT)
 
 
-# About as long as all the others: what is made from the table of ops, and the libraries built on webgrad.
+# About as long as all the others: what is made from the table of ops, the kernels (with Tint), and the
+# libraries built on webgrad.
 BESIDE = tuple(
     f"tests/{each}"
     for each in (
         "cpu",
         "properties",
         "gradients",
+        "kernels",
+        "lower",
         "nn",
         "optim",
         "amp",
@@ -187,6 +190,8 @@ def all_tests(arguments: Sequence[str]) -> int:
     return code or failed
 
 
+# mkdocs-material tells of its successor at every build; what is said about these pages is not to drown in it.
+DOCS_ENVIRONMENT = {"NO_MKDOCS_2_WARNING": "1"}
 # With the model's own words around it, as many tokens as are read at once: the answer starts the sooner.
 QUESTION = ("--first", "Explain photosynthesis.", "--temperature", "0.2")
 PREPARE: tuple[Step, ...] = (install_dev, driver, tint)
@@ -222,13 +227,17 @@ TARGETS: Mapping[str, tuple[Step, ...]] = {
         driver,
         python("-m", "scripts.conformance", extra=True, environment=TEST_ENVIRONMENT),
     ),
-    "tint": (*PREPARE, pytest("tests/wgsl/test_tint.py")),
+    "tint": (*PREPARE, pytest("tests/kernels/test_tint.py")),
     "bench": (install_dev, driver, python("benchmarks/run.py", extra=True)),
     "bench-peers": (install_dev, python("benchmarks/run.py", "--make-peers")),
     "promises": (install_dev, driver, python("benchmarks/run_all.py")),
     "fault": (*PREPARE, python("-m", "scripts.fault", extra=True, environment=TEST_ENVIRONMENT)),
     "soak": (*PREPARE, python("-m", "scripts.soak", extra=True, environment=TEST_ENVIRONMENT)),
     "fuzz": (*PREPARE, python("-m", "scripts.fuzz", extra=True, environment=TEST_ENVIRONMENT)),
+    "docs": (
+        install_dev,
+        python("-m", "mkdocs", "build", "--strict", extra=True, environment=DOCS_ENVIRONMENT),
+    ),
     "clean": (clean,),
 }
 

@@ -7,7 +7,9 @@ run fails.
 
 from __future__ import annotations
 
+import gc
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -24,6 +26,10 @@ os.environ.setdefault("LP_NUM_THREADS", "0")
 os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.gettempdir())
 os.environ.setdefault("WEBGRAD_CONFIG", os.devnull)  # not the developer's own settings
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # SciPy takes tensors; it asks when it is first imported
+# Where no bytecode is to be written beside the sources, children would compile all of webgrad, each anew.
+BYTECODE = tempfile.mkdtemp() if os.environ.pop("PYTHONDONTWRITEBYTECODE", "") else None
+if BYTECODE is not None:
+    os.environ["PYTHONPYCACHEPREFIX"] = BYTECODE
 
 hypothesis.settings.register_profile("local", deadline=None)
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True)
@@ -43,12 +49,23 @@ def has_adapter() -> bool:
     return any(adapter.backend != "opengl" for adapter in list_adapters())
 
 
+def pytest_unconfigure() -> None:
+    if BYTECODE is not None:
+        shutil.rmtree(BYTECODE, ignore_errors=True)
+
+
 @pytest.hookimpl(trylast=True)  # after deselection, so that only tests that would run are counted
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     gpu_items = [item for item in items if item.get_closest_marker("gpu")]
     if not gpu_items or has_adapter():
         return
     config.stash[skipped_key] = len(gpu_items)
+
+
+def pytest_collection_finish() -> None:
+    # All of it stays to the end: it need not be looked through again and again for garbage.
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -132,6 +132,8 @@ if TYPE_CHECKING:
     from .runtime.device import stats as stats
     from .runtime.device import synchronize as synchronize
     from .runtime.webgpu import Device as Device
+    from .tools.checking.check import check as check
+    from .tools.checking.verdict import CheckReport as CheckReport
     from .tools.memory import MemoryReport as MemoryReport
     from .tools.memory import memory as memory
     from .tools.recording.record import Recording as Recording
@@ -147,6 +149,7 @@ _HOMES = {
     "Batch": "batch",
     "BatchArray": "batch",
     "Buffer": "runtime.buffers",
+    "CheckReport": "tools.checking.verdict",
     "CpuDevice": "runtime.device",
     "Device": "runtime.webgpu",
     "Event": "runtime.context",
@@ -155,6 +158,7 @@ _HOMES = {
     "MemoryReport": "tools.memory",
     "Profile": "tools.profiling.profile",
     "QuantisedTensor": "ops.quantised",
+    "check": "tools.checking.check",
     "Recording": "tools.recording.record",
     "ReplayReport": "tools.recording.report",
     "checkpoint": "autograd",

@@ -77,7 +77,12 @@ class no_grad(_Mode):
 
 
 class enable_grad(_Mode):
-    """Compute with histories again, inside of `no_grad`."""
+    """Compute with histories again, inside of `no_grad`.
+
+    >>> with wg.no_grad(), wg.enable_grad():
+    ...     wg.is_grad_enabled()
+    True
+    """
 
     _on = True
 

@@ -64,7 +64,13 @@ class _Dispatch:
 
 
 class BatchArray:
-    """A value of a batch: an uploaded array, or an operation's result, once the batch is executed."""
+    """A value of a batch: an uploaded array, or an operation's result, once the batch is executed.
+
+    >>> batch = wg.Batch("webgpu")
+    >>> y = batch.relu(batch.upload(np.ones((4, 8), np.float32)))
+    >>> y.shape, y.nbytes
+    ((4, 8), 128)
+    """
 
     __slots__ = ("__weakref__", "_batch", "_buffer", "_host", "_ready", "dtype", "shape")
 
@@ -94,11 +100,12 @@ class BatchArray:
 class Batch:
     """A list of operations that one `execute` submits at once.
 
-    >>> batch = wg.Batch()  # doctest: +SKIP
-    >>> x = batch.upload(np.ones((4, 8), np.float32))  # doctest: +SKIP
-    >>> y = batch.relu(batch.matmul(x, batch.upload(np.ones((8, 2), np.float32))))  # doctest: +SKIP
-    >>> batch.execute()  # doctest: +SKIP
-    >>> batch.read(y)  # doctest: +SKIP
+    >>> batch = wg.Batch("webgpu")
+    >>> x = batch.upload(np.ones((2, 8), np.float32))
+    >>> y = batch.relu(batch.matmul(x, batch.upload(np.ones((8, 2), np.float32))))
+    >>> event = batch.execute()
+    >>> batch.read(y).tolist()
+    [[8.0, 8.0], [8.0, 8.0]]
     """
 
     def __init__(self, device: Device | CpuDevice | str | None = None) -> None:

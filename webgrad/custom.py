@@ -26,7 +26,11 @@ Grid = int | Sequence[int]
 
 
 class Kernel:
-    """A compiled kernel; call it with buffers, `grid` or `threads`, and its parameters by name."""
+    """A compiled kernel; call it with buffers, `grid` or `threads`, and its parameters by name.
+
+    >>> wg.kernel("@compute @workgroup_size(1) fn nothing() {}", device="webgpu")
+    <Kernel nothing()>
+    """
 
     def __init__(self, program: Program, device: Device) -> None:
         self.program = program
@@ -119,13 +123,17 @@ def kernel(
     Storage buffers are `@group(0) @binding(n) var<storage, …>`; parameters are one `var<uniform>` struct of
     scalars and vectors. `entry` names the entry point where there are several.
 
+    >>> device = wg.open_device("webgpu")
     >>> double = wg.kernel(\"\"\"
     ... @group(0) @binding(0) var<storage, read_write> x: array<f32>;
     ... @compute @workgroup_size(64)
     ... fn double(@builtin(global_invocation_id) id: vec3<u32>) {
     ...     if (id.x < arrayLength(&x)) { x[id.x] *= 2.0; }
-    ... }\"\"\")  # doctest: +SKIP
-    >>> double(buffer, threads=1000)  # doctest: +SKIP
+    ... }\"\"\", device=device)
+    >>> buffer = device.upload(np.arange(4, dtype=np.float32))
+    >>> double(buffer, threads=4)
+    >>> np.frombuffer(device.read(buffer), np.float32).tolist()
+    [0.0, 2.0, 4.0, 6.0]
     """
     if not isinstance(source, str):
         raise LaunchError(f"a kernel's source is WGSL text, not a {type(source).__name__}")

@@ -10,15 +10,15 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from sys import getrefcount
 from typing import Any, Protocol
 
 import numpy as np
 
 from .config import settings
-from .errors import ConfigError, OutOfMemoryError, WebgradError
+from .errors import ArgumentError, ConfigError, OutOfMemoryError, WebgradError
 from .graph.holders import largest_arrays, name_buffers
 from .graph.node import Node, Signature, backlog, where_made
 from .graph.snapshot import Snapshot, Walk, snapshot, walk
@@ -34,10 +34,12 @@ __all__ = [
     "PLANS_KEPT",
     "Plan",
     "Recorded",
+    "checking",
     "clear_plans",
     "compute",
     "compute_waiting",
     "evaluate",
+    "is_checked",
     "limit_backlog",
     "plan_for",
     "plans",
@@ -81,8 +83,13 @@ class _State:
         self.lock = threading.RLock()
         self.plans: OrderedDict[tuple[int, ...], Plan] = OrderedDict()
         self.made = 0
+        self.checker: Checker | None = None
 
 
+# Is shown every graph before it is computed, its roots and the walk over it; what it gives, if anything, is
+# called with the numbers and the storage of what was computed.
+Seen = Callable[[Sequence[int], Sequence[Any]], None]
+Checker = Callable[[list[Node], Walk], Seen | None]
 _state = _State()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=lambda: setattr(_state, "lock", threading.RLock()))
@@ -106,6 +113,24 @@ def plans() -> int:
 def clear_plans() -> None:
     """Forget every plan."""
     _state.plans.clear()
+
+
+@contextmanager
+def checking(checker: Checker) -> Iterator[None]:
+    """Show a checker every graph before it is computed; captured functions run as plain ones meanwhile."""
+    with _state.lock:
+        if _state.checker is not None:
+            raise ArgumentError("a check is under way already: one at a time, each within no other")
+        _state.checker = checker
+    try:
+        yield
+    finally:
+        _state.checker = None
+
+
+def is_checked() -> bool:
+    """Whether every graph is shown to a checker."""
+    return _state.checker is not None
 
 
 def evaluate(nodes: Sequence[Node]) -> None:
@@ -148,6 +173,7 @@ def _stored_number(node: Node) -> Any:
 def _run(roots: list[Node]) -> None:
     with stage("walk"):
         walked = walk(roots)
+    seen = None if _state.checker is None else _state.checker(roots, walked)
     key, nodes = walked.key, walked.nodes
     if is_on():
         key = (*key, -1)  # another plan than without tuning
@@ -160,6 +186,8 @@ def _run(roots: list[Node]) -> None:
         _state.plans.move_to_end(key)
     with stage("record"):
         found = plan.run(nodes)
+    if seen is not None:
+        seen(plan.stored, found)
     for number, storage in zip(plan.stored, found, strict=True):
         nodes[number].settle(storage)
 

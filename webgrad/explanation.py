@@ -50,7 +50,12 @@ class KernelExplanation:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The kernels in order, the graph they compute, and the most bytes that are held at one time."""
+    """The kernels in order, the graph they compute, and the most bytes that are held at one time.
+
+    >>> explained = wg.explain(wg.relu(wg.ones((2, 3)) @ wg.ones((3, 4))))
+    >>> len(explained.kernels), explained.device
+    (1, 'cpu')
+    """
 
     device: str
     kernels: list[KernelExplanation]

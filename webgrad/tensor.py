@@ -256,7 +256,12 @@ class Tensor(PytorchMethods):
         return _own(read(self.node), self.device)
 
     async def numpy_async(self) -> np.ndarray[Any, Any]:
-        """The same without blocking the event loop."""
+        """The same without blocking the event loop.
+
+        >>> import asyncio
+        >>> asyncio.run(wg.asarray([1, 2]).numpy_async())
+        array([1, 2], dtype=int32)
+        """
         return _own(await read_async(self.node), self.device)
 
     def item(self) -> Any:
@@ -284,7 +289,11 @@ class Tensor(PytorchMethods):
         return self._only(what)
 
     def tolist(self) -> Any:
-        """The values as nested lists of Python numbers; of a 0-d tensor one number."""
+        """The values as nested lists of Python numbers; of a 0-d tensor one number.
+
+        >>> wg.asarray([[1, 2], [3, 4]]).tolist()
+        [[1, 2], [3, 4]]
+        """
         return read(self.node).tolist()
 
     def __bool__(self) -> bool:
@@ -371,7 +380,11 @@ class Tensor(PytorchMethods):
     # Elsewhere, or otherwise
 
     def to_device(self, device: DeviceLike, *, stream: Any = None) -> Tensor:
-        """The same values on another device; itself where it is there already. There are no streams."""
+        """The same values on another device; itself where it is there already. There are no streams.
+
+        >>> wg.ones(2).to_device("cpu").device.name
+        'cpu'
+        """
         from .ops.interop import move
 
         if stream is not None:
@@ -379,7 +392,11 @@ class Tensor(PytorchMethods):
         return move(self, open_device(device))
 
     def astype(self, dtype: Any, *, copy: bool = True, device: DeviceLike = None) -> Tensor:
-        """The values in another dtype; floats become integers by truncation, kept in range, NaN as 0."""
+        """The values in another dtype; floats become integers by truncation, kept in range, NaN as 0.
+
+        >>> wg.asarray([1.7, -1.7]).astype(wg.int32).tolist()
+        [1, -1]
+        """
         from .ops.elementwise import astype
 
         return astype(self, dtype, copy=copy, device=device)
@@ -397,11 +414,22 @@ class Tensor(PytorchMethods):
         return result if dtype is None else result.astype(dtype, copy=False)
 
     def clone(self) -> Tensor:
-        """A tensor of the same values; changing one of them leaves the other as it is."""
+        """A tensor of the same values; changing one of them leaves the other as it is.
+
+        >>> x = wg.asarray([1, 2])
+        >>> y = x.clone()
+        >>> y[0] = 9
+        >>> x.tolist()
+        [1, 2]
+        """
         return +self
 
     def contiguous(self) -> Tensor:
-        """Itself: how values lie in memory is the compiler's business."""
+        """Itself: how values lie in memory is the compiler's business.
+
+        >>> wg.ones((2, 3)).T.contiguous().shape
+        (3, 2)
+        """
         return self
 
     # Gradients
@@ -425,7 +453,13 @@ class Tensor(PytorchMethods):
         ask_for_gradient(self, value)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        """Itself, asking for a gradient or not."""
+        """Itself, asking for a gradient or not.
+
+        >>> w = wg.ones(2).requires_grad_()
+        >>> (w * w).sum().backward()
+        >>> w.grad.tolist()
+        [2.0, 2.0]
+        """
         self.requires_grad = requires_grad
         return self
 
@@ -466,7 +500,12 @@ class Tensor(PytorchMethods):
         backward(self, gradient, retain_graph, create_graph)
 
     def detach(self) -> Tensor:
-        """A tensor of the same values that no gradient goes through."""
+        """A tensor of the same values that no gradient goes through.
+
+        >>> w = wg.ones(2).requires_grad_()
+        >>> (w * 2).detach().requires_grad
+        False
+        """
         from .asking import detached
 
         return detached(self)
@@ -475,13 +514,27 @@ class Tensor(PytorchMethods):
         """Have a function called with this tensor's gradient when that is computed; it may give another.
 
         Gives a handle whose `remove()` takes the hook away.
+
+        >>> w = wg.ones(2).requires_grad_()
+        >>> handle = w.register_hook(lambda gradient: gradient * 10)
+        >>> (w * w).sum().backward()
+        >>> w.grad.tolist()
+        [20.0, 20.0]
         """
         from .asking import add_hook
 
         return add_hook(self, hook)
 
     def retain_grad(self) -> None:
-        """Keep the gradient in `grad`, though this tensor was computed from others."""
+        """Keep the gradient in `grad`, though this tensor was computed from others.
+
+        >>> w = wg.ones(2).requires_grad_()
+        >>> y = w * 3
+        >>> y.retain_grad()
+        >>> (y * y).sum().backward()
+        >>> y.grad.tolist()
+        [6.0, 6.0]
+        """
         from .asking import retain_gradient
 
         retain_gradient(self)
@@ -555,7 +608,11 @@ class Tensor(PytorchMethods):
     view = reshape
 
     def permute(self, *axes: Any) -> Tensor:
-        """Axis i of the result is axis axes[i] of this one."""
+        """Axis i of the result is axis axes[i] of this one.
+
+        >>> wg.ones((2, 3, 4)).permute(2, 0, 1).shape
+        (4, 2, 3)
+        """
         from .ops.manipulation import permute_dims
 
         return permute_dims(self, _together(axes))
@@ -573,13 +630,21 @@ class Tensor(PytorchMethods):
         return swapaxes(self, *axes) if len(axes) == 2 else permute_dims(self, _together(axes))
 
     def expand(self, *shape: Any) -> Tensor:
-        """The elements repeated along axes of side 1, and new leading ones; -1 leaves a side as it is."""
+        """The elements repeated along axes of side 1, and new leading ones; -1 leaves a side as it is.
+
+        >>> wg.asarray([[1], [2]]).expand(2, 3).tolist()
+        [[1, 1, 1], [2, 2, 2]]
+        """
         from .ops.manipulation import expand
 
         return expand(self, _together(shape))
 
     def type_as(self, other: Tensor) -> Tensor:
-        """In the dtype of another tensor."""
+        """In the dtype of another tensor.
+
+        >>> wg.asarray([1, 2]).type_as(wg.ones(1)).dtype
+        webgrad.float32
+        """
         return self.astype(other.dtype)
 
     # Functions as methods: what x.softmax(axis=-1) takes is what wg.softmax(x, axis=-1) takes

@@ -18,7 +18,7 @@ from tests.properties.helpers import gpu
 from tests.properties.running import profiled
 from tests.schedule.graphs import INTEGRATED, PORTABLE, SOFTWARE, launches
 from tests.wgsl import naga
-from tests.wgsl.test_tint import ask, needs_tint
+from tests.wgsl.tint import ask, needs_tint
 from webgrad import dtypes
 from webgrad.gpu import GpuPlan
 from webgrad.graph.node import Node, leaf

@@ -13,7 +13,7 @@ import pytest
 from tests.graph.helpers import CPU, apply, fold, tensor, value
 from tests.schedule.graphs import PORTABLE, SOFTWARE, launches, transformer_block
 from tests.wgsl import naga
-from tests.wgsl.test_tint import NATIVE_ONLY, ask, needs_tint
+from tests.wgsl.tint import NATIVE_ONLY, ask, needs_tint
 from webgrad import dtypes
 from webgrad.graph.node import Node
 from webgrad.lower.emit import MAX_WORDS, Emitted, grid_of

@@ -16,7 +16,7 @@ from tests.ops.block_reference import random_blocks
 from tests.properties.running import profiled
 from tests.schedule.graphs import PORTABLE, SOFTWARE, launches, planned
 from tests.wgsl import naga
-from tests.wgsl.test_tint import ask, needs_tint
+from tests.wgsl.tint import ask, needs_tint
 from webgrad import dtypes
 from webgrad.graph.node import Node, leaf, make
 from webgrad.lower import compile as compiling

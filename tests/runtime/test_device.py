@@ -77,10 +77,8 @@ def test_the_budget_is_the_settings(memory: MemoryBudget, budget: int | None) ->
 # Forked children
 
 
-def in_child(check: str) -> str:
-    """A program that uses the GPU, forks, runs `check` in the child, and then works on in the parent."""
-    return f"""
-import os, signal, sys, time
+PARENT = """
+import os, signal, sys, threading, time
 from webgrad.errors import ForkError
 from webgrad.runtime.adapters import list_adapters
 from webgrad.runtime.device import open_device
@@ -89,7 +87,7 @@ from tests.runtime.helpers import bench, floats
 b = bench()
 x = b.upload(floats(1, 2), keep=True)
 assert b.numbers(b.scale(x, 2)).tolist() == [2, 4]
-y = b.scale(x, 3)  # pending at the fork
+y = b.scale(x, 3)  # pending at the forks
 b.device.flush()
 z = b.scale(x, 4)
 shared = open_device("webgpu")
@@ -104,18 +102,28 @@ def refused(use):
         raise SystemExit("no ForkError")
     assert time.monotonic() - start < 1
 
-child = os.fork()
-if child == 0:
-    signal.alarm(10)
-{check}
-    sys.exit(0)
-assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+taken = threading.Event()
+
+def hold():
+    with b.queue.hold():
+        taken.set()
+        time.sleep(0.5)
+
+{children}
 assert b.numbers(z).tolist() == [4, 8]
 assert b.numbers(b.add(x, y)).tolist() == [4, 8]
 print("parent done")
 """
-
-
+CHILD = """
+{before}
+child = os.fork()
+if child == 0:
+    signal.alarm(10)
+    {inside}
+    sys.exit(0)
+ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+assert ended == {code}, ({name!r}, ended)
+"""
 FORKED_USES = {
     "allocate": "b.device.allocate(4)",
     "upload": "b.upload(floats(1))",
@@ -130,70 +138,38 @@ FORKED_USES = {
     "a new device": "bench()",
     "the shared device": "shared.allocate(4)",
 }
+FREED = ("x.free()", "del y, z, b, shared", "import gc; gc.collect()")
+REFUSED = tuple(f"refused(lambda: {use})  # {name}" for name, use in FORKED_USES.items())
+EVENTS = ("refused(lambda: busy.done)", "refused(busy.wait)", "refused(lambda: busy.wait(0.1))")
+HANDLER = ("import atexit; atexit.register(print, 'handler', flush=True)", "sys.exit(7)")
+# what a child is about → (what the parent does before, what the child does, the child's exit code)
+CHILDREN = {
+    "every use is refused": ("", (*REFUSED, *FREED), 0),
+    "the cpu may be used": ("", ("assert open_device('cpu').name == 'cpu'",), 0),
+    "its exit code and its handlers are its own": ("", HANDLER, 7),
+    "another thread has the lock": (
+        "threading.Thread(target=hold).start(); taken.wait()",
+        ("refused(lambda: b.device.allocate(4))",),
+        0,
+    ),
+    "events do not hang": (
+        "b.spin(b.upload(floats(1)), 40_000_000); busy = b.device.flush()",
+        EVENTS,
+        0,
+    ),
+}
 
 
 @pytest.mark.gpu
 @pytest.mark.fault
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_a_forked_child_is_refused_and_its_parent_goes_on() -> None:
-    lines = [f"    refused(lambda: {use})  # {name}" for name, use in FORKED_USES.items()]
-    lines += ["    x.free()", "    del y, z, b, shared", "    import gc; gc.collect()"]
-    result = run_python(in_child("\n".join(lines)))
-    assert result.stderr == ""
-    assert (result.returncode, result.stdout) == (0, "parent done\n")
-
-
-@pytest.mark.gpu
-@pytest.mark.fault
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_a_child_forked_while_another_thread_has_the_lock() -> None:
-    check = "    refused(lambda: b.device.allocate(4))"
-    code = in_child(check).replace(
-        "child = os.fork()",
-        """import threading
-taken = threading.Event()
-def hold():
-    with b.queue.hold():
-        taken.set()
-        time.sleep(0.5)
-threading.Thread(target=hold).start()
-taken.wait()
-child = os.fork()""",
+def test_forked_children_are_refused_and_their_parent_goes_on() -> None:
+    children = "".join(
+        CHILD.format(name=name, before=before, inside="\n    ".join(inside), code=code)
+        for name, (before, inside, code) in CHILDREN.items()
     )
-    result = run_python(code)
-    assert result.stderr == ""
-    assert (result.returncode, result.stdout) == (0, "parent done\n")
-
-
-@pytest.mark.gpu
-@pytest.mark.fault
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_events_in_a_forked_child_do_not_hang() -> None:
-    check = "    refused(lambda: busy.done)\n    refused(busy.wait)\n    refused(lambda: busy.wait(0.1))"
-    code = in_child(check).replace(
-        "child = os.fork()",
-        "b.spin(b.upload(floats(1)), 40_000_000)\nbusy = b.device.flush()\nchild = os.fork()",
-    )
-    result = run_python(code)
-    assert result.stderr == ""
-    assert (result.returncode, result.stdout) == (0, "parent done\n")
-
-
-@pytest.mark.gpu
-@pytest.mark.fault
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_a_forked_child_keeps_its_exit_code_and_its_handlers() -> None:
-    check = "    import atexit; atexit.register(print, 'handler', flush=True)\n    sys.exit(7)"
-    result = run_python(in_child(check).replace("[1]) == 0", "[1]) == 7"))
+    result = run_python(PARENT.format(children=children))
     assert (result.returncode, result.stdout, result.stderr) == (0, "handler\nparent done\n", "")
-
-
-@pytest.mark.gpu
-@pytest.mark.fault
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_the_cpu_may_be_used_in_a_forked_child() -> None:
-    result = run_python(in_child("    assert open_device('cpu').name == 'cpu'"))
-    assert (result.returncode, result.stdout, result.stderr) == (0, "parent done\n", "")
 
 
 # Exit

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import re
 
 import pytest
 
 import webgrad
-from scripts.ops_page import CELLS, MODULES, PAGE, SENTENCES, page, says, sentence
+from scripts.ops_page import BOUNDS, CELLS, MODULES, PAGE, SENTENCES, page, says, sentence
 from webgrad.ops.table import TABLE
 
 ROWS = {op.name: op for op in TABLE.values() if op.kind not in ("leaf", "scalar")}
@@ -33,7 +34,7 @@ def test_every_public_function_is_there() -> None:
         if getattr(getattr(webgrad, name), "__module__", "").startswith("webgrad.ops")
     }
     assert sorted(public - listed) == []
-    assert [name for name in listed if f"\n| `{name}` |" not in text] == []
+    assert [name for name in listed if f"\n| [`{name}`](reference/" not in text] == []
 
 
 def test_every_function_has_a_sentence() -> None:
@@ -58,6 +59,16 @@ def test_what_gpus_lack_is_said() -> None:
     assert "| floats | not float64 |" in rows["attention"]
     assert "| all | all | bool |" in rows["equal"]
     assert "| integers, unsigned, floats | all |" in rows["sum"]
+
+
+def test_every_row_says_how_exact_it_is_and_what_its_gradient_is() -> None:
+    rows = [line for line in page().partition("## Functions")[0].splitlines() if line.startswith("| `")]
+    cells = [re.split(r"(?<!\\)\|", line) for line in rows]
+    assert {len(each) for each in cells} == {10}
+    assert [each[1] for each in cells if not all(each[at].strip() for at in (3, 4, 6, 7, 8))] == []
+    rounded = {op.name for op in ROWS.values() if op.kind in ("contract", "attend", "fft")}
+    assert sorted(rounded - BOUNDS.keys()) == []
+    assert sorted(BOUNDS.keys() - ROWS.keys()) == []
 
 
 def test_a_bar_in_a_sentence_does_not_end_the_cell() -> None:

@@ -6,6 +6,7 @@ import io
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,13 @@ class Run:
         return {name: each.numpy().tobytes() for name, each in self.model.state_dict().items()}
 
 
+@cache
+def whole(device: str) -> tuple[History, dict[str, bytes]]:
+    """A run on the default device that nothing interrupts, and the values it ends with."""
+    run = Run()
+    return run.fit(validate=lambda: 0.5), run.values()
+
+
 @both
 @pytest.mark.usefixtures("device")
 def test_it_learns() -> None:
@@ -96,11 +104,9 @@ def interrupted(path: Path, at: int, **options: Any) -> None:
     [*(("cpu", at) for at in (1, 3, 5, 8, 9)), pytest.param("webgpu", 5, marks=pytest.mark.gpu)],
     indirect=["device"],
 )
-@pytest.mark.usefixtures("device")
-def test_what_is_resumed_is_what_was_not_interrupted(at: int, tmp_path: Path) -> None:
+def test_what_is_resumed_is_what_was_not_interrupted(device: str, at: int, tmp_path: Path) -> None:
     """Three epochs of three batches; after the third step an epoch is over, after the ninth all are."""
-    whole = Run()
-    expected = whole.fit(validate=lambda: 0.5)
+    expected, values = whole(device)
     path = tmp_path / "run.safetensors"
     interrupted(path, at, validate=lambda: 0.5)
     assert [each.name for each in tmp_path.iterdir()] == ["run.safetensors"]
@@ -108,13 +114,12 @@ def test_what_is_resumed_is_what_was_not_interrupted(at: int, tmp_path: Path) ->
     found = again.fit(checkpoint=path, validate=lambda: 0.5)
     assert found.losses == expected.losses
     assert found.epochs == expected.epochs
-    assert again.values() == whole.values()
+    assert again.values() == values
 
 
 @pytest.mark.usefixtures("cpu")
 def test_interrupted_twice_and_done_already(tmp_path: Path) -> None:
-    whole = Run()
-    expected = whole.fit()
+    expected, values = whole("cpu")
     path = tmp_path / "run.safetensors"
     interrupted(path, 2)
     interrupted(path, 7)
@@ -122,7 +127,7 @@ def test_interrupted_twice_and_done_already(tmp_path: Path) -> None:
     assert found.losses == expected.losses
     done = Run(seed=5)
     assert done.fit(checkpoint=path).losses == expected.losses
-    assert done.values() == whole.values(), "the file has all of it, and no step is left"
+    assert done.values() == values, "the file has all of it, and no step is left"
 
 
 @pytest.mark.usefixtures("cpu")

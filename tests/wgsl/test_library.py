@@ -12,7 +12,7 @@ import pytest
 
 from scripts.accuracy import compute, lacks, launch
 from tests.wgsl.naga import compiles
-from tests.wgsl.test_tint import ask, needs_tint
+from tests.wgsl.tint import ask, needs_tint
 from webgrad.errors import ShaderError
 from webgrad.runtime.adapters import list_adapters
 from webgrad.wgsl import library

@@ -30,6 +30,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "pull": ("webgrad.cli.pull", "bring a model to this machine"),
     "models": ("webgrad.cli.models", "list, show or remove the models on this machine"),
     "profile": ("webgrad.cli.profile", "show where a script's time and memory go"),
+    "check": ("webgrad.cli.check", "hold a script or a model on the GPU against the cpu, op by op"),
     "record": ("webgrad.cli.record", "run a script and keep every distinct dispatch in a file"),
     "replay": ("webgrad.cli.replay", "run a recording again: verify its results and time its kernels"),
     "kernels": ("webgrad.cli.kernels", "list the kernels that a run compiles, and show needless ones"),
@@ -42,7 +43,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "models": ("chat", "generate", "embed", "bench"),
     "files of models": ("pull", "models"),
-    "scripts": ("profile", "record", "replay", "kernels"),
+    "scripts": ("profile", "check", "record", "replay", "kernels"),
     "this machine": ("info", "doctor", "demo", "tune"),
 }
 

@@ -34,7 +34,12 @@ FASHION_CLASSES = (
 
 
 class Images(NamedTuple):
-    """Pictures, uint8 (count, 28, 28), and the number of each one's class, uint8 (count,)."""
+    """Pictures, uint8 (count, 28, 28), and the number of each one's class, uint8 (count,).
+
+    >>> empty = np.zeros((0, 28, 28), np.uint8), np.zeros(0, np.uint8)
+    >>> wg.data.datasets.Images(*empty, *empty).train_images.shape
+    (0, 28, 28)
+    """
 
     train_images: np.ndarray[Any, Any]
     train_labels: np.ndarray[Any, Any]
@@ -130,7 +135,12 @@ def _images(source: Source, path: str | Path | None) -> Images:
 def text(path: str | Path) -> str:
     """The text of a file in UTF-8; ends of lines become newlines.
 
-    story = wg.data.datasets.text("story.txt")
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.gettempdir()) / "webgrad-story.txt"
+    >>> path.write_text("Once upon a time")
+    16
+    >>> wg.data.datasets.text(path)
+    'Once upon a time'
     """
     try:
         return Path(path).expanduser().read_text(encoding="utf-8")

@@ -34,7 +34,16 @@ Array = np.ndarray[Any, Any]
 
 @runtime_checkable
 class Dataset(Protocol):
-    """What a loader takes: an object with a length that gives a sample for a number."""
+    """What a loader takes: an object with a length that gives a sample for a number.
+
+    >>> class Squares:
+    ...     def __len__(self):
+    ...         return 10
+    ...     def __getitem__(self, number):
+    ...         return number**2
+    >>> [len(batch) for batch in wg.data.DataLoader(Squares(), batch_size=4)]
+    [4, 4, 2]
+    """
 
     def __len__(self) -> int: ...
     def __getitem__(self, number: Any, /) -> Any: ...

@@ -1,7 +1,8 @@
 """Who holds memory: the computed nodes that are alive, by the storage behind them.
 
 In: nothing; Python's garbage collector knows every node, so making one costs nothing for this. Out: nodes,
-and words about them. The invariant: looking changes nothing, takes no lock and keeps nothing alive.
+and words about them. The invariant: looking takes no lock and keeps nothing alive; what `gc.freeze` had put
+aside is ordinary again.
 """
 
 from __future__ import annotations
@@ -17,14 +18,10 @@ __all__ = ["alive", "holders", "largest_arrays", "name_buffers", "words_of"]
 
 def alive(*kinds: type) -> list[Any]:
     """Every object of these classes, and of classes made from them."""
-    frozen = gc.get_freeze_count()
-    if frozen:  # the collector does not look among those
-        gc.unfreeze()
-    # Of its type: `isinstance` would ask proxies what they stand for, and a dead one raises.
-    found = [each for each in gc.get_objects() if issubclass(type(each), kinds)]
-    if frozen:
-        gc.freeze()
-    return found
+    if gc.get_freeze_count():
+        gc.unfreeze()  # the collector does not tell of frozen ones; to freeze again would freeze garbage too
+    # By their type: `isinstance` would ask proxies what they stand for, and a dead one raises.
+    return [each for each in gc.get_objects() if issubclass(type(each), kinds)]
 
 
 def holders() -> list[Node]:

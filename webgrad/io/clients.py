@@ -30,7 +30,11 @@ _RESUMES = (25, 1)  # the first pip that can go on with a download that broke of
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """How a client ended: its exit code, and everything it wrote."""
+    """How a client ended: its exit code, and everything it wrote.
+
+    >>> wg.io.Ran(1, "no such package").problem
+    'no such package'
+    """
 
     code: int
     text: str

@@ -52,7 +52,14 @@ def open(path: str | os.PathLike[str]) -> Weights:
 
 
 def load(path: str | os.PathLike[str], device: Any = None) -> dict[str, Any]:
-    """All tensors of a file, or of a folder of safetensors, by their names, copied to a device."""
+    """All tensors of a file, or of a folder of safetensors, by their names, copied to a device.
+
+    >>> import tempfile
+    >>> path = tempfile.gettempdir() + "/webgrad-load.safetensors"
+    >>> wg.io.save(path, {"weight": wg.ones(3)})
+    >>> wg.io.load(path)["weight"].tolist()
+    [1.0, 1.0, 1.0]
+    """
     with open(path) as weights:
         return {name: _copied(weights.host(name), device) for name in weights}
 
@@ -62,7 +69,14 @@ def _copied(host: Array | Blocks, device: Any) -> wg.Tensor | wg.QuantisedTensor
 
 
 def load_metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """What is beside the tensors of a file; the tensors are not read."""
+    """What is beside the tensors of a file; the tensors are not read.
+
+    >>> import tempfile
+    >>> path = tempfile.gettempdir() + "/webgrad-metadata.safetensors"
+    >>> wg.io.save(path, {"weight": wg.ones(3)}, {"licence": "CC0"})
+    >>> wg.io.load_metadata(path)
+    {'licence': 'CC0'}
+    """
     with open(path) as weights:
         return dict(weights.metadata)
 

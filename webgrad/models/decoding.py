@@ -55,8 +55,9 @@ class Decoding:
         self._generator = wg.random.Generator()
         self._step = wg.jit(self._stepped, static="kind")
         self._chunk = wg.jit(self._read)
+        self._told = wg.jit(self._step_logits)
 
-    # The two captured functions
+    # The captured functions
 
     def _read(self, ids: wg.Tensor, position: Any) -> None:
         places = Places.after(position, ids.shape[0], self.device)
@@ -67,6 +68,10 @@ class Decoding:
             self._seen[token] = 1.0
         states = self.decoder(token.reshape(1), Places.after(position, 1, self.device), self._caches)
         return choose(self.decoder.logits(states)[0], kind, numbers, self._seen, self._generator)
+
+    def _step_logits(self, token: Any, position: Any) -> wg.Tensor:
+        states = self.decoder(token.reshape(1), Places.after(position, 1, self.device), self._caches)
+        return self.decoder.logits(states)[0]
 
     # Texts
 
@@ -129,6 +134,17 @@ class Decoding:
         marks = np.zeros(self.decoder.settings.vocabulary, np.float32)
         marks[list(ids)] = 1.0
         self._seen[...] = wg.asarray(marks, device=self.device)
+
+    @wg.no_grad()
+    def next_logits(self, ids: Sequence[int]) -> wg.Tensor:
+        """The logits after these tokens, (vocabulary,), by a step from what the caches have of them."""
+        with self.lock:
+            self.read(ids[:-1])
+            self.make_room(len(ids))
+            result = self._told(ids[-1], len(ids) - 1)
+            wg.eval(result)
+            self.held.append(ids[-1])
+            return result
 
     @wg.no_grad()
     def logits(self, ids: Sequence[int]) -> wg.Tensor:

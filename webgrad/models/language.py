@@ -164,6 +164,10 @@ class LanguageModel:
         """The logits after every one of these ids: (length, vocabulary)."""
         return self._decoding.logits(self._checked(ids))
 
+    def next_logits(self, ids: Sequence[int]) -> wg.Tensor:
+        """The logits after these ids, (vocabulary,), by one step: what was read before is not read again."""
+        return self._decoding.next_logits(self._checked(ids))
+
     # Ids
 
     def _checked(self, ids: Any) -> list[int]:

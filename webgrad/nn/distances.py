@@ -153,7 +153,14 @@ def triplet_margin_with_distance_loss(
     swap: bool = False,
     reduction: str = "mean",
 ) -> wg.Tensor:
-    """`triplet_margin_loss` by a distance of the user's own."""
+    """`triplet_margin_loss` by a distance of the user's own.
+
+    >>> near, far = wg.zeros((1, 2)), wg.full((1, 2), 0.25)
+    >>> distance = lambda a, b: wg.abs(a - b).sum(axis=-1)
+    >>> F = wg.nn.functional
+    >>> F.triplet_margin_with_distance_loss(near, near, far, distance_function=distance).item()
+    0.5
+    """
     wide = _wide("triplet_margin_with_distance_loss", anchor, positive, negative)
     loss = _triplets(wide, margin, swap, distance_function or pairwise_distance)
     return _reduced("triplet_margin_with_distance_loss", loss, reduction, anchor)

@@ -65,14 +65,22 @@ def dropout1d(x: wg.Tensor, p: float = 0.5, training: bool = True, inplace: bool
 
 
 def dropout2d(x: wg.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> wg.Tensor:
-    """`dropout` of whole channels of x (N, C, H, W)."""
+    """`dropout` of whole channels of x (N, C, H, W).
+
+    >>> wg.nn.functional.dropout2d(wg.ones((2, 3, 4, 4)), training=False).sum().item()
+    96.0
+    """
     _checked("dropout2d", x, p)
     shape = _channels("dropout2d", x, 2)
     return _dropped(x, p, shape) if training and p else x
 
 
 def dropout3d(x: wg.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> wg.Tensor:
-    """`dropout` of whole channels of x (N, C, D, H, W)."""
+    """`dropout` of whole channels of x (N, C, D, H, W).
+
+    >>> wg.nn.functional.dropout3d(wg.ones((2, 3, 2, 2, 2)), p=0.0).shape
+    (2, 3, 2, 2, 2)
+    """
     _checked("dropout3d", x, p)
     shape = _channels("dropout3d", x, 3)
     return _dropped(x, p, shape) if training and p else x
@@ -91,7 +99,11 @@ def alpha_dropout(x: wg.Tensor, p: float = 0.5, training: bool = False, inplace:
 def feature_alpha_dropout(
     x: wg.Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
 ) -> wg.Tensor:
-    """`alpha_dropout` of whole channels of x (N, C, …)."""
+    """`alpha_dropout` of whole channels of x (N, C, …).
+
+    >>> wg.nn.functional.feature_alpha_dropout(wg.ones((2, 3, 4)), training=False).shape
+    (2, 3, 4)
+    """
     _checked("feature_alpha_dropout", x, p)
     if x.ndim < 2:
         raise wg.ShapeError(f"feature_alpha_dropout takes x (N, C, …), not {x.shape}")

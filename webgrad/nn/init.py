@@ -125,12 +125,20 @@ def constant_(tensor: wg.Tensor, val: float) -> wg.Tensor:
 
 
 def ones_(tensor: wg.Tensor) -> wg.Tensor:
-    """Ones."""
+    """Ones.
+
+    >>> wg.nn.init.ones_(wg.empty(2)).tolist()
+    [1.0, 1.0]
+    """
     return _fill(tensor, 1.0)
 
 
 def zeros_(tensor: wg.Tensor) -> wg.Tensor:
-    """Zeros."""
+    """Zeros.
+
+    >>> wg.nn.init.zeros_(wg.empty(2)).tolist()
+    [0.0, 0.0]
+    """
     return _fill(tensor, 0.0)
 
 
@@ -172,7 +180,11 @@ def xavier_uniform_(tensor: wg.Tensor, gain: float = 1.0) -> wg.Tensor:
 
 
 def xavier_normal_(tensor: wg.Tensor, gain: float = 1.0) -> wg.Tensor:
-    """Normal with a standard deviation of gain √(2 / (fan_in + fan_out))."""
+    """Normal with a standard deviation of gain √(2 / (fan_in + fan_out)).
+
+    >>> wg.nn.init.xavier_normal_(wg.empty((64, 32))).shape
+    (64, 32)
+    """
     return normal_(tensor, 0.0, gain * math.sqrt(2 / sum(fan_in_and_fan_out(tensor))))
 
 
@@ -191,7 +203,11 @@ def kaiming_uniform_(
 def kaiming_normal_(
     tensor: wg.Tensor, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu"
 ) -> wg.Tensor:
-    """Normal with a standard deviation of gain / √fan."""
+    """Normal with a standard deviation of gain / √fan.
+
+    >>> wg.nn.init.kaiming_normal_(wg.empty((64, 32))).shape
+    (64, 32)
+    """
     return normal_(tensor, 0.0, _kaiming_deviation(tensor, a, mode, nonlinearity))
 
 

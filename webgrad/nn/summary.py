@@ -33,7 +33,11 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The table, and its totals: numbers of elements, and bytes. A shared parameter counts once."""
+    """The table, and its totals: numbers of elements, and bytes. A shared parameter counts once.
+
+    >>> wg.nn.summary(wg.nn.Linear(3, 4)).parameters
+    16
+    """
 
     rows: tuple[Row, ...]
     has_shapes: bool

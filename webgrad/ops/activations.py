@@ -101,7 +101,11 @@ def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
 
 
 def selu(x: Tensor) -> Tensor:
-    """`elu`, scaled so that means and variances settle at 0 and 1 from layer to layer."""
+    """`elu`, scaled so that means and variances settle at 0 and 1 from layer to layer.
+
+    >>> wg.selu(wg.asarray([0.0, 1.0])).numpy().round(4).tolist()
+    [0.0, 1.0506999492645264]
+    """
     slope = _SELU_ALPHA * _SELU_SCALE
     return _applied("selu", x, lambda x: where(x > 0, x * _SELU_SCALE, expm1(_up_to(x, 0.0)) * slope))
 

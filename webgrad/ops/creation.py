@@ -197,17 +197,29 @@ def zeros(shape: Shape, dtype: Any = None, *, device: DeviceLike = None) -> Tens
 
 
 def ones(shape: Shape, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
-    """Ones, of float32 where nothing else is said."""
+    """Ones, of float32 where nothing else is said.
+
+    >>> wg.ones((2, 2)).tolist()
+    [[1.0, 1.0], [1.0, 1.0]]
+    """
     return _full("ones", shape, 1, dtypes.float32 if dtype is None else dtype, device)
 
 
 def empty(shape: Shape, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
-    """A tensor to be filled later; its values are zeros, which cost nothing."""
+    """A tensor to be filled later; its values are zeros, which cost nothing.
+
+    >>> wg.empty((2, 3)).shape
+    (2, 3)
+    """
     return _full("empty", shape, 0, dtypes.float32 if dtype is None else dtype, device)
 
 
 def full_like(x: Tensor, fill_value: Any, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
-    """The same number everywhere, in the shape, dtype and place of x."""
+    """The same number everywhere, in the shape, dtype and place of x.
+
+    >>> wg.full_like(wg.asarray([1, 2]), 7).tolist()
+    [7, 7]
+    """
     return _full_like("full_like", x, fill_value, dtype, device)
 
 
@@ -219,17 +231,29 @@ def _full_like(op: str, x: Tensor, value: Any, dtype: Any, device: DeviceLike) -
 
 
 def zeros_like(x: Tensor, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
-    """Zeros in the shape, dtype and place of x."""
+    """Zeros in the shape, dtype and place of x.
+
+    >>> wg.zeros_like(wg.asarray([3, 4])).tolist()
+    [0, 0]
+    """
     return _full_like("zeros_like", x, 0, dtype, device)
 
 
 def ones_like(x: Tensor, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
-    """Ones in the shape, dtype and place of x."""
+    """Ones in the shape, dtype and place of x.
+
+    >>> wg.ones_like(wg.asarray([3, 4])).tolist()
+    [1, 1]
+    """
     return _full_like("ones_like", x, 1, dtype, device)
 
 
 def empty_like(x: Tensor, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
-    """A tensor to be filled later, in the shape, dtype and place of x; its values are zeros."""
+    """A tensor to be filled later, in the shape, dtype and place of x; its values are zeros.
+
+    >>> wg.empty_like(wg.asarray([1, 2])).dtype
+    webgrad.int32
+    """
     return _full_like("empty_like", x, 0, dtype, device)
 
 

@@ -7,6 +7,7 @@ are promoted as the array API says; shapes, dtypes and devices that do not fit a
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, overload
 
@@ -113,14 +114,22 @@ Binary = Callable[[Any, Any], Tensor]
 
 # Making functions of rows
 
+LIST, AS_TENSOR = re.compile(r"(\[[^]]*\])"), r"wg.asarray(\1)"
+FOUR_DIGITS = re.compile(r"\.\d{4}")
 
-def _named(function: Any, name: str, doc: str) -> Any:
+
+def _named(function: Any, name: str, doc: str, example: str) -> Any:
+    """The function under its name, with a docstring; the example is `[1, 2], 3 -> [4 5]`."""
+    arguments, shown = example.split(" -> ")
+    call = f"wg.{name}({LIST.sub(AS_TENSOR, arguments)})"
+    # Rounded ones may differ in their last digits between machines
+    printed = f"{call}.numpy().round(4)" if FOUR_DIGITS.search(shown) else call
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
+    function.__doc__ = f"{doc}\n\n>>> print({printed})\n{shown}"
     return function
 
 
-def _unary(name: str, doc: str, others: Unary | None = None) -> Unary:
+def _unary(name: str, doc: str, example: str, others: Unary | None = None) -> Unary:
     """A function of one tensor; `others` says what it gives for integers and bools, float32 if it is None."""
     op = TABLE[name]
     compute = of_floats if op.types == "f" else elementwise
@@ -131,10 +140,10 @@ def _unary(name: str, doc: str, others: Unary | None = None) -> Unary:
             return others(x)
         return Tensor(compute(op, x.node))
 
-    return _named(function, name, doc)  # type: ignore[no-any-return]
+    return _named(function, name, doc, example)  # type: ignore[no-any-return]
 
 
-def _binary(name: str, doc: str, public: str = "") -> Binary:
+def _binary(name: str, doc: str, example: str, public: str = "") -> Binary:
     combine = combiner(name)
 
     def function(x1: Any, x2: Any, /) -> Tensor:
@@ -142,16 +151,16 @@ def _binary(name: str, doc: str, public: str = "") -> Binary:
             return Tensor(combine(x1.node, x2.node))
         return Tensor(combine(*operands(name, x1, x2)))
 
-    return _named(function, public or name, doc)  # type: ignore[no-any-return]
+    return _named(function, public or name, doc, example)  # type: ignore[no-any-return]
 
 
-def _logical(name: str, doc: str) -> Binary:
+def _logical(name: str, doc: str, example: str) -> Binary:
     op = TABLE[name]
 
     def function(x1: Any, x2: Any, /) -> Tensor:
         return Tensor(elementwise(op, *[_truth(each) for each in operands(name, x1, x2)]))
 
-    return _named(function, name, doc)  # type: ignore[no-any-return]
+    return _named(function, name, doc, example)  # type: ignore[no-any-return]
 
 
 def operands(op: str, *values: Any) -> list[Operand]:
@@ -194,98 +203,158 @@ def _always(x: Tensor) -> Tensor:
 
 # Arithmetic
 
-add = _binary("add", "x1 + x2.")
-subtract = _binary("subtract", "x1 - x2.")
-multiply = _binary("multiply", "x1 * x2.")
-divide = _binary("divide", "x1 / x2; integers are divided as float32.")
-floor_divide = _binary("floor_divide", "x1 / x2 rounded down; integers divided by 0 give 0.")
-remainder = _binary("remainder", "What floor_divide leaves, with the sign of x2; of integers by 0 it is 0.")
-power = _binary("power", "x1 to the power of x2; integers wrap, and take no negative powers.")
-pow = _binary("power", "x1 to the power of x2, by the array API's name.", "pow")
-maximum = _binary("maximum", "The larger of two; NaN where one is NaN.")
-minimum = _binary("minimum", "The smaller of two; NaN where one is NaN.")
-atan2 = _binary("atan2", "The angle of the point (x2, x1), from -π to π.")
-negative = _unary("negative", "-x; of unsigned integers it wraps.")
-abs = _unary("abs", "The value without its sign.")
-sign = _unary("sign", "-1, 0 or 1; NaN of NaN.")
+add = _binary("add", "x1 + x2.", "[1, 2], 3 -> [4 5]")
+subtract = _binary("subtract", "x1 - x2.", "[1, 2], 3 -> [-2 -1]")
+multiply = _binary("multiply", "x1 * x2.", "[1, 2], 3 -> [3 6]")
+divide = _binary("divide", "x1 / x2; integers are divided as float32.", "[1, 2], 4 -> [0.25 0.5 ]")
+floor_divide = _binary(
+    "floor_divide", "x1 / x2 rounded down; integers divided by 0 give 0.", "[7, -7], 2 -> [ 3 -4]"
+)
+remainder = _binary(
+    "remainder",
+    "What floor_divide leaves, with the sign of x2; of integers by 0 it is 0.",
+    "[7, -7], 3 -> [1 2]",
+)
+power = _binary(
+    "power", "x1 to the power of x2; integers wrap, and take no negative powers.", "[2, 3], 2 -> [4 9]"
+)
+pow = _binary(
+    "power", "x1 to the power of x2, by the array API's name.", "[2.0, 4.0], 0.5 -> [1.4142 2.    ]", "pow"
+)
+maximum = _binary("maximum", "The larger of two; NaN where one is NaN.", "[1, 5], [4, 2] -> [4 5]")
+minimum = _binary("minimum", "The smaller of two; NaN where one is NaN.", "[1, 5], [4, 2] -> [1 2]")
+atan2 = _binary(
+    "atan2",
+    "The angle of the point (x2, x1), from -π to π.",
+    "[0.0, 1.0, -1.0], [1.0, 0.0, 0.0] -> [ 0.      1.5708 -1.5708]",
+)
+negative = _unary("negative", "-x; of unsigned integers it wraps.", "[1, -2] -> [-1  2]")
+abs = _unary("abs", "The value without its sign.", "[1, -2] -> [1 2]")
+sign = _unary("sign", "-1, 0 or 1; NaN of NaN.", "[3.5, 0.0, -2.0] -> [ 1.  0. -1.]")
 
 # Comparison, logic and bits
 
-equal = _binary("equal", "Whether x1 is equal to x2.")
-not_equal = _binary("not_equal", "Whether x1 is not equal to x2.")
-less = _binary("less", "Whether x1 is less than x2.")
-less_equal = _binary("less_equal", "Whether x1 is less than x2, or equal.")
-greater = _binary("greater", "Whether x1 is greater than x2.")
-greater_equal = _binary("greater_equal", "Whether x1 is greater than x2, or equal.")
-logical_and = _logical("logical_and", "Whether both are true; numbers are true unless they are 0.")
-logical_or = _logical("logical_or", "Whether one is true; numbers are true unless they are 0.")
-logical_xor = _logical("logical_xor", "Whether exactly one is true; numbers are true unless they are 0.")
-bitwise_and = _binary("bitwise_and", "x1 & x2, of integers or bools.")
-bitwise_or = _binary("bitwise_or", "x1 | x2, of integers or bools.")
-bitwise_xor = _binary("bitwise_xor", "x1 ^ x2, of integers or bools.")
-bitwise_invert = _unary("bitwise_invert", "~x, of integers or bools.")
-bitwise_left_shift = _binary("left_shift", "x1 << x2; by the width or more, 0.", "bitwise_left_shift")
-bitwise_right_shift = _binary("right_shift", "x1 >> x2, keeping the sign.", "bitwise_right_shift")
-isnan = _unary("isnan", "Whether it is not a number.", _never)
-isinf = _unary("isinf", "Whether it is infinite.", _never)
-isfinite = _unary("isfinite", "Whether it is finite.", _always)
+equal = _binary("equal", "Whether x1 is equal to x2.", "[1, 2, 3], 2 -> [False  True False]")
+not_equal = _binary("not_equal", "Whether x1 is not equal to x2.", "[1, 2, 3], 2 -> [ True False  True]")
+less = _binary("less", "Whether x1 is less than x2.", "[1, 2, 3], 2 -> [ True False False]")
+less_equal = _binary(
+    "less_equal", "Whether x1 is less than x2, or equal.", "[1, 2, 3], 2 -> [ True  True False]"
+)
+greater = _binary("greater", "Whether x1 is greater than x2.", "[1, 2, 3], 2 -> [False False  True]")
+greater_equal = _binary(
+    "greater_equal", "Whether x1 is greater than x2, or equal.", "[1, 2, 3], 2 -> [False  True  True]"
+)
+logical_and = _logical(
+    "logical_and",
+    "Whether both are true; numbers are true unless they are 0.",
+    "[0, 1, 2], [1, 0, 3] -> [False False  True]",
+)
+logical_or = _logical(
+    "logical_or",
+    "Whether one is true; numbers are true unless they are 0.",
+    "[0, 1, 0], [0, 0, 3] -> [False  True  True]",
+)
+logical_xor = _logical(
+    "logical_xor",
+    "Whether exactly one is true; numbers are true unless they are 0.",
+    "[0, 1, 2], [0, 0, 3] -> [False  True False]",
+)
+bitwise_and = _binary("bitwise_and", "x1 & x2, of integers or bools.", "[12, 10], 6 -> [4 2]")
+bitwise_or = _binary("bitwise_or", "x1 | x2, of integers or bools.", "[12, 10], 6 -> [14 14]")
+bitwise_xor = _binary("bitwise_xor", "x1 ^ x2, of integers or bools.", "[12, 10], 6 -> [10 12]")
+bitwise_invert = _unary("bitwise_invert", "~x, of integers or bools.", "[0, 5, -1] -> [-1 -6  0]")
+bitwise_left_shift = _binary(
+    "left_shift", "x1 << x2; by the width or more, 0.", "[1, 3], 4 -> [16 48]", "bitwise_left_shift"
+)
+bitwise_right_shift = _binary(
+    "right_shift", "x1 >> x2, keeping the sign.", "[16, -16], 2 -> [ 4 -4]", "bitwise_right_shift"
+)
+isnan = _unary("isnan", "Whether it is not a number.", "[1.0, wg.nan, wg.inf] -> [False  True False]", _never)
+isinf = _unary("isinf", "Whether it is infinite.", "[1.0, wg.nan, -wg.inf] -> [False False  True]", _never)
+isfinite = _unary(
+    "isfinite", "Whether it is finite.", "[1.0, wg.nan, wg.inf] -> [ True False False]", _always
+)
 
 # Functions of floats; integers and bools are taken as float32
 
-exp = _unary("exp", "e to the power of x.")
-exp2 = _unary("exp2", "2 to the power of x.")
-expm1 = _unary("expm1", "exp(x) - 1, exact near 0.")
-log = _unary("log", "The natural logarithm.")
-log1p = _unary("log1p", "log(1 + x), exact near 0.")
-log2 = _unary("log2", "The logarithm to base 2.")
-log10 = _unary("log10", "The logarithm to base 10.")
-sin = _unary("sin", "The sine of an angle in radians.")
-cos = _unary("cos", "The cosine of an angle in radians.")
-tan = _unary("tan", "The tangent of an angle in radians.")
-asin = _unary("asin", "The angle of a sine.")
-acos = _unary("acos", "The angle of a cosine.")
-atan = _unary("atan", "The angle of a tangent.")
-sinh = _unary("sinh", "The hyperbolic sine.")
-cosh = _unary("cosh", "The hyperbolic cosine.")
-tanh = _unary("tanh", "The hyperbolic tangent.")
-asinh = _unary("asinh", "The inverse of sinh.")
-acosh = _unary("acosh", "The inverse of cosh.")
-atanh = _unary("atanh", "The inverse of tanh.")
-erf = _unary("erf", "The error function.")
-erfc = _unary("erfc", "1 - erf(x), exact where that is small.")
-sqrt = _unary("sqrt", "The square root.")
-rsqrt = _unary("rsqrt", "1 / sqrt(x).")
-sigmoid = _unary("sigmoid", "1 / (1 + exp(-x)).")
-floor = _unary("floor", "Rounded down; integers and bools stay.", lambda x: x)
-ceil = _unary("ceil", "Rounded up; integers and bools stay.", lambda x: x)
+exp = _unary("exp", "e to the power of x.", "[0.0, 1.0] -> [1.     2.7183]")
+exp2 = _unary("exp2", "2 to the power of x.", "[0.0, 3.0] -> [1. 8.]")
+expm1 = _unary("expm1", "exp(x) - 1, exact near 0.", "[0.0, 1.0] -> [0.     1.7183]")
+log = _unary("log", "The natural logarithm.", "[1.0, 10.0] -> [0.     2.3026]")
+log1p = _unary("log1p", "log(1 + x), exact near 0.", "[0.0, 1.0] -> [0.     0.6931]")
+log2 = _unary("log2", "The logarithm to base 2.", "[1.0, 8.0] -> [0. 3.]")
+log10 = _unary("log10", "The logarithm to base 10.", "[1.0, 3.0] -> [0.     0.4771]")
+sin = _unary("sin", "The sine of an angle in radians.", "[0.0, 1.0] -> [0.     0.8415]")
+cos = _unary("cos", "The cosine of an angle in radians.", "[0.0, 1.0] -> [1.     0.5403]")
+tan = _unary("tan", "The tangent of an angle in radians.", "[0.0, 1.0] -> [0.     1.5574]")
+asin = _unary("asin", "The angle of a sine.", "[0.0, 1.0] -> [0.     1.5708]")
+acos = _unary("acos", "The angle of a cosine.", "[0.0, 1.0] -> [1.5708 0.    ]")
+atan = _unary("atan", "The angle of a tangent.", "[0.0, 1.0] -> [0.     0.7854]")
+sinh = _unary("sinh", "The hyperbolic sine.", "[0.0, 1.0] -> [0.     1.1752]")
+cosh = _unary("cosh", "The hyperbolic cosine.", "[0.0, 1.0] -> [1.     1.5431]")
+tanh = _unary("tanh", "The hyperbolic tangent.", "[0.0, 1.0] -> [0.     0.7616]")
+asinh = _unary("asinh", "The inverse of sinh.", "[0.0, 1.0] -> [0.     0.8814]")
+acosh = _unary("acosh", "The inverse of cosh.", "[1.0, 1.5] -> [0.     0.9624]")
+atanh = _unary("atanh", "The inverse of tanh.", "[0.0, 0.5] -> [0.     0.5493]")
+erf = _unary("erf", "The error function.", "[0.0, 0.5] -> [0.     0.5205]")
+erfc = _unary("erfc", "1 - erf(x), exact where that is small.", "[0.0, 0.5] -> [1.     0.4795]")
+sqrt = _unary("sqrt", "The square root.", "[4.0, 2.0] -> [2.     1.4142]")
+rsqrt = _unary("rsqrt", "1 / sqrt(x).", "[4.0, 2.0] -> [0.5    0.7071]")
+sigmoid = _unary("sigmoid", "1 / (1 + exp(-x)).", "[0.0, 2.0] -> [0.5    0.8808]")
+floor = _unary("floor", "Rounded down; integers and bools stay.", "[1.5, -1.5] -> [ 1. -2.]", lambda x: x)
+ceil = _unary("ceil", "Rounded up; integers and bools stay.", "[1.5, -1.5] -> [ 2. -1.]", lambda x: x)
 round = _unary(
-    "round", "To the nearest whole number, halves to the even; integers and bools stay.", lambda x: x
+    "round",
+    "To the nearest whole number, halves to the even; integers and bools stay.",
+    "[0.5, 1.5, -1.2] -> [ 0.  2. -1.]",
+    lambda x: x,
 )
-trunc = _unary("trunc", "Without what is after the point; integers and bools stay.", lambda x: x)
+trunc = _unary(
+    "trunc",
+    "Without what is after the point; integers and bools stay.",
+    "[1.5, -1.5] -> [ 1. -1.]",
+    lambda x: x,
+)
 
 
 # Composed
 
 
 def logical_not(x: Tensor) -> Tensor:
-    """Whether it is not true; numbers are true unless they are 0."""
+    """Whether it is not true; numbers are true unless they are 0.
+
+    >>> wg.logical_not(wg.asarray([0, 1, 2])).tolist()
+    [True, False, False]
+    """
     return Tensor(elementwise(TABLE["logical_not"], _truth_of(as_tensor("logical_not", x).node)))
 
 
 def positive(x: Tensor) -> Tensor:
-    """The same values."""
+    """The same values.
+
+    >>> wg.positive(wg.asarray([-1, 2])).tolist()
+    [-1, 2]
+    """
     return Tensor(as_tensor("positive", x).node)
 
 
 def square(x: Tensor) -> Tensor:
-    """x times itself."""
+    """x times itself.
+
+    >>> wg.square(wg.asarray([-1, 3])).tolist()
+    [1, 9]
+    """
     node = as_tensor("square", x).node
     shapes.check_kind("square", "iufc", node.sig.dtype)
     return Tensor(elementwise(TABLE["multiply"], node, node))
 
 
 def reciprocal(x: Tensor) -> Tensor:
-    """1 / x."""
+    """1 / x.
+
+    >>> wg.reciprocal(wg.asarray([2.0, 4.0])).tolist()
+    [0.5, 0.25]
+    """
     return 1 / as_tensor("reciprocal", x)
 
 
@@ -360,7 +429,11 @@ def lerp(a: Tensor, b: Any, weight: Any) -> Tensor:
 def nan_to_num(
     x: Tensor, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
 ) -> Tensor:
-    """NaN and infinities replaced: by 0, and by the largest and lowest numbers of the dtype."""
+    """NaN and infinities replaced: by 0, and by the largest and lowest numbers of the dtype.
+
+    >>> wg.nan_to_num(wg.asarray([1.0, wg.nan])).tolist()
+    [1.0, 0.0]
+    """
     x = as_tensor("nan_to_num", x)
     if x.dtype.kind == "c":
         pairs = nan_to_num(Tensor(primitives.as_real(x.node)), nan, posinf, neginf)
@@ -390,7 +463,11 @@ def signbit(x: Tensor) -> Tensor:
 
 
 def copysign(x1: Any, x2: Any, /) -> Tensor:
-    """The value of x1 with the sign of x2."""
+    """The value of x1 with the sign of x2.
+
+    >>> wg.copysign(wg.asarray([1.0, 2.0]), wg.asarray([-1.0, 1.0])).tolist()
+    [-1.0, 2.0]
+    """
     value, signed = as_floats("copysign", x1, x2)
     return where(signbit(signed), -abs(value), abs(value))
 
@@ -418,7 +495,11 @@ _SIGNED = {2: dtypes.int16, 4: dtypes.int32, 8: dtypes.int64}
 
 
 def hypot(x1: Any, x2: Any, /) -> Tensor:
-    """sqrt(x1² + x2²), which does not overflow on the way."""
+    """sqrt(x1² + x2²), which does not overflow on the way.
+
+    >>> wg.hypot(wg.asarray([3.0]), wg.asarray([4.0])).tolist()
+    [5.0]
+    """
     first, second = as_floats("hypot", x1, x2)
     # Only the larger one loses its sign: where the other is 0 there is a slope, and a curve.
     sizes = abs(first), abs(second)
@@ -430,7 +511,11 @@ def hypot(x1: Any, x2: Any, /) -> Tensor:
 
 
 def logaddexp(x1: Any, x2: Any, /) -> Tensor:
-    """log(exp(x1) + exp(x2)), which does not overflow on the way."""
+    """log(exp(x1) + exp(x2)), which does not overflow on the way.
+
+    >>> wg.logaddexp(wg.asarray([-wg.inf]), wg.asarray([2.0])).tolist()
+    [2.0]
+    """
     first, second = as_floats("logaddexp", x1, x2)
     # Equal ones apart, since the difference of two infinities is NaN.
     return where(
@@ -439,7 +524,11 @@ def logaddexp(x1: Any, x2: Any, /) -> Tensor:
 
 
 def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
-    """Whether |a - b| ≤ atol + rtol |b|, element by element; infinities are close to themselves only."""
+    """Whether |a - b| ≤ atol + rtol |b|, element by element; infinities are close to themselves only.
+
+    >>> wg.isclose(wg.asarray([1.0, 2.0]), wg.asarray([1.0000001, 2.1])).tolist()
+    [True, False]
+    """
     first, second = (Tensor(each) for each in primitives.common("isclose", operands("isclose", a, b)))
     if first.dtype.kind not in "fc":
         first, second = first.astype(dtypes.float32), second.astype(dtypes.float32)
@@ -458,7 +547,11 @@ def allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: 
 
 
 def array_equal(a: Tensor, b: Tensor, equal_nan: bool = False) -> bool:
-    """Whether shapes and all elements are equal, as one bool: computes and reads."""
+    """Whether shapes and all elements are equal, as one bool: computes and reads.
+
+    >>> wg.array_equal(wg.asarray([1, 2]), wg.asarray([1, 2]))
+    True
+    """
     first, second = as_tensor("array_equal", a), as_tensor("array_equal", b)
     if first.shape != second.shape:
         return False

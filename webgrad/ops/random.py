@@ -89,16 +89,36 @@ class Generator:
     # State
 
     def seed(self, seed: int | None = None) -> None:
-        """Begin the stream of a seed, 0 to 2**64 - 1; None takes one that nobody knows."""
+        """Begin the stream of a seed, 0 to 2**64 - 1; None takes one that nobody knows.
+
+        >>> wg.random.seed(7)
+        >>> first = wg.random.uniform(3).tolist()
+        >>> wg.random.seed(7)
+        >>> wg.random.uniform(3).tolist() == first
+        True
+        """
         self.set_state((secrets.randbits(64) if seed is None else seed, 0))
 
     def get_state(self) -> tuple[int, int]:
-        """The seed, and how many draws were taken; `set_state` goes on from there."""
+        """The seed, and how many draws were taken; `set_state` goes on from there.
+
+        >>> wg.random.seed(7)
+        >>> x = wg.random.uniform(3)
+        >>> wg.random.get_state()
+        (7, 1)
+        """
         with self._lock:
             return self._seed, self._draws
 
     def set_state(self, state: tuple[int, int]) -> None:
-        """Go on from what `get_state` gave."""
+        """Go on from what `get_state` gave.
+
+        >>> state = wg.random.get_state()
+        >>> first = wg.random.uniform(3).tolist()
+        >>> wg.random.set_state(state)
+        >>> wg.random.uniform(3).tolist() == first
+        True
+        """
         try:
             first, draws = (index(each) for each in state)
         except (TypeError, ValueError):
@@ -339,7 +359,11 @@ class Generator:
         return self.uniform(_sides(shape), dtype=dtype, device=device)
 
     def randn(self, *shape: Any, dtype: Any = dtypes.float32, device: DeviceLike = None) -> Tensor:
-        """`normal` of mean 0 and standard deviation 1, the sides given one by one or as one sequence."""
+        """`normal` of mean 0 and standard deviation 1, the sides given one by one or as one sequence.
+
+        >>> wg.random.randn(2, 3).shape
+        (2, 3)
+        """
         return self.normal(_sides(shape), dtype=dtype, device=device)
 
     def randint(

@@ -77,7 +77,11 @@ def cumsum(x: Tensor, axis: int | None = None, dtype: Any = None) -> Tensor:
 
 
 def cumprod(x: Tensor, axis: int | None = None, dtype: Any = None) -> Tensor:
-    """`cumulative_prod`, by NumPy's and PyTorch's name."""
+    """`cumulative_prod`, by NumPy's and PyTorch's name.
+
+    >>> wg.cumprod(wg.asarray([1, 2, 3]), 0).tolist()
+    [1, 2, 6]
+    """
     return _total("cumprod", x, axis, dtype, False)
 
 
@@ -91,7 +95,11 @@ def cumulative_max(x: Tensor, axis: int | None = None) -> Tensor:
 
 
 def cummax(x: Tensor, axis: int | None = None) -> Tensor:
-    """`cumulative_max`; of PyTorch's function of this name only the values."""
+    """`cumulative_max`; of PyTorch's function of this name only the values.
+
+    >>> wg.cummax(wg.asarray([1, 3, 2])).tolist()
+    [1, 3, 3]
+    """
     return _extreme("cummax", x, axis)
 
 
@@ -105,7 +113,11 @@ def cumulative_min(x: Tensor, axis: int | None = None) -> Tensor:
 
 
 def cummin(x: Tensor, axis: int | None = None) -> Tensor:
-    """`cumulative_min`; of PyTorch's function of this name only the values."""
+    """`cumulative_min`; of PyTorch's function of this name only the values.
+
+    >>> wg.cummin(wg.asarray([3, 1, 2])).tolist()
+    [3, 1, 1]
+    """
     return _extreme("cummin", x, axis)
 
 

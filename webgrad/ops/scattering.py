@@ -87,7 +87,11 @@ def scatter_set(x: Tensor, index: Any, updates: Tensor | Number, axis: int = -1)
 
 
 def scatter(x: Tensor, index: Any, updates: Tensor | Number, axis: int = -1) -> Tensor:
-    """`scatter_set`, by PyTorch's name."""
+    """`scatter_set`, by PyTorch's name.
+
+    >>> wg.scatter(wg.zeros(3), [2, 0], wg.asarray([5.0, 7.0])).tolist()
+    [7.0, 0.0, 5.0]
+    """
     return _by_elements("scatter", "set", x, index, updates, axis)
 
 
@@ -101,12 +105,20 @@ def scatter_add(x: Tensor, index: Any, updates: Tensor | Number, axis: int = -1)
 
 
 def scatter_max(x: Tensor, index: Any, updates: Tensor | Number, axis: int = -1) -> Tensor:
-    """x with updates where they are larger than its elements; `index` as in `scatter_set`; NaN stays."""
+    """x with updates where they are larger than its elements; `index` as in `scatter_set`; NaN stays.
+
+    >>> wg.scatter_max(wg.zeros(2), [1, 1], wg.asarray([5.0, 7.0])).tolist()
+    [0.0, 7.0]
+    """
     return _by_elements("scatter_max", "max", x, index, updates, axis)
 
 
 def scatter_min(x: Tensor, index: Any, updates: Tensor | Number, axis: int = -1) -> Tensor:
-    """x with updates where they are smaller than its elements; `index` as in `scatter_set`; NaN stays."""
+    """x with updates where they are smaller than its elements; `index` as in `scatter_set`; NaN stays.
+
+    >>> wg.scatter_min(wg.zeros(2), [1, 1], wg.asarray([-5.0, -7.0])).tolist()
+    [0.0, -7.0]
+    """
     return _by_elements("scatter_min", "min", x, index, updates, axis)
 
 

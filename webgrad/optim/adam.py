@@ -142,7 +142,15 @@ class Adam(_Averages):
 
 
 class AdamW(Adam):
-    """Adam with weight decay of its own, apart from the gradient (Loshchilov and Hutter, 2017)."""
+    """Adam with weight decay of its own, apart from the gradient (Loshchilov and Hutter, 2017).
+
+    >>> w = wg.asarray([1.0, 2.0]).requires_grad_()
+    >>> opt = wg.optim.AdamW([w], lr=0.1)
+    >>> w.grad = wg.asarray([0.5, -3.0])
+    >>> opt.step()
+    >>> [round(each, 4) for each in w.tolist()]
+    [0.899, 2.098]
+    """
 
     def __init__(
         self,
@@ -161,7 +169,15 @@ class AdamW(Adam):
 
 
 class Adamax(_Averages):
-    """Adam by the largest gradient instead of the mean square."""
+    """Adam by the largest gradient instead of the mean square.
+
+    >>> w = wg.asarray([1.0, 2.0]).requires_grad_()
+    >>> opt = wg.optim.Adamax([w], lr=0.1)
+    >>> w.grad = wg.asarray([0.5, -3.0])
+    >>> opt.step()
+    >>> [round(each, 4) for each in w.tolist()]
+    [0.9, 2.1]
+    """
 
     _shares = 1
 
@@ -200,7 +216,15 @@ class Adamax(_Averages):
 
 
 class NAdam(_Averages):
-    """Adam with Nesterov's momentum (Dozat, 2016)."""
+    """Adam with Nesterov's momentum (Dozat, 2016).
+
+    >>> w = wg.asarray([1.0, 2.0]).requires_grad_()
+    >>> opt = wg.optim.NAdam([w], lr=0.1)
+    >>> w.grad = wg.asarray([0.5, -3.0])
+    >>> opt.step()
+    >>> [round(each, 4) for each in w.tolist()]
+    [0.8944, 2.1056]
+    """
 
     _shares = 3
 
@@ -273,7 +297,15 @@ class NAdam(_Averages):
 
 
 class RAdam(_Averages):
-    """Adam that trusts its mean squares only once they rest on enough steps (Liu et al., 2019)."""
+    """Adam that trusts its mean squares only once they rest on enough steps (Liu et al., 2019).
+
+    >>> w = wg.asarray([1.0, 2.0]).requires_grad_()
+    >>> opt = wg.optim.RAdam([w], lr=0.1)
+    >>> w.grad = wg.asarray([0.5, -3.0])
+    >>> opt.step()
+    >>> [round(each, 4) for each in w.tolist()]
+    [0.95, 2.3]
+    """
 
     _shares = 3
 
@@ -343,7 +375,15 @@ class RAdam(_Averages):
 
 
 class LAMB(_Averages):
-    """Adam whose step has the length of the parameter, times lr (You et al., 2019): for large batches."""
+    """Adam whose step has the length of the parameter, times lr (You et al., 2019): for large batches.
+
+    >>> w = wg.asarray([1.0, 2.0]).requires_grad_()
+    >>> opt = wg.optim.LAMB([w], lr=0.1)
+    >>> w.grad = wg.asarray([0.5, -3.0])
+    >>> opt.step()
+    >>> [round(each, 4) for each in w.tolist()]
+    [0.8419, 2.1581]
+    """
 
     def __init__(
         self,

@@ -47,7 +47,15 @@ def warmup_cosine(optimizer: Optimizer, warmup: int, total: int, final: float = 
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Half a cosine down to `eta_min`, again and again; each time `T_mult` times as long."""
+    """Half a cosine down to `eta_min`, again and again; each time `T_mult` times as long.
+
+    >>> opt = wg.optim.SGD([wg.ones(2).requires_grad_()], lr=1.0)
+    >>> rates = wg.optim.lr_scheduler.CosineAnnealingWarmRestarts(opt, T_0=2)
+    >>> for _ in range(3):
+    ...     opt.step(); rates.step()
+    >>> [round(each, 4) for each in rates.get_last_lr()]
+    [0.5]
+    """
 
     _closed = True
 
@@ -101,7 +109,15 @@ _ANNEALING: dict[str, Callable[[float], float]] = {
 
 
 class OneCycleLR(LRScheduler):
-    """Up to `max_lr` and down to almost nothing in one cycle, with momentum the other way (Smith, 2017)."""
+    """Up to `max_lr` and down to almost nothing in one cycle, with momentum the other way (Smith, 2017).
+
+    >>> opt = wg.optim.SGD([wg.ones(2).requires_grad_()], lr=1.0, momentum=0.9)
+    >>> rates = wg.optim.lr_scheduler.OneCycleLR(opt, max_lr=2.0, total_steps=10)
+    >>> for _ in range(3):
+    ...     opt.step(); rates.step()
+    >>> [round(each, 4) for each in rates.get_last_lr()]
+    [1.901]
+    """
 
     _closed = True
 
@@ -204,7 +220,15 @@ def _set_momentum(group: Group, value: float) -> None:
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """Times `factor` when a metric, given to `step`, has not become better for `patience` steps."""
+    """Times `factor` when a metric, given to `step`, has not become better for `patience` steps.
+
+    >>> opt = wg.optim.SGD([wg.ones(2).requires_grad_()], lr=1.0)
+    >>> rates = wg.optim.lr_scheduler.ReduceLROnPlateau(opt, patience=1)
+    >>> for _ in range(3):
+    ...     opt.step(); rates.step(0.7)
+    >>> [round(each, 4) for each in rates.get_last_lr()]
+    [0.1]
+    """
 
     def __init__(
         self,
@@ -302,7 +326,17 @@ class _Composed(LRScheduler):
 
 
 class SequentialLR(_Composed):
-    """One schedule after another; each begins at its milestone."""
+    """One schedule after another; each begins at its milestone.
+
+    >>> from webgrad.optim.lr_scheduler import ExponentialLR, LinearLR, SequentialLR
+    >>> opt = wg.optim.SGD([wg.ones(2).requires_grad_()], lr=1.0)
+    >>> up, down = LinearLR(opt, 0.5, total_iters=2), ExponentialLR(opt, 0.9)
+    >>> rates = SequentialLR(opt, [up, down], milestones=[2])
+    >>> for _ in range(3):
+    ...     opt.step(); rates.step()
+    >>> [round(each, 4) for each in rates.get_last_lr()]
+    [0.9]
+    """
 
     def __init__(
         self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], milestones: Sequence[int]
@@ -339,7 +373,15 @@ class SequentialLR(_Composed):
 
 
 class ChainedScheduler(_Composed):
-    """Several schedules at once: each goes on from the rates that the one before it gave."""
+    """Several schedules at once: each goes on from the rates that the one before it gave.
+
+    >>> from webgrad.optim.lr_scheduler import ChainedScheduler, ConstantLR, ExponentialLR
+    >>> opt = wg.optim.SGD([wg.ones(2).requires_grad_()], lr=1.0)
+    >>> rates = ChainedScheduler([ConstantLR(opt, 0.5, total_iters=4), ExponentialLR(opt, 0.9)])
+    >>> opt.step(); rates.step()
+    >>> [round(each, 4) for each in rates.get_last_lr()]
+    [0.45]
+    """
 
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
         super().__init__(optimizer, schedulers)

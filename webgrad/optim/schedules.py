@@ -103,7 +103,15 @@ class LRScheduler:
 
 
 class LambdaLR(LRScheduler):
-    """The first rate times a function of the step; one function, or one for each group."""
+    """The first rate times a function of the step; one function, or one for each group.
+
+    >>> opt = wg.optim.SGD([wg.ones(2).requires_grad_()], lr=1.0)
+    >>> rates = wg.optim.lr_scheduler.LambdaLR(opt, lambda step: 1 / (1 + step))
+    >>> for _ in range(3):
+    ...     opt.step(); rates.step()
+    >>> [round(each, 4) for each in rates.get_last_lr()]
+    [0.25]
+    """
 
     _not_saved = ("optimizer", "lr_lambdas")
     _closed = True
@@ -124,7 +132,15 @@ class LambdaLR(LRScheduler):
 
 
 class MultiplicativeLR(LambdaLR):
-    """The rate before times a function of the step."""
+    """The rate before times a function of the step.
+
+    >>> opt = wg.optim.SGD([wg.ones(2).requires_grad_()], lr=1.0)
+    >>> rates = wg.optim.lr_scheduler.MultiplicativeLR(opt, lambda step: 0.5)
+    >>> for _ in range(3):
+    ...     opt.step(); rates.step()
+    >>> [round(each, 4) for each in rates.get_last_lr()]
+    [0.125]
+    """
 
     _closed = False
 
@@ -137,7 +153,15 @@ class MultiplicativeLR(LambdaLR):
 
 
 class StepLR(LRScheduler):
-    """Times gamma every `step_size` steps."""
+    """Times gamma every `step_size` steps.
+
+    >>> opt = wg.optim.SGD([wg.ones(2).requires_grad_()], lr=1.0)
+    >>> rates = wg.optim.lr_scheduler.StepLR(opt, step_size=2, gamma=0.5)
+    >>> for _ in range(3):
+    ...     opt.step(); rates.step()
+    >>> [round(each, 4) for each in rates.get_last_lr()]
+    [0.5]
+    """
 
     def __init__(
         self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
@@ -152,7 +176,15 @@ class StepLR(LRScheduler):
 
 
 class MultiStepLR(LRScheduler):
-    """Times gamma at each milestone."""
+    """Times gamma at each milestone.
+
+    >>> opt = wg.optim.SGD([wg.ones(2).requires_grad_()], lr=1.0)
+    >>> rates = wg.optim.lr_scheduler.MultiStepLR(opt, milestones=[1, 3], gamma=0.5)
+    >>> for _ in range(3):
+    ...     opt.step(); rates.step()
+    >>> [round(each, 4) for each in rates.get_last_lr()]
+    [0.25]
+    """
 
     def __init__(
         self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
@@ -166,7 +198,15 @@ class MultiStepLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """The first rate times a factor, until `total_iters` steps are done."""
+    """The first rate times a factor, until `total_iters` steps are done.
+
+    >>> opt = wg.optim.SGD([wg.ones(2).requires_grad_()], lr=1.0)
+    >>> rates = wg.optim.lr_scheduler.ConstantLR(opt, factor=0.5, total_iters=4)
+    >>> for _ in range(3):
+    ...     opt.step(); rates.step()
+    >>> [round(each, 4) for each in rates.get_last_lr()]
+    [0.5]
+    """
 
     def __init__(
         self, optimizer: Optimizer, factor: float = 1 / 3, total_iters: int = 5, last_epoch: int = -1
@@ -184,7 +224,15 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """A factor that goes straight from one number to another in `total_iters` steps: a warm-up."""
+    """A factor that goes straight from one number to another in `total_iters` steps: a warm-up.
+
+    >>> opt = wg.optim.SGD([wg.ones(2).requires_grad_()], lr=1.0)
+    >>> rates = wg.optim.lr_scheduler.LinearLR(opt, start_factor=0.2, total_iters=4)
+    >>> for _ in range(3):
+    ...     opt.step(); rates.step()
+    >>> [round(each, 4) for each in rates.get_last_lr()]
+    [0.8]
+    """
 
     def __init__(
         self,
@@ -214,7 +262,15 @@ class LinearLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """Times gamma at every step."""
+    """Times gamma at every step.
+
+    >>> opt = wg.optim.SGD([wg.ones(2).requires_grad_()], lr=1.0)
+    >>> rates = wg.optim.lr_scheduler.ExponentialLR(opt, gamma=0.5)
+    >>> for _ in range(3):
+    ...     opt.step(); rates.step()
+    >>> [round(each, 4) for each in rates.get_last_lr()]
+    [0.125]
+    """
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
@@ -226,7 +282,15 @@ class ExponentialLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """The first rate times (1 - step / total_iters) to a power, and then zero."""
+    """The first rate times (1 - step / total_iters) to a power, and then zero.
+
+    >>> opt = wg.optim.SGD([wg.ones(2).requires_grad_()], lr=1.0)
+    >>> rates = wg.optim.lr_scheduler.PolynomialLR(opt, total_iters=4)
+    >>> for _ in range(3):
+    ...     opt.step(); rates.step()
+    >>> [round(each, 4) for each in rates.get_last_lr()]
+    [0.25]
+    """
 
     def __init__(
         self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1
@@ -243,7 +307,15 @@ class PolynomialLR(LRScheduler):
 
 
 class CosineAnnealingLR(LRScheduler):
-    """Half a cosine from the first rate to `eta_min` in `T_max` steps, and back again."""
+    """Half a cosine from the first rate to `eta_min` in `T_max` steps, and back again.
+
+    >>> opt = wg.optim.SGD([wg.ones(2).requires_grad_()], lr=1.0)
+    >>> rates = wg.optim.lr_scheduler.CosineAnnealingLR(opt, T_max=6)
+    >>> for _ in range(3):
+    ...     opt.step(); rates.step()
+    >>> [round(each, 4) for each in rates.get_last_lr()]
+    [0.5]
+    """
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
         self.T_max, self.eta_min = _positive("CosineAnnealingLR", "T_max", T_max), eta_min

@@ -115,7 +115,15 @@ class SGD(_Descent):
 
 
 class RMSprop(_Descent):
-    """Gradients over the root of their mean square (Tieleman and Hinton, 2012)."""
+    """Gradients over the root of their mean square (Tieleman and Hinton, 2012).
+
+    >>> w = wg.asarray([1.0, 2.0]).requires_grad_()
+    >>> opt = wg.optim.RMSprop([w], lr=0.1)
+    >>> w.grad = wg.asarray([0.5, -3.0])
+    >>> opt.step()
+    >>> [round(each, 4) for each in w.tolist()]
+    [0.0, 3.0]
+    """
 
     def __init__(
         self,
@@ -190,7 +198,15 @@ class RMSprop(_Descent):
 
 
 class Adagrad(_Descent):
-    """Gradients over the root of the sum of all their squares (Duchi et al., 2011)."""
+    """Gradients over the root of the sum of all their squares (Duchi et al., 2011).
+
+    >>> w = wg.asarray([1.0, 2.0]).requires_grad_()
+    >>> opt = wg.optim.Adagrad([w], lr=0.1)
+    >>> w.grad = wg.asarray([0.5, -3.0])
+    >>> opt.step()
+    >>> [round(each, 4) for each in w.tolist()]
+    [0.9, 2.1]
+    """
 
     _shares = 1
 
@@ -248,7 +264,15 @@ class Adagrad(_Descent):
 
 
 class Adadelta(_Descent):
-    """Steps in units of earlier steps (Zeiler, 2012)."""
+    """Steps in units of earlier steps (Zeiler, 2012).
+
+    >>> w = wg.asarray([1.0, 2.0]).requires_grad_()
+    >>> opt = wg.optim.Adadelta([w], lr=0.1)
+    >>> w.grad = wg.asarray([0.5, -3.0])
+    >>> opt.step()
+    >>> [round(each, 4) for each in w.tolist()]
+    [0.9997, 2.0003]
+    """
 
     def __init__(
         self,
@@ -293,7 +317,15 @@ class Adadelta(_Descent):
 
 
 class Lion(Optimizer):
-    """The sign of an average of gradients (Chen et al., 2023); use a tenth of AdamW's rate."""
+    """The sign of an average of gradients (Chen et al., 2023); use a tenth of AdamW's rate.
+
+    >>> w = wg.asarray([1.0, 2.0]).requires_grad_()
+    >>> opt = wg.optim.Lion([w], lr=0.1)
+    >>> w.grad = wg.asarray([0.5, -3.0])
+    >>> opt.step()
+    >>> [round(each, 4) for each in w.tolist()]
+    [0.9, 2.1]
+    """
 
     def __init__(
         self,

@@ -142,7 +142,11 @@ def list_adapters(settings: Settings | None = None) -> tuple[AdapterInfo, ...]:
 
 
 def devices() -> tuple[AdapterInfo, ...]:
-    """Every device a program may name: the adapters, then the cpu."""
+    """Every device a program may name: the adapters, then the cpu.
+
+    >>> wg.devices()[-1].device
+    'cpu'
+    """
     return (*list_adapters(), cpu_device())
 
 

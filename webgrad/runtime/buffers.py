@@ -53,6 +53,11 @@ class Buffer:
     """A reference to a virtual buffer; dropping the last one frees it.
 
     Made by `Device.allocate` and `Device.upload`.
+
+    >>> device = wg.open_device("webgpu")
+    >>> buffer = device.upload(np.arange(3, dtype=np.int32))
+    >>> buffer.nbytes
+    12
     """
 
     __slots__ = ("__weakref__", "handle", "queue", "virtual")

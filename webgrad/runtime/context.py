@@ -41,7 +41,14 @@ class Progress:
 
 
 class Event:
-    """One submission: has the GPU finished it?"""
+    """One submission; it tells whether the GPU has finished.
+
+    >>> device = wg.open_device("webgpu")
+    >>> buffer = device.upload(np.arange(3, dtype=np.int32))
+    >>> event = device.flush()
+    >>> event is None or event.wait()
+    True
+    """
 
     __slots__ = ("_context", "_serial")
 

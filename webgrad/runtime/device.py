@@ -76,7 +76,11 @@ DeviceLike = (
 
 
 class CpuDevice(AnyDevice):
-    """The host itself, by NumPy: always there, and the reference for the others."""
+    """The host itself, by NumPy: always there, and the reference for the others.
+
+    >>> wg.open_device("cpu").name
+    'cpu'
+    """
 
     def __init__(self) -> None:
         self.info = adapters.cpu_device()
@@ -120,7 +124,11 @@ def register(device: Device) -> None:
 
 
 def open_device(spec: DeviceLike = None) -> Device | CpuDevice:
-    """The device for `spec`, opened once: cpu, webgpu, webgpu:N, part of a name, or None for the default."""
+    """The device for `spec`, opened once: cpu, webgpu, webgpu:N, part of a name, or None for the default.
+
+    >>> wg.open_device("cpu") == "cpu"
+    True
+    """
     if isinstance(spec, AnyDevice):
         return spec  # type: ignore[return-value]
     if spec is None and _opened.default is not None:
@@ -173,19 +181,34 @@ def flushes_ended() -> None:
 
 
 async def open_device_async(spec: DeviceLike = None) -> Device | CpuDevice:
-    """The same without blocking the event loop: the driver takes most of a second to start."""
+    """The same without blocking the event loop: the driver takes most of a second to start.
+
+    >>> import asyncio
+    >>> asyncio.run(wg.open_device_async("cpu")).name
+    'cpu'
+    """
     import asyncio
 
     return await asyncio.to_thread(open_device, spec)
 
 
 def default_device() -> Device | CpuDevice:
-    """The device that is used where none is named."""
+    """The device that is used where none is named.
+
+    >>> wg.set_default_device("cpu")
+    >>> wg.default_device().name
+    'cpu'
+    """
     return open_device(None)
 
 
 def set_default_device(device: DeviceLike) -> None:
-    """Use this device where none is named (cpu, webgpu:N, …); None goes back to the settings' choice."""
+    """Use this device where none is named (cpu, webgpu:N, …); None goes back to the settings' choice.
+
+    >>> wg.set_default_device("cpu")
+    >>> wg.ones(3).device == "cpu"
+    True
+    """
     _opened.default = None if device is None else open_device(device)
 
 
@@ -200,17 +223,33 @@ def default_while(device: Device | CpuDevice) -> Iterator[None]:
 
 
 def stats(device: DeviceLike = None) -> Stats:
-    """What the device (None: the default) has done since it was opened or its counters were reset."""
+    """What the device (None: the default) has done since it was opened or its counters were reset.
+
+    >>> wg.reset_stats("cpu")
+    >>> wg.linalg.det(wg.eye(2, device="cpu")).item()
+    1.0
+    >>> wg.stats("cpu")["host_round_trips"]
+    1
+    """
     return open_device(device).stats()
 
 
 def reset_stats(device: DeviceLike = None) -> None:
-    """Set the counters of the device (None: the default) to zero."""
+    """Set the counters of the device (None: the default) to zero.
+
+    >>> wg.reset_stats("cpu")
+    >>> wg.stats("cpu")["host_round_trips"]
+    0
+    """
     open_device(device).reset_stats()
 
 
 def synchronize(device: DeviceLike = None) -> None:
-    """Submit what is recorded on the device (None: the default) and wait until it is done."""
+    """Submit what is recorded on the device (None: the default) and wait until it is done.
+
+    >>> y = wg.eval(wg.ones(3, device="cpu") * 2)
+    >>> wg.synchronize("cpu")
+    """
     open_device(device).synchronize()
 
 

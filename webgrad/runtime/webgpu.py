@@ -44,6 +44,10 @@ class Device(AnyDevice):
 
     `settings` and `features` narrow what the adapter offers; a Device made directly is its user's own, one
     from `open_device` is shared.
+
+    >>> device = wg.open_device("webgpu")
+    >>> np.frombuffer(device.read(device.upload(np.arange(3, dtype=np.int32))), np.int32).tolist()
+    [0, 1, 2]
     """
 
     is_gpu = True

@@ -80,6 +80,13 @@ def load_checkpoint(
 
     An object that the file has no state of, or one of other keys, shapes or dtypes, is an error, and then
     nothing was changed. States of objects that are not given are left alone.
+
+    >>> import tempfile
+    >>> path = tempfile.gettempdir() + "/webgrad-model.safetensors"
+    >>> model = wg.nn.Linear(2, 1)
+    >>> wg.training.save_checkpoint(path, model, step=3)
+    >>> wg.training.load_checkpoint(path, model).step
+    3
     """
     values = _values(path)
     objects = _given(model, optimiser, schedule, loader, scaler)

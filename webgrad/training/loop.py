@@ -29,7 +29,11 @@ Metrics = Mapping[str, float]
 
 @dataclass(slots=True)
 class History:
-    """What training gave: the loss of every step, the metrics of every epoch."""
+    """What training gave: the loss of every step, the metrics of every epoch.
+
+    >>> wg.training.History(losses=[0.5, 0.25]).step
+    2
+    """
 
     losses: list[float] = field(default_factory=list)
     epochs: list[dict[str, float]] = field(default_factory=list)
@@ -96,7 +100,13 @@ def fit(
       The loss is a tensor: reading it waits for the device.
     - `jit=False` runs the step's Python code each time.
 
-        history = wg.training.fit(model, loader, optimiser, wg.cross_entropy, epochs=5)
+    >>> x = wg.asarray([[0.0], [1.0], [2.0], [3.0]])
+    >>> loader = wg.data.DataLoader(wg.data.TensorDataset(x, 2 * x + 1), batch_size=4)
+    >>> model = wg.nn.Linear(1, 1)
+    >>> optimiser = wg.optim.Adam(model.parameters(), lr=0.3)
+    >>> history = wg.training.fit(model, loader, optimiser, wg.mse_loss, epochs=99, show=False)
+    >>> history.losses[-1] < 0.1 * history.losses[0]
+    True
     """
     if not isinstance(epochs, int) or epochs < 0:
         raise wg.ArgumentError(f"fit: epochs is a whole number, 0 or more, not {epochs!r}")

@@ -26,7 +26,13 @@ _FULL, _PARTS, _EMPTY = "█", " ▏▎▍▌▋▊▉", "·"
 
 
 class Progress(Generic[Value]):
-    """A loop's progress. Made by `progress`."""
+    """A loop's progress. Made by `progress`.
+
+    >>> with wg.training.progress(total=3, show=False) as bar:
+    ...     for step in range(3):
+    ...         bar.set(loss=0.5**step)
+    ...         bar.advance()
+    """
 
     def __init__(
         self,
@@ -205,6 +211,9 @@ def progress(
         bar = wg.training.progress(loader, label="epoch 1")
         for images, labels in bar:
             bar.set(loss=step(images, labels))
+
+    >>> [each**2 for each in wg.training.progress(range(3), label="squares", show=False)]
+    [0, 1, 4]
     """
     if total is None and hasattr(iterable, "__len__"):
         total = len(iterable)

@@ -27,7 +27,7 @@ from ..runtime.webgpu import Device
 from ..schedule.plan import Group
 from .entries import Candidate
 
-__all__ = ["measure"]
+__all__ = ["Launch", "launch_of", "measure"]
 
 Array = np.ndarray[Any, Any]
 Numbers = Mapping[int, Any]  # the run-time numbers by node
@@ -45,7 +45,9 @@ _POISON = 0x5A
 _TOLERANCE = {"float16": 1e-2, "bfloat16": 5e-2, "float32": 1e-4, "float64": 1e-9}
 
 
-class _Launch(NamedTuple):
+class Launch(NamedTuple):
+    """A kernel over buffers, ready to be recorded."""
+
     pipeline: Pipeline
     buffers: list[Buffer]
     params: bytes
@@ -65,7 +67,7 @@ def measure(
     stop = time.monotonic() + limit
     trial = _Trial(device, graph, groups, numbers or {})
     dropped: dict[Choice, str] = {}
-    runs: dict[Choice, list[_Launch]] = {}
+    runs: dict[Choice, list[Launch]] = {}
     with Timer(device) as timer:
         for choice in offered:
             try:
@@ -85,7 +87,7 @@ def measure(
     return tuple(Candidate(each, best.get(each), dropped.get(each, "")) for each in offered)
 
 
-def _timed(timer: Timer, runs: Mapping[Choice, list[_Launch]], stop: float) -> dict[Choice, float]:
+def _timed(timer: Timer, runs: Mapping[Choice, list[Launch]], stop: float) -> dict[Choice, float]:
     """The best time of each, in rounds, so that a change of the machine's mood is the same for all."""
     best = {choice: timer.seconds(_recording(launches, 1)) for choice, launches in runs.items()}
     default, least = next(iter(runs)), min(best.values())
@@ -102,13 +104,29 @@ def _timed(timer: Timer, runs: Mapping[Choice, list[_Launch]], stop: float) -> d
     return best
 
 
-def _recording(launches: Sequence[_Launch], count: int) -> Callable[[Recorder], None]:
+def _recording(launches: Sequence[Launch], count: int) -> Callable[[Recorder], None]:
     def record(recorder: Recorder) -> None:
         for _ in range(count):
             for each in launches:
                 recorder.dispatch(*each)
 
     return record
+
+
+def launch_of(device: Device, emitted: Emitted, values: Mapping[int, Buffer], numbers: Numbers) -> Launch:
+    """An emitted kernel over the buffers of its values, all of which are there."""
+    more = device.upload(emitted.more) if emitted.more else None
+
+    def buffer(bound: Bound) -> Buffer:
+        if bound.value < 0:
+            assert more is not None
+            return more
+        whole = values[bound.value]
+        return device.queue.view(whole, bound.start, bound.nbytes) if bound.nbytes else whole
+
+    params = emitted.front.pack(*[numbers[each] for each in emitted.scalars]) + emitted.tail
+    buffers = [buffer(each) for each in emitted.bound]
+    return Launch(device.pipeline(emitted.program), buffers, params, emitted.grid)
 
 
 class _Trial:
@@ -125,7 +143,7 @@ class _Trial:
         self._values = {each: device.upload(_data(graph.sigs[each], 1)) for each in reads}
         self._values |= {each: device.allocate(graph.sigs[each].nbytes) for each in self._outputs}
 
-    def launches(self, choice: Choice) -> list[_Launch]:
+    def launches(self, choice: Choice) -> list[Launch]:
         """What a choice runs, compiled."""
         device = self._device
         made = compile_bundle(
@@ -136,27 +154,15 @@ class _Trial:
             device.queue.compile(each.pipeline)
         return launches
 
-    def _launch(self, emitted: Emitted) -> _Launch:
-        device, graph = self._device, self._graph
-        more = device.upload(emitted.more) if emitted.more else None
-        values = self._values
+    def _launch(self, emitted: Emitted) -> Launch:
         for bound in emitted.bound:
-            if bound.value >= 0 and bound.value not in values:  # between two launches of the same choice
-                values[bound.value] = device.allocate(graph.sigs[bound.value].nbytes)
+            if bound.value >= 0 and bound.value not in self._values:  # between two launches of one choice
+                nbytes = self._graph.sigs[bound.value].nbytes
+                self._values[bound.value] = self._device.allocate(nbytes)
+        numbers = {each: self._numbers.get(each, 1) for each in emitted.scalars}
+        return launch_of(self._device, emitted, self._values, numbers)
 
-        def buffer(bound: Bound) -> Buffer:
-            if bound.value < 0:
-                assert more is not None
-                return more
-            whole = values[bound.value]
-            return device.queue.view(whole, bound.start, bound.nbytes) if bound.nbytes else whole
-
-        scalars = [self._numbers.get(each, 1) for each in emitted.scalars]
-        params = emitted.front.pack(*scalars) + emitted.tail
-        buffers = [buffer(each) for each in emitted.bound]
-        return _Launch(device.pipeline(emitted.program), buffers, params, emitted.grid)
-
-    def agrees(self, launches: Sequence[_Launch], timer: Timer) -> bool:
+    def agrees(self, launches: Sequence[Launch], timer: Timer) -> bool:
         """Run it once: whether its results are the default's, which is the first that comes."""
         found = self._results(launches)
         if not self._expected:
@@ -166,7 +172,7 @@ class _Trial:
             self._expected = found
         return all(map(_equal, found, self._expected))
 
-    def _results(self, launches: Sequence[_Launch]) -> list[Array]:
+    def _results(self, launches: Sequence[Launch]) -> list[Array]:
         device, sigs = self._device, self._graph.sigs
         for each in self._outputs:  # or a kernel that writes nothing would leave the last one's results
             device.queue.write(self._values[each], np.full(sigs[each].nbytes, _POISON, np.uint8))

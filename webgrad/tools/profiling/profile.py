@@ -29,7 +29,13 @@ SUFFIXES = (".json", ".html")
 
 
 class Profile:
-    """What ran inside of a `with` block. Made by `profile`."""
+    """What ran inside of a `with` block. Made by `profile`.
+
+    >>> with wg.profile() as found:
+    ...     y = float(wg.sum(wg.ones(1000) * 2))
+    >>> len(found.kernels) > 0
+    True
+    """
 
     def __init__(self, paths: Sequence[str | Path], title: str) -> None:
         self.paths = [_checked(each) for each in paths]

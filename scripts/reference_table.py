@@ -1,0 +1,214 @@
+"""Which page of the reference tells of which names: a table, in the order in which a reader would look.
+
+A page has sections; a section takes the names of a namespace whose home, the module that has them, it lists.
+Names without a docstring of their own, constants, have their sentence here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["CONSTANTS", "OPS", "PAGES", "Page", "Section"]
+
+CONSTANTS = {
+    "__array_api_version__": "The version of the array API standard whose names these are.",
+    "__version__": "webgrad's own version.",
+    "e": "Euler's number, 2.718….",
+    "inf": "Infinity.",
+    "nan": "Not a number.",
+    "newaxis": "None: `x[wg.newaxis]` has a new axis.",
+    "pi": "3.14159….",
+    "FASHION_CLASSES": "The names of Fashion-MNIST's ten classes, by label.",
+    "PICKLED": "Endings of files that hold pickled objects, which are never read.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Names under one heading: those of a namespace whose home module is one of `homes`, or all of them."""
+
+    title: str
+    namespace: str = "wg"
+    homes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One file of the reference."""
+
+    name: str
+    title: str
+    sentence: str
+    sections: tuple[Section, ...]
+
+
+def _of(*rows: tuple[str, str], namespace: str = "wg") -> tuple[Section, ...]:
+    return tuple(Section(title, namespace, tuple(homes.split())) for title, homes in rows)
+
+
+PAGES = (
+    Page(
+        "tensor",
+        "Tensor",
+        "What every function takes and gives. Most functions of one tensor are methods too.",
+        _of(("Tensor", "tensor")),
+    ),
+    Page(
+        "making",
+        "Making tensors",
+        "Tensors from numbers, from other libraries' arrays, and at random.",
+        (
+            *_of(("From shapes and values", "ops.creation"), ("From other libraries", "ops.interop")),
+            Section("Random numbers", "wg.random"),
+        ),
+    ),
+    Page(
+        "elements",
+        "Element by element",
+        "Arithmetic, comparisons and functions of single elements; operands are broadcast and promoted.",
+        _of(("Functions", "ops.elementwise"), ("Complex numbers", "ops.complex_parts")),
+    ),
+    Page(
+        "arrangement",
+        "Shapes, indices and order",
+        "The same elements at other places.",
+        _of(
+            ("Shapes and arrangement", "ops.manipulation"),
+            ("Indexing", "ops.indexing"),
+            ("Writing to computed places", "ops.scattering"),
+            ("Order", "ops.sorting"),
+            ("Sets", "ops.sets"),
+        ),
+    ),
+    Page(
+        "folds",
+        "Sums, statistics and products",
+        "Many elements become one.",
+        _of(
+            ("Over axes", "ops.reductions"),
+            ("Along an axis", "ops.scans"),
+            ("Counting", "ops.histograms"),
+            ("Products", "ops.products"),
+        ),
+    ),
+    Page(
+        "learning",
+        "Functions of machine learning",
+        "What layers are made of. `wg.nn.functional` has them too, by PyTorch's arguments.",
+        _of(
+            ("Activations", "ops.activations"),
+            ("Normalisation", "ops.normalise"),
+            ("Losses", "ops.losses"),
+            ("Attention", "ops.attention"),
+            ("Positions", "ops.positions"),
+            ("Convolution", "ops.convolution"),
+            ("Pooling", "ops.pooling ops.adaptive ops.unpooling"),
+            ("Windows", "ops.windows"),
+            ("Images", "ops.images"),
+            ("Quantised weights", "ops.quantised"),
+        ),
+    ),
+    Page(
+        "pytorch-names",
+        "PyTorch's names",
+        "Functions of the other pages under the names that PyTorch gives them.",
+        _of(("Functions", "ops.pytorch")),
+    ),
+    Page(
+        "gradients",
+        "Gradients and jit",
+        "Functions of functions, and what is computed when.",
+        _of(
+            ("Gradients", "autograd"),
+            ("Capturing", "capture watching"),
+            ("Computing now", "ops.evaluation"),
+        ),
+    ),
+    Page(
+        "tools",
+        "Looking and measuring",
+        "What will run, what ran, and what it cost.",
+        _of(("Tools", "explanation tuning tools.* observing")),
+    ),
+    Page(
+        "devices",
+        "Devices and kernels",
+        "Which device computes, what waits on it, and kernels of your own.",
+        _of(
+            ("Devices", "runtime.device runtime.adapters runtime.webgpu runtime.context runtime.buffers"),
+            ("Kernels", "custom"),
+            ("Batches", "batch"),
+        ),
+    ),
+    Page(
+        "types",
+        "Data types and constants",
+        "The dtypes, how they are promoted, and what can be asked about them.",
+        _of(
+            ("Data types", "dtypes"),
+            ("Asked about", "ops.types ops.inspection"),
+            ("Constants", "constants"),
+        ),
+    ),
+    Page(
+        "errors",
+        "Errors",
+        "All are `WebgradError`s; each message says what failed, with which values, and what to do.",
+        _of(("Errors", "errors")),
+    ),
+    Page(
+        "nn",
+        "wg.nn",
+        "Modules by PyTorch's names.",
+        _of(
+            ("Modules and parameters", "nn.module nn.parameter nn.containers nn.summary"),
+            ("Linear and tables", "nn.linear"),
+            ("Convolution", "nn.convolution"),
+            ("Pooling", "nn.pooling"),
+            ("Normalisation", "nn.normalisation"),
+            ("Activations", "nn.activations"),
+            ("Dropout", "nn.dropout"),
+            ("Sequences", "nn.recurrent"),
+            ("Attention and transformers", "nn.attention nn.transformer"),
+            ("Images and padding", "nn.images"),
+            ("Distances", "nn.distances"),
+            ("Losses", "nn.losses"),
+            namespace="wg.nn",
+        ),
+    ),
+    Page(
+        "nn-functional",
+        "wg.nn.functional",
+        "Functions by PyTorch's names and arguments.",
+        (Section("Functions", "wg.nn.functional"),),
+    ),
+    Page(
+        "nn-init",
+        "wg.nn.init and wg.nn.utils",
+        "Initial values, and clipping.",
+        (Section("Initial values", "wg.nn.init"), Section("Clipping", "wg.nn.utils")),
+    ),
+    Page(
+        "optim",
+        "wg.optim",
+        "Optimisers, and schedules of learning rates.",
+        (Section("Optimisers", "wg.optim"), Section("Schedules", "wg.optim.lr_scheduler")),
+    ),
+    Page("amp", "wg.amp", "Mixed precision.", (Section("Mixed precision", "wg.amp"),)),
+    Page(
+        "data",
+        "wg.data",
+        "Datasets and loaders.",
+        (Section("Datasets and loaders", "wg.data"), Section("Published datasets", "wg.data.datasets")),
+    ),
+    Page("training", "wg.training", "A training loop.", (Section("Training", "wg.training"),)),
+    Page("io", "wg.io", "Files of tensors.", (Section("Files", "wg.io"),)),
+    Page("models", "wg.models", "Published models.", (Section("Models", "wg.models"),)),
+    Page("linalg", "wg.linalg", "Linear algebra.", (Section("Linear algebra", "wg.linalg"),)),
+    Page("fft", "wg.fft", "Fourier transforms.", (Section("Fourier transforms", "wg.fft"),)),
+)
+
+
+OPS = [
+    each for page in PAGES for section in page.sections for each in section.homes if each.startswith("ops.")
+]
