@@ -255,7 +255,7 @@ def leaf(storage: Any, shape: tuple[int, ...], dtype: Any, device: Any, where: A
     """A node that has its value; `where` is the line that made it, if that is not the one that runs now."""
     sig = signature(LEAF, shape, dtype, device)
     backlog.added(sig.nbytes)
-    return Node(sig, (), storage, where or _user_frame(3))  # ours are its caller, and who called that
+    return Node(sig, (), storage, where or _user_frame())
 
 
 def scalar(value: Any, dtype: Any, device: Any) -> Node:
@@ -280,8 +280,8 @@ def check_offered(op: Op, dtype: Any) -> None:
 _OURS = {str(path) for path in Path(__file__).parent.parent.rglob("*.py")}
 
 
-def _user_frame(depth: int = 2) -> tuple[CodeType, int]:
-    frame: Any = sys._getframe(depth)
+def _user_frame() -> tuple[CodeType, int]:
+    frame: Any = sys._getframe(2)
     while frame.f_code.co_filename in _OURS and frame.f_back is not None:
         frame = frame.f_back
     return frame.f_code, frame.f_lasti
