@@ -329,8 +329,10 @@ def test_kernels_of_the_users_own_have_their_line_and_bytes() -> None:
         double(buffer, threads=0)
         double(buffer, threads=1000)
         batch = wg.Batch(device)
-        batch.gelu(batch.upload(np.zeros(500, np.float32)))
+        given = batch.upload(np.zeros(500, np.float32))
+        result = batch.gelu(given)
         batch.execute()
+    assert batch.read(result).tolist() == batch.read(given).tolist()
     assert device.read(buffer).view(np.float32).tolist() == [2.0] * 1000
     rows = {each.name.split()[0]: each for each in found.kernels}
     assert (rows["double"].count, rows["double"].bytes) == (1, 4000)
