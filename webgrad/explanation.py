@@ -108,7 +108,7 @@ def explain(*tensors: Any) -> Explanation:
     kernels: list[KernelExplanation] = []
     steps = []
     for groups, launches in compiled:
-        work = work_of(graph, groups, count)
+        work = work_of(graph, groups, count).share(max(1, len(launches)))
         reads = {each for group in groups for each in group.reads}
         writes = {each for group in groups for each in group.outputs}
         steps.append((reads, writes))

@@ -107,11 +107,10 @@ class _Step:
         return self.about if self.origin < 0 else replace(self.about, where=nodes[self.origin].where)
 
 
-def _about(work: Work, launches: int) -> tuple[Note, int]:
-    """What each of so many launches is about that share some work, and the node they are about."""
+def _about(work: Work) -> tuple[Note, int]:
+    """What a launch is about, and the node it is about."""
     ops, read, written, operations, origin = work
-    note = Note("", ops, None, read // launches, written // launches, operations // launches)
-    return note, origin
+    return Note("", ops, None, read, written, operations), origin
 
 
 class GpuPlan:
@@ -148,7 +147,7 @@ class GpuPlan:
             if alias is not None:
                 self.steps.append(_Step([alias[1]], [alias[0]]))
             if launches:
-                about, origin = _about(work_of(graph, groups, count), len(launches))
+                about, origin = _about(work_of(graph, groups, count).share(len(launches)))
                 self.steps += [_Step.launch(device, each, graph, about, origin) for each in launches]
         kept = {each for group in made.groups for each in group.outputs if each < count}
         self.stored = tuple(sorted((kept & graph.held) | set(graph.roots)))

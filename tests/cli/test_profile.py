@@ -57,8 +57,15 @@ def test_an_error_of_the_script_is_shown_as_python_shows_it(
     assert "running.py" not in error
 
 
-def test_a_missing_script(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["profile", "--no-files", "none.py"]) == 2
+def test_after_ctrl_c_the_table_is_shown(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script.write_text(SCRIPT.replace("sys.exit(3)", "raise KeyboardInterrupt"), "utf-8")
+    assert main(["profile", "--no-files", "work.py"]) == 130
+    assert "work.py:4" in capsys.readouterr().out
+
+
+def test_a_missing_script(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["profile", "none.py"]) == 2
+    assert list(script.parent.iterdir()) == [script]
     assert capsys.readouterr().err == (
         "webgrad profile: there is no script none.py: give the path of a Python file\n"
     )

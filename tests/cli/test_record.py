@@ -49,3 +49,4 @@ def test_a_script_that_is_not_there(
     monkeypatch.chdir(tmp_path)
     assert main(["record", "nowhere.py"]) == 2
     assert "there is no script nowhere.py" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []

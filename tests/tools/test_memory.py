@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import inspect
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -193,3 +194,9 @@ def test_words() -> None:
     x = wg.asarray(np.ones((2, 3), np.float32), device="cpu")
     assert words_of(x.node).startswith(f"float32 (2, 3) made at {__file__}:")
     assert words_of(wg.asarray(np.ones(2), device="cpu").node).startswith("float64 (2,) made at ")
+
+
+def test_dead_proxies_are_not_asked_what_they_are() -> None:
+    proxy = weakref.proxy(set())  # of a set that is gone
+    assert "cpu" in wg.memory("cpu").devices
+    assert type(proxy) is weakref.ProxyType

@@ -9,13 +9,12 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from .. import set_default_device
 from ..tools.profiling.profile import profile
 from ..tools.profiling.table import as_text
 from .options import Parser, add_device, add_json, count
-from .running import add_script, run_script
+from .running import add_script, check_script, run_script
 from .text import encodable
 
 __all__ = ["main"]
@@ -32,7 +31,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--kernels", type=count, default=20, help="how many kernels the table has (20)")
     add_script(parser)
     options = parser.parse_args(arguments)
-    name = Path(options.script).stem
+    name = check_script(options.script).stem
     paths = [options.trace or f"{name}.trace.json", options.html or f"{name}.profile.html"]
     found = profile(
         *(() if options.no_files else paths), title=" ".join([options.script, *options.arguments])

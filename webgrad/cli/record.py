@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import webgrad as wg
 
 from .options import Parser, add_device, count
-from .running import add_script, run_script
+from .running import add_script, check_script, run_script
 
 __all__ = ["main"]
 
@@ -37,6 +37,7 @@ def main(arguments: Sequence[str]) -> int:
     add_device(parser)
     add_script(parser)
     options = parser.parse_args(arguments)
+    check_script(options.script)
     if options.device is not None:
         wg.set_default_device(options.device)
     output, given = _output(options.output, options.arguments)

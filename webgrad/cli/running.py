@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ..errors import ArgumentError
 
-__all__ = ["add_script", "run_script"]
+__all__ = ["add_script", "check_script", "run_script"]
 
 
 def add_script(parser: argparse.ArgumentParser) -> None:
@@ -24,17 +24,25 @@ def add_script(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="its own arguments")
 
 
-def run_script(script: str, arguments: Sequence[str]) -> int:
-    """Run a script to its end; an error of its own is printed as Python prints it, and gives 1."""
+def check_script(script: str) -> Path:
+    """The script's path; for commands that write files, before they begin to."""
     path = Path(script)
     if not path.is_file():
         raise ArgumentError(f"there is no script {script}: give the path of a Python file")
+    return path
+
+
+def run_script(script: str, arguments: Sequence[str]) -> int:
+    """Run a script to its end; an error of its own is printed as Python does, and gives 1, Ctrl-C 130."""
+    path = check_script(script)
     before, folders = sys.argv, sys.path.copy()
     sys.argv, sys.path = [script, *arguments], [str(path.resolve().parent), *sys.path]
     try:
         runpy.run_path(str(path), run_name="__main__")
     except SystemExit as end:
         return _code(end)
+    except KeyboardInterrupt:  # how many a training ends: what was seen until then is shown
+        return 130
     except Exception:
         _print_error()
         return 1

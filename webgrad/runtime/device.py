@@ -34,6 +34,7 @@ __all__ = [
     "DeviceLike",
     "default_device",
     "default_while",
+    "flushes_ended",
     "open_device",
     "open_device_async",
     "opened_devices",
@@ -169,6 +170,14 @@ def opened_devices() -> list[Device | CpuDevice]:
     """The devices that are open: the shared ones, and those that programs made themselves."""
     shared = list(_opened.shared.values())
     return [*shared, *(each for each in list(_opened.every) if each not in shared)]
+
+
+def flushes_ended() -> None:
+    """Wait for the flushes that other threads are in the middle of: whoever watched them sees their end."""
+    for each in opened_devices():
+        if not isinstance(each, CpuDevice):
+            with each.queue.lock:
+                pass
 
 
 async def open_device_async(spec: DeviceLike = None) -> Device | CpuDevice:

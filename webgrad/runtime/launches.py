@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..observing import Note, observers
+from ..errors import BufferError, DeviceError, OutOfMemoryError
+from ..observing import Note, Observer, observers
 from .calls import Copy
 from .encode import Row
 from .native import Handle
@@ -60,6 +61,16 @@ class Launch(NamedTuple):
         return self.program.label if self.note is None else self.note.name
 
     @property
+    def about(self) -> Note:
+        """Its note; of one that has none, a kernel of the user's own say, what its bindings tell."""
+        if self.note is not None:
+            return self.note
+        bound = self.bound
+        written = sum(each.nbytes for each in bound if each.access == "read_write")
+        read = sum(each.nbytes for each in bound if each.access == "read")
+        return Note(self.name, bytes_read=read, bytes_written=written)
+
+    @property
     def bound(self) -> list[Bound]:
         """Its bindings, in order."""
         accesses = self.row.pipeline.pipeline.accesses
@@ -78,6 +89,8 @@ class Flush:
         self, queue: Queue, cause: str, pending: Pending, resolved: Resolved, copies: Sequence[Copy]
     ) -> None:
         self.queue = queue
+        self.watchers = observers()  # who sees it encoded is told that it was submitted, and nobody else
+        self.begun = False  # whether some of it has run
         self.cause = cause
         self.copies = copies
         self.in_place = resolved.in_place
@@ -100,10 +113,19 @@ class Flush:
 
     def encoded(self) -> Handle:
         """The command buffer: an observer's, where one wants the launches apart."""
-        for each in observers():
+        for each in self.watchers:
             if each.apart:
-                return each.encode(self)
+                return self._encoded_by(each)
         return self.together()
+
+    def _encoded_by(self, observer: Observer) -> Handle:
+        try:
+            return observer.encode(self)
+        except (OutOfMemoryError, BufferError) as error:
+            if not self.begun:
+                raise
+            # The queue would run all of it again, and some of it has run.
+            raise DeviceError(f"what was being watched could not be run to its end: {error}") from error
 
     def together(self) -> Handle:
         """All launches in one pass, as it is where nobody watches."""
@@ -111,6 +133,7 @@ class Flush:
 
     def run(self, launch: Launch) -> None:
         """Run one launch, and wait for it."""
+        self.begun = True
         context = self.queue.context
         prepared = context.encoder.prepare([launch.row])
         context.submit(context.encode(prepared, [launch.params], ())).wait()

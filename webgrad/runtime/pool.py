@@ -96,7 +96,7 @@ class Pool:
 
     def has_room(self, size: int) -> bool:
         """Whether a buffer of this size class can be lent, as far as the budget goes."""
-        return bool(self._lists.get(size)) or self.bytes_live + size <= self.budget
+        return self.bytes_live + size <= self.budget or bool(self._lists.get(size))
 
     def take_these(self, wanted: Iterable[int]) -> None:
         """Lend these free buffers, by id."""

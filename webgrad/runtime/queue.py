@@ -106,7 +106,7 @@ class Queue:
     def _new(self, nbytes: int, label: str = "") -> Buffer:
         if nbytes.__class__ is not int:
             nbytes = index(nbytes)
-        size = self._sizes.get(nbytes) or self._size_of(nbytes, label)
+        size = self._sizes.get(nbytes) or self._new_size(nbytes, label)
         pending = self._pending
         virtuals = pending.virtuals
         slot = len(virtuals)
@@ -118,7 +118,10 @@ class Queue:
         virtuals.append(virtual)
         return Buffer(self, self._virtual.insert(virtual), virtual)
 
-    def _size_of(self, nbytes: int, label: str) -> int:
+    def _size_of(self, nbytes: int, label: str = "") -> int:
+        return self._sizes.get(nbytes) or self._new_size(nbytes, label)
+
+    def _new_size(self, nbytes: int, label: str) -> int:
         if not 0 <= nbytes <= self.limits.max_buffer:
             raise BufferError(
                 f"a buffer{f' {label!r}' if label else ''} of {nbytes:,} bytes cannot be: this device's have "
@@ -417,7 +420,7 @@ class Queue:
             for slot in recording.outputs:
                 if slot not in outputs and slot not in given:
                     nbytes = recording.nbytes[slot]
-                    virtual = Virtual(nbytes, self._size_of(nbytes, ""), "", pending, slot)
+                    virtual = Virtual(nbytes, self._size_of(nbytes), "", pending, slot)
                     pending.virtuals[slot] = virtual
                     outputs[slot] = Buffer(self, self._virtual.insert(virtual), virtual)
             self._pending = pending
@@ -517,7 +520,7 @@ class Queue:
         finally:
             context.pool.protected = frozenset()
         if flush is not None:
-            for each in observers():
+            for each in flush.watchers:
                 each.flushed(flush)
         return resolved
 

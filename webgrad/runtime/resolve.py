@@ -99,11 +99,10 @@ class Pending:
         virtuals = self.virtuals
         whole = [at if isinstance(each.size, int) else each.size[0] for at, each in enumerate(virtuals)]
         live = {whole[at] for at, each in enumerate(virtuals) if each.pending is self}
-        kept: list[tuple[list[int], bytes]] = []
-        at = len(self.code)
-        for (pipeline, _, slots, words), params in zip(
-            reversed(self.commands()), reversed(self.params), strict=True
-        ):
+        kept: list[tuple[list[int], int]] = []  # code, number
+        at, number = len(self.code), len(self.params)
+        for pipeline, _, slots, words in reversed(self.commands()):
+            number -= 1
             start = at - 1 - len(slots) - len(words)
             written = {
                 whole[slot]
@@ -112,12 +111,12 @@ class Pending:
             }
             if written & live:
                 live.update(whole[slot] for slot in slots)
-                kept.append((self.code[start:at], params))
+                kept.append((self.code[start:at], number))
             at = start
         kept.reverse()
-        self.code = [number for code, _ in kept for number in code]
-        self.notes = {}
-        self.params = [params for _, params in kept]
+        self.code = [each for code, _ in kept for each in code]
+        self.notes = {new: self.notes[old] for new, (_, old) in enumerate(kept) if old in self.notes}
+        self.params = [self.params[old] for _, old in kept]
         return [each for at, each in enumerate(virtuals) if each.pending is None and whole[at] not in live]
 
 

@@ -164,6 +164,11 @@ class PassTimes:
             self._context.staging.give(size, staging)
             raise
 
+    @property
+    def staged(self) -> bool:
+        """Whether a flush was encoded of which `started` was not asked yet."""
+        return self._staged is not None
+
     def started(self) -> Callable[[], np.ndarray[Any, Any]]:
         """After the submit: a function that waits for the times, and gives (begin, end) of each launch."""
         assert self._staged is not None

@@ -25,6 +25,14 @@ class Work(NamedTuple):
     operations: int
     origin: int
 
+    def share(self, launches: int) -> Work:
+        """What falls to each of so many launches."""
+        return self._replace(
+            bytes_read=self.bytes_read // launches,
+            bytes_written=self.bytes_written // launches,
+            operations=self.operations // launches,
+        )
+
 
 def work_of(graph: Snapshot, groups: Sequence[Group], count: int) -> Work:
     """The work of groups that share a kernel; `count` nodes are the user's, others came by rewriting."""
@@ -63,12 +71,24 @@ def _attention(graph: Snapshot, number: int) -> int:
     return scores * (2 * queries[-1] + 2 * graph.sigs[number].shape[-1] + 5)
 
 
-def _logarithmic(factor: int) -> Callable[[Snapshot, int], int]:
-    def count(graph: Snapshot, number: int) -> int:
-        size = graph.sigs[number].size
-        return factor * size * max(1, size.bit_length() - 1)
+def _sort(graph: Snapshot, number: int) -> int:
+    return graph.sigs[number].size * _rounds(_read(graph, number)[-1])
 
-    return count
+
+def _transform(graph: Snapshot, number: int) -> int:
+    """Five operations a complex number and round; of real ones half as many."""
+    sig = graph.sigs[number]
+    if sig.op.name == "fft":
+        reals, length = sig.shape, sig.shape[sig.attributes[2]]
+    else:
+        reals = _read(graph, number) if sig.op.name == "rfft" else sig.shape
+        length = reals[-1]
+    return 5 * math.prod(reals) * _rounds(length) // 2
+
+
+def _rounds(length: int) -> int:
+    """How often a line is halved until nothing is left to halve."""
+    return max(1, (length - 1).bit_length())
 
 
 # kind → operations of a node; others only move
@@ -81,6 +101,6 @@ _COUNTS: dict[str, Callable[[Snapshot, int], int]] = {
     "scatter": lambda graph, number: math.prod(_read(graph, number, -1)),
     "contract": _product,
     "attend": _attention,
-    "sort": _logarithmic(1),
-    "fft": _logarithmic(5),
+    "sort": _sort,
+    "fft": _transform,
 }

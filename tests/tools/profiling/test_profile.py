@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,14 @@ import pytest
 
 import webgrad as wg
 from webgrad.errors import ArgumentError
-from webgrad.observing import observers
+from webgrad.observing import Observer, observe, observers
 from webgrad.runtime.adapters import list_adapters
+from webgrad.runtime.launches import Flush, Launch
 from webgrad.runtime.webgpu import Device
+from webgrad.tools.profiling import collecting
+from webgrad.tools.profiling.collecting import Collector
 from webgrad.tools.profiling.profile import Profile
+from webgrad.wgsl import program_from_source
 
 DEVICES = [pytest.param("webgpu", marks=pytest.mark.gpu), "cpu"]
 
@@ -179,3 +184,157 @@ def test_other_threads_may_work_meanwhile(device: str) -> None:
         each.join()
     assert not wrong
     assert sum(each.count for each in found.kernels) >= 20
+
+
+COPY = """
+@group(0) @binding(0) var<storage, read> a: array<f32>;
+@group(0) @binding(1) var<storage, read_write> b: array<f32>;
+@compute @workgroup_size(1) fn copy(@builtin(global_invocation_id) id: vec3<u32>) { b[id.x] = a[id.x]; }
+"""
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("without", ["", "timestamps"])
+def test_a_flush_in_which_nothing_is_left_to_launch(without: str) -> None:
+    device = private(without=without)
+    pipeline = device.pipeline(program_from_source(COPY), in_place=[(0, None)])
+    source = device.upload(np.ones(8, np.float32))
+    with wg.profile() as found:
+        copied = device.compute(pipeline, [source], 32, b"", (8, 1, 1))
+        del source
+        assert device.read(copied).view(np.float32).tolist() == [1] * 8
+    assert found.kernels == []
+    assert found.summary.causes == {"read": 1}
+
+
+@pytest.mark.gpu
+def test_a_lost_device_hides_no_error_of_the_block(tmp_path: Path) -> None:
+    device = private()
+
+    def lose(why: type[Exception] | None = None) -> None:
+        wg.eval(wg.ones(10, device=device) * 2)
+        device.queue.context.native.destroy()
+        if why is not None:
+            raise why
+
+    with pytest.raises(ZeroDivisionError), wg.profile(tmp_path / "trace.json"):
+        lose(ZeroDivisionError)
+    assert (tmp_path / "trace.json").exists()
+    with pytest.raises(wg.DeviceLostError), wg.profile(tmp_path / "page.html") as found:
+        lose()
+    assert (tmp_path / "page.html").exists()
+    assert "have no times" in found.summary.notes[0]
+
+
+@pytest.mark.gpu
+def test_what_has_run_one_by_one_is_not_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = private(without="timestamps")
+    kernel = wg.kernel(COPY.replace("b[id.x] = a[id.x]", "b[id.x] += a[id.x]"), device=device)
+    ones = device.upload(np.ones(8, np.float32))
+    once, other = (device.upload(np.zeros(8, np.float32)) for _ in range(2))
+    run, launched = Flush.run, []
+
+    def crowded(self: Flush, launch: Launch) -> None:
+        launched.append(launch)
+        if len(launched) == 2:
+            raise wg.OutOfMemoryError("no room")
+        run(self, launch)
+
+    def add() -> None:
+        for each in (once, other):
+            kernel(ones, each, threads=8)
+
+    monkeypatch.setattr(Flush, "run", crowded)
+    with pytest.raises(wg.DeviceError, match="could not be run to its end: no room"), wg.profile():
+        add()
+    assert device.read(once).view(np.float32).tolist() == [1] * 8
+
+
+@pytest.mark.gpu
+def test_who_comes_while_a_flush_is_under_way_hears_nothing_of_it() -> None:
+    late = Collector()
+
+    class Early(Observer):
+        def span(self, stage: str, began: int, ended: int) -> None:
+            if stage == "encode":
+                stack.enter_context(observe(late))
+
+    x = wg.ones(10, device=private())
+    with ExitStack() as stack, observe(Early()):
+        assert wg.sum(x * 2).item() == 20
+    assert late.finish().flushes == []
+
+
+def test_functions_that_a_program_takes_along_tell_nothing_afterwards() -> None:
+    with wg.profile() as found:
+        taken = wg.exp
+    assert found._found is not None
+    before = len(found._found.spans)
+    assert float(taken(wg.zeros(1))[0]) == 1
+    assert len(found._found.spans) == before
+
+
+def test_a_file_that_cannot_be_written_is_an_error_of_ours(tmp_path: Path) -> None:
+    (tmp_path / "trace.json").mkdir()
+    with wg.profile() as found:
+        pass
+    with pytest.raises(wg.ModelFileError, match="it is a folder"):
+        found.save(tmp_path / "trace.json")
+
+
+@pytest.mark.gpu
+def test_launches_keep_their_lines_where_others_are_left_out_for_want_of_room() -> None:
+    device = private()
+    device.queue.context.pool.budget = 2 << 20
+    x = wg.asarray(np.ones(1 << 18, np.float32), device=device)
+    with wg.profile() as found:
+        forgotten, kept = wg.cumulative_sum(x), wg.sin(x)
+        with pytest.raises(wg.OutOfMemoryError):
+            wg.eval(forgotten, kept)  # for one of them there is room
+        del forgotten
+        assert kept.numpy()[0] == pytest.approx(np.sin(1))
+    assert [each.name for each in found.kernels] == ["map_sin"]
+    assert "test_profile.py" in found.kernels[0].line
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_profile_that_is_full_ends_and_says_so(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collecting, "MOST_KEPT", 100)
+    x = wg.ones(10, device=device)
+    with wg.profile() as found:
+        for number in range(50):
+            assert (x * number).sum().item() == 10 * number
+    assert found._found is not None
+    assert 100 <= len(found._found.spans) + len(found._found.kernels) < 150
+    assert "full with 100 events" in str(found)
+    assert sum(each.seconds for each in found.stages) == pytest.approx(found.seconds)
+
+
+@pytest.mark.gpu
+def test_kernels_of_the_users_own_have_their_line_and_bytes() -> None:
+    device = wg.open_device("webgpu")
+    assert isinstance(device, Device)
+    double = wg.kernel(
+        """
+        @group(0) @binding(0) var<storage, read_write> x: array<f32>;
+        @compute @workgroup_size(64)
+        fn double(@builtin(global_invocation_id) id: vec3<u32>) {
+            if (id.x < arrayLength(&x)) { x[id.x] *= 2.0; }
+        }""",
+        label="double",
+        device=device,
+    )
+    buffer = device.upload(np.ones(1000, np.float32))
+    with wg.profile() as found:
+        double(buffer, threads=0)
+        double(buffer, threads=1000)
+        batch = wg.Batch(device)
+        given = batch.upload(np.zeros(500, np.float32))
+        result = batch.gelu(given)
+        batch.execute()
+    assert batch.read(result).tolist() == batch.read(given).tolist()
+    assert device.read(buffer).view(np.float32).tolist() == [2.0] * 1000
+    rows = {each.name.split()[0]: each for each in found.kernels}
+    assert (rows["double"].count, rows["double"].bytes) == (1, 4000)
+    assert "test_profile.py:" in rows["double"].line
+    assert sum(each.bytes for each in found.kernels) == 4000 + 2 * 2000

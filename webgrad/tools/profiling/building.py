@@ -27,16 +27,25 @@ _PLAIN = ("__init__", "__getattr__", "__setattr__", "__class_getitem__", "__init
 @contextmanager
 def telling(tell: Tell) -> Iterator[None]:
     """Have every call of a function of tensors told of, until it is left."""
-    inside = threading.local()
+    watch = _Watch(tell)
     owners: list[Any] = [sys.modules["webgrad"], *_namespaces(), *Tensor.__mro__[:-1]]
     before = [(owner, name, each) for owner in owners for name, each in _functions(owner)]
     for owner, name, each in before:
-        setattr(owner, name, _told(each, tell, inside))
+        setattr(owner, name, _told(each, watch))
     try:
         yield
     finally:
+        watch.tell = None
         for owner, name, each in before:
             setattr(owner, name, each)
+
+
+class _Watch:
+    """Whom to tell; nobody at the end, since a program may have taken functions along by then."""
+
+    def __init__(self, tell: Tell) -> None:
+        self.tell: Tell | None = tell
+        self.inside = threading.local()  # `busy` where a function that is told of runs
 
 
 def _namespaces() -> list[ModuleType]:
@@ -50,10 +59,13 @@ def _functions(owner: Any) -> list[tuple[str, FunctionType]]:
     return [(name, each) for name, each in found if each.__module__.startswith(_HOMES)]
 
 
-def _told(function: FunctionType, tell: Tell, inside: threading.local) -> Callable[..., Any]:
+def _told(function: FunctionType, watch: _Watch) -> Callable[..., Any]:
+    inside = watch.inside
+
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if getattr(inside, "busy", False):
+        tell = watch.tell
+        if tell is None or getattr(inside, "busy", False):
             return function(*args, **kwargs)
         inside.busy = True
         began = perf_counter_ns()

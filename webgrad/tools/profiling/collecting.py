@@ -2,8 +2,8 @@
 
 In: spans of stages, launches of flushes, groups of the cpu. Out: `Collected`, plain lists on one clock. GPU
 times come from timestamps around each launch, where the adapter has them; else each launch is submitted and
-waited for by itself. The invariant: what is added up is all that happened; only the timeline has an end, at
-MOST_EVENTS.
+waited for by itself. The invariant: what is added up is all that happened, up to MOST_KEPT events, with which
+the profile ends, and says so; the timeline has an end before, at MOST_EVENTS.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from ...runtime.launches import Flush, Launch
 __all__ = ["MOST_EVENTS", "Collected", "Collector", "Kernel", "Span"]
 
 MOST_EVENTS = 200_000  # of the timeline
+MOST_KEPT = 4_000_000  # spans and launches: some 800 MB, half a minute of the smallest calls there are
 MOST_WAITING = 16  # flushes whose times were not yet asked for
 RESIDENT_EVERY = 2_000_000  # nanoseconds between two looks at the process's memory
 
@@ -57,29 +58,37 @@ class Collector(Observer):
         self._clocks: dict[Context, _Clock] = {}
         self._waiting: deque[tuple[_Clock, Flush, int, Callable[[], Any]]] = deque()
         self._looked = 0
+        self._launched = 0
         self._lock = threading.RLock()
 
     # What is told
 
     def span(self, stage: str, began: int, ended: int) -> None:
         """A stage worked."""
-        self.found.spans.append((threading.get_ident(), stage, began, ended))
+        if not self.found.ended:
+            self.found.spans.append((threading.get_ident(), stage, began, ended))
 
     def built(self, began: int, ended: int) -> None:
         """A function of tensors was called."""
-        self.found.spans.append((threading.get_ident(), "build", began, ended))
+        if not self.found.ended:
+            self.found.spans.append((threading.get_ident(), "build", began, ended))
 
     def computed(self, device: Any, note: Note, began: int, ended: int) -> None:
         """The cpu computed a group."""
+        if self.found.ended:
+            return
         self.found.kernels.append((device.name, note, began, ended))
         self.found.spans.append((threading.get_ident(), "kernels", began, ended))
         self.found.timing.setdefault(device.name, "wall")
         self._look()
+        self._end_if_full(1)
 
     def encode(self, flush: Flush) -> Any:
         """Each launch in a timed pass of its own, or by itself."""
+        if self.found.ended:
+            return flush.together()
         clock = self._clock(flush.queue.context)
-        if clock.times is not None:
+        if clock.times is not None and flush.launches:
             return clock.times.encode(flush)
         for launch in flush.launches:
             began = perf_counter_ns()
@@ -92,9 +101,11 @@ class Collector(Observer):
         now, queue = perf_counter_ns(), flush.queue
         context, found = queue.context, self.found
         with self._lock:
-            clock = self._clock(context)
-            if clock.times is not None:
+            clock = self._clocks.get(context)
+            if clock is not None and clock.times is not None and clock.times.staged:
                 self._waiting.append((clock, flush, now, clock.times.started()))
+            if found.ended:
+                return
             pool = context.pool
             series = found.memory.setdefault(queue.name, [])
             series.append((now, flush.peak, pool.bytes_free))
@@ -103,6 +114,17 @@ class Collector(Observer):
             self._look()
             while len(self._waiting) > MOST_WAITING:
                 self._collect()
+            self._end_if_full(len(flush.launches))
+
+    def _end_if_full(self, launches: int) -> None:
+        found = self.found
+        self._launched += launches
+        if self._launched + len(found.spans) >= MOST_KEPT and not found.ended:
+            found.ended = perf_counter_ns()
+            seconds = (found.ended - found.began) * 1e-9
+            found.notes.append(
+                f"the profile is full with {MOST_KEPT:,} events: it shows the first {seconds:.1f} s"
+            )
 
     # What becomes of it
 
@@ -139,7 +161,7 @@ class Collector(Observer):
     def _add(self, flush: Flush, launch: Launch, began: int, ended: int) -> None:
         name = flush.queue.name
         self.found.timing[name] = "wall"
-        self.found.kernels.append((name, _note_of(launch), began, ended))
+        self.found.kernels.append((name, launch.about, began, ended))
 
     def _look(self) -> None:
         now = perf_counter_ns()
@@ -163,7 +185,7 @@ class _Clock:
     def add(self, device: str, flush: Flush, submitted: int, times: Any) -> None:
         """The times of a flush; it cannot have begun before it was submitted."""
         for launch, (began, ended) in zip(flush.launches, times, strict=True):
-            self._launches.append((device, _note_of(launch), float(began), float(ended)))
+            self._launches.append((device, launch.about, float(began), float(ended)))
         if len(times):
             ahead = float(times[0][0]) - submitted * 1e-9
             self._ahead = ahead if self._ahead is None else min(self._ahead, ahead)
@@ -183,7 +205,3 @@ class _Clock:
     def close(self) -> None:
         if self.times is not None:
             self.times.close()
-
-
-def _note_of(launch: Launch) -> Note:
-    return launch.note or Note(launch.name)

@@ -14,9 +14,9 @@ from time import perf_counter_ns
 from types import TracebackType
 from typing import Any
 
-from ...errors import ArgumentError
+from ...errors import ArgumentError, ModelFileError, WebgradError
 from ...observing import observe
-from ...runtime.device import opened_devices
+from ...runtime.device import flushes_ended, opened_devices
 from .building import telling
 from .collecting import Collected, Collector
 from .summary import KernelRow, StageRow, Summary, summarise
@@ -61,15 +61,21 @@ class Profile:
     ) -> None:
         collector = self._collector
         assert collector is not None
+        trouble: WebgradError | None = None
         try:
             for device in opened_devices():
                 device.synchronize()  # a flush that nobody waits for is part of it
-            collector.found.ended = perf_counter_ns()
+        except WebgradError as lost:
+            trouble = lost
         finally:
+            collector.found.ended = collector.found.ended or perf_counter_ns()
             self._stack.close()
+            flushes_ended()
             self._found = collector.finish()
         for each in self.paths:
             self.save(each)
+        if trouble is not None and error is None:  # else the block's own error is on its way
+            raise trouble
 
     # What was found
 
@@ -127,7 +133,13 @@ class Profile:
             from .report import page
 
             text = page(self.as_dict())
-        path.write_text(text, encoding="utf-8")
+        from ...io.replace import replacing  # which needs all of webgrad
+
+        with replacing(path) as temporary:
+            try:
+                temporary.write_text(text, encoding="utf-8")
+            except OSError as error:
+                raise ModelFileError(f"{path} cannot be written: {error.strerror or error}") from None
 
 
 def _checked(path: str | Path) -> Path:

@@ -16,10 +16,10 @@ from dataclasses import replace
 from operator import index
 from typing import TYPE_CHECKING, Any
 
-from ...errors import ArgumentError, BufferError, DeviceError, ModelFileError, OutOfMemoryError
+from ...errors import ArgumentError, BufferError, ModelFileError, OutOfMemoryError
 from ...graph.node import line_of
-from ...observing import Note, Observer, observe
-from ...runtime.device import CpuDevice, default_device, default_while, opened_devices
+from ...observing import Observer, observe
+from ...runtime.device import CpuDevice, default_device, default_while, flushes_ended, opened_devices
 from ...runtime.stats import readable_bytes
 from .recorded import Binding, Dispatch, Origin, RecordingWriter
 
@@ -100,6 +100,7 @@ class Recording:
                     each.flush()
             ended_well = kind is None
         finally:
+            flushes_ended()  # those of other threads, which may be writing still
             keeper.close()
             if keeper.failure is not None:
                 if ended_well:
@@ -169,11 +170,8 @@ class _Keeper(Observer):
         if max(new, default=-1) < 0:
             return flush.together()
         self._note_origin(flush)
-        try:
-            return self._one_by_one(flush, new)
-        except (OutOfMemoryError, BufferError) as error:
-            # The queue would run all of it again, and some of it has run.
-            raise DeviceError(f"what was being recorded could not be run to its end: {error}") from error
+        flush.begun = True
+        return self._one_by_one(flush, new)
 
     def _one_by_one(self, flush: Flush, new: list[int]) -> Any:
         waiting: list[Launch] = []
@@ -254,6 +252,8 @@ class _Keeper(Observer):
 
     def close(self) -> None:
         """Put the file in its place, or leave nothing where it could not be written."""
+        origins = list(self._origins.values())
+        self._origins.clear()  # the recording may outlive the devices
         if self.failure is not None:
             self.writer.abandon()
             return
@@ -265,7 +265,7 @@ class _Keeper(Observer):
             )
         rows = [replace(each, count=self.counts[number]) for number, each in self.found.items()]
         try:
-            self.writer.close(list(self._origins.values()), rows)
+            self.writer.close(origins, rows)
         except ModelFileError as error:
             self.failure = error
 
@@ -292,7 +292,7 @@ def _bindings(launch: Launch) -> tuple[Binding, ...]:
 
 
 def _dispatch(launch: Launch, kernel: int, bindings: tuple[Binding, ...]) -> Dispatch:
-    note = launch.note or Note(launch.name, bytes_read=sum(nbytes for _, nbytes in launch.sizes))
+    note = launch.about
     more = len(note.ops) - _OPS_SHOWN
     ops = " ".join(note.ops[:_OPS_SHOWN]) + (f" and {more} more" if more > 0 else "")
     return Dispatch(
