@@ -13,9 +13,13 @@ import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
-from .. import Device, default_device, open_device
+from .. import default_device, open_device
 from ..errors import ArgumentError
+
+if TYPE_CHECKING:
+    from .. import Device
 
 __all__ = ["add_script", "check_script", "choose_gpu", "output_aside", "run_script"]
 
@@ -32,9 +36,9 @@ def choose_gpu(named: str | None, what: str) -> Device:
     chosen = default_device() if named is None else open_device(named)
     if named is None and not chosen.is_gpu:
         chosen = open_device("webgpu")
-    if not isinstance(chosen, Device):
+    if not chosen.is_gpu:
         raise ArgumentError(f"{what} on GPUs only, and the device is the cpu: --device webgpu")
-    return chosen
+    return cast("Device", chosen)
 
 
 @contextlib.contextmanager
