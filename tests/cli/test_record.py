@@ -73,3 +73,14 @@ def test_the_cpu_and_a_script_that_uses_it(
     assert main(["record", *output, str(script)]) == 2
     assert main(["replay", output[1]]) == 2
     assert "the recording is empty: nothing was run" in capsys.readouterr().err
+
+
+def test_what_portable_leaves_out_is_told(
+    script: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script.write_text("import numpy as np, webgrad as wg\nwg.asarray(np.arange(4, dtype=np.int64))\n")
+    arguments = ["-o", str(tmp_path / "my.zip"), "--portable", "--device", "webgpu:0", str(script)]
+    assert main(["record", *arguments]) == 1
+    shown = capsys.readouterr().err
+    assert "has no int64" in shown
+    assert "--portable leaves out int64" in shown

@@ -44,6 +44,11 @@ def main(arguments: Sequence[str]) -> int:
     with wg.record(output, limit=options.limit * MEBIBYTE, portable=options.portable) as recording:
         code = run_script(options.script, given)
     print(recording, file=sys.stderr)
+    if code and options.portable:  # the adapter has what the script's error says it has not
+        print(
+            "webgrad record: --portable leaves out int64, float64 and all that not every adapter has",
+            file=sys.stderr,
+        )
     return code or (0 if recording.distinct else 2)
 
 
