@@ -12,6 +12,8 @@ from operator import index
 from typing import Any
 
 from .errors import DeviceError, LaunchError
+from .graph.node import user_frame
+from .observing import Note, observers
 from .runtime.buffers import Buffer
 from .runtime.checks import checked_grid
 from .runtime.device import CpuDevice, open_device
@@ -55,7 +57,11 @@ class Kernel:
         """Record one launch over `grid` workgroups, or over at least `threads` invocations."""
         sizes = [self.device.queue.size_of(each) for each in buffers]
         pipeline, data, workgroups = self.prepare(sizes, grid, threads, params)
-        self.device.dispatch(pipeline, buffers, data, workgroups)
+        queue = self.device.queue
+        with queue.lock:
+            queue.dispatch(pipeline, buffers, data, workgroups)
+            if observers() and all(workgroups):
+                queue.annotate(Note(self.program.label, where=user_frame(), bytes_read=sum(sizes)))
 
     def prepare(
         self, sizes: Sequence[int], grid: Grid | None, threads: Grid | None, params: Mapping[str, ParamValue]

@@ -33,6 +33,7 @@ __all__ = [
     "scalar",
     "signature",
     "source",
+    "user_frame",
     "where_made",
 ]
 
@@ -134,7 +135,7 @@ def make(op: Op, inputs: tuple[Node, ...], attributes: tuple[Any, ...] = ()) -> 
         if len(_results) >= _LIMIT:
             _results.clear()
         _results[key] = sig
-    node = Node(sig, inputs, None, _user_frame())
+    node = Node(sig, inputs, None, user_frame())
     for each in inputs:
         if each.history is not None:
             remember(node)
@@ -248,14 +249,14 @@ def _infer(op: Op, inputs: tuple[Node, ...], attributes: tuple[Any, ...]) -> Sig
 
 def source(op: Op, shape: tuple[int, ...], dtype: Any, device: Any, attributes: tuple[Any, ...] = ()) -> Node:
     """A node without inputs, such as an iota."""
-    return Node(signature(op, shape, dtype, device, attributes), (), None, _user_frame())
+    return Node(signature(op, shape, dtype, device, attributes), (), None, user_frame())
 
 
 def leaf(storage: Any, shape: tuple[int, ...], dtype: Any, device: Any, where: Any = None) -> Node:
     """A node that has its value; `where` is the line that made it, if that is not the one that runs now."""
     sig = signature(LEAF, shape, dtype, device)
     backlog.added(sig.nbytes)
-    return Node(sig, (), storage, where or _user_frame())
+    return Node(sig, (), storage, where or user_frame())
 
 
 def scalar(value: Any, dtype: Any, device: Any) -> Node:
@@ -281,7 +282,8 @@ _LAUNCHERS = ("webgrad", "webgrad.exe")  # the latter is a zip, with the script 
 _OURS = {str(path) for path in Path(__file__).parent.parent.rglob("*.py")}
 
 
-def _user_frame() -> tuple[CodeType, int]:
+def user_frame() -> tuple[CodeType, int]:
+    """The line of the program's own that runs now, as nodes keep it."""
     frame: Any = sys._getframe(2)
     while frame.f_code.co_filename in _OURS and frame.f_back is not None:
         frame = frame.f_back

@@ -61,6 +61,16 @@ class Launch(NamedTuple):
         return self.program.label if self.note is None else self.note.name
 
     @property
+    def about(self) -> Note:
+        """Its note; of one that has none, a kernel of the user's own say, what its bindings tell."""
+        if self.note is not None:
+            return self.note
+        bound = self.bound
+        written = sum(each.nbytes for each in bound if each.access == "read_write")
+        read = sum(each.nbytes for each in bound if each.access == "read")
+        return Note(self.name, bytes_read=read, bytes_written=written)
+
+    @property
     def bound(self) -> list[Bound]:
         """Its bindings, in order."""
         accesses = self.row.pipeline.pipeline.accesses

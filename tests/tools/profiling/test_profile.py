@@ -308,3 +308,33 @@ def test_a_profile_that_is_full_ends_and_says_so(device: str, monkeypatch: pytes
     assert 100 <= len(found._found.spans) + len(found._found.kernels) < 150
     assert "full with 100 events" in str(found)
     assert sum(each.seconds for each in found.stages) == pytest.approx(found.seconds)
+
+
+@pytest.mark.gpu
+def test_kernels_of_the_users_own_have_their_line_and_bytes() -> None:
+    device = wg.open_device("webgpu")
+    assert isinstance(device, Device)
+    double = wg.kernel(
+        """
+        @group(0) @binding(0) var<storage, read_write> x: array<f32>;
+        @compute @workgroup_size(64)
+        fn double(@builtin(global_invocation_id) id: vec3<u32>) {
+            if (id.x < arrayLength(&x)) { x[id.x] *= 2.0; }
+        }""",
+        label="double",
+        device=device,
+    )
+    buffer = device.upload(np.ones(1000, np.float32))
+    with wg.profile() as found:
+        double(buffer, threads=0)
+        double(buffer, threads=1000)
+        batch = wg.Batch(device)
+        given = batch.upload(np.zeros(500, np.float32))
+        result = batch.gelu(given)
+        batch.execute()
+    assert batch.read(result).tolist() == batch.read(given).tolist()
+    assert device.read(buffer).view(np.float32).tolist() == [2.0] * 1000
+    rows = {each.name.split()[0]: each for each in found.kernels}
+    assert (rows["double"].count, rows["double"].bytes) == (1, 4000)
+    assert "test_profile.py:" in rows["double"].line
+    assert sum(each.bytes for each in found.kernels) == 4000 + 2 * 2000

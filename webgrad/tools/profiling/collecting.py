@@ -163,7 +163,7 @@ class Collector(Observer):
     def _add(self, flush: Flush, launch: Launch, began: int, ended: int) -> None:
         name = flush.queue.name
         self.found.timing[name] = "wall"
-        self.found.kernels.append((name, _note_of(launch), began, ended))
+        self.found.kernels.append((name, launch.about, began, ended))
 
     def _look(self) -> None:
         now = perf_counter_ns()
@@ -187,7 +187,7 @@ class _Clock:
     def add(self, device: str, flush: Flush, submitted: int, times: Any) -> None:
         """The times of a flush; it cannot have begun before it was submitted."""
         for launch, (began, ended) in zip(flush.launches, times, strict=True):
-            self._launches.append((device, _note_of(launch), float(began), float(ended)))
+            self._launches.append((device, launch.about, float(began), float(ended)))
         if len(times):
             ahead = float(times[0][0]) - submitted * 1e-9
             self._ahead = ahead if self._ahead is None else min(self._ahead, ahead)
@@ -207,7 +207,3 @@ class _Clock:
     def close(self) -> None:
         if self.times is not None:
             self.times.close()
-
-
-def _note_of(launch: Launch) -> Note:
-    return launch.note or Note(launch.name)

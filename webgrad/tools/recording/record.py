@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import ArgumentError, BufferError, ModelFileError, OutOfMemoryError
 from ...graph.node import line_of
-from ...observing import Note, Observer, observe
+from ...observing import Observer, observe
 from ...runtime.device import CpuDevice, default_device, default_while, flushes_ended, opened_devices
 from ...runtime.stats import readable_bytes
 from .recorded import Binding, Dispatch, Origin, RecordingWriter
@@ -292,7 +292,7 @@ def _bindings(launch: Launch) -> tuple[Binding, ...]:
 
 
 def _dispatch(launch: Launch, kernel: int, bindings: tuple[Binding, ...]) -> Dispatch:
-    note = launch.note or Note(launch.name, bytes_read=sum(nbytes for _, nbytes in launch.sizes))
+    note = launch.about
     more = len(note.ops) - _OPS_SHOWN
     ops = " ".join(note.ops[:_OPS_SHOWN]) + (f" and {more} more" if more > 0 else "")
     return Dispatch(
