@@ -39,8 +39,9 @@ def test_a_script_with_arguments_of_its_own(script: Path, capsys: pytest.Capture
 
 def test_json_and_no_files(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["profile", "--json", "--no-files", "work.py"]) == 3
-    _, _, data = capsys.readouterr().out.partition("\n")
-    assert json.loads(data)["kernels"][0]["line"] == "work.py:4"
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["kernels"][0]["line"] == "work.py:4"
+    assert "__main__ 8000.0" in shown.err  # what the script prints
     assert sorted(each.name for each in script.parent.iterdir()) == ["work.py"]
 
 

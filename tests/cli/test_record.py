@@ -50,3 +50,37 @@ def test_a_script_that_is_not_there(
     assert main(["record", "nowhere.py"]) == 2
     assert "there is no script nowhere.py" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+NOWHERE = "import webgrad as wg\nprint((wg.ones(4, device='cpu') + 1).tolist())\n"
+
+
+def test_without_a_device_the_best_adapter_is_taken(script: Path, tmp_path: Path) -> None:
+    wg.set_default_device("cpu")
+    assert main(["record", "-o", str(tmp_path / "my.zip"), str(script), "2"]) == 3
+    with RecordingReader(tmp_path / "my.zip") as recording:
+        assert len(recording.dispatches) == 1
+
+
+def test_the_cpu_and_a_script_that_uses_it(
+    script: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = ["-o", str(tmp_path / "my.zip")]
+    assert main(["record", *output, "--device", "cpu", str(script), "2"]) == 2
+    assert "kernels are recorded on GPUs only" in capsys.readouterr().err
+    assert list(tmp_path.glob("*.zip")) == []
+    script.write_text(NOWHERE)
+    assert main(["record", *output, str(script)]) == 2
+    assert main(["replay", output[1]]) == 2
+    assert "the recording is empty: nothing was run" in capsys.readouterr().err
+
+
+def test_what_portable_leaves_out_is_told(
+    script: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script.write_text("import numpy as np, webgrad as wg\nwg.asarray(np.arange(4, dtype=np.int64))\n")
+    arguments = ["-o", str(tmp_path / "my.zip"), "--portable", "--device", "webgpu:0", str(script)]
+    assert main(["record", *arguments]) == 1
+    shown = capsys.readouterr().err
+    assert "has no int64" in shown
+    assert "--portable leaves out int64" in shown

@@ -231,3 +231,17 @@ def test_leaves_count_to_the_backlog() -> None:
     before = nodes.backlog.nbytes
     leaf(np.zeros(10, np.float32), (10,), dtypes.float32, CPU)
     assert nodes.backlog.nbytes == before + 40
+
+
+@pytest.mark.parametrize(
+    ("file", "line"),
+    [
+        ("/home/me/.venv/bin/webgrad", ""),
+        ("/home/me/webgrad.exe/__main__.py", ""),
+        ("<frozen runpy>", ""),
+        ("/home/me/webgrad.py", "/home/me/webgrad.py:1"),
+        ("__main__.py", "__main__.py:1"),
+    ],
+)
+def test_what_starts_our_commands_is_no_users_line(file: str, line: str) -> None:
+    assert nodes.line_of((compile("pass", file, "exec"), 0)) == line

@@ -46,6 +46,20 @@ def test_operations(case: str, device: str) -> None:
     assert 0 <= operations - counted(result, name) < max(1, launches)  # what several share is rounded
 
 
+@pytest.mark.parametrize("device", [pytest.param("webgpu", marks=pytest.mark.gpu), "cpu"])
+def test_of_what_is_looked_up_only_the_parts_are_read(device: str) -> None:
+    table, rows = values(1000, 16, device=device), wg.asarray(np.arange(6, dtype=np.int32), device=device)
+
+    def read(result: wg.Tensor) -> int:
+        return sum(each.bytes_read for each in wg.explain(result).kernels)
+
+    assert read(table[5:9] * 2) == 4 * 16 * 4
+    assert read(table.T[3:5] * 2) == 2 * 1000 * 4
+    assert read(wg.take(table, rows, axis=0) * 2) == 6 * 16 * 4 + 6 * 4
+    assert read(table[5:9] + table[7:11]) == 8 * 16 * 4
+    assert read(table[5:9].sum() + table.sum()) >= 1000 * 16 * 4
+
+
 @pytest.mark.gpu
 def test_launches_share_the_work_of_a_sort() -> None:
     sorts = [

@@ -21,7 +21,7 @@ from ..tools.checking.models import LEAST, ModelReport, Step, check_embedding, c
 from ..tools.checking.verdict import CheckReport, Divergence, plain
 from . import protocols
 from .options import Parser, add_json, clean, count
-from .running import run_script
+from .running import output_aside, run_script
 from .text import encodable
 
 __all__ = ["main"]
@@ -56,7 +56,8 @@ def _parser() -> Parser:
         "that diverges. The exit code is 0 where they agree and 1 where they do not.",
     )
     parser.add_argument("what", metavar="script.py | MODEL", help="a Python script, or see webgrad models")
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="a script's own arguments")
+    rest = parser.add_argument("arguments", nargs=argparse.REMAINDER, help="a script's own arguments")
+    rest.required = False
     parser.add_argument(
         "--device", help="webgpu, webgpu:N or a part of an adapter's name (default: the best)"
     )
@@ -85,14 +86,15 @@ def _script(options: Any, device: wg.Device) -> int:
     before = wg.default_device()
     wg.set_default_device(device)
     try:
-        report = check(
-            run_script,
-            options.what,
-            options.arguments,
-            device=device,
-            everything=options.all,
-            times=options.times,
-        )
+        with output_aside(options.json):
+            report = check(
+                run_script,
+                options.what,
+                options.arguments,
+                device=device,
+                everything=options.all,
+                times=options.times,
+            )
     finally:
         wg.set_default_device(before)
     if options.json:

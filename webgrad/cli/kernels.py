@@ -21,7 +21,7 @@ from ..tools.kernels import Finding, Shipped, Variant, Watch, findings, shipped
 from ..tools.profiling.table import columns, readable_seconds
 from . import protocols
 from .options import Parser, add_device, add_json
-from .running import run_script
+from .running import choose_gpu, output_aside, run_script
 from .text import encodable
 
 __all__ = ["main"]
@@ -50,13 +50,9 @@ def main(arguments: Sequence[str]) -> int:
             raise wg.ArgumentError("--dump writes what a run compiles: name a script or a model")
         return _show_shipped(options.json)
     dump = None if options.dump is None else Dump(Path(options.dump), "--dump")
-    device = wg.open_device(options.device)
-    if not device.is_gpu:
-        raise wg.ArgumentError(
-            "kernels are compiled on GPUs only, and the device is the cpu: --device webgpu"
-        )
+    device = choose_gpu(options.device, "kernels are compiled")
     watch = Watch()
-    with observe(watch):
+    with observe(watch), output_aside(options.json):
         code = _run(options.run, options.arguments, device)
     variants = watch.variants()
     if dump is not None:

@@ -14,7 +14,7 @@ from .. import set_default_device
 from ..tools.profiling.profile import profile
 from ..tools.profiling.table import as_text
 from .options import Parser, add_device, add_json, count
-from .running import add_script, check_script, run_script
+from .running import add_script, check_script, output_aside, run_script
 from .text import encodable
 
 __all__ = ["main"]
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str]) -> int:
     )
     if options.device is not None:
         set_default_device(options.device)
-    with found:
+    with found, output_aside(options.json):
         code = run_script(options.script, options.arguments)
     if options.json:
         print(json.dumps(found.as_dict()))

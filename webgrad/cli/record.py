@@ -1,7 +1,8 @@
 """`webgrad record script.py [arguments]`: run a script and keep every distinct dispatch in a file.
 
 In: a script and what it takes; a last `-o name.zip` may also stand behind that. Out: a recording that
-`webgrad replay` runs again; it holds what had run even where the script fails.
+`webgrad replay` runs again; it holds what had run even where the script fails. The exit code is the script's
+own, or 2 where nothing ran on a GPU.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Sequence
 import webgrad as wg
 
 from .options import Parser, add_device, count
-from .running import add_script, check_script, run_script
+from .running import add_script, check_script, choose_gpu, run_script
 
 __all__ = ["main"]
 
@@ -38,13 +39,17 @@ def main(arguments: Sequence[str]) -> int:
     add_script(parser)
     options = parser.parse_args(arguments)
     check_script(options.script)
-    if options.device is not None:
-        wg.set_default_device(options.device)
+    wg.set_default_device(choose_gpu(options.device, "kernels are recorded"))
     output, given = _output(options.output, options.arguments)
     with wg.record(output, limit=options.limit * MEBIBYTE, portable=options.portable) as recording:
         code = run_script(options.script, given)
     print(recording, file=sys.stderr)
-    return code
+    if code and options.portable:  # the adapter has what the script's error says it has not
+        print(
+            "webgrad record: --portable leaves out int64, float64 and all that not every adapter has",
+            file=sys.stderr,
+        )
+    return code or (0 if recording.distinct else 2)
 
 
 def _output(named: str | None, arguments: list[str]) -> tuple[str, list[str]]:

@@ -1,7 +1,7 @@
 """`webgrad replay run.zip`: run a recording's dispatches again, verify what they write, and time them.
 
 In: a recording, a device. Out: a table, the costliest kernel first, or JSON. The exit code is 1 where
-something differs, and 2 where the file cannot be read.
+something differs, and 2 where the file cannot be read, or nothing in it was run.
 """
 
 from __future__ import annotations
@@ -39,4 +39,8 @@ def main(arguments: Sequence[str]) -> int:
     )
     text = json.dumps(report.as_dict(), indent=2) if options.json else str(report)
     print(encodable(text, sys.stdout.encoding or "ascii"))
+    if not report.rows:
+        why = f"no kernel has a name like {options.only!r}" if report.left_out else "the recording is empty"
+        print(f"webgrad replay: {why}: nothing was run", file=sys.stderr)
+        return 2
     return 0 if report.right else 1

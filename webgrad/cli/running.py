@@ -7,21 +7,45 @@ arguments and its own folder first on the path, as `python script.py` would have
 from __future__ import annotations
 
 import argparse
+import contextlib
 import runpy
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
+from .. import default_device, open_device
 from ..errors import ArgumentError
 
-__all__ = ["add_script", "check_script", "run_script"]
+if TYPE_CHECKING:
+    from .. import Device
+
+__all__ = ["add_script", "check_script", "choose_gpu", "output_aside", "run_script"]
 
 
 def add_script(parser: argparse.ArgumentParser) -> None:
     """The arguments `script` and `arguments`: everything behind the script's name is the script's own."""
     parser.add_argument("script", help="the Python script to run")
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="its own arguments")
+    rest = parser.add_argument("arguments", nargs=argparse.REMAINDER, help="its own arguments")
+    rest.required = False  # else a missing script is told as two missing arguments
+
+
+def choose_gpu(named: str | None, what: str) -> Device:
+    """The GPU that is named; else the default device, or the best adapter where that is the cpu."""
+    chosen = default_device() if named is None else open_device(named)
+    if named is None and not chosen.is_gpu:
+        chosen = open_device("webgpu")
+    if not chosen.is_gpu:
+        raise ArgumentError(f"{what} on GPUs only, and the device is the cpu: --device webgpu")
+    return cast("Device", chosen)
+
+
+@contextlib.contextmanager
+def output_aside(aside: bool) -> Iterator[None]:
+    """Let what a script prints go to stderr, where stdout is for JSON."""
+    with contextlib.redirect_stdout(sys.stderr) if aside else contextlib.nullcontext():
+        yield
 
 
 def check_script(script: str) -> Path:

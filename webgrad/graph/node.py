@@ -11,7 +11,7 @@ import itertools
 import math
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from types import CodeType
 from typing import Any
 from weakref import ref
@@ -278,6 +278,7 @@ def check_offered(op: Op, dtype: Any) -> None:
 
 # The user's line
 
+_LAUNCHERS = ("webgrad", "webgrad.exe")  # the latter is a zip, with the script inside
 _OURS = {str(path) for path in Path(__file__).parent.parent.rglob("*.py")}
 
 
@@ -287,6 +288,12 @@ def user_frame() -> tuple[CodeType, int]:
     while frame.f_code.co_filename in _OURS and frame.f_back is not None:
         frame = frame.f_back
     return frame.f_code, frame.f_lasti
+
+
+def _is_launcher(code: CodeType) -> bool:
+    """Whether it only starts our commands: `python -m webgrad.cli`, or the script that pip makes."""
+    file = code.co_filename
+    return file.startswith("<frozen ") or PurePath(file.removesuffix("__main__.py")).name in _LAUNCHERS
 
 
 def where_made(node: Node) -> str:
@@ -299,5 +306,7 @@ def line_of(where: tuple[CodeType, int] | None) -> str:
     if where is None:
         return ""
     code, offset = where
+    if _is_launcher(code):
+        return ""
     line = next((line for start, end, line in code.co_lines() if start <= offset < end), None)
     return f"{code.co_filename}:{line or code.co_firstlineno}"

@@ -12,8 +12,15 @@ from collections.abc import Iterable
 from ctypes import c_int, c_size_t, c_uint32, c_uint64, c_void_p
 from typing import Any, Protocol
 
-from wgpu.backends.wgpu_native import ffi, lib
-from wgpu.backends.wgpu_native._ffi import lib_path
+from ..errors import DeviceError
+
+try:
+    from wgpu.backends.wgpu_native import ffi, lib
+    from wgpu.backends.wgpu_native._ffi import lib_path
+except (ImportError, OSError, RuntimeError) as error:  # other modules of this folder come here first
+    raise DeviceError(
+        f"this needs a GPU, and wgpu cannot be loaded ({error}): pip install 'wgpu==0.32.*' brings it"
+    ) from error
 
 __all__ = ["Calls", "Copy", "PlainCalls", "QuickCalls", "address_of", "library"]
 

@@ -43,10 +43,29 @@ def work_of(graph: Snapshot, groups: Sequence[Group], count: int) -> Work:
     about = [groups[0].center, *groups[0].outputs, *reversed(inside)]
     return Work(
         tuple([sigs[each].op.name for each in inside]),
-        sum(sigs[each].nbytes for each in reads),
+        _bytes_read(graph, inside, reads, writes),
         sum(sigs[each].nbytes for each in writes),
         sum(_operations(graph, each) for each in inside),
         next((each for each in about if 0 <= each < count), -1),
+    )
+
+
+def _bytes_read(graph: Snapshot, inside: Sequence[int], reads: set[int], writes: set[int]) -> int:
+    """Each value once, and of those that are sliced or looked up only what can be reached."""
+    sigs = graph.sigs
+    wanted: dict[int, int] = {}  # node → elements, at most
+    for number in reversed(inside):
+        sig = sigs[number]
+        here = sig.size if number in writes else wanted.get(number, sig.size)
+        for place, source in enumerate(graph.inputs[number]):
+            whole = part = sigs[source].size
+            if sig.kind in _BY_ELEMENT or (sig.kind == "gather" and place == 0):
+                part = min(here, whole)
+            elif sig.kind == "decode" and sig.size:
+                part = -(-whole * here // sig.size)
+            wanted[source] = min(whole, wanted.get(source, 0) + part)
+    return sum(
+        sigs[each].nbytes * wanted.get(each, sigs[each].size) // (sigs[each].size or 1) for each in reads
     )
 
 
@@ -90,6 +109,10 @@ def _rounds(length: int) -> int:
     """How often a line is halved until nothing is left to halve."""
     return max(1, (length - 1).bit_length())
 
+
+_BY_ELEMENT = frozenset(
+    {"map", "cast", "move"}
+)  # an element of the result takes one of each operand, at most
 
 # kind → operations of a node; others only move
 _COUNTS: dict[str, Callable[[Snapshot, int], int]] = {

@@ -236,8 +236,7 @@ class CheckedGraph:
     def _name(self, number: int) -> str:
         sig = (self.graph if number < self.count else self.work).sigs[number]
         place = where_made(self.nodes[number]) if number < self.count else ""
-        known = place and not place.startswith("<frozen ")  # a command of ours has no user's line
-        return f"{sig.op.name} {sig.dtype.name} {list(sig.shape)}" + (f" at {place}" if known else "")
+        return f"{sig.op.name} {sig.dtype.name} {list(sig.shape)}" + (f" at {place}" if place else "")
 
     # Who is to blame
 

@@ -58,7 +58,7 @@ class Divergence:
             f"  off by {self.max_error:.6g}; rounding may do {self.tolerance:.3g}",
             f"  {_CAUSES[self.cause]}",
         ]
-        if self.line and not self.line.startswith("<frozen "):  # a command of ours has no user's line
+        if self.line:  # a command of ours has none
             lines.append(f"  made at {self.line}")
             file, _, number = self.line.rpartition(":")
             code = linecache.getline(file, int(number)).strip() if number.isdigit() else ""

@@ -13,13 +13,15 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import perf_counter_ns
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import WebgradError
 from ...observing import Note, Observer
-from ...runtime.context import Context
 from ...runtime.host import resident_bytes
-from ...runtime.launches import Flush, Launch
+
+if TYPE_CHECKING:  # they load wgpu, and the cpu has profiles without it
+    from ...runtime.context import Context
+    from ...runtime.launches import Flush, Launch
 
 __all__ = ["MOST_EVENTS", "Collected", "Collector", "Kernel", "Span"]
 
