@@ -7,7 +7,6 @@ run fails.
 
 from __future__ import annotations
 
-import gc
 import os
 import shutil
 import sys
@@ -60,12 +59,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not gpu_items or has_adapter():
         return
     config.stash[skipped_key] = len(gpu_items)
-
-
-def pytest_collection_finish() -> None:
-    # All of it stays to the end: it need not be looked through again and again for garbage.
-    gc.collect()
-    gc.freeze()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
