@@ -87,7 +87,7 @@ def test_mistakes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(tmp_path / "none.py")]) == 2
     assert "there is no script" in capsys.readouterr().err
     assert main(["check", "--device", "cpu", "minilm"]) == 2
-    assert "is no GPU" in capsys.readouterr().err
+    assert "check holds a GPU against the cpu, and the device is the cpu" in capsys.readouterr().err
     with pytest.raises(SystemExit) as end:
         main(["check", "minilm", "--steps", "3", "more"])
     assert end.value.code == 2

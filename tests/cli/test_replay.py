@@ -52,7 +52,7 @@ def test_what_cannot_be_read_gives_2(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 def test_the_cpu_runs_no_kernels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["replay", str(write(tmp_path / "run.zip")), "--device", "cpu"]) == 2
-    assert "the device is cpu" in capsys.readouterr().err
+    assert "of GPU kernels, and the device is the cpu" in capsys.readouterr().err
 
 
 def test_a_pattern_that_no_kernel_has_gives_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,9 +16,10 @@ from typing import Any
 
 import webgrad as wg
 
-from ..tools.checking.check import check, gpu_for
+from ..tools.checking.check import COMPARES, check
 from ..tools.checking.models import LEAST, ModelReport, Step, check_embedding, check_language
 from ..tools.checking.verdict import CheckReport, Divergence, plain
+from ..tools.choosing import gpu_for
 from . import protocols
 from .options import Parser, add_json, clean, count
 from .running import output_aside, run_script
@@ -40,12 +41,12 @@ def main(arguments: Sequence[str]) -> int:
     parser = _parser()
     options = parser.parse_args(arguments)
     if options.what.endswith(".py"):
-        return _script(options, gpu_for(options.device))
+        return _script(options, gpu_for(options.device, COMPARES))
     if options.arguments:  # a model has none of its own: options may stand behind its name
         options = parser.parse_args([*options.arguments, options.what], options)
     if options.arguments:
         parser.error(f"{' '.join(options.arguments)}: only a script, which ends with .py, has arguments")
-    return _model(options, gpu_for(options.device))
+    return _model(options, gpu_for(options.device, COMPARES))
 
 
 def _parser() -> Parser:

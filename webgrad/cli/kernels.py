@@ -16,12 +16,13 @@ from typing import Any
 import webgrad as wg
 
 from ..observing import observe
+from ..tools.choosing import gpu_for
 from ..tools.debug import Dump, text_name
 from ..tools.kernels import Finding, Shipped, Variant, Watch, findings, shipped
 from ..tools.profiling.table import columns, readable_seconds
 from . import protocols
 from .options import Parser, add_device, add_json
-from .running import choose_gpu, output_aside, run_script
+from .running import output_aside, run_script
 from .text import encodable
 
 __all__ = ["main"]
@@ -50,7 +51,7 @@ def main(arguments: Sequence[str]) -> int:
             raise wg.ArgumentError("--dump writes what a run compiles: name a script or a model")
         return _show_shipped(options.json)
     dump = None if options.dump is None else Dump(Path(options.dump), "--dump")
-    device = choose_gpu(options.device, "kernels are compiled")
+    device = gpu_for(options.device, "kernels are compiled on GPUs only")
     watch = Watch()
     with observe(watch), output_aside(options.json):
         code = _run(options.run, options.arguments, device)

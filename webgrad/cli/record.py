@@ -12,8 +12,9 @@ from collections.abc import Sequence
 
 import webgrad as wg
 
+from ..tools.choosing import gpu_for
 from .options import Parser, add_device, count
-from .running import add_script, check_script, choose_gpu, run_script
+from .running import add_script, check_script, run_script
 
 __all__ = ["main"]
 
@@ -39,7 +40,7 @@ def main(arguments: Sequence[str]) -> int:
     add_script(parser)
     options = parser.parse_args(arguments)
     check_script(options.script)
-    wg.set_default_device(choose_gpu(options.device, "kernels are recorded"))
+    wg.set_default_device(gpu_for(options.device, "kernels are recorded on GPUs only"))
     output, given = _output(options.output, options.arguments)
     with wg.record(output, limit=options.limit * MEBIBYTE, portable=options.portable) as recording:
         code = run_script(options.script, given)

@@ -13,15 +13,10 @@ import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
 
-from .. import default_device, open_device
 from ..errors import ArgumentError
 
-if TYPE_CHECKING:
-    from .. import Device
-
-__all__ = ["add_script", "check_script", "choose_gpu", "output_aside", "run_script"]
+__all__ = ["add_script", "check_script", "output_aside", "run_script"]
 
 
 def add_script(parser: argparse.ArgumentParser) -> None:
@@ -29,16 +24,6 @@ def add_script(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("script", help="the Python script to run")
     rest = parser.add_argument("arguments", nargs=argparse.REMAINDER, help="its own arguments")
     rest.required = False  # else a missing script is told as two missing arguments
-
-
-def choose_gpu(named: str | None, what: str) -> Device:
-    """The GPU that is named; else the default device, or the best adapter where that is the cpu."""
-    chosen = default_device() if named is None else open_device(named)
-    if named is None and not chosen.is_gpu:
-        chosen = open_device("webgpu")
-    if not chosen.is_gpu:
-        raise ArgumentError(f"{what} on GPUs only, and the device is the cpu: --device webgpu")
-    return cast("Device", chosen)
 
 
 @contextlib.contextmanager

@@ -319,7 +319,7 @@ async def _later() -> wg.Tensor:
 def test_mistakes() -> None:
     with pytest.raises(wg.ArgumentError, match="check takes a function"):
         wg.check(tensor(3))  # type: ignore[arg-type]
-    with pytest.raises(wg.ArgumentError, match="cpu is no GPU"):
+    with pytest.raises(wg.DeviceError, match="holds a GPU against the cpu, and the device is the cpu"):
         wg.check(lambda: 1, device="cpu")
     with pytest.raises(wg.ArgumentError, match="times is a whole number from 1"):
         wg.check(lambda: 1, times=0)

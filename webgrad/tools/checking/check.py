@@ -16,12 +16,15 @@ from ...evaluate import checking, evaluate
 from ...graph.node import Node
 from ...graph.snapshot import Walk
 from ...nested import taken_apart
-from ...runtime.device import DeviceLike, default_device, open_device
+from ...runtime.device import DeviceLike
 from ...runtime.webgpu import Device
+from ..choosing import gpu_for
 from .checked_graph import CheckedGraph
 from .verdict import CheckReport
 
-__all__ = ["Checker", "Stopped", "check", "gpu_for"]
+__all__ = ["COMPARES", "Checker", "Stopped", "check"]
+
+COMPARES = "check holds a GPU against the cpu"
 
 
 class Stopped(BaseException):
@@ -93,7 +96,7 @@ def check(
         )
     if times is not None and (type(times) is not int or times < 1):
         raise ArgumentError(f"check: times is a whole number from 1, or None, not {times!r}")
-    checker = Checker(gpu_for(device), everything=everything, times=times)
+    checker = Checker(gpu_for(device, COMPARES), everything=everything, times=times)
     try:
         with checking(checker):
             checker.report.result = result = function(*args, **kwargs)
@@ -115,15 +118,3 @@ def _refuse_later(result: Any) -> None:
         )
     if isinstance(result, GeneratorType | AsyncGeneratorType):
         raise ArgumentError("check got a generator, which has not run: write wg.check(lambda: list(f()))")
-
-
-def gpu_for(device: DeviceLike) -> Device:
-    """The GPU that is meant: the default device if it is one, else the best adapter."""
-    found = open_device(device) if device is not None else default_device()
-    if not found.is_gpu and device is None:
-        found = open_device("webgpu")
-    if not isinstance(found, Device):
-        raise ArgumentError(
-            f"check holds a GPU against the cpu, and {found.name} is no GPU: name another, such as webgpu:0"
-        )
-    return found

@@ -17,13 +17,14 @@ import numpy as np
 
 from ...errors import DeviceError, DeviceLostError, ModelFileError, WebgradError
 from ...runtime.buffers import Buffer
-from ...runtime.device import DeviceLike, default_device, open_device
+from ...runtime.device import DeviceLike
 from ...runtime.pipelines import Pipeline
 from ...runtime.queue import Recorder
 from ...runtime.stats import readable_bytes
 from ...runtime.timing import Timer
 from ...runtime.webgpu import Device
 from ...wgsl import Program, program_from_source
+from ..choosing import gpu_for
 from .comparing import Outcome, compare, element_type
 from .reading import RecordingReader
 from .record import whole_number
@@ -58,7 +59,7 @@ def replay(
     True
     """
     repeat = whole_number("replay: repeat", repeat, 1)
-    chosen = _gpu(device)
+    chosen = gpu_for(device, "a recording is of GPU kernels")
     with RecordingReader(path) as recording, Timer(chosen) as timer:
         player = _Player(chosen, recording, timer, repeat=repeat, verify=verify)
         rows = [player.play(each) for each in recording.dispatches if fnmatchcase(each.name, only)]
@@ -71,18 +72,6 @@ def replay(
             left_out=len(recording.dispatches) - len(rows),
             rows=tuple(sorted(rows, key=lambda each: -each.total)),
         )
-
-
-def _gpu(device: DeviceLike) -> Device:
-    chosen = default_device() if device is None else open_device(device)
-    if device is None and not isinstance(chosen, Device):
-        chosen = open_device("webgpu")
-    if not isinstance(chosen, Device):
-        raise DeviceError(
-            "a recording is of GPU kernels, and the device is cpu: name an adapter, such as webgpu:0, a "
-            "software one included; `webgrad info` lists them"
-        )
-    return chosen
 
 
 class _CannotRunError(Exception):
