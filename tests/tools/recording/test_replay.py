@@ -131,7 +131,7 @@ def test_signs_that_steer_a_terminal_are_not_shown(tmp_path: Path) -> None:
 
 def test_arguments_that_are_not_allowed(tmp_path: Path) -> None:
     path = write(tmp_path / "run.zip")
-    with pytest.raises(wg.DeviceError, match="the device is cpu"):
+    with pytest.raises(wg.DeviceError, match="the device is the cpu"):
         wg.replay(path, "cpu")
     with pytest.raises(wg.ArgumentError, match="repeat is 0"):
         wg.replay(path, DEVICE, repeat=0)
