@@ -145,15 +145,13 @@ def pytest(*command: str) -> Step:
     return python("-m", "pytest", *command, extra=True, environment=TEST_ENVIRONMENT)
 
 
-# About as long as all the others: what is made from the table of ops, the kernels (with Tint), and the
-# libraries built on webgrad.
+# About as long as all the others: what is made from the table of ops, and the libraries built on webgrad.
 BESIDE = tuple(
     f"tests/{each}"
     for each in (
         "cpu",
         "properties",
         "gradients",
-        "kernels",
         "lower",
         "nn",
         "optim",
