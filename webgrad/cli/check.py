@@ -108,7 +108,11 @@ def _script(options: Any, device: wg.Device) -> int:
         print(f"webgrad check: {options.what} ended with exit code {report.result}", file=sys.stderr)
         return 2
     if not report.kernels:
-        print(f"webgrad check: {options.what} computed nothing that {device.name} does", file=sys.stderr)
+        print(
+            f"webgrad check: {options.what} computed nothing that can be compared on {device.name}: kernels "
+            "of your own (wg.kernel) and batches have no reference",
+            file=sys.stderr,
+        )
         return 2
     return 0
 

@@ -149,10 +149,14 @@ def _show_shipped(as_json: bool) -> int:
 
 
 def _shipped_table(templates: Sequence[Shipped]) -> str:
-    rows = [("template", "variants", "bytes", "entry points", "defines")]
+    """Which entry points and defines there are is for --json: some have a dozen."""
+    rows: list[tuple[str, ...]] = [("template", "variants", "bytes", "entry points", "defines")]
     rows += [
-        (each.name, f"{each.variants:,}", f"{each.nbytes:,}", ", ".join(each.entries), " ".join(each.defines))
+        (
+            each.name,
+            *(f"{count:,}" for count in (each.variants, each.nbytes, len(each.entries), len(each.defines))),
+        )
         for each in templates
     ]
     total = f"{sum(each.variants for each in templates):,} variants of {len(templates)} templates"
-    return f"{columns(rows, left=(0, 3, 4))}\n\n{total}"
+    return f"{columns(rows)}\n\n{total}"

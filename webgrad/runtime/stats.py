@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-__all__ = ["Counters", "HostMemory", "Stats", "host_memory"]
+__all__ = ["Counters", "HostMemory", "Stats", "counted", "host_memory", "readable_bytes"]
 
 FLUSH_CAUSES = ("read", "synchronize", "eval", "execute", "full", "bytes", "write", "replay")
 
@@ -119,6 +119,15 @@ class Stats(Mapping[str, Any]):
         return "\n".join(f"{name:<{width}}  {text:>{figures}}" for name, text in rows)
 
     __str__ = __repr__
+
+
+def counted(count: int, one: str, many: str = "") -> str:
+    """A number of things for people.
+
+    >>> counted(1, "kernel"), counted(2000, "flush", "flushes")
+    ('1 kernel', '2,000 flushes')
+    """
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def readable_bytes(count: int) -> str:

@@ -10,6 +10,8 @@ import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from ...runtime.stats import counted
+
 __all__ = ["CheckReport", "Divergence", "plain"]
 
 Shape = tuple[int, ...]
@@ -126,8 +128,8 @@ class CheckReport:
         if self.ok and not self.kernels:
             verdict = "was not compared with the cpu"
         lines.append(
-            f"{self.device} {verdict}: {self.kernels:,} kernels of {self.nodes:,} ops, "
-            f"{self.elements:,} elements compared in {self.evaluations:,} evaluations"
+            f"{self.device} {verdict}: {counted(self.kernels, 'kernel')} of {counted(self.nodes, 'op')}, "
+            f"{counted(self.elements, 'element')} compared in {counted(self.evaluations, 'evaluation')}"
         )
         if self.largest_op:
             lines.append(f"  the largest error is {self.largest:.2g} of its tolerance, in {self.largest_op}")

@@ -83,7 +83,8 @@ class Profile:
     def summary(self) -> Summary:
         """All of it, added up."""
         if self._found is None:
-            raise ArgumentError("the profile is still running: ask after its `with` block")
+            what = "was not entered" if self._collector is None else "is still running"
+            raise ArgumentError(f"the profile {what}: ask after its `with` block")
         if self._summary is None:
             self._summary = summarise(self._found)
         return self._summary
@@ -113,7 +114,7 @@ class Profile:
 
     def __repr__(self) -> str:
         if self._found is None:
-            return "<Profile, still running>"
+            return f"<Profile, {'not entered' if self._collector is None else 'still running'}>"
         return f"<Profile of {self.seconds:.3f} s: {len(self.kernels)} kernels>"
 
     def as_dict(self) -> dict[str, Any]:

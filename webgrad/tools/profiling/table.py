@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...runtime.stats import readable_bytes
+from ...runtime.stats import counted, readable_bytes
 from .summary import KernelRow, Summary
 
 __all__ = ["as_text", "columns", "readable_seconds"]
@@ -33,7 +33,7 @@ def _head(summary: Summary) -> str:
         lines.append(f"{device}: kernels ran {share:.1%} of the time{memory}")
     if summary.causes:
         causes = ", ".join(f"{count} by {cause}" for cause, count in sorted(summary.causes.items()))
-        lines.append(f"{sum(summary.causes.values())} flushes: {causes}")
+        lines.append(f"{counted(sum(summary.causes.values()), 'flush', 'flushes')}: {causes}")
     return "\n".join(lines)
 
 
