@@ -14,6 +14,7 @@ from typing import Any
 from webgrad.errors import ModelFileError
 
 from .gguf_tokenizer import Parts, frame, import_tokenizers, parts_from_gguf, protected, stop_ids
+from .growth import check_growth
 from .reader import read_json, read_text
 from .sentencepiece_file import metadata_of_sentencepiece
 
@@ -76,6 +77,7 @@ def engine_of_json(path: Path) -> Any:
         )
     engine.no_truncation()
     engine.no_padding()
+    protected(lambda: check_growth(engine, str(path)), f"{path} cannot be read")
     return engine
 
 
