@@ -175,8 +175,8 @@ def interrupts(work: str, count: int, seed: int) -> Outcomes:
     loud, sys.unraisablehook = sys.unraisablehook, lambda _: outcomes.update(["in a finalizer"])
     try:
         for _ in range(count):
-            came = _struck(run, max(10e-6, generator.uniform(0, 1.1 * usual)))
             try:
+                came = _struck(run, max(10e-6, generator.uniform(0, 1.1 * usual)))
                 check()
             except Exception as error:
                 outcomes[f"WRONG {type(error).__name__}: {' '.join(str(error).split())[:160]}"] += 1

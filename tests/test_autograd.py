@@ -502,3 +502,12 @@ def test_training_on_a_gpu() -> None:
             w -= 0.2 * w.grad
         w.grad = None
     np.testing.assert_allclose(w.numpy(), slope, atol=1e-3)
+
+
+@pytest.mark.parametrize("mode", [wg.no_grad, lambda: wg.set_grad_enabled(False)])
+def test_a_mode_that_is_left_by_ctrl_c_is_set_back(mode: Any) -> None:
+    entered = mode()
+    entered.__enter__()
+    assert not wg.is_grad_enabled()
+    del entered  # Ctrl-C may come at the very beginning of __exit__: then it did nothing
+    assert wg.is_grad_enabled()

@@ -7,14 +7,14 @@ of tensors.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ContextDecorator
 from typing import Any, TypeVar
 
 from .asking import detached, fitting, zeros_for
 from .differentiate import order_of, pull_back
 from .errors import ArgumentError, GradientError
-from .graph.history import Call, recording, recording_set
+from .graph.history import Call, kept_on, recording, recording_set
 from .graph.node import Node
 from .graph.slots import GradientSlot
 from .nested import put_together, taken_apart
@@ -47,7 +47,8 @@ class _Mode(ContextDecorator):
     _on = False
 
     def __init__(self) -> None:
-        self._before: list[bool] = []
+        # What sets the mode back, be it that Ctrl-C comes before __exit__ does anything: then it is dropped.
+        self._entered: list[Generator[None, None, None]] = []
 
     def __call__(self, function: Function) -> Function:
         @functools.wraps(function)
@@ -58,11 +59,12 @@ class _Mode(ContextDecorator):
         return inside  # type: ignore[return-value]
 
     def __enter__(self) -> None:
-        self._before.append(recording.on)
-        recording.on = self._on
+        until_closed = kept_on(self._on)
+        next(until_closed)
+        self._entered.append(until_closed)
 
     def __exit__(self, *error: object) -> None:
-        recording.on = self._before.pop()
+        self._entered.pop().close()
 
 
 class no_grad(_Mode):

@@ -8,11 +8,11 @@ kernel without gradients still is with them.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["CAPTURED", "Call", "History", "Recording", "recording", "recording_set"]
+__all__ = ["CAPTURED", "Call", "History", "Recording", "kept_on", "recording", "recording_set"]
 
 Hook = Callable[[Any], Any]
 CAPTURED = "captured"  # instead of a signature: the result of a captured function, whose graph is gone
@@ -63,12 +63,14 @@ class Recording(threading.local):
 recording = Recording()
 
 
-@contextmanager
-def recording_set(on: bool) -> Iterator[None]:
-    """Keep histories, or none, for a while."""
+def kept_on(on: bool) -> Generator[None, None, None]:
+    """Keep histories, or none, until it is closed or dropped."""
     before = recording.on
     recording.on = on
     try:
         yield
     finally:
         recording.on = before
+
+
+recording_set = contextmanager(kept_on)
