@@ -168,16 +168,17 @@ class Queue:
     def _drain(self) -> None:
         """Let go of dropped buffers. One that commands may use gives its memory back at the next flush."""
         dropped, discard, pending = self.dropped, self._virtual.discard, self._pending
-        while dropped:
-            virtual = discard(dropped.popleft())
-            if virtual is not None:
-                if virtual.pending is pending:
-                    virtual.pending = None
-                    if pending.code:
-                        continue  # commands may use it
-                if virtual.physical:
-                    self.context.pool.give(virtual.physical)
-                    virtual.physical = 0
+        with shield:  # the pool's books must not be left half written
+            while dropped:
+                virtual = discard(dropped.popleft())
+                if virtual is not None:
+                    if virtual.pending is pending:
+                        virtual.pending = None
+                        if pending.code:
+                            continue  # commands may use it
+                    if virtual.physical:
+                        self.context.pool.give(virtual.physical)
+                        virtual.physical = 0
 
     def _make_room(self, size: int) -> Pending:
         """Now and then: let dropped buffers and unused slots go; flush when too many bytes are pending."""
