@@ -38,6 +38,7 @@ __all__ = [
     "open_device",
     "open_device_async",
     "opened_devices",
+    "opened_gpus",
     "register",
     "reset_stats",
     "set_default_device",
@@ -172,12 +173,16 @@ def opened_devices() -> list[Device | CpuDevice]:
     return [*shared, *(each for each in list(_opened.every) if each not in shared)]
 
 
+def opened_gpus() -> list[Device]:
+    """Those of them that are GPUs."""
+    return [each for each in opened_devices() if not isinstance(each, CpuDevice)]
+
+
 def flushes_ended() -> None:
     """Wait for the flushes that other threads are in the middle of: whoever watched them sees their end."""
-    for each in opened_devices():
-        if not isinstance(each, CpuDevice):
-            with each.queue.lock:
-                pass
+    for each in opened_gpus():
+        with each.queue.lock:
+            pass
 
 
 async def open_device_async(spec: DeviceLike = None) -> Device | CpuDevice:

@@ -16,7 +16,7 @@ from typing import Any
 
 from ..graph.node import line_of
 from ..observing import Note, Observer
-from ..runtime.device import opened_devices
+from ..runtime.device import opened_gpus
 from ..wgsl.minify import minify
 from ..wgsl.template import template_names, template_text
 from ..wgsl.variants import variant_keys, variant_lines
@@ -75,7 +75,7 @@ class Watch(Observer):
     """Counts launches by pipeline, and keeps what each is about."""
 
     def __init__(self) -> None:
-        self._before = {id(each): {_address(one) for one in _compiled(each)} for each in _gpus()}
+        self._before = {id(each): {_address(one) for one in _compiled(each)} for each in opened_gpus()}
         self._launches: dict[tuple[int, int], int] = defaultdict(int)
         self._notes: dict[tuple[int, int], Note] = {}
 
@@ -90,7 +90,7 @@ class Watch(Observer):
     def variants(self) -> list[Variant]:
         """What was compiled, or launched, since this began; in the order in which it was asked for."""
         found = []
-        for device in _gpus():
+        for device in opened_gpus():
             roles = _roles(device)
             for each in _compiled(device):
                 key = id(device.queue), _address(each)
@@ -116,10 +116,6 @@ class Watch(Observer):
             compiled.seconds,
             line_of(note.where),
         )
-
-
-def _gpus() -> list[Any]:
-    return [each for each in opened_devices() if each.is_gpu]
 
 
 def _address(compiled: Any) -> int:

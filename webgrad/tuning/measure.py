@@ -27,7 +27,7 @@ from ..runtime.webgpu import Device
 from ..schedule.plan import Group
 from .entries import Candidate
 
-__all__ = ["Launch", "launch_of", "measure"]
+__all__ = ["TOLERANCE", "Launch", "launch_of", "measure"]
 
 Array = np.ndarray[Any, Any]
 Numbers = Mapping[int, Any]  # the run-time numbers by node
@@ -42,7 +42,7 @@ HOPELESS = 2.0  # times the best: not timed again, after two rounds
 _PATTERN = 65_521  # elements of data before it repeats: a prime, so that no two rows are alike
 _POISON = 0x5A
 # dtype → what results may differ by, of the largest; other dtypes must be equal
-_TOLERANCE = {"float16": 1e-2, "bfloat16": 5e-2, "float32": 1e-4, "float64": 1e-9}
+TOLERANCE = {"float16": 1e-2, "bfloat16": 5e-2, "float32": 1e-4, "float64": 1e-9}
 
 
 class Launch(NamedTuple):
@@ -201,7 +201,7 @@ def _data(sig: Signature, signed: int) -> Array:
 
 def _equal(found: Array, expected: Array) -> bool:
     """Whether results are the same, within rounding for floats; NaN and infinities must be where they are."""
-    tolerance = _TOLERANCE.get(found.dtype.name)
+    tolerance = TOLERANCE.get(found.dtype.name)
     if np.array_equal(found.view(np.uint8), expected.view(np.uint8)):
         return True
     if tolerance is None:

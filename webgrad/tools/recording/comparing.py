@@ -14,14 +14,14 @@ import numpy as np
 
 from ...dtypes import as_dtype
 from ...errors import DTypeError
+from ...tuning.measure import TOLERANCE
 
 __all__ = ["Outcome", "compare", "element_type"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-# dtype → how far a value may be off, in parts of itself or of the typical value, whichever is larger. Below
+# A value may be off by TOLERANCE, in parts of itself or of the typical value, whichever is larger. Below
 # _NOISE a difference is none: what cancels out leaves the rounding of what it was made of.
-TOLERANCE = {"float16": 1e-2, "bfloat16": 5e-2, "float32": 1e-4, "float64": 1e-9}
 _NOISE = {"float64": 1e-15}
 _USUAL_NOISE = 1e-7
 _MASK = 1e30  # what is larger stands for infinity, and is not typical

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import ArgumentError, BufferError, ModelFileError, OutOfMemoryError
 from ...graph.node import line_of
 from ...observing import Observer, observe
-from ...runtime.device import CpuDevice, default_device, default_while, flushes_ended, opened_devices
+from ...runtime.device import default_device, default_while, flushes_ended, opened_gpus
 from ...runtime.stats import readable_bytes
 from .recorded import Binding, Dispatch, Origin, RecordingWriter
 
@@ -80,7 +80,7 @@ class Recording:
         try:
             if self.portable:
                 self._stack.enter_context(default_while(_portable()))
-            for each in _gpus():
+            for each in opened_gpus():
                 each.flush()  # what was recorded before is not of this block
             self._stack.enter_context(observe(keeper))
         except BaseException:
@@ -96,7 +96,7 @@ class Recording:
         ended_well = False
         try:
             with self._stack:
-                for each in _gpus() if kind is None else ():
+                for each in opened_gpus() if kind is None else ():
                     each.flush()
             ended_well = kind is None
         finally:
@@ -139,10 +139,6 @@ def _portable() -> Device:
     from .portable import portable_device  # which loads the native library
 
     return portable_device(default_device())
-
-
-def _gpus() -> list[Device]:
-    return [each for each in opened_devices() if not isinstance(each, CpuDevice)]
 
 
 class _Keeper(Observer):
@@ -248,7 +244,7 @@ class _Keeper(Observer):
     def _note_origin(self, flush: Flush) -> None:
         queue = flush.queue
         if queue not in self._origins:
-            self._origins[queue] = next(_origin(each) for each in _gpus() if each.queue is queue)
+            self._origins[queue] = next(_origin(each) for each in opened_gpus() if each.queue is queue)
 
     def close(self) -> None:
         """Put the file in its place, or leave nothing where it could not be written."""
