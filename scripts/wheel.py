@@ -1,7 +1,7 @@
 """The wheel of this checkout: `python -m scripts.wheel FOLDER`.
 
-In: the checkout, and a folder. Out: one wheel in that folder, the older ones of it gone. hatchling, which builds
-it, is fetched for the moment where it is not installed.
+In: the checkout, and a folder. Out: one wheel in that folder, the older ones of it gone. hatchling, which
+builds it, is fetched for the moment where it is not installed.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     python examples/browser/fetch.py
 
-In: scripts/web/package-lock.json, whose checksums npm compares, and the checkout. Out: examples/browser/files.
+In: scripts/web/package-lock.json, whose checksums npm compares, and the checkout. Out: the folder files.
 After that the page asks no other host for anything.
 """
 

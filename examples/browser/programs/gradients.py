@@ -1,7 +1,10 @@
+"""A function's slope, the slope's slope, and where the function is highest."""
+
 import webgrad as wg
 
 
 def f(x):
+    """A wave that dies away."""
     return wg.sin(x) * wg.exp(-0.1 * x * x)
 
 

@@ -1,3 +1,5 @@
+"""Softmax of a matrix product, normalised: a graph, and the kernels it becomes."""
+
 import webgrad as wg
 
 x = wg.random.normal((64, 128))

@@ -1,3 +1,5 @@
+"""A small convolutional net learns to tell rings from crosses."""
+
 import random
 
 import webgrad as wg
@@ -21,6 +23,7 @@ def drawn(kind):
 
 
 def pictures(count):
+    """As many of both kinds, and which they are."""
     kinds = [number % 2 for number in range(count)]
     return wg.asarray([[drawn(kind)] for kind in kinds]), wg.asarray(kinds)
 
@@ -40,6 +43,7 @@ optimiser = wg.optim.Adam(model.parameters(), lr=0.01)
 
 @wg.jit
 def step(x, y):
+    """Learn from a batch."""
     optimiser.zero_grad()
     loss = wg.cross_entropy(model(x), y)
     loss.backward()

@@ -1,3 +1,5 @@
+"""A line through points that do not quite lie on one."""
+
 import webgrad as wg
 
 x = wg.random.uniform((256, 1), -1, 1)
