@@ -17,7 +17,8 @@ from wgpu.backends.wgpu_native import ffi, lib
 
 from .context import Context
 from .launches import Flush
-from .native import Handle, NativeDevice
+from .layer import Handle
+from .native import native_of
 from .queue import Recorder
 from .transfer import ReadBack
 from .webgpu import Device
@@ -82,7 +83,7 @@ class _Timestamps:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._native: NativeDevice = context.native
+        self._native = native_of(context.native)
         native = self._native
         self._target = native.create_buffer(_TIMES, _RESOLVE)
         self._queries: Any = None
@@ -128,7 +129,7 @@ class PassTimes:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._native: NativeDevice = context.native
+        self._native = native_of(context.native)
         self._sets: list[Handle] = []
         self._target: Handle = None
         self._staged: tuple[int, Handle, int] | None = None  # of the flush that is about to be submitted
