@@ -10,7 +10,7 @@ import pytest
 
 from tests.runtime.helpers import Bench, bench, floats
 from webgrad.errors import DeviceLostError
-from webgrad.runtime import timing
+from webgrad.runtime import timestamps
 from webgrad.runtime.native import native_object_counts, native_of
 from webgrad.runtime.timing import Timer
 
@@ -43,7 +43,7 @@ def test_the_clock_where_there_are_no_timestamps() -> None:
 
 @pytest.mark.parametrize("told", [0.0, -1.0, 1e9])
 def test_a_clock_that_cannot_be_right_is_not_believed(alone: Bench, told: float) -> None:
-    with Timer(alone.device) as timer, patch.object(timing._Timestamps, "seconds", lambda _: told):
+    with Timer(alone.device) as timer, patch.object(timestamps.Timestamps, "seconds", lambda _: told):
         assert 0 < spin_seconds(alone, timer, 1000) < 10
 
 
