@@ -50,7 +50,13 @@ RECORDS = (
     "runtime.profile",
 )
 DATA = ("errors", "config", "dtypes", "observing")  # free to all; they import only each other
-FACE = ("__init__", "batch", "custom", "tools")  # the user's side of the stages: may import all of them
+FACE = (
+    "__init__",
+    "batch",
+    "custom",
+    "tools",
+    "web",
+)  # the user's side of the stages: may import all of them
 ABOVE = (
     "nn",
     "optim",
@@ -60,7 +66,6 @@ ABOVE = (
     "linalg",
     "training",
     "models",
-    "web",
     "cli",
 )  # use public names only
 # (importer, imported, names) that the rules above would forbid, each with its reason.
