@@ -14,9 +14,9 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
-import numpy as np
 from wgpu.backends.wgpu_native import ffi, lib
 
+from ..arrays import np
 from ..errors import CompileError, DeviceError, DeviceLostError, OutOfMemoryError
 from .calls import Calls, Copy, PlainCalls, QuickCalls
 from .shield import shield

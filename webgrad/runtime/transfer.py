@@ -14,9 +14,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from wgpu.backends.wgpu_native import ffi
 
+from ..arrays import np
 from ..errors import BufferError, DeviceLostError, DTypeError
 from ..observing import stage
 from .native import READBACK, Handle, NativeDevice
