@@ -49,14 +49,9 @@ RECORDS = (
     "lower.ir",
     "runtime.profile",
 )
-DATA = ("errors", "config", "dtypes", "observing")  # free to all; they import only each other
-FACE = (
-    "__init__",
-    "batch",
-    "custom",
-    "tools",
-    "web",
-)  # the user's side of the stages: may import all of them
+DATA = ("arrays", "errors", "config", "dtypes", "observing")  # free to all; they import only each other
+# The user's side of the stages: may import all of them.
+FACE = ("__init__", "batch", "custom", "tools", "web")
 ABOVE = (
     "nn",
     "optim",
