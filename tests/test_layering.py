@@ -68,7 +68,7 @@ EXCEPTIONS: tuple[tuple[str, str, frozenset[str], str], ...] = (
     (
         "runtime",
         "wgsl",
-        frozenset({"Program", "Binding", "Field", "render"}),
+        frozenset({"Program", "Binding", "Dialect", "Field", "Parameters", "render"}),
         "a pipeline is compiled from a Program: its data types and its final text, nothing else",
     ),
     (

@@ -15,9 +15,7 @@ import numpy as np
 
 from ..errors import BufferError, DeviceError, OutOfMemoryError
 from ..observing import Note, Observer, observers
-from .calls import Copy
-from .encode import Row
-from .native import Handle
+from .layer import Copy, Handle, Row
 from .transfer import Bytes, ReadBack
 
 if TYPE_CHECKING:

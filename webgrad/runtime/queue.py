@@ -27,11 +27,10 @@ from ..errors import (
 from ..observing import Note, observers, stage
 from .arena import Arena
 from .buffers import Buffer, Virtual, naming
-from .calls import Copy
 from .checks import Limits, check_launch
 from .context import Context, Event
 from .launches import Flush
-from .native import Handle
+from .layer import Copy, Handle
 from .pipelines import PADDING, Pipeline
 from .pool import size_class
 from .recording import Recording
