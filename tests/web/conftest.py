@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from tests.missing import need_program
+from tests.missing import need_package, need_program
 
 if TYPE_CHECKING:
     from tests.firefox import Firefox
@@ -34,6 +34,13 @@ def running_firefox(pytestconfig: pytest.Config) -> Iterator[Firefox]:
 
     with Firefox() as running:
         yield running
+
+
+@pytest.fixture
+def dawn(request: pytest.FixtureRequest) -> None:
+    """What tests/web/dawn.py needs is there; in CI `make test` may run without, `make test-browser` not."""
+    must = request.node.get_closest_marker("web") is not None
+    need_package(request.config, "webgpu", must=must)
 
 
 @pytest.fixture(params=["chromium", "firefox"])
