@@ -1,0 +1,1 @@
+"""Models in the browser: Python writes what a page needs of a model, small JavaScript modules read it."""
