@@ -1,7 +1,7 @@
 """The page of an export: which files it has, from the folder pages/ beside this module.
 
 In: the kind of page, and its facts (`page.json`). Out: files by their names, the page itself as index.html.
-What the export writes itself (model.js, runner.js, plan.json, tokenizer.js) is not among them.
+What the export writes itself (model.js, runner.js, plan.json, tokenizer.js, chat.js) is not among them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def page_files(kind: str, facts: Mapping[str, Any]) -> dict[str, bytes]:
 
     >>> from webgrad.web.page import page_files
     >>> files = page_files("plain", {"title": "Salt & pepper"})
-    >>> b"<h1 id=\\"title\\">Salt &amp; pepper</h1>" in files["index.html"], "plain.js" in files
+    >>> b"<h1 id=\\"title\\">Salt &amp; pepper</h1>" in files["index.html"], "page_plain.js" in files
     (True, True)
     """
     if kind not in KINDS:
@@ -39,7 +39,7 @@ def page_files(kind: str, facts: Mapping[str, Any]) -> dict[str, bytes]:
     title = html.escape(str(facts.get("title") or "webgrad"))
     titled = TITLE.sub(lambda found: f"{found[1]}{title}<", frame)
     files = {"index.html": titled.encode(), "page.json": _json(facts)}
-    for name in (*COMMON, f"{kind}.js"):
+    for name in (*COMMON, f"page_{kind}.js"):
         _add_with_imports(name, files)
     return files
 

@@ -64,7 +64,8 @@ def fold(files: Mapping[str, bytes | Path], page: str = "index.html") -> Iterato
             if not name.endswith(LEFT_OUT):
                 yield from _data(name, files[name])
         sources = {"model.js": MODEL.encode()} if "model.js" in files else {}
-        yield f'<script type="module">\n{_harmless(_modules({**files, **sources}, entries))}</script>\n'.encode()
+        modules = _harmless(_modules({**files, **sources}, entries))
+        yield f'<script type="module">\n{modules}</script>\n'.encode()
     yield (end + after).encode()
 
 
@@ -139,15 +140,15 @@ def _add_module(
 
 
 def _wrapped(name: str, text: str) -> str:
-    """A module as a function that is called at once: imports become constants, the last line what it returns."""
+    """A module as a function that is called at once; imports become constants, exports what it returns."""
     lines = [_import_or_line(line) for line in text.rstrip().split("\n")]
     if exported := EXPORT.fullmatch(lines[-1]):
         lines[-1] = f"return {{ {exported[1]} }};"
     for number, line in enumerate(lines, 1):
         if re.match(r"(import|export)\b(?!\()", line) or "import.meta" in line:
             raise ArgumentError(
-                f"{name}, line {number}: {line.strip()!r} cannot be in a single file: imports are lines such as "
-                'import { a, b } from "./other.js"; and exports one last line export { a, b };'
+                f"{name}, line {number}: {line.strip()!r} cannot be in a single file: imports are lines such "
+                'as import { a, b } from "./other.js"; and exports one last line export { a, b };'
             )
     return f"const {_variable(name)} = (() => {{\n" + "\n".join(lines) + "\n})();\n"
 

@@ -1,4 +1,4 @@
-// A tokenizer for the tests of pages: an id is a character's code; 3 is where an answer begins.
+// A tokenizer for the tests of pages: an id is a character's code.
 function makeTokenizer() {
   const decode = (ids) => String.fromCharCode(...ids);
   return {
@@ -8,10 +8,4 @@ function makeTokenizer() {
   };
 }
 
-function makeChat(segments, tokenizer) {
-  const encode = (messages) =>
-    messages.flatMap(({ role, content }) => tokenizer.encode(`${role}${segments.between}${content}\n`));
-  return { encode: (messages) => [...encode(messages), 3] };
-}
-
-export { makeTokenizer, makeChat };
+export { makeTokenizer };

@@ -76,7 +76,7 @@ function tensorField(name, described) {
   use(numbers, "Zeros");
   const tools = element(
     "div",
-    { class: "row" },
+    { class: "row tools" },
     ...fillButtons((fill) => use(filledTensor(described, fill), fill)),
     ...filePick(name, described, use),
   );

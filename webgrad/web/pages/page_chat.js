@@ -1,11 +1,12 @@
 // The chat page: messages in, an answer that streams out. The conversation lives in this page, not in the
 // model: when the device is lost and the model loaded again, it goes on where it was.
+import { makeChat } from "./chat.js";
 import { answerMessage, userMessage } from "./chat_words.js";
 import { generate, speedOf } from "./generation.js";
-import { byId, countText, element } from "./page_elements.js";
+import { byId, countText, element, timeText } from "./page_elements.js";
 import { startPage } from "./page_common.js";
 import { readJson } from "./page_files.js";
-import { makeChat, makeTokenizer } from "./tokenizer.js";
+import { makeTokenizer } from "./tokenizer.js";
 
 const NEAR = 60; // pixels from the end within which the page goes along with an answer
 const state = { page: null, tokenizer: null, chat: null, messages: [], going: null };
@@ -51,16 +52,15 @@ function figuresOf(report) {
   return [
     countText(report.tokens, "token"),
     speed > 0 ? `${speed.toFixed(speed < 10 ? 1 : 0)} tokens/s` : "",
-    report.readSeconds > 0 ? `first after ${report.readSeconds.toFixed(1)} s` : "",
+    report.readSeconds > 0 ? `first after ${timeText(1000 * report.readSeconds)}` : "",
   ]
     .filter(Boolean)
     .join(" · ");
 }
 
-function showFigures(report, held) {
+function showContext(held) {
   const { context } = state.page.facts;
-  byId("figures").textContent =
-    `${figuresOf(report)} · context: ${held.toLocaleString("en")} of ${context.toLocaleString("en")} tokens`;
+  byId("figures").textContent = `Context: ${held.toLocaleString("en")} of ${countText(context, "token")}`;
 }
 
 // What is asked
@@ -93,11 +93,12 @@ async function streamed(ids, answer, message, going, report) {
     const follow = atEnd();
     message.content += pieces.push(id);
     answer.show(message.content);
-    showFigures(report, ids.length + report.tokens);
+    byId("figures").textContent = figuresOf(report);
     if (follow) requestAnimationFrame(goToEnd);
   }
   message.content += pieces.end();
   answer.show(message.content);
+  showContext(ids.length + report.tokens);
 }
 
 async function respond() {
