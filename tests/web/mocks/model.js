@@ -2,7 +2,9 @@
 // The address says what goes wrong (?fail=lost); `mock` is for the tests to look at and to set.
 const ANSWER = "Here is some code:\n```python\nprint(1 < 2)\n```\nThat is <b>all</b> there is.";
 const STOP = 2;
-const mock = { calls: [], delay: 0, opened: 0, fail: new URLSearchParams(location.search).get("fail"), lose: null };
+const asked = new URLSearchParams(location.search);
+const mock = { calls: [], delay: 0, opened: 0, fail: asked.get("fail"), lose: null, hold: null, release: null };
+if (asked.has("hold")) mock.hold = new Promise((go) => (mock.release = go));
 globalThis.mock = mock;
 
 const failure = (code) => Object.assign(new Error(`the mock says ${code}`), { code, details: "its own words" });
@@ -52,8 +54,7 @@ async function open({ onProgress, onLost }) {
   if (mock.fail && mock.fail !== "run") throw failure(mock.fail);
   for (const loaded of [0, 84e6, 270e6]) {
     onProgress({ stage: "weights", loaded, total: 270e6 });
-    await pause();
-    if (mock.hold) await mock.hold;
+    if (loaded === 84e6) await mock.hold;
   }
   onProgress({ stage: "compile", loaded: 40, total: 40 });
   let lost = false;

@@ -34,7 +34,7 @@ function clear() {
   showSeen(seenNow());
   byId("bars").replaceChildren();
   byId("empty").hidden = false;
-  byId("time").textContent = "";
+  byId("time").textContent = byId("best").textContent = "";
 }
 
 function pointOf(event) {
@@ -127,17 +127,27 @@ function showSeen(seen) {
   byId("sees").getContext("2d").putImageData(picture, 0, 0);
 }
 
+function shareText(share) {
+  return share < 0.001 ? "< 0.1 %" : `${(100 * share).toFixed(1)} %`;
+}
+
+function labelOf(place) {
+  return state.facts.labels?.[place] ?? `class ${place}`;
+}
+
+function barOf([place, share]) {
+  const meter = element("div", { class: "meter" }, element("i"));
+  meter.firstElementChild.style.width = `${100 * share}%`;
+  const words = [labelOf(place), shareText(share)].map((each) => element("span", {}, each));
+  return element("li", {}, element("div", { class: "row" }, ...words), meter);
+}
+
 function showClasses(shares, milliseconds) {
-  const bars = topClasses(shares, state.facts.top ?? 5).map(([place, share]) => {
-    const meter = element("div", { class: "meter" }, element("i"));
-    meter.firstElementChild.style.width = `${100 * share}%`;
-    const told = share < 0.001 ? "< 0.1 %" : `${(100 * share).toFixed(1)} %`;
-    const label = state.facts.labels?.[place] ?? `class ${place}`;
-    const words = element("div", { class: "row" }, element("span", {}, label), element("span", {}, told));
-    return element("li", {}, words, meter);
-  });
-  byId("bars").replaceChildren(...bars);
+  const best = topClasses(shares, state.facts.top ?? 5);
+  byId("bars").replaceChildren(...best.map(barOf));
   byId("empty").hidden = true;
+  // Beside the pad as well: on phones the bars are below what is seen.
+  byId("best").textContent = `${labelOf(best[0][0])} · ${shareText(best[0][1])}`;
   byId("time").textContent = timeText(milliseconds);
 }
 

@@ -2,7 +2,7 @@
 // Facts are those of page.json: height, width, channels (1 or 3), mean and std (per channel, of values from 0
 // to 1), layout ("channels-first" or "channels-last").
 
-const GREY = [0.299, 0.587, 0.114]; // how bright red, green and blue look
+const [RED, BLUE] = [0.299, 0.114]; // how bright they look; green is the rest
 
 // Averages of equal blocks of an RGBA picture: (height, width, 3), values from 0 to 1, on white where it is
 // transparent.
@@ -35,7 +35,8 @@ function seenBy(facts, colours, inverted) {
   const result = new Float32Array(height * width * channels);
   for (let place = 0; place < height * width; place += 1) {
     const [red, green, blue] = colours.subarray(3 * place, 3 * place + 3);
-    const values = channels === 1 ? [GREY[0] * red + GREY[1] * green + GREY[2] * blue] : [red, green, blue];
+    const grey = green + RED * (red - green) + BLUE * (blue - green); // exact where all three are equal
+    const values = channels === 1 ? [grey] : [red, green, blue];
     values.forEach((value, channel) => {
       result[place * channels + channel] = inverted ? 1 - value : value;
     });
