@@ -45,7 +45,7 @@ def fold(files: Mapping[str, bytes | Path], page: str = "index.html") -> Iterato
     """The one HTML file, in parts, of an export's files: each is its bytes, or the path where they are.
 
     >>> from webgrad.web.single_file import fold
-    >>> files = {"index.html": b"<script src=\"./a.js\"></script></body>", "a.js": b"alert(1)"}
+    >>> files = {"index.html": b'<script src="./a.js"></script></body>', "a.js": b"alert(1)"}
     >>> b"".join(fold(files))
     b'<script>alert(1)</script></body>'
     """
