@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterable, Sequence
 from ctypes import c_void_p
 from typing import Any, NoReturn
 
-import numpy as np
 from wgpu.backends.wgpu_native import ffi, lib
 
+from ..arrays import np
 from ..errors import CompileError, DeviceError, DeviceLostError, OutOfMemoryError
 from ..wgsl import Dialect, Parameters
 from .adapters import FEATURE_NAMES

@@ -13,8 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
+from ..arrays import np
 from ..errors import BufferError, DeviceLostError, DTypeError
 from ..observing import stage
 from .layer import READBACK, DeviceLayer, Handle
