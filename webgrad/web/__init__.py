@@ -1,0 +1,1 @@
+"""Models in the browser: what an export writes, and the pages that run it."""
