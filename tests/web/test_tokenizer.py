@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from webgrad.web.tokenizing import tokenizer_spec, write_tokenizer
 
 MODELS = Path(__file__).parents[1] / "models"
 FIXTURE = MODELS / "smollm2_tokens.json"
-# Ways to cut words, by names that GGUF files have for them: those of most models, and one name for each other.
+# Ways to cut words, by the names in GGUF files: those of most models, and one name of each other.
 USUAL = frozenset({"gpt-2", "smollm", "llama-bpe", "qwen2", "gpt-4o", "deepseek-llm", "bailingmoe"})
 OTHERS = frozenset({rules.cuts: name for name, rules in PRETOKENIZERS.items()}.values()) - USUAL
 
@@ -212,14 +213,14 @@ REFUSED = {
     },
 }
 EXPRESSIONS = {
-    r"\bword": r"'\\\\\\\\b'",
-    "(a)\\1": "'\\\\\\\\1'",
-    "a{2}+": "'{2}\\+'",
+    r"\bword": "has '\\\\b' in",
+    r"(a)\1": "has '\\\\1' in",
+    "a{2}+": "has '{2}+' in",
     "(?i:ss)": "several ones",
     "(?i:ß)": "several ones",
-    "(?i)a": "'\\(\\?i\\)'",
+    "(?i)a": "has '(?i)' in",
     "a*": "matches the empty text",
-    "(?=a)*b": "'\\*b'",
+    "a**b": "has '**' in",
 }
 
 
@@ -233,7 +234,7 @@ def test_what_pages_cannot_do_is_refused(message: str) -> None:
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 def test_expressions_that_pages_cannot_have(expression: str) -> None:
     split = pre_tokenizers.Split(Regex(expression), "isolated")
-    with pytest.raises(wg.ModelFileError, match=EXPRESSIONS[expression]):
+    with pytest.raises(wg.ModelFileError, match=re.escape(EXPRESSIONS[expression])):
         tokenizer_spec(made(pre_tokenizer=split))
 
 

@@ -12,8 +12,7 @@ import re
 from collections.abc import Iterable
 from functools import cache
 
-import numpy as np
-
+from webgrad.arrays import np
 from webgrad.errors import ModelFileError
 
 __all__ = ["PROBE", "Classes", "Ranges", "literal", "members", "ranges_of", "translate"]
@@ -76,10 +75,11 @@ def base36(number: int) -> str:
     return digits
 
 
-def ranges_of(characters: str) -> Ranges:
-    """A set of characters, of which there are those of PROBE that are members."""
-    is_member = np.zeros(0x110001, bool)  # one more, to which nothing belongs
-    is_member[np.frombuffer(characters.encode("utf-32-le"), np.uint32)] = True
+def ranges_of(characters: str, are_members: bool = True) -> Ranges:
+    """A set of characters: those of PROBE that are members, or that are not."""
+    is_member = np.full(0x110001, not are_members)
+    is_member[np.frombuffer(characters.encode("utf-32-le"), np.uint32)] = are_members
+    is_member[-1] = False  # after the last character
     for first, end in ALIKE.items():
         is_member[first:end] = is_member[first]
     is_member[0xD800:0xE000] = is_member[0xD7FF] & is_member[0xE000]  # surrogates, which texts have in pairs
@@ -96,7 +96,7 @@ def members(atom: str) -> Ranges:
         others = normalizers.Replace(Regex(f"(?:{atom})"), "").normalize_str(PROBE)
     except Exception as error:
         raise refusal(f"{atom!r:.80}, which cannot be read ({str(error)[:80]})") from None
-    return ranges_of("".join(set(PROBE).difference(others)))
+    return ranges_of(others, are_members=False)
 
 
 def refusal(what: str) -> ModelFileError:

@@ -58,7 +58,7 @@ def accents() -> Ranges:
     """What the normalizer StripAccents takes away."""
     from tokenizers import normalizers
 
-    return ranges_of("".join(set(PROBE).difference(normalizers.StripAccents().normalize_str(PROBE))))
+    return ranges_of(normalizers.StripAccents().normalize_str(PROBE), are_members=False)
 
 
 def members_of_words(cut: Any, is_so: Callable[[str], bool]) -> Ranges:
