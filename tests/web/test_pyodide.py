@@ -36,7 +36,7 @@ def chromium(pytestconfig: pytest.Config) -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def site(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     need_package(pytestconfig, "pyodide")
-    with serving(make_site(tmp_path_factory.mktemp("pyodide"))) as url:
+    with serving(make_site(tmp_path_factory.mktemp("pyodide")), isolated=True) as url:
         yield url.rstrip("/")
 
 
