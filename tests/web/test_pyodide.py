@@ -222,7 +222,8 @@ def test_a_lost_device_is_opened_again(python: Run) -> None:
         """
 import webgrad as wg
 device = wg.open_device()
-x = wg.eval(wg.ones(4) * 3)
+x = wg.ones(4) * 3
+wg.eval(x)
 kept = device.upload(b"12345678", keep=True)
 device.queue.context.native.destroy()
 said = ""
