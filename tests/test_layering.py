@@ -49,8 +49,9 @@ RECORDS = (
     "lower.ir",
     "runtime.profile",
 )
-DATA = ("errors", "config", "dtypes", "observing")  # free to all; they import only each other
-FACE = ("__init__", "batch", "custom", "tools")  # the user's side of the stages: may import all of them
+DATA = ("arrays", "errors", "config", "dtypes", "observing")  # free to all; they import only each other
+# The user's side of the stages: may import all of them.
+FACE = ("__init__", "batch", "custom", "tools", "web")
 ABOVE = (
     "nn",
     "optim",
@@ -60,7 +61,6 @@ ABOVE = (
     "linalg",
     "training",
     "models",
-    "web",
     "cli",
 )  # use public names only
 # (importer, imported, names) that the rules above would forbid, each with its reason.

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from itertools import compress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
+from ..arrays import np
 from ..errors import BufferError, DeviceError, OutOfMemoryError
 from ..observing import Note, Observer, observers
 from .layer import Copy, Handle, Row

@@ -16,8 +16,7 @@ from itertools import compress
 from operator import index
 from typing import Any, NamedTuple
 
-import numpy as np
-
+from ..arrays import np
 from ..errors import (
     BufferError,
     DeviceLostError,

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
 from wgpu.backends.wgpu_native import ffi, lib
 
+from ..arrays import np
 from .context import Context
 from .launches import Flush
 from .layer import Handle

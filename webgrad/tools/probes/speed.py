@@ -10,8 +10,7 @@ import time
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from ...arrays import np
 from ...wgsl import Program, program_from_source
 from .findings import Finding, judged, note, ok, significant
 from .results import quickest
