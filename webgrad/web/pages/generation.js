@@ -23,14 +23,14 @@ function filled(ids, size) {
   return whole;
 }
 
-async function readPart(model, facts, ids, position) {
+function readPart(model, facts, ids, position) {
   const size = chunkSize(facts, position, ids.length - position);
   if (size === 0) {
-    await model.submit(facts.functions.greedy, { token: ids[position], position });
+    model.submit(facts.functions.greedy, { token: ids[position], position });
     return 1;
   }
   const part = ids.slice(position, position + size);
-  await model.submit(facts.functions.read.replace("{size}", size), { ids: filled(part, size), position });
+  model.submit(facts.functions.read.replace("{size}", size), { ids: filled(part, size), position });
   return part.length;
 }
 
@@ -41,8 +41,13 @@ async function readIds(model, facts, ids, report, signal) {
   const held = ids.slice(0, commonLength(before, ids));
   HELD.set(model, held);
   report.cachedTokens = Math.min(report.cachedTokens ?? Infinity, held.length);
+  let parts = 0;
   while (held.length < ids.length && !signal?.aborted) {
-    const count = await readPart(model, facts, ids, held.length);
+    // One part is submitted while the one before it runs, so that there is time to stop.
+    const before = parts > 0 ? model.device.done() : null;
+    const count = readPart(model, facts, ids, held.length);
+    await before;
+    parts += 1;
     held.push(...ids.slice(held.length, held.length + count));
     report.onRead?.(held.length, ids.length);
   }
