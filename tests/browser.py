@@ -61,7 +61,7 @@ class Browser(DrivenBrowser):
         """Start it with its end of the pipes as descriptors 3 and 4, where it looks for them."""
         ends = [_above(end) for pair in (os.pipe(), os.pipe()) for end in pair]
         theirs_in, self._out, self._in, theirs_out = ends
-        quiet = os.open(Path(self.folder) / "log", os.O_WRONLY | os.O_CREAT, 0o600)
+        quiet = _above(os.open(Path(self.folder) / "log", os.O_WRONLY | os.O_CREAT, 0o600))
         actions = [
             (os.POSIX_SPAWN_DUP2, theirs_in, 3),
             (os.POSIX_SPAWN_DUP2, theirs_out, 4),
@@ -246,7 +246,7 @@ class Page(DrivenPage):
 
 
 def _above(end: int) -> int:
-    """The same pipe's end with a number that standard streams and the browser's own do not take."""
+    """The same file with a number that standard streams and the browser's own do not take."""
     moved = fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10)
     os.close(end)
     return moved

@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import ctypes
 import os
+import sys
 import threading
 import weakref
 from collections.abc import Iterator
@@ -196,6 +197,11 @@ async def open_device_async(spec: DeviceLike = None) -> Device | CpuDevice:
     >>> asyncio.run(wg.open_device_async("cpu")).name
     'cpu'
     """
+    if sys.platform == "emscripten":
+        from .browser import find_adapter_async
+
+        await find_adapter_async()
+        return open_device(spec)
     import asyncio
 
     return await asyncio.to_thread(open_device, spec)

@@ -142,6 +142,7 @@ class _PaperLayer:
     parameters: Parameters = "last"
     threaded = False
     lost = False
+    can_wait = True
 
     def __init__(self) -> None:
         self.account: Callable[[], str] = str
@@ -180,6 +181,9 @@ class _PaperLayer:
 
     release_buffer = release_layouts = release_bind_group = release_pipeline = _nothing
     write = unmap = poll = pause = destroy = forsake = _nothing
+
+    async def pause_async(self, seconds: float) -> None:
+        """There is nothing to wait for."""
 
     def argument(self, handle: Handle) -> Handle:
         return handle

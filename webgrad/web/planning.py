@@ -51,12 +51,8 @@ class _Work(NamedTuple):
     def leaves(self) -> list[Node]:
         """The tensors and the state that it reads, changes or gives."""
         graph = self.graph
-        every = [
-            *self.walked.nodes,
-            *(node for _, node in graph.outputs),
-            *(each[0] for each in graph.changed),
-        ]
-        every += [after for _, after in graph.changed]
+        every = [*self.walked.nodes, *(node for _, node in graph.outputs)]
+        every += [node for each in graph.changed for node in each]
         return [node for node in every if node.sig.op is LEAF and id(node) not in graph.given]
 
 

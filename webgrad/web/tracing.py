@@ -19,7 +19,7 @@ from ..errors import ArgumentError
 from ..evaluate import compute_waiting, values_still
 from ..graph.node import Node, scalar, signature
 from ..graph.op import LEAF
-from ..graph.trace import RuntimeFloat, RuntimeInt, is_runtime, one_at_a_time
+from ..graph.trace import RuntimeFloat, RuntimeInt, is_runtime, one_at_a_time, plain
 from ..nested import Nesting, put_together, taken_apart
 from ..runtime.device import instead_while
 from ..runtime.shield import shield
@@ -200,7 +200,7 @@ def _graph(found: Traced, changed: list[tuple[Node, Node]], given: Mapping[str, 
         if dtype is None:
             continue  # nothing is computed of it
         # A generator's keys are uint32; `wg.fresh` gives float32 and int32.
-        kind, default = ("random", None) if dtype is dtypes.uint32 else ("number", _plain(number))
+        kind, default = ("random", None) if dtype is dtypes.uint32 else ("number", plain(number))
         label = _unused(kind, given, len(inputs))
         inputs.append(Input(label, kind, dtype, (), default))
         numbers[id(number)] = label
@@ -217,10 +217,6 @@ def _unused(kind: str, taken: Container[str], number: int) -> str:
     """A name for an input that the function's code does not name."""
     name = f"{kind}_{number}"
     return _unused(f"{kind}_", taken, number) if name in taken else name
-
-
-def _plain(number: RuntimeFloat | RuntimeInt) -> float | int:
-    return float(number) if isinstance(number, float) else int(number)
 
 
 def _labels_of_result(shape: Nesting) -> list[str]:
