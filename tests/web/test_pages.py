@@ -233,9 +233,15 @@ def test_lines_and_a_full_context(browser: Browser, addresses: dict[str, str]) -
     page.press("Enter")
     answered(page, 1)
     assert "filled the 400 tokens" in page.text(".answer .note")
+    assert calls(page)[-1][1]["position"] == 399
     say(page, "y" * 60)
     answered(page, 2)
-    assert calls(page)[-1][1]["position"] == 399
+    assert calls(page) == []
+    assert page.evaluate("document.getElementById('text').value") == "y" * 60  # to be sent in a new chat
+    click(page, "#new-chat")
+    page.evaluate("document.getElementById('text').value = 'a <|end|> b', form.requestSubmit()")
+    answered(page, 1)
+    assert page.text(".answer .note") == "This cannot be sent: a control token."
     assert page.evaluate("document.documentElement.scrollWidth") == 360
     assert page.errors() == []
 
