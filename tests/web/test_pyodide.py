@@ -14,13 +14,12 @@ import pytest
 
 pytest.importorskip("fcntl")  # browsers are driven on POSIX only
 
-from webgrad.web.serving import serving
-
 from scripts.system import ROOT
 from tests.browser import WEBGPU, Browser
 from tests.missing import need_package, need_program
 from tests.pages import BrowserError
 from tests.web.pyodide_site import Run, make_site, python_in_page, python_in_worker
+from webgrad.web.serving import serving
 
 pytestmark = pytest.mark.web
 

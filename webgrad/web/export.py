@@ -63,8 +63,8 @@ def export(
         raise ArgumentError("export: there is no function in the dict")
     if not isinstance(examples, Mapping) or set(examples) != set(functions):
         raise ArgumentError(
-            f"export: the functions are {', '.join(functions)}, and the examples must be a dict with the same "
-            "names"
+            f"export: the functions are {', '.join(functions)}, and the examples must be a dict with the "
+            "same names"
         )
     title = name or _title(next(iter(functions.values())))
     bundle = Bundle(title, named_tensors(functions.values()))
@@ -74,9 +74,7 @@ def export(
         facts = picture_facts(
             next(iter(bundle.graphs.items())), labels, mean=mean, std=std, inverted=inverted, samples=samples
         )
-        return write_export(
-            bundle, path, "classifier", {"title": title, **facts}, single_file=single_file
-        )
+        return write_export(bundle, path, "classifier", {"title": title, **facts}, single_file=single_file)
     return write_export(bundle, path, "plain", {"title": title}, single_file=single_file)
 
 

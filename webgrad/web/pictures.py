@@ -35,7 +35,7 @@ def picture_facts(
     tensors = [each for each in graph.inputs if each.kind == "tensor"]
     if len(tensors) != 1 or not graph.outputs:
         raise ArgumentError(
-            f"export: labels are for functions of one picture, and {name} has {len(tensors)} tensors as inputs"
+            f"export: labels are for functions of one picture, and {name} has {len(tensors)} tensor inputs"
         )
     layout, channels, height, width = _layout(tensors[0].shape)
     output, scores = graph.outputs[0]
@@ -68,8 +68,8 @@ def _layout(shape: tuple[int, ...]) -> tuple[str, int, int, int]:
     if len(sides) == 3 and sides[2] in _CHANNELS:
         return "channels-last", sides[2], sides[0], sides[1]
     raise ArgumentError(
-        f"export: an input of shape {shape} is no picture: labels are for one of (1, channels, height, width) "
-        "or (1, height, width, channels), with 1 or 3 channels"
+        f"export: an input of shape {shape} is no picture: labels are for (1, channels, height, width) or "
+        "(1, height, width, channels), with 1 or 3 channels"
     )
 
 
