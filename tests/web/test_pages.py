@@ -293,6 +293,91 @@ def test_settings(browser: Browser, addresses: dict[str, str]) -> None:
     assert "Cut off" in page.text(".note")
 
 
+GENERATE = """import("./generation.js").then(async ({ generate }) => {
+  const calls = [], made = [], report = {}, signal = new AbortController();
+  let last = 0, waiting = 0, most = 0;
+  const run = async ({ token, position }, name) => {
+    last = (token < 0 ? last : token) + 1;
+    calls.push([name, token, position]);
+    const next = last;
+    most = Math.max(most, (waiting += 1));
+    await new Promise((go) => setTimeout(go, 5));
+    waiting -= 1;
+    return { token: { data: [next] } };
+  };
+  const submit = (name, { ids, position, token }) => calls.push([name, ids ? [...ids] : token, position]);
+  const model = { run, submit, device: { done: async () => {} } };
+  const facts = { context: 40, room: 48, chunks: [8, 4], stopIds: [99], ...FACTS,
+                  functions: { read: "read_{size}", greedy: "greedy" } };
+  for (const [ids, mostTokens, stopAt] of TEXTS) {
+    const stop = new AbortController();
+    const ids_made = [];
+    for await (const id of generate(model, facts, ids, { mostTokens, report, signal: stop.signal })) {
+      ids_made.push(id);
+      if (ids_made.length === stopAt) stop.abort();
+    }
+    made.push([ids_made, report.stoppedBy, calls.splice(0)]);
+  }
+  return { made, most };
+})"""
+
+
+def generated(page: Page, facts: dict[str, Any], *texts: tuple[list[int], int, int]) -> Any:
+    """For each (ids, most tokens, where it is stopped): (ids, why it ended, what was asked)."""
+    return page.evaluate(GENERATE.replace("FACTS", json.dumps(facts)).replace("TEXTS", json.dumps(texts)))
+
+
+@pytest.mark.web
+def test_what_generation_asks_for(browser: Browser, addresses: dict[str, str]) -> None:
+    page = opened(browser, addresses["chat"])
+    first, longer, other = generated(
+        page,
+        {},
+        (list(range(14)), 3, 0),
+        ([*range(14), 14, 15, 16, 50], 1, 0),
+        ([0, 1, 2, 7, 98], 9, 0),
+    )["made"]
+    assert first == [
+        [14, 15, 16],
+        "length",
+        [
+            *(["read_8", list(range(8)), 0], ["read_8", [8, 9, 10, 11, 12, 12, 12, 12], 8]),
+            *(["greedy", 13, 13], ["greedy", 14, 14], ["greedy", 15, 15]),
+        ],
+    ]
+    assert longer == [[51], "length", [["read_4", [16, 16, 16, 16], 16], ["greedy", 50, 17]]]
+    assert other == [[99], "end", [["read_4", [7, 7, 7, 7], 3], ["greedy", 98, 4]]]
+
+
+@pytest.mark.web
+def test_generation_at_the_context_s_end(browser: Browser, addresses: dict[str, str]) -> None:
+    page = opened(browser, addresses["chat"])
+    full, stopped, beyond = generated(
+        page, {"context": 39, "room": 39}, (list(range(38)), 9, 0), ([*range(30)], 9, 2), ([0] * 40, 9, 0)
+    )["made"]
+    assert full[:2] == [[38, 39], "context"]
+    assert full[2][-4:-2] == [["read_4", [32, 33, 34, 35], 32], ["greedy", 36, 36]]  # no chunk fits there
+    assert full[2][-2:] == [["greedy", 37, 37], ["greedy", 38, 38]]
+    assert stopped[:2] == [[30, 31], "user"]
+    assert beyond == [[], "context", []]
+
+
+@pytest.mark.web
+def test_steps_ahead_of_the_host(browser: Browser, addresses: dict[str, str]) -> None:
+    page = opened(browser, addresses["chat"])
+    told = generated(page, {"ahead": 3}, ([1], 5, 0), ([1, 2, 97], 9, 0), (list(range(38)), 9, 0))
+    first, ended, full = told["made"]
+    assert generated(page, {"ahead": 3}, ([1], 5, 0))["most"] == 3
+    assert first == [
+        [2, 3, 4, 5, 6],
+        "length",
+        [["greedy", 1, 0], *(["greedy", -1, position] for position in range(1, 5))],
+    ]
+    assert ended[:2] == [[98, 99], "end"]
+    assert full[:2] == [[38, 39, 40], "context"]
+    assert full[2][-1] == ["greedy", -1, 39]
+
+
 # Search
 
 
