@@ -49,7 +49,14 @@ RECORDS = (
     "lower.ir",
     "runtime.profile",
 )
-DATA = ("arrays", "errors", "config", "dtypes", "observing")  # free to all; they import only each other
+DATA = (
+    "arrays",
+    "errors",
+    "config",
+    "dtypes",
+    "observing",
+    "values",
+)  # free to all; they import only each other
 FACE = ("__init__", "batch", "custom", "tools")  # the user's side of the stages: may import all of them
 ABOVE = (
     "nn",
