@@ -49,15 +49,10 @@ RECORDS = (
     "lower.ir",
     "runtime.profile",
 )
-DATA = (
-    "arrays",
-    "errors",
-    "config",
-    "dtypes",
-    "observing",
-    "values",
-)  # free to all; they import only each other
-FACE = ("__init__", "batch", "custom", "tools")  # the user's side of the stages: may import all of them
+# Free to all; they import only each other.
+DATA = ("arrays", "errors", "config", "dtypes", "observing", "values")
+# The user's side of the stages: may import all of them.
+FACE = ("__init__", "batch", "custom", "tools", "web")
 ABOVE = (
     "nn",
     "optim",
@@ -67,7 +62,6 @@ ABOVE = (
     "linalg",
     "training",
     "models",
-    "web",
     "cli",
 )  # use public names only
 # (importer, imported, names) that the rules above would forbid, each with its reason.

@@ -162,7 +162,7 @@ class Context:
         in_flight = self._in_flight
         while in_flight and in_flight[0].finished:
             in_flight.popleft()
-        while len(in_flight) > self.max_in_flight:
+        while len(in_flight) > self.max_in_flight and self.native.can_wait:
             in_flight.popleft().wait()
         if len(self.groups) > self.groups.limit:
             self.resolved.clear()

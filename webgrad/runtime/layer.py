@@ -155,8 +155,15 @@ class DeviceLayer(Protocol):
     def poll(self) -> None:
         """Let the driver free what is done and call back, without waiting."""
 
+    @property
+    def can_wait(self) -> bool:
+        """Whether `pause` can be called here: a browser may be unable to suspend Python."""
+
     def pause(self, seconds: float) -> None:
         """Wait a little for the device."""
+
+    async def pause_async(self, seconds: float) -> None:
+        """The same, letting other tasks run."""
 
     def destroy(self) -> None:
         """Make the device lost at once, as a driver reset would."""

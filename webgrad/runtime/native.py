@@ -8,6 +8,7 @@ buffer.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import sys
 import threading
@@ -495,9 +496,16 @@ class NativeDevice:
         """Let the driver free what is done and call back, without waiting."""
         self._calls.poll()
 
+    @property
+    def can_wait(self) -> bool:
+        return True
+
     def pause(self, seconds: float) -> None:
         """Let others run meanwhile."""
         time.sleep(seconds)
+
+    async def pause_async(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
 
     def wait(self) -> None:
         """Block until all that was submitted is done, deaf to Ctrl-C; `transfer.wait_until` is not."""

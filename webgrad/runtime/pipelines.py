@@ -24,6 +24,8 @@ __all__ = ["PADDING", "Compiled", "Compiler", "Pipeline"]
 
 _numbers = itertools.count(1)
 STACK = 64 << 20  # bytes for a compiling thread: compilers recurse, and some systems give only 512 KiB
+# Of this thread, where the system has such a clock: one of the wall would count waiting for the driver too.
+_clock = getattr(time, "thread_time", time.perf_counter)
 PADDING = 32  # every buffer has a multiple of this many bytes: four numbers of 64 bits
 
 
@@ -212,7 +214,7 @@ class Compiler:
         return found
 
     def _compile(self, pipeline: Pipeline, layout: Layout) -> Compiled:
-        began = time.thread_time()  # the clock would count waiting for the driver too
+        began = _clock()
         program = pipeline.program
         text = self._text(program, minify=not pipeline.checked)
         try:
@@ -221,7 +223,7 @@ class Compiler:
             )
         except CompileError as error:
             raise self._explained(program, layout, error) from None
-        return Compiled(pipeline, handle, self._native.argument(handle), layout, time.thread_time() - began)
+        return Compiled(pipeline, handle, self._native.argument(handle), layout, _clock() - began)
 
     def _text(self, program: Program, *, minify: bool) -> str:
         return render(

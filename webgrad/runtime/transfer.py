@@ -6,7 +6,6 @@ copied out of, unmapped and given back; the invariant is that a mapped buffer is
 
 from __future__ import annotations
 
-import asyncio
 import builtins
 import sys
 import threading
@@ -237,7 +236,7 @@ class ReadBack:
                     self._native.poll()
                     if self._mapped or self._native.lost:
                         return self._collect()
-                await asyncio.sleep(pause)
+                await self._native.pause_async(pause)
                 pause = min(pause + 20e-6, 1e-3)
         except BaseException:  # cancelled or closed
             self._abandon()

@@ -98,6 +98,10 @@ class Device(AnyDevice):
         )
 
     def _open_layer(self, when_done: Callable[[], None]) -> DeviceLayer:
+        if self.info.backend == "browser":
+            from .browser import open_browser
+
+            return open_browser(when_done)
         from .native import open_native
 
         quick = self.settings.encoder == "fast"
