@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from .arrays import missing, np
+from .arrays import has_numpy, missing, np
 from .dtypes import DType
 from .errors import ArgumentError, DTypeError, GradientError, ShapeError
 from .evaluate import read, read_async
@@ -384,7 +384,8 @@ class Tensor(PytorchMethods):
     def __reduce__(self) -> tuple[Any, ...]:
         from .ops.interop import restore
 
-        return restore, (self.numpy(), self.device.name, self.requires_grad)
+        array = self.numpy() if has_numpy() else read(self.node)
+        return restore, (array, self.device.name, self.requires_grad)
 
     def __copy__(self) -> Tensor:
         return Tensor(self.node)

@@ -57,6 +57,9 @@ class Values:
         self.dtype = dtype
         self.shape = tuple(shape)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Values, (bytes(self.data), self.dtype, self.shape)
+
     @property
     def ndim(self) -> int:
         """How many axes."""

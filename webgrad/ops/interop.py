@@ -255,12 +255,14 @@ def _numpy_versioned() -> bool:
     return tuple(map(int, np.__version__.split(".")[:2])) >= (2, 1)
 
 
-def restore(array: Array, device: str, requires_grad: bool = False) -> Tensor:
+def restore(array: Any, device: str, requires_grad: bool = False) -> Tensor:
     """A pickled tensor: on the device it was on, or on the default one where there is no such adapter."""
     try:
         where = open_device(device)
     except NoAdapterError:
         where = open_device(None)
+    if isinstance(array, Values) and has_numpy():  # it was pickled where there is none
+        array = np.frombuffer(array.data, array.dtype.numpy).reshape(array.shape)
     return place("unpickling", array, where).requires_grad_(requires_grad)
 
 

@@ -248,7 +248,7 @@ class ReadBack:
             if not self._native.alive():
                 raise DeviceLostError("the GPU device was lost while a buffer was read back")
             raise BufferError(f"a buffer could not be read back: {message.strip()}")
-        result: Bytes = self._native.copy_mapped(self._handle, (self._nbytes + 3) & ~3)
+        result: Bytes = as_bytes(self._native.copy_mapped(self._handle, (self._nbytes + 3) & ~3))
         self._settled = True
         self.staging.give(self._size, self._handle)
         return result[: self._nbytes]
