@@ -63,7 +63,7 @@ class Browser:
         """Start it with its end of the pipes as descriptors 3 and 4, where it looks for them."""
         ends = [_above(end) for pair in (os.pipe(), os.pipe()) for end in pair]
         theirs_in, self._out, self._in, theirs_out = ends
-        quiet = os.open(Path(self.folder) / "log", os.O_WRONLY | os.O_CREAT, 0o600)
+        quiet = _above(os.open(Path(self.folder) / "log", os.O_WRONLY | os.O_CREAT, 0o600))
         actions = [
             (os.POSIX_SPAWN_DUP2, theirs_in, 3),
             (os.POSIX_SPAWN_DUP2, theirs_out, 4),
