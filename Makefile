@@ -5,6 +5,7 @@
 #   make test     everything CI runs: format, lint, types, tests  (make test ARGS="-k name")
 #   make check    the same
 #   make format   let ruff mend what it can
+#   make test-browser   exported pages in Chromium and Firefox, Pyodide, Dawn in node; fetches 250 MB where they are missing
 #   make test-torch   layers, functions, losses and optimisers against torch, in an environment of its own
 #   make test-transformers   every family of models, and SmolLM2's answers, against transformers
 #   make conformance SUITE=<checkout>   the array API's own suite on cpu and GPU  (ARGS="--device cpu")
@@ -18,7 +19,7 @@
 #   make docs     the documentation as a site, in site/: open site/index.html
 #   make clean    remove .venv, .venv-torch, .venv-transformers, .venv-conformance and every cache
 
-TARGETS := demo test check format test-torch test-transformers conformance tint bench bench-peers promises fault soak fuzz docs clean
+TARGETS := demo test check format test-browser test-torch test-transformers conformance tint bench bench-peers promises fault soak fuzz docs clean
 MARK := webgrad-python-is-new-enough
 ASK := -c "import sys; print('$(MARK)' if sys.version_info >= (3, 11) else '')" 2>&1
 probe = $(if $(filter $(MARK),$(shell $(1) $(ASK))),$(1))

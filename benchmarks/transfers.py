@@ -15,7 +15,7 @@ from wgpu import BufferUsage
 from wgpu.backends.wgpu_native import ffi, lib
 
 from webgrad.runtime import adapters
-from webgrad.runtime.native import READBACK, STORAGE
+from webgrad.runtime.layer import READBACK, STORAGE
 from webgrad.runtime.webgpu import Device
 
 SMALL, LARGE = 256, 64 << 20

@@ -33,7 +33,7 @@ from tests.runtime.faults.test_memory import ENCODINGS as MEMORY_ENCODINGS
 from tests.runtime.faults.test_memory import Work, assert_accounted, creations
 from tests.runtime.helpers import bench
 from webgrad.errors import DeviceLostError, OutOfMemoryError
-from webgrad.runtime.native import READBACK, STORAGE, UNIFORM
+from webgrad.runtime.layer import READBACK, STORAGE, UNIFORM
 
 __all__ = ["PARTS", "main"]
 

@@ -6,7 +6,6 @@ steps; the first step that fails ends it. Steps run in .venv, which is made or b
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import signal
@@ -19,6 +18,8 @@ from collections.abc import Callable, Mapping, Sequence
 from scripts.browser import main as ensure_browser
 from scripts.conformance import FOLDER as CONFORMANCE_VENV
 from scripts.driver import main as ensure_driver
+from scripts.npm import FOLDER as NPM
+from scripts.npm import ensure_packages
 from scripts.setup import main as setup
 from scripts.system import ROOT, VENV, say, venv_python
 from scripts.torch_tests import FOLDER as TORCH_VENV
@@ -26,7 +27,6 @@ from scripts.transformers_tests import FOLDER as TRANSFORMERS_VENV
 
 __all__ = ["TARGETS", "main"]
 
-TINT = ROOT / "scripts" / "tint"
 CACHES = (".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", "build", "dist", "site")
 Step = Callable[[Sequence[str]], int]
 
@@ -96,27 +96,14 @@ def beside(work: Callable[[], object]) -> tuple[Step, Step]:
 
 def tint(_: Sequence[str]) -> int:
     """Install the second shader compiler, once; without it its tests are skipped."""
-    lock, npm = TINT / "package-lock.json", shutil.which("npm")
-    stamp = TINT / "node_modules" / ".webgrad-stamp"
-    if not lock.is_file():
-        return 0
-    wanted = hashlib.sha256(lock.read_bytes()).hexdigest()
-    if stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted:
-        return 0
-    if npm is None:
-        say("npm is not on PATH: the tests with the shader compiler Tint will be skipped")
-        return 0
-    say("installing Tint, the second shader compiler (scripts/tint)")
-    # Long: a mirror may be slow, and an npm without a connection waits for minutes.
-    command = [npm, "ci", "--silent", "--no-audit", "--no-fund", "--prefix", str(TINT)]
-    try:
-        failed = subprocess.run(command, cwd=ROOT, check=False, timeout=300).returncode
-    except subprocess.TimeoutExpired:
-        failed = 1
-    if failed:
-        say("npm ci failed: the tests with the shader compiler Tint will be skipped")
-        return 0
-    stamp.write_text(wanted, encoding="utf-8")
+    ensure_packages()
+    return 0
+
+
+def web(_: Sequence[str]) -> int:
+    """Install what tests of pages need: two browsers, node, and all packages of scripts/web."""
+    ensure_browser(("chromium", "firefox", "node"))
+    ensure_packages(everything=True)
     return 0
 
 
@@ -127,7 +114,7 @@ def clean(_: Sequence[str]) -> int:
         TORCH_VENV,
         TRANSFORMERS_VENV,
         CONFORMANCE_VENV,
-        TINT / "node_modules",
+        NPM / "node_modules",
         *(ROOT / name for name in CACHES),
     ]
     folders += [path for top in ("webgrad", "tests", "scripts") for path in (ROOT / top).rglob("__pycache__")]
@@ -193,6 +180,8 @@ DOCS_ENVIRONMENT = {"NO_MKDOCS_2_WARNING": "1"}
 # With the model's own words around it, as many tokens as are read at once: the answer starts the sooner.
 QUESTION = ("--first", "Explain photosynthesis.", "--temperature", "0.2")
 PREPARE: tuple[Step, ...] = (install_dev, driver, tint)
+# What only `make test-browser` runs is marked web; with it run the quick tests of the same things.
+PAGES = ("tests/web", "tests/test_browser.py")
 begin_browser, finish_browser = beside(ensure_browser)
 CHECKS: tuple[Step, ...] = (
     begin_browser,
@@ -211,6 +200,7 @@ TARGETS: Mapping[str, tuple[Step, ...]] = {
     "test": CHECKS,
     "check": CHECKS,
     "format": (install_dev, python("-m", "ruff", "check", "--fix", "."), python("-m", "ruff", "format", ".")),
+    "test-browser": (install_dev, driver, web, pytest("-m", "not soak", *PAGES)),
     "test-torch": (
         install_dev,
         python("-m", "scripts.torch_tests", extra=True, environment=TEST_ENVIRONMENT),

@@ -21,6 +21,7 @@ from types import TracebackType
 from typing import Any
 
 from scripts.browser import find_browser
+from tests.pages import SECONDS, BrowserError, DrivenBrowser, DrivenPage
 
 __all__ = ["Browser", "BrowserError", "Page"]
 
@@ -37,16 +38,13 @@ OPTIONS = (
     "--hide-scrollbars",
 )
 WEBGPU = ("--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader")
-SECONDS = 60.0  # for one answer: machines that test are busy
 GRACE = 5.0  # to end by itself
 
 
-class BrowserError(Exception):
-    """The browser did not do what it was asked for."""
-
-
-class Browser:
+class Browser(DrivenBrowser):
     """A running headless Chromium; `with Browser() as browser: page = browser.page()`."""
+
+    name = "chromium"
 
     def __init__(self, *options: str) -> None:
         binary = find_browser()
@@ -99,8 +97,11 @@ class Browser:
         self.process = 0
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def call(self, method: str, session: str | None = None, **parameters: Any) -> dict[str, Any]:
+    def call(
+        self, method: str, session: str | None = None, seconds: float = SECONDS, **parameters: Any
+    ) -> dict[str, Any]:
         """One call of the protocol, and its result; what happens meanwhile is in `events`."""
+        until = time.monotonic() + seconds
         self._number += 1
         number = self._number
         message: dict[str, Any] = {"id": number, "method": method, "params": parameters}
@@ -108,7 +109,7 @@ class Browser:
             message["sessionId"] = session
         os.write(self._out, json.dumps(message).encode() + b"\0")
         while True:
-            answer = self.next_message(method)
+            answer = self.next_message(method, until)
             if answer.get("id") != number:
                 continue
             if "error" in answer:
@@ -116,12 +117,11 @@ class Browser:
             result: dict[str, Any] = answer["result"]
             return result
 
-    def next_message(self, awaited: str) -> dict[str, Any]:
-        """The next message; events are kept as well."""
-        until = time.monotonic() + SECONDS
+    def next_message(self, awaited: str, until: float) -> dict[str, Any]:
+        """The next message, before a time; events are kept as well."""
         while b"\0" not in self._buffer:
             if not select.select([self._in], [], [], max(0.0, until - time.monotonic()))[0]:
-                raise BrowserError(f"{awaited}: no answer within {SECONDS:.0f} s")
+                raise BrowserError(f"{awaited}: no answer in time")
             if not (more := os.read(self._in, 1 << 20)):
                 raise BrowserError(f"{awaited}: the browser has ended: {self._log()}")
             self._buffer += more
@@ -159,16 +159,16 @@ class Browser:
         self.events.clear()
 
 
-class Page:
+class Page(DrivenPage):
     """One page of a browser."""
 
     def __init__(self, browser: Browser, session: str) -> None:
         self.browser = browser
         self.session = session
 
-    def call(self, method: str, **parameters: Any) -> dict[str, Any]:
+    def call(self, method: str, seconds: float = SECONDS, **parameters: Any) -> dict[str, Any]:
         """One call of the protocol for this page."""
-        return self.browser.call(method, self.session, **parameters)
+        return self.browser.call(method, self.session, seconds, **parameters)
 
     def open(self, address: str | Path) -> None:
         """Go to an address or a file, and wait until it is loaded."""
@@ -178,18 +178,20 @@ class Page:
         ]
         if failed := self.call("Page.navigate", url=url).get("errorText"):
             raise BrowserError(f"{url}: {failed}")
+        until = time.monotonic() + SECONDS
         while not any(event["method"] == "Page.loadEventFired" for event in self._events()):
-            self.browser.next_message(url)
+            self.browser.next_message(url, until)
 
     def show(self, *, dark: bool = False, media: str = "") -> None:
         """Ask for a colour scheme, and for a medium such as "print"."""
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", media=media, features=[scheme])
 
-    def evaluate(self, expression: str) -> Any:
+    def evaluate(self, expression: str, *, seconds: float = SECONDS) -> Any:
         """The value of an expression, or of what it promises, as plain data."""
         answer = self.call(
             "Runtime.evaluate",
+            seconds,
             expression=expression,
             awaitPromise=True,
             returnByValue=True,
@@ -199,20 +201,18 @@ class Page:
             raise BrowserError(f"{expression}: {_described(answer['exceptionDetails'])}")
         return answer["result"].get("value")
 
-    def settle(self) -> None:
-        """Wait until what was asked for is drawn."""
-        self.evaluate("new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(() => go())))")
-
     def press(self, key: str) -> None:
         """Press a key where the focus is."""
-        text = {"text": key} if len(key) == 1 else {}
+        typed = {"Enter": "\r"}.get(key, key)
+        text: dict[str, Any] = {"text": typed} if len(typed) == 1 else {}
         self.call("Input.dispatchKeyEvent", type="keyDown", key=key, **text)
         self.call("Input.dispatchKeyEvent", type="keyUp", key=key)
 
     def mouse(self, kind: str, left: float, top: float, **more: Any) -> None:
         """A mouse event at a place of the window: mouseMoved, mousePressed, mouseReleased, mouseWheel."""
-        button = {"button": "left", "clickCount": 1} if kind in ("mousePressed", "mouseReleased") else {}
-        self.call("Input.dispatchMouseEvent", type=kind, x=left, y=top, **button, **more)
+        if kind in ("mousePressed", "mouseReleased"):
+            more = {"button": "left", "clickCount": 1, **more}
+        self.call("Input.dispatchMouseEvent", type=kind, x=left, y=top, **more)
 
     def screenshot(self, path: Path | None = None, *, whole: bool = True) -> bytes:
         """The page as a PNG: all of it, or what the window shows."""
@@ -246,7 +246,7 @@ class Page:
 
 
 def _above(end: int) -> int:
-    """The same pipe's end with a number that standard streams and the browser's own do not take."""
+    """The same file with a number that standard streams and the browser's own do not take."""
     moved = fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10)
     os.close(end)
     return moved

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
+
+from tests.missing import IN_CI, missing_key, need_program
 
 if TYPE_CHECKING:
     from tests.browser import Browser
@@ -32,13 +33,10 @@ if BYTECODE is not None:
 
 hypothesis.settings.register_profile("local", deadline=None)
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True)
-IN_CI = os.environ.get("CI", "").lower() in ("1", "true")
 hypothesis.settings.load_profile("ci" if IN_CI else "local")
 
 skipped_key = pytest.StashKey[int]()
-pages_key = pytest.StashKey[bool]()
 NO_ADAPTER = "no adapter but OpenGL ones was found; `webgrad info` says what to install"
-NO_BROWSER = "no Chromium was found; `python -m scripts.browser` installs one on Debian, CHROME may name one"
 
 
 def has_adapter() -> bool:
@@ -70,9 +68,10 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    if pages_key in config.stash:
+    if reasons := config.stash.get(missing_key, []):
         terminalreporter.section("TESTS OF PAGES WERE SKIPPED", sep="!", red=True, bold=True)
-        terminalreporter.line(f"TESTS OF PAGES WERE SKIPPED: {NO_BROWSER}.")
+        for reason in reasons:
+            terminalreporter.line(f"TESTS OF PAGES WERE SKIPPED: {reason}.")
     count = config.stash.get(skipped_key, 0)
     if not count:
         return
@@ -105,13 +104,7 @@ def browser(running_browser: Browser) -> Iterator[Browser]:
 @pytest.fixture(scope="session")
 def running_browser(pytestconfig: pytest.Config) -> Iterator[Browser]:
     """A headless Chromium for every test of a page; without one they are skipped, and in CI they fail."""
-    from scripts.browser import find_browser
-
-    if sys.platform == "win32" or find_browser() is None:
-        pytestconfig.stash[pages_key] = True
-        if IN_CI:
-            pytest.fail(NO_BROWSER, pytrace=False)
-        pytest.skip(NO_BROWSER)
+    need_program(pytestconfig, "chromium")
     from tests.browser import WEBGPU, Browser
 
     with Browser(*WEBGPU) as running:

@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 import webgrad
-from tests.conftest import IN_CI
 from tests.documents import ALL_BLOCKS, Block, blocks_of
+from tests.missing import IN_CI
 from webgrad import config
 
 MODULES = [

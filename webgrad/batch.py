@@ -17,9 +17,7 @@ from dataclasses import dataclass
 from operator import index
 from typing import Any, Literal
 
-import ml_dtypes
-import numpy as np
-
+from .arrays import Array, ml_dtypes, np
 from .custom import Grid, Kernel
 from .errors import (
     BatchError,
@@ -43,7 +41,6 @@ from .wgsl.packing import ParamValue
 
 __all__ = ["Batch", "BatchArray"]
 
-Ndarray = np.ndarray[Any, Any]
 Broadcast = Literal["none", "row", "scalar"]
 
 _PIECE_ALIGNMENT = (
@@ -79,7 +76,7 @@ class BatchArray:
         self.dtype = dtype
         self._batch = batch
         self._buffer: Buffer | None = None
-        self._host: Ndarray | None = None
+        self._host: Array | None = None
         self._ready = False
 
     @property
@@ -438,7 +435,7 @@ class Batch:
             for buffer in command.buffers:
                 queue.size_of(buffer)
 
-    def read(self, array: BatchArray) -> Ndarray:
+    def read(self, array: BatchArray) -> Array:
         """A value as a NumPy array; waits for the GPU."""
         host = self._readable(array)
         if host is not None:
@@ -446,7 +443,7 @@ class Batch:
         assert isinstance(self.device, Device)
         return self._shaped(array, self.device.read(_buffer(array)))
 
-    async def read_async(self, array: BatchArray) -> Ndarray:
+    async def read_async(self, array: BatchArray) -> Array:
         """The same, letting other tasks run meanwhile."""
         host = self._readable(array)
         if host is not None:
@@ -454,13 +451,13 @@ class Batch:
         assert isinstance(self.device, Device)
         return self._shaped(array, await self.device.read_async(_buffer(array)))
 
-    def _readable(self, array: BatchArray) -> Ndarray | None:
+    def _readable(self, array: BatchArray) -> Array | None:
         self._own("read", array)
         if not array._ready:
             raise BatchError(f"{array!r} cannot be read yet: call execute() first")
         return array._host
 
-    def _shaped(self, array: BatchArray, data: Ndarray) -> Ndarray:
+    def _shaped(self, array: BatchArray, data: Array) -> Array:
         return data.view(array.dtype).reshape(array.shape)
 
 
@@ -474,7 +471,7 @@ def _supported(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return dtype
 
 
-def _copied(host: Ndarray) -> Ndarray:
+def _copied(host: Array) -> Array:
     try:
         return host.copy()
     except MemoryError as error:

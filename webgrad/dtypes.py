@@ -9,12 +9,10 @@ types they compute in.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Literal
 
-import ml_dtypes
-import numpy as np
-
+from .arrays import has_numpy, ml_dtypes, np
 from .errors import DTypeError
 
 __all__ = [
@@ -53,15 +51,22 @@ class DType:
     4
     """
 
-    __slots__ = ("compute", "feature", "itemsize", "kind", "name", "numpy")
+    __slots__ = ("_numpy", "compute", "feature", "itemsize", "kind", "name")
 
-    def __init__(self, name: str, kind: Kind, numpy: Any, compute: str, feature: str = "") -> None:
+    def __init__(self, name: str, kind: Kind, itemsize: int, compute: str, feature: str = "") -> None:
         self.name = name
         self.kind: Kind = kind
-        self.numpy: np.dtype[Any] = np.dtype(numpy)
-        self.itemsize = self.numpy.itemsize
+        self.itemsize = itemsize
         self.compute = compute  # the WGSL type that kernels compute in
         self.feature = feature  # what an adapter must have for it; empty: nothing
+        self._numpy: np.dtype[Any] | None = None
+
+    @property
+    def numpy(self) -> np.dtype[Any]:
+        """NumPy's dtype of the same elements."""
+        if self._numpy is None:
+            self._numpy = np.dtype(ml_dtypes.bfloat16 if self.name == "bfloat16" else self.name)
+        return self._numpy
 
     def __repr__(self) -> str:
         return f"webgrad.{self.name}"
@@ -85,21 +90,21 @@ class DType:
     __hash__ = object.__hash__  # of itself; like NumPy's, it equals names that hash differently
 
 
-bool = DType("bool", "b", np.bool_, "bool")
-int8 = DType("int8", "i", np.int8, "i32")
-int16 = DType("int16", "i", np.int16, "i32")
-int32 = DType("int32", "i", np.int32, "i32")
-int64 = DType("int64", "i", np.int64, "i64", "int64")
-uint8 = DType("uint8", "u", np.uint8, "u32")
-uint16 = DType("uint16", "u", np.uint16, "u32")
-uint32 = DType("uint32", "u", np.uint32, "u32")
-uint64 = DType("uint64", "u", np.uint64, "u64", "int64")
-bfloat16 = DType("bfloat16", "f", ml_dtypes.bfloat16, "f32")
-float16 = DType("float16", "f", np.float16, "f32")
-float32 = DType("float32", "f", np.float32, "f32")
-float64 = DType("float64", "f", np.float64, "f64", "f64")
-complex64 = DType("complex64", "c", np.complex64, "")
-complex128 = DType("complex128", "c", np.complex128, "", "f64")
+bool = DType("bool", "b", 1, "bool")
+int8 = DType("int8", "i", 1, "i32")
+int16 = DType("int16", "i", 2, "i32")
+int32 = DType("int32", "i", 4, "i32")
+int64 = DType("int64", "i", 8, "i64", "int64")
+uint8 = DType("uint8", "u", 1, "u32")
+uint16 = DType("uint16", "u", 2, "u32")
+uint32 = DType("uint32", "u", 4, "u32")
+uint64 = DType("uint64", "u", 8, "u64", "int64")
+bfloat16 = DType("bfloat16", "f", 2, "f32")
+float16 = DType("float16", "f", 2, "f32")
+float32 = DType("float32", "f", 4, "f32")
+float64 = DType("float64", "f", 8, "f64", "f64")
+complex64 = DType("complex64", "c", 8, "")
+complex128 = DType("complex128", "c", 16, "", "f64")
 
 REAL = (
     bool,
@@ -118,9 +123,13 @@ REAL = (
 )
 COMPLEX = (complex64, complex128)
 _BY_NAME = {each.name: each for each in (*REAL, *COMPLEX)}
-_BY_NUMPY = {each.numpy: each for each in (*REAL, *COMPLEX)}
 _BOOL: type = type(bool is None)  # Python's own: the name is taken here
 _BY_TYPE: dict[object, DType] = {_BOOL: bool, int: int32, float: float32, complex: complex64}
+
+
+@cache
+def _by_numpy() -> dict[np.dtype[Any], DType]:
+    return {each.numpy: each for each in (*REAL, *COMPLEX)}
 
 
 def as_dtype(value: Any) -> DType:
@@ -135,9 +144,9 @@ def as_dtype(value: Any) -> DType:
         found = _BY_NAME.get(value) if isinstance(value, str) else _BY_TYPE.get(value)
     except TypeError:  # not hashable
         found = None
-    if found is None and value is not None:
+    if found is None and value is not None and has_numpy():
         try:
-            found = _BY_NUMPY.get(np.dtype(value).newbyteorder("="))
+            found = _by_numpy().get(np.dtype(value).newbyteorder("="))
         except (TypeError, ValueError):  # what describes fields, badly, is a ValueError
             found = None
     if found is None:

@@ -21,6 +21,7 @@ WebgradError
 ├── DTypeError             a data type that this op or device does not take (also TypeError)
 │   └── ProtocolError      a value without the protocol that is asked for (also AttributeError)
 ├── LinearAlgebraError     a matrix that has no such factors: singular, say (also numpy.linalg.LinAlgError)
+├── MissingPackageError    what is asked for needs a package that is not installed (also ImportError)
 ├── ModelFileError         a file of weights or data is damaged, missing, or does not fit (also ValueError)
 └── ShaderError            WGSL that cannot be made or compiled
     ├── TemplateError      a .pwgsl template or its defines are wrong
@@ -30,8 +31,6 @@ WebgradError
 from __future__ import annotations
 
 import builtins
-
-from numpy.linalg import LinAlgError
 
 __all__ = [
     "ArgumentError",
@@ -50,6 +49,7 @@ __all__ = [
     "IndexingError",
     "LaunchError",
     "LinearAlgebraError",
+    "MissingPackageError",
     "ModelFileError",
     "NoAdapterError",
     "OutOfMemoryError",
@@ -142,8 +142,15 @@ class ProtocolError(DTypeError, AttributeError):
     """A value without the protocol that is asked for, such as __dlpack__."""
 
 
-class LinearAlgebraError(WebgradError, LinAlgError):
-    """A matrix that has no such factors: singular, not positive definite, or not of finite numbers."""
+class LinearAlgebraError(WebgradError, ValueError):
+    """A matrix that has no such factors: singular, not positive definite, or not of finite numbers.
+
+    From the first one that is raised on it is NumPy's LinAlgError too (webgrad/linalg/host.py).
+    """
+
+
+class MissingPackageError(WebgradError, ImportError):
+    """What is asked for needs a package that is not installed here."""
 
 
 class ModelFileError(WebgradError, ValueError):

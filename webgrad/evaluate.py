@@ -15,8 +15,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from sys import getrefcount
 from typing import Any, Protocol
 
-import numpy as np
-
+from .arrays import np
 from .config import settings
 from .errors import ArgumentError, ConfigError, OutOfMemoryError, WebgradError
 from .graph.holders import largest_arrays, name_buffers

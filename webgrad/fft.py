@@ -10,9 +10,8 @@ import math
 from collections.abc import Sequence
 from typing import Any, Literal
 
-import numpy as np
-
 from . import dtypes
+from .arrays import np
 from .dtypes import as_dtype, complex_of
 from .errors import ArgumentError, DTypeError, ShapeError
 from .ops import fourier, primitives

@@ -10,8 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
+from .arrays import Array
 from .cpu.execute import CPU_PROFILE, CpuPlan
 from .cpu.memory import is_own
 from .cpu.pairs import keep_pairs
@@ -29,8 +28,6 @@ from .schedule.schedule import schedule
 from .schedule.work import work_of
 
 __all__ = ["HostPlan"]
-
-Array = np.ndarray[Any, Any]
 
 
 def _check_room(graph: Snapshot) -> None:

@@ -12,8 +12,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple
 from weakref import ref
 
-import numpy as np
-
+from .arrays import np
 from .dtypes import DType
 from .tensor import Tensor
 

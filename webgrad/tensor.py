@@ -12,8 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from .arrays import np
 from .dtypes import DType
 from .errors import ArgumentError, DTypeError, GradientError, ShapeError
 from .evaluate import read, read_async

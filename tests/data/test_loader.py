@@ -223,6 +223,17 @@ def test_no_more_is_made_ahead_than_asked_for() -> None:
     assert threads() == 0
 
 
+def test_without_threads_batches_are_made_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")  # what Python says in a browser
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    data = Counting()
+    loop = iter(DataLoader(data, 10, prefetch=2))
+    assert next(loop).tolist() == list(range(10))
+    assert data.count == 10
+
+
 def test_the_thread_ends_when_the_loop_is_left() -> None:
     for _ in DataLoader(Counting(), 10):
         break

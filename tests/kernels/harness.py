@@ -78,7 +78,7 @@ def _layout(kinds: tuple[str, ...]) -> Any:
 
 @cache
 def _pipeline(program: Program) -> tuple[Any, Any, Any]:
-    text = render(program, dialect="naga", immediates=False, minify=False)
+    text = render(program, dialect="naga", parameters="group", minify=False)
     kinds = tuple("read-only-storage" if b.access == "read" else "storage" for b in program.bindings)
     storage, uniform = _layout(kinds), _layout(("uniform",))
     layout = _device().create_pipeline_layout(bind_group_layouts=[storage, uniform])

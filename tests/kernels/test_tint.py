@@ -35,7 +35,7 @@ def test_tint_takes_every_variant(minify: bool) -> None:
     texts: dict[str, str] = {}
     for program in all_variants():
         if not program.requires & NATIVE_ONLY:
-            texts[program.label] = render(program, dialect="tint", immediates=False, minify=minify)
+            texts[program.label] = render(program, dialect="tint", parameters="group", minify=minify)
     assert texts, "no template declares a variant"
     failures = {label: errors for label, errors in ask(texts).items() if errors}
     shown = [f"{label}: {errors[0]}" for label, errors in list(failures.items())[:10]]

@@ -25,7 +25,9 @@ def test_naga_takes_every_variant(template: str, immediates: bool, minify: bool)
     for program in template_variants(template):
         if naga.missing(program.requires | ({"immediates"} if immediates else set())):
             continue
-        text = render(program, dialect="naga", immediates=immediates, minify=minify)
+        text = render(
+            program, dialect="naga", parameters="immediates" if immediates else "group", minify=minify
+        )
         try:
             naga.compiles(text)
         except Exception as error:

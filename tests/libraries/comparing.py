@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import webgrad as wg
-from tests.conftest import IN_CI
+from tests.missing import IN_CI
 
 __all__ = ["EVERYWHERE", "FLOATS", "Array", "Place", "library", "same", "within", "without_numpy"]
 

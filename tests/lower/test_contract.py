@@ -367,7 +367,7 @@ def forms(profile: DeviceProfile, root: Node, name: str) -> dict[str, Program]:
 def test_naga_takes_every_form() -> None:
     for name, program in programs().items():
         try:
-            naga.compiles(render(program, dialect="naga", immediates=False, minify=False))
+            naga.compiles(render(program, dialect="naga", parameters="group", minify=False))
         except Exception as error:
             raise AssertionError(f"{name}: {error}\n{program.text}") from None
 
@@ -375,6 +375,6 @@ def test_naga_takes_every_form() -> None:
 @needs_tint
 def test_tint_takes_every_form() -> None:
     made = programs().items()
-    asked = {name: render(program, dialect="tint", immediates=False, minify=True) for name, program in made}
+    asked = {name: render(program, dialect="tint", parameters="group", minify=True) for name, program in made}
     refused = {name: errors[0] for name, errors in ask(asked).items() if errors}
     assert refused == {}

@@ -175,7 +175,7 @@ def test_a_value_over_the_binding_limit_comes_in_parts() -> None:
     assert made.writes == 3
     assert "get_b0(" in made.program.text
     assert "set_b1(" in made.program.text
-    naga.compiles(render(made.program, dialect="naga", immediates=False, minify=False))
+    naga.compiles(render(made.program, dialect="naga", parameters="group", minify=False))
 
 
 def test_64_bit_types_ask_for_their_feature() -> None:
@@ -259,7 +259,11 @@ def test_naga_takes_every_kind_of_kernel(profile: DeviceProfile, immediates: boo
         if naga.missing(frozenset(needs)):
             continue
         try:
-            naga.compiles(render(program, dialect="naga", immediates=immediates, minify=False))
+            naga.compiles(
+                render(
+                    program, dialect="naga", parameters="immediates" if immediates else "group", minify=False
+                )
+            )
         except Exception as error:
             raise AssertionError(f"{name}: {error}\n{program.text}") from None
 
@@ -268,7 +272,7 @@ def test_naga_takes_every_kind_of_kernel(profile: DeviceProfile, immediates: boo
 @pytest.mark.parametrize("minify", [False, True], ids=["plain", "minified"])
 def test_tint_takes_every_kind_of_kernel(profile: DeviceProfile, minify: bool) -> None:
     asked = {
-        name: render(program, dialect="tint", immediates=False, minify=minify)
+        name: render(program, dialect="tint", parameters="group", minify=minify)
         for name, program in programs(profile).items()
         if not program.requires & NATIVE_ONLY
     }

@@ -143,7 +143,7 @@ def test_naga_takes_every_format(profile: DeviceProfile) -> None:
     for name, program in programs(profile).items():
         if not naga.missing(program.requires):
             try:
-                naga.compiles(render(program, dialect="naga", immediates=False, minify=False))
+                naga.compiles(render(program, dialect="naga", parameters="group", minify=False))
             except Exception as error:
                 raise AssertionError(f"{name}: {error}\n{program.text}") from None
 
@@ -152,7 +152,7 @@ def test_naga_takes_every_format(profile: DeviceProfile) -> None:
 @pytest.mark.parametrize("minify", [False, True], ids=["plain", "minified"])
 def test_tint_takes_every_format(profile: DeviceProfile, minify: bool) -> None:
     asked = {
-        name: render(program, dialect="tint", immediates=False, minify=minify)
+        name: render(program, dialect="tint", parameters="group", minify=minify)
         for name, program in programs(profile).items()
     }
     assert {name: errors[0] for name, errors in ask(asked).items() if errors} == {}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import webgrad as wg
-from tests.conftest import IN_CI
+from tests.missing import IN_CI
 
 
 def model_path(name: str) -> Path:

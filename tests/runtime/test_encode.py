@@ -81,5 +81,6 @@ def test_a_kernel_without_buffers_runs(encoded: Bench) -> None:
 
 def test_the_settings_choose_the_encoder(encoded: Bench) -> None:
     settings = encoded.device.settings
-    assert encoded.queue.context.native.immediates is settings.immediates
+    by_immediates = encoded.queue.context.native.parameters == "immediates"
+    assert by_immediates is settings.immediates
     assert type(encoded.queue.context.encoder).__name__.lower().strip("_") == settings.encoder

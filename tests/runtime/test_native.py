@@ -13,7 +13,7 @@ from wgpu.backends.wgpu_native import lib
 from tests.runtime.helpers import Bench, bench, floats
 from tests.runtime.test_pipelines import BROKEN, variant
 from webgrad.errors import CompileError, DeviceError
-from webgrad.runtime.native import native_object_counts
+from webgrad.runtime.native import native_object_counts, native_of
 
 pytestmark = pytest.mark.gpu
 
@@ -122,7 +122,7 @@ def test_a_closed_context_lets_everything_go() -> None:
 def test_a_forsaken_device_is_left_to_its_owner() -> None:
     before = counts()
     forsaken = bench()
-    native = forsaken.queue.context.native
+    native = native_of(forsaken.queue.context.native)
     device, queue = native.device, native.queue
     native.forsake()
     forsaken.queue.context.close()

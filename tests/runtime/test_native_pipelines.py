@@ -9,6 +9,7 @@ import pytest
 
 from tests.runtime.helpers import bench
 from webgrad.errors import CompileError
+from webgrad.runtime.native import native_of
 
 pytestmark = pytest.mark.gpu
 
@@ -20,7 +21,7 @@ UNBOUND = (
 
 
 def test_an_error_goes_to_the_thread_whose_pipeline_it_is() -> None:
-    native = bench().device.queue.context.native
+    native = native_of(bench().device.queue.context.native)
     layout = native.create_pipeline_layout([native.create_group_layout([])])
     stop = threading.Event()
 

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from wgpu.backends.wgpu_native import ffi
 
 from tests.runtime.helpers import Bench, floats
 from webgrad.errors import BufferError, DTypeError
@@ -81,9 +80,9 @@ def test_what_has_no_bytes_is_refused(data: object) -> None:
 def test_bytes_are_written_in_whole_words(data: bytes, start: int) -> None:
     memory = bytearray(b"\xff" * 60)
 
-    def write(offset: int, pointer: object, nbytes: int) -> None:
-        assert nbytes % 4 == 0
-        memory[offset : offset + nbytes] = ffi.buffer(pointer, nbytes)[:]
+    def write(offset: int, words: Any) -> None:
+        assert len(words) % 4 == 0
+        memory[offset : offset + len(words)] = bytes(words)
 
     write_bytes(write, as_bytes(data), start)
     end = start + len(data)

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 
@@ -70,18 +69,6 @@ def test_what_the_user_has_set_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     environment = run_environment({"LP_NUM_THREADS": "0", "OTHER": "1"})
     assert (environment["LP_NUM_THREADS"], environment["OTHER"]) == ("2", "1")
     assert environment["XDG_RUNTIME_DIR"]
-
-
-def test_without_npm_tint_is_skipped_with_a_word(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    monkeypatch.setattr(tasks, "TINT", tmp_path)
-    assert tasks.tint([]) == 0
-    assert capsys.readouterr().out == ""
-    (tmp_path / "package-lock.json").write_text("{}", encoding="utf-8")
-    monkeypatch.setattr("scripts.tasks.shutil.which", lambda name: None)
-    assert tasks.tint([]) == 0
-    assert "npm is not on PATH" in capsys.readouterr().out
 
 
 def test_work_beside_other_steps_is_waited_for() -> None:

@@ -17,29 +17,31 @@ PROGRAM = program_from_source(TEXT)
 
 
 def test_tint_wants_every_feature_enabled_and_naga_only_f16() -> None:
-    assert render(PROGRAM, dialect="tint", immediates=False, minify=False).startswith(
+    assert render(PROGRAM, dialect="tint", parameters="group", minify=False).startswith(
         "enable f16;enable subgroups;struct Params"
     )
-    assert render(PROGRAM, dialect="naga", immediates=False, minify=False).startswith(
+    assert render(PROGRAM, dialect="naga", parameters="group", minify=False).startswith(
         "enable f16;struct Params"
     )
 
 
-def test_params_are_a_uniform_or_immediates() -> None:
-    uniform = render(PROGRAM, dialect="naga", immediates=False, minify=False)
-    immediate = render(PROGRAM, dialect="naga", immediates=True, minify=False)
+def test_params_are_a_uniform_immediates_or_the_last_binding() -> None:
+    uniform = render(PROGRAM, dialect="naga", parameters="group", minify=False)
+    immediate = render(PROGRAM, dialect="naga", parameters="immediates", minify=False)
     assert "\n@group(1) @binding(0) var<uniform> p: Params;\n" in uniform
     assert "\nvar<immediate> p: Params;\n" in immediate
+    last = render(PROGRAM, dialect="tint", parameters="last", minify=False)
+    assert f"\n@group(0) @binding({len(PROGRAM.bindings)}) var<uniform> p: Params;\n" in last
 
 
 def test_lines_are_those_of_the_program() -> None:
-    text = render(PROGRAM, dialect="tint", immediates=True, minify=False)
+    text = render(PROGRAM, dialect="tint", parameters="immediates", minify=False)
     assert len(text.split("\n")) == len(PROGRAM.text.split("\n"))
     assert text.split("\n")[3:] == PROGRAM.text.split("\n")[3:]
 
 
 def test_minified_text_keeps_the_header() -> None:
-    text = render(PROGRAM, dialect="tint", immediates=True, minify=True)
+    text = render(PROGRAM, dialect="tint", parameters="immediates", minify=True)
     assert text.startswith("enable f16;enable subgroups;struct ")
     assert "var<immediate>" in text
     assert len(text) < len(PROGRAM.text)

@@ -11,18 +11,16 @@ import math
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
-
-import numpy as np
 
 import webgrad as wg
+
+from ..arrays import Array, np
 
 __all__ = ["main"]
 
 ROWS, WIDTH, HIDDEN, LAYERS = 64, 256, 1024, 8
 RUNS = 5
 LARGEST_ERROR = 1e-4  # relative to the largest value
-Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
 AnyDevice = wg.Device | wg.CpuDevice
 
 

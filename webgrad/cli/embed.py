@@ -12,12 +12,10 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 import webgrad as wg
 
+from ..arrays import Array, np
 from .options import Parser, add_device, add_json, clean, count
 from .protocols import embedding_model
 from .reading import lines_of
@@ -28,7 +26,6 @@ __all__ = ["main"]
 SHOWN = 12  # texts whose likeness is shown
 NUMBERS = 4  # of each vector
 SUFFIXES = (".npy", ".safetensors")
-Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from ..arrays import Array, np
 from ..graph.snapshot import Snapshot
 from .code import Action, Code, Run, fresh, fresh_last
 from .loop import Loop, Source, Store, Work
@@ -26,7 +25,6 @@ from .window_sums import WindowSum
 
 __all__ = ["Assembly"]
 
-Array = np.ndarray[Any, Any]
 LARGE = 1 << 11  # bytes from which a value is let go at once
 
 

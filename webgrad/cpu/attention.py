@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from ..arrays import Array, np
 from ..graph.node import Signature
 from .native.attending import attend
 from .products import multiply
@@ -20,7 +19,6 @@ from .threads import cores, share
 
 __all__ = ["attention"]
 
-Array = np.ndarray[Any, Any]
 SCORES = 1 << 18  # scores of a block, about: BLAS is slow with fewer rows than these leave
 LEAST_QUERIES = 64  # of a block, so that fewer keys are looked at
 WORTH_IT = 1 << 16  # scores from which threads share them

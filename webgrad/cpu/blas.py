@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from ..arrays import np
 
 __all__ = ["Gemm", "Matrix", "gemm", "is_controlled", "single_threaded"]
 

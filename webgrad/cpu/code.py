@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
-
+from ..arrays import np
 from ..graph.node import Signature
 from ..graph.snapshot import Snapshot
 from ..ops.shapes import broadcast

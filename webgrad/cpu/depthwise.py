@@ -8,10 +8,8 @@ runs that have what lies between rows in them, which is cut off the result.
 from __future__ import annotations
 
 import math
-from typing import Any
 
-import numpy as np
-
+from ..arrays import Array, np
 from ..graph.snapshot import Snapshot
 from .blas import single_threaded
 from .operations import is_view
@@ -19,7 +17,6 @@ from .threads import Scratch
 
 __all__ = ["sum_windows", "window_sum"]
 
-Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
 
 WASTE = 1.5  # a run is at most so much longer than the places in it

@@ -12,8 +12,7 @@ from contextlib import nullcontext
 from time import perf_counter_ns
 from typing import Any
 
-import numpy as np
-
+from ..arrays import Array, np
 from ..runtime.profile import DeviceProfile
 from ..schedule.plan import Schedule
 from .assembly import Assembly
@@ -21,8 +20,6 @@ from .groups import add_group
 from .memory import Buffers
 
 __all__ = ["CPU_PROFILE", "CpuPlan"]
-
-Array = np.ndarray[Any, Any]
 
 LONG = 1 << 13  # elements of a value from which it pays to tell NumPy how to go through it
 CPU_PROFILE = DeviceProfile("software", max_storage_buffers=64, max_binding_bytes=1 << 62)

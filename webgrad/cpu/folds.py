@@ -11,13 +11,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
+from ..arrays import Array, np
 from ..graph.node import Signature
 
 __all__ = ["UFUNCS", "fold_of", "sum_floats", "sum_products"]
 
-Array = np.ndarray[Any, Any]
 Fold = Callable[..., Array]
 
 RUN = 16  # additions one after another

@@ -13,14 +13,12 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import Any
 
-import numpy as np
-
+from ..arrays import Array, np
 from .memory import empty
 from .threads import cores, each_of
 
 __all__ = ["half_of_real", "real_from_half", "transformed"]
 
-Array = np.ndarray[Any, Any]
 Rows = Callable[[Array, Array], None]  # fills the second with the transforms of the first's rows
 
 BLOCK = 1 << 15  # elements: as many rows as have about so many are one task

@@ -12,15 +12,13 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
+from ..arrays import Array, np
 from .error_function import END, SERIES, SLOPE, TAIL
 from .native.maps import mapped
 from .threads import Scratch
 
 __all__ = ["element_function"]
 
-Array = np.ndarray[Any, Any]
 Function = Callable[..., Any]
 
 PIECE = 1 << 16

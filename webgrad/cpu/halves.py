@@ -9,16 +9,12 @@ pieces, over several threads.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
-import numpy as np
-
+from ..arrays import Array, np
 from .memory import empty
 from .threads import Scratch, share
 
 __all__ = ["widen"]
-
-Array = np.ndarray[Any, Any]
 
 PIECE = 1 << 16
 SHARED = 1 << 20  # elements from which several threads pay

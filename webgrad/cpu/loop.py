@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
-
+from ..arrays import Array, np
 from ..graph.snapshot import Snapshot
 from ..schedule.plan import is_part
 from .code import Code, Run, fresh, into
@@ -27,7 +26,6 @@ from .threads import Scratch, share
 
 __all__ = ["Loop", "Source", "Store", "Work"]
 
-Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
 _scratch = Scratch()
 

@@ -11,17 +11,15 @@ from __future__ import annotations
 import math
 import mmap
 from collections import deque
+from functools import cache
 from pickle import PickleBuffer
 from types import TracebackType
 from typing import Any
 
-import numpy as np
-
+from ..arrays import Array, np
 from ..runtime.stats import host_memory
 
 __all__ = ["Buffers", "aligned", "clear", "empty", "is_own", "owner", "rewrapped"]
-
-Array = np.ndarray[Any, Any]
 
 ALIGNMENT = 64  # bytes; where rows start elsewhere, additions and products take up to twice as long
 SMALL = 1 << 15  # bytes up to which NumPy's own memory is as good
@@ -41,14 +39,20 @@ class _Block:
         self.memory = aligned((nbytes,), np.dtype(np.uint8))
 
 
-class _Lease(np.ndarray[Any, Any]):
-    """The bytes of a block that is in use; the block is free when this is deleted."""
+@cache
+def _lease_type() -> Any:
+    """Made when it is first used: this module is imported where there is no NumPy, too."""
 
-    block: _Block | None = None
+    class Lease(np.ndarray[Any, Any]):
+        """The bytes of a block that is in use; the block is free when this is deleted."""
 
-    def __del__(self) -> None:
-        if self.block is not None:
-            _give_back(self.block)
+        block: _Block | None = None
+
+        def __del__(self) -> None:
+            if self.block is not None:
+                _give_back(self.block)
+
+    return Lease
 
 
 _free: deque[_Block] = deque()  # the last one given back at the right end; its methods are single steps
@@ -63,7 +67,7 @@ def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         return aligned(shape, dtype)
     block = _take(nbytes)
     host_memory.lend(block, block.nbytes)
-    lease = np.ndarray.__new__(_Lease, (nbytes,), np.uint8, block.memory.data)
+    lease = np.ndarray.__new__(_lease_type(), (nbytes,), np.uint8, block.memory.data)
     lease.block = block
     return _wrapped(lease, shape, dtype)
 
@@ -112,7 +116,7 @@ def owner(x: Array) -> tuple[Any, int, bool]:
     nbytes = x.nbytes
     below: Any
     while True:
-        if isinstance(whole, _Lease) and whole.block is not None:
+        if isinstance(whole, _lease_type()) and whole.block is not None:
             return whole.block, whole.block.nbytes, False
         if isinstance(whole, np.ndarray):
             nbytes = whole.nbytes

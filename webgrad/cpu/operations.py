@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
-import numpy as np
-
+from ..arrays import Array, np
 from ..dtypes import DType, as_dtype, complex_of, float32, float64
 from ..graph.node import Signature
 from .attention import attention
@@ -31,7 +30,6 @@ from .thin import multiply_narrow
 
 __all__ = ["Operation", "convert", "iota", "is_half", "is_view", "operation_of", "wide_type"]
 
-Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
 Form = Literal["narrow", "wide", "either"]
 FEW = 64  # indices that are kept and copied: counting takes ten times as long

@@ -9,14 +9,11 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-import numpy as np
-
+from ..arrays import Array, np
 from .memory import empty
 from .threads import cores, each_of
 
 __all__ = ["counts_between", "searched_places", "sorted_places", "sorted_values"]
-
-Array = np.ndarray[Any, Any]
 
 BLOCK = 1 << 16  # elements: as many rows as have about so many are one task
 LONG = 1 << 18  # elements of a row that several threads sort

@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
-
+from ..arrays import Array, np
 from ..graph.node import Signature, signature
 from ..graph.op import Op
 from ..graph.snapshot import Snapshot
@@ -24,7 +23,6 @@ from ..schedule.plan import is_part, joins_pairs
 
 __all__ = ["add_to_real", "conjugate", "has_pairs", "keep_pairs", "multiply", "sizes"]
 
-Array = np.ndarray[Any, Any]
 Parts = tuple[int, int]  # the nodes of a real and an imaginary part
 Pattern = str | tuple["Pattern", ...]
 
@@ -47,7 +45,6 @@ def has_pairs(graph: Snapshot, number: int) -> bool:
 
 
 # What is looked for: names of ops with what they take; other names stand for any node
-
 
 _PRODUCT: tuple[Pattern, Pattern] = (
     ("subtract", ("multiply", "a", "c"), ("multiply", "b", "d")),
@@ -244,7 +241,6 @@ class _Pairs:
 
 
 # What NumPy does with pairs
-
 
 _COMPLEX = {np.dtype(np.float32): np.dtype(np.complex64), np.dtype(np.float64): np.dtype(np.complex128)}
 

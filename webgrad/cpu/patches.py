@@ -13,14 +13,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from ..arrays import Array, np
 from .blas import single_threaded
 from .threads import Scratch, cores, share
 
 __all__ = ["PatchProduct", "pieces"]
 
-Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
 Span = tuple[int, int]
 

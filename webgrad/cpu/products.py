@@ -9,16 +9,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
-from typing import Any
 
-import numpy as np
-
+from ..arrays import Array, np
 from .blas import is_controlled, single_threaded
 from .threads import cores, share
 
 __all__ = ["matmul", "multiply"]
-
-Array = np.ndarray[Any, Any]
 
 WORTH_IT = 1 << 15  # multiplications from which integers are looked at before they are multiplied
 EXACT = 1 << 53  # float64 holds every integer up to here

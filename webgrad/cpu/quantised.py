@@ -9,10 +9,8 @@ row, and how rows are cut into pieces follows from the shape alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
-import numpy as np
-
+from ..arrays import Array, np
 from ..ops.packed import decoded_rows
 from .blas import is_controlled, single_threaded
 from .native.calls import decoder, multiplier
@@ -20,7 +18,6 @@ from .threads import Scratch, share
 
 __all__ = ["decode", "matmul_blocks", "product_of"]
 
-Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
 Unpack = Callable[[Array, int, Array], None]
 PIECE = 1 << 18  # weights that a thread unpacks before BLAS has them

@@ -5,16 +5,11 @@ In: nodes. Out: NumPy arrays. float16 and bfloat16 are computed in float32 and r
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
+from ..arrays import Array, np
 from ..graph.node import Node, Signature
 from ..graph.walk import pending
 
 __all__ = ["compute", "value_of"]
-
-Array = np.ndarray[Any, Any]
 
 
 def value_of(sig: Signature, inputs: list[Array]) -> Array:

@@ -15,8 +15,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-import numpy as np
-
+from ..arrays import Array, np
 from ..graph.node import Signature
 from .blas import single_threaded
 from .folds import UFUNCS, sum_floats
@@ -24,8 +23,6 @@ from .memory import empty
 from .threads import each_of
 
 __all__ = ["scan_of"]
-
-Array = np.ndarray[Any, Any]
 
 RUN = 128  # additions one after another
 CHUNK = 1 << 17  # elements that stay in a core's cache

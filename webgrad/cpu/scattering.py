@@ -10,16 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
-import numpy as np
-
+from ..arrays import Array, np
 from .memory import empty
 from .threads import cores, each_of
 
 __all__ = ["scatter", "set_turned"]
-
-Array = np.ndarray[Any, Any]
 
 PART = 1 << 15  # elements that are written at a time
 SERIAL = 1024  # floats: so many may be added one after another, should all be one row's

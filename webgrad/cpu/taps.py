@@ -15,15 +15,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from ..arrays import Array, np
 from .blas import Gemm, Matrix, gemm, single_threaded
 from .patches import PatchProduct, pieces
 from .threads import Scratch, cores, share
 
 __all__ = ["TapProduct", "window_product"]
 
-Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
 Span = tuple[int, int]
 Index = tuple[Any, ...]

@@ -8,10 +8,8 @@ memory in float32 would take many times as long. Only where there is native code
 from __future__ import annotations
 
 import math
-from typing import Any
 
-import numpy as np
-
+from ..arrays import Array, np
 from ..graph.node import Signature, signature
 from ..graph.op import Op
 from ..graph.snapshot import Snapshot
@@ -20,7 +18,6 @@ from .native.compiler import is_available
 
 __all__ = ["keep_narrow", "multiply_narrow"]
 
-Array = np.ndarray[Any, Any]
 LEAST = 1 << 12  # weights from which it pays
 
 

@@ -13,14 +13,12 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
-import numpy as np
-
+from ..arrays import Array, np
 from .memory import aligned
 
 __all__ = ["Scratch", "background", "cores", "each_of", "share"]
 
 Item = TypeVar("Item")
-Array = np.ndarray[Any, Any]
 _pools: dict[int, ThreadPoolExecutor] = {}  # by process: a forked child has none of its parent's threads
 
 

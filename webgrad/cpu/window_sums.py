@@ -13,15 +13,13 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
+from ..arrays import Array, np
 from .blas import single_threaded
 from .patches import pieces
 from .threads import Scratch, share
 
 __all__ = ["WindowSum"]
 
-Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
 Spans = tuple[slice, ...]
 Lot = tuple[Shape, int, list[Spans]]  # the group, the number of its total, and parts of samples and rows

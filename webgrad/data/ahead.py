@@ -66,14 +66,18 @@ def _work(shelf: _Shelf, values: Iterator[Any]) -> None:
 
 
 def ahead(make: Callable[[], Iterator[Value]], limit: int) -> Iterator[Value]:
-    """The values of an iterator, made on a thread; with a limit of 0, made when they are asked for."""
+    """The values of an iterator, made on a thread; with a limit of 0, or without threads, when asked for."""
     if limit == 0:
         yield from make()
         return
-    shelf = _Shelf(limit)
+    shelf, values = _Shelf(limit), make()
     # Not waited for when the interpreter ends: what it makes is not wanted then.
-    thread = threading.Thread(target=_work, args=(shelf, make()), name="webgrad-data", daemon=True)
-    thread.start()
+    thread = threading.Thread(target=_work, args=(shelf, values), name="webgrad-data", daemon=True)
+    try:
+        thread.start()
+    except RuntimeError:  # there are no threads, as in a browser
+        yield from values
+        return
     try:
         while (value := shelf.take()) is not _END:
             if isinstance(value, _Raised):

@@ -10,10 +10,9 @@ import sys
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-import numpy as np
-
 import webgrad as wg
 
+from ..arrays import np
 from .fetching import Client, Source, files_of
 from .idx import read_idx
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 import webgrad as wg
+
+from ..arrays import np
 
 __all__ = ["read_idx"]
 

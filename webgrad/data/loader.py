@@ -10,17 +10,15 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-import numpy as np
-
 import webgrad as wg
 
+from ..arrays import np
 from .ahead import ahead
 from .order import generator_of, permutation, seed_or_drawn
 from .sets import as_dataset, batch_of, is_on_device
 
 __all__ = ["DataLoader"]
 
-Array = np.ndarray[Any, Any]
 _SHUFFLE, _TRANSFORM = 1, 2  # what numbers are drawn for
 
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 import webgrad as wg
+
+from ..arrays import Array, np
 
 __all__ = ["generator_of", "permutation", "seed_or_drawn"]
 
-Array = np.ndarray[Any, Any]
 _MOST = 2**64
 
 

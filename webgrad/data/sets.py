@@ -11,10 +11,9 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any, Protocol, runtime_checkable
 
-import numpy as np
-
 import webgrad as wg
 
+from ..arrays import Array, np
 from .order import permutation, seed_or_drawn
 
 __all__ = [
@@ -28,8 +27,6 @@ __all__ = [
     "is_on_device",
     "random_split",
 ]
-
-Array = np.ndarray[Any, Any]
 
 
 @runtime_checkable

@@ -7,7 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import cache
+from operator import attrgetter
+from typing import Any, Literal, cast
+
+from ..arrays import np
 
 __all__ = ["LEAF", "SCALAR", "Kind", "Op"]
 
@@ -37,7 +41,7 @@ Infer = Callable[[tuple[Any, ...], tuple[Any, ...]], tuple[tuple[int, ...], Any]
 class Op:
     """A primitive.
 
-    `numpy` computes it: of a map op from the arrays, of any other from the result's signature and the arrays.
+    `reference` computes it: of a map op from the arrays, of any other from the result's signature and them.
     `wgsl` spells a map op, `{0}` its first operand: one text, or one per compute type (f32 i32 u32 bool i64
     u64 f64). `wg_…` names are functions of `wgsl/library`. `types` are the kinds of dtype it is offered for.
     """
@@ -45,7 +49,7 @@ class Op:
     name: str
     kind: Kind
     arity: int  # -1: any number
-    numpy: Callable[..., Any]
+    reference: Callable[..., Any] | str  # a text names a function of NumPy
     wgsl: str | Mapping[str, str] = ""
     types: str = "biuf"
     result: Literal["same", "bool"] | str = "same"  # a dtype's name where it is always that
@@ -60,8 +64,18 @@ class Op:
     # (): declared to have none.
     gradient: str | tuple[str, ...] | None = None
 
+    @property
+    def numpy(self) -> Callable[..., Any]:
+        """What computes it on arrays."""
+        return _of_numpy(self.reference) if isinstance(self.reference, str) else self.reference
+
     def __repr__(self) -> str:
         return f"<Op {self.name}>"
+
+
+@cache
+def _of_numpy(name: str) -> Callable[..., Any]:
+    return cast(Callable[..., Any], attrgetter(name)(np))
 
 
 def _stored(*_: Any) -> Any:

@@ -11,12 +11,11 @@ import struct
 from pathlib import Path
 from typing import Any, NoReturn
 
-import numpy as np
-
 import webgrad as wg
 
+from ..arrays import Array, np
 from .gguf_types import ARRAY, BOOL, NUMBERS, TEXT, TYPES, TensorType
-from .mapped import Array, is_possible, map_file, shown, view_of
+from .mapped import is_possible, map_file, shown, view_of
 from .quantised_rows import Blocks
 from .weights import Contents, Row
 

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import ml_dtypes
-import numpy as np
-
+from ..arrays import ml_dtypes, np
 from ..ops.blocks import FORMATS
 
 __all__ = ["ARRAY", "BOOL", "NUMBERS", "TEXT", "TYPES", "TYPE_NUMBERS", "TensorType"]

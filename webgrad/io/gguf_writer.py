@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-import numpy as np
-
 import webgrad as wg
 
+from ..arrays import np
 from .gguf import ALIGNMENT, HEAD, MAGIC, NESTING, PAIRS, SIDES, TENSORS
 from .gguf_types import ARRAY, BOOL, NUMBERS, TEXT, TYPE_NUMBERS, TYPES
 from .quantised_rows import Blocks

@@ -13,13 +13,12 @@ import stat
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import webgrad as wg
+
+from ..arrays import Array, np
 
 __all__ = ["Array", "check_is_file", "head_of", "is_possible", "map_file", "shown", "view_of"]
 
-Array = np.ndarray[Any, Any]
 _SIDES = 32  # what every NumPy has
 _ELEMENTS = 1 << 48
 

@@ -16,11 +16,10 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import webgrad as wg
 
-from .mapped import Array, is_possible, map_file, view_of
+from ..arrays import Array, np
+from .mapped import is_possible, map_file, view_of
 from .weights import Contents, Row
 
 __all__ = ["FORMS", "MAGIC", "ONLY", "read_npy", "read_npz"]

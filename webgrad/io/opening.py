@@ -13,9 +13,10 @@ from typing import Any
 
 import webgrad as wg
 
+from ..arrays import Array
 from .gguf import MAGIC as GGUF_MAGIC
 from .gguf import read_gguf
-from .mapped import Array, head_of, map_file
+from .mapped import head_of, map_file
 from .numpy_files import MAGIC as NUMPY_MAGIC
 from .numpy_files import read_npy, read_npz
 from .quantised_rows import Blocks

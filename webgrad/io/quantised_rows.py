@@ -11,12 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 import webgrad as wg
 
+from ..arrays import Array, np
 from ..ops.blocks import FORMATS
-from .mapped import Array
 
 __all__ = ["Blocks"]
 

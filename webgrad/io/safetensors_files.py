@@ -13,12 +13,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import ml_dtypes
-import numpy as np
-
 import webgrad as wg
 
-from .mapped import Array, is_possible, map_file, shown, view_of
+from ..arrays import Array, ml_dtypes, np
+from .mapped import is_possible, map_file, shown, view_of
 from .weights import Contents, Row
 
 __all__ = ["CODES", "HEADER", "INDEX", "SUFFIX", "TENSORS", "read_folder", "read_index", "read_safetensors"]

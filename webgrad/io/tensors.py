@@ -13,18 +13,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import webgrad as wg
 
+from ..arrays import Array, np
 from .gguf_writer import dtype_of, gguf_parts
 from .quantised_rows import Blocks
 from .replace import replacing
 from .safetensors_files import HEADER, TENSORS
 
 __all__ = ["check_writable", "save"]
-
-Array = np.ndarray[Any, Any]
 
 
 def save(

@@ -14,7 +14,8 @@ from typing import Any
 
 import webgrad as wg
 
-from .mapped import Array, shown
+from ..arrays import Array
+from .mapped import shown
 from .quantised_rows import Blocks
 
 __all__ = ["Contents", "Row", "Weights"]

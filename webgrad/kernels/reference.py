@@ -8,36 +8,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
-import numpy as np
+from ..arrays import Array, np
 
 __all__ = ["REFERENCE"]
 
-Ndarray = np.ndarray[Any, Any]
 
-
-def _erf(x: Ndarray) -> Ndarray:
+def _erf(x: Array) -> Array:
     return np.asarray(np.frompyfunc(math.erf, 1, 1)(x), x.dtype)
 
 
-def _sigmoid(x: Ndarray) -> Ndarray:
+def _sigmoid(x: Array) -> Array:
     e = np.exp(-np.abs(x))
     return np.where(x >= 0, 1 / (1 + e), e / (1 + e))
 
 
-def _gated(x: Ndarray, gate: Ndarray) -> Ndarray:
+def _gated(x: Array, gate: Array) -> Array:
     return np.where(np.isneginf(x), np.zeros_like(x), x * gate)
 
 
-def _softmax(x: Ndarray) -> Ndarray:
+def _softmax(x: Array) -> Array:
     if not x.size:
         return x
     e = np.exp(x - x.max(axis=-1, keepdims=True))
     return np.asarray(e / e.sum(axis=-1, keepdims=True))
 
 
-REFERENCE: dict[str, Callable[..., Ndarray]] = {
+REFERENCE: dict[str, Callable[..., Array]] = {
     "relu": lambda x: np.maximum(x, 0),
     "gelu": lambda x: _gated(x, 0.5 * (1 + _erf(x / np.float32(math.sqrt(2))))),
     "sigmoid": _sigmoid,

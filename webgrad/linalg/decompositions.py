@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 import webgrad as wg
 from webgrad import Tensor
 
-from .host import Array, each_or_nan, on_host
+from ..arrays import Array, np
+from .host import each_or_nan, on_host
 from .matrices import (
     adjoint,
     asks_for_gradient,

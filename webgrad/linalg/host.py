@@ -10,14 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 import webgrad as wg
 from webgrad import Tensor
 
-__all__ = ["each_or_nan", "on_host"]
+from ..arrays import Array, np
 
-Array = np.ndarray[Any, Any]
+__all__ = ["each_or_nan", "on_host"]
 
 SINGULAR = "is singular: use linalg.pinv or linalg.lstsq, or add a small multiple of the identity to it"
 ENDLESS = "did not converge: look for NaN and infinities with webgrad.isfinite"
@@ -39,8 +37,14 @@ def on_host(name: str, compute: Callable[..., tuple[Any, ...]], *tensors: Tensor
         try:
             found = compute(*arrays)
         except np.linalg.LinAlgError:
-            raise wg.LinearAlgebraError(_failure(name, compute, arrays)) from None
+            raise _error(_failure(name, compute, arrays)) from None
     return tuple(wg.asarray(np.asarray(each), device=device) for each in found)
+
+
+def _error(message: str) -> wg.LinearAlgebraError:
+    """An error that is NumPy's as well: its class is there before NumPy is imported, so it is told here."""
+    wg.LinearAlgebraError.__bases__ = (wg.WebgradError, np.linalg.LinAlgError)
+    return wg.LinearAlgebraError(message)
 
 
 def _read(name: str, x: Tensor) -> Array:

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 import webgrad as wg
 from webgrad import Tensor
 
+from ..arrays import Array, np
 from .decompositions import pinv, rank_and_values
-from .host import Array, each_or_nan, on_host
+from .host import each_or_nan, on_host
 from .matrices import adjoint, asks_for_gradient, given, identity, ready, restored, square, wide
 
 __all__ = ["LeastSquares", "SlogDet", "cholesky", "det", "inv", "lstsq", "slogdet", "solve"]

@@ -11,8 +11,7 @@ import struct
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from ..arrays import np
 from ..errors import LaunchError
 from ..runtime.profile import DeviceProfile
 from ..wgsl import Binding, Field, Program
@@ -28,7 +27,6 @@ __all__ = ["Bound", "Emitted", "Replacing", "emit"]
 MAX_WORDS = 32  # parameters that travel with a command; the rest goes through a buffer
 _STRUCT_CODES = {"f32": "f", "i32": "i", "u32": "I", "bool": "I", "i64": "q", "u64": "Q", "f64": "d"}
 _MORE = -1  # the value number of the buffer with parameters
-
 
 # Pairs of bindings (input, output), and the variant in which each output is written where its input lies
 Replacing = tuple[tuple[tuple[int, int], ...], Program]

@@ -11,10 +11,9 @@ import threading
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-import numpy as np
-
 import webgrad as wg
 
+from ..arrays import np
 from .caches import Cache, Places
 from .sampling import Kind, Sampling, choose
 from .settings import Settings

@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 import webgrad as wg
 from webgrad import Tensor
 from webgrad.errors import ArgumentError, ModelFileError
 
+from ..arrays import np
 from .bert import Bert
 from .published import Published
 from .reader import Reader, read_json

@@ -9,16 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 import webgrad as wg
 
+from ..arrays import Array, np
 from .names import names_of_gguf, names_of_safetensors
 from .settings import Settings
 
 __all__ = ["Matrix", "Published"]
 
-Array = np.ndarray[Any, Any]
 Matrix = wg.Tensor | wg.QuantisedTensor
 
 

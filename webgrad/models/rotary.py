@@ -10,17 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
 
 import webgrad as wg
 
+from ..arrays import Array, np
 from .reader import Reader
 
 __all__ = ["Rotary", "frequencies", "rotary_of_config", "rotary_of_gguf", "tables"]
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)

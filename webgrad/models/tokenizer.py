@@ -55,6 +55,16 @@ class Tokenizer:
         return cls(parts_from_gguf(metadata))
 
     @property
+    def engine(self) -> Any:
+        """The `tokenizers.Tokenizer` that does the work."""
+        return self._engine
+
+    @property
+    def template(self) -> ChatTemplate | None:
+        """How conversations are written, None if the model knows none."""
+        return self._template
+
+    @property
     def size(self) -> int:
         """How many tokens there are."""
         return int(self._engine.get_vocab_size())

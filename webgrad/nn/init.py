@@ -10,6 +10,8 @@ import math
 
 import webgrad as wg
 
+from ..arrays import np
+
 __all__ = [
     "calculate_gain",
     "constant_",
@@ -228,8 +230,6 @@ def orthogonal_(tensor: wg.Tensor, gain: float = 1.0) -> wg.Tensor:
     _check_axes("orthogonal_", tensor, 2, None)
     rows, columns = tensor.shape[0], math.prod(tensor.shape[1:])
     drawn = wg.random.normal((max(rows, columns), min(rows, columns)), device=tensor.device)
-    import numpy as np
-
     q, r = np.linalg.qr(drawn.numpy())
     q = q * np.where(np.diag(r) < 0, -1.0, 1.0)  # the signs make all orthogonal matrices equally likely
     matrix = (q if rows >= columns else q.T) * gain

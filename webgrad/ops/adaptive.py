@@ -10,9 +10,8 @@ import math
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-
 from .. import dtypes
+from ..arrays import Array, np
 from ..errors import ArgumentError, ShapeError
 from ..graph.node import Node
 from ..tensor import Tensor
@@ -34,8 +33,6 @@ __all__ = [
     "adaptive_max_pool2d",
     "adaptive_max_pool3d",
 ]
-
-Array = np.ndarray[Any, Any]
 
 
 def _adaptive(op: str, count: int, x: Any, output_size: Any) -> tuple[Tensor, Sides, bool]:

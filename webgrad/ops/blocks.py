@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
+from ..arrays import Array, np
 
 __all__ = ["FORMATS", "Format", "decode_blocks", "from_words", "to_words", "word_count"]
 
-Array = np.ndarray[Any, Any]
 Regions = Sequence[Array]  # (blocks, bytes) each
 
 

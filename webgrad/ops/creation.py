@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from operator import index
 from typing import Any
 
-import numpy as np
-
 from .. import dtypes
+from ..arrays import np
 from ..dtypes import DType, as_dtype
 from ..errors import ArgumentError, BufferError, DTypeError, ShapeError
 from ..graph.node import Node

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import html as markup
 import math
-from typing import Any
 
-import numpy as np
-
+from ..arrays import Array, np
 from ..dtypes import bfloat16
 from ..evaluate import evaluate, read
 from ..graph.node import Node
@@ -20,7 +18,6 @@ from . import primitives
 
 __all__ = ["html", "represent", "text"]
 
-Array = np.ndarray[Any, Any]
 MOST = 1000  # elements that are read to be shown
 WHOLE = 1 << 28  # bytes up to which a tensor that is not computed yet is computed whole to be shown
 

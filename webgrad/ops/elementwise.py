@@ -11,9 +11,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, overload
 
-import ml_dtypes
-
 from .. import dtypes
+from ..arrays import ml_dtypes
 from ..dtypes import as_dtype
 from ..errors import ArgumentError, DeviceError, DTypeError
 from ..graph.node import Node, make

@@ -12,14 +12,11 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
+from ..arrays import Array, np
 from ..dtypes import DType, as_dtype
 from ..graph.node import Node, leaf
 
 __all__ = ["Tables", "chirp", "chirp_transform", "matrix", "tables", "turns"]
-
-Array = np.ndarray[Any, Any]
 
 LIMIT = 64 << 20  # bytes
 

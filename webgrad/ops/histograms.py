@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from operator import index
 from typing import Any
 
-import numpy as np
-
 from .. import dtypes
+from ..arrays import np
 from ..errors import ArgumentError, DeviceError, DTypeError, ShapeError
 from ..graph.node import Node, make
 from ..runtime.device import CpuDevice

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-
+from ..arrays import Array, np
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..tensor import Tensor
 from . import primitives
@@ -23,8 +22,6 @@ from .reductions import converted, floating, fold
 from .reshaping import whole
 
 __all__ = ["interpolate"]
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +93,6 @@ _MODES: dict[str, tuple[Callable[[_Axis], Taps], tuple[int, ...]]] = {
     "trilinear": (_linear, (3,)),
     "bicubic": (_cubic, (2,)),
 }
-
 
 # Modes in which an axis whose side stays is left alone, even if a factor of 1.1 made the same side.
 _STILL = ("linear", "bilinear", "trilinear")

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from operator import index as whole
 from typing import Any
 
-import numpy as np
-
 from .. import dtypes
+from ..arrays import Array, np
 from ..dtypes import DType
 from ..errors import DeviceError, DTypeError, IndexingError, ShapeError
 from ..evaluate import read
@@ -31,7 +30,6 @@ from .table import TABLE
 __all__ = ["nonzero", "take", "take_along_axis"]
 
 FEW_FLAGS = 1 << 14  # bools: to read so many takes no longer than to read how many of them are true
-Array = np.ndarray[Any, Any]
 Span = tuple[int, int, int]  # of an axis: the first index, how many, the step, which may be negative
 Indices = Array | Node
 

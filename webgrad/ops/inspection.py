@@ -12,12 +12,10 @@ from .. import dtypes
 from ..dtypes import DType
 from ..runtime.adapters import list_adapters, rank
 from ..runtime.device import DeviceLike, open_device
-from .shapes import MOST_AXES
+from .shapes import most_axes
 from .types import STANDARD, isdtype
 
 __all__ = ["__array_namespace_info__"]
-
-MOST_DIMENSIONS = MOST_AXES - 1  # one holds the parts of complex numbers
 
 
 class Info:
@@ -34,7 +32,7 @@ class Info:
         return {
             "boolean indexing": True,
             "data-dependent shapes": True,
-            "max dimensions": MOST_DIMENSIONS,
+            "max dimensions": most_axes() - 1,  # one holds the parts of complex numbers
         }
 
     def devices(self) -> tuple[str, ...]:

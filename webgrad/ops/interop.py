@@ -7,11 +7,11 @@ The invariant: what goes out is a copy of its own, what comes in is copied unles
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
-import numpy as np
-
 from .. import dtypes, errors
+from ..arrays import Array, np
 from ..cpu.memory import empty
 from ..dtypes import DType, as_dtype
 from ..errors import ArgumentError, DeviceError, DTypeError, NoAdapterError, ProtocolError, ShapeError
@@ -25,7 +25,6 @@ from .table import TABLE
 
 __all__ = ["from_dlpack", "from_numpy"]
 
-Array = np.ndarray[Any, Any]
 _NARROW = {
     dtypes.float64: dtypes.float32,
     dtypes.int64: dtypes.int32,
@@ -72,7 +71,7 @@ def _by_numpy(op: str, value: Any) -> Array:
         raise ShapeError(f"{op}: these values do not make an array: {error}") from None
     except TypeError as error:
         raise DTypeError(f"{op}: a {type(value).__name__} cannot be read as an array: {error}") from None
-    if array.dtype.kind in "OSUMmVc" and array.dtype not in _KNOWN:
+    if array.dtype.kind in "OSUMmVc" and array.dtype not in _known():
         raise DTypeError(
             f"{op}: a {type(value).__name__} of {array.dtype} values holds no numbers or bools of a type "
             f"that webgrad has: {', '.join(_DTYPE_NAMES)}"
@@ -233,7 +232,7 @@ def to_dlpack(x: Tensor, stream: Any, max_version: Any, dl_device: Any, copy: bo
         array = read(x.node).view()
         array.flags.writeable = False
         array = array if versioned else np.asarray(_Exposed(array))
-    return array.__dlpack__(max_version=(1, 0)) if versioned and _NUMPY_VERSIONED else array.__dlpack__()
+    return array.__dlpack__(max_version=(1, 0)) if versioned and _numpy_versioned() else array.__dlpack__()
 
 
 class _Exposed:
@@ -245,8 +244,10 @@ class _Exposed:
         self.__array_interface__ = array.__array_interface__ | {"data": (start, False)}
 
 
-# From NumPy 2.1 on; before that capsules are of the old kind, which every consumer takes.
-_NUMPY_VERSIONED = tuple(map(int, np.__version__.split(".")[:2])) >= (2, 1)
+@cache
+def _numpy_versioned() -> bool:
+    """From NumPy 2.1 on; before that capsules are of the old kind, which every consumer takes."""
+    return tuple(map(int, np.__version__.split(".")[:2])) >= (2, 1)
 
 
 def restore(array: Array, device: str, requires_grad: bool = False) -> Tensor:
@@ -256,6 +257,11 @@ def restore(array: Array, device: str, requires_grad: bool = False) -> Tensor:
     except NoAdapterError:
         where = open_device(None)
     return place("unpickling", array, where).requires_grad_(requires_grad)
+
+
+@cache
+def _known() -> tuple[Any, ...]:
+    return tuple(each.numpy for each in (*dtypes.REAL, *dtypes.COMPLEX))
 
 
 def targets_of(targets: Sequence[Any], dtype: Any, device: Any) -> tuple[DType | None, Any]:
@@ -270,5 +276,4 @@ def targets_of(targets: Sequence[Any], dtype: Any, device: Any) -> tuple[DType |
     return None if dtype is None else as_dtype(dtype), device
 
 
-_KNOWN = tuple(each.numpy for each in (*dtypes.REAL, *dtypes.COMPLEX))
 _DTYPE_NAMES = tuple(each.name for each in (*dtypes.REAL, *dtypes.COMPLEX))

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from ..arrays import np
 from ..dtypes import DType
 from ..errors import ArgumentError, DeviceError, DTypeError, ShapeError
 from ..tensor import Tensor

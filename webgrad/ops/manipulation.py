@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from .. import dtypes
+from ..arrays import np
 from ..dtypes import DType, as_dtype
 from ..errors import DTypeError, ShapeError
 from ..graph.node import Node

@@ -9,11 +9,12 @@ on them goes through functions that look at bits.
 from __future__ import annotations
 
 import math
+import re
+from functools import cache
 from typing import Any
 
-import numpy as np
-
 from .. import dtypes
+from ..arrays import Array, np
 from ..errors import DTypeError
 from ..graph.node import Signature
 from ..graph.op import Op
@@ -21,7 +22,6 @@ from . import shapes
 
 __all__ = ["MAPS", "threefry"]
 
-Array = np.ndarray[Any, Any]
 Sigs = tuple[Signature, ...]
 
 
@@ -59,8 +59,6 @@ def _sigmoid(x: Array) -> Array:
 
 # The error function: math's in float64. In float32 the kernels' approximations, ten times as fast.
 
-_ERF: Any = np.frompyfunc(math.erf, 1, 1)
-_ERFC: Any = np.frompyfunc(math.erfc, 1, 1)
 _ERF_NEAR = (
     *(0.128379166, -0.37612626, 0.112835787, -0.0268533472),
     *(0.0051871622, -0.00079978531, 7.80690316e-5),
@@ -73,6 +71,11 @@ _NORMAL_TAIL = (
     *(0.737438381, -0.539486647, 0.274453729, -0.0809261724, 0.00109971117, 0.00831780024),
     *(-0.00116977841, -0.00109307421, 0.000136255403, 0.000172092492, 2.57185293e-5),
 )
+
+
+@cache
+def _of_math(name: str) -> Any:
+    return np.frompyfunc(getattr(math, name), 1, 1)
 
 
 def _polynomial(x: Array, coefficients: tuple[float, ...]) -> Array:
@@ -97,7 +100,7 @@ def _erfc_near(x: Array) -> Array:
 
 def _erf(x: Array) -> Array:
     if x.dtype != np.float32:
-        return np.asarray(_ERF(x)).astype(x.dtype)
+        return np.asarray(_of_math("erf")(x)).astype(x.dtype)
     size = np.minimum(np.abs(x), np.float32(4))
     near = size + size * _polynomial(size * size, _ERF_NEAR)
     return np.copysign(np.where(size < 1, near, 1 - _erfc_near(size)), x)
@@ -105,7 +108,7 @@ def _erf(x: Array) -> Array:
 
 def _erfc(x: Array) -> Array:
     if x.dtype != np.float32:
-        return np.asarray(_ERFC(x)).astype(x.dtype)
+        return np.asarray(_of_math("erfc")(x)).astype(x.dtype)
     near = _erfc_near(np.minimum(np.abs(x), np.float32(11)))
     return np.where(x < 0, 2 - near, near)
 
@@ -113,7 +116,7 @@ def _erfc(x: Array) -> Array:
 def _gelu(x: Array) -> Array:
     """x Φ(x); 0 at -inf, the limit."""
     if x.dtype != np.float32:
-        share = 0.5 * np.asarray(_ERFC(x * -math.sqrt(0.5))).astype(x.dtype)
+        share = 0.5 * np.asarray(_of_math("erfc")(x * -math.sqrt(0.5))).astype(x.dtype)
         return np.where(np.isneginf(x), 0, x * share)
     size = np.minimum(np.abs(x), np.float32(15))
     share = size / (size + np.float32(3.25))
@@ -179,9 +182,15 @@ NUMBERS = ("f32", *INTEGERS, "f64")
 
 
 def _map(name: str, numpy: Any, wgsl: Spelling, types: str = "iuf", result: str = "same", **more: Any) -> Op:
-    arity = more.pop("arity", None) or getattr(numpy, "nin", 1)
+    arity = more.pop("arity", None) or _operands(wgsl)
     infer = more.pop("infer", None) or shapes.elementwise(name, types, result)
     return Op(name, "map", arity, numpy, wgsl, types, result, infer, **more)
+
+
+def _operands(wgsl: Spelling) -> int:
+    """How many operands a spelling has: {0} is the first."""
+    texts = [wgsl] if isinstance(wgsl, str) else wgsl.values()
+    return 1 + max(int(place) for text in texts for place in re.findall(r"{(\d)}", text))
 
 
 def _each(text: str, *types: str) -> dict[str, str]:
@@ -210,11 +219,10 @@ def _float(
     *gradient: str,
     doc: str = "",
 ) -> Op:
-    """A function of floats, in the library."""
-    arity = getattr(numpy, "nin", 1)
-    wgsl = _calls(name, arity, "f32", "f64")
+    """A function of floats, in the library; by each of its operands it has a gradient."""
+    wgsl = _calls(name, len(gradient), "f32", "f64")
     more: dict[str, Any] = {"domain": domain, "tolerance": tolerance, "doc": doc, "gradient": gradient}
-    return _map(name, numpy, wgsl, "f", arity=arity, cost=cost, **more)
+    return _map(name, numpy, wgsl, "f", cost=cost, **more)
 
 
 def _test(name: str, numpy: Any, doc: str) -> Op:
@@ -222,12 +230,12 @@ def _test(name: str, numpy: Any, doc: str) -> Op:
 
 
 ARITHMETIC = (
-    _map("add", np.add, _each("({0} + {1})", *NUMBERS), gradient=("g", "g")),
-    _map("subtract", np.subtract, _each("({0} - {1})", *NUMBERS), gradient=("g", "-g")),
-    _map("multiply", np.multiply, _each("({0} * {1})", *NUMBERS), gradient=("g * b", "g * a")),
+    _map("add", "add", _each("({0} + {1})", *NUMBERS), gradient=("g", "g")),
+    _map("subtract", "subtract", _each("({0} - {1})", *NUMBERS), gradient=("g", "-g")),
+    _map("multiply", "multiply", _each("({0} * {1})", *NUMBERS), gradient=("g * b", "g * a")),
     _map(
         "divide",
-        np.divide,
+        "divide",
         _each("({0} / {1})", "f32", "f64"),
         "f",
         cost=4,
@@ -247,7 +255,7 @@ ARITHMETIC = (
     ),
     _map(
         "remainder",
-        np.remainder,
+        "remainder",
         _calls("remainder", 2, *NUMBERS),
         cost=60,
         doc="With the divisor's sign. Integers by 0 give 0.",
@@ -266,21 +274,21 @@ ARITHMETIC = (
     ),
     _map(
         "negative",
-        np.negative,
+        "negative",
         _each("(-{0})", "i32", "i64", "f64")
         | {"f32": "wg_negative({0})", "u32": "(~{0} + 1u)", "u64": "(~{0} + 1lu)"},
         gradient=("-g",),
     ),
     _map(
         "abs",
-        np.abs,
+        "abs",
         _each("abs({0})", "i32", "i64", "f64") | _each("{0}", "u32", "u64") | {"f32": "wg_abs({0})"},
         doc="The lowest integer of a dtype stays: it has no positive.",
         gradient=("g * sign(a)",),
     ),
     _map(
         "sign",
-        np.sign,
+        "sign",
         _each("sign({0})", "i32", "i64") | _calls("sign", 1, "f32", "u32", "u64", "f64"),
         cost=3,
         doc="-1, 0 or 1; of NaN NaN.",
@@ -288,7 +296,7 @@ ARITHMETIC = (
     ),
     _map(
         "maximum",
-        np.maximum,
+        "maximum",
         _each("max({0}, {1})", *INTEGERS) | _calls("maximum", 2, "f32", "f64") | {"bool": "({0} | {1})"},
         "biuf",
         cost=3,
@@ -297,7 +305,7 @@ ARITHMETIC = (
     ),
     _map(
         "minimum",
-        np.minimum,
+        "minimum",
         _each("min({0}, {1})", *INTEGERS) | _calls("minimum", 2, "f32", "f64") | {"bool": "({0} & {1})"},
         "biuf",
         cost=3,
@@ -307,35 +315,35 @@ ARITHMETIC = (
 )
 
 COMPARISON = (
-    _compare("equal", np.equal, "==", "({0} == {1})"),
-    _compare("not_equal", np.not_equal, "!=", "({0} != {1})"),
-    _compare("less", np.less, "<", "(!{0} & {1})"),
-    _compare("less_equal", np.less_equal, "<=", "(!{0} | {1})"),
-    _compare("greater", np.greater, ">", "({0} & !{1})"),
-    _compare("greater_equal", np.greater_equal, ">=", "({0} | !{1})"),
-    _test("isnan", np.isnan, "Whether it is not a number."),
-    _test("isinf", np.isinf, "Whether it is infinite, of either sign."),
-    _test("isfinite", np.isfinite, "Whether it is a number, and finite."),
+    _compare("equal", "equal", "==", "({0} == {1})"),
+    _compare("not_equal", "not_equal", "!=", "({0} != {1})"),
+    _compare("less", "less", "<", "(!{0} & {1})"),
+    _compare("less_equal", "less_equal", "<=", "(!{0} | {1})"),
+    _compare("greater", "greater", ">", "({0} & !{1})"),
+    _compare("greater_equal", "greater_equal", ">=", "({0} | !{1})"),
+    _test("isnan", "isnan", "Whether it is not a number."),
+    _test("isinf", "isinf", "Whether it is infinite, of either sign."),
+    _test("isfinite", "isfinite", "Whether it is a number, and finite."),
 )
 
 LOGIC = (
-    _map("logical_and", np.logical_and, {"bool": "({0} & {1})"}, "b", "bool", gradient=()),
-    _map("logical_or", np.logical_or, {"bool": "({0} | {1})"}, "b", "bool", gradient=()),
-    _map("logical_xor", np.logical_xor, {"bool": "({0} != {1})"}, "b", "bool", gradient=()),
-    _map("logical_not", np.logical_not, {"bool": "(!{0})"}, "b", "bool", gradient=()),
-    _map("bitwise_and", np.bitwise_and, _each("({0} & {1})", "bool", *INTEGERS), "biu", gradient=()),
-    _map("bitwise_or", np.bitwise_or, _each("({0} | {1})", "bool", *INTEGERS), "biu", gradient=()),
+    _map("logical_and", "logical_and", {"bool": "({0} & {1})"}, "b", "bool", gradient=()),
+    _map("logical_or", "logical_or", {"bool": "({0} | {1})"}, "b", "bool", gradient=()),
+    _map("logical_xor", "logical_xor", {"bool": "({0} != {1})"}, "b", "bool", gradient=()),
+    _map("logical_not", "logical_not", {"bool": "(!{0})"}, "b", "bool", gradient=()),
+    _map("bitwise_and", "bitwise_and", _each("({0} & {1})", "bool", *INTEGERS), "biu", gradient=()),
+    _map("bitwise_or", "bitwise_or", _each("({0} | {1})", "bool", *INTEGERS), "biu", gradient=()),
     _map(
         "bitwise_xor",
-        np.bitwise_xor,
+        "bitwise_xor",
         _each("({0} ^ {1})", *INTEGERS) | {"bool": "({0} != {1})"},
         "biu",
         gradient=(),
     ),
-    _map("bitwise_invert", np.invert, _each("(~{0})", *INTEGERS) | {"bool": "(!{0})"}, "biu", gradient=()),
+    _map("bitwise_invert", "invert", _each("(~{0})", *INTEGERS) | {"bool": "(!{0})"}, "biu", gradient=()),
     _map(
         "left_shift",
-        np.left_shift,
+        "left_shift",
         _calls("left_shift", 2, *INTEGERS),
         "iu",
         cost=2,
@@ -344,7 +352,7 @@ LOGIC = (
     ),
     _map(
         "right_shift",
-        np.right_shift,
+        "right_shift",
         _calls("right_shift", 2, *INTEGERS),
         "iu",
         cost=2,
@@ -353,7 +361,7 @@ LOGIC = (
     ),
     _map(
         "where",
-        np.where,
+        "where",
         _each("select({2}, {1}, {0})", "bool", *NUMBERS),
         "biuf",
         arity=3,
@@ -376,29 +384,29 @@ LOGIC = (
 )
 
 FUNCTIONS = (
-    _float("exp", np.exp, 25, (-104, 89), 4, "g * y"),
-    _float("exp2", np.exp2, 22, (-150, 128), 4, "g * y * LOG_2"),
-    _float("expm1", np.expm1, 25, (-104, 89), 4, "g * (y + 1)"),
-    _float("log", np.log, 30, (0, 1e3), 4, "g / a"),
-    _float("log1p", np.log1p, 35, (-1, 1e3), 4, "g / (1 + a)"),
-    _float("log2", np.log2, 30, (0, 1e3), 4, "g / (a * LOG_2)"),
-    _float("log10", np.log10, 32, (0, 1e3), 4, "g / (a * LOG_10)"),
-    _float("sin", np.sin, 45, (-1e3, 1e3), 4, "g * cos(a)"),
-    _float("cos", np.cos, 45, (-1e3, 1e3), 4, "-g * sin(a)"),
-    _float("tan", np.tan, 55, (-1e3, 1e3), 4, "g * (1 + y * y)"),
-    _float("asin", np.arcsin, 25, (-1, 1), 4, "g * rsqrt(1 - a * a)"),
-    _float("acos", np.arccos, 28, (-1, 1), 4, "-g * rsqrt(1 - a * a)"),
-    _float("atan", np.arctan, 28, (-1e3, 1e3), 4, "g / (1 + a * a)"),
-    _float("atan2", np.arctan2, 35, (-1e3, 1e3), 4, "g * b / (a * a + b * b)", "-g * a / (a * a + b * b)"),
-    _float("sinh", np.sinh, 35, (-90, 90), 4, "g * cosh(a)"),
-    _float("cosh", np.cosh, 28, (-90, 90), 4, "g * sinh(a)"),
-    _float("tanh", np.tanh, 40, (-10, 10), 4, "g * (1 - y * y)"),
-    _float("asinh", np.arcsinh, 55, (-1e3, 1e3), 4, "g * rsqrt(a * a + 1)"),
-    _float("acosh", np.arccosh, 50, (1, 1e3), 4, "g * rsqrt(a * a - 1)"),
-    _float("atanh", np.arctanh, 45, (-1, 1), 4, "g / (1 - a * a)"),
+    _float("exp", "exp", 25, (-104, 89), 4, "g * y"),
+    _float("exp2", "exp2", 22, (-150, 128), 4, "g * y * LOG_2"),
+    _float("expm1", "expm1", 25, (-104, 89), 4, "g * (y + 1)"),
+    _float("log", "log", 30, (0, 1e3), 4, "g / a"),
+    _float("log1p", "log1p", 35, (-1, 1e3), 4, "g / (1 + a)"),
+    _float("log2", "log2", 30, (0, 1e3), 4, "g / (a * LOG_2)"),
+    _float("log10", "log10", 32, (0, 1e3), 4, "g / (a * LOG_10)"),
+    _float("sin", "sin", 45, (-1e3, 1e3), 4, "g * cos(a)"),
+    _float("cos", "cos", 45, (-1e3, 1e3), 4, "-g * sin(a)"),
+    _float("tan", "tan", 55, (-1e3, 1e3), 4, "g * (1 + y * y)"),
+    _float("asin", "arcsin", 25, (-1, 1), 4, "g * rsqrt(1 - a * a)"),
+    _float("acos", "arccos", 28, (-1, 1), 4, "-g * rsqrt(1 - a * a)"),
+    _float("atan", "arctan", 28, (-1e3, 1e3), 4, "g / (1 + a * a)"),
+    _float("atan2", "arctan2", 35, (-1e3, 1e3), 4, "g * b / (a * a + b * b)", "-g * a / (a * a + b * b)"),
+    _float("sinh", "sinh", 35, (-90, 90), 4, "g * cosh(a)"),
+    _float("cosh", "cosh", 28, (-90, 90), 4, "g * sinh(a)"),
+    _float("tanh", "tanh", 40, (-10, 10), 4, "g * (1 - y * y)"),
+    _float("asinh", "arcsinh", 55, (-1e3, 1e3), 4, "g * rsqrt(a * a + 1)"),
+    _float("acosh", "arccosh", 50, (1, 1e3), 4, "g * rsqrt(a * a - 1)"),
+    _float("atanh", "arctanh", 45, (-1, 1), 4, "g / (1 - a * a)"),
     _float("erf", _erf, 70, (-5, 5), 4, "g * exp(-a * a) * TWO_BY_ROOT_PI"),
     _float("erfc", _erfc, 55, (-5, 11), 4, "g * exp(-a * a) * -TWO_BY_ROOT_PI"),
-    _float("sqrt", np.sqrt, 5, (0, 1e3), 3, "g * 0.5 / y"),
+    _float("sqrt", "sqrt", 5, (0, 1e3), 3, "g * 0.5 / y"),
     _float("rsqrt", _rsqrt, 8, (0, 1e3), 3, "g * -0.5 * y * y * y", doc="1 / sqrt(x)."),
     _float("sigmoid", _sigmoid, 32, (-105, 105), 4, "g * y * (1 - y)", doc="1 / (1 + exp(-x))."),
     _float(
@@ -419,17 +427,17 @@ FUNCTIONS = (
         "g * gelu_tanh_slope(a)",
         doc="gelu's approximation by tanh; 0 at -inf.",
     ),
-    _map("floor", np.floor, _each("floor({0})", "f32", "f64"), "f", gradient=("0",)),
-    _map("ceil", np.ceil, _each("ceil({0})", "f32", "f64"), "f", gradient=("0",)),
+    _map("floor", "floor", _each("floor({0})", "f32", "f64"), "f", gradient=("0",)),
+    _map("ceil", "ceil", _each("ceil({0})", "f32", "f64"), "f", gradient=("0",)),
     _map(
         "round",
-        np.rint,
+        "rint",
         _each("round({0})", "f32", "f64"),
         "f",
         doc="Halves go to the even neighbour.",
         gradient=("0",),
     ),
-    _map("trunc", np.trunc, _each("trunc({0})", "f32", "f64"), "f", gradient=("0",)),
+    _map("trunc", "trunc", _each("trunc({0})", "f32", "f64"), "f", gradient=("0",)),
 )
 
 MAPS = (*ARITHMETIC, *COMPARISON, *LOGIC, *FUNCTIONS)

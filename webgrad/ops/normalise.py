@@ -11,8 +11,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
+from ..arrays import np
 from ..errors import ArgumentError, ShapeError
 from ..tensor import Tensor
 from . import primitives

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
+from ..arrays import Array, np
 from ..dtypes import int32
 from ..errors import DTypeError
 from ..graph.node import Signature
@@ -18,7 +17,6 @@ from ..graph.op import Op
 
 __all__ = ["ORDERED"]
 
-Array = np.ndarray[Any, Any]
 Sigs = tuple[Signature, ...]
 Result = tuple[tuple[int, ...], Any]
 Infer = Callable[[Sigs, tuple[Any, ...]], Result]

@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
+from ..arrays import Array, np
 from ..dtypes import float32, uint32
 from ..errors import DTypeError, ShapeError
 from ..graph.node import Signature
@@ -18,8 +17,6 @@ from ..graph.op import Op
 from .blocks import FORMATS, decode_blocks, word_count
 
 __all__ = ["PACKED", "decoded_rows"]
-
-Array = np.ndarray[Any, Any]
 
 
 def decoded_rows(words: Array, name: str, shape: tuple[int, ...], rows: slice | Array) -> Array:

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
+from ..arrays import np
 from ..dtypes import DType, dtype_of_scalar, float32, part_of, promote
 from ..errors import DeviceError, DTypeError, ShapeError
 from ..graph.history import recording
@@ -39,7 +38,7 @@ __all__ = [
 ]
 
 Number = bool | int | float | complex
-_LARGEST = float(np.finfo(np.float32).max)
+_LARGEST = (2 - 2.0**-23) * 2.0**127  # of float32
 _CAST = TABLE["cast"]
 _AS_REAL, _AS_COMPLEX, _CONCAT, _WHERE = (
     TABLE[each] for each in ("as_real", "as_complex", "concat", "where")

@@ -9,9 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from .. import dtypes
+from ..arrays import np
 from ..errors import ArgumentError, DTypeError, IndexingError, ShapeError
 from ..graph.node import make
 from ..runtime.device import AnyDevice, DeviceLike, open_device

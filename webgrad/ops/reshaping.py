@@ -12,8 +12,7 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
+from ..arrays import np
 from ..errors import AxisError, DTypeError, ShapeError
 from ..tensor import Tensor
 from . import primitives, shapes

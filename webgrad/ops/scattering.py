@@ -10,9 +10,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from .. import dtypes
+from ..arrays import np
 from ..dtypes import DType, promote
 from ..errors import DeviceError, DTypeError, IndexingError, ShapeError
 from ..graph.node import Node

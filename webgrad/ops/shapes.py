@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
-import numpy as np
-
 from .. import dtypes
+from ..arrays import has_numpy, np
 from ..dtypes import DType
 from ..errors import AxisError, BufferError, DTypeError, ShapeError
 from ..graph.node import Signature
@@ -35,14 +35,17 @@ Sigs = tuple[Signature, ...]
 Result = tuple[Shape, DType]
 
 
-MOST_AXES = 64 if int(np.__version__.split(".")[0]) >= 2 else 32  # NumPy's, and so the cpu's
+@cache
+def most_axes() -> int:
+    """NumPy's limit, and so the cpu's."""
+    return 32 if has_numpy() and int(np.__version__.split(".")[0]) < 2 else 64
 
 
 def check_rank(shape: Shape) -> None:
     """Refuse more axes than a tensor can have on any device."""
-    if len(shape) > MOST_AXES:
+    if len(shape) > 32 and len(shape) > most_axes():
         raise ShapeError(
-            f"a shape of {len(shape)} axes: tensors have at most {MOST_AXES}, those of complex numbers one "
+            f"a shape of {len(shape)} axes: tensors have at most {most_axes()}, those of complex numbers one "
             "less; join some with reshape"
         )
 

@@ -11,9 +11,8 @@ import math
 from operator import index
 from typing import Any
 
-import numpy as np
-
 from .. import dtypes
+from ..arrays import np
 from ..dtypes import promote
 from ..errors import ArgumentError, DeviceError, DTypeError, ShapeError
 from ..graph.node import Node, make

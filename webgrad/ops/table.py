@@ -6,10 +6,10 @@ Adding a map op is adding a row to `ops/maps.py`.
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any
 
-import numpy as np
-
+from ..arrays import Array, np
 from ..graph.node import Signature
 from ..graph.op import LEAF, SCALAR, Op
 from . import shapes
@@ -19,8 +19,6 @@ from .packed import PACKED
 from .transforms import TRANSFORMS
 
 __all__ = ["TABLE"]
-
-Array = np.ndarray[Any, Any]
 
 
 # Movement, index and scan ops, as NumPy does them: from the result's signature and the arrays.
@@ -98,20 +96,18 @@ def _attention(
     )
 
 
-def _reduce(fold: Any) -> Any:
+def _reduce(fold: str) -> Any:
     def reduce(sig: Signature, x: Array) -> Any:
-        return (
-            fold(x, axis=sig.attributes[0], dtype=x.dtype)
-            if fold in (np.sum, np.prod)
-            else fold(x, axis=sig.attributes[0], initial=_LEAST[fold](x.dtype))
-        )
+        start = _LEAST.get(fold)
+        more = {"initial": start(x.dtype)} if start else {"dtype": x.dtype}
+        return getattr(np, fold)(x, axis=sig.attributes[0], **more)
 
     return reduce
 
 
-def _scan(fold: Any) -> Any:
+def _scan(fold: str) -> Any:
     def scan(sig: Signature, x: Array, *totals: Array) -> Any:
-        return fold(x, axis=sig.attributes[0])  # totals of chunks say nothing new
+        return attrgetter(fold)(np)(x, axis=sig.attributes[0])  # totals of chunks say nothing new
 
     return scan
 
@@ -152,7 +148,7 @@ def _converted(sigs: tuple[Signature, ...], attributes: tuple[Any, ...]) -> Any:
     return sigs[0].shape, attributes[0]
 
 
-_LEAST = {np.max: lowest, np.min: highest}
+_LEAST = {"max": lowest, "min": highest}
 
 ROWS = (
     LEAF,
@@ -297,7 +293,7 @@ ROWS = (
         "sum",
         "reduce",
         1,
-        _reduce(np.sum),
+        _reduce("sum"),
         "add",
         "iuf",
         infer=shapes.reduced("sum", "iuf"),
@@ -309,7 +305,7 @@ ROWS = (
         "prod",
         "reduce",
         1,
-        _reduce(np.prod),
+        _reduce("prod"),
         "multiply",
         "iuf",
         infer=shapes.reduced("prod", "iuf"),
@@ -321,7 +317,7 @@ ROWS = (
         "max",
         "reduce",
         1,
-        _reduce(np.max),
+        _reduce("max"),
         "maximum",
         infer=shapes.reduced("max", "biuf"),
         identity=lowest,
@@ -331,7 +327,7 @@ ROWS = (
         "min",
         "reduce",
         1,
-        _reduce(np.min),
+        _reduce("min"),
         "minimum",
         infer=shapes.reduced("min", "biuf"),
         identity=highest,
@@ -341,7 +337,7 @@ ROWS = (
         "cumulative_sum",
         "scan",
         1,
-        _scan(np.cumsum),
+        _scan("cumsum"),
         "add",
         "iuf",
         infer=shapes.scanned("cumulative_sum", "iuf"),
@@ -352,7 +348,7 @@ ROWS = (
         "cumulative_prod",
         "scan",
         1,
-        _scan(np.cumprod),
+        _scan("cumprod"),
         "multiply",
         "iuf",
         infer=shapes.scanned("cumulative_prod", "iuf"),
@@ -364,7 +360,7 @@ ROWS = (
         "cumulative_max",
         "scan",
         1,
-        _scan(np.maximum.accumulate),
+        _scan("maximum.accumulate"),
         "maximum",
         infer=shapes.scanned("cumulative_max", "biuf"),
         identity=lowest,
@@ -374,7 +370,7 @@ ROWS = (
         "cumulative_min",
         "scan",
         1,
-        _scan(np.minimum.accumulate),
+        _scan("minimum.accumulate"),
         "minimum",
         infer=shapes.scanned("cumulative_min", "biuf"),
         identity=highest,

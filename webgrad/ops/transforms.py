@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from ..arrays import Array, np
 from ..errors import DTypeError, ShapeError
 from ..graph.node import Signature, signature
 from ..graph.op import Op
@@ -18,7 +17,6 @@ from . import shapes
 
 __all__ = ["TRANSFORMS", "halves_have_kernels", "has_kernels"]
 
-Array = np.ndarray[Any, Any]
 Sigs = tuple[Signature, ...]
 Result = tuple[tuple[int, ...], Any]
 

@@ -10,10 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import ml_dtypes
-import numpy as np
-
 from .. import dtypes
+from ..arrays import ml_dtypes, np
 from ..dtypes import DType, as_dtype, dtype_of_scalar, part_of, promote
 from ..errors import ArgumentError, DTypeError
 from ..tensor import Tensor

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-
+from ..arrays import Array, np
 from ..errors import ArgumentError, ShapeError
 from ..graph.node import Node
 from ..tensor import Tensor
@@ -30,7 +29,6 @@ __all__ = ["fold", "unfold"]
 Sides = tuple[int, ...]
 Widths = tuple[tuple[int, int], ...]
 PerAxis = int | Sequence[int]
-Array = np.ndarray[Any, Any]
 
 
 # What the user gives, checked

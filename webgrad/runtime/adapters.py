@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -70,7 +71,7 @@ class AdapterInfo:
     index: int  # the N of webgpu:N; -1 for the cpu
     name: str
     vendor: str
-    backend: str  # vulkan metal dx12 opengl, numpy for the cpu
+    backend: str  # vulkan metal dx12 opengl, browser, numpy for the cpu
     type: AdapterKind
     driver: str
     features: frozenset[str]
@@ -123,8 +124,7 @@ class _AdapterCache:
         with self._lock:
             if self._entries is None:
                 self._process = os.getpid()
-                raw, self.problem = _enumerate(current_settings().disable_backends)
-                described = [(describe(each.info, each.features, each.limits), each) for each in raw]
+                described, self.problem = _found(current_settings().disable_backends)
                 self._entries = _numbered(described)
             return self._entries
 
@@ -243,6 +243,17 @@ def _no_adapter(asked: str, adapters: Sequence[AdapterInfo], settings: Settings)
         lines += [f"To get one: {sentence}." for sentence in install_advice(this_host())]
         lines.append("Or use the device cpu.")
     return "\n".join(lines)
+
+
+def _found(disabled_backends: frozenset[str]) -> tuple[list[tuple[AdapterInfo, Any]], str]:
+    """The adapters with their raw objects, not yet numbered, and the problem where none can be asked for."""
+    if sys.platform == "emscripten":
+        from .browser import find_adapter
+
+        adapter, problem = find_adapter()
+        return [] if adapter is None else [(adapter, None)], problem
+    raw, problem = _enumerate(disabled_backends)
+    return [(describe(each.info, each.features, each.limits), each) for each in raw], problem
 
 
 def _enumerate(disabled_backends: frozenset[str]) -> tuple[list[Any], str]:

@@ -13,6 +13,7 @@ from ctypes import c_int, c_size_t, c_uint32, c_uint64, c_void_p
 from typing import Any, Protocol
 
 from ..errors import DeviceError
+from .layer import Copy, Handle
 
 try:
     from wgpu.backends.wgpu_native import ffi, lib
@@ -22,10 +23,7 @@ except (ImportError, OSError, RuntimeError) as error:  # other modules of this f
         f"this needs a GPU, and wgpu cannot be loaded ({error}): pip install 'wgpu==0.32.*' brings it"
     ) from error
 
-__all__ = ["Calls", "Copy", "PlainCalls", "QuickCalls", "address_of", "library"]
-
-Handle = Any
-Copy = tuple[Handle, int, Handle, int]  # source, offset, target, bytes
+__all__ = ["Calls", "PlainCalls", "QuickCalls", "address_of", "library"]
 
 _SPONTANEOUS = int(lib.WGPUCallbackMode_AllowSpontaneous)
 _READ = 1  # WGPUMapMode

@@ -12,10 +12,8 @@ from functools import partial
 from typing import Any
 
 from ..observing import stage
-from .calls import Copy
-from .encode import Prepared, make_encoder
 from .groups import BindGroups
-from .native import Handle, NativeDevice
+from .layer import Copy, DeviceLayer, Handle, Prepared
 from .pipelines import Compiler
 from .pool import Pool
 from .resolve import Resolved, ResolvedQueues
@@ -88,7 +86,7 @@ class Context:
 
     def __init__(
         self,
-        open_native: Callable[[Callable[[], None]], NativeDevice],
+        open_layer: Callable[[Callable[[], None]], DeviceLayer],
         features: frozenset[str],
         counters: Counters,
         *,
@@ -98,7 +96,7 @@ class Context:
         largest: Callable[[], str],
     ) -> None:
         progress = Progress()
-        native = open_native(progress.advance)
+        native = open_layer(progress.advance)
         self.native = native
         self.progress = progress
         self.features = features
@@ -108,7 +106,7 @@ class Context:
         native.account = self.pool.account
         self.groups = BindGroups(native, self.pool, counters)
         self.compiler = Compiler(native, self.groups, counters, features)
-        self.encoder = make_encoder(encoder, native, self.groups, self.pool.make)
+        self.encoder = native.make_encoder(encoder, self.pool.make)
         self.resolved = ResolvedQueues()
         self.staging = Staging(native, self.pool.make)
         self.closed = False
@@ -144,13 +142,7 @@ class Context:
 
     def encode(self, prepared: Prepared, params: Sequence[bytes], copies: Sequence[Copy]) -> Handle:
         """A command buffer of rows in one pass, and copies behind it."""
-        encoder, compute_pass = self.native.begin()
-        try:
-            self.encoder.run(compute_pass, prepared, params)
-        except BaseException:
-            self.native.abandon(encoder, compute_pass)
-            raise
-        return self.native.finish(encoder, compute_pass, copies)
+        return self.encoder.encode(prepared, params, copies)
 
     def submit(self, commands: Any | None) -> Event:
         """Submit a command buffer (None: pending writes only)."""
@@ -170,7 +162,7 @@ class Context:
         in_flight = self._in_flight
         while in_flight and in_flight[0].finished:
             in_flight.popleft()
-        while len(in_flight) > self.max_in_flight:
+        while len(in_flight) > self.max_in_flight and self.native.can_wait:
             in_flight.popleft().wait()
         if len(self.groups) > self.groups.limit:
             self.resolved.clear()

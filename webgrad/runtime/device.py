@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import ctypes
 import os
+import sys
 import threading
 import weakref
 from collections.abc import Iterator
@@ -35,6 +36,7 @@ __all__ = [
     "default_device",
     "default_while",
     "flushes_ended",
+    "instead_while",
     "open_device",
     "open_device_async",
     "opened_devices",
@@ -112,6 +114,7 @@ class _Opened:
         self.lock = threading.Lock()
         self.shared: dict[str, Device | CpuDevice] = {}
         self.default: Device | CpuDevice | None = None  # set by the program; None: by the settings
+        self.instead: Device | None = None  # of every other, while a function is traced for it
         self.chosen: tuple[Settings, str] | None = None  # by the settings, so that adapters are asked once
         self.every: weakref.WeakSet[Device] = weakref.WeakSet()
 
@@ -130,6 +133,8 @@ def open_device(spec: DeviceLike = None) -> Device | CpuDevice:
     >>> wg.open_device("cpu") == "cpu"
     True
     """
+    if _opened.instead is not None:
+        return _opened.instead
     if isinstance(spec, AnyDevice):
         return spec  # type: ignore[return-value]
     if spec is None and _opened.default is not None:
@@ -192,6 +197,11 @@ async def open_device_async(spec: DeviceLike = None) -> Device | CpuDevice:
     >>> asyncio.run(wg.open_device_async("cpu")).name
     'cpu'
     """
+    if sys.platform == "emscripten":
+        from .browser import find_adapter_async
+
+        await find_adapter_async()
+        return open_device(spec)
     import asyncio
 
     return await asyncio.to_thread(open_device, spec)
@@ -225,6 +235,16 @@ def default_while(device: Device | CpuDevice) -> Iterator[None]:
         yield
     finally:
         _opened.default = before
+
+
+@contextmanager
+def instead_while(device: Device) -> Iterator[None]:
+    """Use a device wherever any is named, until the block ends."""
+    _opened.instead = device
+    try:
+        yield
+    finally:
+        _opened.instead = None
 
 
 def stats(device: DeviceLike = None) -> Stats:

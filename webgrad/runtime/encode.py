@@ -11,67 +11,25 @@ from __future__ import annotations
 
 import ctypes
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from ctypes import c_size_t, c_void_p
 from itertools import starmap
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 from wgpu.backends.wgpu_native import ffi, lib
 
 from .calls import address_of, library
-from .groups import BindGroup, BindGroups
-from .native import PARAMS_STRIDE, UNIFORM, Handle, NativeDevice
-from .pipelines import Compiled
+from .layer import PARAMS_STRIDE, UNIFORM, Copy, Encoder, Handle, Prepared, Row
+from .native import NativeDevice
 
-__all__ = ["Encoder", "Prepared", "Row", "make_encoder"]
-
-
-class Row(NamedTuple):
-    """One dispatch, resolved: compiled pipeline, bind group, bytes of parameters, grid, and its slots."""
-
-    pipeline: Compiled
-    group: BindGroup
-    params_size: int
-    grid: tuple[int, int, int]
-    slots: Sequence[int]
+__all__ = ["make_encoder"]
 
 
-class Prepared:
-    """Rows and the C arguments made of them, which are of the parameter block's generation."""
-
-    __slots__ = ("arguments", "generation", "rows")
-
-    def __init__(self, rows: Sequence[Row]) -> None:
-        self.rows = rows
-        self.generation = -1
-        self.arguments: tuple[list[tuple[Any, ...]], ...] = ()
-
-
-class Encoder(Protocol):
-    """Turns rows into something quick to run, and runs it into an open pass with fresh parameters."""
-
-    def prepare(self, rows: Sequence[Row]) -> Prepared: ...
-
-    def run(self, compute_pass: Handle, prepared: Prepared, params: Sequence[bytes]) -> None: ...
-
-    def run_apart(
-        self,
-        passes: Callable[[int], AbstractContextManager[Handle]],
-        prepared: Prepared,
-        params: Sequence[bytes],
-    ) -> None:
-        """The same with each row in a pass of its own: `passes(number)` opens it, and ends it."""
-
-    def close(self) -> None: ...
-
-
-def make_encoder(
-    kind: str, native: NativeDevice, groups: BindGroups, make_buffer: Callable[[int, int], Handle]
-) -> Encoder:
+def make_encoder(kind: str, native: NativeDevice, make_buffer: Callable[[int, int], Handle]) -> Encoder:
     """The encoder called "fast" or "plain"."""
-    parameters = _Immediates() if native.immediates else _Uniforms(native, groups, make_buffer)
-    return _Fast(parameters) if kind == "fast" else _Plain(parameters)
+    parameters = _Immediates() if native.params_layout is None else _Uniforms(native, make_buffer)
+    return _Fast(native, parameters) if kind == "fast" else _Plain(native, parameters)
 
 
 class _Immediates:
@@ -113,14 +71,12 @@ class _Uniforms:
     One buffer is enough: a write takes effect after all earlier submissions and before all later ones.
     """
 
-    def __init__(
-        self, native: NativeDevice, groups: BindGroups, make_buffer: Callable[[int, int], Handle]
-    ) -> None:
+    def __init__(self, native: NativeDevice, make_buffer: Callable[[int, int], Handle]) -> None:
         self._native = native
         self._make_buffer = make_buffer
         self.buffer: Handle = None
         self.group: Handle = None
-        self._layout = groups.params_layout
+        self._layout = native.params_layout
         self.generation = 0
         self._rows = 0
         self.reserve(256)
@@ -147,16 +103,28 @@ class _Uniforms:
 
     def fill(self, params: Sequence[bytes]) -> None:
         data = b"".join([each.ljust(PARAMS_STRIDE, b"\0") for each in params])
-        self._native.write(self.buffer, 0, ffi.from_buffer(data), len(data))
+        self._native.write(self.buffer, 0, data)
 
 
 class _Plain:
-    def __init__(self, parameters: _Immediates | _Uniforms) -> None:
+    def __init__(self, native: NativeDevice, parameters: _Immediates | _Uniforms) -> None:
+        self._native = native
         self._parameters = parameters
         self.close = parameters.close
 
     def prepare(self, rows: Sequence[Row]) -> Prepared:
         return Prepared(rows)
+
+    def encode(self, prepared: Prepared, params: Sequence[bytes], copies: Iterable[Copy]) -> Handle:
+        """A command buffer of rows in one pass, and copies behind it."""
+        native = self._native
+        encoder, compute_pass = native.begin()
+        try:
+            self.run(compute_pass, prepared, params)
+        except BaseException:
+            native.abandon(encoder, compute_pass)
+            raise
+        return native.finish(encoder, compute_pass, copies)
 
     def run(self, compute_pass: Handle, prepared: Prepared, params: Sequence[bytes]) -> None:
         self._fill(params)
@@ -193,8 +161,8 @@ class _Plain:
 
 
 class _Fast(_Plain):
-    def __init__(self, parameters: _Immediates | _Uniforms) -> None:
-        super().__init__(parameters)
+    def __init__(self, native: NativeDevice, parameters: _Immediates | _Uniforms) -> None:
+        super().__init__(native, parameters)
         functions = library()
         self._set_pipeline = functions.wgpuComputePassEncoderSetPipeline
         self._set_group = functions.wgpuComputePassEncoderSetBindGroup

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from ctypes import c_void_p
 from dataclasses import dataclass
 from typing import Any
 
 from .arena import Arena
-from .calls import address_of
-from .native import Handle, NativeDevice
+from .layer import DeviceLayer, Handle
 from .pool import Pool
 from .stats import Counters
 
@@ -35,23 +33,20 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class BindGroup:
-    """A bind group's handle, and the same as a ready-made C argument."""
+    """A bind group's handle, and the same as its encoder wants it."""
 
     handle: Handle
-    argument: c_void_p
+    argument: Any
     buffers: tuple[int, ...]
 
 
 class BindGroups:
     """The bind groups of one open device, at most `limit` of them."""
 
-    def __init__(self, native: NativeDevice, pool: Pool, counters: Counters, limit: int = 32768) -> None:
+    def __init__(self, native: DeviceLayer, pool: Pool, counters: Counters, limit: int = 32768) -> None:
         self.native = native
         self.limit = limit
         self.arena: Arena[BindGroup] = Arena("bind group")
-        self.params_layout = (
-            None if native.immediates else native.create_group_layout(["uniform"], dynamic=True)
-        )
         self._pool = pool
         self._counters = counters
         self._layouts: dict[tuple[str, ...], Layout] = {}
@@ -66,9 +61,7 @@ class BindGroups:
         """The layout of a kernel whose storage bindings have these accesses."""
         found = self._layouts.get(accesses)
         if found is None:
-            group = self.native.create_group_layout(accesses)
-            groups = [group] if self.params_layout is None else [group, self.params_layout]
-            pipeline = self.native.create_pipeline_layout(groups)
+            group, pipeline = self.native.create_layouts(accesses)
             found = self._layouts[accesses] = Layout(len(self._layouts), group, pipeline)
         return found
 
@@ -139,8 +132,6 @@ class BindGroups:
         self.clear()
         for layout in self._layouts.values():
             self.native.release_layouts(layout.group, layout.pipeline)
-        if self.params_layout is not None:
-            self.native.release_layouts(self.params_layout, None)
 
     def _create(
         self,
@@ -150,7 +141,7 @@ class BindGroups:
         ranges: list[tuple[Handle, int, int]],
     ) -> BindGroup:
         handle = self.native.create_bind_group(layout.group, ranges)
-        group = BindGroup(handle, c_void_p(address_of(handle)), buffers)
+        group = BindGroup(handle, self.native.argument(handle), buffers)
         self._by_key[key] = self.arena.insert(group)
         for buffer in buffers:
             self._of_buffer.setdefault(buffer, set()).add(key)

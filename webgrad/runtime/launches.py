@@ -11,13 +11,10 @@ from collections.abc import Sequence
 from itertools import compress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
+from ..arrays import np
 from ..errors import BufferError, DeviceError, OutOfMemoryError
 from ..observing import Note, Observer, observers
-from .calls import Copy
-from .encode import Row
-from .native import Handle
+from .layer import Copy, Handle, Row
 from .transfer import Bytes, ReadBack
 
 if TYPE_CHECKING:

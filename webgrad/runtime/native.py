@@ -1,4 +1,4 @@
-"""The thin device layer: make a buffer, write, make a pipeline, run a command list, read; only it calls wgpu.
+"""The device layer over wgpu-native: make a buffer, write, make a pipeline, run a command list, read.
 
 Takes plain values and handles, gives handles (cffi pointers into wgpu-native). Every call that may fail
 runs in error scopes and raises; the invariant is that nothing reaches a submit that could abort the
@@ -8,29 +8,26 @@ buffer.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
+from ctypes import c_void_p
 from typing import Any, NoReturn
 
-import numpy as np
 from wgpu.backends.wgpu_native import ffi, lib
 
+from ..arrays import np
 from ..errors import CompileError, DeviceError, DeviceLostError, OutOfMemoryError
-from .calls import Calls, Copy, PlainCalls, QuickCalls
+from ..wgsl import Dialect, Parameters
+from .adapters import FEATURE_NAMES
+from .calls import Calls, PlainCalls, QuickCalls, address_of
+from .layer import MAX_PARAMS, STORAGE, Copy, DeviceLayer, Encoder, Handle
 from .shield import shield
 
-__all__ = ["MAX_PARAMS", "PARAMS_STRIDE", "Handle", "NativeDevice", "native_object_counts"]
-
-Handle = Any  # a cffi pointer; wgpu's bindings carry no types
-
-MAX_PARAMS = 128  # bytes of parameters a kernel may take: what every immediates-capable native device has
-PARAMS_STRIDE = 256  # the dynamic-offset alignment every WebGPU device accepts
-
-STORAGE = 0x80 | 0x04 | 0x08  # Storage | CopySrc | CopyDst
-UNIFORM = 0x40 | 0x08
-READBACK = 0x01 | 0x08  # MapRead | CopyDst
+__all__ = ["NativeDevice", "native_object_counts", "native_of", "open_native"]
 
 _VALIDATION, _OUT_OF_MEMORY = 1, 2  # error filters; the third, Internal, aborts in wgpu-native 29
 _NO_ERROR = 1
@@ -139,6 +136,9 @@ class NativeDevice:
     once for every submission that the GPU has finished, in order.
     """
 
+    dialect: Dialect = "naga"
+    threaded = True
+
     def __init__(
         self,
         adapter: Any,
@@ -148,8 +148,9 @@ class NativeDevice:
         immediates: bool,
         quick: bool,
     ) -> None:
-        self.immediates = immediates
+        self.parameters: Parameters = "immediates" if immediates else "group"
         self.queue: Handle | None = None
+        self.params_layout: Handle | None = None  # of the uniform buffer that parameters come in
         self._submitting, self._reading = threading.Lock(), threading.Lock()  # `destroy` keeps out of both
         self.timed: Any = None  # the descriptor of passes that note when they begin and end
         self.account: Callable[[], str] = str  # what is in use, for the error when memory runs out
@@ -170,6 +171,8 @@ class NativeDevice:
             self._entries[index].binding = index
         self._calls.push_scope(_OUT_OF_MEMORY)
         self._calls.push_scope(_VALIDATION)
+        if not immediates:
+            self.params_layout = self.create_group_layout(["uniform"], dynamic=True)
 
     @property
     def lost(self) -> bool:
@@ -249,6 +252,11 @@ class NativeDevice:
     def release_buffer(self, handle: Handle) -> None:
         lib.wgpuBufferRelease(handle)
 
+    def create_layouts(self, accesses: tuple[str, ...]) -> tuple[Handle, Handle]:
+        group = self.create_group_layout(accesses)
+        groups = [group] if self.params_layout is None else [group, self.params_layout]
+        return group, self.create_pipeline_layout(groups)
+
     def create_group_layout(self, kinds: Sequence[str], *, dynamic: bool = False) -> Handle:
         entries = ffi.new("WGPUBindGroupLayoutEntry[]", max(len(kinds), 1))
         for index, kind in enumerate(kinds):
@@ -270,17 +278,16 @@ class NativeDevice:
         descriptor = ffi.new("WGPUPipelineLayoutDescriptor *")
         descriptor.bindGroupLayoutCount = len(groups)
         descriptor.bindGroupLayouts = layouts
-        descriptor.immediateSize = MAX_PARAMS if self.immediates else 0
+        descriptor.immediateSize = MAX_PARAMS if self.parameters == "immediates" else 0
         return self._guarded(
             "making a pipeline layout",
             lambda: lib.wgpuDeviceCreatePipelineLayout(self.device, descriptor),
             lib.wgpuPipelineLayoutRelease,
         )
 
-    def release_layouts(self, group: Handle, pipeline: Handle | None) -> None:
+    def release_layouts(self, group: Handle, pipeline: Handle) -> None:
         lib.wgpuBindGroupLayoutRelease(group)
-        if pipeline is not None:
-            lib.wgpuPipelineLayoutRelease(pipeline)
+        lib.wgpuPipelineLayoutRelease(pipeline)
 
     def create_bind_group(self, layout: Handle, ranges: Iterable[tuple[Handle, int, int]]) -> Handle:
         """Bind (buffer, offset, bytes) ranges in order. The caller holds the device's lock and a scope."""
@@ -370,11 +377,23 @@ class NativeDevice:
 
     # Work
 
-    def write(self, buffer: Handle, offset: int, data: Any, nbytes: int) -> None:
-        """Copy host memory into a buffer, before anything submitted later. `data` is a cffi pointer."""
+    def argument(self, handle: Handle) -> c_void_p:
+        """A ready-made C argument."""
+        return c_void_p(address_of(handle))
+
+    def make_encoder(self, kind: str, make_buffer: Callable[[int, int], Handle]) -> Encoder:
+        """The encoder called "fast" or "plain"."""
+        from .encode import make_encoder
+
+        return make_encoder(kind, self, make_buffer)
+
+    def write(self, buffer: Handle, offset: int, data: Any) -> None:
+        """Copy whole words of host memory into a buffer, before anything submitted later."""
+        pointer = ffi.from_buffer(data)
+        nbytes = len(pointer)
         self._guarded(
             f"writing {nbytes:,} bytes",
-            lambda: lib.wgpuQueueWriteBuffer(self.queue, buffer, offset, data, nbytes),
+            lambda: lib.wgpuQueueWriteBuffer(self.queue, buffer, offset, pointer, nbytes),
             None,
         )
 
@@ -477,6 +496,17 @@ class NativeDevice:
         """Let the driver free what is done and call back, without waiting."""
         self._calls.poll()
 
+    @property
+    def can_wait(self) -> bool:
+        return True
+
+    def pause(self, seconds: float) -> None:
+        """Let others run meanwhile."""
+        time.sleep(seconds)
+
+    async def pause_async(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
     def wait(self) -> None:
         """Block until all that was submitted is done, deaf to Ctrl-C; `transfer.wait_until` is not."""
         lib.wgpuDevicePoll(self.device, True, ffi.NULL)
@@ -493,8 +523,36 @@ class NativeDevice:
     def __del__(self) -> None:
         # Not sooner: another thread may be waiting on the device, or hold an event of it.
         if self.queue is not None and not sys.is_finalizing():
+            if self.params_layout is not None:
+                lib.wgpuBindGroupLayoutRelease(self.params_layout)
             lib.wgpuQueueRelease(self.queue)
             lib.wgpuDeviceRelease(self.device)
+
+
+def open_native(
+    adapter: Any, features: frozenset[str], when_done: Callable[[], None], *, quick: bool
+) -> NativeDevice:
+    """Open a device of a wgpu-py adapter, with features by their names."""
+    numbers = _feature_numbers(features)
+    return NativeDevice(adapter, numbers, when_done, immediates="immediates" in features, quick=quick)
+
+
+def _feature_numbers(features: frozenset[str]) -> list[int]:
+    from wgpu.backends.wgpu_native._mappings import enum_str2int, enummap
+
+    numbers = []
+    for feature in sorted(features):
+        name = FEATURE_NAMES[feature]
+        number = enummap.get(f"FeatureName.{name}")
+        numbers.append(enum_str2int["NativeFeature"][name] if number is None else number)
+    return numbers
+
+
+def native_of(layer: DeviceLayer) -> NativeDevice:
+    """The same layer, where it is wgpu-native's: for what no other offers."""
+    if not isinstance(layer, NativeDevice):
+        raise DeviceError("this is only there on devices of wgpu, outside of browsers")
+    return layer
 
 
 def native_object_counts() -> dict[str, int]:

@@ -11,20 +11,21 @@ import re
 import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
-from ctypes import c_void_p
+from typing import Any
 
 from ..errors import CompileError, DTypeError, LaunchError, OutOfMemoryError
 from ..observing import stage
 from ..wgsl import Program, render
-from .calls import address_of
 from .groups import BindGroups, Layout
-from .native import MAX_PARAMS, Handle, NativeDevice
+from .layer import MAX_PARAMS, DeviceLayer, Handle
 from .stats import Counters
 
 __all__ = ["PADDING", "Compiled", "Compiler", "Pipeline"]
 
 _numbers = itertools.count(1)
 STACK = 64 << 20  # bytes for a compiling thread: compilers recurse, and some systems give only 512 KiB
+# Of this thread, where the system has such a clock: one of the wall would count waiting for the driver too.
+_clock = getattr(time, "thread_time", time.perf_counter)
 PADDING = 32  # every buffer has a multiple of this many bytes: four numbers of 64 bits
 
 
@@ -88,17 +89,19 @@ class Compiled:
 
     __slots__ = ("argument", "handle", "layout", "owned", "pipeline", "seconds")
 
-    def __init__(self, pipeline: Pipeline, handle: Handle, layout: Layout, seconds: float = 0.0) -> None:
+    def __init__(
+        self, pipeline: Pipeline, handle: Handle, argument: Any, layout: Layout, seconds: float = 0.0
+    ) -> None:
         self.pipeline = pipeline
         self.handle = handle
-        self.argument = c_void_p(address_of(handle))
+        self.argument = argument
         self.layout = layout
         self.seconds = seconds  # that compiling took
         self.owned = True  # whether the handle is this one's to release
 
     def shared_with(self, pipeline: Pipeline) -> Compiled:
         """The same for another pipeline of the same text."""
-        made = Compiled(pipeline, self.handle, self.layout)
+        made = Compiled(pipeline, self.handle, self.argument, self.layout)
         made.owned = False
         return made
 
@@ -108,7 +111,7 @@ class Compiler:
 
     def __init__(
         self,
-        native: NativeDevice,
+        native: DeviceLayer,
         groups: BindGroups,
         counters: Counters,
         features: frozenset[str],
@@ -147,6 +150,10 @@ class Compiler:
 
     def _begin(self, pipeline: Pipeline) -> None:
         layout = self._groups.layout(pipeline.accesses)
+        if not self._native.threaded:
+            self._counters.pipelines_compiled += 1
+            self._compiled[pipeline.number] = self._compile(pipeline, layout)
+            return
         if self._threads is None:
             self._threads = ThreadPoolExecutor(self._workers, thread_name_prefix="webgrad-compile")
         self._counters.pipelines_compiled += 1
@@ -207,21 +214,25 @@ class Compiler:
         return found
 
     def _compile(self, pipeline: Pipeline, layout: Layout) -> Compiled:
-        began = time.thread_time()  # the clock would count waiting for the driver too
+        began = _clock()
         program = pipeline.program
-        immediates = self._native.immediates
-        text = render(program, dialect="naga", immediates=immediates, minify=not pipeline.checked)
+        text = self._text(program, minify=not pipeline.checked)
         try:
             handle = self._native.create_pipeline(
                 text, program.entry, layout.pipeline, checked=pipeline.checked
             )
         except CompileError as error:
             raise self._explained(program, layout, error) from None
-        return Compiled(pipeline, handle, layout, time.thread_time() - began)
+        return Compiled(pipeline, handle, self._native.argument(handle), layout, _clock() - began)
+
+    def _text(self, program: Program, *, minify: bool) -> str:
+        return render(
+            program, dialect=self._native.dialect, parameters=self._native.parameters, minify=minify
+        )
 
     def _explained(self, program: Program, layout: Layout, error: CompileError) -> CompileError:
         """Compile the readable text once more: only its lines can be found in the source."""
-        text = render(program, dialect="naga", immediates=self._native.immediates, minify=False)
+        text = self._text(program, minify=False)
         try:
             self._native.create_pipeline(text, program.entry, layout.pipeline, checked=True)
         except CompileError as readable:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from ..errors import OutOfMemoryError
 from .arena import Arena
-from .native import Handle, NativeDevice
+from .layer import DeviceLayer, Handle
 from .stats import Counters, readable_bytes
 
 __all__ = ["Physical", "Pool", "size_class"]
@@ -51,7 +51,7 @@ class Pool:
 
     def __init__(
         self,
-        native: NativeDevice,
+        native: DeviceLayer,
         counters: Counters,
         budget: int,
         on_evict: Callable[[int], None],

@@ -16,8 +16,7 @@ from itertools import compress
 from operator import index
 from typing import Any, NamedTuple
 
-import numpy as np
-
+from ..arrays import np
 from ..errors import (
     BufferError,
     DeviceLostError,
@@ -27,11 +26,10 @@ from ..errors import (
 from ..observing import Note, observers, stage
 from .arena import Arena
 from .buffers import Buffer, Virtual, naming
-from .calls import Copy
 from .checks import Limits, check_launch
 from .context import Context, Event
 from .launches import Flush
-from .native import Handle
+from .layer import Copy, Handle
 from .pipelines import PADDING, Pipeline
 from .pool import size_class
 from .recording import Recording

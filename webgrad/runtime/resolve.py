@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 from weakref import finalize
 
 from ..observing import Note
-from .encode import Prepared, Row
 from .groups import BindGroup
+from .layer import Prepared, Row
 from .pipelines import Pipeline
 from .pool import Pool
 

@@ -6,7 +6,6 @@ copied out of, unmapped and given back; the invariant is that a mapped buffer is
 
 from __future__ import annotations
 
-import asyncio
 import builtins
 import sys
 import threading
@@ -14,12 +13,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-from wgpu.backends.wgpu_native import ffi
-
+from ..arrays import np
 from ..errors import BufferError, DeviceLostError, DTypeError
 from ..observing import stage
-from .native import READBACK, Handle, NativeDevice
+from .layer import READBACK, DeviceLayer, Handle
 from .shield import shield
 
 __all__ = ["Bytes", "ReadBack", "Staging", "as_bytes", "is_constant", "wait_until", "write_bytes"]
@@ -73,19 +70,19 @@ def is_constant(array: np.ndarray[Any, Any]) -> bool:
         return False
 
 
-def write_bytes(write: Callable[[int, Any, int], None], data: Bytes, start: int = 0) -> None:
-    """Call `write(offset, pointer, bytes)` for the whole words, and for a tail padded to a word.
+def write_bytes(write: Callable[[int, Any], None], data: Bytes, start: int = 0) -> None:
+    """Call `write(offset, words)` for the whole words, and for a tail padded to a word.
 
     Offsets count from `start`. Copies must be of whole words, and a host array need not be.
     """
     whole = data.nbytes & ~3
     if whole:
-        write(start, ffi.from_buffer(data[:whole]), whole)
+        write(start, data[:whole])
     if whole < data.nbytes:
-        write(start + whole, ffi.from_buffer(bytes(data[whole:]).ljust(4, b"\0")), 4)
+        write(start + whole, bytes(data[whole:]).ljust(4, b"\0"))
 
 
-def wait_until(done: Callable[[], bool], native: NativeDevice, timeout: float | None = None) -> bool:
+def wait_until(done: Callable[[], bool], native: DeviceLayer, timeout: float | None = None) -> bool:
     """Poll on this thread until `done()`, the device is lost, or `timeout` seconds have passed.
 
     The callback may also be run by another thread's poll. Ctrl-C is heard between two polls, which come
@@ -101,13 +98,13 @@ def wait_until(done: Callable[[], bool], native: NativeDevice, timeout: float | 
             waited = time.monotonic() - began
             if native.lost or (timeout is not None and waited >= timeout):
                 return done()
-            time.sleep(0 if waited < EAGER else min(waited / 20, 1e-3))
+            native.pause(0 if waited < EAGER else min(waited / 20, 1e-3))
 
 
 class Staging:
     """Read-back buffers of one open device, kept by size (powers of two)."""
 
-    def __init__(self, native: NativeDevice, make_buffer: Callable[[int, int], Handle]) -> None:
+    def __init__(self, native: DeviceLayer, make_buffer: Callable[[int, int], Handle]) -> None:
         self.native = native
         self.bytes_kept = 0
         self._most = _KEPT
@@ -193,7 +190,7 @@ class ReadBack:
                     self._native.poll()
                     if self._mapped or self._native.lost:
                         return self._collect()
-                await asyncio.sleep(pause)
+                await self._native.pause_async(pause)
                 pause = min(pause + 20e-6, 1e-3)
         except BaseException:  # cancelled or closed
             self._abandon()

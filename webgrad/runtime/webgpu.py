@@ -23,7 +23,7 @@ from .checks import Limits
 from .context import Context, Event
 from .device import AnyDevice, register
 from .host import memory_bytes
-from .native import NativeDevice
+from .layer import DeviceLayer
 from .pipelines import Pipeline
 from .profile import DeviceProfile, ProfileKind
 from .queue import Queue
@@ -87,17 +87,8 @@ class Device(AnyDevice):
         return min(memory // 2, 8 * self.info.limits["max-buffer-size"])
 
     def _open_context(self) -> Context:
-        def open_native(when_done: Callable[[], None]) -> NativeDevice:
-            return NativeDevice(
-                adapters.raw_adapter(self.info.index),
-                _feature_numbers(self.features),
-                when_done,
-                immediates="immediates" in self.features,
-                quick=self.settings.encoder == "fast",
-            )
-
         return Context(
-            open_native,
+            self._open_layer,
             self.features,
             self.counters,
             budget=self.budget,
@@ -105,6 +96,16 @@ class Device(AnyDevice):
             encoder=self.settings.encoder,
             largest=lambda: self.queue.largest(),
         )
+
+    def _open_layer(self, when_done: Callable[[], None]) -> DeviceLayer:
+        if self.info.backend == "browser":
+            from .browser import open_browser
+
+            return open_browser(when_done)
+        from .native import open_native
+
+        quick = self.settings.encoder == "fast"
+        return open_native(adapters.raw_adapter(self.info.index), self.features, when_done, quick=quick)
 
     def __repr__(self) -> str:
         return f"<Device {self.name}: {self.info.name}>"
@@ -242,14 +243,3 @@ class Device(AnyDevice):
         self.counters.reset()
         pool = self.queue.context.pool
         pool.bytes_peak = pool.bytes_live
-
-
-def _feature_numbers(features: frozenset[str]) -> list[int]:
-    from wgpu.backends.wgpu_native._mappings import enum_str2int, enummap
-
-    numbers = []
-    for feature in sorted(features):
-        name = adapters.FEATURE_NAMES[feature]
-        number = enummap.get(f"FeatureName.{name}")
-        numbers.append(enum_str2int["NativeFeature"][name] if number is None else number)
-    return numbers

@@ -12,14 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
+from ..arrays import Array, np
 from ..graph.op import Op
 
 __all__ = ["WIDER", "Worst", "domain", "exact", "samples", "smallest", "ulps", "worst"]
 
-Array = npt.NDArray[Any]
 WIDER: dict[str, Any] = {"float32": np.float64, "float64": np.longdouble}  # what a reference is computed in
 
 

@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from ..arrays import np
 from ..cpu.memory import owner
 from ..evaluate import values_still
 from ..graph.holders import alive, holders

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import numpy as np
-
 import webgrad as wg
+
+from ..arrays import np
 
 __all__ = ["differences", "like", "put_together", "taken_apart"]
 

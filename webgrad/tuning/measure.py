@@ -11,8 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
+from ..arrays import Array, np
 from ..errors import DeviceLostError, WebgradError
 from ..graph.node import Signature
 from ..graph.snapshot import Snapshot
@@ -29,7 +28,6 @@ from .entries import Candidate
 
 __all__ = ["TOLERANCE", "Launch", "launch_of", "measure"]
 
-Array = np.ndarray[Any, Any]
 Numbers = Mapping[int, Any]  # the run-time numbers by node
 
 LIMIT = 2.0  # seconds for all candidates of one kernel

@@ -8,7 +8,16 @@ ships).
 from __future__ import annotations
 
 from webgrad.wgsl.program import Binding, Field, Program
-from webgrad.wgsl.render import render
+from webgrad.wgsl.render import Dialect, Parameters, render
 from webgrad.wgsl.template import load_template, program_from_source
 
-__all__ = ["Binding", "Field", "Program", "load_template", "program_from_source", "render"]
+__all__ = [
+    "Binding",
+    "Dialect",
+    "Field",
+    "Parameters",
+    "Program",
+    "load_template",
+    "program_from_source",
+    "render",
+]

@@ -14,7 +14,7 @@ import numpy as np
 
 from tests.runtime.helpers import Bench
 from webgrad.errors import OutOfMemoryError
-from webgrad.runtime.native import NativeDevice
+from webgrad.runtime.layer import DeviceLayer
 
 __all__ = ["LOSS_POINTS", "Memory", "check_books", "fresh_kernel", "lose_at", "sane"]
 
@@ -83,7 +83,7 @@ def fresh_kernel(bench: Bench, number: int = 0) -> Any:
 class Memory:
     """Native buffers that cannot be had: `fails(n)` says of the n-th creation whether it fails."""
 
-    def __init__(self, native: NativeDevice) -> None:
+    def __init__(self, native: DeviceLayer) -> None:
         self.calls = 0
         self.asked: list[tuple[int, ...]] = []
         self._fails: Callable[[int], bool] = lambda call: False

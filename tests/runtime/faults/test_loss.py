@@ -15,7 +15,7 @@ from tests.runtime.faults.harness import LOSS_POINTS, check_books, fresh_kernel,
 from tests.runtime.helpers import Bench, Floats, bench, floats
 from webgrad.errors import BufferError, DeviceLostError
 from webgrad.runtime.buffers import Buffer
-from webgrad.runtime.native import native_object_counts
+from webgrad.runtime.native import native_object_counts, native_of
 
 pytestmark = [pytest.mark.gpu, pytest.mark.fault]
 
@@ -236,7 +236,7 @@ def test_a_cancelled_read_gives_its_buffer_back() -> None:
     private.device.synchronize()
     assert sum(map(len, private.queue.context.staging._free.values())) == 1
     assert private.device.read(y).size == 4
-    assert not private.queue.context.native._state.waiting
+    assert not native_of(private.queue.context.native)._state.waiting
 
 
 @pytest.mark.parametrize("immediates", [True, False])

@@ -15,7 +15,7 @@ from tests.runtime.faults.harness import Memory, check_books, fresh_kernel, sane
 from tests.runtime.helpers import Bench, Floats, bench
 from webgrad.config import MemoryBudget
 from webgrad.errors import OutOfMemoryError
-from webgrad.runtime.native import READBACK, STORAGE, UNIFORM
+from webgrad.runtime.layer import READBACK, STORAGE, UNIFORM
 
 pytestmark = [pytest.mark.gpu, pytest.mark.fault]
 

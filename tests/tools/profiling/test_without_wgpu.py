@@ -22,7 +22,7 @@ for tool in (lambda: wg.check(lambda: x + 1), lambda: wg.replay("run.zip")):
     try:
         tool()
     except wg.DeviceError as error:
-        print(error)
+        print(repr(str(error)))
 """
 
 

@@ -7,10 +7,8 @@ invariant: native code sees float32 arrays whose columns lie side by side, and r
 from __future__ import annotations
 
 import struct
-from typing import Any
 
-import numpy as np
-
+from ...arrays import Array, np
 from .attention import FIELDS, attention_module
 from .calls import call, pointer
 from .compiler import compiled, is_available
@@ -18,8 +16,6 @@ from .helpers import Helpers
 from .text import LANES
 
 __all__ = ["attend"]
-
-Array = np.ndarray[Any, Any]
 
 FEW_QUERIES = 4  # with more, BLAS reads the keys once for all of them
 _FLOAT = np.dtype(np.float32)

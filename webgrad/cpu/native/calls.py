@@ -16,8 +16,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
+from ...arrays import Array, np
 from ...ops.blocks import FORMATS, word_count
 from ..memory import aligned
 from .blocks import decode_module, padded_runs, product_module
@@ -28,7 +27,6 @@ from .helpers import Helpers
 
 __all__ = ["call", "decoder", "is_plain", "multiplier", "multiply_rows", "pointer"]
 
-Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
 
 MOST_ROWS = 8  # rows of x up to which unpacking each weight again pays

@@ -16,8 +16,7 @@ import time
 from types import TracebackType
 from typing import Any
 
-import numpy as np
-
+from ...arrays import np
 from ..memory import aligned
 from ..threads import background, cores
 from .compiler import compiled

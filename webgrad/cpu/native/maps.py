@@ -10,10 +10,8 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Sequence
-from typing import Any
 
-import numpy as np
-
+from ...arrays import Array
 from ..error_function import END, SERIES, SLOPE, TAIL
 from .calls import call, is_plain, pointer
 from .compiler import compiled, is_available, is_started
@@ -22,7 +20,6 @@ from .text import FLOATS, LANES, Function
 
 __all__ = ["FUNCTIONS", "map_module", "mapped"]
 
-Array = np.ndarray[Any, Any]
 DOUBLES, LONGS = f"<{LANES} x double>", f"<{LANES} x i64>"
 X, OUT, COUNT = range(FIRST_FIELD, FIRST_FIELD + 3)
 TERMS = 12  # of the series of exp(r), |r| ≤ ln 2 / 2: an error of 1e-14

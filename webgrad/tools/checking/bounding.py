@@ -6,10 +6,8 @@ In: a node's signature and its inputs as `Bounded`. Out: its own, by the rule of
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
-import numpy as np
-
+from ...arrays import Array, np
 from ...graph.node import Signature
 from ...ops.packed import decoded_rows
 from . import folding
@@ -28,8 +26,6 @@ from .rounding import (
 )
 
 __all__ = ["bounded"]
-
-Array = np.ndarray[Any, Any]
 
 
 def bounded(sig: Signature, inputs: Sequence[Bounded]) -> Bounded:

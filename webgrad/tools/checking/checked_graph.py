@@ -11,8 +11,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
+from ...arrays import Array, np
 from ...errors import DeviceLostError, OutOfMemoryError, WebgradError
 from ...graph.node import Node, Signature, check_offered, signature, where_made
 from ...graph.op import LEAF
@@ -35,8 +34,6 @@ from .running import Values, array_of, compared_alone
 from .verdict import CheckReport, Divergence
 
 __all__ = ["CheckedGraph"]
-
-Array = np.ndarray[Any, Any]
 
 NEAR = 1e-3  # relative: what kernels in one submission may differ by from the same ones one by one
 

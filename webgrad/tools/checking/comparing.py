@@ -10,13 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from ...arrays import Array, np
 from .rounding import Bounded
 
 __all__ = ["SLACK", "Comparison", "compare"]
-
-Array = np.ndarray[Any, Any]
 
 SLACK = 2.0  # times the bound: it is about the largest that rounding does, not above it for certain
 PIECE = 1 << 20  # elements that are compared at a time

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
-import numpy as np
-
+from ...arrays import Array, np
 from ...graph.node import Signature
 from .rounding import (
     SINGLE,
@@ -27,8 +25,6 @@ from .rounding import (
 )
 
 __all__ = ["attend", "contract", "reduce", "scan", "scatter", "transform"]
-
-Array = np.ndarray[Any, Any]
 
 RUN = 64  # elements that kernels add one after another, before sums of sums
 SCAN_RUN = 2048  # of a running total that one thread has

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
+from ...arrays import Array, np
 from ...graph.node import signature
 from ...graph.op import LEAF
 from ...graph.snapshot import Snapshot
@@ -19,8 +18,6 @@ from .referring import between
 from .rounding import Bounded
 
 __all__ = ["on_cpu"]
-
-Array = np.ndarray[Any, Any]
 
 
 def on_cpu(

@@ -11,14 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
+from ...arrays import Array, np
 from .check import check
 from .verdict import CheckReport
 
 __all__ = ["LEAST", "ModelReport", "Step", "check_embedding", "check_language"]
 
-Array = np.ndarray[Any, Any]
 Tell = Callable[["Step"], None]
 
 LEAST = 0.999  # the cosine that is asked for at every step

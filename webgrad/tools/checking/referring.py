@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 
-import numpy as np
-
+from ...arrays import np
 from ...graph.node import Signature
 from ...graph.snapshot import Snapshot
 from ...runtime.host import memory_bytes

@@ -11,9 +11,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-import ml_dtypes
-import numpy as np
-
+from ...arrays import Array, ml_dtypes, np
 from ...dtypes import DType
 from ...graph.node import Signature
 
@@ -32,8 +30,6 @@ __all__ = [
     "unknown",
     "wide",
 ]
-
-Array = np.ndarray[Any, Any]
 
 TINY = float(np.finfo(np.float32).tiny)  # below it drivers may read and write zeros
 SINGLE = float(np.finfo(np.float32).eps)

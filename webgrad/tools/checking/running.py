@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
+from ...arrays import Array, np
 from ...errors import DeviceLostError, OutOfMemoryError, WebgradError
 from ...graph.node import Signature, signature
 from ...graph.op import LEAF
@@ -28,7 +27,6 @@ from .rounding import exact
 
 __all__ = ["Values", "array_of", "compared_alone"]
 
-Array = np.ndarray[Any, Any]
 _POISON = 0x5A
 
 

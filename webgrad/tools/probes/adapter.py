@@ -10,8 +10,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from ...arrays import np
 from ...config import Settings
 from ...runtime import host
 from ...runtime.adapters import FEATURE_NAMES, AdapterInfo

@@ -11,9 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import numpy as np
-import numpy.typing as npt
-
+from ...arrays import Array, np
 from ...runtime.stats import readable_bytes
 
 __all__ = [
@@ -31,7 +29,6 @@ __all__ = [
     "significant",
 ]
 
-Array = npt.NDArray[Any]
 Verdict = Literal["ok", "note", "problem"]
 _MOST_NAMED = 4  # of what is wrong, in a line
 

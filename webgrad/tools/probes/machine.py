@@ -9,9 +9,8 @@ import importlib.metadata
 import os
 from typing import Any
 
-import numpy as np
-
 from ... import config
+from ...arrays import np
 from ...cpu import blas
 from ...cpu.native import compiler
 from ...runtime import host

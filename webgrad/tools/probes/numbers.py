@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-import ml_dtypes
-import numpy as np
-
 import webgrad as wg
 
+from ...arrays import Array, ml_dtypes, np
 from ...ops.maps import MAPS
 from ..accuracy import exact, samples, smallest, worst
-from .findings import Array, Finding, differing, judged, note, ok
+from .findings import Finding, differing, judged, note, ok
 
 if TYPE_CHECKING:  # wg.Device loads wgpu, without which the cpu is probed all the same
     AnyDevice = wg.Device | wg.CpuDevice

@@ -10,11 +10,10 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 import webgrad as wg
 
-from .findings import Array, Finding, amount, judged, note, ok, significant
+from ...arrays import Array, np
+from .findings import Finding, amount, judged, note, ok, significant
 
 if TYPE_CHECKING:  # wg.Device loads wgpu, without which the cpu is probed all the same
     AnyDevice = wg.Device | wg.CpuDevice

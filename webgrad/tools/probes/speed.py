@@ -10,8 +10,7 @@ import time
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from ...arrays import np
 from ...wgsl import Program, program_from_source
 from .findings import Finding, judged, note, ok, significant
 from .results import quickest
@@ -147,6 +146,7 @@ def compiling(device: Device) -> Finding:
 
 def clock(device: Device) -> Finding:
     """Whether the GPU's timestamps run forwards, and as quickly as the host's clock."""
+    from ...runtime.native import native_of
     from ...runtime.timing import Timer
 
     name = "GPU's clock"
@@ -155,7 +155,7 @@ def clock(device: Device) -> Finding:
     pipeline = device.pipeline(_program("2.5"))
     nbytes = _BYTES if not device.info.software else _BYTES // 4
     source, target = (device.upload(np.ones(nbytes // 4, np.float32)) for _ in range(2))
-    period = device.queue.context.native.timestamp_period()
+    period = native_of(device.queue.context.native).timestamp_period()
 
     def record(recorder: Recorder) -> None:
         recorder.dispatch(pipeline, (source, target), b"", (64, 1, 1))

@@ -180,7 +180,7 @@ class _Clock:
         self._launches: list[tuple[str, Note, float, float]] = []  # in the GPU's seconds
         self._ahead: float | None = None  # seconds: the GPU's clock, less the host's, at most
         if "timestamps" in context.features:
-            from ...runtime.timing import PassTimes
+            from ...runtime.timestamps import PassTimes
 
             self.times = PassTimes(context)
 

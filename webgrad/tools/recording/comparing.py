@@ -10,15 +10,13 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from ...arrays import Array, np
 from ...dtypes import as_dtype
 from ...errors import DTypeError
 from ...tuning.measure import TOLERANCE
 
 __all__ = ["Outcome", "compare", "element_type"]
 
-Array = np.ndarray[Any, np.dtype[Any]]
 
 # A value may be off by TOLERANCE, in parts of itself or of the typical value, whichever is larger. Below
 # _NOISE a difference is none: what cancels out leaves the rounding of what it was made of.

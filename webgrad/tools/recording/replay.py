@@ -13,8 +13,7 @@ import time
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 
-import numpy as np
-
+from ...arrays import np
 from ...errors import DeviceError, DeviceLostError, ModelFileError, WebgradError
 from ...runtime.buffers import Buffer
 from ...runtime.device import DeviceLike

@@ -7,7 +7,7 @@ import { create } from 'webgpu';
 const gpu = create(['backend=null']);
 const adapter = await gpu.requestAdapter();
 if (adapter === null) {
-  console.error('check.mjs: Dawn gave no null adapter');
+  console.error('tint.mjs: Dawn gave no null adapter');
   process.exit(2);
 }
 const wanted = ['shader-f16', 'subgroups'].filter((feature) => adapter.features.has(feature));

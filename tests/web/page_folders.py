@@ -1,0 +1,108 @@
+"""Folders of pages with mocks of a model and a tokenizer, and a server for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from webgrad.web.page import page_files
+
+MOCKS = Path(__file__).parent / "mocks"
+PIXEL = (
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5E"
+    "rkJggg=="
+)
+FACTS: Mapping[str, dict[str, Any]] = {
+    "plain": {"title": "Scale & shift"},
+    "chat": {
+        "title": "Mock 135M",
+        "context": 400,
+        "room": 432,
+        "stopIds": [2],
+        "chunks": [32, 8],
+        "functions": {"read": "read_{size}", "greedy": "greedy", "sample": "sample"},
+        "sampling": {"temperature": 0.7, "top_k": 40, "top_p": 0.9},
+        "tokenizer": "tokenizer.json",
+        "chat": {"between": ": "},
+        "examples": ["What is a tensor?", "Write a haiku about rain."],
+    },
+    "search": {
+        "title": "Search with Mock",
+        "tokenizer": "tokenizer.json",
+        "functions": [
+            {"name": "embed_16", "rows": 4, "length": 16},
+            {"name": "embed_64", "rows": 4, "length": 64},
+            {"name": "query_64", "rows": 1, "length": 64},
+        ],
+        "inputs": {"ids": "ids", "lengths": "lengths"},
+        "longest": 64,
+        "text": "",
+    },
+    "classifier": {
+        "title": "Fashion-MNIST",
+        "function": "run",
+        "input": "x",
+        "output": "output",
+        "height": 28,
+        "width": 28,
+        "channels": 1,
+        "inverted": True,
+        "labels": [
+            "T-shirt",
+            "Trouser",
+            "Pullover",
+            "Dress",
+            "Coat",
+            "Sandal",
+            "Shirt",
+            "Sneaker",
+            "Bag",
+            "Boot",
+        ],
+        "samples": [{"label": "Dress", "image": PIXEL}],
+    },
+}
+PLAN = """{"format": "webgrad-plan", "version": 1, "state": {"memory": {}}, "functions": {
+"scale": {"inputs": {"x": {"kind": "tensor", "dtype": "float32", "shape": [2, 3], "bytes": 24},
+                     "rate": {"kind": "number", "dtype": "float32"},
+                     "draw0": {"kind": "random", "dtype": "int32"}},
+          "outputs": {"output": {"dtype": "float32", "shape": [2, 3], "bytes": 24}}},
+"large": {"inputs": {"x": {"kind": "tensor", "dtype": "float32", "shape": [100, 100], "bytes": 40000}},
+          "outputs": {"output": {"dtype": "float32", "shape": [100, 100], "bytes": 40000}}}}}"""
+
+
+def mock_files(kind: str, **facts: Any) -> dict[str, bytes]:
+    """The files of a page of a kind with the mocks."""
+    files = page_files(kind, FACTS[kind] | facts)
+    files |= {path.name: path.read_bytes() for path in MOCKS.glob("*.js")}
+    return files | {"plan.json": PLAN.encode(), "tokenizer.json": b"{}"}
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def guess_type(self, path: Any) -> str:
+        """Modules run only as what they are, and not every machine's table has them."""
+        return "text/javascript" if str(path).endswith(".js") else super().guess_type(path)
+
+    def log_message(self, format: str, *values: Any) -> None:
+        """Nothing is logged."""
+
+
+@contextmanager
+def served(folder: Path, files: Mapping[str, bytes]) -> Iterator[str]:
+    """The address of a server on this machine for these files."""
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder)))
+    thread = Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

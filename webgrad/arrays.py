@@ -1,0 +1,72 @@
+"""NumPy and ml_dtypes, imported at their first use: `from webgrad.arrays import np` costs nothing.
+
+`np` and `ml_dtypes` are empty modules until a name of theirs is asked for; then they become copies of the
+real ones, as quick as those. Where a package is not installed, as in a browser without it, asking for a name
+is a MissingPackageError, except for the types in `_TYPES`: nothing is an instance of them there, so that
+`isinstance(x, np.ndarray)` is just False.
+"""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from .errors import MissingPackageError
+
+if TYPE_CHECKING:
+    import ml_dtypes
+    import numpy as np
+
+    Array = np.ndarray[Any, Any]
+
+__all__ = ["Array", "has_numpy", "ml_dtypes", "np"]
+
+_TYPES = ("ndarray", "generic", "bool_", "integer", "floating", "number", "dtype")
+
+
+def _stand_in(name: str, called: str) -> ModuleType:
+    """A module that copies the package `name` into itself when one of its names is first asked for."""
+    module = ModuleType(name)
+
+    def load(attribute: str) -> Any:
+        if attribute.startswith("__") and attribute != "__version__":
+            raise AttributeError(
+                f"module {name!r} is not loaded yet, and has no {attribute!r}"
+            )  # what inspect asks
+        try:
+            package = importlib.import_module(name)
+        except ImportError as error:
+            if attribute in _TYPES:
+                return _absent(module, attribute)
+            raise MissingPackageError(
+                f"{name}.{attribute} needs {called}, which is not installed here: `pip install {name}`, in "
+                f'Pyodide `await pyodide_js.loadPackage("{name}")`. Without it there are tensors of lists, '
+                "numbers and memoryviews, on a GPU"
+            ) from error
+        module.__dict__.update(package.__dict__)
+        return getattr(package, attribute)
+
+    module.__dict__["__getattr__"] = load
+    return module
+
+
+def _absent(module: ModuleType, attribute: str) -> type:
+    """A type without instances, in place of one that is not installed."""
+    made = type(attribute, (), {"__module__": module.__name__})
+    setattr(module, attribute, made)
+    return made
+
+
+def has_numpy() -> bool:
+    """Whether NumPy is installed; it is imported then."""
+    try:
+        return bool(np.__version__)
+    except MissingPackageError:
+        return False
+
+
+if not TYPE_CHECKING:
+    np = _stand_in("numpy", "NumPy")
+    ml_dtypes = _stand_in("ml_dtypes", "ml_dtypes")
+    Array = Any

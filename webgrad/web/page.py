@@ -1,0 +1,58 @@
+"""The page of an export: which files it has, from the folder pages/ beside this module.
+
+In: the kind of page, and its facts (`page.json`). Out: files by their names, the page itself as index.html.
+What the export writes itself (model.js, runner.js, plan.json, tokenizer.js, chat.js) is not among them.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from webgrad.errors import ArgumentError
+
+from .single_file import IMPORT
+
+__all__ = ["KINDS", "page_files"]
+
+FOLDER = Path(__file__).parent / "pages"
+KINDS = ("plain", "chat", "search", "classifier")
+TITLE = re.compile(r'(<title>|<h1 id="title">)webgrad<')
+COMMON = ("page.css", "page_theme.js")
+
+
+def page_files(kind: str, facts: Mapping[str, Any]) -> dict[str, bytes]:
+    """The files of a page of a kind, titled as its facts say.
+
+    >>> from webgrad.web.page import page_files
+    >>> files = page_files("plain", {"title": "Salt & pepper"})
+    >>> b"<h1 id=\\"title\\">Salt &amp; pepper</h1>" in files["index.html"], "page_plain.js" in files
+    (True, True)
+    """
+    if kind not in KINDS:
+        raise ArgumentError(f"there is no page of the kind {kind!r}; there are {', '.join(KINDS)}")
+    frame = (FOLDER / f"{kind}.html").read_text(encoding="utf-8")
+    title = html.escape(str(facts.get("title") or "webgrad"))
+    titled = TITLE.sub(lambda found: f"{found[1]}{title}<", frame)
+    files = {"index.html": titled.encode(), "page.json": _json(facts)}
+    for name in (*COMMON, f"page_{kind}.js"):
+        _add_with_imports(name, files)
+    return files
+
+
+def _json(facts: Mapping[str, Any]) -> bytes:
+    return json.dumps(facts, ensure_ascii=False, indent=1, allow_nan=False).encode()
+
+
+def _add_with_imports(name: str, files: dict[str, bytes]) -> None:
+    """Add a file and those that it imports, as far as they are pages' own."""
+    path = FOLDER / name
+    if name in files or not path.is_file():
+        return
+    files[name] = path.read_bytes()
+    for _, imported in IMPORT.findall(files[name].decode()):
+        _add_with_imports(imported, files)

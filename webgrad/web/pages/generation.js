@@ -1,0 +1,114 @@
+// Text from an exported language model: ids in, the next ids out, one step at a time.
+// What the model's caches hold is remembered, so that a text which begins like the last one is only read from
+// where it differs. Facts are those of page.json: context, room (positions of the caches), chunks (how many
+// tokens the read functions take, largest first), stopIds, functions (names), sampling (what `sample` takes).
+
+const HELD = new WeakMap(); // model → the ids whose keys and values its caches have
+
+function commonLength(held, ids) {
+  let count = 0;
+  while (count < held.length && count < ids.length && held[count] === ids[count]) count += 1;
+  return count;
+}
+
+// The largest chunk that is more than half used and does not reach beyond the caches; 0 where none fits.
+function chunkSize(facts, position, left) {
+  const fitting = facts.chunks.filter((size) => position + size <= (facts.room ?? facts.context));
+  return fitting.find((size) => left > size / 2) ?? fitting.at(-1) ?? 0;
+}
+
+function filled(ids, size) {
+  const whole = new Int32Array(size).fill(ids.at(-1));
+  whole.set(ids);
+  return whole;
+}
+
+async function readPart(model, facts, ids, position) {
+  const size = chunkSize(facts, position, ids.length - position);
+  if (size === 0) {
+    await model.submit(facts.functions.greedy, { token: ids[position], position });
+    return 1;
+  }
+  const part = ids.slice(position, position + size);
+  await model.submit(facts.functions.read.replace("{size}", size), { ids: filled(part, size), position });
+  return part.length;
+}
+
+// See to it that the caches hold these ids; the list of what they hold, which is another one at each call, so
+// that whoever had the last one sees that it is no longer his.
+async function readIds(model, facts, ids, report, signal) {
+  const before = HELD.get(model) ?? [];
+  const held = ids.slice(0, commonLength(before, ids));
+  HELD.set(model, held);
+  report.cachedTokens = Math.min(report.cachedTokens ?? Infinity, held.length);
+  while (held.length < ids.length && !signal?.aborted) {
+    const count = await readPart(model, facts, ids, held.length);
+    held.push(...ids.slice(held.length, held.length + count));
+    report.onRead?.(held.length, ids.length);
+  }
+  return held;
+}
+
+// The numbers that `sample` takes: those of page.json, with the caller's in their place.
+function samplingNumbers(facts, options) {
+  const names = Object.keys(facts.sampling ?? {});
+  return Object.fromEntries(names.map((name) => [name, options.sampling?.[name] ?? facts.sampling[name]]));
+}
+
+async function nextToken(model, facts, token, position, options) {
+  const { greedy, sample } = facts.functions;
+  const outputs =
+    options.greedy || !sample
+      ? await model.run({ token, position }, greedy)
+      : await model.run({ token, position, ...samplingNumbers(facts, options) }, sample);
+  return Number(Object.values(outputs)[0].data[0]);
+}
+
+// The ids after a text, as they are made; one that ends answers is the last, and is given too.
+// options: greedy, sampling { temperature, top_p, … }, mostTokens, signal (an AbortSignal), report (an object
+// that is kept up to date: promptTokens, cachedTokens, tokens, readSeconds, writeSeconds, stoppedBy).
+async function* generate(model, facts, ids, options = {}) {
+  const { mostTokens = Infinity, signal, report = {} } = options;
+  const text = [...ids];
+  Object.assign(report, {
+    promptTokens: text.length,
+    tokens: 0,
+    readSeconds: 0,
+    writeSeconds: 0,
+    stoppedBy: "",
+  });
+  let since = performance.now();
+  let held = null;
+  while (report.tokens < mostTokens) {
+    if (text.length > facts.context) {
+      report.stoppedBy = "context";
+      return;
+    }
+    if (held === null || HELD.get(model) !== held) {
+      held = await readIds(model, facts, text.slice(0, -1), report, signal);
+    }
+    if (signal?.aborted) {
+      report.stoppedBy = "user";
+      return;
+    }
+    const token = await nextToken(model, facts, text.at(-1), held.length, options);
+    held.push(text.at(-1));
+    text.push(token);
+    report.tokens += 1;
+    const now = performance.now();
+    report[report.tokens === 1 ? "readSeconds" : "writeSeconds"] += (now - since) / 1000;
+    const ends = facts.stopIds.includes(token);
+    if (ends) report.stoppedBy = "end";
+    yield token;
+    if (ends) return;
+    since = performance.now(); // what the caller did meanwhile is not ours
+  }
+  report.stoppedBy = "length";
+}
+
+// Tokens made in a second, after the first.
+function speedOf(report) {
+  return report.tokens > 1 ? (report.tokens - 1) / Math.max(report.writeSeconds, 1e-9) : 0;
+}
+
+export { generate, speedOf };

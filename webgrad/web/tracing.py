@@ -1,0 +1,238 @@
+"""A function as a graph on paper: whatever device its model is on, it is traced as a browser's GPU.
+
+In: a function and examples of its inputs. Out: a `Graph`: what goes in, what comes out, which tensors it
+changes, and how to find the values of all others. The invariant: afterwards every tensor has what it had,
+and nothing was computed.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from .. import dtypes
+from ..captured import fitted
+from ..closures import store_numbers, tensors_that_refer_to
+from ..errors import ArgumentError
+from ..evaluate import compute_waiting, values_still
+from ..graph.node import Node, scalar, signature
+from ..graph.op import LEAF
+from ..graph.trace import RuntimeFloat, RuntimeInt, is_runtime, one_at_a_time, plain
+from ..nested import Nesting, put_together, taken_apart
+from ..runtime.device import instead_while
+from ..runtime.shield import shield
+from ..tensor import Tensor
+from ..traced import Traced, traced
+from .paper import PaperDevice
+
+__all__ = ["Graph", "Input", "trace_on_paper"]
+
+
+class Input(NamedTuple):
+    """What a function is given: a tensor, a number, or random bits; a number may have a default."""
+
+    name: str
+    kind: str  # tensor, number, random
+    dtype: dtypes.DType
+    shape: tuple[int, ...] = ()
+    default: float | int | None = None
+
+
+class Graph(NamedTuple):
+    """A traced function. Leaves that are no inputs have what they stand for as their storage: the node
+    whose value they have, or the buffer of a constant.
+    """
+
+    inputs: list[Input]
+    given: dict[int, str]  # the leaves of tensor inputs, by identity: their names
+    numbers: dict[int, str]  # run-time numbers, by identity: their names
+    outputs: list[tuple[str, Node]]
+    changed: list[tuple[Node, Node]]  # state: the leaf before, and the node after
+
+
+def trace_on_paper(
+    function: Callable[..., Any], example_inputs: Any, device: PaperDevice, name: str = "run"
+) -> Graph:
+    """The graph of one call."""
+    args, kwargs, names = _arguments(function, example_inputs, name)
+    ends: list[Any] = []
+    shapes = [taken_apart(each, ends, numbers=True) for each in args]
+    named = {key: taken_apart(each, ends, numbers=True) for key, each in kwargs.items()}
+    labels = [
+        label
+        for first, shape in [*zip(names, shapes, strict=True), *named.items()]
+        for label in _labels(first, shape)
+    ]
+    with one_at_a_time, values_still():
+        compute_waiting()
+        store_numbers()
+        stand_ins = _stand_ins(ends, device)
+        was = [each.node for each in stand_ins]
+        places = iter(stand_ins)
+        call_args = [put_together(each, places) for each in shapes]
+        call_kwargs = {key: put_together(each, places) for key, each in named.items()}
+        with _moved_to_paper(device, was), instead_while(device):
+            found = traced(lambda: function(*call_args, **call_kwargs), was)
+            changed = [(before, after) for _, before, after in found.changed if before.sig.op is LEAF]
+    _refuse_changed_inputs(changed, was, labels)
+    return _graph(found, changed, dict(zip(labels, was, strict=True)), name)
+
+
+def _arguments(
+    function: Callable[..., Any], examples: Any, name: str
+) -> tuple[list[Any], dict[str, Any], list[str]]:
+    """Positional arguments with their names, and named ones."""
+    if not callable(function):
+        raise ArgumentError(f"export takes a function or a module, and {name} is a {type(function).__name__}")
+    if isinstance(examples, Mapping):
+        _bind(function, (), examples, name)
+        return [], dict(examples), []
+    args = list(examples) if isinstance(examples, list | tuple) else [examples]
+    return args, {}, _bind(function, args, {}, name)
+
+
+def _bind(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], name: str
+) -> list[str]:
+    """The names of positional arguments."""
+    try:
+        signature_of = inspect.signature(getattr(function, "forward", function))
+    except (TypeError, ValueError):
+        return [f"input_{at}" for at in range(len(args))]
+    try:
+        bound = signature_of.bind(*args, **kwargs)
+    except TypeError as error:
+        raise ArgumentError(
+            f"export: the example inputs do not fit {name}{signature_of}: {error}. Give a tuple of its "
+            "arguments in order, or a dict by name"
+        ) from None
+    names: list[str] = []
+    for key, value in bound.arguments.items():
+        several = signature_of.parameters[key].kind is inspect.Parameter.VAR_POSITIONAL
+        names += [f"{key}_{at}" for at in range(len(value))] if several else [key]
+    return names[: len(args)]
+
+
+def _labels(name: str, shape: Nesting) -> Iterator[str]:
+    """The names of a value's ends, in the order in which it is taken apart."""
+    if shape.kind in ("tensor", "number"):
+        yield name
+    keys = shape.data if shape.kind == "dict" else range(len(shape.parts))
+    for key, part in zip(keys, shape.parts, strict=True) if shape.parts else ():
+        yield from _labels(f"{name}_{key}" if name else str(key), part)
+
+
+def _stand_ins(ends: Sequence[Any], device: PaperDevice) -> list[Tensor]:
+    """A tensor of its own for every end, so that two inputs are never taken for one."""
+    made = []
+    for each in ends:
+        if isinstance(each, Tensor):
+            sig = each.node.sig
+            paper = signature(LEAF, sig.shape, sig.dtype, device)
+            made.append(Tensor(Node(paper, (), True, each.node.where)))
+        elif isinstance(value := fitted(each), float):
+            made.append(Tensor(scalar(RuntimeFloat(value), dtypes.float32, device)))
+        else:
+            made.append(Tensor(scalar(RuntimeInt(value), dtypes.int32, device)))
+    return made
+
+
+@contextmanager
+def _moved_to_paper(device: PaperDevice, but: Sequence[Node]) -> Iterator[None]:
+    """Have every tensor there is on paper: which of them a function uses is only known once it has run."""
+    classes: list[type] = [Tensor]
+    for each in classes:
+        classes += each.__subclasses__()
+    ours = {id(node) for node in but}
+    tensors = [
+        each
+        for each in tensors_that_refer_to(classes)
+        if each.node.sig.op is LEAF and id(each.node) not in ours
+    ]
+    before = [(each, each.node) for each in tensors]
+    moved: dict[int, Node] = {}
+    try:
+        with shield:
+            for tensor, node in before:
+                sig = node.sig
+                new = moved.get(id(node))
+                if new is None:
+                    paper = signature(LEAF, sig.shape, sig.dtype, device)
+                    new = moved[id(node)] = Node(paper, (), node, node.where)
+                    new.history = node.history
+                tensor.node = new
+        yield
+    finally:
+        with shield:
+            for tensor, node in before:
+                tensor.node = node
+
+
+def _refuse_changed_inputs(
+    changed: Sequence[tuple[Node, Node]], was: Sequence[Node], labels: Sequence[str]
+) -> None:
+    for before, _ in changed:
+        for node, label in zip(was, labels, strict=True):
+            if node is before:
+                raise ArgumentError(
+                    f"export: the function changes its input {label!r} in place, and an input is another at "
+                    "each call: return the new value, or close over the tensor to have it as state"
+                )
+
+
+def _graph(found: Traced, changed: list[tuple[Node, Node]], given: Mapping[str, Node], name: str) -> Graph:
+    inputs: list[Input] = []
+    numbers: dict[int, str] = {}
+    leaves: dict[int, str] = {}
+    for label, node in given.items():
+        sig = node.sig
+        if sig.op is LEAF:
+            inputs.append(Input(label, "tensor", sig.dtype, sig.shape))
+            leaves[id(node)] = label
+        else:
+            inputs.append(Input(label, "number", sig.dtype))
+            numbers[id(node.storage)] = label
+    drawn = _dtypes_of_numbers([*found.results, *(after for _, after in changed)])
+    for number in (each for _, several in found.draws for each in several):
+        dtype = drawn.get(id(number))
+        if dtype is None:
+            continue  # nothing is computed of it
+        # A generator's keys are uint32; `wg.fresh` gives float32 and int32.
+        kind, default = ("random", None) if dtype is dtypes.uint32 else ("number", plain(number))
+        label = _unused(kind, given, len(inputs))
+        inputs.append(Input(label, kind, dtype, (), default))
+        numbers[id(number)] = label
+    outputs = list(zip(_labels_of_result(found.shape), found.results, strict=True))
+    if not outputs and not changed:
+        raise ArgumentError(f"export: {name} gives no tensor and changes none: there is nothing to compute")
+    for label, node in outputs:
+        if is_runtime(node.storage) or node.sig.kind == "scalar":
+            raise ArgumentError(f"export: {name} returns a number as {label!r}: return a tensor of it")
+    return Graph(inputs, leaves, numbers, outputs, changed)
+
+
+def _unused(kind: str, taken: Container[str], number: int) -> str:
+    """A name for an input that the function's code does not name."""
+    name = f"{kind}_{number}"
+    return _unused(f"{kind}_", taken, number) if name in taken else name
+
+
+def _labels_of_result(shape: Nesting) -> list[str]:
+    """The names of results: "output" for one, the keys of a dict, output_0 … of a tuple."""
+    return list(_labels("" if shape.kind == "dict" else "output", shape))
+
+
+def _dtypes_of_numbers(roots: Sequence[Node]) -> dict[int, dtypes.DType]:
+    """The dtypes of the run-time numbers in a graph, by identity."""
+    found: dict[int, dtypes.DType] = {}
+    stack, seen = list(roots), set()
+    while stack:
+        node = stack.pop()
+        if id(node) not in seen:
+            seen.add(id(node))
+            stack += node.inputs
+            if is_runtime(node.storage):
+                found[id(node.storage)] = node.sig.dtype
+    return found
