@@ -446,8 +446,8 @@ function checkInputs(name, wanted, given) {
   const all = `its inputs are: ${Object.keys(wanted).join(", ")}`;
   const unknown = Object.keys(given).find((input) => !(input in wanted));
   if (unknown !== undefined) fail("input", `${name} has no input "${unknown}"; ${all}.`);
-  return Object.entries(wanted).map(([input, { kind, dtype, shape }]) => {
-    const value = given[input] ?? (kind === "random" ? Math.floor(Math.random() * 2 ** 32) : undefined);
+  return Object.entries(wanted).map(([input, { kind, dtype, shape, default: usual }]) => {
+    const value = given[input] ?? (kind === "random" ? Math.floor(Math.random() * 2 ** 32) : usual);
     if (value === undefined) fail("input", `${name} wants the input "${input}"; ${all}.`);
     if (kind === "tensor") return [input, bytesOf(input, dtype, shape, value)];
     const fits = typeof value === "number" && (dtype === "float32" || Number.isInteger(value));

@@ -131,11 +131,12 @@ class Planner:
     def _in_place(self, work: _Work) -> frozenset[int]:
         """The state, by the identity of its leaves, that is written where it lies: found by trying."""
         graph, numbers = work.graph, work.walked.numbers
-        kept = {id(node) for _, node in graph.outputs}
+        results = [node for _, node in graph.outputs] + [after for _, after in graph.changed]
+        kept = {id(node.storage) for node in results if node.sig.op is LEAF}  # read once all has run
         tried = frozenset(
             id(before)
             for before, after in graph.changed
-            if id(before) in numbers and after.storage is None and id(before) not in kept
+            if id(before) in numbers and after.storage is None and id(before.storage) not in kept
         )
         while tried:
             scratch = PaperDevice(self.variant)
