@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from ..arrays import has_numpy, missing
 from ..config import Settings
 from ..config import settings as current_settings
 from ..errors import ForkError
@@ -154,6 +155,8 @@ def open_device(spec: DeviceLike = None) -> Device | CpuDevice:
 
 
 def _cpu(why: str) -> CpuDevice:
+    if not has_numpy():
+        raise missing("the cpu device")
     device = CpuDevice()
     opened(device, why)
     return device
