@@ -21,7 +21,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tests.wgsl.tint import FOLDER, unavailable
+from scripts.browser import find
+from scripts.npm import FOLDER, lacking
 
 if TYPE_CHECKING:
     from tests.browser import Browser
@@ -96,7 +97,12 @@ def chain() -> dict[str, Any]:
                 "outputs": {"y": 3, "total": 1, "bits": 4, "kept": 6, "count": 5},
                 "copies": [1, 0, 5, 0, 16],
             },
-            "touch": {"commands": [[3, [1, 0, 16], [1, 1, 1], ""]], "numbers": [], "inputs": {}, "outputs": {}},
+            "touch": {
+                "commands": [[3, [1, 0, 16], [1, 1, 1], ""]],
+                "numbers": [],
+                "inputs": {},
+                "outputs": {},
+            },
         },
     }
     outputs = dict.fromkeys(("y", "total", "kept", "count"), FLOATS)
@@ -210,8 +216,8 @@ def every_plan() -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def answers() -> dict[str, Any]:
     """What each case answered; loudly skipped where node or Dawn is missing."""
-    if why := unavailable():
-        pytest.skip(why)
+    if why := lacking("webgpu"):
+        pytest.skip(f"THE RUNNER WAS NOT TESTED IN NODE: {why}")
     given = {
         "plans": every_plan(),
         "scale": SCALE,
@@ -223,7 +229,7 @@ def answers() -> dict[str, Any]:
     }
     dawn = FOLDER / "node_modules" / "webgpu" / "index.js"
     done = subprocess.run(
-        ["node", str(CASES), RUNNER.as_uri(), dawn.as_uri()],
+        [str(find("node")), str(CASES), RUNNER.as_uri(), dawn.as_uri()],
         input=json.dumps(given),
         capture_output=True,
         text=True,
@@ -287,7 +293,12 @@ def test_calls_that_overlap_with_numbers_state_and_copies(answers: dict[str, Any
     total = FIRST.copy()
     for rate, answer in zip((1, 2, 3), found["answers"], strict=True):
         total = total + np.array(X, np.float32) * np.float32(rate) - np.float32(rate)
-        assert answer["total"] == {"data": total.tolist(), "shape": [2, 2], "dtype": "float32", "array": "Float32Array"}
+        assert answer["total"] == {
+            "data": total.tolist(),
+            "shape": [2, 2],
+            "dtype": "float32",
+            "array": "Float32Array",
+        }
         assert answer["y"]["data"] == (total * WEIGHT).tolist()
         assert answer["count"]["data"] == total.tolist()
         assert answer["bits"] == {"data": [5], "shape": [], "dtype": "uint32", "array": "Uint32Array"}
@@ -355,8 +366,8 @@ def test_what_is_missing_is_named(answers: dict[str, Any]) -> None:
     found = case(answers, "inputs")["refusals"]
     refused(found["missing"], "input", 'run wants the input "shift"; its inputs are: x, rate, shift, seed')
     refused(found["array"], "input", '"x" .* Float32Array or a list; it was given Int32Array')
-    refused(found["function"], "input", 'no function "walk"; there are: run, touch')
-    refused(found["state"], "input", 'no state "nothing"; there are: total, count')
+    refused(found["function"], "input", 'no function "walk": run, touch')
+    refused(found["state"], "input", 'no state "nothing": total, count')
 
 
 def test_what_is_refused_changes_nothing(answers: dict[str, Any]) -> None:
@@ -414,7 +425,9 @@ def test_out_of_memory(answers: dict[str, Any]) -> None:
     found = case(answers, "memory")
     refused(found["large"], "out-of-memory", "MB are wanted")
     refused(found["done"], "out-of-memory", r"8 MB are wanted beside 0.000064 MB in use. Close other pages")
-    refused(found["model"], "out-of-memory", "The model wants .* of weights, .* of state and .* of working memory")
+    refused(
+        found["model"], "out-of-memory", "The model wants .* of weights, .* of state and .* of working memory"
+    )
 
 
 class Server:
@@ -431,7 +444,9 @@ class Server:
                 outer.asked.append(name)
                 content = outer.files.get(name)
                 self.send_response(404 if content is None else 200)
-                kind = {"js": "text/javascript", "html": "text/html"}.get(name.rpartition(".")[2], "text/plain")
+                kind = {"js": "text/javascript", "html": "text/html"}.get(
+                    name.rpartition(".")[2], "text/plain"
+                )
                 self.send_header("Content-Type", kind)
                 self.send_header("Content-Length", str(len(content or b"")))
                 self.end_headers()
@@ -451,7 +466,11 @@ def served() -> Iterator[Server]:
     made = chain()
     files = {name: base64.b64decode(content) for name, content in made["files"].items()}
     page = b"<!doctype html><link rel=icon href='data:,'>"
-    files |= {"plan.json": json.dumps(made["plan"]).encode(), "runner.js": RUNNER.read_bytes(), "page.html": page}
+    files |= {
+        "plan.json": json.dumps(made["plan"]).encode(),
+        "runner.js": RUNNER.read_bytes(),
+        "page.html": page,
+    }
     server = Server(files)
     yield server
     server.server.shutdown()
