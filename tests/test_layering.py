@@ -49,7 +49,8 @@ RECORDS = (
     "lower.ir",
     "runtime.profile",
 )
-DATA = ("arrays", "errors", "config", "dtypes", "observing")  # free to all; they import only each other
+# Free to all; they import only each other.
+DATA = ("arrays", "errors", "config", "dtypes", "observing", "values")
 # The user's side of the stages: may import all of them.
 FACE = ("__init__", "batch", "custom", "tools", "web")
 ABOVE = (

@@ -270,7 +270,8 @@ def test_real_models_on_difficult_texts() -> None:
 
 @pytest.mark.web
 def test_every_character_has_the_same_ids() -> None:
-    texts = [f"a{each}b {each}{each}1" for each in PROBE]
+    shown = [f"a{each}b {each}{each}1" for each in PROBE]
+    texts = [" ".join(shown[start : start + 50]) for start in range(0, len(shown), 50)]
     for name, tokenizer in {"smol": smollm2(), "minilm": Tokenizer.from_folder(model_path("minilm"))}.items():
         found = tokenize({name: {"spec": tokenizer_spec(tokenizer), "texts": texts}})[name]["ids"]
         check_ids(name, texts, found, [encoding.ids for encoding in tokenizer.engine.encode_batch(texts)])

@@ -141,6 +141,7 @@ class _PaperLayer:
     dialect: Dialect = "tint"
     parameters: Parameters = "last"
     threaded = False
+    blocking = True
     lost = False
     can_wait = True
 
@@ -179,7 +180,7 @@ class _PaperLayer:
     def _nothing(self, *_: Any, **__: Any) -> None:
         """What is released or written leaves no trace."""
 
-    release_buffer = release_layouts = release_bind_group = release_pipeline = _nothing
+    release_buffer = release_layouts = release_bind_group = release_pipeline = confirm_pipeline = _nothing
     write = unmap = poll = pause = destroy = forsake = _nothing
 
     async def pause_async(self, seconds: float) -> None:

@@ -22,7 +22,7 @@ from ..runtime.buffers import Buffer
 from ..runtime.layer import PARAMS_STRIDE
 from ..schedule.pairs import split_pairs
 from .paper import PaperDevice, Variant, WrittenDown
-from .tracing import Graph
+from .tracing import Given, Graph
 
 __all__ = ["Commands", "Planner"]
 
@@ -53,7 +53,7 @@ class _Work(NamedTuple):
         graph = self.graph
         every = [*self.walked.nodes, *(node for _, node in graph.outputs)]
         every += [node for each in graph.changed for node in each]
-        return [node for node in every if node.sig.op is LEAF and id(node) not in graph.given]
+        return [node for node in every if node.sig.op is LEAF and not isinstance(node.storage, Given)]
 
 
 class _Made(NamedTuple):
@@ -106,8 +106,8 @@ class Planner:
         }
 
         def place(node: Node) -> Buffer:
-            name = graph.given.get(id(node))
-            return self._place(node) if name is None else given[name]
+            source = node.storage
+            return given[source.name] if isinstance(source, Given) else self._place(node)
 
         donated = self._in_place(work)
         made = _recorded(plan, work, donated, place)
@@ -131,11 +131,12 @@ class Planner:
     def _in_place(self, work: _Work) -> frozenset[int]:
         """The state, by the identity of its leaves, that is written where it lies: found by trying."""
         graph, numbers = work.graph, work.walked.numbers
-        kept = {id(node) for _, node in graph.outputs}
+        results = [node for _, node in graph.outputs] + [after for _, after in graph.changed]
+        kept = {id(node.storage) for node in results if node.sig.op is LEAF}  # read once all has run
         tried = frozenset(
             id(before)
             for before, after in graph.changed
-            if id(before) in numbers and after.storage is None and id(before) not in kept
+            if id(before) in numbers and after.storage is None and id(before.storage) not in kept
         )
         while tried:
             scratch = PaperDevice(self.variant)

@@ -8,7 +8,7 @@ and nothing was computed.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -27,7 +27,7 @@ from ..tensor import Tensor
 from ..traced import Traced, traced
 from .paper import PaperDevice
 
-__all__ = ["Graph", "Input", "trace_on_paper"]
+__all__ = ["Given", "Graph", "Input", "trace_on_paper"]
 
 
 class Input(NamedTuple):
@@ -40,13 +40,18 @@ class Input(NamedTuple):
     default: float | int | None = None
 
 
+class Given(NamedTuple):
+    """What the leaves of an input have as their storage: its name."""
+
+    name: str
+
+
 class Graph(NamedTuple):
-    """A traced function. Leaves that are no inputs have what they stand for as their storage: the node
+    """A traced function. Leaves have what they stand for as their storage: an input as `Given`, the node
     whose value they have, or the buffer of a constant.
     """
 
     inputs: list[Input]
-    given: dict[int, str]  # the leaves of tensor inputs, by identity: their names
     numbers: dict[int, str]  # run-time numbers, by identity: their names
     outputs: list[tuple[str, Node]]
     changed: list[tuple[Node, Node]]  # state: the leaf before, and the node after
@@ -68,7 +73,7 @@ def trace_on_paper(
     with one_at_a_time, values_still():
         compute_waiting()
         store_numbers()
-        stand_ins = _stand_ins(ends, device)
+        stand_ins = _stand_ins(zip(labels, ends, strict=True), device)
         was = [each.node for each in stand_ins]
         places = iter(stand_ins)
         call_args = [put_together(each, places) for each in shapes]
@@ -124,14 +129,14 @@ def _labels(name: str, shape: Nesting) -> Iterator[str]:
         yield from _labels(f"{name}_{key}" if name else str(key), part)
 
 
-def _stand_ins(ends: Sequence[Any], device: PaperDevice) -> list[Tensor]:
+def _stand_ins(ends: Iterable[tuple[str, Any]], device: PaperDevice) -> list[Tensor]:
     """A tensor of its own for every end, so that two inputs are never taken for one."""
     made = []
-    for each in ends:
+    for label, each in ends:
         if isinstance(each, Tensor):
             sig = each.node.sig
             paper = signature(LEAF, sig.shape, sig.dtype, device)
-            made.append(Tensor(Node(paper, (), True, each.node.where)))
+            made.append(Tensor(Node(paper, (), Given(label), each.node.where)))
         elif isinstance(value := fitted(each), float):
             made.append(Tensor(scalar(RuntimeFloat(value), dtypes.float32, device)))
         else:
@@ -185,12 +190,10 @@ def _refuse_changed_inputs(
 def _graph(found: Traced, changed: list[tuple[Node, Node]], given: Mapping[str, Node], name: str) -> Graph:
     inputs: list[Input] = []
     numbers: dict[int, str] = {}
-    leaves: dict[int, str] = {}
     for label, node in given.items():
         sig = node.sig
         if sig.op is LEAF:
             inputs.append(Input(label, "tensor", sig.dtype, sig.shape))
-            leaves[id(node)] = label
         else:
             inputs.append(Input(label, "number", sig.dtype))
             numbers[id(node.storage)] = label
@@ -210,7 +213,7 @@ def _graph(found: Traced, changed: list[tuple[Node, Node]], given: Mapping[str, 
     for label, node in outputs:
         if is_runtime(node.storage) or node.sig.kind == "scalar":
             raise ArgumentError(f"export: {name} returns a number as {label!r}: return a tensor of it")
-    return Graph(inputs, leaves, numbers, outputs, changed)
+    return Graph(inputs, numbers, outputs, changed)
 
 
 def _unused(kind: str, taken: Container[str], number: int) -> str:
