@@ -109,7 +109,7 @@ def chain() -> dict[str, Any]:
     bits = {"dtype": "uint32", "shape": [], "bytes": 4}
     inputs = {
         "x": {"kind": "tensor", **FLOATS},
-        "rate": {"kind": "number", "dtype": "float32"},
+        "rate": {"kind": "number", "dtype": "float32", "default": 2.0},
         "shift": {"kind": "number", "dtype": "int32"},
         "seed": {"kind": "random", "dtype": "int32"},
     }
@@ -436,6 +436,7 @@ class Server:
     def __init__(self, files: dict[str, bytes]) -> None:
         self.files = files
         self.asked: list[str] = []
+        self.broken = ""  # the file whose connection breaks in the middle
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -450,7 +451,7 @@ class Server:
                 self.send_header("Content-Type", kind)
                 self.send_header("Content-Length", str(len(content or b"")))
                 self.end_headers()
-                self.wfile.write(content or b"")
+                self.wfile.write((content or b"")[: 5 if name == outer.broken else None])
 
             def log_message(self, format: str, *arguments: Any) -> None:
                 """Nothing: pytest's output is for what fails."""
@@ -482,7 +483,7 @@ LOAD = """(async () => {
   const steps = [];
   try {
     const model = await load("plan.json", { onProgress: (step) => steps.push(step) });
-    const { y } = await model.run({ x: [1, 2, 3, 4], rate: 2, shift: 1 });
+    const { y } = await model.run({ x: [1, 2, 3, 4], shift: 1 });
     model.close();
     const keys = await (await caches.open("webgrad-weights")).keys();
     return { y: [...y.data], steps, kept: keys.map(({ url }) => url).sort(), name: model.info.device.name };
@@ -515,6 +516,9 @@ def test_a_page_loads_a_plan_and_keeps_its_weights(browser: Browser, served: Ser
     # What the server has is not what the plan tells of.
     plan["weights"][0]["sha256"] = "0" * 64
     served.files["plan.json"] = json.dumps(plan).encode()
+    served.broken = "one.safetensors"
+    refused(page.evaluate(LOAD), "weights", "one.safetensors cannot be used: network error")
+    served.broken = ""
     refused(page.evaluate(LOAD), "weights", "one.safetensors .* sha256")
     served.files["one.safetensors"] = b"head"
     refused(page.evaluate(LOAD), "weights", "20 bytes are expected, 4 were found")
