@@ -119,7 +119,8 @@ def test_evaluate_submits_and_does_not_wait(device: Device) -> None:
 
 def test_a_repeated_structure_makes_no_plan_and_no_pipeline(device: Device) -> None:
     def turn(rate: float) -> Array:
-        return read(apply("subtract", up(device, A), apply("multiply", up(device, A), rate)))
+        found: Array = read(apply("subtract", up(device, A), apply("multiply", up(device, A), rate)))
+        return found
 
     turn(0.5)
     before = plans()

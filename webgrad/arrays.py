@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
-__all__ = ["Array", "has_numpy", "ml_dtypes", "np"]
+__all__ = ["Array", "has_numpy", "missing", "ml_dtypes", "np"]
 
-_TYPES = ("ndarray", "generic", "bool_", "integer", "floating", "number", "dtype")
+_TYPES = ("ndarray", "generic", "bool_", "integer", "floating", "complexfloating", "number")
 
 
 def _stand_in(name: str, called: str) -> ModuleType:
@@ -39,11 +39,7 @@ def _stand_in(name: str, called: str) -> ModuleType:
         except ImportError as error:
             if attribute in _TYPES:
                 return _absent(module, attribute)
-            raise MissingPackageError(
-                f"{name}.{attribute} needs {called}, which is not installed here: `pip install {name}`, in "
-                f'Pyodide `await pyodide_js.loadPackage("{name}")`. Without it there are tensors of lists, '
-                "numbers and memoryviews, on a GPU"
-            ) from error
+            raise missing(f"{name}.{attribute}", package=name, called=called) from error
         module.__dict__.update(package.__dict__)
         return getattr(package, attribute)
 
@@ -56,6 +52,16 @@ def _absent(module: ModuleType, attribute: str) -> type:
     made = type(attribute, (), {"__module__": module.__name__})
     setattr(module, attribute, made)
     return made
+
+
+def missing(
+    what: str, instead: str = "", *, package: str = "numpy", called: str = "NumPy"
+) -> MissingPackageError:
+    """The error of something that needs a package; `instead` ends "Without it …"."""
+    return MissingPackageError(
+        f"{what} needs {called}, which is not installed here: `pip install {package}`, in Pyodide `await "
+        f'pyodide_js.loadPackage("{package}")`. Without it {instead or "there are tensors on a GPU"}'
+    )
 
 
 def has_numpy() -> bool:

@@ -20,7 +20,7 @@ from .graph.history import CAPTURED, History
 from .graph.node import Node, Signature, leaf, scalar
 from .graph.op import LEAF
 from .graph.slots import GradientSlot
-from .graph.trace import RuntimeFloat, RuntimeInt, is_runtime
+from .graph.trace import is_runtime, plain
 from .nested import put_together
 from .observing import stage
 from .runtime.shield import shield
@@ -86,7 +86,7 @@ class Capture:
         self.names = names
         self.draws = [draw for draw, _ in traced.draws]
         # for the first run
-        self.drawn = [_plain(each) for _, numbers in traced.draws for each in numbers]
+        self.drawn = [plain(each) for _, numbers in traced.draws for each in numbers]
         leaves = [node for node in was if node.sig.op is LEAF]
         self.arguments = len(leaves)
         self.owners: list[list[ref[Any]]] = []  # of the leaves behind the arguments'
@@ -335,10 +335,6 @@ def fitted(value: Any) -> Any:
             "tensor, or name the argument in webgrad.jit(..., static=...)"
         )
     return value
-
-
-def _plain(number: RuntimeFloat | RuntimeInt) -> float | int:
-    return float(number) if isinstance(number, float) else int(number)
 
 
 _INFINITE = 2.0**128 - 2.0**103  # what lies nearer to the largest float32 is rounded to that

@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from sys import getrefcount
 from typing import Any, Protocol
 
-from .arrays import np
+from .arrays import has_numpy, np
 from .config import settings
 from .errors import ArgumentError, ConfigError, OutOfMemoryError, WebgradError
 from .graph.holders import largest_arrays, name_buffers
@@ -28,6 +28,7 @@ from .runtime.device import CpuDevice
 from .runtime.host import memory_bytes
 from .schedule.pairs import split_pairs
 from .tuning import is_on
+from .values import Values, packed
 
 __all__ = [
     "PLANS_KEPT",
@@ -289,11 +290,14 @@ def _placed(error: WebgradError, sig: Signature | None, node: Node) -> WebgradEr
     return error
 
 
-def read(node: Node) -> np.ndarray[Any, Any]:
-    """A node's value on the host, not to be written to where it says so: it may be the storage itself."""
+def read(node: Node) -> Any:
+    """A node's value on the host, not to be written to where it says so: it may be the storage itself.
+
+    That is a NumPy array, or `Values` where there is no NumPy.
+    """
     refuse_in_trace("a tensor's value is read")
     if not node.sig.device.is_gpu:
-        return _storage(node)  # type: ignore[no-any-return]
+        return _storage(node)
     base, moves = _source(node)
     sig = base.sig  # what is computed has a leaf's
     if sig.kind == "scalar":
@@ -306,13 +310,13 @@ def read(node: Node) -> np.ndarray[Any, Any]:
     return _moved(_array(base, data), moves)
 
 
-async def read_async(node: Node) -> np.ndarray[Any, Any]:
+async def read_async(node: Node) -> Any:
     """The same, letting other tasks run while a GPU works."""
     refuse_in_trace("a tensor's value is read")
     sig = node.sig  # what is computed has a leaf's
     storage = _storage(node)
     if not sig.device.is_gpu:
-        return storage  # type: ignore[no-any-return]
+        return storage
     try:
         return _array(node, await sig.device.read_async(storage))
     except WebgradError as error:
@@ -327,7 +331,7 @@ def _source(node: Node) -> tuple[Node, list[Signature]]:
     """
     moves: list[Signature] = []
     base = node
-    if node.sig.size != 1:
+    if node.sig.size != 1 or not has_numpy():
         return node, moves
     with _state.lock:
         while base.storage is None and base.sig.kind in ("move", "view") and len(base.inputs) == 1:
@@ -344,7 +348,9 @@ def _moved(array: np.ndarray[Any, Any], moves: list[Signature]) -> np.ndarray[An
     return array
 
 
-def _number(node: Node) -> np.ndarray[Any, Any]:
+def _number(node: Node) -> Any:
+    if not has_numpy():
+        return packed([node.storage], node.sig.dtype, node.sig.shape, wrap=True)
     array = np.array(node.storage, node.sig.dtype.numpy)
     array.flags.writeable = False
     return array
@@ -357,9 +363,10 @@ def _storage(node: Node) -> Any:
         return node.storage
 
 
-def _array(node: Node, data: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    array: np.ndarray[Any, Any] = data.view(node.sig.dtype.numpy).reshape(node.sig.shape)
-    return array
+def _array(node: Node, data: Any) -> Any:
+    if isinstance(data, memoryview):
+        return Values(data, node.sig.dtype, node.sig.shape)
+    return data.view(node.sig.dtype.numpy).reshape(node.sig.shape)
 
 
 naming.of = name_buffers

@@ -7,7 +7,7 @@ complex64, or complex128 of float64, with gradients. All lengths are transformed
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from . import dtypes
@@ -362,7 +362,7 @@ def _frequencies(op: str, n: Any, d: Any, dtype: Any, device: Any, places: Any) 
     wanted = dtypes.float32 if dtype is None else as_dtype(dtype)
     if wanted.kind != "f":
         raise DTypeError(f"{op} gives floats, not {wanted.name}")
-    return asarray((places(count) / (count * float(d))).astype(wanted.numpy), device=device)
+    return asarray([each / (count * float(d)) for each in places(count)], wanted, device=device)
 
 
 def fftfreq(n: int, /, d: float = 1.0, dtype: Any = None, device: Any = None) -> Tensor:
@@ -372,8 +372,8 @@ def fftfreq(n: int, /, d: float = 1.0, dtype: Any = None, device: Any = None) ->
     [0.0, 0.25, -0.5, -0.25]
     """
 
-    def places(count: int) -> Any:
-        return (np.arange(count) + count // 2) % count - count // 2
+    def places(count: int) -> Iterable[int]:
+        return ((each + count // 2) % count - count // 2 for each in range(count))
 
     return _frequencies("fftfreq", n, d, dtype, device, places)
 
@@ -384,7 +384,7 @@ def rfftfreq(n: int, /, d: float = 1.0, dtype: Any = None, device: Any = None) -
     >>> wg.fft.rfftfreq(4).tolist()
     [0.0, 0.25, 0.5]
     """
-    return _frequencies("rfftfreq", n, d, dtype, device, lambda count: np.arange(count // 2 + 1))
+    return _frequencies("rfftfreq", n, d, dtype, device, lambda count: range(count // 2 + 1))
 
 
 def _shifted(op: str, value: Any, axes: int | Axes, back: bool) -> Tensor:

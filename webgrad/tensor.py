@@ -7,12 +7,13 @@ invariant: a node never changes its value, so tensors share nothing that can be 
 
 from __future__ import annotations
 
+import builtins
 import importlib
 import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from .arrays import np
+from .arrays import has_numpy, missing, np
 from .dtypes import DType
 from .errors import ArgumentError, DTypeError, GradientError, ShapeError
 from .evaluate import read, read_async
@@ -26,6 +27,8 @@ from .ops.primitives import elementwise
 from .ops.table import TABLE
 from .pytorch_methods import PytorchMethods
 from .runtime.device import CpuDevice, DeviceLike, open_device
+from .runtime.transfer import as_bytes
+from .values import Values
 
 if TYPE_CHECKING:
     from .runtime.webgpu import Device
@@ -252,7 +255,7 @@ class Tensor(PytorchMethods):
         >>> wg.asarray([1, 2]).numpy()
         array([1, 2], dtype=int32)
         """
-        return _own(read(self.node), self.device)
+        return _own(read(self.node), self)
 
     async def numpy_async(self) -> np.ndarray[Any, Any]:
         """The same without blocking the event loop.
@@ -261,7 +264,7 @@ class Tensor(PytorchMethods):
         >>> asyncio.run(wg.asarray([1, 2]).numpy_async())
         array([1, 2], dtype=int32)
         """
-        return _own(await read_async(self.node), self.device)
+        return _own(await read_async(self.node), self)
 
     def item(self) -> Any:
         """The only element as a Python number.
@@ -271,13 +274,26 @@ class Tensor(PytorchMethods):
         """
         return self._only("item()")
 
+    async def item_async(self) -> Any:
+        """The same without blocking the event loop.
+
+        >>> import asyncio
+        >>> asyncio.run(wg.asarray([2.5]).item_async())
+        2.5
+        """
+        self._check_only("item_async()")
+        return _one(await read_async(self.node))
+
     def _only(self, what: str) -> Any:
+        self._check_only(what)
+        return _one(read(self.node))
+
+    def _check_only(self, what: str) -> None:
         if self.size != 1:
             raise ShapeError(
                 f"{what} needs a tensor of one element, and this one has {self.size:,} (shape {self.shape}): "
                 "reduce it with any(), all(), sum() …, take one with x[index], or use tolist()"
             )
-        return read(self.node).reshape(-1)[0].item()
 
     def _only_real(self, what: str) -> Any:
         if self.dtype.kind == "c":
@@ -294,6 +310,28 @@ class Tensor(PytorchMethods):
         [[1, 2], [3, 4]]
         """
         return read(self.node).tolist()
+
+    async def tolist_async(self) -> Any:
+        """The same without blocking the event loop.
+
+        >>> import asyncio
+        >>> asyncio.run(wg.asarray([[1, 2], [3, 4]]).tolist_async())
+        [[1, 2], [3, 4]]
+        """
+        return (await read_async(self.node)).tolist()
+
+    def memoryview(self) -> builtins.memoryview:
+        """The values by the buffer protocol, with no need of NumPy.
+
+        16-bit floats are shown as their bits, complex numbers with their parts along a last axis; a tensor
+        without elements is a view of one empty axis.
+
+        >>> wg.asarray([[1, 2], [3, 4]]).memoryview().tolist()
+        [[1, 2], [3, 4]]
+        """
+        array = read(self.node)
+        data = array.data if isinstance(array, Values) else as_bytes(array)
+        return Values(bytearray(data), self.dtype, self.shape).memoryview()
 
     def __bool__(self) -> bool:
         return bool(self._only("bool()"))
@@ -346,7 +384,8 @@ class Tensor(PytorchMethods):
     def __reduce__(self) -> tuple[Any, ...]:
         from .ops.interop import restore
 
-        return restore, (self.numpy(), self.device.name, self.requires_grad)
+        array = self.numpy() if has_numpy() else read(self.node)
+        return restore, (array, self.device.name, self.requires_grad)
 
     def __copy__(self) -> Tensor:
         return Tensor(self.node)
@@ -771,6 +810,15 @@ def _together(values: tuple[Any, ...]) -> tuple[Any, ...]:
     return values
 
 
-def _own(array: np.ndarray[Any, Any], device: Any) -> np.ndarray[Any, Any]:
+def _own(array: Any, x: Tensor) -> np.ndarray[Any, Any]:
     """An array that its user may write to; what is read from a GPU is one already."""
-    return array.copy() if isinstance(device, CpuDevice) or not array.flags.writeable else array
+    if isinstance(array, Values):
+        raise missing("x.numpy()", "x.tolist() and x.memoryview() do")
+    shared = isinstance(x.device, CpuDevice) or not array.flags.writeable
+    found: np.ndarray[Any, Any] = array.copy() if shared else array
+    return found
+
+
+def _one(array: Any) -> Any:
+    """The only element as a Python number."""
+    return array.numbers()[0] if isinstance(array, Values) else array.reshape(-1)[0].item()

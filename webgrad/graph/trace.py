@@ -24,6 +24,7 @@ __all__ = [
     "current_trace",
     "is_runtime",
     "one_at_a_time",
+    "plain",
     "refuse_in_trace",
     "tracing",
 ]
@@ -54,6 +55,11 @@ class RuntimeInt(int):
 def is_runtime(value: Any) -> bool:
     """Whether a scalar's value is another one in each run."""
     return isinstance(value, RuntimeFloat | RuntimeInt)
+
+
+def plain(number: RuntimeFloat | RuntimeInt) -> float | int:
+    """A run-time number as the one it is now."""
+    return float(number) if isinstance(number, float) else int(number)
 
 
 class Trace:

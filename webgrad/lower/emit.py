@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 import struct
+from array import array
 from dataclasses import dataclass
 from typing import Any
 
-from ..arrays import np
 from ..errors import LaunchError
 from ..runtime.profile import DeviceProfile
 from ..wgsl import Binding, Field, Program
@@ -170,7 +170,7 @@ def _place(at: int, room: int, words: list[tuple[str, Any]]) -> str:
 def _packed(word: tuple[str, Any]) -> bytes:
     scalar, value = word
     if scalar == "f32":
-        return np.float32(value).tobytes()
+        return array("f", [value]).tobytes()  # beyond its range infinite, where struct raises
     return struct.pack("<I", int(value) & 0xFFFFFFFF)
 
 

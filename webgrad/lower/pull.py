@@ -337,7 +337,7 @@ class Puller:
         (source,) = self.graph.inputs[number]
         fold = TABLE[str(sig.op.wgsl)]
         compute = Type(sig.dtype.compute, 4 if vector or lanes else 1)
-        start_value = sig.op.identity(sig.dtype.numpy)  # type: ignore[misc]
+        start_value = sig.op.identity(sig.dtype)  # type: ignore[misc]
         identity = build.widened(build.constant(start_value, Type(compute.scalar)), compute.width)
         register = build.here("register", compute, (identity,))
         zero, stop = build.constant(0), build.size(steps)

@@ -90,7 +90,7 @@ def lower_scan(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
 def _start(scan: _Scan, puller: Puller, at: list[Index]) -> Instruction:
     """What a row or chunk begins with."""
     build = puller.builder
-    value = scan.sig.op.identity(scan.sig.dtype.numpy)  # type: ignore[misc]
+    value = scan.sig.op.identity(scan.sig.dtype)  # type: ignore[misc]
     identity = build.widened(build.constant(value, Type(scan.type.scalar)), scan.type.width)
     if scan.totals < 0:
         return identity

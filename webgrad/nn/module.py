@@ -13,6 +13,7 @@ from weakref import ref
 
 import webgrad as wg
 
+from ..arrays import has_numpy
 from .parameter import Parameter, assign
 
 __all__ = ["HookHandle", "LoadedState", "Module"]
@@ -429,7 +430,7 @@ class Module:
         >>> wg.nn.Linear(2, 2).to(wg.float16).weight.dtype
         webgrad.float16
         """
-        probe = wg.zeros(0, device="cpu").to(*targets, dtype=dtype, device=device)
+        probe = wg.zeros(0, device="cpu" if has_numpy() else None).to(*targets, dtype=dtype, device=device)
         if probe.dtype.kind != "f":
             raise wg.DTypeError(f"to: parameters are floats, and {probe.dtype.name} is none")
 

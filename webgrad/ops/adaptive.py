@@ -11,13 +11,13 @@ from functools import lru_cache
 from typing import Any
 
 from .. import dtypes
-from ..arrays import Array, np
 from ..errors import ArgumentError, ShapeError
 from ..graph.node import Node
 from ..tensor import Tensor
 from . import primitives
 from .creation import as_tensor, asarray
 from .elementwise import where
+from .interop import host_array
 from .own_gradient import own_gradient
 from .pooling import first_largest
 from .pooling_gradients import plane, side_by_side, to_first_largest
@@ -53,12 +53,12 @@ def _adaptive(op: str, count: int, x: Any, output_size: Any) -> tuple[Tensor, Si
 
 
 @lru_cache(maxsize=128)
-def _stretches(side: int, wanted: int) -> tuple[Array, Array]:
+def _stretches(side: int, wanted: int) -> tuple[Any, Any]:
     """The places of every window (elements, windows), in shorter ones the last repeated; and lengths."""
-    starts = np.arange(wanted) * side // wanted
-    stops = -(-(np.arange(1, wanted + 1) * side) // wanted)
-    places = np.minimum(starts + np.arange((stops - starts).max())[:, None], stops - 1)
-    return places.astype(np.int32), (stops - starts).astype(np.float32)
+    windows = [range(at * side // wanted, -(-(at + 1) * side // wanted)) for at in range(wanted)]
+    lengths = [len(each) for each in windows]
+    places = [[each[min(at, len(each) - 1)] for each in windows] for at in range(max(lengths))]
+    return host_array("pooling", places, dtypes.int32), host_array("pooling", lengths, dtypes.float32)
 
 
 def _stretched(x: Node, axis: int, wanted: int) -> Node:
@@ -101,10 +101,10 @@ def _adaptive_avg_pool(op: str, count: int, x: Any, output_size: Any) -> Tensor:
 
 def _uneven_mean(x: Tensor, axis: int, wanted: int) -> Tensor:
     places, lengths = _stretches(x.shape[axis], wanted)
-    numbers = asarray(lengths.reshape(-1, *[1] * (x.ndim - 1 - axis)), device=x.device)
+    numbers = asarray(lengths, device=x.device).reshape((-1, *[1] * (x.ndim - 1 - axis)))
     taken = Tensor(primitives.take(x.node, asarray(places, device=x.device).node, axis))
-    index = Tensor(primitives.iota(len(places), dtypes.float32, x.node.sig.device))
-    within = Tensor(primitives.reshape(index.node, (len(places), *[1] * (x.ndim - axis)))) < numbers
+    index = Tensor(primitives.iota(places.shape[0], dtypes.float32, x.node.sig.device))
+    within = Tensor(primitives.reshape(index.node, (places.shape[0], *[1] * (x.ndim - axis)))) < numbers
     return fold("sum", where(within, taken, 0), (axis,)) / converted(numbers, x.dtype)
 
 

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import html as markup
 import math
+from typing import Any
 
-from ..arrays import Array, np
+from ..arrays import has_numpy, np
 from ..dtypes import bfloat16
 from ..evaluate import evaluate, read
 from ..graph.node import Node
 from ..tensor import Tensor
+from ..values import Values
 from . import primitives
+from .plain_text import written
 
 __all__ = ["html", "represent", "text"]
 
@@ -30,7 +33,7 @@ def represent(x: Tensor) -> str:
         facts = f"shape={x.shape}, {facts}"
     last = shown.rpartition("\n")[2]
     first_line = 0 if "\n" in shown else len("tensor(")
-    room = np.get_printoptions()["linewidth"] - len(facts) - len(", ") - first_line
+    room = _options()["linewidth"] - len(facts) - len(", ") - first_line
     return f"tensor({shown},{' ' if len(last) <= room else chr(10) + ' ' * len('tensor(')}{facts}"
 
 
@@ -53,7 +56,7 @@ def _row(name: str, cell: str) -> str:
 
 
 def _shown(x: Tensor, separator: str, prefix: str) -> str:
-    options = np.get_printoptions()
+    options = _options()
     if x.size <= _limit():
         return _written(read(x.node), separator, prefix, threshold=MOST, edges=options["edgeitems"])
     edges = _edges(x.shape, options["edgeitems"])
@@ -64,7 +67,12 @@ def _shown(x: Tensor, separator: str, prefix: str) -> str:
 
 def _limit() -> int:
     """The size up to which a tensor is shown whole."""
-    return int(min(np.get_printoptions()["threshold"], MOST))
+    return int(min(_options()["threshold"], MOST))
+
+
+def _options() -> Any:
+    """NumPy's print options, or its defaults."""
+    return np.get_printoptions() if has_numpy() else {"threshold": 1000, "edgeitems": 3, "linewidth": 75}
 
 
 def _edges(shape: tuple[int, ...], wanted: int) -> int:
@@ -75,14 +83,16 @@ def _edges(shape: tuple[int, ...], wanted: int) -> int:
     return next(fitting, 0)
 
 
-def _written(array: Array, separator: str, prefix: str, threshold: int, edges: int) -> str:
+def _written(array: Any, separator: str, prefix: str, threshold: int, edges: int) -> str:
+    if isinstance(array, Values):
+        return written(array, separator, prefix, 0 if threshold else edges)
     if array.dtype == bfloat16.numpy:
         array = array.astype(np.float32)  # NumPy writes it as an object, without aligning
     return np.array2string(array, separator=separator, prefix=prefix, threshold=threshold, edgeitems=edges)
 
 
-def _corners(x: Tensor, edges: int) -> Array:
-    """The ends of all axes, with one element of filling between them, where NumPy will write dots."""
+def _corners(x: Tensor, edges: int) -> Any:
+    """The ends of all axes, with one element of filling between them, where dots will be written."""
     if x.nbytes <= WHOLE:
         evaluate([x.node])  # the whole, so that showing it is not computing it twice
     node = x.node
@@ -90,8 +100,12 @@ def _corners(x: Tensor, edges: int) -> Array:
     for axis in long:
         side = node.sig.shape[axis]
         node = primitives.concat([_part(node, axis, 0, edges), _part(node, axis, side - edges, side)], axis)
+    for axis in long if not has_numpy() else ():
+        filling = _part(node, axis, 0, 1)
+        parts = [_part(node, axis, 0, edges), filling, _part(node, axis, edges, 2 * edges)]
+        node = primitives.concat(parts, axis)
     array = read(node)
-    for axis in long:
+    for axis in long if has_numpy() else ():
         array = np.insert(array, edges, array.dtype.type(0), axis=axis)
     return array
 

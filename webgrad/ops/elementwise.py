@@ -12,12 +12,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, overload
 
 from .. import dtypes
-from ..arrays import ml_dtypes
 from ..dtypes import as_dtype
 from ..errors import ArgumentError, DeviceError, DTypeError
 from ..graph.node import Node, make
 from ..runtime.device import DeviceLike
 from ..tensor import Tensor, operand
+from ..values import float_limits_of
 from . import primitives, shapes
 from .creation import as_tensor, full_like
 from .interop import check_dtype
@@ -439,7 +439,7 @@ def nan_to_num(
         return Tensor(primitives.as_complex(pairs.node))
     if x.dtype.kind != "f":
         return x
-    most = float(ml_dtypes.finfo(x.dtype.numpy).max)  # type: ignore[no-untyped-call]
+    most = float_limits_of(x.dtype)[1]
     result = where(isnan(x), nan, x)
     result = where(x == math.inf, most if posinf is None else posinf, result)
     return where(x == -math.inf, -most if neginf is None else neginf, result)

@@ -12,9 +12,11 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from ..arrays import Array, np
+from ..arrays import Array, has_numpy, np
 from ..dtypes import DType, as_dtype
 from ..graph.node import Node, leaf
+from ..values import Values
+from . import fourier_lists
 
 __all__ = ["Tables", "chirp", "chirp_transform", "matrix", "tables", "turns"]
 
@@ -75,6 +77,8 @@ class Tables:
             if found is not None:
                 self._nodes.move_to_end(key)
                 return found
+        if not has_numpy():
+            make = getattr(fourier_lists, make.__name__)
         made = _placed(make(*arguments), dtype, device)
         with self._lock:
             if key not in self._nodes:
@@ -97,8 +101,11 @@ class Tables:
             self._nbytes = 0
 
 
-def _placed(table: Array, dtype: DType, device: Any) -> Node:
+def _placed(table: Any, dtype: DType, device: Any) -> Node:
     """A leaf that the host can restore after the device was lost."""
+    if isinstance(table, Values):
+        values = table.astype(dtype)
+        return leaf(device.upload(values, "fft table", keep=True), values.shape, dtype, device)
     rounded = np.ascontiguousarray(table.astype(dtype.numpy))
     rounded.flags.writeable = False
     return leaf(device.upload(rounded, "fft table", keep=True), rounded.shape, as_dtype(dtype), device)

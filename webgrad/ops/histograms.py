@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from operator import index
 from typing import Any
 
@@ -175,8 +176,11 @@ def _added(op: str, places: Tensor, values: Node, rows: int) -> Tensor:
 
 def _given(bins: Any, values: Tensor) -> Tensor:
     if not isinstance(bins, Tensor):
-        edges = np.asarray(bins, np.float64)
-        if edges.ndim != 1 or edges.size < 2 or not (edges[1:] >= edges[:-1]).all():
+        try:
+            edges = [float(each) for each in bins]
+        except TypeError:
+            edges = []
+        if len(edges) < 2 or not all(low <= high for low, high in pairwise(edges)):
             raise ArgumentError("histogram: edges are at least two numbers that never fall")
         return asarray(edges, values.dtype, device=values.device)
     if bins.ndim != 1 or bins.size < 2:

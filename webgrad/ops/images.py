@@ -8,16 +8,18 @@ the host for each axis, once, and travels as two small constants.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from ..arrays import Array, np
+from .. import dtypes
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..tensor import Tensor
 from . import primitives
 from .creation import as_tensor, asarray
+from .interop import host_array
 from .reductions import converted, floating, fold
 from .reshaping import whole
 
@@ -35,53 +37,80 @@ class _Axis:
     in_image: bool  # of two axes
     precise: bool  # in float64; else in float32, as PyTorch does, so that ties fall the same way
 
-    def coordinates(self) -> Array:
+    def rounded(self, numbers: Iterable[float]) -> array[float]:
+        """Numbers in the precision that this axis is computed in."""
+        return array("d" if self.precise else "f", numbers)
+
+    def coordinates(self) -> array[float]:
         """Where the centre of each output element lies in the input."""
-        number: Any = np.float64 if self.precise else np.float32
-        places = np.arange(self.wanted, dtype=number)
+        places = self.rounded(range(self.wanted))
         if self.align_corners:
-            return np.asarray(places * number((self.side - 1) / max(self.wanted - 1, 1)))
-        half = number(0.5)
-        return np.asarray((places + half) * number(self.scale) - half)
+            (step,) = self.rounded([(self.side - 1) / max(self.wanted - 1, 1)])
+            return self.rounded(each * step for each in places)
+        (scale,) = self.rounded([self.scale])
+        centres = self.rounded(each + 0.5 for each in places)
+        return self.rounded(each - 0.5 for each in self.rounded(each * scale for each in centres))
 
 
-Taps = tuple[Array, Array | None]  # indices (taps, wanted); their weights, None where there is one tap
+Lines = Sequence[Sequence[float]]
+Taps = tuple[Lines, Lines | None]  # indices (taps, wanted); their weights, None where there is one tap
 
 
 def _nearest(axis: _Axis) -> Taps:
     if axis.in_image and axis.wanted in (axis.side, 2 * axis.side):  # PyTorch: whatever the factor was
-        return np.arange(axis.wanted)[None] * axis.side // axis.wanted, None
-    places = np.arange(axis.wanted, dtype=np.float32) * np.float32(axis.scale)
-    return np.minimum(places.astype(np.int64), axis.side - 1)[None], None
+        return [[each * axis.side // axis.wanted for each in range(axis.wanted)]], None
+    return _starting(axis, 0)
 
 
 def _nearest_exact(axis: _Axis) -> Taps:
-    places = (np.arange(axis.wanted, dtype=np.float32) + np.float32(0.5)) * np.float32(axis.scale)
-    return np.minimum(places.astype(np.int64), axis.side - 1)[None], None
+    return _starting(axis, 0.5)
+
+
+def _starting(axis: _Axis, start: float) -> Taps:
+    """In float32 whatever the precision, as in PyTorch."""
+    (scale,) = array("f", [axis.scale])
+    places = array("f", [each * scale for each in array("f", [each + start for each in range(axis.wanted)])])
+    return [[min(int(each), axis.side - 1) for each in places]], None
 
 
 def _linear(axis: _Axis) -> Taps:
-    places = np.maximum(axis.coordinates(), 0)
-    low = np.minimum(places.astype(np.int64), axis.side - 1)
-    part = np.clip(places - low.astype(places.dtype), 0, 1)
-    return np.stack([low, np.minimum(low + 1, axis.side - 1)]), np.stack([1 - part, part])
+    places = [max(each, 0.0) for each in axis.coordinates()]
+    low = [min(int(each), axis.side - 1) for each in places]
+    apart = axis.rounded(place - each for place, each in zip(places, low, strict=True))
+    part = [min(max(each, 0.0), 1.0) for each in apart]
+    return [low, [min(each + 1, axis.side - 1) for each in low]], [
+        axis.rounded(1 - each for each in part),
+        part,
+    ]
+
+
+# Keys' convolution with a = -0.75: at distances below 1, and from there to 2, as polynomials.
+_NEAR = (1.25, -2.25, 0.0, 1.0)
+_FAR = (-0.75, 3.75, -6.0, 3.0)
 
 
 def _cubic(axis: _Axis) -> Taps:
-    """Keys' convolution with a = -0.75, edges repeated."""
+    """Keys' convolution, edges repeated."""
     places = axis.coordinates()
-    low = np.floor(places)
-    t = places - low
-    a = places.dtype.type(-0.75)
+    low = [math.floor(each) for each in places]
+    part = axis.rounded(place - each for place, each in zip(places, low, strict=True))
+    index = [[min(max(each + tap, 0), axis.side - 1) for each in low] for tap in range(-1, 3)]
+    distances = (
+        (_FAR, [each + 1 for each in part]),
+        (_NEAR, part),
+        (_NEAR, [1 - each for each in part]),
+        (_FAR, [2 - each for each in part]),
+    )
+    return index, [_polynomial(axis, coefficients, axis.rounded(x)) for coefficients, x in distances]
 
-    def near(x: Array) -> Array:
-        return np.asarray(((a + 2) * x - (a + 3)) * x * x + 1)
 
-    def far(x: Array) -> Array:
-        return np.asarray(((a * x - 5 * a) * x + 8 * a) * x - 4 * a)
-
-    index = low.astype(np.int64) + np.arange(-1, 3)[:, None]
-    return np.clip(index, 0, axis.side - 1), np.stack([far(t + 1), near(t), near(1 - t), far(2 - t)])
+def _polynomial(axis: _Axis, coefficients: Sequence[float], x: array[float]) -> array[float]:
+    """By Horner's rule, rounded after each step."""
+    result = axis.rounded([coefficients[0]] * len(x))
+    for coefficient in coefficients[1:]:
+        product = axis.rounded(each * factor for each, factor in zip(result, x, strict=True))
+        result = axis.rounded(each + coefficient for each in product)
+    return result
 
 
 # mode → the taps of one axis, and how many axes it is for
@@ -99,9 +128,12 @@ _STILL = ("linear", "bilinear", "trilinear")
 
 
 @lru_cache(maxsize=128)
-def _taps(mode: str, axis: _Axis) -> Taps:
+def _taps(mode: str, axis: _Axis) -> tuple[Any, Any]:
+    """Of one axis, as arrays."""
     index, weights = _MODES[mode][0](axis)
-    return index.astype(np.int32), weights
+    number = dtypes.float64 if axis.precise else dtypes.float32
+    found = None if weights is None else host_array("interpolate", list(map(list, weights)), number)
+    return host_array("interpolate", index if found is not None else index[0], dtypes.int32), found
 
 
 def interpolate(
@@ -180,10 +212,10 @@ def _resized(x: Tensor, axis: int, mode: str, how: _Axis) -> Tensor:
     if how.side == how.wanted and (mode in _STILL or how.align_corners or how.scale == 1):
         return x
     index, weights = _taps(mode, how)
-    places = asarray(index if weights is not None else index[0], device=x.device)
+    places = asarray(index, device=x.device)
     taken = Tensor(primitives.take(x.node, places.node, axis))
     if weights is None:
         return taken
     shape = (*weights.shape, *[1] * (x.ndim - 1 - axis))
-    factors = asarray(weights.astype(x.dtype.numpy).reshape(shape), device=x.device)
+    factors = asarray(weights, x.dtype, device=x.device).reshape(shape)
     return fold("sum", taken * factors, (axis,))

@@ -14,16 +14,17 @@ from operator import index as whole
 from typing import Any
 
 from .. import dtypes
-from ..arrays import Array, np
+from ..arrays import Array, has_numpy, np
 from ..dtypes import DType
 from ..errors import DeviceError, DTypeError, IndexingError, ShapeError
 from ..evaluate import read
 from ..graph.node import Node, scalar
 from ..runtime.device import CpuDevice
 from ..tensor import Tensor
+from ..values import Values, packed, values_of
 from . import primitives, shapes
 from .creation import as_tensor
-from .interop import host_array, place
+from .interop import converted, host_array, place
 from .primitives import elementwise
 from .table import TABLE
 
@@ -31,7 +32,7 @@ __all__ = ["nonzero", "take", "take_along_axis"]
 
 FEW_FLAGS = 1 << 14  # bools: to read so many takes no longer than to read how many of them are true
 Span = tuple[int, int, int]  # of an axis: the first index, how many, the step, which may be negative
-Indices = Array | Node
+Indices = Array | Values | Node  # of the host, or of the device
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ def select(x: Tensor, key: Any) -> Selection:
     if used > x.ndim:
         raise IndexingError(f"x[…]: {used} indices for a tensor of {x.ndim} dimensions (shape {x.shape})")
     if any(map(_is_array, entries)):  # beside arrays, a single index is one too
-        entries = [np.asarray(each) if isinstance(each, int) else each for each in entries]
+        entries = [_listed(each) if isinstance(each, int) else each for each in entries]
     return _walk(entries, x.shape, x.ndim - used)
 
 
@@ -95,7 +96,7 @@ def _entry(x: Tensor, each: Any) -> Any:
         ) from None
 
 
-def _tensor_entry(x: Tensor, each: Tensor) -> Indices:
+def _tensor_entry(x: Tensor, each: Tensor) -> Any:
     if each.dtype.kind == "b":
         if each.device is x.device and not _is_read(each):
             return each.node
@@ -116,26 +117,30 @@ def _index_node(op: str, indices: Tensor, x: Tensor) -> Node:
     return indices.node
 
 
-def _array_entry(each: Any) -> Array:
+def _array_entry(each: Any) -> Any:
     try:
-        array = np.asarray(each)
-    except ValueError:
+        array = _listed(each)
+    except (ValueError, DTypeError):
         raise IndexingError(f"x[…]: {each!r} is no array of indices") from None
     if not array.size and not isinstance(each, np.ndarray):
-        return array.astype(np.int64)  # an empty list has no type of its own
+        return converted(array, dtypes.int64)  # an empty list has no type of its own
     if array.dtype.kind not in "biu":
         raise IndexingError(f"x[…]: {array.dtype} values are no indices: use whole numbers or bools")
     return array
 
 
+def _listed(value: Any) -> Any:
+    return np.asarray(value) if has_numpy() else values_of("x[…]", value)
+
+
 def _is_mask(entry: Any) -> bool:
     if isinstance(entry, Node):
         return bool(entry.sig.dtype.kind == "b")
-    return isinstance(entry, np.ndarray) and entry.dtype.kind == "b"
+    return isinstance(entry, (np.ndarray, Values)) and entry.dtype.kind == "b"
 
 
 def _is_array(entry: Any) -> bool:
-    return isinstance(entry, (np.ndarray, Node))
+    return isinstance(entry, (np.ndarray, Values, Node))
 
 
 def _axes_used(entry: Any) -> int:
@@ -199,7 +204,7 @@ def _split(entry: Any, axis: int, sides: tuple[int, ...]) -> list[Indices]:
         return [_checked("x[…]", entry, axis, sides)]
     own = _sides(entry)
     if not own:
-        return [np.zeros(int(entry), np.int64)]
+        return [converted(_listed([0] if entry.tolist() else []), dtypes.int64)]
     covered = sides[axis : axis + len(own)]
     sides_agree = all(each in (0, side) for each, side in zip(own, covered, strict=False))
     if len(covered) < len(own) or not sides_agree:  # as in NumPy, a mask of no elements selects nothing
@@ -209,7 +214,7 @@ def _split(entry: Any, axis: int, sides: tuple[int, ...]) -> list[Indices]:
         )
     if isinstance(entry, Node):  # on a GPU, where its places stay; how many there are is read
         return [each.node for each in nonzero(Tensor(entry))]
-    return list(np.nonzero(entry))
+    return list(entry.nonzero())
 
 
 def _span(entry: slice, side: int) -> Span:
@@ -221,9 +226,15 @@ def _span(entry: slice, side: int) -> Span:
     return (start, count, step if count > 1 else 1) if count else (0, 0, 1)
 
 
-def _checked(op: str, indices: Array, axis: int, shape: tuple[int, ...]) -> Array:
+def _checked(op: str, indices: Any, axis: int, shape: tuple[int, ...]) -> Any:
     """Indices of the host, from 0 on; an error for those outside."""
     side = shape[axis]
+    if isinstance(indices, Values):
+        numbers = indices.numbers()
+        for each in numbers:
+            if not -side <= each < side:
+                raise _outside(op, each, axis, shape)
+        return packed([each % side for each in numbers], dtypes.int64, indices.shape)
     wide = indices.astype(np.int64)
     outside = (wide < -side) | (wide >= side)
     if outside.any():
@@ -310,18 +321,26 @@ def _merged_index(selection: Selection, device: Any) -> Node:
     nodes: list[Node] = []
     for at, each in enumerate(selection.arrays):
         stride = math.prod(sides[at + 1 :])
+        if isinstance(each, Values):
+            each = _index(each, dtype, device)
         if isinstance(each, Node):
             wide = primitives.cast(each, dtype)
             nodes.append(wide if stride == 1 else elementwise(_MULTIPLY, wide, stride))
         else:
             known.append(each * stride)
     if known:
-        array = np.asarray(sum(known), dtype.numpy)
-        nodes.append(place("x[…]", array, device).node if array.ndim else scalar(array.item(), dtype, device))
+        nodes.append(_index(np.asarray(sum(known), dtype.numpy), dtype, device))
     total = nodes[0]
     for each in nodes[1:]:
         total = elementwise(_ADD, total, each)
     return total
+
+
+def _index(array: Any, dtype: DType, device: Any) -> Node:
+    """Indices of the host on a device."""
+    if not array.ndim:
+        return scalar(array.tolist(), dtype, device)
+    return place("x[…]", converted(array, dtype) if isinstance(array, Values) else array, device).node
 
 
 def index_shape(selection: Selection) -> tuple[int, ...]:
@@ -489,7 +508,7 @@ def _indices(op: str, x: Tensor, indices: Any, axis: int, shape: tuple[int, ...]
         raise IndexingError(f"{op}: {indices!r} holds no indices: {error}") from None
     if array.dtype.kind not in "iu" and array.size:
         raise IndexingError(f"{op}: {array.dtype} values are no indices: use whole numbers")
-    return place(op, _checked(op, array, axis, shape).astype(_counter(shape[axis]).numpy), x.device).node
+    return place(op, converted(_checked(op, array, axis, shape), _counter(shape[axis])), x.device).node
 
 
 def nonzero(x: Tensor) -> tuple[Tensor, ...]:
@@ -520,7 +539,7 @@ def _is_read(flags: Tensor) -> bool:
 def places_of_true(flags: Tensor) -> Tensor:
     """The places, int32, of what is true in bools of one dimension. Their number is read, so this waits."""
     if _is_read(flags):
-        return place("nonzero", np.flatnonzero(read(flags.node)).astype(np.int32), flags.device)
+        return place("nonzero", converted(read(flags.node).nonzero()[0], dtypes.int32), flags.device)
     from .sorting import searchsorted
 
     length = flags.size

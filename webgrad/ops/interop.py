@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from .. import dtypes, errors
-from ..arrays import Array, np
+from ..arrays import Array, has_numpy, np
 from ..cpu.memory import empty
 from ..dtypes import DType, as_dtype
 from ..errors import ArgumentError, DeviceError, DTypeError, NoAdapterError, ProtocolError, ShapeError
@@ -21,6 +21,7 @@ from ..graph.node import leaf, scalar, signature
 from ..graph.op import SCALAR
 from ..runtime.device import AnyDevice, CpuDevice, DeviceLike, open_device
 from ..tensor import Tensor
+from ..values import Values, values_of
 from .table import TABLE
 
 __all__ = ["from_dlpack", "from_numpy"]
@@ -37,11 +38,13 @@ _HOST = (1, 3, 11)  # DLPack's kDLCPU and the two kinds of host memory that a GP
 # In
 
 
-def host_array(op: str, value: Any, dtype: DType | None = None) -> Array:
-    """A value as a NumPy array of a dtype that webgrad has: the one asked for, else its own.
+def host_array(op: str, value: Any, dtype: DType | None = None) -> Any:
+    """A value as an array of a dtype that webgrad has, the one asked for or its own; Values without NumPy.
 
     Python's numbers have no dtype of their own: lists of floats are float32, of ints int32.
     """
+    if not has_numpy():
+        return values_of(op, value, dtype)
     if isinstance(value, (bytes, bytearray)):
         value = memoryview(value)
     has_dtype = hasattr(value, "dtype") or hasattr(value, "__array__") or _is_buffer(value)
@@ -104,8 +107,10 @@ def _refuse_overflow(op: str, array: Array, dtype: DType) -> None:
         )
 
 
-def converted(array: Array, dtype: DType) -> Array:
-    """An array in another dtype, by the rule that tensors are converted by."""
+def converted(array: Any, dtype: DType) -> Any:
+    """An array, or Values, in another dtype, by the rule that tensors are converted by."""
+    if isinstance(array, Values):
+        return array.astype(dtype)
     if array.dtype.kind == "c" and dtype.kind not in "cb":
         raise DTypeError(
             f"{array.dtype.name} to {dtype.name}: a complex number has two parts: take .real, .imag or abs()"
@@ -126,7 +131,7 @@ def check_dtype(op: str, dtype: DType, device: AnyDevice) -> None:
         )
 
 
-def place(op: str, array: Array, device: Any, *, copy: bool | None = None) -> Tensor:
+def place(op: str, array: Any, device: Any, *, copy: bool | None = None) -> Tensor:
     """A tensor of an array's values on a device; copy=False shares the array's memory, or raises."""
     dtype = as_dtype(array.dtype)
     check_dtype(op, dtype, device)
@@ -250,12 +255,14 @@ def _numpy_versioned() -> bool:
     return tuple(map(int, np.__version__.split(".")[:2])) >= (2, 1)
 
 
-def restore(array: Array, device: str, requires_grad: bool = False) -> Tensor:
+def restore(array: Any, device: str, requires_grad: bool = False) -> Tensor:
     """A pickled tensor: on the device it was on, or on the default one where there is no such adapter."""
     try:
         where = open_device(device)
     except NoAdapterError:
         where = open_device(None)
+    if isinstance(array, Values) and has_numpy():  # it was pickled where there is none
+        array = np.frombuffer(array.data, array.dtype.numpy).reshape(array.shape)
     return place("unpickling", array, where).requires_grad_(requires_grad)
 
 

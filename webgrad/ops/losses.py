@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ..arrays import np
 from ..dtypes import DType
 from ..errors import ArgumentError, DeviceError, DTypeError, ShapeError
 from ..tensor import Tensor
+from ..values import limits_of
 from . import primitives
 from .creation import as_tensor
 from .elementwise import abs as absolute
@@ -168,10 +168,10 @@ class _Labels:
 
     def _outside(self) -> Iterator[Tensor]:
         """Which targets are no classes; an unsigned one, say, is never below 0."""
-        limits = np.iinfo(self.index.dtype.numpy)
-        if limits.min < 0:
+        low, high = limits_of(self.index.dtype)
+        if low < 0:
             yield self.index < 0
-        if self.classes <= limits.max:
+        if self.classes <= high:
             yield self.index >= self.classes
 
     def reduced(self, loss: Tensor, reduction: str, dtype: DType) -> Tensor:
@@ -202,9 +202,9 @@ def _labels(
             f"{op}: the predictions are on {scores.device.name}, the target on {target.device.name}: "
             f"move one with x.to_device({scores.device.name!r})"
         )
-    limits = np.iinfo(target.dtype.numpy)
+    low, high = limits_of(target.dtype)
     # An unsigned target, say, is never -100.
-    valid = target != ignore_index if limits.min <= ignore_index <= limits.max else None
+    valid = target != ignore_index if low <= ignore_index <= high else None
     index = target if valid is None else where(valid, target, 0)
     if weights is None:
         return _Labels(index, scores.shape[axis], valid, None)

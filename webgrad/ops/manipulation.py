@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import dtypes
-from ..arrays import np
+from ..arrays import has_numpy, np
 from ..dtypes import DType, as_dtype
 from ..errors import DTypeError, ShapeError
+from ..evaluate import read
 from ..graph.node import Node
 from ..tensor import Tensor
+from ..values import Values
 from . import primitives, reshaping
 from .creation import as_tensor, asarray
 from .elementwise import abs as absolute
@@ -227,9 +229,10 @@ def repeat(x: Tensor, repeats: int | Sequence[int] | Tensor, axis: int | None = 
         return repeat(Tensor(primitives.reshape(x.node, (x.size,))), repeats, 0)
     place = normalise_axis("repeat", axis, x.ndim)
     side = x.shape[place]
-    counts = _counts(repeats.numpy() if isinstance(repeats, Tensor) else repeats)
-    if counts.size and counts.min() < 0:
-        raise ShapeError(f"repeat: nothing comes {counts.min()} times; give numbers of 0 or more")
+    counts = _counts(read(repeats.node) if isinstance(repeats, Tensor) else repeats)
+    least = min(counts, default=0)
+    if least < 0:
+        raise ShapeError(f"repeat: nothing comes {least} times; give numbers of 0 or more")
     before, after = x.shape[:place], x.shape[place + 1 :]
     if len(counts) == 1:
         node = primitives.reshape(x.node, (*before, side, 1, *after))
@@ -240,15 +243,23 @@ def repeat(x: Tensor, repeats: int | Sequence[int] | Tensor, axis: int | None = 
         raise ShapeError(
             f"repeat: axis {axis} of shape {x.shape} has side {side}, and {len(counts)} numbers came"
         )
-    index = asarray(np.repeat(np.arange(side, dtype=np.int32), counts), device=x.device)
+    index = asarray(_repeated(counts), dtypes.int32, device=x.device)
     return Tensor(primitives.take(x.node, index.node, place))
 
 
-def _counts(repeats: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
+def _counts(repeats: Any) -> Sequence[int]:
     """Numbers of times; an array of integers is taken as it is, since it may be long."""
-    if isinstance(repeats, np.ndarray) and repeats.dtype.kind in "iu" and repeats.ndim < 2:
-        return np.atleast_1d(repeats.astype(np.int64))
-    return np.asarray(wholes("repeat", "a number of times", repeats), np.int64)
+    if isinstance(repeats, (np.ndarray, Values)) and repeats.dtype.kind in "iu" and repeats.ndim < 2:
+        found: int | list[int] = repeats.tolist()
+        return found if isinstance(found, list) else [found]
+    return wholes("repeat", "a number of times", repeats)
+
+
+def _repeated(counts: Sequence[int]) -> Any:
+    """0 as often as the first count says, 1 as often as the second, …"""
+    if has_numpy():
+        return np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+    return [place for place, count in enumerate(counts) for _ in range(count)]
 
 
 repeat_interleave = repeat
@@ -305,9 +316,27 @@ def pad(
     return x
 
 
+def _pairs(given: Any, axes: int) -> list[tuple[Any, Any]]:
+    """(before, after) for each axis; a ValueError where it is not clear."""
+    several = isinstance(given, (list, tuple)) and any(isinstance(each, (list, tuple)) for each in given)
+    pairs = [_pair(each) for each in (given if several else [given])]
+    if several and not all(isinstance(each, (list, tuple)) for each in given):
+        raise ValueError("numbers beside pairs")
+    if len(pairs) not in (1, axes):
+        raise ValueError("neither one pair nor one for each axis")
+    return pairs * axes if len(pairs) == 1 else pairs
+
+
+def _pair(given: Any) -> tuple[Any, Any]:
+    if not isinstance(given, (list, tuple)):
+        return given, given
+    before, after = given if len(given) != 1 else (*given, *given)
+    return before, after
+
+
 def _pad_widths(x: Tensor, given: Any) -> tuple[tuple[int, int], ...]:
     try:
-        pairs = np.broadcast_to(np.asarray(given), (x.ndim, 2)).tolist()
+        pairs = _pairs(given.tolist() if hasattr(given, "tolist") else given, x.ndim)
     except ValueError:
         raise ShapeError(
             f"pad of a tensor of shape {x.shape} by {given!r}: give one width, (before, after), or such a "

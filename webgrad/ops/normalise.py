@@ -11,9 +11,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ..arrays import np
 from ..errors import ArgumentError, ShapeError
 from ..tensor import Tensor
+from ..values import float_limits_of
 from . import primitives
 from .creation import as_tensor
 from .elementwise import maximum, rsqrt
@@ -113,7 +113,7 @@ def rms_norm(
     axes = _normalised_axes("rms_norm", x, normalized_shape, axis)
     sides, shape = _kept(x.shape, axes)
     wide = floating("rms_norm", x)
-    small = float(np.finfo(wide.dtype.numpy).eps) if eps is None else eps
+    small = float_limits_of(wide.dtype)[0] if eps is None else eps
     result = wide * rsqrt(average(wide * wide, axes, keepdims=True) + small)
     return converted(_scaled("rms_norm", result, weight, None, sides, shape), x.dtype)
 

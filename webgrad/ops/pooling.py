@@ -98,7 +98,7 @@ def _max_pool(
     data, was_batched = batched(op, as_tensor(op, x), count)
     check_kind(op, "iuf", data.dtype)
     frame = _frame(op, data, count, kernel_size, stride, padding, dilation, ceil_mode)
-    least = lowest(data.dtype.numpy)
+    least = lowest(data.dtype)
     own = Tensor(data.node)  # which nobody else changes
     if not return_indices:
         found = own_gradient(

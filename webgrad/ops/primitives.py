@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..arrays import np
 from ..dtypes import DType, dtype_of_scalar, float32, part_of, promote
 from ..errors import DeviceError, DTypeError, ShapeError
 from ..graph.history import recording
 from ..graph.node import Node, make, scalar, source
 from ..graph.op import SCALAR, Op
 from ..graph.trace import current_trace, is_runtime
+from ..values import stored
 from .shapes import broadcast, check_kind, check_rank
 from .table import TABLE
 
@@ -233,8 +233,7 @@ def constant(op: str, value: Any, dtype: DType, device: Any, *, wrap: bool = Fal
     except (TypeError, ValueError, OverflowError):
         raise DTypeError(f"{op}: {value!r} is no number that {dtype.name} holds") from None
     if dtype.kind == "f" and (dtype.itemsize == 2 or not -_LARGEST < value < _LARGEST):
-        with np.errstate(all="ignore"):
-            value = float(dtype.numpy.type(value))  # as it is stored: rounded, or infinite
+        value = stored(value, dtype)
     if dtype.kind in "iu":
         bits = 8 * dtype.itemsize
         low, high = (-(1 << (bits - 1)), 1 << (bits - 1)) if dtype.kind == "i" else (0, 1 << bits)

@@ -11,14 +11,16 @@ import math
 from typing import Any
 
 from .. import dtypes
-from ..arrays import np
+from ..arrays import has_numpy, np
 from ..dtypes import DType, promote
 from ..errors import DeviceError, DTypeError, IndexingError, ShapeError
 from ..graph.node import Node
 from ..runtime.device import CpuDevice
 from ..tensor import Tensor
+from ..values import Values, packed, values_of
 from . import primitives
 from .creation import as_any_number, as_tensor, asarray
+from .interop import converted
 from .primitives import elementwise
 from .shapes import broadcast, normalise_axis
 from .table import TABLE
@@ -240,16 +242,22 @@ def _from_front(node: Node, side: int) -> Node:
     return primitives.choose(elementwise(TABLE["less"], node, 0), from_end, node)
 
 
-def _checked(op: str, index: Any, side: int, axis: int) -> np.ndarray[Any, Any]:
+def _checked(op: str, index: Any, side: int, axis: int) -> Any:
     """An index of the host's, every place of which x has."""
     try:
-        places = np.asarray(index)
+        places: Any = np.asarray(index) if has_numpy() else values_of(op, index)
     except ValueError:
         raise IndexingError(f"{op}: {index!r} is no index: its lists have different lengths") from None
     if places.size == 0:
-        return places.astype(np.int32)
+        return converted(places, dtypes.int32)
     if places.dtype.kind not in "iu":
         raise IndexingError(f"{op}: places are whole numbers, not {places.dtype}")
+    if isinstance(places, Values):
+        numbers = places.numbers()
+        for each in numbers:
+            if not -side <= each < side:
+                raise IndexingError(f"{op}: axis {axis} has {side} places, and {each} is none of them")
+        return packed([each % side for each in numbers], dtypes.int32, places.shape)
     wrong = places[(places < -side) | (places >= side)]
     if wrong.size:
         raise IndexingError(f"{op}: axis {axis} has {side} places, and {wrong.flat[0]} is none of them")

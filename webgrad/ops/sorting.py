@@ -12,13 +12,13 @@ from operator import index
 from typing import Any
 
 from .. import dtypes
-from ..arrays import np
 from ..dtypes import promote
 from ..errors import ArgumentError, DeviceError, DTypeError, ShapeError
 from ..graph.node import Node, make
 from ..graph.op import Op
 from ..runtime.device import CpuDevice
 from ..tensor import Tensor
+from ..values import limits_of
 from . import primitives
 from .creation import as_tensor
 from .primitives import elementwise
@@ -196,7 +196,7 @@ def _first_places(keys: Node, count: int) -> Node:
     last = len(keys.sig.shape) - 1
     rows = keys.sig.shape[:-1]
     ends = (*((0, 0) for _ in rows), (0, blocks * block - length))  # behind all, they lose every draw
-    padded = primitives.pad(keys, ends, int(np.iinfo(keys.sig.dtype.numpy).max))
+    padded = primitives.pad(keys, ends, limits_of(keys.sig.dtype)[1])
     minima = primitives.reduce(TABLE["min"], primitives.reshape(padded, (*rows, blocks, block)), (last + 1,))
     chosen = _first_places(minima, count)
     rising = primitives.sort_order(primitives.cast(chosen, dtypes.uint32))  # so that ties stay in order
@@ -251,5 +251,5 @@ def _float_keys(bits: Node, top: int, infinity: int) -> Node:
     upwards = elementwise(TABLE["bitwise_or"], bits, top)
     keys = choose(elementwise(TABLE["greater"], bits, top), backwards, upwards)  # top itself is -0
     magnitude = elementwise(TABLE["bitwise_and"], bits, top - 1)
-    largest = int(np.iinfo(bits.sig.dtype.numpy).max)
+    largest = limits_of(bits.sig.dtype)[1]
     return choose(elementwise(TABLE["greater"], magnitude, infinity), largest, keys)

@@ -6,12 +6,14 @@ Adding a map op is adding a row to `ops/maps.py`.
 
 from __future__ import annotations
 
+import math
 from operator import attrgetter
 from typing import Any
 
 from ..arrays import Array, np
 from ..graph.node import Signature
 from ..graph.op import LEAF, SCALAR, Op
+from ..values import limits_of
 from . import shapes
 from .maps import MAPS
 from .ordered import ORDERED
@@ -114,18 +116,16 @@ def _scan(fold: str) -> Any:
 
 def lowest(dtype: Any) -> Any:
     """The value that is never larger than another: where a maximum starts."""
-    dtype = np.dtype(dtype)
     if dtype.kind == "b":
         return False
-    return np.iinfo(dtype).min if dtype.kind in "iu" else -np.inf
+    return limits_of(dtype)[0] if dtype.kind in "iu" else -math.inf
 
 
 def highest(dtype: Any) -> Any:
     """The value that is never smaller than another: where a minimum starts."""
-    dtype = np.dtype(dtype)
     if dtype.kind == "b":
         return True
-    return np.iinfo(dtype).max if dtype.kind in "iu" else np.inf
+    return limits_of(dtype)[1] if dtype.kind in "iu" else math.inf
 
 
 def _convert(sig: Signature, x: Array) -> Array:

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import dtypes
-from ..arrays import ml_dtypes, np
 from ..dtypes import DType, as_dtype, dtype_of_scalar, part_of, promote
 from ..errors import ArgumentError, DTypeError
 from ..tensor import Tensor
+from ..values import float_limits_of, limits_of
 from .interop import check_dtype
 
 __all__ = ["can_cast", "finfo", "iinfo", "isdtype", "result_type"]
@@ -86,15 +86,8 @@ def finfo(type: Any, /) -> FloatLimits:
     dtype = part_of(_type_of(type))
     if dtype.kind != "f":
         raise _not_a_type_of("floats", "finfo", dtype)
-    found = ml_dtypes.finfo(dtype.numpy)  # type: ignore[no-untyped-call]  # NumPy's knows no bfloat16
-    return FloatLimits(
-        8 * dtype.itemsize,
-        float(found.eps),
-        float(found.max),
-        float(found.min),
-        float(found.smallest_normal),
-        dtype,
-    )
+    eps, largest, smallest_normal = float_limits_of(dtype)
+    return FloatLimits(8 * dtype.itemsize, eps, largest, -largest, smallest_normal, dtype)
 
 
 def iinfo(type: Any, /) -> IntegerLimits:
@@ -106,8 +99,8 @@ def iinfo(type: Any, /) -> IntegerLimits:
     dtype = _type_of(type)
     if dtype.kind not in "iu":
         raise _not_a_type_of("integers", "iinfo", dtype)
-    found = np.iinfo(dtype.numpy)
-    return IntegerLimits(8 * dtype.itemsize, int(found.max), int(found.min), dtype)
+    low, high = limits_of(dtype)
+    return IntegerLimits(8 * dtype.itemsize, high, low, dtype)
 
 
 def isdtype(dtype: Any, kind: Any) -> bool:

@@ -12,13 +12,14 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from ..arrays import Array, np
+from .. import dtypes
 from ..errors import ArgumentError, ShapeError
 from ..graph.node import Node
 from ..tensor import Tensor
 from . import primitives
 from .creation import as_tensor, asarray
 from .elementwise import where
+from .interop import host_array
 from .reductions import converted, widened
 from .reductions import fold as folded
 from .reshaping import wholes
@@ -170,7 +171,7 @@ def fold(
     wide = Tensor(primitives.reshape(node, (*shape[:2], shape[2] * shape[3], shape[4] * shape[5])))
     for at in range(2):
         places = _places(sides[at], kernel[at], steps[at], apart[at], around[at], counts[at])
-        wide = _summed(wide, 2 + at, places)
+        wide = _summed(wide, 2 + at, *places)
     return unbatched(converted(wide, x.dtype), x.ndim == 3)
 
 
@@ -185,10 +186,10 @@ def _check_columns(op: str, x: Tensor, columns: Tensor, sides: Sides, kernel: Si
 
 
 @lru_cache(maxsize=128)
-def _places(side: int, size: int, stride: int, dilation: int, padding: int, count: int) -> Array:
+def _places(side: int, size: int, stride: int, dilation: int, padding: int, count: int) -> tuple[Any, bool]:
     """Which elements of which windows an output element is the sum of: (terms, side) of t · count + window.
 
-    Where there are fewer terms than elsewhere, -1.
+    Where there are fewer terms than elsewhere, -1; and whether that is anywhere.
     """
     terms: list[list[int]] = [[] for _ in range(side)]
     for tap, window in itertools.product(range(size), range(count)):
@@ -196,14 +197,15 @@ def _places(side: int, size: int, stride: int, dilation: int, padding: int, coun
         if 0 <= place < side:
             terms[place].append(tap * count + window)
     most = max(1, max(map(len, terms)))
-    return np.array([each + [-1] * (most - len(each)) for each in terms], np.int32).T.copy()
+    table = [[each[at] if at < len(each) else -1 for each in terms] for at in range(most)]
+    return host_array("fold", table, dtypes.int32), any(len(each) < most for each in terms)
 
 
-def _summed(x: Tensor, axis: int, table: Array) -> Tensor:
+def _summed(x: Tensor, axis: int, table: Any, gaps: bool) -> Tensor:
     """The sums of those elements of an axis that a table names."""
     places = asarray(table, device=x.device)
     terms = Tensor(primitives.take(x.node, places.node, axis))
-    if (table < 0).any():
+    if gaps:
         inside = Tensor(primitives.reshape(places.node, (*table.shape, *[1] * (x.ndim - 1 - axis)))) >= 0
         terms = where(inside, terms, 0)
     return folded("sum", terms, (axis,))

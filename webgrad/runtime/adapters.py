@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal
 
+from ..arrays import has_numpy, missing
 from ..config import Settings
 from ..config import settings as current_settings
 from ..errors import DeviceError, ForkError, NoAdapterError
@@ -108,7 +109,8 @@ class _AdapterCache:
     """The adapters of this process, enumerated at the first `get`, with the raw object of each."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        # Not a plain one: where a browser is asked, other tasks of the same thread may come here meanwhile.
+        self._lock = threading.RLock()
         self._process = 0
         self._entries: tuple[tuple[AdapterInfo, Any], ...] | None = None
         self.problem = ""
@@ -222,10 +224,22 @@ def _default(adapters: Sequence[AdapterInfo]) -> Choice:
         peers = len({info.name for info in real if info.type == best.type and info.backend == best.backend})
         kind = "GPU of unknown kind" if best.type == "other" else f"{best.type} GPU"
         return Choice(best, f"the only {kind}" if peers == 1 else f"the first of {peers} {kind}s")
+    if not has_numpy():
+        return _without_numpy(adapters)
     if adapters:
         reason = f"no GPU; {adapters[0].device} is a software adapter, and those are used only when asked for"
         return Choice(cpu_device(), reason)
     return Choice(cpu_device(), "no GPU adapter was found")
+
+
+def _without_numpy(adapters: Sequence[AdapterInfo]) -> Choice:
+    """Never the cpu, which computes with NumPy."""
+    if adapters:
+        return Choice(adapters[0], "no GPU, and no NumPy for the cpu to compute with")
+    raise missing(
+        "no GPU adapter was found, and the cpu, which would be used then,",
+        "tensors need a GPU, or a browser with WebGPU",
+    )
 
 
 def _no_adapter(asked: str, adapters: Sequence[AdapterInfo], settings: Settings) -> str:

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from ..arrays import has_numpy, missing
 from ..config import Settings
 from ..config import settings as current_settings
 from ..errors import ForkError
@@ -154,6 +155,8 @@ def open_device(spec: DeviceLike = None) -> Device | CpuDevice:
 
 
 def _cpu(why: str) -> CpuDevice:
+    if not has_numpy():
+        raise missing("the cpu device")
     device = CpuDevice()
     opened(device, why)
     return device
@@ -198,9 +201,9 @@ async def open_device_async(spec: DeviceLike = None) -> Device | CpuDevice:
     'cpu'
     """
     if sys.platform == "emscripten":
-        from .browser import find_adapter_async
+        from .browser import open_adapter
 
-        await find_adapter_async()
+        await open_adapter()
         return open_device(spec)
     import asyncio
 

@@ -19,13 +19,13 @@ from typing import Any, NoReturn
 
 from wgpu.backends.wgpu_native import ffi, lib
 
-from ..arrays import np
 from ..errors import CompileError, DeviceError, DeviceLostError, OutOfMemoryError
 from ..wgsl import Dialect, Parameters
 from .adapters import FEATURE_NAMES
 from .calls import Calls, PlainCalls, QuickCalls, address_of
 from .layer import MAX_PARAMS, STORAGE, Copy, DeviceLayer, Encoder, Handle
 from .shield import shield
+from .transfer import read_bytes
 
 __all__ = ["NativeDevice", "native_object_counts", "native_of", "open_native"]
 
@@ -138,6 +138,7 @@ class NativeDevice:
 
     dialect: Dialect = "naga"
     threaded = True
+    blocking = True
 
     def __init__(
         self,
@@ -354,6 +355,9 @@ class NativeDevice:
         lib.wgpuComputePipelineRelease(lib.wgpuDeviceCreateComputePipeline(self.device, descriptor))
         return self.pop_scope() or invalid
 
+    def confirm_pipeline(self, handle: Handle) -> None:
+        """One that is there is compiled."""
+
     def release_pipeline(self, handle: Handle) -> None:
         lib.wgpuComputePipelineRelease(handle)
 
@@ -480,12 +484,12 @@ class NativeDevice:
         self._calls.map_read(buffer, nbytes, ticket[0])
 
     def copy_mapped(self, buffer: Handle, nbytes: int) -> Any:
-        """The bytes of a mapped buffer as a NumPy array, whole words; the buffer is unmapped."""
+        """The bytes of a mapped buffer in whole words; the buffer is unmapped."""
         with self._reading:
             if not self.alive():  # wgpu-native panics here too
                 raise DeviceLostError("the GPU device was lost while a buffer was read back")
             data = lib.wgpuBufferGetConstMappedRange(buffer, 0, nbytes)
-            result = np.frombuffer(ffi.buffer(data, nbytes), np.uint8).copy()
+            result = read_bytes(ffi.buffer(data, nbytes))
             lib.wgpuBufferUnmap(buffer)
         return result
 

@@ -16,7 +16,6 @@ from itertools import compress
 from operator import index
 from typing import Any, NamedTuple
 
-from ..arrays import np
 from ..errors import (
     BufferError,
     DeviceLostError,
@@ -36,7 +35,7 @@ from .recording import Recording
 from .resolve import Grid, Head, Pending, Resolved, resolve
 from .shield import shield
 from .stats import Counters, readable_bytes
-from .transfer import Bytes, ReadBack, as_bytes, is_constant
+from .transfer import Bytes, ReadBack, as_bytes, constant, freeze, read_bytes
 
 __all__ = ["Queue", "Recorder"]
 
@@ -219,6 +218,8 @@ class Queue:
         """What every entry does first: see whether the device can be used, and let dropped buffers go."""
         if self.trouble is not None:
             self.trouble()
+        if not self.context.native.blocking:
+            self.context.wait_for_room()  # here, since nothing is half done yet
         if self.dropped:
             self._drain()
 
@@ -437,7 +438,7 @@ class Queue:
         with shield, self.lock:
             self._enter()
             try:
-                self.context.compiler.get(pipeline)
+                self.context.compiler.confirm(pipeline)
             except DeviceLostError:
                 self._note_loss()
                 raise
@@ -633,7 +634,7 @@ class Queue:
             self._fill(virtual, source)
         self._changes += 1
         virtual.lost = ""
-        virtual.host = None if not keep else source if is_constant(source) else source.copy()
+        virtual.host = constant(source) if keep else None
 
     def _uses(self, slot: int) -> bool:
         """Whether a pending command uses a slot, or a view of it."""
@@ -680,10 +681,10 @@ class Queue:
             started = self._start_read(buffer)
             changes = self._changes
         if started is None:
-            return np.empty(0, np.uint8)
+            return read_bytes(b"")
         result = self._collected(started, started.wait)
         if keep:
-            result.flags.writeable = False
+            result = freeze(result)
             with self.lock:
                 if self._changes == changes:
                     buffer.virtual.host = result
@@ -698,7 +699,7 @@ class Queue:
         """The same, letting other tasks run while the GPU works."""
         started = self._start_read(buffer)
         if started is None:
-            return np.empty(0, np.uint8)
+            return read_bytes(b"")
         result = await started.wait_async()
         return self._collected(started, lambda: result)
 

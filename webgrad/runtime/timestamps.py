@@ -6,6 +6,7 @@ launch of a flush, each in a pass of its own (`PassTimes`).
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -64,8 +65,9 @@ class Timestamps:
         except BaseException:
             staging.give(size, handle)
             raise
-        first, last = ReadBack(staging, size, handle, _TIMES).wait().view(np.uint64)
-        return (int(last) - int(first)) * self._period
+        times = ReadBack(staging, size, handle, _TIMES).wait().tobytes()
+        first, last = (int.from_bytes(each, sys.byteorder) for each in (times[:8], times[8:]))
+        return (last - first) * self._period
 
     def close(self) -> None:
         self._native.release_queries(self._queries)

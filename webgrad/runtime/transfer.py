@@ -11,29 +11,48 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..arrays import np
+from ..arrays import has_numpy, np
 from ..errors import BufferError, DeviceLostError, DTypeError
 from ..observing import stage
+from ..values import Values, flat_bytes
 from .layer import READBACK, DeviceLayer, Handle
 from .shield import shield
 
-__all__ = ["Bytes", "ReadBack", "Staging", "as_bytes", "is_constant", "wait_until", "write_bytes"]
+__all__ = [
+    "Bytes",
+    "ReadBack",
+    "Staging",
+    "as_bytes",
+    "constant",
+    "freeze",
+    "is_constant",
+    "read_bytes",
+    "wait_until",
+    "write_bytes",
+]
 
-Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+if TYPE_CHECKING:
+    Bytes = np.ndarray[Any, np.dtype[np.uint8]]  # where there is no NumPy, a flat memoryview of format "B"
+else:
+    Bytes = Any
 
 _KEPT = 128 << 20  # bytes of read-back buffers kept for the next read
 _SUCCESS = 1
 EAGER = 200e-6  # seconds of waiting without a pause
 
 
-def as_bytes(data: Any, most: int = sys.maxsize) -> Bytes:
-    """Host memory as a flat uint8 array of `most` bytes or fewer, without a copy where it is contiguous.
+def as_bytes(data: Any, most: int = sys.maxsize) -> Any:
+    """Host memory as flat bytes, `most` or fewer, without a copy where it is contiguous.
 
-    Takes NumPy arrays (read-only ones too) and anything with the buffer protocol.
+    Takes NumPy arrays (read-only ones too), `Values`, and anything with the buffer protocol.
     """
+    if isinstance(data, Values):
+        return _fitting(data.data, most)
     try:
+        if not has_numpy():
+            return _fitting(flat_bytes(data), most)
         array = data if isinstance(data, np.ndarray) else np.frombuffer(data, np.uint8)
     except (TypeError, ValueError, builtins.BufferError) as error:
         raise DTypeError(
@@ -47,12 +66,39 @@ def as_bytes(data: Any, most: int = sys.maxsize) -> Bytes:
             f"cannot upload an array of dtype {array.dtype.str} (foreign byte order): GPUs read this "
             "machine's; convert it with array.astype(array.dtype.newbyteorder('='))"
         )
-    if array.nbytes > most:  # found out before a copy is made of it
+    _fitting(array, most)  # found out before a copy is made of it
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+def _fitting(data: Any, most: int) -> Any:
+    if data.nbytes > most:
         raise BufferError(
-            f"an array of {array.nbytes:,} bytes cannot be uploaded: this device's buffers have at most "
+            f"an array of {data.nbytes:,} bytes cannot be uploaded: this device's buffers have at most "
             f"{most:,}; split the tensor"
         )
-    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    return data
+
+
+def read_bytes(memory: Any) -> Bytes:
+    """A copy of memory that is about to go."""
+    copy: Any = np.frombuffer(memory, np.uint8).copy() if has_numpy() else memoryview(bytearray(memory))
+    found: Bytes = copy
+    return found
+
+
+def constant(data: Any) -> Any:
+    """Bytes that nobody can change: these, or a copy."""
+    if isinstance(data, memoryview):
+        return data if isinstance(data.obj, bytes) else memoryview(bytes(data))
+    return data if is_constant(data) else data.copy()
+
+
+def freeze(data: Any) -> Any:
+    """The same bytes, not to be written to."""
+    if isinstance(data, memoryview):
+        return data.toreadonly()
+    data.flags.writeable = False
+    return data
 
 
 def is_constant(array: np.ndarray[Any, Any]) -> bool:
@@ -202,7 +248,7 @@ class ReadBack:
             if not self._native.alive():
                 raise DeviceLostError("the GPU device was lost while a buffer was read back")
             raise BufferError(f"a buffer could not be read back: {message.strip()}")
-        result: Bytes = self._native.copy_mapped(self._handle, (self._nbytes + 3) & ~3)
+        result: Bytes = as_bytes(self._native.copy_mapped(self._handle, (self._nbytes + 3) & ~3))
         self._settled = True
         self.staging.give(self._size, self._handle)
         return result[: self._nbytes]

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..arrays import np
+from ..arrays import has_numpy, np
 from ..cpu.memory import owner
 from ..evaluate import values_still
 from ..graph.holders import alive, holders
@@ -123,7 +123,8 @@ def memory(device: DeviceLike = None) -> MemoryReport:
     >>> ((1024, 1024), "float32") in [(each.shape, str(each.dtype)) for each in report.tensors]
     True
     """
-    found = [open_device("cpu"), *opened_devices()] if device is None else [open_device(device)]
+    cpu = [open_device("cpu")] if has_numpy() else []
+    found = [*cpu, *opened_devices()] if device is None else [open_device(device)]
     devices = list({id(each): each for each in found}.values())
     names = _names(devices)
     with values_still():

@@ -16,9 +16,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from .. import __version__
+from ..arrays import np
 from ..errors import ArgumentError
 from ..evaluate import read
 from ..graph.node import Node
