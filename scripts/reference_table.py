@@ -128,7 +128,7 @@ PAGES = (
         "tools",
         "Looking and measuring",
         "What will run, what ran, and what it cost.",
-        _of(("Tools", "explanation tuning tools.* observing")),
+        _of(("Tools", "explanation tuning tools.* observing web.*")),
     ),
     Page(
         "devices",

@@ -15,7 +15,7 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -182,6 +182,10 @@ class Page(DrivenPage):
         while not any(event["method"] == "Page.loadEventFired" for event in self._events()):
             self.browser.next_message(url, until)
 
+    def preload(self, script: str) -> None:
+        """Run statements on this page before any script of the addresses that it opens from now on."""
+        self.call("Page.addScriptToEvaluateOnNewDocument", source=f"{{ {script} }}")
+
     def show(self, *, dark: bool = False, media: str = "") -> None:
         """Ask for a colour scheme, and for a medium such as "print"."""
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
@@ -213,6 +217,14 @@ class Page(DrivenPage):
         if kind in ("mousePressed", "mouseReleased"):
             more = {"button": "left", "clickCount": 1, **more}
         self.call("Input.dispatchMouseEvent", type=kind, x=left, y=top, **more)
+
+    def choose_files(self, selector: str, files: Sequence[Path]) -> None:
+        """Choose files in an input for files, as a user does in the dialog."""
+        found = self.call("Runtime.evaluate", expression=f"document.querySelector({json.dumps(selector)})")
+        if "objectId" not in found["result"]:
+            raise BrowserError(f"no element {selector}")
+        names = [str(file.resolve()) for file in files]
+        self.call("DOM.setFileInputFiles", files=names, objectId=found["result"]["objectId"])
 
     def screenshot(self, path: Path | None = None, *, whole: bool = True) -> bytes:
         """The page as a PNG: all of it, or what the window shows."""

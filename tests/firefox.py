@@ -265,6 +265,11 @@ class FirefoxPage(DrivenPage):
         self.browser.events[:] = [event for event in self.browser.events if not self._is_mine(event)]
         self.call("browsingContext.navigate", url=url, wait="complete")
 
+    def preload(self, script: str) -> None:
+        """Run statements on this page before any script of the addresses that it opens from now on."""
+        function = f"() => {{ {script} }}"
+        self.browser.call("script.addPreloadScript", functionDeclaration=function, contexts=[self.context])
+
     def show(self, *, dark: bool = False, media: str = "") -> None:
         """Ask for a colour scheme, and for a medium such as "print"."""
         self.override(prefersColorSchemeOverride="dark" if dark else "light", mediumOverride=media)
@@ -305,6 +310,15 @@ class FirefoxPage(DrivenPage):
 
     def _act(self, kind: str, name: str, actions: Sequence[Mapping[str, Any]]) -> None:
         self.call("input.performActions", actions=[{"type": kind, "id": name, "actions": actions}])
+
+    def choose_files(self, selector: str, files: Sequence[Path]) -> None:
+        """Choose files in an input for files, as a user does in the dialog."""
+        locator = {"type": "css", "value": selector}
+        nodes = self.call("browsingContext.locateNodes", locator=locator)["nodes"]
+        if not nodes:
+            raise BrowserError(f"no element {selector}")
+        names = [str(file.resolve()) for file in files]
+        self.call("input.setFiles", element={"sharedId": nodes[0]["sharedId"]}, files=names)
 
     def screenshot(self, path: Path | None = None, *, whole: bool = True) -> bytes:
         """The page as a PNG: all of it, or what the window shows."""

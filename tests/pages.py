@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,10 @@ class DrivenPage(ABC):
         """Go to an address or a file, and wait until it is loaded."""
 
     @abstractmethod
+    def preload(self, script: str) -> None:
+        """Run statements on this page before any script of the addresses that it opens from now on."""
+
+    @abstractmethod
     def show(self, *, dark: bool = False, media: str = "") -> None:
         """Ask for a colour scheme, and for a medium such as "print"."""
 
@@ -44,6 +49,10 @@ class DrivenPage(ABC):
     @abstractmethod
     def mouse(self, kind: str, left: float, top: float, **more: Any) -> None:
         """A mouse event at a place of the window: mouseMoved, mousePressed, mouseReleased, mouseWheel."""
+
+    @abstractmethod
+    def choose_files(self, selector: str, files: Sequence[Path]) -> None:
+        """Choose files in an input for files, as a user does in the dialog."""
 
     @abstractmethod
     def screenshot(self, path: Path | None = None, *, whole: bool = True) -> bytes:
@@ -72,6 +81,14 @@ class DrivenPage(ABC):
         )
         for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
             self.mouse(kind, left, top)
+
+    def drag(self, points: Sequence[tuple[float, float]]) -> None:
+        """Press the mouse at the first place of the window, move it along the others, and release it."""
+        self.mouse("mouseMoved", *points[0])
+        self.mouse("mousePressed", *points[0])
+        for point in points[1:]:
+            self.mouse("mouseMoved", *point, button="left", buttons=1)
+        self.mouse("mouseReleased", *points[-1])
 
     def type(self, text: str) -> None:
         """Press the key of each character."""

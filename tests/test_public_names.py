@@ -169,6 +169,7 @@ PUBLIC_NAMES = [
     "expand_dims",
     "explain",
     "expm1",
+    "export",
     "eye",
     "fft",
     "finfo",

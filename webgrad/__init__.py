@@ -143,6 +143,7 @@ if TYPE_CHECKING:
     from .tuning import tune as tune
     from .watching import fresh as fresh
     from .watching import watch as watch
+    from .web.export import export as export
 
 # public name → the module that has it, loaded when the name is first used
 _HOMES = {
@@ -167,6 +168,7 @@ _HOMES = {
     "devices": "runtime.adapters",
     "enable_grad": "autograd",
     "explain": "explanation",
+    "export": "web.export",
     "fresh": "watching",
     "from_blocks": "ops.quantised",
     "grad": "autograd",

@@ -63,7 +63,7 @@ const HEARD = {
   output: write,
   ready: (facts) => {
     ready = true;
-    device.textContent = `webgrad ${facts.version} · ${browserName()} · ${facts.device}`;
+    device.textContent = `${facts.version} · ${browserName()} · ${facts.device}`;
     showButtons();
   },
   problem: (texts) => {

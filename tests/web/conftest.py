@@ -8,10 +8,12 @@ closed after it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from scripts.npm import FOLDER
 from tests.missing import need_package, need_program
 
 if TYPE_CHECKING:
@@ -41,6 +43,19 @@ def dawn(request: pytest.FixtureRequest) -> None:
     """What tests/web/dawn.py needs is there; in CI `make test` may run without, `make test-browser` not."""
     must = request.node.get_closest_marker("web") is not None
     need_package(request.config, "webgpu", must=must)
+
+
+@pytest.fixture
+def typescript(pytestconfig: pytest.Config) -> None:
+    """What tests/web/typescript.py needs is there."""
+    need_package(pytestconfig, "typescript")
+
+
+@pytest.fixture
+def pyodide_folder(pytestconfig: pytest.Config) -> Path:
+    """Where the files of Pyodide are."""
+    need_package(pytestconfig, "pyodide")
+    return FOLDER / "node_modules" / "pyodide"
 
 
 @pytest.fixture(params=["chromium", "firefox"])

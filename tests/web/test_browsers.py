@@ -112,6 +112,41 @@ def test_the_mouse_and_the_keys(web_page: DrivenPage, tmp_path: Path) -> None:
         page.click("#missing")
 
 
+def test_dragging(web_page: DrivenPage, tmp_path: Path) -> None:
+    text = """<script>window.seen = [];
+      for (const kind of ["pointerdown", "pointermove", "pointerup"])
+        addEventListener(kind, (event) => seen.push([kind, event.clientX, event.clientY, event.buttons]));
+      </script>"""
+    page = opened(web_page, tmp_path, text)
+    page.drag([(10, 10), (30, 20), (50, 40)])
+    assert page.evaluate("seen.filter(([kind, , , buttons]) => kind !== 'pointermove' || buttons)") == [
+        ["pointerdown", 10, 10, 1],
+        ["pointermove", 30, 20, 1],
+        ["pointermove", 50, 40, 1],
+        ["pointerup", 50, 40, 0],
+    ]
+
+
+def test_choosing_a_file(web_page: DrivenPage, tmp_path: Path) -> None:
+    file = tmp_path / "words.txt"
+    file.write_text("chosen", encoding="utf-8")
+    text = "<input type=file onchange='this.files[0].text().then((words) => (window.words = words))'>"
+    page = opened(web_page, tmp_path, text)
+    page.choose_files("input", [file])
+    assert page.wait_for("window.words") == "chosen"
+    with pytest.raises(BrowserError, match="no element #missing"):
+        page.choose_files("#missing", [file])
+
+
+def test_what_runs_before_a_page(any_browser: DrivenBrowser, tmp_path: Path) -> None:
+    text = "<script>window.found = navigator.gpu === undefined</script>"
+    page, other = any_browser.page(), any_browser.page()
+    page.preload("Object.defineProperty(navigator, 'gpu', { value: undefined });")
+    assert opened(page, tmp_path, text).evaluate("found") is True
+    assert opened(other, tmp_path, text).evaluate("found") is False
+    assert page.errors() == []
+
+
 def test_screenshots(any_browser: DrivenBrowser, tmp_path: Path) -> None:
     page = opened(any_browser.page(320, 200), tmp_path, "<body style='margin: 0'><div style='height: 700px'>")
     sizes = []

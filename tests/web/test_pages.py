@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,18 +21,6 @@ PASSAGES = (
     "Tensors are arrays of numbers. A matrix is a tensor of two axes.\n\n"
     "zzzz qqqq zzzz qqqq"
 )
-
-
-def until(page: Page, condition: str, seconds: float = 20.0) -> None:
-    """Wait until an expression is true."""
-    end = time.monotonic() + seconds
-    while not page.evaluate(f"Boolean({condition})"):
-        assert time.monotonic() < end, f"{condition} stayed false; errors: {page.errors()}"
-        time.sleep(0.01)
-
-
-def text(page: Page, selector: str) -> str:
-    return str(page.evaluate(f"document.querySelector('{selector}').innerText"))
 
 
 def texts(page: Page, selector: str) -> list[str]:
@@ -73,7 +60,7 @@ def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, st
 def opened(browser: Browser, address: str, width: int = 1280, *, dark: bool = False) -> Page:
     page = browser.page(width, 800, dark=dark)
     page.open(address)
-    until(page, "['ready', 'failed'].includes(document.body.dataset.state)")
+    page.wait_for("['ready', 'failed'].includes(document.body.dataset.state)")
     return page
 
 
@@ -83,9 +70,9 @@ def test_a_page_opens(browser: Browser, addresses: dict[str, str], kind: str, tm
         page = opened(browser, addresses[kind], width, dark=dark)
         page.settle()
         assert page.screenshot(tmp_path / "page.png").startswith(b"\x89PNG")
-        assert text(page, "h1") == FACTS[kind]["title"]
+        assert page.text("h1") == FACTS[kind]["title"]
         assert page.evaluate("document.title") == FACTS[kind]["title"]
-        assert text(page, "#device") == "SwiftShader · default · software, so slow"
+        assert page.text("#device") == "SwiftShader · software, subgroups of 4 · no GPU, so slow"
         assert page.evaluate("document.documentElement.scrollWidth") == width
         assert page.evaluate("document.documentElement.dataset.theme") == ("dark" if dark else "light")
         assert page.evaluate("document.getElementById('problem').hidden && progress.hidden")
@@ -98,15 +85,16 @@ def test_a_page_opens(browser: Browser, addresses: dict[str, str], kind: str, tm
 def test_progress_names_bytes(browser: Browser, addresses: dict[str, str]) -> None:
     page = browser.page()
     page.open(addresses["chat"] + "?hold=1")
-    until(page, "globalThis.device.textContent.includes('84')")
-    assert text(page, "#device") == "Loading weights: 84 of 270 MB"
+    page.wait_for("globalThis.device.textContent.includes('84')")
+    assert page.text("#device") == "Loading weights: 84 of 270 MB"
     assert int(page.evaluate("progress.ariaValueNow || progress.getAttribute('aria-valuenow')")) == 29
     assert page.evaluate("document.getElementById('send').disabled")
     page.evaluate("mock.release()")
-    until(page, "document.body.dataset.state === 'ready'")
+    page.wait_for("document.body.dataset.state === 'ready'")
     assert page.errors() == []
 
 
+@pytest.mark.web
 def test_the_theme_is_kept(browser: Browser, addresses: dict[str, str]) -> None:
     page = opened(browser, addresses["plain"])
     light = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
@@ -140,25 +128,26 @@ def test_every_failure_has_its_words(browser: Browser, addresses: dict[str, str]
     page = browser.page(360)
     for code, heading in PROBLEMS.items():
         page.open(f"{addresses['plain']}?fail={code}")
-        until(page, "document.body.dataset.state === 'failed'")
-        assert text(page, "#problem h2") == heading
-        assert WORDS.get(code, "") in text(page, "#problem")
+        page.wait_for("document.body.dataset.state === 'failed'")
+        assert page.text("#problem h2") == heading
+        assert WORDS.get(code, "") in page.text("#problem")
         page.evaluate("document.querySelector('#problem details').open = true")
-        assert f"the mock says {code}\nits own words" in text(page, "#problem pre")
+        assert f"the mock says {code}\nits own words" in page.text("#problem pre")
         assert page.evaluate("run.disabled && document.documentElement.scrollWidth === 360")
     page.evaluate("mock.fail = null")
     click(page, "#retry")
-    until(page, "document.body.dataset.state === 'ready'")
+    page.wait_for("document.body.dataset.state === 'ready'")
     assert page.evaluate("problem.hidden && !run.disabled && mock.opened === 2")
     assert page.errors() == []
 
 
+@pytest.mark.web
 def test_a_missing_file(browser: Browser, tmp_path: Path) -> None:
     files = mock_files("search")
     del files["tokenizer.json"]
     with served(tmp_path, files) as address:
         page = opened(browser, address)
-        assert text(page, "#problem h2") == "A file of this page is missing"
+        assert page.text("#problem h2") == "A file of this page is missing"
         assert "tokenizer.json could not be loaded" in page.evaluate("problem.textContent")
 
 
@@ -171,7 +160,7 @@ def say(page: Page, words: str) -> None:
 
 
 def answered(page: Page, count: int) -> None:
-    until(page, f"document.querySelectorAll('.answer:not(.going)').length === {count}")
+    page.wait_for(f"document.querySelectorAll('.answer:not(.going)').length === {count}")
 
 
 def test_an_answer_streams_as_text(browser: Browser, addresses: dict[str, str]) -> None:
@@ -186,8 +175,8 @@ def test_an_answer_streams_as_text(browser: Browser, addresses: dict[str, str]) 
         "That is <b>all</b> there is.",
     ]
     assert page.evaluate("document.images.length + document.querySelectorAll('.answer b').length") == 0
-    assert "tokens/s" in text(page, ".answer .under")
-    assert "of 400 tokens" in text(page, "#figures")
+    assert "tokens/s" in page.text(".answer .under")
+    assert "of 400 tokens" in page.text("#figures")
     asked = calls(page)
     assert {name for name, _ in asked} == {"read_32", "read_8", "sample"}
     numbers = next(inputs for name, inputs in asked if name == "sample")
@@ -196,6 +185,7 @@ def test_an_answer_streams_as_text(browser: Browser, addresses: dict[str, str]) 
     assert page.errors() == []
 
 
+@pytest.mark.web
 def test_a_conversation_reads_only_what_is_new(browser: Browser, addresses: dict[str, str]) -> None:
     page = opened(browser, addresses["chat"])
     click(page, "#greedy")
@@ -213,26 +203,28 @@ def test_a_conversation_reads_only_what_is_new(browser: Browser, addresses: dict
     assert all(len(inputs["ids"]) in (8, 32) for inputs in read)
     click(page, "#new-chat")
     assert texts(page, ".said") == []
-    assert text(page, "#welcome h2") == "Ask something"
+    assert page.text("#welcome h2") == "Ask something"
 
 
+@pytest.mark.web
 def test_stopping_and_trying_again(browser: Browser, addresses: dict[str, str]) -> None:
     page = opened(browser, addresses["chat"])
     page.evaluate("mock.delay = 20")
     click(page, "#examples button")
-    until(page, "document.querySelector('.answer .words')?.textContent.length > 3")
+    page.wait_for("document.querySelector('.answer .words')?.textContent.length > 3")
     assert page.evaluate("send.hidden && !document.getElementById('stop').hidden")
     page.press("Escape")
     answered(page, 1)
-    assert text(page, ".answer .note") == "Stopped."
+    assert page.text(".answer .note") == "Stopped."
     assert page.evaluate("document.querySelector('.answer .words').textContent.length") < 60
     page.evaluate("mock.delay = 0")
     click(page, ".again")
-    until(page, "document.querySelector('.answer:not(.going) pre')")
+    page.wait_for("document.querySelector('.answer:not(.going) pre') !== null")
     assert len(texts(page, ".said")) == 2
     assert page.errors() == []
 
 
+@pytest.mark.web
 def test_lines_and_a_full_context(browser: Browser, addresses: dict[str, str]) -> None:
     page = opened(browser, addresses["chat"], 360)
     write(page, "#text", "x" * 350)
@@ -240,10 +232,16 @@ def test_lines_and_a_full_context(browser: Browser, addresses: dict[str, str]) -
     assert page.evaluate("document.getElementById('text').value.at(-1)") == "\n"
     page.press("Enter")
     answered(page, 1)
-    assert "filled the 400 tokens" in text(page, ".answer .note")
+    assert "filled the 400 tokens" in page.text(".answer .note")
+    assert calls(page)[-1][1]["position"] == 399
     say(page, "y" * 60)
     answered(page, 2)
-    assert calls(page)[-1][1]["position"] == 399
+    assert calls(page) == []
+    assert page.evaluate("document.getElementById('text').value") == "y" * 60  # to be sent in a new chat
+    click(page, "#new-chat")
+    page.evaluate("document.getElementById('text').value = 'a <|end|> b', form.requestSubmit()")
+    answered(page, 1)
+    assert page.text(".answer .note") == "This cannot be sent: a control token."
     assert page.evaluate("document.documentElement.scrollWidth") == 360
     assert page.errors() == []
 
@@ -254,15 +252,15 @@ def test_a_lost_device_keeps_the_conversation(browser: Browser, addresses: dict[
     answered(page, 1)
     page.evaluate("mock.delay = 20")
     say(page, "and now")
-    until(page, "document.querySelectorAll('.answer .words')[1]?.textContent.length > 3")
+    page.wait_for("document.querySelectorAll('.answer .words')[1]?.textContent.length > 3")
     write(page, "#text", "half a sent")
     page.evaluate("mock.lose()")
     answered(page, 2)
-    assert text(page, "#problem h2") == "The GPU was lost"
+    assert page.text("#problem h2") == "The GPU was lost"
     assert texts(page, ".note") == ["This answer was cut off."]
     page.evaluate("mock.delay = 0; mock.calls.length = 0")
     click(page, "#retry")
-    until(page, "document.body.dataset.state === 'ready'")
+    page.wait_for("document.body.dataset.state === 'ready'")
     assert page.evaluate("document.getElementById('text').value") == "half a sent"
     assert texts(page, ".user .words") == ["hello", "and now"]
     page.evaluate("form.requestSubmit()")
@@ -271,6 +269,7 @@ def test_a_lost_device_keeps_the_conversation(browser: Browser, addresses: dict[
     assert page.errors() == []
 
 
+@pytest.mark.web
 def test_settings(browser: Browser, addresses: dict[str, str]) -> None:
     page = opened(browser, addresses["chat"], 360)
     page.evaluate("settings.open = true")
@@ -281,7 +280,7 @@ def test_settings(browser: Browser, addresses: dict[str, str]) -> None:
     assert 0 <= left < right <= 360
     write(page, "#system", "Be brief.")
     page.evaluate("most.value = 5; temperature.value = 1.5; settings.dispatchEvent(new Event('input'))")
-    assert text(page, "#temperature-told") == "1.50"
+    assert page.text("#temperature-told") == "1.50"
     page.press("Escape")
     assert not page.evaluate("settings.open")
     say(page, "hello")
@@ -291,7 +290,92 @@ def test_settings(browser: Browser, addresses: dict[str, str]) -> None:
     assert asked[-1][1]["temperature"] == 1.5
     start = "".join(map(chr, asked[0][1]["ids"]))
     assert start.startswith("system: Be brief.\nuser: hello")
-    assert "Cut off" in text(page, ".note")
+    assert "Cut off" in page.text(".note")
+
+
+GENERATE = """import("./generation.js").then(async ({ generate }) => {
+  const calls = [], made = [], report = {}, signal = new AbortController();
+  let last = 0, waiting = 0, most = 0;
+  const run = async ({ token, position }, name) => {
+    last = (token < 0 ? last : token) + 1;
+    calls.push([name, token, position]);
+    const next = last;
+    most = Math.max(most, (waiting += 1));
+    await new Promise((go) => setTimeout(go, 5));
+    waiting -= 1;
+    return { token: { data: [next] } };
+  };
+  const submit = (name, { ids, position, token }) => calls.push([name, ids ? [...ids] : token, position]);
+  const model = { run, submit, device: { done: async () => {} } };
+  const facts = { context: 40, room: 48, chunks: [8, 4], stopIds: [99], ...FACTS,
+                  functions: { read: "read_{size}", greedy: "greedy" } };
+  for (const [ids, mostTokens, stopAt] of TEXTS) {
+    const stop = new AbortController();
+    const ids_made = [];
+    for await (const id of generate(model, facts, ids, { mostTokens, report, signal: stop.signal })) {
+      ids_made.push(id);
+      if (ids_made.length === stopAt) stop.abort();
+    }
+    made.push([ids_made, report.stoppedBy, calls.splice(0)]);
+  }
+  return { made, most };
+})"""
+
+
+def generated(page: Page, facts: dict[str, Any], *texts: tuple[list[int], int, int]) -> Any:
+    """For each (ids, most tokens, where it is stopped): (ids, why it ended, what was asked)."""
+    return page.evaluate(GENERATE.replace("FACTS", json.dumps(facts)).replace("TEXTS", json.dumps(texts)))
+
+
+@pytest.mark.web
+def test_what_generation_asks_for(browser: Browser, addresses: dict[str, str]) -> None:
+    page = opened(browser, addresses["chat"])
+    first, longer, other = generated(
+        page,
+        {},
+        (list(range(14)), 3, 0),
+        ([*range(14), 14, 15, 16, 50], 1, 0),
+        ([0, 1, 2, 7, 98], 9, 0),
+    )["made"]
+    assert first == [
+        [14, 15, 16],
+        "length",
+        [
+            *(["read_8", list(range(8)), 0], ["read_8", [8, 9, 10, 11, 12, 12, 12, 12], 8]),
+            *(["greedy", 13, 13], ["greedy", 14, 14], ["greedy", 15, 15]),
+        ],
+    ]
+    assert longer == [[51], "length", [["read_4", [16, 16, 16, 16], 16], ["greedy", 50, 17]]]
+    assert other == [[99], "end", [["read_4", [7, 7, 7, 7], 3], ["greedy", 98, 4]]]
+
+
+@pytest.mark.web
+def test_generation_at_the_context_s_end(browser: Browser, addresses: dict[str, str]) -> None:
+    page = opened(browser, addresses["chat"])
+    full, stopped, beyond = generated(
+        page, {"context": 39, "room": 39}, (list(range(38)), 9, 0), ([*range(30)], 9, 2), ([0] * 40, 9, 0)
+    )["made"]
+    assert full[:2] == [[38, 39], "context"]
+    assert full[2][-4:-2] == [["read_4", [32, 33, 34, 35], 32], ["greedy", 36, 36]]  # no chunk fits there
+    assert full[2][-2:] == [["greedy", 37, 37], ["greedy", 38, 38]]
+    assert stopped[:2] == [[30, 31], "user"]
+    assert beyond == [[], "context", []]
+
+
+@pytest.mark.web
+def test_steps_ahead_of_the_host(browser: Browser, addresses: dict[str, str]) -> None:
+    page = opened(browser, addresses["chat"])
+    told = generated(page, {"ahead": 3}, ([1], 5, 0), ([1, 2, 97], 9, 0), (list(range(38)), 9, 0))
+    first, ended, full = told["made"]
+    assert generated(page, {"ahead": 3}, ([1], 5, 0))["most"] == 3
+    assert first == [
+        [2, 3, 4, 5, 6],
+        "length",
+        [["greedy", 1, 0], *(["greedy", -1, position] for position in range(1, 5))],
+    ]
+    assert ended[:2] == [[98, 99], "end"]
+    assert full[:2] == [[38, 39, 40], "context"]
+    assert full[2][-1] == ["greedy", -1, 39]
 
 
 # Search
@@ -301,12 +385,12 @@ def test_search_finds_and_reveals(browser: Browser, addresses: dict[str, str]) -
     page = opened(browser, addresses["search"])
     write(page, "#text", PASSAGES)
     write(page, "#query", "tensor matrices")
-    until(page, "document.querySelectorAll('#hits li').length === 3")
+    page.wait_for("document.querySelectorAll('#hits li').length === 3")
     hits = texts(page, "#hits li")
     assert "Tensors are arrays" in hits[0]
     assert "zzzz" in hits[2]
     assert texts(page, "#hits mark") == ["Tensors", "tensor"]
-    assert text(page, "#counted") == "3 passages"
+    assert page.text("#counted") == "3 passages"
     click(page, "#hits button")
     chosen = page.evaluate(
         "(({ value, selectionStart, selectionEnd }) => value.slice(selectionStart, selectionEnd))"
@@ -319,21 +403,23 @@ def test_search_finds_and_reveals(browser: Browser, addresses: dict[str, str]) -
     assert page.errors() == []
 
 
+@pytest.mark.web
 def test_only_new_passages_are_read(browser: Browser, addresses: dict[str, str]) -> None:
     page = opened(browser, addresses["search"])
     write(page, "#text", PASSAGES)
-    until(page, "working.textContent.startsWith('3 passages read')")
+    page.wait_for("working.textContent.startsWith('3 passages read')")
     calls(page)
     write(page, "#text", "\n\none more")
-    until(page, "working.textContent.startsWith('1 passage read')")
+    page.wait_for("working.textContent.startsWith('1 passage read')")
     assert [inputs["lengths"] for _, inputs in calls(page)] == [[8, 1, 1, 1]]
     page.evaluate("by.value = 'sentence'; by.dispatchEvent(new Event('change'))")
-    until(page, "counted.textContent === '5 passages'")
+    page.wait_for("counted.textContent === '5 passages'")
     page.evaluate("mock.lose()")
-    assert text(page, "#problem h2") == "The GPU was lost"
+    assert page.text("#problem h2") == "The GPU was lost"
     assert page.evaluate("document.getElementById('text').value").endswith("one more")
 
 
+@pytest.mark.web
 def test_passages(browser: Browser, addresses: dict[str, str]) -> None:
     page = opened(browser, addresses["search"])
     split = """import('./passages.js').then(({ splitPassages }) =>
@@ -366,9 +452,9 @@ def draw(page: Page, *shares: float) -> None:
 def test_drawing_is_classified(browser: Browser, addresses: dict[str, str]) -> None:
     page = opened(browser, addresses["classifier"])
     draw(page, 0.25, 0.5, 0.75)
-    until(page, "document.querySelectorAll('#bars li').length === 5")
+    page.wait_for("document.querySelectorAll('#bars li').length === 5")
     assert texts(page, "#bars li")[0].startswith("Dress\n")
-    assert text(page, "#best").startswith("Dress · ")
+    assert page.text("#best").startswith("Dress · ")
     page.settle()
     name, inputs = calls(page)[-1]
     seen = inputs["x"]
@@ -380,10 +466,11 @@ def test_drawing_is_classified(browser: Browser, addresses: dict[str, str]) -> N
     assert page.errors() == []
 
 
+@pytest.mark.web
 def test_pictures_and_samples(browser: Browser, addresses: dict[str, str]) -> None:
     page = opened(browser, addresses["classifier"])
     click(page, "#samples button")
-    until(page, "document.querySelectorAll('#bars li').length === 5")
+    page.wait_for("document.querySelectorAll('#bars li').length === 5")
     sample = calls(page)[-1][1]["x"]
     assert sample == pytest.approx([sample[0]] * 784, abs=1e-6)
     page.evaluate(
@@ -396,7 +483,7 @@ def test_pictures_and_samples(browser: Browser, addresses: dict[str, str]) -> No
         document.dispatchEvent(new DragEvent("drop", { dataTransfer: files, cancelable: true }));
         })()"""
     )
-    until(page, "mock.calls.length > 0")
+    page.wait_for("mock.calls.length > 0")
     seen = calls(page)[-1][1]["x"]
     assert seen[0] == pytest.approx(
         1 - 0.299, abs=1e-3
@@ -405,6 +492,7 @@ def test_pictures_and_samples(browser: Browser, addresses: dict[str, str]) -> No
     assert page.errors() == []
 
 
+@pytest.mark.web
 def test_inputs_of_colour_pictures(browser: Browser, addresses: dict[str, str]) -> None:
     page = opened(browser, addresses["classifier"])
     made = page.evaluate(
@@ -430,10 +518,10 @@ def test_a_function_runs(browser: Browser, addresses: dict[str, str]) -> None:
     page.evaluate("document.querySelector('[data-input=x]').value = '[[1, 2, 3], [4, 5, 6.5]]'")
     page.evaluate("document.querySelector('[data-input=rate]').value = '2'")
     click(page, "#run")
-    until(page, "document.querySelector('.result')")
+    page.wait_for("document.querySelector('.result') !== null")
     assert texts(page, ".result td") == ["2", "4", "6", "8", "10", "13"]
-    assert "2 × 3" in text(page, ".result dl")
-    assert text(page, "#time").endswith("ms")
+    assert "2 × 3" in page.text(".result dl")
+    assert page.text("#time").endswith("ms")
     ((name, inputs),) = calls(page)
     assert (name, inputs) == (
         "scale",
@@ -444,9 +532,9 @@ def test_a_function_runs(browser: Browser, addresses: dict[str, str]) -> None:
         "[...document.querySelectorAll('button')].find((each) => each.innerText === 'Ones').click()"
     )
     click(page, "#run")
-    until(page, "document.querySelector('.result canvas')")
-    assert "Ones: 10,000 numbers" in text(page, "#fields")
-    assert "0.8415" in text(page, ".result dl")
+    page.wait_for("document.querySelector('.result canvas') !== null")
+    assert "Ones: 10,000 numbers" in page.text("#fields")
+    assert "0.8415" in page.text(".result dl")
     assert page.errors() == []
 
 
@@ -462,15 +550,16 @@ def test_mistakes_are_named(browser: Browser, addresses: dict[str, str]) -> None
     for written, words in MISTAKES.items():
         page.evaluate(f"document.querySelector('[data-input=x]').value = {json.dumps(written)}")
         click(page, "#run")
-        assert text(page, "#wrong") == words
+        assert page.text("#wrong") == words
     assert calls(page) == []
     page.evaluate("document.querySelector('[data-input=x]').value = '1 2 3 4 5 nan'; mock.fail = 'run'")
     click(page, "#run")
-    until(page, "wrong.innerText.includes('the mock says')")
+    page.wait_for("wrong.innerText.includes('the mock says')")
     assert page.evaluate("problem.hidden")  # the user can mend it here
     assert page.errors() == []
 
 
+@pytest.mark.web
 def test_files_of_numbers(browser: Browser, addresses: dict[str, str]) -> None:
     import io
 
@@ -487,7 +576,7 @@ def test_files_of_numbers(browser: Browser, addresses: dict[str, str]) -> None:
             pick.files = files.files;
             pick.dispatchEvent(new Event("change")); }})()"""
         )
-        until(page, "wrong.innerText || document.querySelector('[data-input=x]').value !== 'waiting'")
+        page.wait_for("wrong.innerText || document.querySelector('[data-input=x]').value !== 'waiting'")
         value = page.evaluate("wrong.innerText || document.querySelector('[data-input=x]').value")
         page.evaluate("document.querySelector('[data-input=x]').value = 'waiting'; wrong.textContent = ''")
         return str(value)

@@ -28,7 +28,9 @@ __all__ = ["matmul"]
 
 THIN_ROWS = 8  # up to here every element of B is used so seldom that reading it is the whole cost
 _WIDE_COLUMNS = 8  # groups of four to a thread of matvec_columns
-_SUBGROUPS = (4, 8)  # sizes matmul_lanes is made for
+# Sizes of a subgroup that matmul_lanes is made for, and its rows: 16 by four lanes are more code than a
+# processor's first cache holds.
+_LANE_ROWS = {4: 8, 8: 16}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +80,8 @@ def _kernel(profile: DeviceProfile, dtype: str, m: int, n: int, k: int, transpos
         )
     if m <= 2 and not transposed and n % 4 == 0 and n // 4 >= 8 * _WIDE_COLUMNS:
         return _columns(profile, dtype, _power(m))
-    if "subgroups" in profile.features and profile.subgroup_size in _SUBGROUPS:
-        rows = _power(m) if m <= THIN_ROWS else 16
+    if "subgroups" in profile.features and profile.subgroup_size in _LANE_ROWS:
+        rows = _power(m) if m <= THIN_ROWS else _LANE_ROWS[profile.subgroup_size]
         if odd:  # its stores are many and slow to compile
             rows = 1 if m == 1 else 8
         return _lanes(profile, dtype, rows, odd, transposed)

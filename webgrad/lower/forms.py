@@ -21,6 +21,9 @@ WIDE = {"software": 17, "integrated": 9, "discrete": 9}  # columns below which C
 SUBGROUPS = (4, 8)  # sizes that matmul_lanes is the default for
 GPU_SUBGROUPS = (4, 8, 16, 32)  # and those it can do
 COLUMNS = 4  # groups of four to a thread of matvec_columns
+# Lanes → rows of a block, and those to try beside; else 16, and 8. By four lanes 16 rows are more code than a
+# processor's first cache holds: on SwiftShader half the speed.
+TALL = {4: (8, 16)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,8 @@ def offered(profile: DeviceProfile, m: int, n: int, along_k: bool) -> tuple[Choi
     lanes = profile.subgroup_size if "subgroups" in profile.features else 0
     by_lanes: list[Choice] = []
     if lanes in (GPU_SUBGROUPS if has_workgroups(profile) else SUBGROUPS):
-        by_lanes = [(("lanes", lanes), ("rows", each)) for each in (rows, 8)[: 1 + (rows > 8)]]
+        tall = TALL.get(lanes, (16, 8)) if rows > 8 else (rows,)
+        by_lanes = [(("lanes", lanes), ("rows", each)) for each in tall]
     if has_workgroups(profile):
         tiles: list[Choice] = [(("side", 64),), (("side", 32),)]
         if rows > 8:

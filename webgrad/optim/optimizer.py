@@ -264,7 +264,7 @@ class Optimizer:
         if not ready:
             return
         for each in ready:
-            if each.device is not device:
+            if each.device is not wg.open_device(device):  # another stands for all while a step is exported
                 raise wg.DeviceError(
                     f"{type(self).__name__}: a parameter of shape {each.shape} was moved to "
                     f"{each.device.name}, and its state is on {device.name}: move the model first, then make "

@@ -109,7 +109,8 @@ class _AdapterCache:
     """The adapters of this process, enumerated at the first `get`, with the raw object of each."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        # Not a plain one: where a browser is asked, other tasks of the same thread may come here meanwhile.
+        self._lock = threading.RLock()
         self._process = 0
         self._entries: tuple[tuple[AdapterInfo, Any], ...] | None = None
         self.problem = ""

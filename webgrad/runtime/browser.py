@@ -28,17 +28,15 @@ from ..wgsl import Dialect, Parameters
 from .adapters import AdapterInfo
 from .layer import PARAMS_STRIDE, READBACK, STORAGE, Copy, Encoder, Handle, Prepared, Row
 
-__all__ = ["BrowserDevice", "find_adapter", "find_adapter_async", "open_browser"]
+__all__ = ["BrowserDevice", "find_adapter", "open_adapter", "open_browser"]
 
 # webgrad's name of a feature → the browser's. Timestamps are left out: passes are not timed there.
 _FEATURES = {"f16": "shader-f16", "subgroups": "subgroups"}
 _ERRORS: Mapping[str, type[WebgradError]] = {
     "out-of-memory": OutOfMemoryError,
     "compile": CompileError,
-    "no-webgpu": NoAdapterError,
-    "insecure": NoAdapterError,
-    "no-adapter": NoAdapterError,
 }
+_OPEN_FIRST = "webgrad.open_device_async() first"
 _CANNOT_WAIT = (
     "this browser cannot suspend Python until the GPU has answered (JavaScript promise integration is "
     "missing, or Python was not entered by runPythonAsync): await {instead}"
@@ -70,15 +68,6 @@ def _can_wait() -> bool:
     return bool(can_run_sync())
 
 
-def _wait(promise: Any, instead: str) -> Any:
-    """What a promise gives, with Python suspended meanwhile; where that cannot be, await `instead`."""
-    from pyodide.ffi import run_sync
-
-    if not _can_wait():
-        raise DeviceError(_CANNOT_WAIT.format(instead=instead))
-    return run_sync(promise)
-
-
 def _translated(error: Any) -> WebgradError:
     """An error of the runner, or any of JavaScript's, as one of ours."""
     if getattr(error, "code", "") == "lost":  # the runner's words are for pages
@@ -97,16 +86,31 @@ def _guarded(function: Any, *arguments: Any) -> Any:
         raise _translated(error) from None
 
 
+def _waited(make: Callable[[], Any], instead: str) -> Any:
+    """What a promise gives, with Python suspended meanwhile; where that cannot be, await `instead`."""
+    from pyodide.ffi import run_sync
+
+    if not _can_wait():
+        raise DeviceError(_CANNOT_WAIT.format(instead=instead))
+    return _guarded(run_sync, make())
+
+
 class _Spare:
-    """The device that was opened to learn of the adapter, until it is used."""
+    """The device that was opened to learn of the adapter, until it is used; or why there is none."""
 
     def __init__(self) -> None:
         self.device: Any = None
+        self.problem = ""
 
     async def fill(self) -> None:
-        """Have a device that is not lost."""
+        """Have a device that is not lost, if there can be one."""
+        from pyodide.ffi import JsException
+
         if self.device is None or self.device.lost:
-            self.device = await _runner().openDevice()
+            try:
+                self.device, self.problem = await _runner().openDevice(), ""
+            except JsException as error:
+                self.device, self.problem = None, str(error.message)
 
     def take(self) -> Any:
         found, self.device = self.device, None
@@ -116,26 +120,18 @@ class _Spare:
 _spare = _Spare()
 
 
+async def open_adapter() -> None:
+    """Have the browser's adapter open, so that nothing need wait for it."""
+    await _spare.fill()
+
+
 def find_adapter() -> tuple[AdapterInfo | None, str]:
-    """The browser's adapter, or the problem where it offers none."""
-    from pyodide.ffi import JsException
-
+    """The browser's adapter; or none, and the problem."""
+    if _spare.device is None and not _spare.problem:
+        _waited(_spare.fill, _OPEN_FIRST)
     if _spare.device is None:
-        try:
-            _wait(_spare.fill(), "webgrad.open_device_async() first")
-        except JsException as error:
-            return None, str(error.message)
+        return None, _spare.problem
     return _described(_spare.device.info.to_py()), ""
-
-
-async def find_adapter_async() -> None:
-    """Open the adapter where there is one, so that `find_adapter` need not wait."""
-    from pyodide.ffi import JsException
-
-    try:
-        await _spare.fill()
-    except JsException as error:
-        raise _translated(error) from None
 
 
 def _described(info: Mapping[str, Any]) -> AdapterInfo:
@@ -163,15 +159,12 @@ def _hyphened(name: str) -> str:
 
 def open_browser(when_done: Callable[[], None]) -> BrowserDevice:
     """Open a device of the browser's adapter, or take the one that is open already."""
-    from pyodide.ffi import JsException
-
     device = _spare.take()
     if device is None or device.lost:
-        try:
-            _wait(_spare.fill(), "webgrad.open_device_async() first")
-        except JsException as error:
-            raise _translated(error) from None
+        _waited(_spare.fill, _OPEN_FIRST)
         device = _spare.take()
+        if device is None:
+            raise NoAdapterError(_spare.problem)
     return BrowserDevice(device, when_done)
 
 
@@ -254,6 +247,7 @@ class BrowserDevice:
     dialect: Dialect = "tint"
     parameters: Parameters = "last"
     threaded = False
+    blocking = False
 
     def __init__(self, device: Any, when_done: Callable[[], None]) -> None:
         from pyodide.ffi import to_js
@@ -317,17 +311,12 @@ class BrowserDevice:
         self.device.releaseGroup(handle)
 
     def create_pipeline(self, text: str, entry: str, layout: str, *, checked: bool) -> int:
-        """Begin to compile a text. A user's own is waited for, where that can be: its errors come here."""
-        from pyodide.ffi import JsException
+        """Begin to compile a text."""
+        return int(_guarded(self.device.createPipeline, text, entry, layout))
 
-        handle = _guarded(self.device.createPipeline, text, entry, layout)
-        if checked and _can_wait():
-            try:
-                _wait(self.device.ready(), "")
-            except JsException as error:
-                self.device.releasePipeline(handle)
-                raise _translated(error) from None
-        return int(handle)
+    def confirm_pipeline(self, handle: int) -> None:
+        if _can_wait():
+            _waited(self.device.ready, "")
 
     def release_pipeline(self, handle: int) -> None:
         self.device.releasePipeline(handle)
@@ -414,8 +403,8 @@ class BrowserDevice:
 
     def pause(self, seconds: float) -> None:
         """Suspend Python until something has ended or arrived."""
-        _wait(
-            self._watched.change(), "x.numpy_async() or x.tolist_async() instead of asking for values at once"
+        _waited(
+            self._watched.change, "x.numpy_async() or x.tolist_async() instead of asking for values at once"
         )
 
     async def pause_async(self, seconds: float) -> None:

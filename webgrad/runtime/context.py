@@ -125,7 +125,9 @@ class Context:
         self.native.forsake()
 
     def _settle(self) -> None:
-        self.submit(None).wait()
+        event = self.submit(None)
+        if self.native.blocking:
+            event.wait()
 
     def redo(self, resolved: Resolved) -> None:
         """Lend and take back what a resolved queue does."""
@@ -162,11 +164,17 @@ class Context:
         in_flight = self._in_flight
         while in_flight and in_flight[0].finished:
             in_flight.popleft()
-        while len(in_flight) > self.max_in_flight and self.native.can_wait:
-            in_flight.popleft().wait()
+        if self.native.blocking:
+            self.wait_for_room()
         if len(self.groups) > self.groups.limit:
             self.resolved.clear()
             self.groups.clear()
+
+    def wait_for_room(self) -> None:
+        """Wait until few submissions are in flight, where waiting is possible."""
+        in_flight = self._in_flight
+        while len(in_flight) > self.max_in_flight and self.native.can_wait:
+            in_flight.popleft().wait()
 
     def write(self, buffer: int, source: Bytes) -> None:
         """Write host memory into a physical buffer, ahead of all that is submitted later."""

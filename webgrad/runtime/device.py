@@ -201,9 +201,9 @@ async def open_device_async(spec: DeviceLike = None) -> Device | CpuDevice:
     'cpu'
     """
     if sys.platform == "emscripten":
-        from .browser import find_adapter_async
+        from .browser import open_adapter
 
-        await find_adapter_async()
+        await open_adapter()
         return open_device(spec)
     import asyncio
 

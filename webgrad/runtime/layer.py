@@ -89,6 +89,9 @@ class DeviceLayer(Protocol):
     dialect: Dialect  # of its shader compiler
     parameters: Parameters  # how kernels get theirs
     threaded: bool  # whether pipelines compile in threads of ours; else by themselves
+    # Whether a pause holds up everything; where not, other tasks may come to the same queue meanwhile, so it
+    # must not be in the middle of anything.
+    blocking: bool
     account: Callable[[], str]  # what is in use, for the error when memory runs out
 
     @property
@@ -123,7 +126,10 @@ class DeviceLayer(Protocol):
     def release_bind_group(self, handle: Handle) -> None: ...
 
     def create_pipeline(self, text: str, entry: str, layout: Handle, *, checked: bool) -> Handle:
-        """Compile a text; CompileError carries the compiler's own words."""
+        """Compile a text, or begin to; CompileError carries the compiler's own words."""
+
+    def confirm_pipeline(self, handle: Handle) -> None:
+        """Wait until a pipeline is compiled, where that can be; its CompileError is raised here at last."""
 
     def release_pipeline(self, handle: Handle) -> None: ...
 
@@ -157,7 +163,7 @@ class DeviceLayer(Protocol):
 
     @property
     def can_wait(self) -> bool:
-        """Whether `pause` can be called here: a browser may be unable to suspend Python."""
+        """Whether `pause` can be called at all: a browser may be unable to suspend Python."""
 
     def pause(self, seconds: float) -> None:
         """Wait a little for the device."""

@@ -138,6 +138,7 @@ class NativeDevice:
 
     dialect: Dialect = "naga"
     threaded = True
+    blocking = True
 
     def __init__(
         self,
@@ -353,6 +354,9 @@ class NativeDevice:
         self.push_scope()
         lib.wgpuComputePipelineRelease(lib.wgpuDeviceCreateComputePipeline(self.device, descriptor))
         return self.pop_scope() or invalid
+
+    def confirm_pipeline(self, handle: Handle) -> None:
+        """One that is there is compiled."""
 
     def release_pipeline(self, handle: Handle) -> None:
         lib.wgpuComputePipelineRelease(handle)

@@ -182,6 +182,14 @@ class Compiler:
         self._compiled[pipeline.number] = compiled
         return compiled
 
+    def confirm(self, pipeline: Pipeline) -> None:
+        """Wait for a pipeline, also where compilers work by themselves: its CompileError is raised here."""
+        compiled = self.get(pipeline)
+        try:
+            self._native.confirm_pipeline(compiled.handle)
+        except CompileError as error:
+            raise self._explained(pipeline.program, compiled.layout, error) from None
+
     def _shared(self, pipeline: Pipeline, first: Pipeline) -> Compiled:
         try:
             compiled = self.get(first).shared_with(pipeline)
@@ -234,13 +242,15 @@ class Compiler:
         """Compile the readable text once more: only its lines can be found in the source."""
         text = self._text(program, minify=False)
         try:
-            self._native.create_pipeline(text, program.entry, layout.pipeline, checked=True)
+            handle = self._native.create_pipeline(text, program.entry, layout.pipeline, checked=True)
+            self._native.confirm_pipeline(handle)
         except CompileError as readable:
             error = readable
         return CompileError(explain(program, text, str(error)))
 
 
-_PLACE = re.compile(r"┌─ [^:\n]*:(\d+):(\d+)")
+# naga's way to name a place, and Tint's
+_PLACE = re.compile(r"(?:┌─ [^:\n]*|WGSL: |^):(\d+):(\d+)", re.MULTILINE)
 _REASON = re.compile(r"^.*error: .*$|\^+ .*$|^ *= .*$", re.MULTILINE)
 
 

@@ -218,6 +218,8 @@ class Queue:
         """What every entry does first: see whether the device can be used, and let dropped buffers go."""
         if self.trouble is not None:
             self.trouble()
+        if not self.context.native.blocking:
+            self.context.wait_for_room()  # here, since nothing is half done yet
         if self.dropped:
             self._drain()
 
@@ -436,7 +438,7 @@ class Queue:
         with shield, self.lock:
             self._enter()
             try:
-                self.context.compiler.get(pipeline)
+                self.context.compiler.confirm(pipeline)
             except DeviceLostError:
                 self._note_loss()
                 raise

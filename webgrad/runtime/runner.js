@@ -6,8 +6,7 @@
 
 const ROW = 256; // bytes of parameters a dispatch: no adapter wants dynamic offsets aligned to more
 const MEBI = 2 ** 20;
-const USAGE = { mapRead: 1, copySource: 4, copyTarget: 8, uniform: 64, storage: 128 };
-const COPIED = USAGE.copySource | USAGE.copyTarget;
+const USAGE = { staging: 1 | 8, uniform: 64 | 4 | 8, storage: 128 | 4 | 8 }; // with copies from and to it
 const FEATURES = ["shader-f16", "subgroups", "timestamp-query"];
 const SOFTWARE = /swiftshader|llvmpipe|lavapipe|softpipe|basic render|software/i;
 const MESSAGES = {
@@ -29,10 +28,8 @@ class RunnerError extends Error {
   }
 }
 
-function fail(code, message, details) {
-  throw new RunnerError(code, message, details);
-}
-
+const fail = (...about) => { throw new RunnerError(...about); };
+const push = (lists, key, item) => void lists.set(key, [...(lists.get(key) ?? []), item]);
 const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
 const wholeWords = (bytes) => Math.max(4, Math.ceil(bytes / 4) * 4);
 const powerOfTwo = (count) => 2 ** Math.ceil(Math.log2(Math.max(count, 1)));
@@ -69,10 +66,7 @@ async function openDevice(options = {}) {
   const required = { requiredFeatures, requiredLimits: limits ?? copyOf(adapter.limits) };
   const opened = await adapter.requestDevice(required).catch(refused("no-device"));
   const device = makeDevice(opened, describe(adapter, opened), onLost);
-  device.source = gpu; // Dawn in node crashes if this is collected before the device
-  if (software !== false || !device.info.software) return device;
-  device.close();
-  return fail("no-adapter", `There is only a software adapter (${device.info.name}), and it was refused.`);
+  return Object.assign(device, { source: gpu }); // Dawn in node crashes if it is collected before the device
 }
 
 /** What became of a device: whether it is lost, and the first error that WebGPU reported late. */
@@ -94,9 +88,10 @@ function watch(gpu, onLost) {
 
 /** The uniform block: stretches of rows, in powers of two, of one buffer that grows. */
 function makeBlock(gpu) {
-  const make = (rows) => gpu.createBuffer({ size: rows * ROW, usage: USAGE.uniform | COPIED });
+  const make = (rows) => gpu.createBuffer({ size: rows * ROW, usage: USAGE.uniform });
+  const free = new Map(); // starts of released stretches, by their rows
+  const release = ({ start, rows }) => push(free, rows, start);
   const block = { buffer: make(2048), generation: 0, allocate, release };
-  const free = new Map();
   let used = 0;
   function grow() {
     const [old, encoder] = [block.buffer, gpu.createCommandEncoder()];
@@ -113,20 +108,16 @@ function makeBlock(gpu) {
     if (used * ROW > block.buffer.size) grow();
     return { start, rows };
   }
-  function release({ start, rows }) {
-    free.set(rows, [...(free.get(rows) ?? []), start]);
-  }
   return block;
 }
 
 function makeDevice(gpu, info, onLost) {
   const { queue } = gpu;
   const [state, block] = [watch(gpu, onLost), makeBlock(gpu)];
-  const objects = new Map(); // by handle
-  let handles = 0;
+  const objects = new Map(); // buffers, pipelines, groups and lists, by handle
   const [layouts, staging] = [new Map(), new Map()]; // by accesses; free staging buffers by their size
   const compiling = new Set();
-  let held = 0; // bytes of all buffers
+  let [handles, held] = [0, 0]; // the last handle, and the bytes of all buffers
 
   const get = (handle) => objects.get(handle) ?? fail("internal", `There is no object ${handle}.`);
   function add(object) {
@@ -138,8 +129,8 @@ function makeDevice(gpu, info, onLost) {
     objects.delete(handle);
     compiling.delete(object);
     if (object.stretch) block.release(object.stretch);
-    if (object.destroy) object.destroy();
     held -= object.size ?? 0;
+    object.destroy?.();
   }
 
   /** Waits for a promise; rejects with the first error that came before it. */
@@ -154,20 +145,19 @@ function makeDevice(gpu, info, onLost) {
     if (error) throw error instanceof RunnerError ? error : new RunnerError("internal", error.message);
   }
 
-  function createBuffer(bytes, usage = USAGE.storage | COPIED) {
+  function createBuffer(bytes, usage = USAGE.storage) {
     const [size, most] = [wholeWords(bytes), info.limits.maxBufferSize];
-    const text = `The GPU is out of memory: ${megabytes(size)} are wanted beside ${megabytes(held)} in use.`;
+    const text = `The GPU is out of memory: ${megabytes(size)} are wanted beside ${megabytes(held)} in use. `;
     const advice = "Close other pages that use it, or take a smaller model.";
-    const short = (details) => new RunnerError("out-of-memory", `${text} ${advice}`, details);
-    if (size > most) throw short(`A buffer has at most ${most} bytes here.`);
+    const short = ({ message }) => new RunnerError("out-of-memory", text + advice, message);
+    if (size > most) throw short({ message: `A buffer has at most ${most} bytes here.` });
     gpu.pushErrorScope("out-of-memory");
     const buffer = gpu.createBuffer({ size, usage });
-    const heard = (error) => error && (state.failure ??= short(error.message));
-    state.scopes = Promise.all([state.scopes, gpu.popErrorScope().then(heard, () => {})]);
+    const heard = gpu.popErrorScope().then((error) => error && (state.failure ??= short(error)), () => {});
+    state.scopes = Promise.all([state.scopes, heard]);
     held += size;
     return add(buffer);
   }
-
   function write(handle, offset, bytes) {
     const [buffer, whole] = [get(handle), bytes.length - (bytes.length % 4)];
     const tail = Uint8Array.from({ length: 4 }, (_, at) => bytes[whole + at] ?? 0);
@@ -185,38 +175,29 @@ function makeDevice(gpu, info, onLost) {
     layouts.set(accesses, { group, pipeline: gpu.createPipelineLayout({ bindGroupLayouts: [group] }) });
     return layouts.get(accesses);
   }
-
   function createPipeline(text, entryPoint, accesses, label = entryPoint) {
     gpu.pushErrorScope("validation");
     const module = gpu.createShaderModule({ code: text, label });
     const refusal = gpu.popErrorScope().catch(() => null);
     const descriptor = { layout: layoutOf(accesses).pipeline, compute: { module, entryPoint }, label };
     const pipeline = { descriptor, made: null, error: null };
-    const refused = async (error) => {
+    const made = (compiled) => (pipeline.made ??= compiled);
+    pipeline.compiled = gpu.createComputePipelineAsync(descriptor).then(made, async (error) => {
       const said = `The GPU's compiler refused "${label}": ${(await refusal)?.message ?? error.message}`;
       pipeline.error = new RunnerError("compile", said, text);
-    };
-    const compiled = gpu.createComputePipelineAsync(descriptor);
-    pipeline.compiled = compiled.then((made) => void (pipeline.made ??= made), refused);
+    });
     compiling.add(pipeline);
     return add(pipeline);
   }
-
   /** Waits until every pipeline asked for is there; `onStep(done, all)` hears of each. */
   async function ready(onStep = () => {}) {
     const waiting = [...compiling];
     let done = 0;
-    const step = () => onStep((done += 1), waiting.length);
-    await settle(Promise.all(waiting.map(({ compiled }) => compiled.then(step))));
+    const step = ({ compiled }) => compiled.then(() => onStep((done += 1), waiting.length));
+    await settle(Promise.all(waiting.map(step)));
     waiting.forEach((pipeline) => compiling.delete(pipeline));
     const refused = waiting.find(({ error }) => error);
     if (refused) throw refused.error;
-  }
-
-  function bind(group) {
-    const params = { binding: group.entries.length, resource: { buffer: block.buffer, size: ROW } };
-    group.made = gpu.createBindGroup({ layout: group.layout, entries: [...group.entries, params] });
-    group.generation = block.generation;
   }
 
   function createGroup(accesses, ranges) {
@@ -224,19 +205,22 @@ function makeDevice(gpu, info, onLost) {
       const [buffer, offset, size] = ranges.slice(3 * binding, 3 * binding + 3);
       return { binding, resource: { buffer: get(buffer), offset, size } };
     });
-    return add({ layout: layoutOf(accesses).group, entries, generation: -1 });
+    return add({ layout: layoutOf(accesses).group, entries, made: null, generation: -1 });
+  }
+  function bind(group) {
+    const params = { binding: group.entries.length, resource: { buffer: block.buffer, size: ROW } };
+    group.made = gpu.createBindGroup({ layout: group.layout, entries: [...group.entries, params] });
+    group.generation = block.generation;
   }
 
   function prepare(rows) {
     const starts = Array.from({ length: rows.length / 5 }, (_, row) => 5 * row);
-    const list = { stretch: block.allocate(starts.length), generation: -1 };
-    list.pipelines = starts.map((at) => get(rows[at]));
-    list.groups = starts.map((at) => get(rows[at + 1]));
-    list.grid = rows.filter((_, at) => at % 5 > 1);
-    list.offsets = Uint32Array.from(starts, (_, row) => (list.stretch.start + row) * ROW);
-    return add(list);
+    const [pipelines, groups] = [0, 1].map((column) => starts.map((at) => get(rows[at + column])));
+    const stretch = block.allocate(starts.length);
+    const offsets = Uint32Array.from(starts, (_, row) => (stretch.start + row) * ROW);
+    const grid = rows.filter((_, at) => at % 5 > 1);
+    return add({ pipelines, groups, stretch, offsets, grid, generation: -1 });
   }
-
   /** Puts a list's pipelines and groups into flat arrays; again when the block has grown. */
   function resolve(list) {
     list.made = list.pipelines.map((pipeline) => {
@@ -247,7 +231,6 @@ function makeDevice(gpu, info, onLost) {
     list.bound = list.groups.map(({ made }) => made);
     list.generation = block.generation;
   }
-
   function encodePass(pass, { made, bound, grid, offsets }) {
     let last = null;
     for (let row = 0, axis = 0; row < made.length; row += 1, axis += 3) {
@@ -259,7 +242,6 @@ function makeDevice(gpu, info, onLost) {
     }
     pass.end();
   }
-
   /** One submission: a list's dispatches if there is one, and copies after them. */
   function submit(list, copies) {
     if (state.lost !== null) fail("lost", state.lost);
@@ -271,7 +253,6 @@ function makeDevice(gpu, info, onLost) {
     }
     queue.submit([encoder.finish()]);
   }
-
   function run(handle, params = null, copies = null) {
     const list = get(handle);
     if (list.generation !== block.generation) resolve(list);
@@ -282,21 +263,19 @@ function makeDevice(gpu, info, onLost) {
   /** A staging buffer, to which a run may copy, for `collect`. */
   function stage(bytes) {
     const size = Math.max(4096, powerOfTwo(bytes));
-    return staging.get(size)?.pop() ?? createBuffer(size, USAGE.mapRead | USAGE.copyTarget);
+    return staging.get(size)?.pop() ?? createBuffer(size, USAGE.staging);
   }
-
   /** The first bytes of a staging buffer, once they are there; small ones are used again. */
   async function collect(handle, bytes) {
     const buffer = get(handle);
-    const mapped = await settle(buffer.mapAsync(1, 0, wholeWords(bytes))).catch((error) => error);
-    const copy = mapped ?? new Uint8Array(buffer.getMappedRange(0, wholeWords(bytes))).slice(0, bytes);
+    const refused = await settle(buffer.mapAsync(1, 0, wholeWords(bytes))).catch((error) => error);
+    const copy = refused ?? new Uint8Array(buffer.getMappedRange(0, wholeWords(bytes))).slice(0, bytes);
     buffer.unmap();
-    if (mapped || buffer.size > 16 * MEBI) release(handle);
-    else staging.set(buffer.size, [...(staging.get(buffer.size) ?? []), handle]);
-    if (mapped) throw mapped;
+    if (refused || buffer.size > 16 * MEBI) release(handle);
+    else push(staging, buffer.size, handle);
+    if (refused) throw refused;
     return copy;
   }
-
   async function read(handle, offset, bytes) {
     const [staged, skipped] = [stage(bytes + 4), offset % 4];
     submit(null, [handle, offset - skipped, staged, 0, skipped + bytes]);
@@ -307,9 +286,9 @@ function makeDevice(gpu, info, onLost) {
     Object.assign(state, { closed: true, lost: state.lost ?? "The device was closed." });
     gpu.destroy();
   }
-
   return {
-    gpu, info, createBuffer, write, createPipeline, ready, createGroup, prepare, run, stage, collect, read, close,
+    gpu, info, createBuffer, write, createPipeline, ready, createGroup, prepare, run, stage, collect, read,
+    close,
     get lost() { return state.lost; },
     done: () => settle(queue.onSubmittedWorkDone()),
     releaseBuffer: release, releasePipeline: release, releaseGroup: release, releasePrepared: release,
@@ -319,7 +298,7 @@ function makeDevice(gpu, info, onLost) {
 const float = new Float32Array(1);
 const word = new Uint32Array(float.buffer);
 
-/** The 16 bits nearest to a float32, ties to even, for a number of fraction bits and a bias of exponents. */
+/** The 16 bits nearest to a float32, ties to even, of a number of fraction bits and a bias of exponents. */
 function narrow(value, fraction, bias) {
   float[0] = value;
   const exponent = Math.max(((word[0] >>> 23) & 255) - 127, 1 - bias);
@@ -331,27 +310,26 @@ function narrow(value, fraction, bias) {
 
 function widen(bits, fraction, bias) {
   const [exponent, steps] = [(bits & 0x7fff) >> fraction, bits & (2 ** fraction - 1)];
-  const special = exponent === 2 * bias + 1 ? (steps ? NaN : Infinity) : 0;
-  const unit = 2 ** (Math.max(exponent, 1) - bias - fraction);
-  return (bits & 0x8000 ? -1 : 1) * (special || (steps + (exponent ? 2 ** fraction : 0)) * unit);
+  const sign = bits & 0x8000 ? -1 : 1;
+  if (exponent === 2 * bias + 1) return steps ? NaN : sign * Infinity;
+  return sign * (exponent ? steps + 2 ** fraction : steps) * 2 ** (Math.max(exponent, 1) - bias - fraction);
 }
 
-function float16s(fraction, bias) {
-  const encode = (value) => narrow(value, fraction, bias);
-  const decode = (bits) => widen(bits, fraction, bias);
-  return { array: Float32Array, stored: Uint16Array, encode, decode };
-}
-
+const halves = (...format) => ({
+  array: Float32Array, stored: Uint16Array,
+  encode: (value) => narrow(value, ...format), decode: (bits) => widen(bits, ...format),
+});
 const DTYPES = {
   float32: { array: Float32Array }, int32: { array: Int32Array }, uint32: { array: Uint32Array },
   int16: { array: Int16Array }, uint16: { array: Uint16Array },
   int8: { array: Int8Array }, uint8: { array: Uint8Array },
   bool: { array: Uint8Array, stored: Uint8Array, encode: (value) => (value ? 1 : 0) },
-  float16: float16s(10, 15), bfloat16: float16s(7, 127),
+  float16: halves(10, 15), bfloat16: halves(7, 127),
 };
+const SETTERS = { f32: "setFloat32", i32: "setInt32", u32: "setUint32" };
 
 /** The bytes of what a user gave for a tensor, or an error that says what is wanted. */
-function bytesOf(name, { dtype, shape }, given) {
+function bytesOf(name, dtype, shape, given) {
   const { array, stored, encode } = DTYPES[dtype];
   const count = shape.reduce((product, length) => product * length, 1);
   const wanted = `${dtype} of shape [${shape.join(", ")}]: ${count} values in a ${array.name} or a list`;
@@ -377,12 +355,9 @@ function tensorOf(bytes, { dtype, shape }) {
 }
 
 const fromBase64 = (text) => Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
-const SETTERS = { f32: "setFloat32", i32: "setInt32", u32: "setUint32" };
 
-function failFile(name, found) {
-  const advice = "Load the page again; if it stays, export the model again.";
-  fail("weights", `The file ${name} cannot be used: ${found}. ${advice}`);
-}
+const RELOAD = "Load the page again; if it stays, export the model again.";
+const failFile = (name, found) => fail("weights", `The file ${name} cannot be used: ${found}. ${RELOAD}`);
 
 /** The bytes, if they are those that the plan tells of. */
 async function verify({ file, bytes: expected, sha256 }, bytes, count = bytes.length) {
@@ -396,7 +371,7 @@ async function verify({ file, bytes: expected, sha256 }, bytes, count = bytes.le
 async function request(url, name, options) {
   const response = await fetch(url, options).catch((error) => {
     if (options.signal?.aborted) throw error;
-    return failFile(name, `it could not be fetched (${error.message})`);
+    failFile(name, `it could not be fetched (${error.message})`);
   });
   return response.ok ? response : failFile(name, `the server answered ${response.status}`);
 }
@@ -427,36 +402,29 @@ async function fetchWeights(url, entry, onBytes, signal) {
 
 /** A plan, and a function that gets one of its weight files. */
 async function openSource(source, signal) {
-  if (source.plan) {
-    const file = async (entry, onBytes) => verify(entry, await source.file(entry.file, onBytes));
-    return { plan: source.plan, file };
-  }
+  const given = async (entry, onBytes) => verify(entry, await source.file(entry.file, onBytes));
+  if (source.plan) return { plan: source.plan, file: given };
   const url = new URL(source, globalThis.location?.href);
   const plan = await (await request(url, url.pathname, { signal, cache: "no-cache" })).json();
   return { plan, file: (entry, onBytes) => fetchWeights(new URL(entry.file, url), entry, onBytes, signal) };
 }
 
-function meets({ software, features = [], subgroupSize, limits = {} }, info) {
-  return (
+function chooseVariant({ format, version, variants }, wanted, info) {
+  const known = format === "webgrad-plan" && version === 1;
+  if (!known) fail("internal", `This runner reads webgrad-plan 1, not ${format} ${version}.`);
+  const meets = ({ software, features = [], subgroupSize, limits = {} }) =>
     (software ?? info.software) === info.software &&
     features.every((feature) => info.features.includes(feature)) &&
     info.subgroupSizes.every((size) => size === (subgroupSize ?? size)) &&
-    Object.entries(limits).every(([name, least]) => info.limits[name] >= least)
-  );
+    Object.entries(limits).every(([name, least]) => info.limits[name] >= least);
+  const suits = ({ label, needs = {} }) => (wanted === undefined ? meets(needs) : label === wanted);
+  const labels = variants.map(({ label }) => label).join("; ");
+  return variants.find(suits) ?? fail("no-adapter", `No variant is for ${wanted ?? info.name}: ${labels}.`);
 }
 
-function chooseVariant({ format, version, variants }, wanted, info) {
-  const [known, labels] = [format === "webgrad-plan" && version === 1, variants?.map(({ label }) => label)];
-  if (!known) fail("internal", `This runner reads webgrad-plan 1, not ${format} ${version}.`);
-  const suits = ({ label, needs }) => (wanted === undefined ? meets(needs ?? {}, info) : label === wanted);
-  const words = `No variant of the model is for ${wanted ?? info.name}; there are: ${labels.join("; ")}.`;
-  return variants.find(suits) ?? fail("no-adapter", words);
-}
-
-/** Calls `write(buffer, bytes)` with their tensors, two files at a time; each file is let go after that. */
+/** Calls `write(buffer, bytes)` with each tensor, two files at a time; a file is let go after that. */
 async function loadWeights({ plan, file }, buffers, write, report, signal) {
-  const wanted = buffers.filter(({ tensor }) => tensor);
-  const loaded = new Map(wanted.map(({ tensor }) => [plan.weights[plan.tensors[tensor].file], 0]));
+  const loaded = new Map(buffers.map(({ tensor }) => [plan.weights[tensor.file], 0]));
   const waiting = [...loaded.keys()];
   const total = sum(waiting.map(({ bytes }) => bytes));
   const tell = (entry, count) => report("weights", sum([...loaded.set(entry, count).values()]), total);
@@ -464,9 +432,8 @@ async function loadWeights({ plan, file }, buffers, write, report, signal) {
     for (let entry = waiting.shift(); entry; entry = waiting.shift()) {
       signal?.throwIfAborted();
       const content = await file(entry, (count) => tell(entry, count));
-      for (const buffer of wanted) {
-        const { file: number, start, bytes } = plan.tensors[buffer.tensor];
-        if (plan.weights[number] === entry) write(buffer, content.subarray(start, start + bytes));
+      for (const buffer of buffers.filter(({ tensor }) => plan.weights[tensor.file] === entry)) {
+        write(buffer, content.subarray(buffer.tensor.start, buffer.tensor.start + buffer.tensor.bytes));
       }
       tell(entry, entry.bytes);
     }
@@ -474,78 +441,76 @@ async function loadWeights({ plan, file }, buffers, write, report, signal) {
   await Promise.all([lane(), lane()].map((each) => each.finally(() => (waiting.length = 0))));
 }
 
-/** A variant's function, ready to run: its list, its parameters, and where inputs and outputs lie. */
-function prepareFunction(device, variant, name, spec, buffers, pipelines) {
-  const { commands, copies = [], ...places } = variant.functions[name];
+/** What a call gives for each input, checked: bytes of tensors, and numbers. */
+function checkInputs(name, wanted, given) {
+  const all = `its inputs are: ${Object.keys(wanted).join(", ")}`;
+  const unknown = Object.keys(given).find((input) => !(input in wanted));
+  if (unknown !== undefined) fail("input", `${name} has no input "${unknown}"; ${all}.`);
+  return Object.entries(wanted).map(([input, { kind, dtype, shape, default: usual }]) => {
+    const value = given[input] ?? (kind === "random" ? Math.floor(Math.random() * 2 ** 32) : usual);
+    if (value === undefined) fail("input", `${name} wants the input "${input}"; ${all}.`);
+    if (kind === "tensor") return [input, bytesOf(input, dtype, shape, value)];
+    const fits = typeof value === "number" && (dtype === "float32" || Number.isInteger(value));
+    return fits ? [input, value] : fail("input", `The input "${input}" is one ${dtype}, not ${value}.`);
+  });
+}
+
+/** A function of a variant, ready to run: its list and parameters, and where inputs and outputs lie. */
+function prepareFunction(device, kernels, buffers, own, { commands, copies, ...places }) {
+  const handleAt = (columns, width) => (value, at) => (columns.includes(at % width) ? buffers[value].handle : value);
   const params = new Uint8Array(commands.length * ROW);
   const rows = commands.flatMap(([kernel, ranges, grid, text], row) => {
     params.set(fromBase64(text), row * ROW);
-    const bound = ranges.map((value, at) => (at % 3 ? value : buffers[value].handle));
-    return [pipelines[kernel], device.createGroup(variant.kernels[kernel].accesses, bound), ...grid];
+    const { pipeline, accesses } = kernels[kernel];
+    return [pipeline, own(device.createGroup(accesses, ranges.map(handleAt([0], 3)))), ...grid];
   });
-  const copied = copies.map((value, at) => (at % 5 === 0 || at % 5 === 2 ? buffers[value].handle : value));
-  return { name, spec, params, written: false, list: device.prepare(Int32Array.from(rows)), rows, copied, ...places };
-}
-
-/** What a call gives for each input, checked: bytes of tensors, and numbers; nothing is written before. */
-function checkInputs({ name, spec }, given) {
-  const names = Object.keys(spec.inputs).join(", ");
-  const unknown = Object.keys(given).find((input) => !(input in spec.inputs));
-  if (unknown !== undefined) fail("input", `${name} has no input "${unknown}"; its inputs are: ${names}.`);
-  return Object.entries(spec.inputs).map(([input, wanted]) => {
-    const value = given[input] ?? (wanted.kind === "random" ? Math.floor(Math.random() * 2 ** 32) : undefined);
-    if (value === undefined) fail("input", `${name} wants the input "${input}"; its inputs are: ${names}.`);
-    if (wanted.kind === "tensor") return [input, bytesOf(input, wanted, value)];
-    const fits = typeof value === "number" && (wanted.dtype === "float32" || Number.isInteger(value));
-    return fits ? [input, value] : fail("input", `The input "${input}" is one ${wanted.dtype}, not ${value}.`);
-  });
+  const list = own(device.prepare(Int32Array.from(rows)));
+  return { list, params, places, copied: (copies ?? []).map(handleAt([0, 2], 5)) };
 }
 
 /** An open variant of a plan: its functions, and the state that they share. */
-function makeModel(device, plan, variant, buffers, pipelines, close) {
-  const prepared = Object.entries(plan.functions).map(([name, spec]) => [
-    name, prepareFunction(device, variant, name, spec, buffers, pipelines)]);
-  const functions = new Map(prepared);
-  const find = (name) => functions.get(name) ?? fail("input", `There is no function "${name}".`);
-
-  /** Writes the inputs, and submits; outputs go to a staging buffer, one after another. */
-  function submit(name, given = {}, outputs = []) {
-    const called = find(name);
-    const inputs = new Map(checkInputs(called, given));
-    const view = new DataView(called.params.buffer);
-    for (const [input, at] of Object.entries(called.inputs)) device.write(buffers[at].handle, 0, inputs.get(input));
-    for (const [input, type, places] of called.numbers) {
-      places.forEach((place) => view[SETTERS[type]](place, inputs.get(input), true));
+function makeModel(device, plan, variant, buffers, info, own) {
+  const names = Object.keys(plan.functions);
+  const prepare = (name) => prepareFunction(device, variant.kernels, buffers, own, variant.functions[name]);
+  const functions = new Map(names.map((name) => [name, prepare(name)]));
+  const unknown = (kind, name, all) => fail("input", `There is no ${kind} "${name}"; there are: ${all.join(", ")}.`);
+  const find = (name) => functions.get(name) ?? unknown("function", name, names);
+  /** Writes the inputs and submits; `copyOut` gives the copies of outputs, once the inputs are known good. */
+  function submit(name, given = {}, copyOut = () => []) {
+    const { list, params, places, copied } = find(name);
+    const checked = new Map(checkInputs(name, plan.functions[name].inputs, given));
+    const view = new DataView(params.buffer);
+    for (const [input, at] of Object.entries(places.inputs)) device.write(buffers[at].handle, 0, checked.get(input));
+    for (const [input, type, offsets] of places.numbers) {
+      offsets.forEach((offset) => view[SETTERS[type]](offset, checked.get(input), true));
     }
-    device.run(called.list, called.numbers.length > 0 || !called.written ? called.params : null, [...called.copied, ...outputs]);
-    called.written = true;
+    device.run(list, params, [...copied, ...copyOut()]);
   }
-
-  async function run(given, name = functions.has("run") ? "run" : [...functions.keys()][0]) {
-    const { spec, outputs } = find(name);
-    const parts = Object.entries(spec.outputs).map(([output, { bytes }]) => ({ output, bytes }));
-    parts.forEach((part, at) => (part.start = sum(parts.slice(0, at).map(({ bytes }) => wholeWords(bytes)))));
-    const total = sum(parts.map(({ bytes }) => wholeWords(bytes)));
-    const staged = device.stage(total);
-    submit(name, given, parts.flatMap(({ output, bytes, start }) => [buffers[outputs[output]].handle, 0, staged, start, bytes]));
-    const read = await device.collect(staged, total);
-    const tensor = ({ output, bytes, start }) => tensorOf(read.subarray(start, start + bytes), spec.outputs[output]);
-    return Object.fromEntries(parts.map((part) => [part.output, tensor(part)]));
+  async function run(given, name = names.includes("run") ? "run" : names[0]) {
+    const { places } = find(name);
+    const [wanted, starts] = [Object.entries(plan.functions[name].outputs), [0]];
+    for (const [, { bytes }] of wanted) starts.push(starts.at(-1) + wholeWords(bytes));
+    let staged = null;
+    submit(name, given, () => {
+      staged = device.stage(starts.at(-1));
+      return wanted.flatMap(([output, { bytes }], at) =>
+        [buffers[places.outputs[output]].handle, 0, staged, starts[at], bytes]);
+    });
+    const read = await device.collect(staged, starts.at(-1));
+    return Object.fromEntries(wanted.map(([output, spec], at) =>
+      [output, tensorOf(read.subarray(starts[at], starts[at] + spec.bytes), spec)]));
   }
-
   async function state(name) {
-    const buffer = buffers.find((each) => each.state === name) ?? fail("input", `There is no state "${name}".`);
+    const buffer = buffers.find((each) => each.state === name) ?? unknown("state", name, Object.keys(plan.state));
     return tensorOf(await device.read(buffer.handle, 0, plan.state[name].bytes), plan.state[name]);
   }
-
   function reset() {
-    const kept = buffers.filter((buffer) => buffer.state !== undefined);
-    kept.forEach(({ handle, first, bytes }) => device.write(handle, 0, first ?? new Uint8Array(bytes)));
+    for (const { handle, state: name, first, bytes } of buffers) {
+      if (name !== undefined) device.write(handle, 0, first ?? new Uint8Array(bytes));
+    }
   }
-
-  const named = [...functions.keys()].map((name) => [name, (given) => run(given, name)]);
-  const info = { device: device.info, variant: variant.label, bytes: sum(buffers.map(({ bytes }) => bytes)) };
-  return { run, submit, state, reset, close, device, info, functions: Object.fromEntries(named) };
+  const calls = Object.fromEntries(names.map((name) => [name, (given) => run(given, name)]));
+  return { run, submit, state, reset, device, info, functions: calls };
 }
 
 /** Opens an exported model: `source` is the address of its plan.json, or { plan, file(name, onBytes) }. */
@@ -554,29 +519,38 @@ async function load(source, options = {}) {
   const report = (stage, loaded, total) => onProgress({ stage, loaded, total });
   report("adapter", 0, 1);
   const device = options.device ?? (await openDevice(options));
-  const buffers = [];
-  const close = () => (options.device ? 0 : device.close());
+  const [owned, bytes] = [[], { weights: 0, state: 0, working: 0 }];
+  const own = (handle) => owned[owned.push(handle) - 1];
+  const close = () => (options.device ? owned.forEach(device.releaseBuffer) : device.close());
   try {
     const opened = await openSource(source, signal);
     const { plan } = opened;
-    const variant = chooseVariant(plan, options.variant, device.info);
+    const { label, ...variant } = chooseVariant(plan, options.variant, device.info);
     for (const buffer of variant.buffers) {
-      const tensor = buffer.tensor ?? plan.state?.[buffer.state]?.tensor;
-      buffers.push({ ...buffer, tensor, handle: device.createBuffer(buffer.bytes) });
+      bytes[buffer.tensor ? "weights" : buffer.state ? "state" : "working"] += buffer.bytes;
     }
+    const buffers = variant.buffers.map(({ tensor, state, ...more }) => {
+      const handle = own(device.createBuffer(more.bytes));
+      if (more.data) device.write(handle, 0, fromBase64(more.data));
+      return { ...more, state, handle, tensor: plan.tensors[tensor ?? plan.state[state]?.tensor] };
+    });
     await device.done(); // was there room?
-    const pipelines = variant.kernels.map(({ text, entry, accesses, label }) =>
-      device.createPipeline(plan.texts[text], entry, accesses, label));
-    buffers.filter(({ data }) => data).forEach(({ handle, data }) => device.write(handle, 0, fromBase64(data)));
-    const write = (buffer, bytes) => {
-      device.write(buffer.handle, 0, bytes);
-      if (buffer.state !== undefined) buffer.first = bytes.slice();
+    variant.kernels = variant.kernels.map(({ text, entry, accesses, label: name }) =>
+      ({ accesses, pipeline: own(device.createPipeline(plan.texts[text], entry, accesses, name)) }));
+    const write = (buffer, content) => {
+      device.write(buffer.handle, 0, content);
+      if (buffer.state) buffer.first = content.slice();
     };
-    await loadWeights(opened, buffers, write, report, signal);
+    await loadWeights(opened, buffers.filter(({ tensor }) => tensor), write, report, signal);
     await device.ready((done, all) => report("compile", done, all));
+    const model = makeModel(device, plan, variant, buffers, { device: device.info, variant: label, bytes }, own);
     report("ready", 1, 1);
-    return makeModel(device, plan, variant, buffers, pipelines, close);
+    return Object.assign(model, { close });
   } catch (error) {
+    if (error.code === "out-of-memory") {
+      const [weights, state, working] = Object.values(bytes).map(megabytes);
+      error.message += ` The model wants ${weights} of weights, ${state} of state and ${working} of working memory.`;
+    }
     close();
     throw error;
   }

@@ -9,24 +9,28 @@ What has no equal in JavaScript is refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cache
 
+from webgrad.arrays import np
 from webgrad.errors import ModelFileError
 
-__all__ = ["CODE_POINTS", "Classes", "Ranges", "literal", "members", "ranges_of", "translate"]
+__all__ = ["PROBE", "Classes", "Ranges", "literal", "members", "ranges_of", "translate"]
 
 Ranges = tuple[tuple[int, int], ...]  # first and last code points, ascending
 
 # Where all characters up to the next entry are alike: unassigned planes, and those for private use.
 ALIKE = {0x40000: 0xE0000, 0xE1000: 0xF0000, 0xF0000: 0xFFFFE, 0x100000: 0x10FFFE}
-CODE_POINTS = (
-    *range(0xD800),
-    *range(0xE000, 0x40001),
-    *range(0xE0000, 0xE1001),
-    *(0xF0000, 0xFFFFE, 0xFFFFF, 0x100000, 0x10FFFE, 0x10FFFF),
+# Every character but those alike, of which there is the first.
+PROBE = "".join(
+    chr(code)
+    for code in (
+        *range(0xD800),
+        *range(0xE000, 0x40001),
+        *range(0xE0000, 0xE1001),
+        *(0xF0000, 0xFFFFE, 0xFFFFF, 0x100000, 0x10FFFE, 0x10FFFF),
+    )
 )
-PROBE = "".join(map(chr, CODE_POINTS))
 
 GROUPS = ("(?:", "(?=", "(?!", "(?<=", "(?<!")  # those that JavaScript writes the same
 ANCHORS = {"^": r"(?<![^\n])", "$": r"(?![^\n])", r"\A": "^", r"\z": "$", r"\Z": r"(?=\n?$)"}
@@ -71,18 +75,16 @@ def base36(number: int) -> str:
     return digits
 
 
-def ranges_of(is_member: Callable[[int], bool]) -> Ranges:
-    """A set of characters by what is said of each of CODE_POINTS."""
-    found: list[tuple[int, int]] = []
-    for code in CODE_POINTS:
-        if not is_member(code):
-            continue
-        last = ALIKE.get(code, code + 1) - 1
-        if found and (found[-1][1] == code - 1 or (found[-1][1], code) == (0xD7FF, 0xE000)):
-            found[-1] = (found[-1][0], last)
-        else:
-            found.append((code, last))
-    return tuple(found)
+def ranges_of(characters: str, are_members: bool = True) -> Ranges:
+    """A set of characters: those of PROBE that are members, or that are not."""
+    is_member = np.full(0x110001, not are_members)
+    is_member[np.frombuffer(characters.encode("utf-32-le"), np.uint32)] = are_members
+    is_member[-1] = False  # after the last character
+    for first, end in ALIKE.items():
+        is_member[first:end] = is_member[first]
+    is_member[0xD800:0xE000] = is_member[0xD7FF] & is_member[0xE000]  # surrogates, which texts have in pairs
+    changes = np.flatnonzero(np.diff(is_member, prepend=False)).tolist()
+    return tuple((first, end - 1) for first, end in zip(changes[::2], changes[1::2], strict=True))
 
 
 @cache
@@ -91,11 +93,10 @@ def members(atom: str) -> Ranges:
     from tokenizers import Regex, normalizers
 
     try:
-        rest = normalizers.Replace(Regex(f"(?:{atom})"), "").normalize_str(PROBE)
+        others = normalizers.Replace(Regex(f"(?:{atom})"), "").normalize_str(PROBE)
     except Exception as error:
         raise refusal(f"{atom!r:.80}, which cannot be read ({str(error)[:80]})") from None
-    others = set(map(ord, rest))
-    return ranges_of(lambda code: code not in others)
+    return ranges_of(others, are_members=False)
 
 
 def refusal(what: str) -> ModelFileError:
@@ -109,8 +110,7 @@ def refusal(what: str) -> ModelFileError:
 @cache
 def longer_folds() -> tuple[frozenset[int], frozenset[str]]:
     """Characters that equal several ones where case does not count (ß and ss), and those several."""
-    folds = {code: chr(code).casefold() for code in CODE_POINTS}
-    longer = {code: text for code, text in folds.items() if len(text) > 1}
+    longer = {ord(each): folded for each in PROBE if len(folded := each.casefold()) > 1}
     return frozenset(longer), frozenset(longer.values())
 
 

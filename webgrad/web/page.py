@@ -1,7 +1,7 @@
 """The page of an export: which files it has, from the folder pages/ beside this module.
 
 In: the kind of page, and its facts (`page.json`). Out: files by their names, the page itself as index.html.
-What the export writes itself (model.js, runner.js, plan.json, tokenizer.js, chat.js) is not among them.
+What each export writes itself (plan.json, model.js, runner.js, tokenizer.json) is not among them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from .single_file import IMPORT
 
 __all__ = ["KINDS", "page_files"]
 
-FOLDER = Path(__file__).parent / "pages"
+PAGES = Path(__file__).parent / "pages"
+FOLDERS = (PAGES, PAGES.parent)  # where modules are found
 KINDS = ("plain", "chat", "search", "classifier")
 TITLE = re.compile(r'(<title>|<h1 id="title">)webgrad<')
 COMMON = ("page.css", "page_theme.js")
@@ -35,7 +36,7 @@ def page_files(kind: str, facts: Mapping[str, Any]) -> dict[str, bytes]:
     """
     if kind not in KINDS:
         raise ArgumentError(f"there is no page of the kind {kind!r}; there are {', '.join(KINDS)}")
-    frame = (FOLDER / f"{kind}.html").read_text(encoding="utf-8")
+    frame = (PAGES / f"{kind}.html").read_text(encoding="utf-8")
     title = html.escape(str(facts.get("title") or "webgrad"))
     titled = TITLE.sub(lambda found: f"{found[1]}{title}<", frame)
     files = {"index.html": titled.encode(), "page.json": _json(facts)}
@@ -49,9 +50,9 @@ def _json(facts: Mapping[str, Any]) -> bytes:
 
 
 def _add_with_imports(name: str, files: dict[str, bytes]) -> None:
-    """Add a file and those that it imports, as far as they are pages' own."""
-    path = FOLDER / name
-    if name in files or not path.is_file():
+    """Add a file and those that it imports, as far as they are not written by each export."""
+    path = next((each for folder in FOLDERS if (each := folder / name).is_file()), None)
+    if name in files or path is None:
         return
     files[name] = path.read_bytes()
     for _, imported in IMPORT.findall(files[name].decode()):

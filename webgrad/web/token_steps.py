@@ -11,14 +11,13 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
-from .expressions import CODE_POINTS, Classes, Ranges, literal, members, ranges_of, refusal, translate
+from .expressions import PROBE, Classes, Ranges, literal, members, ranges_of, refusal, translate
 
 __all__ = ["normalizer_steps", "pre_tokenizer_steps", "steps_of", "word_characters"]
 
 Step = list[Any]
 INNER = ("normalizers", "pretokenizers", "processors", "decoders")
 GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-LAST_PUNCTUATION = 0x20000  # from there on: ideographs, tags and private characters
 
 
 def steps_of(part: dict[str, Any] | None) -> Iterator[dict[str, Any]]:
@@ -37,17 +36,21 @@ def steps_of(part: dict[str, Any] | None) -> Iterator[dict[str, Any]]:
 
 
 @cache
-def images(**settings: bool) -> dict[int, str]:
+def images(**settings: bool) -> dict[str, str]:
     """What BERT's normalizer makes of each character."""
     from tokenizers import normalizers
 
     off = dict.fromkeys(("clean_text", "handle_chinese_chars", "strip_accents", "lowercase"), False)
     normalize = normalizers.BertNormalizer(**(off | settings)).normalize_str
-    found = {code: normalize(chr(code)) for code in CODE_POINTS[:128]}
-    others = CODE_POINTS[128:]
+    others = PROBE[128:]
     # One text, with a digit before each character, which nothing but itself is written as.
-    written = normalize("".join(f"7{chr(code)}" for code in others)).split("7")[1:]
-    return found | dict(zip(others, written, strict=True))
+    written = normalize("".join(f"7{each}" for each in others)).split("7")[1:]
+    return {each: normalize(each) for each in PROBE[:128]} | dict(zip(others, written, strict=True))
+
+
+def changed(images: dict[str, str], is_so: Callable[[str], bool]) -> Ranges:
+    """The characters of which something like this is made."""
+    return ranges_of("".join(each for each, image in images.items() if is_so(image)))
 
 
 @cache
@@ -55,24 +58,32 @@ def accents() -> Ranges:
     """What the normalizer StripAccents takes away."""
     from tokenizers import normalizers
 
-    left = set(normalizers.StripAccents().normalize_str("".join(map(chr, CODE_POINTS))))
-    return ranges_of(lambda code: chr(code) not in left)
+    return ranges_of(normalizers.StripAccents().normalize_str(PROBE), are_members=False)
+
+
+def members_of_words(cut: Any, is_so: Callable[[str], bool]) -> Ranges:
+    """The characters of the words of which this is true, told by their first characters."""
+    return ranges_of("".join(word for word, _ in cut.pre_tokenize_str(PROBE) if is_so(word[0])))
 
 
 @cache
-def isolated(kind: str, argument: Any) -> Ranges:
-    """The characters that a pre-tokenizer makes words of their own: of "!!" it makes two."""
-    import tokenizers
-
-    cut = getattr(tokenizers.pre_tokenizers, kind)(argument).pre_tokenize_str
-    text = "".join(chr(code) * 2 for code in CODE_POINTS if code < LAST_PUNCTUATION)
-    alone = {ord(word) for word, _ in cut(text) if len(word) == 1}
-    return ranges_of(alone.__contains__)
-
-
 def punctuation() -> Ranges:
-    """What the pre-tokenizers of BERT's kind take for punctuation."""
-    return isolated("Punctuation", "isolated")
+    """What the pre-tokenizers of BERT's kind take for punctuation: of "!!" they make two words."""
+    from tokenizers import pre_tokenizers
+
+    isolated = pre_tokenizers.Punctuation("isolated").pre_tokenize_str
+    return members_of_words(
+        pre_tokenizers.Punctuation("contiguous"), lambda first: len(isolated(first * 2)) == 2
+    )
+
+
+@cache
+def numerals() -> Ranges:
+    """What the pre-tokenizer Digits takes for one."""
+    from tokenizers import pre_tokenizers
+
+    isolated = pre_tokenizers.Digits(individual_digits=True).pre_tokenize_str
+    return members_of_words(pre_tokenizers.Digits(), lambda first: len(isolated(first * 2)) == 2)
 
 
 @cache
@@ -80,10 +91,8 @@ def word_characters() -> Ranges:
     """The characters of words to the pre-tokenizer Whitespace."""
     from tokenizers import pre_tokenizers
 
-    codes = [code for code in CODE_POINTS if code != ord("a")]
-    cut = pre_tokenizers.Whitespace().pre_tokenize_str("".join(f" {chr(code)}a" for code in codes))
-    together = {ord(text[0]) for text, _ in cut if len(text) == 2 and text[1] == "a"} | {ord("a")}
-    return ranges_of(together.__contains__)
+    words = pre_tokenizers.Whitespace()
+    return members_of_words(words, lambda first: len(words.pre_tokenize_str(f"{first}a")) == 1)
 
 
 # Normalizers
@@ -121,16 +130,15 @@ def bert(step: dict[str, Any], classes: Classes) -> list[Step]:
     steps: list[Step] = []
     if step["clean_text"]:
         cleaned = images(clean_text=True)
-        gone = ranges_of(lambda code: not cleaned[code])
-        space = ranges_of(lambda code: cleaned[code] == " ")
+        gone, space = changed(cleaned, lambda image: not image), changed(cleaned, lambda image: image == " ")
         steps += [["replace", classes.name(gone), ""], ["replace", classes.name(space), " "]]
     if step["handle_chinese_chars"]:
         apart = images(handle_chinese_chars=True)
-        steps.append(["surround", classes.name(ranges_of(lambda code: len(apart[code]) == 3)), " "])
+        steps.append(["surround", classes.name(changed(apart, lambda image: len(image) == 3)), " "])
     accents_too = step["lowercase"] if step["strip_accents"] is None else step["strip_accents"]
     if accents_too:
         bare = images(strip_accents=True)
-        steps += [["form", "NFD"], ["replace", classes.name(ranges_of(lambda code: not bare[code])), ""]]
+        steps += [["form", "NFD"], ["replace", classes.name(changed(bare, lambda image: not image)), ""]]
     return [*steps, ["lower"]] if step["lowercase"] else steps
 
 
@@ -195,7 +203,7 @@ def metaspace(step: dict[str, Any], classes: Classes) -> list[Step]:
 
 
 def digits(step: dict[str, Any], classes: Classes) -> list[Step]:
-    number = classes.name(isolated("Digits", True))
+    number = classes.name(numerals())
     return [split(number, "Isolated" if step["individual_digits"] else "Contiguous")]
 
 

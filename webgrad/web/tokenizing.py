@@ -43,7 +43,7 @@ def tokenizer_spec(tokenizer: Tokenizer) -> dict[str, Any]:
     model = state["model"]
     if model["type"] not in MODELS:
         raise refusal(f"a model of the kind {model['type']}")
-    added = [added_token(token, engine.normalizer) for token in state["added_tokens"] if token["content"]]
+    added = [added_token(token, engine) for token in state["added_tokens"] if token["content"]]
     return {
         "format": "webgrad-tokenizer",
         "version": 1,
@@ -165,15 +165,14 @@ MODELS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
 # Tokens that are found before anything else
 
 
-def added_token(token: dict[str, Any], normalizer: Any) -> dict[str, Any]:
-    """An added token: its text, and as "found" what is looked for, in normalized texts or written ones."""
-    flags = {
-        name: True for name in ("special", "single_word", "lstrip", "rstrip", "normalized") if token[name]
-    }
+def added_token(token: dict[str, Any], engine: Any) -> dict[str, Any]:
+    """An added token: the text it stands for, and as "found" the one that is looked for."""
+    names = ("special", "single_word", "lstrip", "rstrip", "normalized")
     found = token["content"]
-    if token["normalized"] and normalizer is not None:
-        found = normalizer.normalize_str(found)
-    return {"id": token["id"], "text": token["content"], "found": found} | flags
+    if token["normalized"] and engine.normalizer is not None:
+        found = engine.normalizer.normalize_str(found)
+    named = {"id": token["id"], "text": engine.id_to_token(token["id"]), "found": found}
+    return named | {name: True for name in names if token[name]}
 
 
 # What is put around a text

@@ -8,26 +8,28 @@ and nothing was computed.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from .. import dtypes
 from ..captured import fitted
 from ..closures import store_numbers, tensors_that_refer_to
-from ..errors import ArgumentError
+from ..errors import ArgumentError, DTypeError
 from ..evaluate import compute_waiting, values_still
 from ..graph.node import Node, scalar, signature
 from ..graph.op import LEAF
+from ..graph.snapshot import Snapshot, Walk, snapshot, walk
 from ..graph.trace import RuntimeFloat, RuntimeInt, is_runtime, one_at_a_time, plain
 from ..nested import Nesting, put_together, taken_apart
 from ..runtime.device import instead_while
 from ..runtime.shield import shield
+from ..schedule.pairs import split_pairs
 from ..tensor import Tensor
 from ..traced import Traced, traced
 from .paper import PaperDevice
 
-__all__ = ["Graph", "Input", "trace_on_paper"]
+__all__ = ["Given", "Graph", "Input", "trace_on_paper"]
 
 
 class Input(NamedTuple):
@@ -40,16 +42,33 @@ class Input(NamedTuple):
     default: float | int | None = None
 
 
+class Given(NamedTuple):
+    """What the leaves of an input have as their storage: its name."""
+
+    name: str
+
+
 class Graph(NamedTuple):
-    """A traced function. Leaves that are no inputs have what they stand for as their storage: the node
-    whose value they have, or the buffer of a constant.
+    """A traced function. Its nodes are apart from the graph that they were traced in, and so never computed.
+
+    Leaves have what they stand for as their storage: an input as `Given`, the node whose value they have, or
+    the buffer of a constant.
     """
 
     inputs: list[Input]
-    given: dict[int, str]  # the leaves of tensor inputs, by identity: their names
     numbers: dict[int, str]  # run-time numbers, by identity: their names
     outputs: list[tuple[str, Node]]
     changed: list[tuple[Node, Node]]  # state: the leaf before, and the node after
+    snapshot: Snapshot
+    nodes: list[Node]  # by the snapshot's numbers
+    places: dict[int, int]  # nodes' identities → their numbers
+    roots: list[Node]  # what is to be computed, each once
+
+    def leaves(self) -> list[Node]:
+        """The tensors and the state that it reads, changes or gives."""
+        every = [*self.nodes, *(node for _, node in self.outputs)]
+        every += [node for each in self.changed for node in each]
+        return [node for node in every if node.sig.op is LEAF and not isinstance(node.storage, Given)]
 
 
 def trace_on_paper(
@@ -68,7 +87,7 @@ def trace_on_paper(
     with one_at_a_time, values_still():
         compute_waiting()
         store_numbers()
-        stand_ins = _stand_ins(ends, device)
+        stand_ins = _stand_ins(zip(labels, ends, strict=True), device)
         was = [each.node for each in stand_ins]
         places = iter(stand_ins)
         call_args = [put_together(each, places) for each in shapes]
@@ -124,14 +143,14 @@ def _labels(name: str, shape: Nesting) -> Iterator[str]:
         yield from _labels(f"{name}_{key}" if name else str(key), part)
 
 
-def _stand_ins(ends: Sequence[Any], device: PaperDevice) -> list[Tensor]:
+def _stand_ins(ends: Iterable[tuple[str, Any]], device: PaperDevice) -> list[Tensor]:
     """A tensor of its own for every end, so that two inputs are never taken for one."""
     made = []
-    for each in ends:
+    for label, each in ends:
         if isinstance(each, Tensor):
             sig = each.node.sig
             paper = signature(LEAF, sig.shape, sig.dtype, device)
-            made.append(Tensor(Node(paper, (), True, each.node.where)))
+            made.append(Tensor(Node(paper, (), Given(label), each.node.where)))
         elif isinstance(value := fitted(each), float):
             made.append(Tensor(scalar(RuntimeFloat(value), dtypes.float32, device)))
         else:
@@ -185,12 +204,10 @@ def _refuse_changed_inputs(
 def _graph(found: Traced, changed: list[tuple[Node, Node]], given: Mapping[str, Node], name: str) -> Graph:
     inputs: list[Input] = []
     numbers: dict[int, str] = {}
-    leaves: dict[int, str] = {}
     for label, node in given.items():
         sig = node.sig
         if sig.op is LEAF:
             inputs.append(Input(label, "tensor", sig.dtype, sig.shape))
-            leaves[id(node)] = label
         else:
             inputs.append(Input(label, "number", sig.dtype))
             numbers[id(node.storage)] = label
@@ -210,7 +227,49 @@ def _graph(found: Traced, changed: list[tuple[Node, Node]], given: Mapping[str, 
     for label, node in outputs:
         if is_runtime(node.storage) or node.sig.kind == "scalar":
             raise ArgumentError(f"export: {name} returns a number as {label!r}: return a tensor of it")
-    return Graph(inputs, leaves, numbers, outputs, changed)
+    return _apart(inputs, numbers, outputs, changed)
+
+
+def _apart(
+    inputs: list[Input],
+    numbers: dict[int, str],
+    outputs: Sequence[tuple[str, Node]],
+    changed: Sequence[tuple[Node, Node]],
+) -> Graph:
+    """The same with nodes that nothing else refers to."""
+    every = [*(node for _, node in outputs), *(after for _, after in changed)]
+    roots = list({id(node): node for node in every if node.storage is None}.values())
+    walked = walk(roots)._replace(held=[])
+    _refuse_wide(walked)
+    made: dict[int, Node] = {}
+
+    def apart(node: Node) -> Node:
+        found = made.get(id(node))
+        if found is None:
+            found = made[id(node)] = Node(node.sig, (), node.storage, node.where)
+        return found
+
+    nodes = [apart(node) for node in walked.nodes]
+    return Graph(
+        inputs,
+        numbers,
+        [(label, apart(node)) for label, node in outputs],
+        [(apart(before), apart(after)) for before, after in changed],
+        split_pairs(snapshot(walked, roots)),
+        nodes,
+        {id(node): number for number, node in enumerate(nodes)},
+        [apart(node) for node in roots],
+    )
+
+
+def _refuse_wide(walked: Walk) -> None:
+    """Refuse what no browser has: 64-bit types."""
+    for node in walked.nodes:
+        if node.sig.dtype.feature:
+            raise DTypeError(
+                f"export: {node.sig!r} is {node.sig.dtype.name}, which GPUs in browsers have not: convert it "
+                "to 32 bits (x.astype(webgrad.float32), model.float())"
+            )
 
 
 def _unused(kind: str, taken: Container[str], number: int) -> str:

@@ -2,7 +2,12 @@
 function makeChat(segments, tokenizer) {
   const encode = (messages) =>
     messages.flatMap(({ role, content }) => tokenizer.encode(`${role}${segments.between}${content}\n`));
-  return { encode: (messages) => [...encode(messages), 3] };
+  return {
+    encode(messages) {
+      if (messages.some(({ content }) => content.includes("<|end|>"))) throw new Error("a control token");
+      return [...encode(messages), 3];
+    },
+  };
 }
 
 export { makeChat };

@@ -39,8 +39,6 @@ function classify({ x }) {
 const FUNCTIONS = {
   greedy: step,
   sample: step,
-  read_8: () => ({}),
-  read_32: () => ({}),
   embed_16: embed,
   embed_64: embed,
   query_64: embed,
@@ -69,9 +67,10 @@ async function open({ onProgress, onLost }) {
     return FUNCTIONS[name](inputs);
   };
   onProgress({ stage: "ready", loaded: 1, total: 1 });
-  const device = { name: "SwiftShader", description: "SwiftShader", software: true };
-  const info = { device, variant: "default", bytes: 270e6 };
-  return { run, info, submit: (name, inputs) => run(inputs, name), reset() {}, close() {} };
+  const device = { name: "SwiftShader", software: true };
+  const info = { device, variant: "software, subgroups of 4", bytes: 270e6 };
+  const submit = (name, inputs) => void mock.calls.push([name, inputs]);
+  return { run, info, submit, device: { done: pause }, reset() {}, close() {} };
 }
 
 export { open };

@@ -1,8 +1,11 @@
 // Text from an exported language model: ids in, the next ids out, one step at a time.
 // What the model's caches hold is remembered, so that a text which begins like the last one is only read from
 // where it differs. Facts are those of page.json: context, room (positions of the caches), chunks (how many
-// tokens the read functions take, largest first), stopIds, functions (names), sampling (what `sample` takes).
+// tokens the read functions take, largest first), stopIds, functions (names), sampling (what `sample` takes),
+// and ahead: how many steps may be under way at once, 1 unless a step keeps its token as state and goes on
+// from it where it is given the token -1.
 
+const FOLLOWING = -1;
 const HELD = new WeakMap(); // model → the ids whose keys and values its caches have
 
 function commonLength(held, ids) {
@@ -23,14 +26,14 @@ function filled(ids, size) {
   return whole;
 }
 
-async function readPart(model, facts, ids, position) {
+function readPart(model, facts, ids, position) {
   const size = chunkSize(facts, position, ids.length - position);
   if (size === 0) {
-    await model.submit(facts.functions.greedy, { token: ids[position], position });
+    model.submit(facts.functions.greedy, { token: ids[position], position });
     return 1;
   }
   const part = ids.slice(position, position + size);
-  await model.submit(facts.functions.read.replace("{size}", size), { ids: filled(part, size), position });
+  model.submit(facts.functions.read.replace("{size}", size), { ids: filled(part, size), position });
   return part.length;
 }
 
@@ -41,8 +44,13 @@ async function readIds(model, facts, ids, report, signal) {
   const held = ids.slice(0, commonLength(before, ids));
   HELD.set(model, held);
   report.cachedTokens = Math.min(report.cachedTokens ?? Infinity, held.length);
+  let parts = 0;
   while (held.length < ids.length && !signal?.aborted) {
-    const count = await readPart(model, facts, ids, held.length);
+    // One part is submitted while the one before it runs, so that there is time to stop.
+    const before = parts > 0 ? model.device.done() : null;
+    const count = readPart(model, facts, ids, held.length);
+    await before;
+    parts += 1;
     held.push(...ids.slice(held.length, held.length + count));
     report.onRead?.(held.length, ids.length);
   }
@@ -64,12 +72,24 @@ async function nextToken(model, facts, token, position, options) {
   return Number(Object.values(outputs)[0].data[0]);
 }
 
+// Submit steps until as many are under way as the facts allow: each but the first goes on from its own
+// predecessor's token, which the host has not seen yet.
+function keepGoing(flight, model, facts, text, most, options) {
+  while (flight.length < Math.min(facts.ahead ?? 1, most, facts.context + 1 - text.length)) {
+    const token = flight.length > 0 ? FOLLOWING : text.at(-1);
+    const step = nextToken(model, facts, token, text.length - 1 + flight.length, options);
+    step.catch(() => {}); // told where it is awaited, if ever
+    flight.push(step);
+  }
+}
+
 // The ids after a text, as they are made; one that ends answers is the last, and is given too.
 // options: greedy, sampling { temperature, top_p, … }, mostTokens, signal (an AbortSignal), report (an object
 // that is kept up to date: promptTokens, cachedTokens, tokens, readSeconds, writeSeconds, stoppedBy).
 async function* generate(model, facts, ids, options = {}) {
   const { mostTokens = Infinity, signal, report = {} } = options;
   const text = [...ids];
+  const times = { start: performance.now(), first: 0 };
   Object.assign(report, {
     promptTokens: text.length,
     tokens: 0,
@@ -77,33 +97,29 @@ async function* generate(model, facts, ids, options = {}) {
     writeSeconds: 0,
     stoppedBy: "",
   });
-  let since = performance.now();
+  const flight = []; // steps under way, oldest first
   let held = null;
-  while (report.tokens < mostTokens) {
-    if (text.length > facts.context) {
-      report.stoppedBy = "context";
-      return;
-    }
-    if (held === null || HELD.get(model) !== held) {
+  while (report.tokens < mostTokens && !report.stoppedBy) {
+    if (text.length > facts.context) report.stoppedBy = "context";
+    else if (held === null || HELD.get(model) !== held) {
+      flight.length = 0;
       held = await readIds(model, facts, text.slice(0, -1), report, signal);
     }
-    if (signal?.aborted) {
-      report.stoppedBy = "user";
-      return;
-    }
-    const token = await nextToken(model, facts, text.at(-1), held.length, options);
+    if (signal?.aborted) report.stoppedBy = "user";
+    if (report.stoppedBy) return;
+    keepGoing(flight, model, facts, text, mostTokens - report.tokens, options);
+    const token = await flight.shift();
     held.push(text.at(-1));
     text.push(token);
     report.tokens += 1;
     const now = performance.now();
-    report[report.tokens === 1 ? "readSeconds" : "writeSeconds"] += (now - since) / 1000;
-    const ends = facts.stopIds.includes(token);
-    if (ends) report.stoppedBy = "end";
+    if (report.tokens === 1) times.first = now;
+    report.readSeconds = (times.first - times.start) / 1000;
+    report.writeSeconds = (now - times.first) / 1000;
+    if (facts.stopIds.includes(token)) report.stoppedBy = "end";
     yield token;
-    if (ends) return;
-    since = performance.now(); // what the caller did meanwhile is not ours
   }
-  report.stoppedBy = "length";
+  report.stoppedBy ||= "length";
 }
 
 // Tokens made in a second, after the first.

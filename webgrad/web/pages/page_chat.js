@@ -9,7 +9,7 @@ import { readJson } from "./page_files.js";
 import { makeTokenizer } from "./tokenizer.js";
 
 const NEAR = 60; // pixels from the end within which the page goes along with an answer
-const state = { page: null, tokenizer: null, chat: null, messages: [], going: null };
+const state = { page: null, tokenizer: null, chat: null, turns: [], going: null };
 const WHY = {
   context: (facts) =>
     `The conversation has filled the ${facts.context.toLocaleString("en")} tokens that the model can read: ` +
@@ -34,7 +34,7 @@ function showControls() {
   byId("send").hidden = state.going !== null;
   byId("stop").hidden = state.going === null;
   byId("send").disabled = !ready || byId("text").value.trim() === "";
-  byId("welcome").hidden = state.messages.length > 0;
+  byId("welcome").hidden = byId("said").childElementCount > 0;
   for (const button of document.querySelectorAll("#examples button, .again")) {
     button.disabled = !ready || state.going !== null;
   }
@@ -65,9 +65,14 @@ function showContext(held) {
 
 // What is asked
 
-function conversation() {
+function conversation(question) {
   const system = byId("system").value.trim();
-  return [...(system ? [{ role: "system", content: system }] : []), ...state.messages];
+  const said = state.turns.flatMap((turn) => [
+    { role: "user", content: turn.question },
+    { role: "assistant", content: turn.answer },
+  ]);
+  const before = system ? [{ role: "system", content: system }] : [];
+  return [...before, ...said, { role: "user", content: question }];
 }
 
 // A model without a chat template goes on with plain text.
@@ -84,47 +89,65 @@ function choices() {
   };
 }
 
-async function streamed(ids, answer, message, going, report) {
+// The answer's text so far is in `turn`; it grows as tokens come.
+async function streamed(ids, answer, turn, going, report) {
   const { model, facts } = state.page;
   const pieces = state.tokenizer.stream();
   const ended = new Set(facts.stopIds);
   for await (const id of generate(model, facts, ids, { ...choices(), signal: going.signal, report })) {
     if (ended.has(id)) break;
     const follow = atEnd();
-    message.content += pieces.push(id);
-    answer.show(message.content);
+    turn.answer += pieces.push(id);
+    answer.show(turn.answer);
     byId("figures").textContent = figuresOf(report);
     if (follow) requestAnimationFrame(goToEnd);
   }
-  message.content += pieces.end();
-  answer.show(message.content);
+  turn.answer += pieces.end();
+  answer.show(turn.answer);
   showContext(ids.length + report.tokens);
 }
 
-async function respond() {
-  const { facts } = state.page;
+// What a message may be refused for (it writes a control token, say) is told beside it.
+function encodedOrNote(question) {
+  try {
+    return [encoded(conversation(question)), ""];
+  } catch (error) {
+    return [null, `This cannot be sent: ${error.message}.`];
+  }
+}
+
+async function respond(question) {
+  const place = state.turns.length;
   const going = new AbortController();
-  const report = { onRead: (read, all) => showReading(read, all) };
+  const report = { tokens: 0, onRead: showReading };
   const answer = answerMessage();
-  const message = { role: "assistant", content: "" };
-  let note = "";
+  const turn = { question, answer: "" };
   state.going = going;
   byId("said").append(answer.item);
   showControls();
   goToEnd();
+  let [ids, note] = encodedOrNote(question);
   try {
-    const ids = encoded(conversation());
-    state.messages.push(message);
-    await streamed(ids, answer, message, going, report);
-    note = WHY[report.stoppedBy]?.(facts) ?? "";
+    if (ids) await streamed(ids, answer, turn, going, report);
+    note ||= WHY[report.stoppedBy]?.(state.page.facts) ?? "";
   } catch (error) {
     note = "This answer was cut off.";
     state.page.fail(error);
   }
   state.going = null;
-  answer.end(report.tokens ? figuresOf(report) : "", note, () => again(answer, message));
+  if (answer.item.isConnected) keep(turn); // else a new chat has begun
+  answer.end(report.tokens ? figuresOf(report) : "", note, () => again(answer.item, place, question));
   showControls();
-  if (atEnd() || note) goToEnd();
+  if (note) goToEnd();
+}
+
+// A question that got no answer is no part of the conversation: its text is there to be sent again.
+function keep(turn) {
+  if (turn.answer) state.turns.push(turn);
+  else if (!byId("text").value) {
+    byId("text").value = turn.question;
+    fitText();
+  }
 }
 
 function showReading(read, all) {
@@ -132,26 +155,26 @@ function showReading(read, all) {
     byId("figures").textContent = `Reading: ${read.toLocaleString("en")} of ${countText(all, "token")}`;
 }
 
-// The same question once more, by another draw.
-function again(answer, message) {
-  const place = state.messages.indexOf(message);
-  if (state.going || !state.page.model || place < 0) return;
-  state.messages.length = place;
-  while (answer.item.nextElementSibling) answer.item.nextElementSibling.remove();
-  answer.item.remove();
-  respond();
+// The same question once more; what came after it is taken back.
+function again(item, place, question) {
+  if (state.going || !state.page.model) return;
+  state.turns.length = Math.min(place, state.turns.length);
+  while (item.nextElementSibling) item.nextElementSibling.remove();
+  item.remove();
+  if (byId("text").value === question) byId("text").value = "";
+  fitText();
+  respond(question);
 }
 
 function send(text) {
   if (!text.trim() || state.going || !state.page?.model) return;
-  state.messages.push({ role: "user", content: text });
   byId("said").append(userMessage(text));
-  respond();
+  respond(text);
 }
 
 function newChat() {
   state.going?.abort();
-  state.messages.length = 0;
+  state.turns.length = 0;
   byId("said").replaceChildren();
   byId("figures").textContent = "";
   showControls();

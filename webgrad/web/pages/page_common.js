@@ -25,9 +25,7 @@ function showProgress(progress) {
 }
 
 function showDevice(info) {
-  const device = info.device;
-  const parts = [device.description || device.name || device.vendor || "GPU", info.variant];
-  if (device.software) parts.push("software, so slow");
+  const parts = [info.device.name, info.variant, info.device.software ? "no GPU, so slow" : ""];
   byId("device").textContent = parts.filter(Boolean).join(" · ");
   byId("progress").hidden = true;
 }

@@ -11,7 +11,7 @@ const state = { page: null, functions: {}, name: "", fields: new Map() };
 
 // Fields: each is { node, read() → what the runner takes, or undefined for its own choice }
 
-function numberField(name, { dtype }, kind) {
+function numberField(name, { dtype, kind, default: initial }) {
   const hint = kind === "random" ? "drawn anew at each run" : "";
   const input = element("input", {
     inputmode: "decimal",
@@ -19,7 +19,7 @@ function numberField(name, { dtype }, kind) {
     placeholder: hint,
     "data-input": name,
   });
-  if (kind !== "random") input.value = "0";
+  if (kind !== "random") input.value = String(initial ?? 0);
   const read = () =>
     kind === "random" && !input.value.trim() ? undefined : numberOfText(name, dtype, input.value);
   return { node: element("label", { class: "field" }, title(name, dtype), input), read };
@@ -86,9 +86,7 @@ function tensorField(name, described) {
 }
 
 function fieldOf(name, described) {
-  return described.kind === "tensor"
-    ? tensorField(name, described)
-    : numberField(name, described, described.kind);
+  return described.kind === "tensor" ? tensorField(name, described) : numberField(name, described);
 }
 
 function showFunction(name) {

@@ -1,0 +1,113 @@
+"""`webgrad.export`: a function's plan as files that run in a browser.
+
+In: a function or several, examples of their inputs, a path. Out: a folder, or one HTML file, with a page.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import ArgumentError
+from .bundle import Bundle
+from .folder import write_export
+from .pictures import picture_facts
+
+__all__ = ["export", "named_tensors"]
+
+Function = Callable[..., Any]
+
+
+def export(
+    function: Function | Mapping[str, Function],
+    example_inputs: Any,
+    path: str | os.PathLike[str],
+    *,
+    name: str = "",
+    labels: Sequence[str] = (),
+    mean: float | Sequence[float] = 0.0,
+    std: float | Sequence[float] = 1.0,
+    inverted: bool = False,
+    samples: Sequence[Any] = (),
+    single_file: bool = False,
+) -> Path:
+    """Write a function's plan, weights and a page that runs it in a browser, and give the page's path.
+
+    The function is traced once with inputs like the examples (a tuple in the order of its arguments, or a
+    dict by name), and planned for every kind of adapter that browsers have; nothing is computed. The folder
+    has plan.json, weights as .safetensors, runner.js, a typed module model.js (`const model = await open();
+    await model.run({ x })`) and index.html, and works from any static server: `webgrad serve-static out/`.
+
+    - Numbers among the inputs are run-time numbers. Tensors that the function changes in place are state,
+      which the page keeps from call to call. Random numbers are drawn anew at each call.
+    - Several functions that share weights and state are exported together as a dict, with their examples as
+      a dict by the same names.
+    - `labels` make the page an image classifier: the first input is a picture, or a batch of one, and the
+      output its scores. `mean` and `std` are taken from and divided by, of values from 0 to 1, `inverted`
+      means light on dark, `samples` are pictures to try, arrays of (height, width) or (height, width, 3).
+    - `single_file`, or a path that ends in .html, makes one HTML file, which works from a disk.
+
+    Call `model.eval()` first: dropout of a model in training is exported too.
+
+    >>> import tempfile, webgrad.nn as nn
+    >>> model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2)).eval()
+    >>> page = wg.export(model, (wg.zeros((1, 3)),), tempfile.mkdtemp())
+    >>> sorted(each.name for each in page.parent.glob("*.json"))
+    ['page.json', 'plan.json']
+    """
+    functions = function if isinstance(function, Mapping) else {"run": function}
+    examples = example_inputs if isinstance(function, Mapping) else {"run": example_inputs}
+    if not functions:
+        raise ArgumentError("export: there is no function in the dict")
+    if not isinstance(examples, Mapping) or set(examples) != set(functions):
+        raise ArgumentError(
+            f"export: the functions are {', '.join(functions)}, and the examples must be a dict with the "
+            "same names"
+        )
+    title = name or _title(next(iter(functions.values())))
+    bundle = Bundle(title, named_tensors(functions.values()))
+    for key, each in functions.items():
+        bundle.add(key, each, examples[key])
+    if labels:
+        facts = picture_facts(
+            next(iter(bundle.graphs.items())), labels, mean=mean, std=std, inverted=inverted, samples=samples
+        )
+        return write_export(bundle, path, "classifier", {"title": title, **facts}, single_file=single_file)
+    return write_export(bundle, path, "plain", {"title": title}, single_file=single_file)
+
+
+def _title(function: Function) -> str:
+    return getattr(function, "__name__", type(function).__name__).strip("<>") or "model"
+
+
+def named_tensors(functions: Iterable[Function]) -> list[tuple[str, Any]]:
+    """The parameters and buffers of the models that functions are, belong to or name, with their names."""
+    found: list[tuple[str, Any]] = []
+    for function in functions:
+        for prefix, model in _models(function):
+            for kind in ("named_parameters", "named_buffers"):
+                found += [(prefix + name, tensor) for name, tensor in getattr(model, kind)()]
+    return found
+
+
+def _models(function: Function) -> list[tuple[str, Any]]:
+    """Modules, with what their tensors' names begin with."""
+    plain = getattr(function, "__wrapped__", function)
+    cells = getattr(plain, "__closure__", None) or ()
+    code = getattr(plain, "__code__", None)
+    named = dict(zip(code.co_freevars, cells, strict=True)) if code is not None else {}
+    values = {name: _contents(cell) for name, cell in named.items()}
+    if code is not None:
+        values |= {name: plain.__globals__.get(name) for name in code.co_names}
+    candidates = [("", plain), ("", getattr(plain, "__self__", None))]
+    candidates += [(f"{name}.", value) for name, value in values.items()]
+    return [(prefix, each) for prefix, each in candidates if hasattr(each, "named_parameters")]
+
+
+def _contents(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # a name that has no value yet
+        return None

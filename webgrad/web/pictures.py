@@ -1,0 +1,110 @@
+"""What the page of an image classifier must know: the size and layout of pictures, labels, samples to try.
+
+In: the classifier's graph and what the user says of its pictures. Out: facts for page.json. The layout is
+that of the first input: (1, channels, height, width), (1, height, width, channels), or with fewer axes.
+"""
+
+from __future__ import annotations
+
+import base64
+import struct
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+from ..arrays import np
+from ..errors import ArgumentError
+from .tracing import Graph
+
+__all__ = ["picture_facts"]
+
+_CHANNELS = (1, 3)
+
+
+def picture_facts(
+    function: tuple[str, Graph],
+    labels: Sequence[str],
+    *,
+    mean: float | Sequence[float],
+    std: float | Sequence[float],
+    inverted: bool,
+    samples: Sequence[Any],
+) -> dict[str, Any]:
+    """The facts of a classifier's page."""
+    name, graph = function
+    tensors = [each for each in graph.inputs if each.kind == "tensor"]
+    if len(tensors) != 1 or not graph.outputs:
+        raise ArgumentError(
+            f"export: labels are for functions of one picture, and {name} has {len(tensors)} tensor inputs"
+        )
+    layout, channels, height, width = _layout(tensors[0].shape)
+    output, scores = graph.outputs[0]
+    if scores.sig.size != len(labels):
+        raise ArgumentError(
+            f"export: there are {len(labels)} labels, and {name} gives {scores.sig.size} scores for a picture"
+        )
+    return {
+        "function": name,
+        "input": tensors[0].name,
+        "output": output,
+        "height": height,
+        "width": width,
+        "channels": channels,
+        "layout": layout,
+        "mean": _each(mean, channels, "mean"),
+        "std": _each(std, channels, "std"),
+        "inverted": bool(inverted),
+        "labels": [str(each) for each in labels],
+        "samples": [_sample(each) for each in samples],
+    }
+
+
+def _layout(shape: tuple[int, ...]) -> tuple[str, int, int, int]:
+    sides = shape[1:] if len(shape) in (3, 4) and shape[0] == 1 else shape
+    if len(sides) == 2:
+        return "channels-first", 1, *sides
+    if len(sides) == 3 and sides[0] in _CHANNELS:
+        return "channels-first", *sides
+    if len(sides) == 3 and sides[2] in _CHANNELS:
+        return "channels-last", sides[2], sides[0], sides[1]
+    raise ArgumentError(
+        f"export: an input of shape {shape} is no picture: labels are for (1, channels, height, width) or "
+        "(1, height, width, channels), with 1 or 3 channels"
+    )
+
+
+def _each(value: float | Sequence[float], channels: int, name: str) -> list[float]:
+    found = [float(value)] * channels if isinstance(value, int | float) else [float(each) for each in value]
+    if len(found) != channels:
+        raise ArgumentError(f"export: {name} has {len(found)} numbers, and pictures have {channels} channels")
+    if name == "std" and not all(found):
+        raise ArgumentError("export: std must not be 0: pictures are divided by it")
+    return found
+
+
+def _sample(picture: Any) -> dict[str, str]:
+    """A picture, or (label, picture), as the page shows it."""
+    label, pixels = picture if isinstance(picture, tuple) else ("", picture)
+    array = np.asarray(pixels)
+    if array.dtype.kind == "f":
+        array = np.clip(np.rint(array * 255), 0, 255)
+    array = array.astype(np.uint8)
+    if array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[2] != 3):
+        raise ArgumentError(
+            f"export: a sample of shape {array.shape}: samples are (height, width), or (height, width, 3)"
+        )
+    return {"label": str(label), "image": "data:image/png;base64," + base64.b64encode(_png(array)).decode()}
+
+
+def _png(array: Any) -> bytes:
+    """A picture of 8 bits as a PNG file."""
+    height, width = array.shape[:2]
+    colour = 2 if array.ndim == 3 else 0
+    rows = b"".join(b"\0" + array[row].tobytes() for row in range(height))
+    header = struct.pack(">IIBBBBB", width, height, 8, colour, 0, 0, 0)
+    parts = [(b"IHDR", header), (b"IDAT", zlib.compress(rows, 9)), (b"IEND", b"")]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(kind, data) for kind, data in parts)
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
