@@ -76,9 +76,9 @@ function conversation(question) {
 }
 
 // A model without a chat template goes on with plain text.
-function encoded(messages) {
-  if (state.chat) return state.chat.encode(messages);
-  return state.tokenizer.encode(messages.map((message) => message.content).join(""));
+function encoded(question) {
+  if (state.chat) return state.chat.encode(conversation(question));
+  return state.tokenizer.encode(state.turns.map((turn) => turn.question + turn.answer).join("") + question);
 }
 
 function choices() {
@@ -110,7 +110,7 @@ async function streamed(ids, answer, turn, going, report) {
 // What a message may be refused for (it writes a control token, say) is told beside it.
 function encodedOrNote(question) {
   try {
-    return [encoded(conversation(question)), ""];
+    return [encoded(question), ""];
   } catch (error) {
     return [null, `This cannot be sent: ${error.message}.`];
   }
@@ -135,10 +135,11 @@ async function respond(question) {
     state.page.fail(error);
   }
   state.going = null;
+  const follow = atEnd();
   if (answer.item.isConnected) keep(turn); // else a new chat has begun
   answer.end(report.tokens ? figuresOf(report) : "", note, () => again(answer.item, place, question));
   showControls();
-  if (note) goToEnd();
+  if (follow) goToEnd();
 }
 
 // A question that got no answer is no part of the conversation: its text is there to be sent again.
@@ -204,8 +205,11 @@ function useSampling(facts) {
 }
 
 async function useFacts(facts) {
+  const completes = !facts.chat; // without a template a text is gone on with
   byId("system").value = facts.system ?? "";
-  byId("welcome-title").textContent = facts.welcome ?? "Ask something";
+  byId("system").closest("label").hidden = completes;
+  byId("text").placeholder = completes ? "The beginning of a text" : "Message";
+  byId("welcome-title").textContent = facts.welcome ?? (completes ? "Begin a text" : "Ask something");
   const buttons = (facts.examples ?? []).map((example) =>
     element("button", { type: "button", onclick: () => send(example) }, example),
   );

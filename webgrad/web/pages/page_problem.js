@@ -66,7 +66,7 @@ const PROBLEMS = {
   ],
   weights: [
     "A weight file is damaged",
-    ["The file is shorter, longer or other than the plan says: reload, and if it stays so, export again."],
+    ["A download was cut short, or the server has files of two different exports."],
     "Load again",
   ],
   file: [
