@@ -29,6 +29,13 @@ function goToEnd() {
   byId("talk").scrollTop = byId("talk").scrollHeight;
 }
 
+// A change of what is shown; who was at the end stays there, and who scrolled up is left alone.
+function following(change) {
+  const follow = atEnd();
+  change();
+  if (follow) goToEnd();
+}
+
 function showControls() {
   const ready = Boolean(state.page?.model);
   byId("send").hidden = state.going !== null;
@@ -96,11 +103,9 @@ async function streamed(ids, answer, turn, going, report) {
   const ended = new Set(facts.stopIds);
   for await (const id of generate(model, facts, ids, { ...choices(), signal: going.signal, report })) {
     if (ended.has(id)) break;
-    const follow = atEnd();
     turn.answer += pieces.push(id);
     answer.show(turn.answer);
     byId("figures").textContent = figuresOf(report);
-    if (follow) requestAnimationFrame(goToEnd);
   }
   turn.answer += pieces.end();
   answer.show(turn.answer);
@@ -120,7 +125,7 @@ async function respond(question) {
   const place = state.turns.length;
   const going = new AbortController();
   const report = { tokens: 0, onRead: showReading };
-  const answer = answerMessage();
+  const answer = answerMessage(following);
   const turn = { question, answer: "" };
   state.going = going;
   byId("said").append(answer.item);
@@ -135,11 +140,9 @@ async function respond(question) {
     state.page.fail(error);
   }
   state.going = null;
-  const follow = atEnd();
   if (answer.item.isConnected) keep(turn); // else a new chat has begun
   answer.end(report.tokens ? figuresOf(report) : "", note, () => again(answer.item, place, question));
   showControls();
-  if (follow) goToEnd();
 }
 
 // A question that got no answer is no part of the conversation: its text is there to be sent again.
