@@ -217,7 +217,7 @@ def _planned(device: PaperDevice, graph: Graph) -> GpuPlan:
         for before, after in graph.changed
         if id(after) in numbers and id(before) in numbers
     }
-    return GpuPlan(graph.snapshot, device, nodes=graph.nodes, replaces=replaces)
+    return GpuPlan(graph.snapshot.copy(), device, nodes=graph.nodes, replaces=replaces)
 
 
 def _recorded(plan: GpuPlan, graph: Graph, donated: frozenset[int], place: Callable[[Node], Buffer]) -> _Made:
