@@ -21,7 +21,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tests.wgsl.tint import FOLDER, unavailable
+from scripts.npm import FOLDER, lacking
 
 if TYPE_CHECKING:
     from tests.browser import Browser
@@ -210,7 +210,7 @@ def every_plan() -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def answers() -> dict[str, Any]:
     """What each case answered; loudly skipped where node or Dawn is missing."""
-    if why := unavailable():
+    if why := lacking("webgpu"):
         pytest.skip(why)
     given = {
         "plans": every_plan(),
