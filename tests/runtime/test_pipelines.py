@@ -122,7 +122,7 @@ def test_places_are_found_in_tints_words_too() -> None:
     text = "@compute @workgroup_size(1)\nfn main() {\n    let x = nothing(1.0);\n    let y = none;\n}\n"
     program = program_from_source(text, label="wrong")
     words = (
-        "The kernel wrong was refused: Error while parsing WGSL: :3:13 error: unresolved call target 'nothing'\n"
+        "The kernel was refused: Error while parsing WGSL: :3:13 error: unresolved call target 'nothing'\n"
         "    let x = nothing(1.0);\n            ^^^^^^^\n\n:4:13 error: unresolved value 'none'\n"
     )
     told = explain(program, program.text, words)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 from webgrad.web.page import page_files
+from webgrad.web.serving import serving
 
 MOCKS = Path(__file__).parent / "mocks"
 PIXEL = (
@@ -83,26 +81,10 @@ def mock_files(kind: str, **facts: Any) -> dict[str, bytes]:
     return files | {"plan.json": PLAN.encode(), "tokenizer.json": b"{}"}
 
 
-class _Quiet(SimpleHTTPRequestHandler):
-    def guess_type(self, path: Any) -> str:
-        """Modules run only as what they are, and not every machine's table has them."""
-        return "text/javascript" if str(path).endswith(".js") else super().guess_type(path)
-
-    def log_message(self, format: str, *values: Any) -> None:
-        """Nothing is logged."""
-
-
 @contextmanager
 def served(folder: Path, files: Mapping[str, bytes]) -> Iterator[str]:
     """The address of a server on this machine for these files."""
     for name, content in files.items():
         (folder / name).write_bytes(content)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder)))
-    thread = Thread(target=server.serve_forever, args=(0.05,), daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}/"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with serving(folder) as address:
+        yield address

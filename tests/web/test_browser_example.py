@@ -1,4 +1,4 @@
-"""examples/browser: its page runs programs in Chromium, shows what they print or how they fail, and stops."""
+"""examples/browser: its page runs programs in Chromium, shows what they print and how they fail; stopping."""
 
 from __future__ import annotations
 
