@@ -103,13 +103,14 @@ def test_large_files_go_through_in_parts(tmp_path: Path, monkeypatch: pytest.Mon
     content = bytes(range(256)) * (61 * part // 3 // 256)
     weights.write_bytes(content)
     out = tmp_path / "one.html"
+    write_single_file(FILES, out)  # what is imported for it is not counted
     tracemalloc.start()
     try:
         write_single_file(FILES | {"weights.safetensors": weights}, out)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak < 8 * part
+    assert peak < 6 * part
     parts = re.findall(rb'data-name="weights.safetensors">(.*?)</script>', out.read_bytes())
     assert len(parts) == 21
     assert b"".join(map(base64.b64decode, parts)) == content
