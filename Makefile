@@ -12,6 +12,7 @@
 #   make tint     check every shader with Tint too; needs npm
 #   make bench    every workload, beside the peers that are installed  (make bench ARGS="--quick --only softmax")
 #   make bench-peers  install the peers, each into an environment of its own
+#   make bench-browser  matmul and a transformer block in Chromium, beside peers of npm  (ARGS="--install" first)
 #   make promises what is counted or compared with a floor: host costs, memory, transfers
 #   make fault    lost devices, no memory, misuse, forks, Ctrl-C and damaged caches, thousands of times
 #   make soak     a million dispatches, long training and decoding: memory and answers stay  (ARGS="--minutes 30")
@@ -19,7 +20,7 @@
 #   make docs     the documentation as a site, in site/: open site/index.html
 #   make clean    remove .venv, .venv-torch, .venv-transformers, .venv-conformance and every cache
 
-TARGETS := demo test check format test-browser test-torch test-transformers conformance tint bench bench-peers promises fault soak fuzz docs clean
+TARGETS := demo test check format test-browser test-torch test-transformers conformance tint bench bench-peers bench-browser promises fault soak fuzz docs clean
 MARK := webgrad-python-is-new-enough
 ASK := -c "import sys; print('$(MARK)' if sys.version_info >= (3, 11) else '')" 2>&1
 probe = $(if $(filter $(MARK),$(shell $(1) $(ASK))),$(1))

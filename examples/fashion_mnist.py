@@ -3,7 +3,8 @@
     python examples/fashion_mnist.py --epochs 3 --checkpoint fashion.safetensors
 
 The pictures are fetched once, as Debian's package of them, or taken from --data. Ctrl-C writes the
-checkpoint, and the same command goes on from it.
+checkpoint, and the same command goes on from it. `--export page/` makes a web page of the net, which tells
+what is drawn: `webgrad serve-static page/` shows it.
 """
 
 from __future__ import annotations
@@ -67,6 +68,26 @@ def report(labels: np.ndarray[Any, Any], found: np.ndarray[Any, Any]) -> np.ndar
     return matrix
 
 
+def export_page(model: nn.Module, images: Any, labels: Any, folder: Path) -> Path:
+    """A page that tells what is drawn, or what is on a picture, with one of each class to try."""
+    model.eval()
+    firsts = [int(np.argmax(labels == number)) for number in range(10)]
+
+    def classify(picture: wg.Tensor) -> wg.Tensor:
+        return model(picture * 255)  # pages give pixels from 0 to 1
+
+    with wg.no_grad():
+        return wg.export(
+            classify,
+            wg.zeros((1, 28, 28)),
+            folder,
+            name="Fashion-MNIST",
+            labels=FASHION_CLASSES,
+            inverted=True,  # light on dark
+            samples=[(name, images[at]) for name, at in zip(FASHION_CLASSES, firsts, strict=True)],
+        )
+
+
 def main() -> None:
     """Learn, then tell how well."""
     parser = argparse.ArgumentParser(
@@ -87,6 +108,7 @@ def main() -> None:
     parser.add_argument(
         "--picture", type=file_to_write, default=Path("confusion.svg"), help="the confusion matrix"
     )
+    parser.add_argument("--export", type=file_to_write, help="a folder for a web page of the net")
     options = parser.parse_args()
 
     if options.device:
@@ -121,6 +143,9 @@ def main() -> None:
     matrix = report(data.test_labels, predictions(model, data.test_images, options.device))
     pictures.write_matrix(options.picture, matrix, FASHION_CLASSES, "Fashion-MNIST: what is taken for what")
     print(f"the confusion matrix is in {options.picture}")
+    if options.export:
+        page = export_page(model, data.test_images, data.test_labels, options.export)
+        print(f"the page is {page}: webgrad serve-static {options.export}")
 
 
 if __name__ == "__main__":

@@ -218,6 +218,7 @@ TARGETS: Mapping[str, tuple[Step, ...]] = {
     "tint": (*PREPARE, pytest("tests/kernels/test_tint.py")),
     "bench": (install_dev, driver, python("benchmarks/run.py", extra=True)),
     "bench-peers": (install_dev, python("benchmarks/run.py", "--make-peers")),
+    "bench-browser": (install_dev, python("benchmarks/browser/run.py", extra=True)),
     "promises": (install_dev, driver, python("benchmarks/run_all.py")),
     "fault": (*PREPARE, python("-m", "scripts.fault", extra=True, environment=TEST_ENVIRONMENT)),
     "soak": (*PREPARE, python("-m", "scripts.soak", extra=True, environment=TEST_ENVIRONMENT)),

@@ -121,9 +121,7 @@ def _node(
     op: str, sources: Iterable[str], results: Iterable[str], domain: str = "", **attributes: Any
 ) -> Message:
     message = b"".join(_text(1, each) for each in sources) + b"".join(_text(2, each) for each in results)
-    message += _text(4, op) + b"".join(
-        _bytes(5, _attribute(name, each)) for name, each in attributes.items()
-    )
+    message += _text(4, op) + b"".join(_bytes(5, _attribute(name, each)) for name, each in attributes.items())
     return message + (_text(7, domain) if domain else b"")
 
 

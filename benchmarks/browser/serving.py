@@ -37,7 +37,7 @@ class Server(ThreadingHTTPServer):
 
 class _Handler(SimpleHTTPRequestHandler):
     server: Server
-    extensions_map = SimpleHTTPRequestHandler.extensions_map | {  # noqa: RUF012 - the class has it so
+    extensions_map = SimpleHTTPRequestHandler.extensions_map | {
         ".mjs": "text/javascript",
         ".js": "text/javascript",
         ".wasm": "application/wasm",

@@ -76,22 +76,22 @@ def readme(heading: str) -> str:
 
 REGRESSION = f"""
 import webgrad as wg
-wg.manual_seed(3)
+wg.random.seed(3)
 {readme("Learning in ten lines")}
 result = [model.weight.item(), model.bias.item()]
 """
 GRAPH = """
 import webgrad as wg
-wg.manual_seed(1)
+wg.random.seed(1)
 x, w = wg.random.normal((48, 96)), wg.random.normal((96, 64), std=0.3)
 y = wg.layer_norm(wg.softmax(x @ w, axis=-1), 64)
 result = y.tolist()
 """
 GRADIENTS = """
 import webgrad as wg
-wg.manual_seed(2)
-x = wg.random.normal((8, 5), requires_grad=True)
-w = wg.random.normal((5, 3), requires_grad=True)
+wg.random.seed(2)
+x = wg.random.normal((8, 5)).requires_grad_()
+w = wg.random.normal((5, 3)).requires_grad_()
 loss = (wg.tanh(x @ w) ** 2).sum() + wg.exp(-x * x).mean()
 loss.backward()
 second = wg.grad(wg.grad(lambda t: wg.sin(t) * t))(wg.asarray(0.7))
@@ -99,7 +99,7 @@ result = [loss.item(), x.grad.tolist(), w.grad.tolist(), second.item()]
 """
 NETWORK = """
 import webgrad as wg
-wg.manual_seed(4)
+wg.random.seed(4)
 model = wg.nn.Sequential(
     wg.nn.Conv2d(1, 4, 3, padding=1), wg.nn.ReLU(), wg.nn.MaxPool2d(2), wg.nn.Flatten(),
     wg.nn.Linear(64, 16), wg.nn.LayerNorm(16), wg.nn.GELU(), wg.nn.Linear(16, 3),
@@ -141,20 +141,35 @@ result = [info.device, info.backend, [each.device for each in wg.devices()], "nu
 
 
 def test_mistakes_are_python_exceptions(python: Run) -> None:
-    with pytest.raises(BrowserError, match=r"ShapeError: matmul: .*\(2, 3\)"):
+    with pytest.raises(BrowserError, match=r"ShapeError: matmul of \(2, 3\) and \(2, 3\)"):
         python("import webgrad as wg\nwg.ones((2, 3)) @ wg.ones((2, 3))")
 
 
-def test_a_refused_kernel_says_so_at_once(page: Run) -> None:
-    with pytest.raises(BrowserError, match="CompileError"):
-        page(
-            """
+def test_kernels_of_users(page: Run) -> None:
+    values, refused = page(
+        """
+import array
 import webgrad as wg
-k = wg.kernel("@group(0) @binding(0) var<storage, read_write> y: array<f32>;"
-              "@compute @workgroup_size(1) fn main() { y[0] = nothing(1.0); }")
-k(wg.empty(1))
+text = '''
+@group(0) @binding(0) var<storage, read_write> x: array<f32>;
+@compute @workgroup_size(4)
+fn double(@builtin(global_invocation_id) id: vec3<u32>) {
+    x[id.x] = FUNCTION(x[id.x]);
+}'''
+device = wg.open_device()
+buffer = device.upload(array.array("f", [1.0, 4.0, 9.0, 16.0]))
+wg.kernel(text.replace("FUNCTION", "sqrt"), device=device)(buffer, threads=4)
+refused = ""
+try:
+    wg.kernel(text.replace("FUNCTION", "nothing"), device=device)
+except wg.errors.CompileError as error:
+    refused = str(error)
+result = [list(array.array("f", bytes(device.read(buffer)))), refused]
 """
-        )
+    )
+    assert values == [1.0, 2.0, 3.0, 4.0]
+    assert "unresolved call target 'nothing'" in refused
+    assert re.search(r"> +5 \|     x\[id.x\] = nothing\(", refused), refused
 
 
 ASYNC = """
@@ -197,8 +212,8 @@ def test_without_a_device_the_message_says_what_to_await(chromium: Browser, site
 def test_without_webgpu_the_message_says_so(chromium: Browser, site: str) -> None:
     driven = chromium.page()
     run = python_in_page(driven, site)
-    driven.evaluate("Object.defineProperty(Navigator.prototype, 'gpu', { value: undefined })")
-    with pytest.raises(BrowserError, match="WebGPU is missing in this browser"):
+    driven.evaluate("delete Navigator.prototype.gpu")
+    with pytest.raises(BrowserError, match=r"no GPU adapter was found \(This browser has no WebGPU"):
         run("import webgrad as wg\nwg.ones(3).tolist()")
 
 
@@ -207,7 +222,8 @@ def test_a_lost_device_is_opened_again(python: Run) -> None:
         """
 import webgrad as wg
 device = wg.open_device()
-x = wg.eval(wg.ones(4) * 3)
+x = wg.ones(4) * 3
+wg.eval(x)
 kept = device.upload(b"12345678", keep=True)
 device.queue.context.native.destroy()
 said = ""
@@ -246,12 +262,11 @@ wg.reset_stats()
 chain(x)
 count = wg.stats()["dispatches"]
 best = 1.0
-for _ in range(20):
+for _ in range(100):
     wg.synchronize()
     began = time.perf_counter()
-    for _ in range(5):
-        chain(x)
-    best = min(best, (time.perf_counter() - began) / 5)
+    chain(x)
+    best = min(best, time.perf_counter() - began)
 result = [count, best / count * 1e6]
 """
 

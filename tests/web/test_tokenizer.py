@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import tokenizers
 from tokenizers import Regex, decoders, normalizers, pre_tokenizers
@@ -236,6 +237,14 @@ def test_expressions_that_pages_cannot_have(expression: str) -> None:
     split = pre_tokenizers.Split(Regex(expression), "isolated")
     with pytest.raises(wg.ModelFileError, match=re.escape(EXPRESSIONS[expression])):
         tokenizer_spec(made(pre_tokenizer=split))
+
+
+def test_scores_are_written_short() -> None:
+    spec = tokenizer_spec(sentencepiece("t5"))["model"]
+    scores = [score for _, score in json.loads(sentencepiece("t5").engine.to_str())["model"]["vocab"]]
+    assert spec["single"]
+    assert np.array(spec["scores"], np.float32).tolist() == scores
+    assert len(json.dumps(spec["scores"])) < 0.8 * len(json.dumps(scores))
 
 
 def test_the_file(tmp_path: Path) -> None:

@@ -173,7 +173,7 @@ def check_same(tokenizers: Mapping[str, Tokenizer], texts: list[str]) -> None:
         given[name] = {
             "spec": tokenizer_spec(tokenizer),
             "texts": texts,
-            "ids": wanted[name][:60] + random_ids,
+            "ids": wanted[name][::2] + random_ids,
         }
     answers = tokenize(given)
     for name, tokenizer in tokenizers.items():

@@ -43,6 +43,10 @@ class Snapshot:
     def __len__(self) -> int:
         return len(self.sigs)
 
+    def copy(self) -> Snapshot:
+        """The same, to be scheduled once more: that adds nodes."""
+        return Snapshot(self.sigs.copy(), self.inputs.copy(), self.roots, self.held)
+
     def add(self, sig: Signature, inputs: tuple[int, ...]) -> int:
         """A new node behind the others; gives its number."""
         self.sigs.append(sig)

@@ -12,15 +12,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..errors import DTypeError
 from ..gpu import GpuPlan, GpuRecording
 from ..graph.node import Node
 from ..graph.op import LEAF
-from ..graph.snapshot import Snapshot, Walk, snapshot, walk
 from ..graph.trace import is_runtime
 from ..runtime.buffers import Buffer
 from ..runtime.layer import PARAMS_STRIDE
-from ..schedule.pairs import split_pairs
 from .paper import PaperDevice, Variant, WrittenDown
 from .tracing import Given, Graph
 
@@ -38,22 +35,6 @@ class Commands(NamedTuple):
     inputs: dict[str, int]
     outputs: dict[str, int]
     copies: list[int]
-
-
-class _Work(NamedTuple):
-    """A function's graph, ready for plans."""
-
-    graph: Graph
-    walked: Walk
-    snapshot: Snapshot
-    roots: list[Node]  # what is to be computed, each once
-
-    def leaves(self) -> list[Node]:
-        """The tensors and the state that it reads, changes or gives."""
-        graph = self.graph
-        every = [*self.walked.nodes, *(node for _, node in graph.outputs)]
-        every += [node for each in graph.changed for node in each]
-        return [node for node in every if node.sig.op is LEAF and not isinstance(node.storage, Given)]
 
 
 class _Made(NamedTuple):
@@ -88,17 +69,15 @@ class Planner:
 
         What stays gets its place first: a buffer for what is between is any that is free by then.
         """
-        works = {name: _worked(graph) for name, graph in graphs.items()}
-        for work in works.values():
-            for node in work.leaves():
+        for graph in graphs.values():
+            for node in graph.leaves():
                 self._place(node)
-        plans = {name: _planned(self.device, work) for name, work in works.items()}
+        plans = {name: _planned(self.device, graph) for name, graph in graphs.items()}
         for plan in plans.values():
             self._constants += [step.more for step in plan.steps if step.pipeline and step.more]
-        return {name: self._commands(work, plans[name]) for name, work in works.items()}
+        return {name: self._commands(graph, plans[name]) for name, graph in graphs.items()}
 
-    def _commands(self, work: _Work, plan: GpuPlan) -> Commands:
-        graph = work.graph
+    def _commands(self, graph: Graph, plan: GpuPlan) -> Commands:
         given = {
             each.name: self.device.lend(math.prod(each.shape) * each.dtype.itemsize)
             for each in graph.inputs
@@ -109,12 +88,12 @@ class Planner:
             source = node.storage
             return given[source.name] if isinstance(source, Given) else self._place(node)
 
-        donated = self._in_place(work)
-        made = _recorded(plan, work, donated, place)
+        donated = self._in_place(graph)
+        made = _recorded(plan, graph, donated, place)
         for before, after in graph.changed:
             if id(before) in donated:
                 self._places[self._name_of(before)] = made.buffers[id(after)]
-        return self._finished(work, made, given, place)
+        return self._finished(graph, made, given, place)
 
     def buffers(self, state: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Every buffer: its bytes, and what it holds at first."""
@@ -128,14 +107,14 @@ class Planner:
 
     # Recording
 
-    def _in_place(self, work: _Work) -> frozenset[int]:
+    def _in_place(self, graph: Graph) -> frozenset[int]:
         """The state, by the identity of its leaves, that is written where it lies: found by trying."""
-        graph, numbers = work.graph, work.walked.numbers
-        kept = {id(node) for _, node in graph.outputs}
+        results = [node for _, node in graph.outputs] + [after for _, after in graph.changed]
+        kept = {id(node.storage) for node in results if node.sig.op is LEAF}  # read once all has run
         tried = frozenset(
             id(before)
             for before, after in graph.changed
-            if id(before) in numbers and after.storage is None and id(before) not in kept
+            if id(before) in graph.places and after.storage is None and id(before.storage) not in kept
         )
         while tried:
             scratch = PaperDevice(self.variant)
@@ -144,7 +123,7 @@ class Planner:
             def place(node: Node, scratch: PaperDevice = scratch, places: Any = places) -> Buffer:
                 return places.setdefault(id(node), scratch.lend(node.sig.nbytes))  # type: ignore[no-any-return]
 
-            made = _recorded(_planned(scratch, work), work, tried, place)
+            made = _recorded(_planned(scratch, graph), graph, tried, place)
             stayed = frozenset(
                 id(before)
                 for before, after in graph.changed
@@ -166,19 +145,18 @@ class Planner:
     # As numbers
 
     def _finished(
-        self, work: _Work, made: _Made, given: Mapping[str, Buffer], place: Callable[[Node], Buffer]
+        self, graph: Graph, made: _Made, given: Mapping[str, Buffer], place: Callable[[Node], Buffer]
     ) -> Commands:
         def number_of(node: Node) -> int:
             return self._number(made.buffers[id(node)] if id(node) in made.buffers else place(node))
 
-        graph = work.graph
         moves = [
             (number_of(after), self._number(self._place(before)), (before.sig.nbytes + 3) & ~3)
             for before, after in graph.changed
         ]
         return Commands(
             commands=self._rows(made.written),
-            numbers=_number_places(made, work),
+            numbers=_number_places(made, graph),
             inputs={name: self._number(buffer) for name, buffer in given.items()},
             outputs={name: number_of(node) for name, node in graph.outputs},
             copies=self._copies([each for each in moves if each[0] != each[1] and each[2]]),
@@ -232,37 +210,19 @@ class Planner:
         return number
 
 
-def _worked(graph: Graph) -> _Work:
-    every = [*(node for _, node in graph.outputs), *(after for _, after in graph.changed)]
-    roots = list({id(node): node for node in every if node.storage is None}.values())
-    walked = walk(roots)._replace(held=[])
-    _refuse_wide(walked)
-    return _Work(graph, walked, split_pairs(snapshot(walked, roots)), roots)
-
-
-def _refuse_wide(walked: Walk) -> None:
-    """Refuse what no browser has: 64-bit types."""
-    for node in walked.nodes:
-        if node.sig.dtype.feature:
-            raise DTypeError(
-                f"export: {node.sig!r} is {node.sig.dtype.name}, which GPUs in browsers have not: convert it "
-                "to 32 bits (x.astype(webgrad.float32), model.float())"
-            )
-
-
-def _planned(device: PaperDevice, work: _Work) -> GpuPlan:
-    numbers = work.walked.numbers
+def _planned(device: PaperDevice, graph: Graph) -> GpuPlan:
+    numbers = graph.places
     replaces = {
         numbers[id(after)]: numbers[id(before)]
-        for before, after in work.graph.changed
+        for before, after in graph.changed
         if id(after) in numbers and id(before) in numbers
     }
-    return GpuPlan(work.snapshot, device, nodes=work.walked.nodes, replaces=replaces)
+    return GpuPlan(graph.snapshot.copy(), device, nodes=graph.nodes, replaces=replaces)
 
 
-def _recorded(plan: GpuPlan, work: _Work, donated: frozenset[int], place: Callable[[Node], Buffer]) -> _Made:
+def _recorded(plan: GpuPlan, graph: Graph, donated: frozenset[int], place: Callable[[Node], Buffer]) -> _Made:
     """Have a plan written down; `donated` are leaves whose memory may be taken over."""
-    device, nodes, numbers = plan.device, work.walked.nodes, work.walked.numbers
+    device, nodes, numbers = plan.device, graph.nodes, graph.places
     assert isinstance(device, PaperDevice)
     recorded = plan.record()
     inputs = [place(nodes[at]) for at in plan.sources]
@@ -275,7 +235,7 @@ def _recorded(plan: GpuPlan, work: _Work, donated: frozenset[int], place: Callab
     device.layer.encoded.clear()
     found = device.queue.replay(recorded.recording, inputs + recorded.constants, params, taken)
     by_number = dict(zip(plan.stored, found, strict=True))
-    buffers = {id(root): by_number[numbers[id(root)]] for root in work.roots}
+    buffers = {id(root): by_number[numbers[id(root)]] for root in graph.roots}
     written = device.layer.encoded[0] if device.layer.encoded else WrittenDown((), ())
     return _Made(written, params, recorded, buffers)
 
@@ -284,7 +244,7 @@ def _same_place(one: Buffer, other: Buffer) -> bool:
     return one.virtual.physical == other.virtual.physical
 
 
-def _number_places(made: _Made, work: _Work) -> list[list[Any]]:
+def _number_places(made: _Made, graph: Graph) -> list[list[Any]]:
     """Where run-time numbers stand: (input, type, offsets into the block of parameters)."""
     rows = {id(params): at for at, params in enumerate(made.written.params)}
     found: dict[tuple[str, str], list[int]] = {}
@@ -293,8 +253,8 @@ def _number_places(made: _Made, work: _Work) -> list[list[Any]]:
         if row is None:
             continue  # in place there was nothing left to do
         for place, number in enumerate(step.scalars):
-            node = work.walked.nodes[number]
+            node = graph.nodes[number]
             if is_runtime(node.storage):
-                key = work.graph.numbers[id(node.storage)], _TYPES[node.sig.dtype.compute]
+                key = graph.numbers[id(node.storage)], _TYPES[node.sig.dtype.compute]
                 found.setdefault(key, []).append(row * PARAMS_STRIDE + _SCALAR * place)
     return [[name, type, offsets] for (name, type), offsets in found.items()]

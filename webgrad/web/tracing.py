@@ -15,14 +15,16 @@ from typing import Any, NamedTuple
 from .. import dtypes
 from ..captured import fitted
 from ..closures import store_numbers, tensors_that_refer_to
-from ..errors import ArgumentError
+from ..errors import ArgumentError, DTypeError
 from ..evaluate import compute_waiting, values_still
 from ..graph.node import Node, scalar, signature
 from ..graph.op import LEAF
+from ..graph.snapshot import Snapshot, Walk, snapshot, walk
 from ..graph.trace import RuntimeFloat, RuntimeInt, is_runtime, one_at_a_time, plain
 from ..nested import Nesting, put_together, taken_apart
 from ..runtime.device import instead_while
 from ..runtime.shield import shield
+from ..schedule.pairs import split_pairs
 from ..tensor import Tensor
 from ..traced import Traced, traced
 from .paper import PaperDevice
@@ -47,14 +49,26 @@ class Given(NamedTuple):
 
 
 class Graph(NamedTuple):
-    """A traced function. Leaves have what they stand for as their storage: an input as `Given`, the node
-    whose value they have, or the buffer of a constant.
+    """A traced function. Its nodes are apart from the graph that they were traced in, and so never computed.
+
+    Leaves have what they stand for as their storage: an input as `Given`, the node whose value they have, or
+    the buffer of a constant.
     """
 
     inputs: list[Input]
     numbers: dict[int, str]  # run-time numbers, by identity: their names
     outputs: list[tuple[str, Node]]
     changed: list[tuple[Node, Node]]  # state: the leaf before, and the node after
+    snapshot: Snapshot
+    nodes: list[Node]  # by the snapshot's numbers
+    places: dict[int, int]  # nodes' identities → their numbers
+    roots: list[Node]  # what is to be computed, each once
+
+    def leaves(self) -> list[Node]:
+        """The tensors and the state that it reads, changes or gives."""
+        every = [*self.nodes, *(node for _, node in self.outputs)]
+        every += [node for each in self.changed for node in each]
+        return [node for node in every if node.sig.op is LEAF and not isinstance(node.storage, Given)]
 
 
 def trace_on_paper(
@@ -213,7 +227,49 @@ def _graph(found: Traced, changed: list[tuple[Node, Node]], given: Mapping[str, 
     for label, node in outputs:
         if is_runtime(node.storage) or node.sig.kind == "scalar":
             raise ArgumentError(f"export: {name} returns a number as {label!r}: return a tensor of it")
-    return Graph(inputs, numbers, outputs, changed)
+    return _apart(inputs, numbers, outputs, changed)
+
+
+def _apart(
+    inputs: list[Input],
+    numbers: dict[int, str],
+    outputs: Sequence[tuple[str, Node]],
+    changed: Sequence[tuple[Node, Node]],
+) -> Graph:
+    """The same with nodes that nothing else refers to."""
+    every = [*(node for _, node in outputs), *(after for _, after in changed)]
+    roots = list({id(node): node for node in every if node.storage is None}.values())
+    walked = walk(roots)._replace(held=[])
+    _refuse_wide(walked)
+    made: dict[int, Node] = {}
+
+    def apart(node: Node) -> Node:
+        found = made.get(id(node))
+        if found is None:
+            found = made[id(node)] = Node(node.sig, (), node.storage, node.where)
+        return found
+
+    nodes = [apart(node) for node in walked.nodes]
+    return Graph(
+        inputs,
+        numbers,
+        [(label, apart(node)) for label, node in outputs],
+        [(apart(before), apart(after)) for before, after in changed],
+        split_pairs(snapshot(walked, roots)),
+        nodes,
+        {id(node): number for number, node in enumerate(nodes)},
+        [apart(node) for node in roots],
+    )
+
+
+def _refuse_wide(walked: Walk) -> None:
+    """Refuse what no browser has: 64-bit types."""
+    for node in walked.nodes:
+        if node.sig.dtype.feature:
+            raise DTypeError(
+                f"export: {node.sig!r} is {node.sig.dtype.name}, which GPUs in browsers have not: convert it "
+                "to 32 bits (x.astype(webgrad.float32), model.float())"
+            )
 
 
 def _unused(kind: str, taken: Container[str], number: int) -> str:

@@ -1,7 +1,7 @@
 // One candidate and one workload in one page: index.html?candidate=jax&workload=block.
-// A candidate's module gives prepare(workload, work) → { run, close? }; run() computes once and promises
-// { device, buffer }: where the result lies. Times are from run() until a read of its first bytes is there.
-// window.bench = { prepare() → about, result() → base64, turn(seconds) → milliseconds of each run }.
+// A candidate's module gives prepare(workload, work) → { run, result?, about }; run() computes once and promises
+// { device, buffer, release? }: where the result lies. Times are from run() until a read of 16 bytes is there.
+// window.bench = { prepare() → about, result(bytes) posts it, turn(seconds) → milliseconds of each run }.
 
 const asked = new URLSearchParams(location.search);
 let running = null;
@@ -20,12 +20,13 @@ async function prepare() {
   running = await candidate.prepare(asked.get("workload"), { ...work, arrays: await arrays(work.inputs) });
   const began = performance.now();
   await once();
-  return { about: running.about ?? "", first: performance.now() - began };
+  return { about: running.about, first: performance.now() - began };
 }
 
 // Reading a few bytes behind the work is the same wait for every library.
 async function read(device, buffer, bytes) {
-  const staging = device.createBuffer({ size: bytes, usage: GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST });
+  const usage = GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST;
+  const staging = device.createBuffer({ size: bytes, usage });
   const encoder = device.createCommandEncoder();
   encoder.copyBufferToBuffer(buffer, 0, staging, 0, bytes);
   device.queue.submit([encoder.finish()]);
@@ -35,11 +36,14 @@ async function read(device, buffer, bytes) {
   return copy;
 }
 
-async function once() {
+async function runAndRead(bytes) {
   const { device, buffer, release } = await running.run();
-  await read(device, buffer, 16);
+  const copy = await read(device, buffer, bytes);
   release?.();
+  return copy;
 }
+
+const once = () => runAndRead(16);
 
 async function turn(seconds) {
   const times = [];
@@ -53,11 +57,8 @@ async function turn(seconds) {
 }
 
 async function result(bytes) {
-  const { device, buffer, release } = await running.run();
-  const copy = await read(device, buffer, bytes);
-  release?.();
-  const answer = await fetch(`/result/${asked.get("candidate")}`, { method: "POST", body: copy });
-  return answer.ok;
+  const body = await (running.result ? running.result() : runAndRead(bytes));
+  return (await fetch(`/result/${asked.get("candidate")}`, { method: "POST", body })).ok;
 }
 
 window.bench = { prepare, result, turn };
