@@ -1,4 +1,4 @@
-"""examples/browser: its page runs programs in Chromium, shows what they print and how they fail, stops them."""
+"""examples/browser: its page runs programs in Chromium, shows what they print and how they fail; stopping."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from scripts.make_token_fixture import PIECES
-from tests.conftest import IN_CI
+from tests.missing import IN_CI
 from webgrad.models.tokenizer import Tokenizer
 from webgrad.web.tokenizing import tokenizer_spec
 
