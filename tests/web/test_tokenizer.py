@@ -95,7 +95,7 @@ def test_every_way_to_cut_words_that_gguf_files_name(names: frozenset[str]) -> N
     ways = {}
     for name in names:
         cuts = PRETOKENIZERS[name].cuts
-        steps = [pre_tokenizers.Split(Regex(cut), "isolated") for cut in cuts]
+        steps: list[Any] = [pre_tokenizers.Split(Regex(cut), "isolated") for cut in cuts]
         steps.append(pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False))
         ways[name] = made(
             True,
@@ -202,7 +202,7 @@ def test_what_is_put_around_texts() -> None:
     check_same({name: made(post_processor=part) for name, part in frames().items()}, ["", "a", "hello"])
 
 
-REFUSED = {
+REFUSED: dict[str, dict[str, Any]] = {
     "a normalizer of the kind Nmt": {"normalizer": normalizers.Nmt()},
     "a normalizer of the kind ByteLevel": {"normalizer": normalizers.ByteLevel()},
     "a pre-tokenizer of the kind UnicodeScripts": {"pre_tokenizer": pre_tokenizers.UnicodeScripts()},

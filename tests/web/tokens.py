@@ -166,7 +166,8 @@ def tokenize(tokenizers: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 def check_same(tokenizers: Mapping[str, Tokenizer], texts: list[str]) -> None:
     """Pages give these texts the ids that Python gives, and read them, and ids at random, in the same way."""
     choose = random.Random(5)
-    given, wanted = {}, {}
+    given: dict[str, dict[str, Any]] = {}
+    wanted: dict[str, list[list[int]]] = {}
     for name, tokenizer in tokenizers.items():
         wanted[name] = [tokenizer.encode(text) for text in texts]
         random_ids = [choose.choices(range(tokenizer.size + 2), k=12) for _ in range(20)]
