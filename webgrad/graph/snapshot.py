@@ -43,6 +43,12 @@ class Snapshot:
     def __len__(self) -> int:
         return len(self.sigs)
 
+    def copy(self) -> Snapshot:
+        """Another of the same graph: whoever plans one rewrites it."""
+        made = Snapshot(list(self.sigs), list(self.inputs), self.roots, self.held)
+        made.lines = self.lines
+        return made
+
     def add(self, sig: Signature, inputs: tuple[int, ...]) -> int:
         """A new node behind the others; gives its number."""
         self.sigs.append(sig)

@@ -25,7 +25,7 @@ from ..runtime.buffers import Buffer
 from ..runtime.transfer import as_bytes
 from .declarations import declarations, module_text
 from .paper import VARIANTS, PaperDevice, Variant
-from .planning import Planner
+from .planning import Planner, Schedules
 from .shards import Stored, write_shards
 from .tracing import Graph, trace_on_paper
 
@@ -57,7 +57,8 @@ class Bundle:
         """Write all files but pages; gives the plan."""
         texts: dict[str, int] = {}
         state = {self._name_of(before): before for each in self.graphs.values() for before, _ in each.changed}
-        planned = [(each, self._planned(each, texts, state)) for each in variants]
+        schedules = Schedules()
+        planned = [(each, self._planned(each, texts, state, schedules)) for each in variants]
         files, tensors = write_shards(self._stored(state), folder)
         plan = {
             "format": "webgrad-plan",
@@ -82,8 +83,10 @@ class Bundle:
                 shutil.copyfile(path, folder / each)
         return plan
 
-    def _planned(self, variant: Variant, texts: dict[str, int], state: Mapping[str, Node]) -> dict[str, Any]:
-        planner = Planner(variant, texts, self._name_of)
+    def _planned(
+        self, variant: Variant, texts: dict[str, int], state: Mapping[str, Node], schedules: Schedules
+    ) -> dict[str, Any]:
+        planner = Planner(variant, texts, self._name_of, schedules)
         functions = {name: each._asdict() for name, each in planner.plan(self.graphs).items()}
         return {"kernels": planner.kernels, "buffers": planner.buffers(state), "functions": functions}
 
