@@ -28,6 +28,7 @@ MODULES = [
 # Languages of blocks: those that are run or checked, and what is only shown
 CHECKED = {"python", "sh", "toml", "wgsl"}  # of shells: tests/test_docs_commands.py
 SHOWN = {"", "text", "json", "html"}
+IN_BROWSERS = {"js"}  # tests/web/test_export.py runs them
 REFERENCE = {"py", "pycon"}  # signatures and examples, in docs/reference only
 GENERATED = "docs/reference/"  # examples there are those of docstrings
 ELSEWHERE = ("docs/errors.md", GENERATED)  # tests/test_errors_page.py runs what is wrong and what is right
@@ -132,7 +133,7 @@ def test_every_block_has_a_language_that_is_checked_or_only_shown() -> None:
     strange = [
         f"{block.name} {block.language}"
         for block in ALL_BLOCKS
-        if block.language not in CHECKED | SHOWN
+        if block.language not in CHECKED | SHOWN | IN_BROWSERS
         and not (block.language in REFERENCE and block.page.startswith(GENERATED))
     ]
     assert strange == []

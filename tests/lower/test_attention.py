@@ -25,6 +25,7 @@ from webgrad.schedule.plan import Group
 from webgrad.tensor import Tensor
 
 WITHOUT = DeviceProfile("software", max_storage_buffers=16)  # software without subgroups
+FOUR = DeviceProfile("software", frozenset({"subgroups"}), 4)
 
 
 def attended(queries: int = 128, columns: int = 64, heads: int = 8, room: int = 128) -> Tensor:
@@ -79,7 +80,13 @@ def test_few_queries_have_few_rows() -> None:
     ]
 
 
-@pytest.mark.parametrize("profile", [SOFTWARE, WITHOUT, PORTABLE])
+def test_four_lanes_have_half_the_rows_and_look_at_one_key_in_a_step() -> None:
+    for columns in (16, 32, 64, 128):
+        assert options(attended(columns=columns), FOUR)[0] == (("rows", 8), ("keys", 1))
+    assert dict(options(attended(queries=3), FOUR)[0])["rows"] == 4
+
+
+@pytest.mark.parametrize("profile", [SOFTWARE, FOUR, WITHOUT, PORTABLE])
 def test_choices_are_different_and_the_first_is_the_default(profile: DeviceProfile) -> None:
     made = attended()
     found = options(made, profile)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.runtime.helpers import SCALE, SCALE_IN_PLACE, Bench, bench, floats
 from webgrad.errors import CompileError, DeviceLostError, DTypeError, LaunchError
-from webgrad.runtime.pipelines import Pipeline
+from webgrad.runtime.pipelines import Pipeline, explain
 from webgrad.wgsl import Program, program_from_source
 
 # A kernel that reads far outside its input.
@@ -118,6 +118,18 @@ def test_a_compile_error_shows_where_and_what(alone: Bench, checked: bool) -> No
 
 
 @pytest.mark.gpu
+def test_places_are_found_in_tints_words_too() -> None:
+    text = "@compute @workgroup_size(1)\nfn main() {\n    let x = nothing(1.0);\n    let y = none;\n}\n"
+    program = program_from_source(text, label="wrong")
+    words = (
+        "The kernel was refused: Error while parsing WGSL: :3:13 error: unresolved call target 'nothing'\n"
+        "    let x = nothing(1.0);\n            ^^^^^^^\n\n:4:13 error: unresolved value 'none'\n"
+    )
+    told = explain(program, program.text, words)
+    assert "> " + "    3 |     let x = nothing(1.0);" in told
+    assert "> " + "    4 |     let y = none;" in told
+
+
 def test_a_compile_error_does_not_stop_the_device(alone: Bench) -> None:
     x = alone.upload(floats(2))
     pipeline = alone.pipeline(BROKEN, "broken")

@@ -1,6 +1,7 @@
 """Pyodide with the wheel of this checkout, for tests: a folder that is served, and pages and workers in it.
 
-In: examples/browser, its files as its fetch.py puts them there, and programs. Out: what a program calls `result`.
+In: examples/browser, its files as its fetch.py puts them there, and programs. Out: what programs call
+`result`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""examples/browser: its page runs programs in Chromium, shows what they print and how they fail, and stops them."""
+"""examples/browser: its page runs programs in Chromium, shows what they print and how they fail; stopping."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 
 pytest.importorskip("fcntl")  # browsers are driven on POSIX only
 
-from tests.browser import Browser
-from tests.missing import need_package
+from tests.browser import WEBGPU, Browser
+from tests.missing import need_package, need_program
 from tests.pages import DrivenPage
 from tests.web.pyodide_site import SECONDS, make_site
 from webgrad.web.serving import serving
@@ -27,10 +27,11 @@ def folder(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
     return make_site(tmp_path_factory.mktemp("example"))
 
 
-@pytest.fixture(params=["isolated", "plain"])
-def page(request: pytest.FixtureRequest, browser: Browser, folder: Path) -> Iterator[DrivenPage]:
-    """The page when Python is ready, with memory that page and worker share, and without."""
-    with serving(folder, isolated=request.param == "isolated") as url:
+@pytest.fixture(scope="module", params=["isolated", "plain"])
+def page(request: pytest.FixtureRequest, folder: Path) -> Iterator[DrivenPage]:
+    """The page when Python is ready, with memory that page and worker share, and without; for all tests."""
+    need_program(request.config, "chromium")
+    with serving(folder, isolated=request.param == "isolated") as url, Browser(*WEBGPU) as browser:
         opened = browser.page(900, 900, dark=request.param == "isolated")
         opened.open(f"{url.rstrip('/')}/index.html")
         opened.wait_for("!document.getElementById('run').disabled", seconds=SECONDS)
@@ -66,7 +67,7 @@ def shoot(page: DrivenPage, name: str) -> None:
         page.screenshot(Path(SHOTS) / f"{name}.png")
 
 
-def test_the_programs_of_the_page(page: DrivenPage, request: pytest.FixtureRequest) -> None:
+def test_the_programs_of_the_page(page: DrivenPage) -> None:
     device = page.text("#device")
     assert "Chromium" in device
     assert "webgpu:0" in device

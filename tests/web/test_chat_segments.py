@@ -63,6 +63,7 @@ LEAVES_OUT_EMPTY = (
     "{% for m in messages %}{% if m.role != 'system' or m.content %}<turn>{{ m.role }}:{{ m.content }}</turn>"
     "{% endif %}{% endfor %}<turn>assistant:"
 )
+COMPLETES = "{% for m in messages %}<turn>{{ m.content|trim }}im_end|>{% endfor %}"
 TEMPLATES = {
     "plain": CHATML,
     "a default for the system": DEFAULT_SYSTEM,
@@ -71,6 +72,7 @@ TEMPLATES = {
     "no system": WITHOUT_SYSTEM,
     "thoughts": THOUGHTS,
     "nothing where it is empty": LEAVES_OUT_EMPTY,
+    "a text that ends a token": COMPLETES,
 }
 ORDERS = (
     ("user",),
@@ -103,6 +105,7 @@ CONTENTS = (
         "</s>",
         "<tur",
         "<",
+        "<| ",
     ),
     *(
         "😀😀",

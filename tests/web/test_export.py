@@ -12,6 +12,8 @@ import pytest
 
 import webgrad as wg
 import webgrad.nn as nn
+from tests.documents import blocks_of
+from tests.web.dawn import run_module
 from tests.web.exported import Call, run_exports
 from webgrad.web.paper import VARIANTS
 
@@ -239,3 +241,23 @@ def test_an_input_that_is_changed_in_place_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(wg.ArgumentError, match="changes its input 'x' in place"):
         wg.export(function, wg.ones(2), tmp_path)
+
+
+@pytest.mark.usefixtures("dawn")
+def test_the_module_of_the_documentation(tmp_path: Path) -> None:
+    """docs/browser.md: the blocks of JavaScript run beside an export."""
+    blocks = [each for each in blocks_of("docs/browser.md") if each.language == "js"]
+    assert len(blocks) == 1
+    model = nn.Sequential(nn.Linear(3, 16), nn.GELU(), nn.Linear(16, 2)).eval()
+    wg.export(model, (wg.zeros((1, 3)),), tmp_path)
+    (tmp_path / "package.json").write_text('{"type": "module"}')
+    logged = "const told = [];\nconst console = { log: (...words) => told.push(words) };\n"
+    first, rest = blocks[0].text.split("\n", 1)
+    (tmp_path / "page.js").write_text(f"{first}\n{logged}{rest}\nexport {{ told }};\n")
+    main = 'async function main() { return (await import("./page.js")).told; }\nexport { main };\n'
+    (tmp_path / "main.js").write_text(main)
+    told = run_module(tmp_path / "main.js")
+    assert told[0][0] == "adapter"
+    assert told[-2][0] == "ready"
+    shape, data = told[-1]
+    np.testing.assert_allclose(data.reshape(shape), model(wg.asarray([[0.5, -1.0, 2.0]])).numpy(), 1e-4, 1e-5)

@@ -60,6 +60,19 @@ def test_every_kind_of_page(any_browser: DrivenBrowser, tmp_path: Path, kind: st
         assert [url for url in page.requests() if not url.startswith(address)] == []
 
 
+@pytest.mark.parametrize("broken", ["missing", "too new"])
+def test_a_page_whose_modules_do_not_start(any_browser: DrivenBrowser, tmp_path: Path, broken: str) -> None:
+    files = mock_files("chat")
+    del files["generation.js"]
+    if broken == "too new":
+        files["generation.js"] = b"const a = 1 of 2;\n"
+    with served(tmp_path, files) as address:
+        page = opened(any_browser, address)
+        assert page.text("#problem h2") == "This page could not start"
+        assert "too old" in page.text("#problem")
+        assert page.text("#device") == "Not running"
+
+
 def classifier() -> wg.nn.Module:
     wg.random.seed(3)
     return wg.nn.Sequential(

@@ -15,6 +15,8 @@ pytest.importorskip("fcntl")  # pipes to a browser are made for POSIX only
 
 from tests.browser import Browser, Page
 
+pytestmark = pytest.mark.web
+
 OPENED = "['ready', 'failed'].includes(document.body.dataset.state)"
 # Scripts that run before the page's own.
 MISSING = "Object.defineProperty(Navigator.prototype, 'gpu', { value: undefined });"

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from tests.web.page_folders import FACTS, mock_files, served
+from webgrad.errors import ArgumentError
+from webgrad.web.page import page_files
 
 pytest.importorskip("fcntl")  # pipes to a browser are made for POSIX only
 
@@ -121,7 +123,7 @@ PROBLEMS = {
     "internal": "Something went wrong",
     "unheard-of": "Something went wrong",
 }
-WORDS = {"no-webgpu": "Chrome and Edge", "insecure": "https", "lost": "still here", "weights": "export again"}
+WORDS = {"no-webgpu": "Chrome and Edge", "insecure": "https", "lost": "still here", "weights": "cut short"}
 
 
 def test_every_failure_has_its_words(browser: Browser, addresses: dict[str, str]) -> None:
@@ -149,6 +151,26 @@ def test_a_missing_file(browser: Browser, tmp_path: Path) -> None:
         page = opened(browser, address)
         assert page.text("#problem h2") == "A file of this page is missing"
         assert "tokenizer.json could not be loaded" in page.evaluate("problem.textContent")
+
+
+def test_pages_say_what_they_lack() -> None:
+    with pytest.raises(
+        ArgumentError, match="there is no page of the kind 'cat'; there are plain, chat, search"
+    ):
+        page_files("cat", {})
+    with pytest.raises(ArgumentError, match="the facts of a search page lack inputs, longest, tokenizer"):
+        page_files("search", {"functions": []})
+    assert b"<title>webgrad</title>" in page_files("plain", {})["index.html"]
+
+
+def test_a_folder_opened_from_a_disk(browser: Browser, tmp_path: Path) -> None:
+    for name, content in mock_files("plain").items():
+        (tmp_path / name).write_bytes(content)
+    page = browser.page(360)
+    page.open(tmp_path / "index.html")
+    page.wait_for("document.body.dataset.state === 'failed'")
+    assert page.text("#problem h2") == "This page needs a server"
+    assert "webgrad serve-static" in page.text("#problem")
 
 
 # Chat
@@ -267,6 +289,40 @@ def test_a_lost_device_keeps_the_conversation(browser: Browser, addresses: dict[
     answered(page, 3)
     assert calls(page)[0][1]["position"] == 0  # the new model holds nothing
     assert page.errors() == []
+
+
+@pytest.mark.web
+def test_the_reader_is_left_where_he_scrolled(browser: Browser, addresses: dict[str, str]) -> None:
+    page = browser.page(360, 400)
+    page.open(addresses["chat"])
+    page.wait_for("document.body.dataset.state === 'ready'")
+    end = "talk.scrollHeight - talk.scrollTop - talk.clientHeight"
+    for count in (1, 2):
+        say(page, "one line\n" * 9)
+        answered(page, count)
+        page.settle()
+        assert page.evaluate(end) < 2
+    page.evaluate("mock.delay = 10")
+    say(page, "again")
+    page.wait_for("document.querySelectorAll('.answer .words')[2]?.textContent.length > 3")
+    page.evaluate("talk.scrollTop = 20")
+    answered(page, 3)
+    page.settle()
+    assert page.evaluate("talk.scrollTop") == 20
+    assert page.evaluate(end) > 100
+
+
+@pytest.mark.web
+def test_without_a_template_text_goes_on(browser: Browser, tmp_path: Path) -> None:
+    with served(tmp_path, mock_files("chat", chat=None)) as address:
+        page = opened(browser, address)
+        assert page.text("#welcome h2") == "Begin a text"
+        assert page.evaluate("system.closest('label').hidden")
+        say(page, "Once upon a time ")
+        answered(page, 1)
+        asked = calls(page)
+        assert "".join(map(chr, asked[0][1]["ids"])) == "Once upo"
+        assert asked[-1][0] == "sample"
 
 
 @pytest.mark.web

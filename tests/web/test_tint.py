@@ -1,4 +1,4 @@
-"""Every kernel of every example, forwards and in a step of training, passes Tint, for all kinds of adapters."""
+"""Kernels of every example, forwards and in a step of training, pass Tint, for all kinds of adapters."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import tokenizers
 from tokenizers import Regex, decoders, normalizers, pre_tokenizers
@@ -94,7 +95,7 @@ def test_every_way_to_cut_words_that_gguf_files_name(names: frozenset[str]) -> N
     ways = {}
     for name in names:
         cuts = PRETOKENIZERS[name].cuts
-        steps = [pre_tokenizers.Split(Regex(cut), "isolated") for cut in cuts]
+        steps: list[Any] = [pre_tokenizers.Split(Regex(cut), "isolated") for cut in cuts]
         steps.append(pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False))
         ways[name] = made(
             True,
@@ -201,7 +202,7 @@ def test_what_is_put_around_texts() -> None:
     check_same({name: made(post_processor=part) for name, part in frames().items()}, ["", "a", "hello"])
 
 
-REFUSED = {
+REFUSED: dict[str, dict[str, Any]] = {
     "a normalizer of the kind Nmt": {"normalizer": normalizers.Nmt()},
     "a normalizer of the kind ByteLevel": {"normalizer": normalizers.ByteLevel()},
     "a pre-tokenizer of the kind UnicodeScripts": {"pre_tokenizer": pre_tokenizers.UnicodeScripts()},
@@ -236,6 +237,14 @@ def test_expressions_that_pages_cannot_have(expression: str) -> None:
     split = pre_tokenizers.Split(Regex(expression), "isolated")
     with pytest.raises(wg.ModelFileError, match=re.escape(EXPRESSIONS[expression])):
         tokenizer_spec(made(pre_tokenizer=split))
+
+
+def test_scores_are_written_short() -> None:
+    spec = tokenizer_spec(sentencepiece("t5"))["model"]
+    scores = [score for _, score in json.loads(sentencepiece("t5").engine.to_str())["model"]["vocab"]]
+    assert spec["single"]
+    assert np.array(spec["scores"], np.float32).tolist() == scores
+    assert len(json.dumps(spec["scores"])) < 0.8 * len(json.dumps(scores))
 
 
 def test_the_file(tmp_path: Path) -> None:

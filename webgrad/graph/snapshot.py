@@ -44,10 +44,8 @@ class Snapshot:
         return len(self.sigs)
 
     def copy(self) -> Snapshot:
-        """Another of the same graph: whoever plans one rewrites it."""
-        made = Snapshot(list(self.sigs), list(self.inputs), self.roots, self.held)
-        made.lines = self.lines
-        return made
+        """The same, to be scheduled once more: that adds nodes."""
+        return Snapshot(self.sigs.copy(), self.inputs.copy(), self.roots, self.held)
 
     def add(self, sig: Signature, inputs: tuple[int, ...]) -> int:
         """A new node behind the others; gives its number."""

@@ -26,6 +26,7 @@ from .threads import name_of
 __all__ = ["attention_choices", "lower_attention"]
 
 MAX_ROWS = 16  # rows in the registers of one subgroup
+FOUR_LANES_ROWS = 8  # the same by four lanes: more is more code than a processor's first cache holds
 MAX_VALUES = 32  # parts of rows there: more compile slowly
 MAX_ROLLED = 64  # the same where parts of keys and values are loaded in a loop
 ROLLED_PARTS = 4  # parts that are not: more compile slowly
@@ -206,11 +207,14 @@ def attention_choices(graph: Snapshot, group: Group, profile: DeviceProfile) -> 
         few, many = TILE_ROWS
         tiles = (few,) if attention.rows <= few else (many, few)
         return tuple((("rows", each),) for each in tiles)
-    wide = -(-max(attention.columns, attention.values) // (4 * _lanes(profile)))
+    lanes = _lanes(profile)
+    wide = -(-max(attention.columns, attention.values) // (4 * lanes))
     room = MAX_VALUES if wide <= ROLLED_PARTS else MAX_ROLLED
-    most = next(each for each in (MAX_ROWS, 8, 4, 2, 1) if each * wide <= room or each == 1)
+    tallest = FOUR_LANES_ROWS if lanes == 4 else MAX_ROWS
+    most = next(each for each in (tallest, 8, 4, 2, 1) if each * wide <= room or each == 1)
     rows = min(most, next((each for each in (1, 2, 4, 8) if each >= attention.rows), MAX_ROWS))
-    steps = (2, 1) if wide <= 2 and rows * wide <= MAX_VALUES // 2 else (1, 2)
+    pairs = lanes != 4 and wide <= 2 and rows * wide <= MAX_VALUES // 2
+    steps = (2, 1) if pairs else (1, 2)
     fewer = (rows, rows // 2) if rows > 1 else (rows,)
     return tuple((("rows", each), ("keys", step)) for each in fewer for step in steps)
 

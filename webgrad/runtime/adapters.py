@@ -236,8 +236,9 @@ def _without_numpy(adapters: Sequence[AdapterInfo]) -> Choice:
     """Never the cpu, which computes with NumPy."""
     if adapters:
         return Choice(adapters[0], "no GPU, and no NumPy for the cpu to compute with")
+    problem = f" ({_cache.problem.rstrip('.')})" if _cache.problem else ""
     raise missing(
-        "no GPU adapter was found, and the cpu, which would be used then,",
+        f"no GPU adapter was found{problem}, and the cpu, which would be used then,",
         "tensors need a GPU, or a browser with WebGPU",
     )
 

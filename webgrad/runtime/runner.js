@@ -1,22 +1,19 @@
 // The webgrad runner: compute on WebGPU from plain data, without a framework, in browsers and in node.
 // `openDevice` gives a device whose objects are small integers and whose runs are prepared lists of
-// dispatches; `load` opens an exported model (plan.json and its weights) on one. The parameters of all
-// dispatches lie in one uniform block, 256 bytes a row, bound last in every group with a dynamic offset.
+// dispatches; `load` opens an exported model (plan.json and its weights) on one. The parameters of dispatches
+// lie in uniform blocks, 256 bytes a row, which are bound last in every group with a dynamic offset.
 // WebGPU tells of errors late: the first is kept, and the next read(), ready() or done() rejects with it.
 
 const ROW = 256; // bytes of parameters a dispatch: no adapter wants dynamic offsets aligned to more
-const MEBI = 2 ** 20;
 const USAGE = { staging: 1 | 8, uniform: 64 | 4 | 8, storage: 128 | 4 | 8 }; // with copies from and to it
 const FEATURES = ["shader-f16", "subgroups", "timestamp-query"];
 const SOFTWARE = /swiftshader|llvmpipe|lavapipe|softpipe|basic render|software/i;
 const MESSAGES = {
-  "no-webgpu":
-    "This browser has no WebGPU. Chrome and Edge have it since version 113, Safari since 26, and Firefox " +
-    "since 141 (Windows) and 145 (macOS): update the browser, or open the page in one of these.",
+  "no-webgpu": "This browser has no WebGPU. Chrome and Edge have it since version 113, Safari since 26, " +
+    "Firefox since 141 (Windows) and 145 (macOS): update the browser, or open the page in one of these.",
   insecure: "Browsers offer WebGPU to secure pages only: open this one over https, or from localhost.",
-  "no-adapter":
-    "The browser has WebGPU but offers no GPU: it may be switched off, or the graphics driver be on the " +
-    "browser's block list. Update the driver; chrome://gpu or Firefox's about:support say what is wrong.",
+  "no-adapter": "The browser has WebGPU but offers no GPU: it may be switched off, or its driver be on the " +
+    "block list. Update the driver; chrome://gpu or Firefox's about:support say what is wrong.",
   "no-device": "The GPU could not be opened. Close other pages that use it, or update its driver.",
 };
 
@@ -44,29 +41,27 @@ function copyOf(object) {
 
 function describe(adapter, { features, limits }) {
   const { vendor = "", architecture = "", device = "", description = "", ...more } = copyOf(adapter.info);
-  const fallback = more.isFallbackAdapter ?? adapter.isFallbackAdapter ?? false;
-  const sizes = [more.subgroupMinSize ?? 4, more.subgroupMaxSize ?? 128];
+  const { subgroupMinSize = 4, subgroupMaxSize = 128, isFallbackAdapter: fallback } = more;
   return {
     name: description || device || `${vendor} ${architecture}`.trim() || "a GPU without a name",
     vendor, architecture, description, features: [...features], limits: copyOf(limits),
-    software: fallback || SOFTWARE.test([vendor, architecture, device, description].join(" ")),
-    subgroupSizes: features.has("subgroups") ? sizes : [0, 0],
+    software: Boolean(fallback) || SOFTWARE.test([vendor, architecture, device, description].join(" ")),
+    subgroupSizes: features.has("subgroups") ? [subgroupMinSize, subgroupMaxSize] : [0, 0],
   };
 }
 
 /** A device with every limit of its adapter, and with the known features that it offers. */
 async function openDevice(options = {}) {
-  const { gpu = globalThis.navigator?.gpu, features = FEATURES, limits, software, onLost } = options;
-  const { powerPreference = "high-performance" } = options;
+  const { gpu = globalThis.navigator?.gpu, features = FEATURES, limits, onLost } = options;
   const refused = (code) => (error) => fail(code, undefined, error.message);
   if (!gpu) fail(globalThis.isSecureContext === false ? "insecure" : "no-webgpu");
-  const wanted = { powerPreference, forceFallbackAdapter: software === true };
+  const { powerPreference = "high-performance", software: forceFallbackAdapter = false } = options;
+  const wanted = { powerPreference, forceFallbackAdapter };
   const adapter = (await gpu.requestAdapter(wanted).catch(refused("no-adapter"))) ?? fail("no-adapter");
   const requiredFeatures = features.filter((feature) => adapter.features.has(feature));
   const required = { requiredFeatures, requiredLimits: limits ?? copyOf(adapter.limits) };
   const opened = await adapter.requestDevice(required).catch(refused("no-device"));
-  const device = makeDevice(opened, describe(adapter, opened), onLost);
-  return Object.assign(device, { source: gpu }); // Dawn in node crashes if it is collected before the device
+  return makeDevice(opened, describe(adapter, opened), onLost, gpu);
 }
 
 /** What became of a device: whether it is lost, and the first error that WebGPU reported late. */
@@ -79,60 +74,44 @@ function watch(gpu, onLost) {
     state.failure ??= new RunnerError(code, `The GPU refused an operation: ${message}`, message);
   };
   gpu.lost.then(({ reason, message }) => {
-    const advice = "Load the page again; what was on the GPU is gone.";
-    state.lost ??= `The GPU was lost (${message || reason}). ${advice}`;
+    state.lost ??= `The GPU was lost (${message || reason}): what was on it is gone. Load the page again.`;
     if (!state.closed) onLost?.(new RunnerError("lost", state.lost));
   });
   return state;
 }
 
-/** The uniform block: stretches of rows, in powers of two, of one buffer that grows. */
-function makeBlock(gpu) {
-  const make = (rows) => gpu.createBuffer({ size: rows * ROW, usage: USAGE.uniform });
-  const free = new Map(); // starts of released stretches, by their rows
-  const release = ({ start, rows }) => push(free, rows, start);
-  const block = { buffer: make(2048), generation: 0, allocate, release };
-  let used = 0;
-  function grow() {
-    const [old, encoder] = [block.buffer, gpu.createCommandEncoder()];
-    block.buffer = make(powerOfTwo(used));
-    block.generation += 1;
-    encoder.copyBufferToBuffer(old, 0, block.buffer, 0, old.size);
-    gpu.queue.submit([encoder.finish()]);
-    old.destroy();
-  }
+/** Uniform blocks, and stretches of their rows, in powers of two, that are used again once released. */
+function makeBlocks(gpu) {
+  const free = new Map();
+  let [buffer, space] = [null, 0];
   function allocate(count) {
     const rows = powerOfTwo(count);
-    const start = free.get(rows)?.pop() ?? used;
-    if (start === used) used += rows;
-    if (used * ROW > block.buffer.size) grow();
-    return { start, rows };
+    if (free.get(rows)?.length > 0) return free.get(rows).pop();
+    if (space < rows) {
+      space = Math.max(rows, 4096);
+      buffer = gpu.createBuffer({ size: space * ROW, usage: USAGE.uniform });
+    }
+    space -= rows;
+    return { buffer, start: space * ROW, rows };
   }
-  return block;
+  return { allocate, release: (stretch) => push(free, stretch.rows, stretch) };
 }
 
-function makeDevice(gpu, info, onLost) {
-  const { queue } = gpu;
-  const [state, block] = [watch(gpu, onLost), makeBlock(gpu)];
-  const objects = new Map(); // buffers, pipelines, groups and lists, by handle
+function makeDevice(gpu, info, onLost, source) {
+  const [queue, state, blocks] = [gpu.queue, watch(gpu, onLost), makeBlocks(gpu)];
+  const [objects, compiling] = [new Map(), new Set()]; // by handle; pipelines that ready() waits for
   const [layouts, staging] = [new Map(), new Map()]; // by accesses; free staging buffers by their size
-  const compiling = new Set();
   let [handles, held] = [0, 0]; // the last handle, and the bytes of all buffers
-
   const get = (handle) => objects.get(handle) ?? fail("internal", `There is no object ${handle}.`);
-  function add(object) {
-    objects.set((handles += 1), object);
-    return handles;
-  }
+  const add = (object) => objects.set((handles += 1), object) && handles;
   function release(handle) {
     const object = get(handle);
     objects.delete(handle);
     compiling.delete(object);
-    if (object.stretch) block.release(object.stretch);
+    if (object.stretch) blocks.release(object.stretch);
     held -= object.size ?? 0;
     object.destroy?.();
   }
-
   /** Waits for a promise; rejects with the first error that came before it. */
   async function settle(promise) {
     const refused = await promise.then(() => null, (error) => error);
@@ -144,12 +123,10 @@ function makeDevice(gpu, info, onLost) {
     state.failure = null;
     if (error) throw error instanceof RunnerError ? error : new RunnerError("internal", error.message);
   }
-
   function createBuffer(bytes, usage = USAGE.storage) {
     const [size, most] = [wholeWords(bytes), info.limits.maxBufferSize];
-    const text = `The GPU is out of memory: ${megabytes(size)} are wanted beside ${megabytes(held)} in use. `;
-    const advice = "Close other pages that use it, or take a smaller model.";
-    const short = ({ message }) => new RunnerError("out-of-memory", text + advice, message);
+    const text = `The GPU is out of memory: ${megabytes(size)} are wanted beside ${megabytes(held)} in use.`;
+    const short = (error) => new RunnerError("out-of-memory", `${text} Close other pages.`, error.message);
     if (size > most) throw short({ message: `A buffer has at most ${most} bytes here.` });
     gpu.pushErrorScope("out-of-memory");
     const buffer = gpu.createBuffer({ size, usage });
@@ -164,13 +141,11 @@ function makeDevice(gpu, info, onLost) {
     queue.writeBuffer(buffer, offset, bytes, 0, whole);
     if (whole < bytes.length) queue.writeBuffer(buffer, offset + whole, tail);
   }
-
   function layoutOf(accesses) {
     if (layouts.has(accesses)) return layouts.get(accesses);
     const kinds = [...accesses].map((access) => ({ type: access === "r" ? "read-only-storage" : "storage" }));
     kinds.push({ type: "uniform", hasDynamicOffset: true, minBindingSize: ROW });
-    const visibility = 4; // GPUShaderStage.COMPUTE
-    const entries = kinds.map((buffer, binding) => ({ binding, visibility, buffer }));
+    const entries = kinds.map((buffer, binding) => ({ binding, buffer, visibility: 4 /* compute */ }));
     const group = gpu.createBindGroupLayout({ entries });
     layouts.set(accesses, { group, pipeline: gpu.createPipelineLayout({ bindGroupLayouts: [group] }) });
     return layouts.get(accesses);
@@ -181,11 +156,12 @@ function makeDevice(gpu, info, onLost) {
     const refusal = gpu.popErrorScope().catch(() => null);
     const descriptor = { layout: layoutOf(accesses).pipeline, compute: { module, entryPoint }, label };
     const pipeline = { descriptor, made: null, error: null };
-    const made = (compiled) => (pipeline.made ??= compiled);
-    pipeline.compiled = gpu.createComputePipelineAsync(descriptor).then(made, async (error) => {
+    const refused = async (error) => {
       const said = `The GPU's compiler refused "${label}": ${(await refusal)?.message ?? error.message}`;
       pipeline.error = new RunnerError("compile", said, text);
-    });
+    };
+    const asked = gpu.createComputePipelineAsync(descriptor);
+    pipeline.compiled = asked.then((made) => (pipeline.made ??= made), refused);
     compiling.add(pipeline);
     return add(pipeline);
   }
@@ -196,47 +172,35 @@ function makeDevice(gpu, info, onLost) {
     const step = ({ compiled }) => compiled.then(() => onStep((done += 1), waiting.length));
     await settle(Promise.all(waiting.map(step)));
     waiting.forEach((pipeline) => compiling.delete(pipeline));
-    const refused = waiting.find(({ error }) => error);
-    if (refused) throw refused.error;
+    for (const { error } of waiting) if (error) throw error;
   }
-
   function createGroup(accesses, ranges) {
-    const entries = [...accesses].map((_, binding) => {
-      const [buffer, offset, size] = ranges.slice(3 * binding, 3 * binding + 3);
-      return { binding, resource: { buffer: get(buffer), offset, size } };
-    });
-    return add({ layout: layoutOf(accesses).group, entries, made: null, generation: -1 });
+    const range = (at) => ({ buffer: get(ranges[at]), offset: ranges[at + 1], size: ranges[at + 2] });
+    const entries = [...accesses].map((_, binding) => ({ binding, resource: range(3 * binding) }));
+    return add({ layout: layoutOf(accesses).group, entries, made: new Map() });
   }
-  function bind(group) {
-    const params = { binding: group.entries.length, resource: { buffer: block.buffer, size: ROW } };
-    group.made = gpu.createBindGroup({ layout: group.layout, entries: [...group.entries, params] });
-    group.generation = block.generation;
+  function bind({ layout, entries, made }, buffer) {
+    const params = { binding: entries.length, resource: { buffer, size: ROW } };
+    if (!made.has(buffer)) made.set(buffer, gpu.createBindGroup({ layout, entries: [...entries, params] }));
+    return made.get(buffer);
   }
-
   function prepare(rows) {
     const starts = Array.from({ length: rows.length / 5 }, (_, row) => 5 * row);
-    const [pipelines, groups] = [0, 1].map((column) => starts.map((at) => get(rows[at + column])));
-    const stretch = block.allocate(starts.length);
-    const offsets = Uint32Array.from(starts, (_, row) => (stretch.start + row) * ROW);
-    const grid = rows.filter((_, at) => at % 5 > 1);
-    return add({ pipelines, groups, stretch, offsets, grid, generation: -1 });
+    const pipelines = starts.map((at) => get(rows[at]));
+    const stretch = blocks.allocate(starts.length);
+    const bound = starts.map((at) => bind(get(rows[at + 1]), stretch.buffer));
+    const offsets = Uint32Array.from(starts, (_, row) => stretch.start + row * ROW);
+    return add({ pipelines, made: null, bound, stretch, offsets, grid: rows.filter((_, at) => at % 5 > 1) });
   }
-  /** Puts a list's pipelines and groups into flat arrays; again when the block has grown. */
-  function resolve(list) {
-    list.made = list.pipelines.map((pipeline) => {
-      if (pipeline.error) throw pipeline.error;
-      return (pipeline.made ??= gpu.createComputePipeline(pipeline.descriptor)); // not awaited by ready()
-    });
-    list.groups.filter(({ generation }) => generation !== block.generation).forEach(bind);
-    list.bound = list.groups.map(({ made }) => made);
-    list.generation = block.generation;
+  function compiled(pipeline) {
+    if (pipeline.error) throw pipeline.error;
+    return (pipeline.made ??= gpu.createComputePipeline(pipeline.descriptor)); // ready() was not awaited
   }
   function encodePass(pass, { made, bound, grid, offsets }) {
     let last = null;
     for (let row = 0, axis = 0; row < made.length; row += 1, axis += 3) {
       const pipeline = made[row];
-      if (pipeline !== last) pass.setPipeline(pipeline);
-      last = pipeline;
+      if (pipeline !== last) pass.setPipeline((last = pipeline));
       pass.setBindGroup(0, bound[row], offsets, row, 1);
       pass.dispatchWorkgroups(grid[axis], grid[axis + 1], grid[axis + 2]);
     }
@@ -255,23 +219,21 @@ function makeDevice(gpu, info, onLost) {
   }
   function run(handle, params = null, copies = null) {
     const list = get(handle);
-    if (list.generation !== block.generation) resolve(list);
-    if (params !== null) queue.writeBuffer(block.buffer, list.stretch.start * ROW, params);
+    list.made ??= list.pipelines.map(compiled);
+    if (params !== null) queue.writeBuffer(list.stretch.buffer, list.stretch.start, params);
     submit(list, copies ?? []);
   }
-
-  /** A staging buffer, to which a run may copy, for `collect`. */
+  /** A staging buffer: a run may copy to it, and `collect` reads it. */
   function stage(bytes) {
     const size = Math.max(4096, powerOfTwo(bytes));
     return staging.get(size)?.pop() ?? createBuffer(size, USAGE.staging);
   }
-  /** The first bytes of a staging buffer, once they are there; small ones are used again. */
   async function collect(handle, bytes) {
     const buffer = get(handle);
     const refused = await settle(buffer.mapAsync(1, 0, wholeWords(bytes))).catch((error) => error);
     const copy = refused ?? new Uint8Array(buffer.getMappedRange(0, wholeWords(bytes))).slice(0, bytes);
     buffer.unmap();
-    if (refused || buffer.size > 16 * MEBI) release(handle);
+    if (refused || buffer.size > 2 ** 24) release(handle);
     else push(staging, buffer.size, handle);
     if (refused) throw refused;
     return copy;
@@ -281,50 +243,43 @@ function makeDevice(gpu, info, onLost) {
     submit(null, [handle, offset - skipped, staged, 0, skipped + bytes]);
     return (await collect(staged, skipped + bytes)).slice(skipped);
   }
-
   function close() {
     Object.assign(state, { closed: true, lost: state.lost ?? "The device was closed." });
     gpu.destroy();
   }
   return {
+    source, // Dawn in node crashes if it is collected before the device
     gpu, info, createBuffer, write, createPipeline, ready, createGroup, prepare, run, stage, collect, read,
-    close,
-    get lost() { return state.lost; },
-    done: () => settle(queue.onSubmittedWorkDone()),
+    close, done: () => settle(queue.onSubmittedWorkDone()), get lost() { return state.lost; },
     releaseBuffer: release, releasePipeline: release, releaseGroup: release, releasePrepared: release,
   };
 }
 
 const float = new Float32Array(1);
 const word = new Uint32Array(float.buffer);
-
-/** The 16 bits nearest to a float32, ties to even, of a number of fraction bits and a bias of exponents. */
-function narrow(value, fraction, bias) {
-  float[0] = value;
-  const exponent = Math.max(((word[0] >>> 23) & 255) - 127, 1 - bias);
-  const steps = Math.abs(value) / 2 ** (exponent - fraction) + 2 ** 52 - 2 ** 52; // rounded
-  const infinity = (2 * bias + 1) << fraction;
-  const bits = Math.min(steps + (exponent + bias - 1) * 2 ** fraction, infinity);
-  return ((word[0] >>> 16) & 0x8000) | (Number.isNaN(value) ? infinity + 2 ** (fraction - 1) : bits);
-}
-
-function widen(bits, fraction, bias) {
-  const [exponent, steps] = [(bits & 0x7fff) >> fraction, bits & (2 ** fraction - 1)];
-  const sign = bits & 0x8000 ? -1 : 1;
-  if (exponent === 2 * bias + 1) return steps ? NaN : sign * Infinity;
-  return sign * (exponent ? steps + 2 ** fraction : steps) * 2 ** (Math.max(exponent, 1) - bias - fraction);
-}
-
-const halves = (...format) => ({
+/** Floats of 16 bits, by their bits of fraction and bias of exponents; rounded to nearest, ties to even. */
+const halves = (fraction, bias) => ({
   array: Float32Array, stored: Uint16Array,
-  encode: (value) => narrow(value, ...format), decode: (bits) => widen(bits, ...format),
+  encode(value) {
+    float[0] = value;
+    const exponent = Math.max(((word[0] >>> 23) & 255) - 127, 1 - bias);
+    const steps = Math.abs(value) / 2 ** (exponent - fraction) + 2 ** 52 - 2 ** 52; // rounded
+    const infinity = (2 * bias + 1) << fraction;
+    const bits = Math.min(steps + (exponent + bias - 1) * 2 ** fraction, infinity);
+    return ((word[0] >>> 16) & 0x8000) | (Number.isNaN(value) ? infinity + 2 ** (fraction - 1) : bits);
+  },
+  decode(bits) {
+    const [exponent, steps] = [(bits & 0x7fff) >> fraction, bits % 2 ** fraction];
+    const sign = bits & 0x8000 ? -1 : 1;
+    if (exponent === 2 * bias + 1) return steps ? NaN : sign * Infinity;
+    return sign * (exponent ? steps + 2 ** fraction : steps) * 2 ** (Math.max(exponent, 1) - bias - fraction);
+  },
 });
 const DTYPES = {
   float32: { array: Float32Array }, int32: { array: Int32Array }, uint32: { array: Uint32Array },
-  int16: { array: Int16Array }, uint16: { array: Uint16Array },
-  int8: { array: Int8Array }, uint8: { array: Uint8Array },
+  int16: { array: Int16Array }, uint16: { array: Uint16Array }, int8: { array: Int8Array },
+  uint8: { array: Uint8Array }, float16: halves(10, 15), bfloat16: halves(7, 127),
   bool: { array: Uint8Array, stored: Uint8Array, encode: (value) => (value ? 1 : 0) },
-  float16: halves(10, 15), bfloat16: halves(7, 127),
 };
 const SETTERS = { f32: "setFloat32", i32: "setInt32", u32: "setUint32" };
 
@@ -355,11 +310,9 @@ function tensorOf(bytes, { dtype, shape }) {
 }
 
 const fromBase64 = (text) => Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
-
 const RELOAD = "Load the page again; if it stays, export the model again.";
 const failFile = (name, found) => fail("weights", `The file ${name} cannot be used: ${found}. ${RELOAD}`);
 
-/** The bytes, if they are those that the plan tells of. */
 async function verify({ file, bytes: expected, sha256 }, bytes, count = bytes.length) {
   if (count !== expected) failFile(file, `${expected} bytes are expected, ${count} were found`);
   const digest = await globalThis.crypto?.subtle?.digest("SHA-256", bytes); // on secure pages only
@@ -369,18 +322,16 @@ async function verify({ file, bytes: expected, sha256 }, bytes, count = bytes.le
 }
 
 async function request(url, name, options) {
-  const response = await fetch(url, options).catch((error) => {
-    if (options.signal?.aborted) throw error;
-    failFile(name, `it could not be fetched (${error.message})`);
-  });
+  const response = await fetch(url, options).catch((error) => failFile(name, error.message));
   return response.ok ? response : failFile(name, `the server answered ${response.status}`);
 }
 
 /** A response's bytes, of whose number `onBytes` hears as they come. */
 async function drain(entry, response, onBytes) {
   const [reader, bytes] = [response.body.getReader(), new Uint8Array(entry.bytes)];
+  const next = () => reader.read().catch((error) => failFile(entry.file, error.message));
   let count = 0;
-  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+  for (let part = await next(); !part.done; part = await next()) {
     if (count + part.value.length <= bytes.length) bytes.set(part.value, count);
     onBytes((count += part.value.length));
   }
@@ -410,8 +361,8 @@ async function openSource(source, signal) {
 }
 
 function chooseVariant({ format, version, variants }, wanted, info) {
-  const known = format === "webgrad-plan" && version === 1;
-  if (!known) fail("internal", `This runner reads webgrad-plan 1, not ${format} ${version}.`);
+  const kind = `${format} ${version}`;
+  if (kind !== "webgrad-plan 1") fail("internal", `This runner reads webgrad-plan 1, not ${kind}.`);
   const meets = ({ software, features = [], subgroupSize, limits = {} }) =>
     (software ?? info.software) === info.software &&
     features.every((feature) => info.features.includes(feature)) &&
@@ -422,23 +373,25 @@ function chooseVariant({ format, version, variants }, wanted, info) {
   return variants.find(suits) ?? fail("no-adapter", `No variant is for ${wanted ?? info.name}: ${labels}.`);
 }
 
-/** Calls `write(buffer, bytes)` with each tensor, two files at a time; a file is let go after that. */
-async function loadWeights({ plan, file }, buffers, write, report, signal) {
+/** Fills buffers with their tensors, two files at a time; a file is let go as soon as it is written. */
+async function loadWeights({ plan, file }, buffers, device, report, signal) {
   const loaded = new Map(buffers.map(({ tensor }) => [plan.weights[tensor.file], 0]));
   const waiting = [...loaded.keys()];
   const total = sum(waiting.map(({ bytes }) => bytes));
   const tell = (entry, count) => report("weights", sum([...loaded.set(entry, count).values()]), total);
-  async function lane() {
+  const lanes = [1, 2].map(async () => {
     for (let entry = waiting.shift(); entry; entry = waiting.shift()) {
       signal?.throwIfAborted();
       const content = await file(entry, (count) => tell(entry, count));
       for (const buffer of buffers.filter(({ tensor }) => plan.weights[tensor.file] === entry)) {
-        write(buffer, content.subarray(buffer.tensor.start, buffer.tensor.start + buffer.tensor.bytes));
+        const bytes = content.subarray(buffer.tensor.start, buffer.tensor.start + buffer.tensor.bytes);
+        device.write(buffer.handle, 0, bytes);
+        if (buffer.state) buffer.first = bytes.slice();
       }
       tell(entry, entry.bytes);
     }
-  }
-  await Promise.all([lane(), lane()].map((each) => each.finally(() => (waiting.length = 0))));
+  });
+  await Promise.all(lanes).finally(() => (waiting.length = 0));
 }
 
 /** What a call gives for each input, checked: bytes of tensors, and numbers. */
@@ -455,62 +408,55 @@ function checkInputs(name, wanted, given) {
   });
 }
 
-/** A function of a variant, ready to run: its list and parameters, and where inputs and outputs lie. */
-function prepareFunction(device, kernels, buffers, own, { commands, copies, ...places }) {
-  const handleAt = (columns, width) => (value, at) => (columns.includes(at % width) ? buffers[value].handle : value);
+/** A function that submits one of the plan's: it writes inputs, dispatches, and copies outputs to staging. */
+function prepareFunction(device, own, kernels, handles, inputs, outputs, planned) {
+  const { commands, copies = [] } = planned;
   const params = new Uint8Array(commands.length * ROW);
+  const view = new DataView(params.buffer);
   const rows = commands.flatMap(([kernel, ranges, grid, text], row) => {
     params.set(fromBase64(text), row * ROW);
-    const { pipeline, accesses } = kernels[kernel];
-    return [pipeline, own(device.createGroup(accesses, ranges.map(handleAt([0], 3)))), ...grid];
+    const bound = ranges.map((value, at) => (at % 3 ? value : handles[value]));
+    return [kernels[kernel].pipeline, own(device.createGroup(kernels[kernel].accesses, bound)), ...grid];
   });
   const list = own(device.prepare(Int32Array.from(rows)));
-  return { list, params, places, copied: (copies ?? []).map(handleAt([0, 2], 5)) };
+  const copied = copies.map((value, at) => (at % 5 === 0 || at % 5 === 2 ? handles[value] : value));
+  const results = Object.entries(outputs).map(([name, { bytes }]) => [handles[planned.outputs[name]], bytes]);
+  return (name, given, reading) => {
+    const checked = Object.fromEntries(checkInputs(name, inputs, given));
+    Object.entries(planned.inputs).forEach(([input, at]) => device.write(handles[at], 0, checked[input]));
+    for (const [input, type, offsets] of planned.numbers) {
+      offsets.forEach((offset) => view[SETTERS[type]](offset, checked[input], true));
+    }
+    const staged = reading ? results.map(([, bytes]) => device.stage(bytes)) : [];
+    const last = staged.flatMap((target, at) => [results[at][0], 0, target, 0, results[at][1]]);
+    device.run(list, params, [...copied, ...last]);
+    return staged;
+  };
 }
 
-/** An open variant of a plan: its functions, and the state that they share. */
-function makeModel(device, plan, variant, buffers, info, own) {
-  const names = Object.keys(plan.functions);
-  const prepare = (name) => prepareFunction(device, variant.kernels, buffers, own, variant.functions[name]);
-  const functions = new Map(names.map((name) => [name, prepare(name)]));
-  const unknown = (kind, name, all) => fail("input", `There is no ${kind} "${name}"; there are: ${all.join(", ")}.`);
-  const find = (name) => functions.get(name) ?? unknown("function", name, names);
-  /** Writes the inputs and submits; `copyOut` gives the copies of outputs, once the inputs are known good. */
-  function submit(name, given = {}, copyOut = () => []) {
-    const { list, params, places, copied } = find(name);
-    const checked = new Map(checkInputs(name, plan.functions[name].inputs, given));
-    const view = new DataView(params.buffer);
-    for (const [input, at] of Object.entries(places.inputs)) device.write(buffers[at].handle, 0, checked.get(input));
-    for (const [input, type, offsets] of places.numbers) {
-      offsets.forEach((offset) => view[SETTERS[type]](offset, checked.get(input), true));
-    }
-    device.run(list, params, [...copied, ...copyOut()]);
-  }
-  async function run(given, name = names.includes("run") ? "run" : names[0]) {
-    const { places } = find(name);
-    const [wanted, starts] = [Object.entries(plan.functions[name].outputs), [0]];
-    for (const [, { bytes }] of wanted) starts.push(starts.at(-1) + wholeWords(bytes));
-    let staged = null;
-    submit(name, given, () => {
-      staged = device.stage(starts.at(-1));
-      return wanted.flatMap(([output, { bytes }], at) =>
-        [buffers[places.outputs[output]].handle, 0, staged, starts[at], bytes]);
-    });
-    const read = await device.collect(staged, starts.at(-1));
-    return Object.fromEntries(wanted.map(([output, spec], at) =>
-      [output, tensorOf(read.subarray(starts[at], starts[at] + spec.bytes), spec)]));
+/** The functions of an open variant, and the state that they share. */
+function makeModel(device, own, plan, { functions }, kernels, buffers) {
+  const [names, handles] = [Object.keys(plan.functions), buffers.map(({ handle }) => handle)];
+  const prepared = new Map(Object.entries(plan.functions).map(([name, { inputs, outputs }]) =>
+    [name, prepareFunction(device, own, kernels, handles, inputs, outputs, functions[name])]));
+  const unknown = (what, all) => fail("input", `There is no ${what}: ${Object.keys(all).join(", ")}.`);
+  const find = (name) => prepared.get(name) ?? unknown(`function "${name}"`, plan.functions);
+  async function run(given = {}, name = names.includes("run") ? "run" : names[0]) {
+    const staged = find(name)(name, given, true);
+    const outputs = Object.entries(plan.functions[name].outputs).map(async ([output, spec], at) =>
+      [output, tensorOf(await device.collect(staged[at], spec.bytes), spec)]);
+    return Object.fromEntries(await Promise.all(outputs));
   }
   async function state(name) {
-    const buffer = buffers.find((each) => each.state === name) ?? unknown("state", name, Object.keys(plan.state));
-    return tensorOf(await device.read(buffer.handle, 0, plan.state[name].bytes), plan.state[name]);
+    const { bytes, ...spec } = plan.state[name] ?? unknown(`state "${name}"`, plan.state);
+    return tensorOf(await device.read(buffers.find((each) => each.state === name).handle, 0, bytes), spec);
   }
   function reset() {
-    for (const { handle, state: name, first, bytes } of buffers) {
-      if (name !== undefined) device.write(handle, 0, first ?? new Uint8Array(bytes));
-    }
+    const changed = buffers.filter((buffer) => buffer.state !== undefined);
+    changed.forEach(({ handle, first, bytes }) => device.write(handle, 0, first ?? new Uint8Array(bytes)));
   }
   const calls = Object.fromEntries(names.map((name) => [name, (given) => run(given, name)]));
-  return { run, submit, state, reset, device, info, functions: calls };
+  return { run, state, reset, functions: calls, submit: (name, given = {}) => void find(name)(name, given) };
 }
 
 /** Opens an exported model: `source` is the address of its plan.json, or { plan, file(name, onBytes) }. */
@@ -524,35 +470,29 @@ async function load(source, options = {}) {
   const close = () => (options.device ? owned.forEach(device.releaseBuffer) : device.close());
   try {
     const opened = await openSource(source, signal);
-    const { plan } = opened;
-    const { label, ...variant } = chooseVariant(plan, options.variant, device.info);
-    for (const buffer of variant.buffers) {
-      bytes[buffer.tensor ? "weights" : buffer.state ? "state" : "working"] += buffer.bytes;
-    }
-    const buffers = variant.buffers.map(({ tensor, state, ...more }) => {
-      const handle = own(device.createBuffer(more.bytes));
-      if (more.data) device.write(handle, 0, fromBase64(more.data));
-      return { ...more, state, handle, tensor: plan.tensors[tensor ?? plan.state[state]?.tensor] };
+    const { texts, tensors, state: states = {} } = opened.plan;
+    const variant = chooseVariant(opened.plan, options.variant, device.info);
+    const kind = ({ tensor, state }) => (tensor ? "weights" : state ? "state" : "working");
+    variant.buffers.forEach((buffer) => (bytes[kind(buffer)] += buffer.bytes));
+    const buffers = variant.buffers.map(({ tensor, ...row }) => {
+      const handle = own(device.createBuffer(row.bytes));
+      if (row.data) device.write(handle, 0, fromBase64(row.data));
+      return { ...row, handle, tensor: tensors[tensor ?? states[row.state]?.tensor] };
     });
-    await device.done(); // was there room?
-    variant.kernels = variant.kernels.map(({ text, entry, accesses, label: name }) =>
-      ({ accesses, pipeline: own(device.createPipeline(plan.texts[text], entry, accesses, name)) }));
-    const write = (buffer, content) => {
-      device.write(buffer.handle, 0, content);
-      if (buffer.state) buffer.first = content.slice();
-    };
-    await loadWeights(opened, buffers.filter(({ tensor }) => tensor), write, report, signal);
+    await device.done(); // if there was no room, it says so
+    const kernels = variant.kernels.map(({ text, entry, accesses, label }) =>
+      ({ accesses, pipeline: own(device.createPipeline(texts[text], entry, accesses, label)) }));
+    await loadWeights(opened, buffers.filter(({ tensor }) => tensor), device, report, signal);
     await device.ready((done, all) => report("compile", done, all));
-    const model = makeModel(device, plan, variant, buffers, { device: device.info, variant: label, bytes }, own);
+    const model = makeModel(device, own, opened.plan, variant, kernels, buffers);
     report("ready", 1, 1);
-    return Object.assign(model, { close });
+    return { ...model, device, close, info: { device: device.info, variant: variant.label, bytes } };
   } catch (error) {
-    if (error.code === "out-of-memory") {
-      const [weights, state, working] = Object.values(bytes).map(megabytes);
-      error.message += ` The model wants ${weights} of weights, ${state} of state and ${working} of working memory.`;
-    }
+    const [weights, state, working] = Object.values(bytes).map(megabytes);
+    const all = ` The model wants ${weights} of weights, ${state} of state and ${working} of working memory.`;
+    if (error.code === "out-of-memory") error.message += all;
     close();
-    throw error;
+    throw signal?.aborted ? signal.reason : error;
   }
 }
 

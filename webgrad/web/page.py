@@ -21,9 +21,15 @@ __all__ = ["KINDS", "page_files"]
 
 PAGES = Path(__file__).parent / "pages"
 FOLDERS = (PAGES, PAGES.parent)  # where modules are found
-KINDS = ("plain", "chat", "search", "classifier")
+# What the facts of each kind of page must have; the modules in pages/ say what each is, and what else may be.
+KINDS: Mapping[str, tuple[str, ...]] = {
+    "plain": (),
+    "chat": ("context", "chunks", "stopIds", "functions", "tokenizer", "chat"),
+    "search": ("functions", "inputs", "longest", "tokenizer"),
+    "classifier": ("function", "input", "output", "height", "width", "channels"),
+}
 TITLE = re.compile(r'(<title>|<h1 id="title">)webgrad<')
-COMMON = ("page.css", "page_theme.js")
+COMMON = ("page.css", "page_start.js")
 
 
 def page_files(kind: str, facts: Mapping[str, Any]) -> dict[str, bytes]:
@@ -36,6 +42,8 @@ def page_files(kind: str, facts: Mapping[str, Any]) -> dict[str, bytes]:
     """
     if kind not in KINDS:
         raise ArgumentError(f"there is no page of the kind {kind!r}; there are {', '.join(KINDS)}")
+    if missing := [name for name in KINDS[kind] if name not in facts]:
+        raise ArgumentError(f"the facts of a {kind} page lack {', '.join(missing)}")
     frame = (PAGES / f"{kind}.html").read_text(encoding="utf-8")
     title = html.escape(str(facts.get("title") or "webgrad"))
     titled = TITLE.sub(lambda found: f"{found[1]}{title}<", frame)

@@ -23,12 +23,13 @@ const BYTES = new Map(BYTE_CHARACTERS.map((character, byte) => [character, byte]
 /** A set of characters, written as gaps and lengths by turns, as the inside of an expression's brackets. */
 const classText = (written) => {
   const numbers = written.split(" ").map((digits) => parseInt(digits, 36));
-  const hex = (code) => `\\u{${code.toString(16)}}`;
+  // Characters as they are: V8 optimizes no expression whose source is longer than 20 KB.
+  const shown = (code) => (code < 128 ? `\\u{${code.toString(16)}}` : String.fromCodePoint(code));
   let [text, end] = ["", 0];
   for (let at = 0; at < numbers.length; at += 2) {
     const first = end + numbers[at];
     end = first + numbers[at + 1] + 1;
-    text += `${hex(first)}-${hex(end - 1)}`;
+    text += first === end - 1 ? shown(first) : `${shown(first)}-${shown(end - 1)}`;
   }
   return text;
 };
@@ -55,11 +56,7 @@ const NORMALIZERS = {
   },
   form: (compile, name) => (text) => text.normalize(name),
   // One by one, since a whole word's last sigma would become another letter.
-  lower: () => (text) => {
-    let written = "";
-    for (const character of text) written += character.toLowerCase();
-    return written;
-  },
+  lower: () => (text) => Array.from(text, (character) => character.toLowerCase()).join(""),
   prepend: (compile, beginning) => (text) => (text ? beginning + text : text),
 };
 
@@ -92,10 +89,12 @@ const BEHAVIORS = {
 const cut = (text, expression, invert) => {
   const parts = [];
   let end = 0;
-  for (const match of text.matchAll(expression)) {
+  expression.lastIndex = 0; // matchAll would make a copy of the expression for each text
+  for (let match = expression.exec(text); match !== null; match = expression.exec(text)) {
     if (match.index > end) parts.push([text.slice(end, match.index), invert]);
     end = match.index + match[0].length;
     parts.push([match[0], !invert]);
+    if (match[0] === "") expression.lastIndex++;
   }
   if (end < text.length) parts.push([text.slice(end), invert]);
   return parts;
@@ -177,13 +176,11 @@ const mergeAll = (ids, { made, rankOf }) => {
   for (let at = 0; at + 1 < count; at++) offer(at);
   for (let top = heap.pop(); top !== undefined; top = heap.pop()) {
     const at = top % MOST_PLACES;
+    const rank = (top - at) / MOST_PLACES;
     const right = next[at];
-    if (gone[at] || right >= count) continue;
-    // A pair that has changed since may still make the same token.
-    const rank = rankOf(ids[at], ids[right]);
-    const wanted = made[(top - at) / MOST_PLACES];
-    if (rank === undefined || made[rank] !== wanted) continue;
-    ids[at] = wanted;
+    const isThere = !gone[at] && right < count && rankOf(ids[at], ids[right]) === rank;
+    if (!isThere) continue; // one of the two has been merged since
+    ids[at] = made[rank];
     gone[right] = 1;
     next[at] = next[right];
     if (next[right] < count) previous[next[right]] = at;

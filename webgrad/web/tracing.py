@@ -227,6 +227,12 @@ def _graph(found: Traced, changed: list[tuple[Node, Node]], given: Mapping[str, 
     for label, node in outputs:
         if is_runtime(node.storage) or node.sig.kind == "scalar":
             raise ArgumentError(f"export: {name} returns a number as {label!r}: return a tensor of it")
+    for label, node in [*given.items(), *outputs]:
+        if node.sig.dtype.kind == "c":
+            raise DTypeError(
+                f"export: {label!r} of {name} is {node.sig.dtype.name}, which JavaScript has no arrays of: "
+                "pass its parts (webgrad.view_as_real(x), webgrad.view_as_complex(pairs) inside)"
+            )
     return _apart(inputs, numbers, outputs, changed)
 
 

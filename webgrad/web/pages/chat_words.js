@@ -36,8 +36,9 @@ function userMessage(text) {
   return element("li", { class: "said user" }, words);
 }
 
-// An answer with room for its figures: { item, show(text), end(figures, note, again) }.
-function answerMessage() {
+// An answer with room for its figures: { item, show(text), end(figures, note, again) }. Changes of what is
+// shown are given to `around`, which calls them.
+function answerMessage(around) {
   const words = element("div", { class: "words" });
   const under = element("div", { class: "under" });
   const item = element("li", { class: "said answer going" }, words, under);
@@ -45,7 +46,7 @@ function answerMessage() {
   let frame = 0;
   const draw = () => {
     frame = 0;
-    showWords(words, text);
+    around(() => showWords(words, text));
   };
   return {
     item,
@@ -59,12 +60,13 @@ function answerMessage() {
       item.classList.remove("going");
       const copy = element("button", { type: "button", class: "plain" }, "Copy");
       copy.addEventListener("click", () => copyFrom(copy, text));
-      under.replaceChildren(
-        ...(text ? [copy] : []),
+      const told = [
+        text ? copy : null,
         element("button", { type: "button", class: "plain again", onclick: again }, "Try again"),
-        ...(figures ? [element("span", { class: "quiet figures" }, figures)] : []),
-        ...(note ? [element("span", { class: "note" }, note)] : []),
-      );
+        figures ? element("span", { class: "quiet figures" }, figures) : null,
+        note ? element("span", { class: "note" }, note) : null,
+      ];
+      around(() => under.replaceChildren(...told.filter(Boolean)));
     },
   };
 }

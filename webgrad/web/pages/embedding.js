@@ -33,15 +33,24 @@ function batchInputs(facts, rows, { rows: count, length }) {
   return { [facts.inputs.ids]: ids, [facts.inputs.mask]: mask };
 }
 
-// The vectors of texts, in their order. onProgress(done) counts texts; a signal ends it with what is there.
-async function embedTexts(model, facts, tokenizer, texts, { onProgress, signal } = {}) {
-  const rows = texts.map((text) => encodeText(tokenizer, facts, text));
+// Which texts go together: [{ chosen, numbers }, …], the longest first.
+function batchesOf(facts, rows) {
   const order = [...rows.keys()].sort((one, other) => rows[other].length - rows[one].length);
+  const batches = [];
+  for (let done = 0; done < order.length; done += batches.at(-1).numbers.length) {
+    const chosen = chosenFunction(facts.functions, rows[order[done]].length, order.length - done);
+    batches.push({ chosen, numbers: order.slice(done, done + chosen.rows) });
+  }
+  return batches;
+}
+
+// The vectors of texts, in their order. All batches are submitted at once, since each wait for a result costs
+// more than what it waits for: give a few dozen texts at a time. onProgress(done) counts texts.
+async function embedTexts(model, facts, tokenizer, texts, onProgress) {
+  const rows = texts.map((text) => encodeText(tokenizer, facts, text));
   const vectors = new Array(texts.length);
   let done = 0;
-  while (done < order.length && !signal?.aborted) {
-    const chosen = chosenFunction(facts.functions, rows[order[done]].length, order.length - done);
-    const numbers = order.slice(done, done + chosen.rows);
+  async function embedBatch({ chosen, numbers }) {
     const inputs = batchInputs(
       facts,
       numbers.map((number) => rows[number]),
@@ -55,6 +64,7 @@ async function embedTexts(model, facts, tokenizer, texts, { onProgress, signal }
     done += numbers.length;
     onProgress?.(done);
   }
+  await Promise.all(batchesOf(facts, rows).map(embedBatch));
   return vectors;
 }
 

@@ -29,6 +29,13 @@ function goToEnd() {
   byId("talk").scrollTop = byId("talk").scrollHeight;
 }
 
+// A change of what is shown; who was at the end stays there, and who scrolled up is left alone.
+function following(change) {
+  const follow = atEnd();
+  change();
+  if (follow) goToEnd();
+}
+
 function showControls() {
   const ready = Boolean(state.page?.model);
   byId("send").hidden = state.going !== null;
@@ -76,9 +83,9 @@ function conversation(question) {
 }
 
 // A model without a chat template goes on with plain text.
-function encoded(messages) {
-  if (state.chat) return state.chat.encode(messages);
-  return state.tokenizer.encode(messages.map((message) => message.content).join(""));
+function encoded(question) {
+  if (state.chat) return state.chat.encode(conversation(question));
+  return state.tokenizer.encode(state.turns.map((turn) => turn.question + turn.answer).join("") + question);
 }
 
 function choices() {
@@ -96,11 +103,9 @@ async function streamed(ids, answer, turn, going, report) {
   const ended = new Set(facts.stopIds);
   for await (const id of generate(model, facts, ids, { ...choices(), signal: going.signal, report })) {
     if (ended.has(id)) break;
-    const follow = atEnd();
     turn.answer += pieces.push(id);
     answer.show(turn.answer);
     byId("figures").textContent = figuresOf(report);
-    if (follow) requestAnimationFrame(goToEnd);
   }
   turn.answer += pieces.end();
   answer.show(turn.answer);
@@ -110,7 +115,7 @@ async function streamed(ids, answer, turn, going, report) {
 // What a message may be refused for (it writes a control token, say) is told beside it.
 function encodedOrNote(question) {
   try {
-    return [encoded(conversation(question)), ""];
+    return [encoded(question), ""];
   } catch (error) {
     return [null, `This cannot be sent: ${error.message}.`];
   }
@@ -120,7 +125,7 @@ async function respond(question) {
   const place = state.turns.length;
   const going = new AbortController();
   const report = { tokens: 0, onRead: showReading };
-  const answer = answerMessage();
+  const answer = answerMessage(following);
   const turn = { question, answer: "" };
   state.going = going;
   byId("said").append(answer.item);
@@ -138,7 +143,6 @@ async function respond(question) {
   if (answer.item.isConnected) keep(turn); // else a new chat has begun
   answer.end(report.tokens ? figuresOf(report) : "", note, () => again(answer.item, place, question));
   showControls();
-  if (note) goToEnd();
 }
 
 // A question that got no answer is no part of the conversation: its text is there to be sent again.
@@ -204,8 +208,11 @@ function useSampling(facts) {
 }
 
 async function useFacts(facts) {
+  const completes = !facts.chat; // without a template a text is gone on with
   byId("system").value = facts.system ?? "";
-  byId("welcome-title").textContent = facts.welcome ?? "Ask something";
+  byId("system").closest("label").hidden = completes;
+  byId("text").placeholder = completes ? "The beginning of a text" : "Message";
+  byId("welcome-title").textContent = facts.welcome ?? (completes ? "Begin a text" : "Ask something");
   const buttons = (facts.examples ?? []).map((example) =>
     element("button", { type: "button", onclick: () => send(example) }, example),
   );

@@ -26,7 +26,7 @@ function showProgress(progress) {
 
 function showDevice(info) {
   const parts = [info.device.name, info.variant, info.device.software ? "no GPU, so slow" : ""];
-  byId("device").textContent = parts.filter(Boolean).join(" · ");
+  byId("device").textContent = byId("device").title = parts.filter(Boolean).join(" · ");
   byId("progress").hidden = true;
 }
 

@@ -66,7 +66,7 @@ const PROBLEMS = {
   ],
   weights: [
     "A weight file is damaged",
-    ["The file is shorter, longer or other than the plan says: reload, and if it stays so, export again."],
+    ["A download was cut short, or the server has files of two different exports."],
     "Load again",
   ],
   file: [
@@ -74,9 +74,12 @@ const PROBLEMS = {
     ["Put the whole folder of the export on the server."],
     "Try again",
   ],
-  input: ["The model does not take this input", ["The words below say what it wants."], "Load again"],
+  input: ["The model does not take this input", ["Change it and run again."], "Load again"],
   internal: ["Something went wrong", ["Loading again may help; the words below say more."], "Load again"],
 };
+
+// Whose words name a file or a size that the advice does not know.
+const TELLING = new Set(["out-of-memory", "weights", "file", "input"]);
 
 function whereabouts() {
   return `${location.protocol}//${location.host} · ${navigator.userAgent}`;
@@ -97,7 +100,9 @@ function showProblem(error, retry) {
   const button = element("button", { type: "button", class: "primary", id: "retry", onclick: retry }, label);
   byId("problem").replaceChildren(
     element("h2", {}, heading),
-    ...advice.map((line) => element("p", {}, line)),
+    ...[TELLING.has(code) ? error.message : "", ...advice]
+      .filter(Boolean)
+      .map((line) => element("p", {}, line)),
     element("details", {}, element("summary", {}, "Details"), element("pre", {}, words)),
     element("p", { class: "actions" }, button),
   );

@@ -7,7 +7,7 @@ import { readJson } from "./page_files.js";
 import { highlighted, nearest, splitPassages } from "./passages.js";
 import { makeTokenizer } from "./tokenizer.js";
 
-const BATCH = 64; // texts between two looks at whether the text has changed meanwhile
+const BATCH = 32; // texts between two looks at whether the text has changed meanwhile
 const state = { page: null, tokenizer: null, passages: [], vectors: new Map(), work: null, asked: 0 };
 
 // Passages
@@ -30,8 +30,8 @@ async function embedMissing(signal) {
     const onProgress = (count) =>
       showWorking(`${done + count} of ${countText(texts.length, "passage")}`, (done + count) / texts.length);
     const { model, facts } = state.page;
-    const vectors = await embedTexts(model, facts, state.tokenizer, part, { onProgress, signal });
-    vectors.forEach((vector, place) => vector && state.vectors.set(part[place], vector));
+    const vectors = await embedTexts(model, facts, state.tokenizer, part, onProgress);
+    vectors.forEach((vector, place) => state.vectors.set(part[place], vector));
   }
   if (signal.aborted) return;
   const told = texts.length ? `${countText(texts.length, "passage")} read in ` : "";
