@@ -26,7 +26,7 @@ from ..runtime.transfer import as_bytes
 from .declarations import declarations, module_text
 from .paper import VARIANTS, PaperDevice, Variant
 from .planning import Planner, Schedules
-from .shards import Stored, write_shards
+from .shards import SHARD, Stored, write_shards
 from .tracing import Graph, trace_on_paper
 
 __all__ = ["Bundle"]
@@ -51,7 +51,14 @@ class Bundle:
             raise ArgumentError(
                 f"export: {name!r} cannot be the name of a function: letters, digits and _, no digit first"
             )
-        self.graphs[name] = trace_on_paper(function, example_inputs, self._device, name)
+        graph = trace_on_paper(function, example_inputs, self._device, name)
+        for node in graph.leaves():
+            if node.sig.nbytes > SHARD:
+                raise ArgumentError(
+                    f"export: {self._name_of(node)} has {node.sig.nbytes:,} bytes, and a browser's buffers "
+                    f"have at most {256 << 20:,}: split it, or quantise it"
+                )
+        self.graphs[name] = graph
 
     def write(self, folder: Path, variants: Sequence[Variant] = VARIANTS) -> dict[str, Any]:
         """Write all files but pages; gives the plan."""
