@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,15 @@ import numpy as np
 import pytest
 
 import webgrad as wg
+from tests.models.conftest import model_path
+from tests.pages import DrivenBrowser, DrivenPage
+from tests.web.dawn import run_module
 from tests.web.exported import Call, run_exports
 from tests.web.small_models import small_bert, small_llama
 from webgrad.models import EmbeddingModel, LanguageModel
-from webgrad.web.embedding import embedding_bundle
-from webgrad.web.language import language_bundle
+from webgrad.web.embedding import embedding_bundle, export_embedding_model
+from webgrad.web.language import export_language_model, language_bundle
+from webgrad.web.serving import serving
 
 TOLERANCE = 1e-4
 IDS = [int(each) for each in np.random.default_rng(5).integers(3, 250, 45)]
@@ -94,3 +99,133 @@ def test_small_models_give_what_they_give_in_python(tmp_path: Path) -> None:
     tokens = [int(each["token"]) for each in found[len(expected) :]]
     assert all(0 <= token < llama.settings.vocabulary for token in tokens)
     assert len(set(tokens)) > 1
+
+
+# In browsers
+
+RUN = """async (calls) => {
+  const { open } = await import(new URL("./model.js", location.href).href);
+  const model = await open();
+  const answers = [];
+  for (const [name, inputs] of calls) {
+    if (name === "reset") await model.reset();
+    else answers.push(await model.run(inputs, name));
+  }
+  model.close();
+  const listed = ([name, { data, shape }]) => [name, { data: [...data], shape }];
+  return answers.map((answer) => Object.fromEntries(Object.entries(answer).map(listed)));
+}"""
+EMBED = """async (texts) => {
+  const from = (name) => import(new URL(name, location.href).href);
+  const read = async (name) => (await fetch(name)).json();
+  const [{ open }, { embedTexts }] = [await from("./model.js"), await from("./embedding.js")];
+  const { makeTokenizer } = await from("./tokenizer.js");
+  const tokenizer = makeTokenizer(await read("tokenizer.json"));
+  const model = await open();
+  const vectors = await embedTexts(model, await read("page.json"), tokenizer, texts);
+  model.close();
+  return vectors.map((vector) => [...vector]);
+}"""
+TEXTS = [
+    "A man is eating food.",
+    "",
+    "日本語 and Émile, 12,345.67 — with marks!",
+    *(f"Number {each}: " + "a longer passage of several words, " * (each % 5) for each in range(8)),
+    "The river is wide and slow here, and nobody remembers when the bridge was built. " * 20,
+]
+PROMPT = "Write a haiku about rain."
+
+
+def called(browser: DrivenBrowser, folder: Path, function: str, value: Any) -> Any:
+    """What a function gives in a page without any scripts of its own, served with the folder."""
+    (folder / "empty.html").write_text("<!doctype html><link rel=icon href='data:,'>", encoding="utf-8")
+    with serving(folder) as address:
+        page = browser.page()
+        page.open(f"{address}empty.html")
+        return page.evaluate(f"({function})({json.dumps(value)})", seconds=240)
+
+
+def opened(browser: DrivenBrowser, address: str) -> DrivenPage:
+    page = browser.page()
+    page.open(address)
+    page.wait_for("['ready', 'failed'].includes(document.body.dataset.state)", seconds=120)
+    assert page.text("#problem") == ""
+    return page
+
+
+@pytest.mark.web
+def test_a_small_llama_in_browsers(any_browser: DrivenBrowser, tmp_path: Path) -> None:
+    calls, expected = llama_calls(exported_llama(tmp_path))
+    answers = called(any_browser, tmp_path, RUN, calls)
+    check(
+        [
+            {name: np.reshape(each["data"], each["shape"]) for name, each in answer.items()}
+            for answer in answers
+        ],
+        expected,
+    )
+
+
+@pytest.mark.web
+def test_minilm_in_browsers(any_browser: DrivenBrowser, tmp_path: Path) -> None:
+    """Vectors are Python's, and the page finds what its example asks for."""
+    model = wg.models.load(model_path("minilm"), device="cpu")
+    assert isinstance(model, EmbeddingModel)
+    export_embedding_model(model, tmp_path, name="Search with MiniLM")
+    vectors = called(any_browser, tmp_path, EMBED, TEXTS)
+    np.testing.assert_allclose(vectors, model.embed(TEXTS).numpy(), atol=TOLERANCE, rtol=0)
+    with serving(tmp_path) as address:
+        page = opened(any_browser, address)
+        page.wait_for("document.querySelectorAll('#hits li').length > 0", seconds=240)
+        assert page.text("h1") == "Search with MiniLM"
+        assert "Bees tell each other by a dance" in page.text("#hits li")
+        assert page.errors() == []
+        assert page.screenshot(tmp_path / "search.png").startswith(b"\x89PNG")
+
+
+@pytest.fixture(scope="module")
+def smollm2(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, LanguageModel]:
+    """SmolLM2's page, and the model itself."""
+    folder = tmp_path_factory.mktemp("smollm2")
+    model = wg.models.load(model_path("smollm2:135m"), device="cpu")
+    assert isinstance(model, LanguageModel)
+    export_language_model(model, folder, name="SmolLM2")
+    return folder, model
+
+
+def answer_of(model: LanguageModel, count: int) -> Any:
+    """The first tokens of an answer, and its text."""
+    generation = model.chat([{"role": "user", "content": PROMPT}], temperature=0, max_tokens=count)
+    list(generation)
+    return generation
+
+
+@pytest.mark.web
+def test_smollm2_answers_in_its_page(any_browser: DrivenBrowser, smollm2: tuple[Path, LanguageModel]) -> None:
+    folder, model = smollm2
+    with serving(folder) as address:
+        page = opened(any_browser, address)
+        page.evaluate("(document.getElementById('greedy').checked = true)")
+        page.evaluate("(document.getElementById('most').value = '16')")
+        page.click("#text")
+        page.type(PROMPT)
+        page.press("Enter")
+        page.wait_for("document.querySelector('.answer:not(.going)') !== null", seconds=240)
+        assert page.text("h1") == "SmolLM2"
+        assert page.text(".answer .words") == answer_of(model, 16).text
+        assert page.text(".answer .under").find("16 tokens · ") > 0
+        assert page.errors() == []
+        assert page.screenshot(folder / "chat.png", whole=False).startswith(b"\x89PNG")
+
+
+@pytest.mark.web
+@pytest.mark.usefixtures("dawn")
+def test_smollm2_writes_in_dawn_what_it_writes_in_python(smollm2: tuple[Path, LanguageModel]) -> None:
+    folder, model = smollm2
+    asked = {"folder": f"{folder.as_uri()}/", "prompt": PROMPT, "most": 32}
+    found = run_module(Path(__file__).parent / "generate.mjs", asked, seconds=300)
+    expected = answer_of(model, 32)
+    assert found["prompt"] == expected.prompt_ids
+    assert found["ids"] == expected.ids
+    assert found["again"] == expected.ids
+    assert found["cached"] == len(expected.prompt_ids) - 1
