@@ -20,6 +20,7 @@ from .runtime.buffers import Buffer
 from .runtime.pipelines import Pipeline
 from .runtime.recording import Recording
 from .runtime.webgpu import Device
+from .schedule.plan import Schedule
 from .schedule.schedule import schedule
 from .schedule.work import Work, work_of
 from .tuning.choosing import choosing
@@ -124,13 +125,15 @@ class GpuPlan:
         fuse: bool = True,
         nodes: Sequence[Node] = (),
         replaces: Mapping[int, int] | None = None,
+        scheduler: Callable[..., Schedule] = schedule,
     ) -> None:
         self.device = device
         count = len(graph)
         self.sources = [at for at, sig in enumerate(graph.sigs) if sig.kind == "leaf"]
         self.source_bytes = [graph.sigs[at].nbytes for at in self.sources]
         with stage("schedule"):
-            made = schedule(graph, device.profile, fuse=fuse)
+            made = scheduler(graph, device.profile, fuse=fuse)
+        graph = made.graph
         numbers = {at: each.storage for at, each in enumerate(nodes) if each.sig.kind == "scalar"}
         with choosing(device, numbers) as choose:
             compiled = compile_schedule(
