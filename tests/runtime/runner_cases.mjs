@@ -29,6 +29,14 @@ const refusal = async (work) => {
   }
 };
 const shared = await openDevice({ gpu });
+
+/** Whether a model is let go that is no longer wanted once a stage of its loading has begun. */
+async function abortedAt(stage) {
+  const wanted = new AbortController();
+  const onProgress = (step) => step.stage === stage && wanted.abort(new Error(`enough of ${stage}`));
+  const model = await load(source("chain"), { gpu, onProgress, signal: wanted.signal }).catch((error) => error);
+  return model.message ?? "";
+}
 const SCALE = given.scale;
 
 function scaling(device, values) {
@@ -155,7 +163,9 @@ const cases = {
     refusals.missing = await refusal(() => model.run({ x, rate: 1 }));
     refusals.array = await refusal(() => model.run({ ...right, x: Int32Array.from(x) }));
     refusals.function = await refusal(() => model.run(right, "walk"));
+    refusals.nothing = await refusal(() => model.run(null));
     refusals.state = await refusal(() => model.state("nothing"));
+    refusals.inherited = await refusal(() => model.state("constructor"));
     const total = [...(await model.state("total")).data]; // what is refused has changed nothing
     model.close();
     return { refusals, total };
@@ -173,6 +183,7 @@ const cases = {
       corrupt: await change((bytes) => bytes.with(3, 255 - bytes[3])),
       version: await refusal(() => load(late, { device: shared })),
       aborted: await refusal(() => load(source("chain"), { device: shared, signal: aborted })),
+      late: await Promise.all(["weights", "compile"].map(abortedAt)),
     };
   },
 

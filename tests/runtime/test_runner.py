@@ -168,7 +168,7 @@ def test_bytes_that_are_no_whole_words(answers: dict[str, Any]) -> None:
 
 def test_calls_that_overlap_with_numbers_state_and_copies(answers: dict[str, Any]) -> None:
     found = case(answers, "chain")
-    total = FIRST.copy()
+    total, before = FIRST.copy(), np.zeros_like(FIRST)
     for rate, answer in zip((1, 2, 3), found["answers"], strict=True):
         total = total + np.array(X, np.float32) * np.float32(rate) - np.float32(rate)
         assert answer["total"] == {
@@ -178,7 +178,8 @@ def test_calls_that_overlap_with_numbers_state_and_copies(answers: dict[str, Any
             "array": "Float32Array",
         }
         assert answer["y"]["data"] == (total * WEIGHT).tolist()
-        assert answer["count"]["data"] == total.tolist()
+        assert answer["count"]["data"] == before.tolist(), "an output is read before a state is put there"
+        before = total
         assert answer["bits"] == {"data": [5], "shape": [], "dtype": "uint32", "array": "Uint32Array"}
         assert answer["kept"]["data"] == FIRST.tolist()
     assert found["touched"] == (total + 2).tolist()
@@ -245,7 +246,9 @@ def test_what_is_missing_is_named(answers: dict[str, Any]) -> None:
     refused(found["missing"], "input", 'run wants the input "shift"; its inputs are: x, rate, shift, seed')
     refused(found["array"], "input", '"x" .* Float32Array or a list; it was given Int32Array')
     refused(found["function"], "input", 'no function "walk": run, touch')
-    refused(found["state"], "input", 'no state "nothing": total, count')
+    refused(found["nothing"], "input", 'run wants the input "x"')
+    for name in ("state", "inherited"):
+        refused(found[name], "input", 'no state "(nothing|constructor)": total, count')
 
 
 def test_what_is_refused_changes_nothing(answers: dict[str, Any]) -> None:
@@ -259,6 +262,7 @@ def test_weights_that_are_not_those_of_the_plan(answers: dict[str, Any]) -> None
     refused(found["corrupt"], "weights", "one.safetensors .* sha256")
     refused(found["version"], "internal", "webgrad-plan 1, not webgrad-plan 2")
     assert found["aborted"]["name"] == "AbortError"
+    assert found["late"] == ["enough of weights", "enough of compile"]
 
 
 def test_a_compile_error_names_its_kernel(answers: dict[str, Any]) -> None:

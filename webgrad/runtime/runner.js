@@ -26,7 +26,7 @@ class RunnerError extends Error {
 }
 
 const fail = (...about) => { throw new RunnerError(...about); };
-const push = (lists, key, item) => void lists.set(key, [...(lists.get(key) ?? []), item]);
+const push = (lists, key, item) => void (lists.get(key)?.push(item) ?? lists.set(key, [item]));
 const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
 const wholeWords = (bytes) => Math.max(4, Math.ceil(bytes / 4) * 4);
 const powerOfTwo = (count) => 2 ** Math.ceil(Math.log2(Math.max(count, 1)));
@@ -137,9 +137,9 @@ function makeDevice(gpu, info, onLost, source) {
   }
   function write(handle, offset, bytes) {
     const [buffer, whole] = [get(handle), bytes.length - (bytes.length % 4)];
-    const tail = Uint8Array.from({ length: 4 }, (_, at) => bytes[whole + at] ?? 0);
+    const tail = () => Uint8Array.from({ length: 4 }, (_, at) => bytes[whole + at] ?? 0);
     queue.writeBuffer(buffer, offset, bytes, 0, whole);
-    if (whole < bytes.length) queue.writeBuffer(buffer, offset + whole, tail);
+    if (whole < bytes.length) queue.writeBuffer(buffer, offset + whole, tail());
   }
   function layoutOf(accesses) {
     if (layouts.has(accesses)) return layouts.get(accesses);
@@ -305,7 +305,7 @@ function bytesOf(name, dtype, shape, given) {
 
 function tensorOf(bytes, { dtype, shape }) {
   const { array, stored = array, decode } = DTYPES[dtype];
-  const values = new stored(bytes.slice().buffer);
+  const values = new stored(bytes.buffer); // the bytes are nobody else's
   return { data: decode ? array.from(values, decode) : values, shape, dtype };
 }
 
@@ -346,8 +346,8 @@ async function fetchWeights(url, entry, onBytes, signal) {
   const found = kept && (await drain(entry, kept, onBytes).catch(() => null));
   if (found) return found;
   const bytes = await drain(entry, await request(url, entry.file, { signal }), onBytes);
-  await cache?.delete(url.href, { ignoreSearch: true });
-  await cache?.put(url.href, new Response(bytes)).catch(() => {}); // no room: it is fetched again next time
+  const forgotten = cache?.delete(url.href, { ignoreSearch: true });
+  await forgotten?.then(() => cache.put(url.href, new Response(bytes))).catch(() => {}); // there is no room
   return bytes;
 }
 
@@ -374,14 +374,13 @@ function chooseVariant({ format, version, variants }, wanted, info) {
 }
 
 /** Fills buffers with their tensors, two files at a time; a file is let go as soon as it is written. */
-async function loadWeights({ plan, file }, buffers, device, report, signal) {
+async function loadWeights({ plan, file }, buffers, device, report) {
   const loaded = new Map(buffers.map(({ tensor }) => [plan.weights[tensor.file], 0]));
   const waiting = [...loaded.keys()];
   const total = sum(waiting.map(({ bytes }) => bytes));
   const tell = (entry, count) => report("weights", sum([...loaded.set(entry, count).values()]), total);
   const lanes = [1, 2].map(async () => {
     for (let entry = waiting.shift(); entry; entry = waiting.shift()) {
-      signal?.throwIfAborted();
       const content = await file(entry, (count) => tell(entry, count));
       for (const buffer of buffers.filter(({ tensor }) => plan.weights[tensor.file] === entry)) {
         const bytes = content.subarray(buffer.tensor.start, buffer.tensor.start + buffer.tensor.bytes);
@@ -396,14 +395,15 @@ async function loadWeights({ plan, file }, buffers, device, report, signal) {
 
 /** What a call gives for each input, checked: bytes of tensors, and numbers. */
 function checkInputs(name, wanted, given) {
-  const all = `its inputs are: ${Object.keys(wanted).join(", ")}`;
-  const [own, unknown] = [{ __proto__: null, ...given }, Object.keys(given).find((input) => !Object.hasOwn(wanted, input))];
+  const [all, own] = [`its inputs are: ${Object.keys(wanted).join(", ")}`, { __proto__: null, ...given }];
+  const unknown = Object.keys(own).find((input) => !Object.hasOwn(wanted, input));
   if (unknown !== undefined) fail("input", `${name} has no input "${unknown}"; ${all}.`);
   return Object.entries(wanted).map(([input, { kind, dtype, shape, default: usual }]) => {
-    const value = own[input] ?? (kind === "random" ? Math.floor(Math.random() * 2 ** 32) : usual);
+    const { array } = DTYPES[dtype];
+    const value = own[input] ?? (kind === "random" ? array.of(Math.random() * 2 ** 32)[0] : usual);
     if (value === undefined) fail("input", `${name} wants the input "${input}"; ${all}.`);
     if (kind === "tensor") return [input, bytesOf(input, dtype, shape, value)];
-    const fits = typeof value === "number" && (dtype === "float32" || DTYPES[dtype].array.of(value)[0] === value);
+    const fits = typeof value === "number" && (dtype === "float32" || array.of(value)[0] === value);
     return fits ? [input, value] : fail("input", `The input "${input}" is one ${dtype}, not ${value}.`);
   });
 }
@@ -448,8 +448,8 @@ function makeModel(device, own, plan, { functions }, kernels, buffers) {
     return Object.fromEntries(await Promise.all(outputs));
   }
   async function state(name) {
-    const { bytes, ...spec } = plan.state[name] ?? unknown(`state "${name}"`, plan.state);
-    return tensorOf(await device.read(buffers.find((each) => each.state === name).handle, 0, bytes), spec);
+    const found = buffers.find((each) => each.state === name) ?? unknown(`state "${name}"`, plan.state ?? {});
+    return tensorOf(await device.read(found.handle, 0, plan.state[name].bytes), plan.state[name]);
   }
   function reset() {
     const changed = buffers.filter((buffer) => buffer.state !== undefined);
@@ -462,7 +462,7 @@ function makeModel(device, own, plan, { functions }, kernels, buffers) {
 /** Opens an exported model: `source` is the address of its plan.json, or { plan, file(name, onBytes) }. */
 async function load(source, options = {}) {
   const { onProgress = () => {}, signal } = options;
-  const report = (stage, loaded, total) => onProgress({ stage, loaded, total });
+  const report = (stage, loaded, total) => signal?.throwIfAborted() ?? onProgress({ stage, loaded, total });
   report("adapter", 0, 1);
   const device = options.device ?? (await openDevice(options));
   const [owned, bytes] = [[], { weights: 0, state: 0, working: 0 }];
@@ -482,7 +482,7 @@ async function load(source, options = {}) {
     await device.done(); // if there was no room, it says so
     const kernels = variant.kernels.map(({ text, entry, accesses, label }) =>
       ({ accesses, pipeline: own(device.createPipeline(texts[text], entry, accesses, label)) }));
-    await loadWeights(opened, buffers.filter(({ tensor }) => tensor), device, report, signal);
+    await loadWeights(opened, buffers.filter(({ tensor }) => tensor), device, report);
     await device.ready((done, all) => report("compile", done, all));
     const model = makeModel(device, own, opened.plan, variant, kernels, buffers);
     report("ready", 1, 1);
