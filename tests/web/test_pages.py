@@ -275,6 +275,7 @@ def test_a_lost_device_keeps_the_conversation(browser: Browser, addresses: dict[
     page.evaluate("mock.delay = 20")
     say(page, "and now")
     page.wait_for("document.querySelectorAll('.answer .words')[1]?.textContent.length > 3")
+    assert page.evaluate("said.lastElementChild.ariaBusy") == "true", "words are not read out one by one"
     write(page, "#text", "half a sent")
     page.evaluate("mock.lose()")
     answered(page, 2)
@@ -285,9 +286,26 @@ def test_a_lost_device_keeps_the_conversation(browser: Browser, addresses: dict[
     page.wait_for("document.body.dataset.state === 'ready'")
     assert page.evaluate("document.getElementById('text').value") == "half a sent"
     assert texts(page, ".user .words") == ["hello", "and now"]
+    assert page.evaluate("document.querySelectorAll('[aria-busy]').length") == 0
     page.evaluate("form.requestSubmit()")
     answered(page, 3)
     assert calls(page)[0][1]["position"] == 0  # the new model holds nothing
+    assert page.errors() == []
+
+
+def test_what_the_old_model_says_late_does_not_end_the_new_one(
+    browser: Browser, addresses: dict[str, str]
+) -> None:
+    page = opened(browser, addresses["chat"])
+    page.evaluate("mock.delay = 400")
+    say(page, "hello")
+    page.evaluate("mock.lose(); mock.delay = 0")
+    click(page, "#retry")
+    page.wait_for("document.body.dataset.state === 'ready'")
+    assert page.evaluate("said.lastElementChild.classList.contains('going')"), "the old one has not answered"
+    page.wait_for("!said.lastElementChild.classList.contains('going')")
+    assert texts(page, ".note") == ["This answer was cut off."]
+    assert page.evaluate("[document.body.dataset.state, problem.hidden]") == ["ready", True]
     assert page.errors() == []
 
 
@@ -489,6 +507,12 @@ def test_passages(browser: Browser, addresses: dict[str, str]) -> None:
     assert passages("One two. Three four. Five.", "paragraph", 4) == ["One two. Three four.", "Five."]
     assert passages("One two. Three four.", "sentence", 80) == ["One two.", "Three four."]
     assert passages("a b c d e", "sentence", 2) == ["a b", "c d", "e"]
+    counted = page.evaluate(
+        """import('./passages.js').then(({ splitPassages }) =>
+        ["A sentence is here. ".repeat(50000), "x".repeat(1e7), "\\n".repeat(1e6)].map((text) =>
+        splitPassages(text).length))"""
+    )
+    assert counted == [2500, 1, 0], "one long paragraph is no matter of minutes"
     odd = "Äpfel — und 🍏?  Ja.\r\n\r\n日本語です。次の文。"
     assert "".join(passages(odd, "sentence", 80)).replace(" ", "") == odd.replace(" ", "").replace("\r\n", "")
 

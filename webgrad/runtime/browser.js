@@ -1,6 +1,6 @@
-// What Python asks of a device of runner.js beside that device's own calls. Submissions are counted as they end,
-// and reads are kept until they are taken, so that Python has one call for each and none that waits; whoever
-// wants to wait awaits `change()`, the next time that anything of this is new.
+// What Python asks of a device of runner.js beside that device's own calls. Submissions are counted as they
+// end, and reads are kept until they are taken, so that Python has one call for each and none that waits;
+// whoever wants to wait awaits `change()`, the next time that anything of this is new.
 
 function watchDevice(device) {
   const landed = new Map(); // what reads gave, by their number: bytes, or an error

@@ -28,7 +28,10 @@ import { readFile, readJson } from "./page_files.js";
 const open = async (options = {}) => load({ plan: await readJson("plan.json"), file: readFile }, options);
 export { open };
 """
-POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
+POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; "
+    "base-uri 'none'; form-action 'none'"
+)
 
 IMPORT = re.compile(r'import \{ ([^{}]*) \} from "\./([^"]+)";')
 EXPORT = re.compile(r"export \{ ([^{}]*) \};")

@@ -33,7 +33,7 @@ function showWords(target, text) {
 
 function userMessage(text) {
   const words = element("div", { class: "words" }, element("div", {}, text));
-  return element("li", { class: "said user" }, words);
+  return element("li", { class: "said user", "aria-label": "You" }, words);
 }
 
 // An answer with room for its figures: { item, show(text), end(figures, note, again) }. Changes of what is
@@ -41,7 +41,9 @@ function userMessage(text) {
 function answerMessage(around) {
   const words = element("div", { class: "words" });
   const under = element("div", { class: "under" });
-  const item = element("li", { class: "said answer going" }, words, under);
+  // Busy until it is whole: else each of its words would be read out by itself.
+  const attributes = { class: "said answer going", "aria-label": "Answer", "aria-busy": "true" };
+  const item = element("li", attributes, words, under);
   let text = "";
   let frame = 0;
   const draw = () => {
@@ -58,6 +60,7 @@ function answerMessage(around) {
       cancelAnimationFrame(frame);
       draw();
       item.classList.remove("going");
+      item.removeAttribute("aria-busy");
       const copy = element("button", { type: "button", class: "plain" }, "Copy");
       copy.addEventListener("click", () => copyFrom(copy, text));
       const told = [

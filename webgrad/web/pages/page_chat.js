@@ -122,6 +122,7 @@ function encodedOrNote(question) {
 }
 
 async function respond(question) {
+  const { model } = state.page;
   const place = state.turns.length;
   const going = new AbortController();
   const report = { tokens: 0, onRead: showReading };
@@ -137,7 +138,7 @@ async function respond(question) {
     note ||= WHY[report.stoppedBy]?.(state.page.facts) ?? "";
   } catch (error) {
     note = "This answer was cut off.";
-    state.page.fail(error);
+    state.page.fail(error, model);
   }
   state.going = null;
   if (answer.item.isConnected) keep(turn); // else a new chat has begun

@@ -29,10 +29,11 @@ function wipe() {
   state.drawn = false;
 }
 
-function clear() {
+function clear(told = "The likeliest classes are shown here.") {
   wipe();
   showSeen(seenNow());
   byId("bars").replaceChildren();
+  byId("empty").textContent = told;
   byId("empty").hidden = false;
   byId("time").textContent = byId("best").textContent = "";
 }
@@ -58,13 +59,13 @@ function stroke(from, to) {
 
 function listenToPad(pad) {
   pad.addEventListener("pointerdown", (event) => {
-    if (!state.facts || event.button !== 0) return;
+    if (!state.facts || event.button !== 0 || !event.isPrimary) return; // a second finger draws no line
     pad.setPointerCapture(event.pointerId);
     state.last = pointOf(event);
     stroke(state.last, state.last);
   });
   pad.addEventListener("pointermove", (event) => {
-    if (!state.last) return;
+    if (!state.last || !event.isPrimary) return;
     for (const each of event.getCoalescedEvents?.() ?? [event]) {
       const point = pointOf(each);
       stroke(state.last, point);
@@ -98,11 +99,13 @@ function putPicture(picture, inverted) {
 }
 
 async function takePicture(file) {
+  if (!state.facts) return;
   try {
-    putPicture(await createImageBitmap(file), false);
+    const picture = await createImageBitmap(file);
+    putPicture(picture, false);
+    picture.close();
   } catch {
-    byId("empty").textContent = `${file.name || "This"} is no picture that the browser can read.`;
-    clear();
+    clear(`${file.name || "This"} is no picture that the browser can read.`);
   }
 }
 
@@ -168,14 +171,16 @@ async function classify() {
   state.again = true;
   if (state.busy || !state.facts) return;
   state.busy = true;
+  let model = null;
   try {
     while (state.again && state.drawn) {
       state.again = false;
       await new Promise(requestAnimationFrame);
+      model = state.page?.model;
       await classifyNow();
     }
   } catch (error) {
-    state.page.fail(error);
+    state.page?.fail(error, model);
   }
   state.busy = false;
 }
@@ -196,22 +201,23 @@ function useFacts(facts) {
   byId("samples-part").hidden = !facts.samples?.length;
   byId("samples").replaceChildren(...(facts.samples ?? []).map(sampleButton));
   const colours = facts.channels === 1 ? "grey" : "colours";
-  byId("sees-told").textContent = `What the model sees: ${facts.width} × ${facts.height} pixels, ${colours}.`;
+  const size = `${facts.width} × ${facts.height}`;
+  byId("sees-told").textContent = `What the model sees: ${size} pixels, ${colours}.`;
 }
 
 function listenToPictures() {
-  byId("file").addEventListener(
-    "change",
-    (event) => event.target.files[0] && takePicture(event.target.files[0]),
-  );
+  byId("file").addEventListener("change", (event) => {
+    if (event.target.files[0]) takePicture(event.target.files[0]);
+    event.target.value = ""; // so that the same one can be picked again
+  });
   document.addEventListener("paste", (event) => {
     const picture = [...event.clipboardData.files].find((file) => file.type.startsWith("image/"));
-    if (picture && state.facts) takePicture(picture);
+    if (picture) takePicture(picture);
   });
   document.addEventListener("dragover", (event) => event.preventDefault());
   document.addEventListener("drop", (event) => {
     event.preventDefault();
-    if (event.dataTransfer.files[0] && state.facts) takePicture(event.dataTransfer.files[0]);
+    if (event.dataTransfer.files[0]) takePicture(event.dataTransfer.files[0]);
   });
 }
 

@@ -18,6 +18,7 @@ function showProgress(progress) {
   const share = progress.total > 0 ? progress.loaded / progress.total : 0;
   const percent = Math.round(100 * (begin + (end - begin) * share));
   byId("device").textContent = words(progress);
+  byId("device").setAttribute("aria-busy", "true"); // the bar says it; not every step is read out
   const bar = byId("progress");
   bar.hidden = false;
   bar.setAttribute("aria-valuenow", percent);
@@ -26,6 +27,7 @@ function showProgress(progress) {
 
 function showDevice(info) {
   const parts = [info.device.name, info.variant, info.device.software ? "no GPU, so slow" : ""];
+  byId("device").removeAttribute("aria-busy");
   byId("device").textContent = byId("device").title = parts.filter(Boolean).join(" · ");
   byId("progress").hidden = true;
 }
@@ -40,15 +42,21 @@ function showTitle(facts) {
 async function startPage(use) {
   const page = { model: null, facts: null };
 
-  page.fail = (error) => {
+  // What a model that is gone already was asked fails as well, maybe when the next one is there: no matter.
+  page.fail = (error, model) => {
+    if (model && model === page.model) giveUp(error);
+  };
+
+  function giveUp(error) {
     page.model?.close?.();
     page.model = null;
     byId("progress").hidden = true;
+    byId("device").removeAttribute("aria-busy");
     byId("device").textContent = "Not running";
     document.body.dataset.state = "failed";
     use.failed?.(error);
     showProblem(error, openModel);
-  };
+  }
 
   async function openModel() {
     hideProblem();
@@ -62,16 +70,13 @@ async function startPage(use) {
         await use.facts?.(facts);
         page.facts = facts;
       }
-      const onLost = (error) => {
-        if (opened && page.model === opened) page.fail(error);
-      };
-      opened = await open({ onProgress: showProgress, onLost });
+      opened = await open({ onProgress: showProgress, onLost: (error) => page.fail(error, opened) });
       page.model = opened;
       showDevice(opened.info);
       await use.ready(page);
       document.body.dataset.state = "ready";
     } catch (error) {
-      page.fail(error);
+      giveUp(error);
     }
   }
 

@@ -120,7 +120,8 @@ function showOutputs(outputs, milliseconds) {
 }
 
 async function run() {
-  if (!state.page?.model) return;
+  const model = state.page?.model;
+  if (!model) return;
   let inputs = null;
   try {
     inputs = readFields();
@@ -132,10 +133,10 @@ async function run() {
   byId("run").disabled = true;
   const start = performance.now();
   try {
-    showOutputs(await state.page.model.run(inputs, state.name), performance.now() - start);
+    showOutputs(await model.run(inputs, state.name), performance.now() - start);
   } catch (error) {
     if (error.code === "input") showMistake(error.message);
-    else state.page.fail(error);
+    else state.page.fail(error, model);
   }
   byId("run").disabled = !state.page.model;
 }

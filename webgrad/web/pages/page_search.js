@@ -47,7 +47,8 @@ async function index() {
   state.work?.abort();
   state.passages = splitPassages(byId("text").value, byId("by").value, Number(byId("longest").value));
   byId("counted").textContent = countText(state.passages.length, "passage");
-  if (!state.page?.model) return;
+  const model = state.page?.model;
+  if (!model) return;
   if (!state.passages.length) {
     showWorking("", 0);
     return;
@@ -57,7 +58,7 @@ async function index() {
   try {
     await embedMissing(work.signal);
   } catch (error) {
-    state.page.fail(error);
+    state.page.fail(error, model);
   }
   if (work.signal.aborted || !state.page.model) return;
   forgetOthers();
@@ -108,26 +109,31 @@ async function search() {
   const query = byId("query").value.trim();
   const asked = ++state.asked;
   const known = state.passages.every((each) => state.vectors.has(each.text));
-  if (!query || !known || !state.passages.length || !state.page?.model) {
+  const model = state.page?.model;
+  if (!query || !known || !state.passages.length || !model) {
     if (!query || !state.passages.length) showHits([], "");
     return;
   }
   try {
-    const [vector] = await embedTexts(state.page.model, state.page.facts, state.tokenizer, [query]);
+    const [vector] = await embedTexts(model, state.page.facts, state.tokenizer, [query]);
     if (asked !== state.asked) return;
     const vectors = state.passages.map((each) => state.vectors.get(each.text));
     if (vectors.every(Boolean)) showHits(nearest(vector, vectors), query);
   } catch (error) {
-    state.page.fail(error);
+    state.page.fail(error, model);
   }
 }
 
 // What is given
 
 async function takeFiles(files) {
-  const texts = await Promise.all([...files].map((file) => file.text()));
-  if (!texts.length) return;
-  byId("text").value = texts.join("\n\n");
+  if (!files.length) return;
+  try {
+    byId("text").value = (await Promise.all(files.map((file) => file.text()))).join("\n\n");
+  } catch (error) {
+    showWorking(`This cannot be read: ${error.message}`, 0); // a folder, or a file that is gone
+    return;
+  }
   index();
 }
 
@@ -142,7 +148,7 @@ function listenToDrops(target) {
   target.addEventListener("drop", (event) => {
     if (!event.dataTransfer.files.length) return;
     event.preventDefault();
-    takeFiles(event.dataTransfer.files);
+    takeFiles([...event.dataTransfer.files]);
   });
 }
 
@@ -154,7 +160,10 @@ function listen() {
     event.preventDefault();
     search();
   });
-  byId("file").addEventListener("change", (event) => takeFiles(event.target.files));
+  byId("file").addEventListener("change", (event) => {
+    takeFiles([...event.target.files]);
+    event.target.value = ""; // so that the same one can be opened again
+  });
   byId("clear").addEventListener("click", () => {
     byId("text").value = "";
     index();

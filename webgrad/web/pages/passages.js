@@ -1,12 +1,23 @@
 // Texts as passages, and passages by how near they are to a query: no elements here, only texts and numbers.
 
+const segmenter = globalThis.Intl?.Segmenter && new Intl.Segmenter(undefined, { granularity: "sentence" });
+const STRETCH = 4096; // characters that a segmenter is given: its time grows with their square
+
+// Sentences by the browser's rules; the last one of a stretch may go on behind it, so it comes again.
+function* segmentedSentences(text) {
+  let start = 0;
+  for (let size = STRETCH; start < text.length; ) {
+    const found = [...segmenter.segment(text.slice(start, start + size))];
+    const isLast = start + size >= text.length;
+    for (const { segment, index } of isLast ? found : found.slice(0, -1)) yield [segment, start + index];
+    start += isLast ? size : found.at(-1).index;
+    size = found.length > 1 ? STRETCH : 2 * size;
+  }
+}
+
 function* sentencesOf(text) {
-  if (globalThis.Intl?.Segmenter) {
-    for (const { segment, index } of new Intl.Segmenter(undefined, { granularity: "sentence" }).segment(
-      text,
-    )) {
-      yield [segment, index];
-    }
+  if (segmenter) {
+    yield* segmentedSentences(text);
     return;
   }
   for (const found of text.matchAll(/[^.!?…。！？\n]*(?:[.!?…。！？]+["'”’)\]]*\s*|\n+|$)/gu)) {
@@ -63,14 +74,24 @@ function* gatheredRanges(text, start, longest) {
   if (to > from) yield* piecesOf(text.slice(from - start, to - start), from, longest);
 }
 
+// What lies between lines that are empty.
+function* paragraphsOf(text) {
+  let start = 0;
+  for (const gap of text.matchAll(/\n[ \t]*\n\s*/g)) {
+    yield [text.slice(start, gap.index), start];
+    start = gap.index + gap[0].length;
+  }
+  yield [text.slice(start), start];
+}
+
 const RANGES = { sentence: sentenceRanges, paragraph: gatheredRanges };
 
 // The passages of a text, in its order: by "paragraph" (longer ones at a sentence's end) or by "sentence",
 // of at most so many words.
 function splitPassages(text, by = "paragraph", longest = 80) {
   const passages = [];
-  for (const found of text.matchAll(/(?:(?!\n[ \t]*\n)[^])+/g)) {
-    for (const [start, end] of RANGES[by](found[0], found.index, longest)) {
+  for (const [paragraph, at] of paragraphsOf(text)) {
+    for (const [start, end] of RANGES[by](paragraph, at, longest)) {
       passages.push(...passage(text, start, end));
     }
   }

@@ -45,8 +45,7 @@ function tensorOfText(name, { shape, dtype }, text) {
 }
 
 function checkNumber(name, dtype, value, text) {
-  const isNaNWritten = /nan/i.test(text);
-  if (typeof value !== "number" || (Number.isNaN(value) && !isNaNWritten))
+  if (typeof value !== "number" || (Number.isNaN(value) && !/nan/i.test(text)))
     throw new Error(`${name} is no number.`);
   if (INTEGERS.has(dtype) && !Number.isInteger(value)) {
     throw new Error(`${name} is ${value}, and ${dtype} takes whole numbers.`);
