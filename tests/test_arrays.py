@@ -15,8 +15,9 @@ from webgrad.errors import MissingPackageError, WebgradError
 ROOT = Path(__file__).parents[1]
 
 
-def run(code: str) -> str:
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+def run(code: str, *arguments: str) -> str:
+    command = [sys.executable, "-c", code, *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -71,3 +72,35 @@ def test_the_error_is_an_import_error() -> None:
     assert isinstance(error, ImportError)
     assert isinstance(error, WebgradError)
     assert str(error).endswith("Without it x.tolist() does")
+
+
+def test_it_is_looked_for_once_and_again_when_it_may_have_come(tmp_path: Path) -> None:
+    (tmp_path / "numpy.py").write_text("__version__ = '9.0'", encoding="utf-8")
+    code = f"""
+import importlib, sys
+searches = []
+class Without:
+    away = True
+    def find_spec(self, name, path=None, target=None):
+        if name == "numpy":
+            searches.append(name)
+            if self.away:
+                raise ImportError(name)
+without = Without()
+sys.meta_path.insert(0, without)
+from webgrad.arrays import has_numpy
+assert [has_numpy() for _ in range(5)] == [False] * 5 and len(searches) == 1, searches
+importlib.invalidate_caches()  # something was installed, but not NumPy
+assert not has_numpy() and not has_numpy() and len(searches) == 2, searches
+without.away = False
+way = sys.argv[1]
+if way == "on a new path":
+    sys.path.insert(0, {str(tmp_path)!r})
+elif way == "announced":
+    importlib.invalidate_caches()
+elif way == "imported":
+    import numpy
+assert has_numpy(), way
+"""
+    for way in ("on a new path", "announced", "imported"):
+        run(code, way)

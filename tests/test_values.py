@@ -144,17 +144,38 @@ def test_pickles() -> None:
         ({1: 2}, wg.DTypeError, "a dict "),
         ([None], wg.DTypeError, "a NoneType "),
         ([1 << 31], wg.DTypeError, "2147483648 does not fit int32"),
-        (memoryview(b"ab").cast("c"), None, ""),
+        ([1 << 64, 1.5], wg.DTypeError, "an integer of 65 bits"),
+        ([10**5000], wg.DTypeError, "an integer of 16610 bits"),
+        ([b"a"], wg.DTypeError, "a bytes "),
+        (memoryview(b"ab").cast("c"), wg.DTypeError, "format 'c'"),
         (np.array(["a"]), wg.DTypeError, "format '1w'"),
         (np.arange(2, dtype=">i4"), wg.DTypeError, "format '>i'"),
     ],
 )
-def test_what_cannot_be_read(value: Any, error: type[Exception] | None, words: str) -> None:
-    if error is None:
-        assert values_of("test", value).tolist() == [97, 98]
-        return
+def test_what_cannot_be_read(value: Any, error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
         values_of("test", value)
+
+
+def lists_with_types() -> list[Any]:
+    return [
+        [array.array("h", [1, 2]), array.array("h", [3, 4])],
+        [array.array("d", [1.5])],
+        [memoryview(b"ab")],
+        [wg.asarray([1.5], dtype=dtypes.float16)],
+        [[wg.asarray(1, dtype=dtypes.int8)], [wg.asarray(2, dtype=dtypes.int8)]],
+        [wg.asarray(1, dtype=dtypes.int8), 2.5],
+        [wg.asarray([True]), [2]],
+    ]
+
+
+def test_lists_of_what_has_a_type_keep_it() -> None:
+    for value in lists_with_types():
+        same(values_of("test", value), host_array("test", value))
+
+
+def test_complex_numbers_are_bools() -> None:
+    same(values_of("test", [1j, 0j], dtypes.bool), host_array("test", [1j, 0j], dtypes.bool))
 
 
 def test_complex_numbers_have_two_parts() -> None:

@@ -9,6 +9,7 @@ is a MissingPackageError, except for the types in `_TYPES`: nothing is an instan
 from __future__ import annotations
 
 import importlib
+import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -64,11 +65,45 @@ def missing(
     )
 
 
+class _Missed:
+    """That NumPy was looked for in vain: asked before each read and upload, a search costs too much.
+
+    It stands last among Python's finders, finds nothing, and hears when files may have come that an import is
+    to see (`importlib.invalidate_caches`, which Pyodide's and micropip's installers call).
+    """
+
+    def __init__(self) -> None:
+        self.path: list[str] | None = None
+
+    def note(self) -> None:
+        """NumPy was not there."""
+        self.path = list(sys.path)
+        if self not in sys.meta_path:
+            sys.meta_path.append(self)
+
+    def holds(self) -> bool:
+        """Whether it is still not there, as far as an import could know."""
+        return self.path == sys.path and sys.modules.get("numpy") is None
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        """Nothing."""
+
+    def invalidate_caches(self) -> None:
+        """Look again."""
+        self.path = None
+
+
+_missed = _Missed()
+
+
 def has_numpy() -> bool:
     """Whether NumPy is installed; it is imported then."""
+    if _missed.holds():
+        return False
     try:
         return bool(np.__version__)
     except MissingPackageError:
+        _missed.note()
         return False
 
 

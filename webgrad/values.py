@@ -17,7 +17,7 @@ from . import dtypes
 from .dtypes import DType
 from .errors import DTypeError, ShapeError
 
-__all__ = ["Values", "flat_bytes", "float_limits_of", "limits_of", "packed", "stored", "values_of"]
+__all__ = ["NARROW", "Values", "flat_bytes", "float_limits_of", "limits_of", "packed", "stored", "values_of"]
 
 # The letters that struct, array and memoryview have for a type; bfloat16 and complex numbers have none.
 _LETTERS: dict[DType, Any] = {
@@ -43,8 +43,15 @@ _VIEWED: dict[DType, Any] = {
 _BY_KIND: dict[tuple[str, int], DType] = {
     (each.kind, each.itemsize): each for each in (*_LETTERS, *dtypes.COMPLEX)
 }
-_KINDS = dict.fromkeys("bhilqn", "i") | dict.fromkeys("BHILQNc", "u") | dict.fromkeys("efd", "f")
+_KINDS = dict.fromkeys("bhilqn", "i") | dict.fromkeys("BHILQN", "u") | dict.fromkeys("efd", "f")
 _KINDS |= {"?": "b", "Zf": "c", "Zd": "c"}
+# What lists become whose numbers are of a wide type: the type that Python's numbers have here.
+NARROW = {
+    dtypes.float64: dtypes.float32,
+    dtypes.int64: dtypes.int32,
+    dtypes.uint64: dtypes.int32,
+    dtypes.complex128: dtypes.complex64,
+}
 
 
 class Values:
@@ -219,29 +226,33 @@ def _of_buffer(op: str, value: Any, view: memoryview) -> Values:
 
 def _of_lists(op: str, value: Any, dtype: DType | None) -> Values:
     numbers: list[Any] = []
-    shape = _flatten(op, value, numbers)
-    wanted = dtype or _common(numbers)
-    if wanted.kind != "c" and any(isinstance(each, complex) for each in numbers):
+    owned: set[DType | None] = set()
+    shape = _flatten(op, value, numbers, owned)
+    own = owned.pop() if len(owned) == 1 else None
+    wanted = dtype or (NARROW.get(own, own) if own else _common(numbers))
+    if wanted.kind not in "bc" and any(isinstance(each, complex) for each in numbers):
         raise DTypeError(
             f"{op}: complex numbers to {wanted.name}: one has two parts: take .real, .imag or abs()"
         )
-    if wanted.kind in "iu":
-        _refuse_overflow(op, [each for each in numbers if isinstance(each, int)], wanted)
+    _refuse_overflow(op, [each for each in numbers if isinstance(each, int)], wanted)
     return packed(numbers, wanted, shape)
 
 
-def _flatten(op: str, value: Any, numbers: list[Any]) -> tuple[int, ...]:
-    """The numbers of nested lists behind those that are there, and the lists' shape."""
+def _flatten(op: str, value: Any, numbers: list[Any], owned: set[DType | None]) -> tuple[int, ...]:
+    """The numbers of nested lists behind those that are there, their own types, and the lists' shape."""
     if isinstance(value, (int, float, complex)):
         numbers.append(value)
+        owned.add(None)
         return ()
-    if hasattr(value, "tolist"):  # a tensor, or what has the manners of one
-        return _flatten(op, value.tolist(), numbers)
-    if not isinstance(value, (Sequence, range)) or isinstance(value, str):
+    if hasattr(value, "tolist"):  # a tensor, or what has the buffer protocol
+        typed = value if hasattr(value, "dtype") else values_of(op, value)
+        owned.add(typed.dtype)
+        return _flatten(op, typed.tolist(), numbers, set())
+    if not isinstance(value, (Sequence, range)) or isinstance(value, (str, bytes)):
         raise DTypeError(
             f"{op}: a {type(value).__name__} cannot be read as numbers: give numbers, or lists of them"
         )
-    shapes = {_flatten(op, each, numbers) for each in value}
+    shapes = {_flatten(op, each, numbers, owned) for each in value}
     if len(shapes) > 1:
         raise ShapeError(
             f"{op}: these values do not make an array: lists of shapes {sorted(shapes)} stand side by side"
@@ -263,10 +274,17 @@ def _common(numbers: Iterable[Any]) -> DType:
 
 
 def _refuse_overflow(op: str, numbers: list[int], dtype: DType) -> None:
-    low, high = limits_of(dtype)
+    """Refuse integers that do not fit a type of integers, and those that none has room for."""
+    widest = limits_of(dtypes.int64)[0], limits_of(dtypes.uint64)[1]
+    low, high = limits_of(dtype) if dtype.kind in "iu" else widest
     outside = next((each for each in numbers if not low <= each <= high), None)
-    if outside is not None:
+    if outside is None:
+        return
+    if not widest[0] <= outside <= widest[1]:
         raise DTypeError(
-            f"{op}: {outside} does not fit {dtype.name}, which holds {low} to {high}: pass a wider type, "
-            "such as dtype=webgrad.int64"
+            f"{op}: an integer of {outside.bit_length()} bits fits no type of webgrad: pass it as a float"
         )
+    raise DTypeError(
+        f"{op}: {outside} does not fit {dtype.name}, which holds {low} to {high}: pass a wider type, "
+        "such as dtype=webgrad.int64"
+    )

@@ -21,17 +21,11 @@ from ..graph.node import leaf, scalar, signature
 from ..graph.op import SCALAR
 from ..runtime.device import AnyDevice, CpuDevice, DeviceLike, open_device
 from ..tensor import Tensor
-from ..values import Values, values_of
+from ..values import NARROW, Values, values_of
 from .table import TABLE
 
 __all__ = ["from_dlpack", "from_numpy"]
 
-_NARROW = {
-    dtypes.float64: dtypes.float32,
-    dtypes.int64: dtypes.int32,
-    dtypes.uint64: dtypes.int32,
-    dtypes.complex128: dtypes.complex64,
-}
 _HOST = (1, 3, 11)  # DLPack's kDLCPU and the two kinds of host memory that a GPU has pinned
 
 
@@ -51,7 +45,7 @@ def host_array(op: str, value: Any, dtype: DType | None = None) -> Any:
     array = _by_numpy(op, value)
     own = as_dtype(array.dtype)
     array = array.astype(own.numpy, copy=False)  # to this machine's byte order
-    wanted = dtype or (own if has_dtype else _NARROW.get(own, own))
+    wanted = dtype or (own if has_dtype else NARROW.get(own, own))
     if not has_dtype and wanted.kind in "iu" and own.kind in "iu":
         _refuse_overflow(op, array, wanted)
     return array if wanted is own else converted(array, wanted)
