@@ -6,6 +6,7 @@ import http.client
 import os
 import socket
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from http.client import HTTPResponse
@@ -178,6 +179,7 @@ def test_folders(client: Client) -> None:
         "/round",
         "/pipe",
         "/words.bin%00.js",
+        "/words.bin/",
         "/words.bin/more",
         "/%ff%fe",
         "/" + "x" * 5000,
@@ -229,6 +231,21 @@ def test_a_file_that_shrinks_while_it_is_sent(folder: Path, monkeypatch: pytest.
         with pytest.raises(http.client.IncompleteRead):
             client.ask("/words.bin")
         client.connection.close()
+
+
+def test_what_is_told_of_a_request_is_short_and_plain(folder: Path) -> None:
+    told: list[str] = []
+    server = listen(folder, port=0, report=told.append)
+    thread = threading.Thread(target=server.handle_request)
+    thread.start()
+    with socket.create_connection(("127.0.0.1", server.server_port)) as connection:
+        connection.sendall(b"GET /\x1b[2J" + b"x" * 5000 + b" HTTP/1.0\r\n\r\n")
+        assert b"404" in connection.makefile("rb").readline()
+    thread.join()
+    server.close()
+    assert len(told) == 1
+    assert told[0].startswith("/\\x1b[2Jxxx")
+    assert len(told[0]) < 300
 
 
 def test_an_end_with_open_connections(folder: Path) -> None:

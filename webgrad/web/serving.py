@@ -33,6 +33,7 @@ LOOPBACK = "127.0.0.1"
 FIRST_PORT = 8000
 TRIED_PORTS = 20  # from the first, where the user named none
 IDLE_SECONDS = 60.0
+MOST_TOLD = 200  # characters of a request, where one is told of
 UTF8 = "; charset=utf-8"
 OTHER_TYPE = "application/octet-stream"  # safetensors, wheels, and whatever else there is
 # A table of our own: Python's asks the system, which may say that .js is plain text, and .ts a film.
@@ -149,7 +150,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def log_error(self, format: str, *arguments: object) -> None:
         """Tell of what could not be given."""
-        self.server.report(f"{getattr(self, 'path', '')}: {format % arguments}")
+        told = f"{getattr(self, 'path', '')[:MOST_TOLD]}: {(format % arguments)[:MOST_TOLD]}"
+        # What a stranger asked for may hold what terminals obey.
+        self.server.report("".join(each if each.isprintable() else ascii(each)[1:-1] for each in told))
 
     def _answer(self) -> None:
         if is_loopback(self.server.host) and not _is_this_machine(self.headers.get("Host", "")):
@@ -158,7 +161,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return
         path = re.split("[?#]", self.path, maxsplit=1)[0]
         found = find_file(self.server.folder, path)
-        if found is None:
+        if found is None or (path.endswith("/") and not found.is_dir()):
             self.send_error(HTTPStatus.NOT_FOUND)
         elif not found.is_dir():
             self._send_file(found)
