@@ -1,7 +1,7 @@
 """Random programs as exports: their leaves become inputs, weights, state, constants and numbers, by chance.
 
 In: seeds of tests/properties/writing.py. Out: what is wrong with the outputs of the exported programs, run in
-one process of Dawn, each for one variant of its plan. State is exchanged and turned round by each call, so
+one process of Dawn, each for one variant of its plan. State is exchanged or turned round by each call, so
 that every second call has the values that the first had.
 """
 
@@ -89,10 +89,11 @@ def _trial(seed: int) -> Trial:
             holder[at] = wg.asarray(step.data)
     wg.eval(*weights.values(), *state.values())
     pairs = _pairs(state, random)
-    wanted = sorted({*program.roots, *program.held})
+    given = {at for at in state if random.random() < 0.3}  # as it was before the call
+    wanted = sorted({*program.roots, *program.held, *given})
     middle = len(wanted) // 2 if len(wanted) > 1 and random.random() < SPLIT else 0
     parts = [wanted[:middle], wanted[middle:]] if middle else [wanted]
-    early = bool(random.random() < 0.5)
+    early, turned = random.random(2) < 0.5
     roots = {f"part_{number}": part for number, part in enumerate(parts)}
 
     def function(part: list[int]) -> Callable[..., Any]:
@@ -100,11 +101,11 @@ def _trial(seed: int) -> Trial:
             held = {**{int(name[1:]): each for name, each in given.items()}, **weights, **state}
             nodes = {at: each.node for at, each in held.items()}
             if early:
-                _exchange(state, pairs)
+                _exchange(state, pairs, turned=turned)
             some = Program(program.steps, tuple(part))
             results = some.build(wg.default_device(), nodes)[0]
             if not early:
-                _exchange(state, pairs)
+                _exchange(state, pairs, turned=turned)
             return {f"root_{at}": wg.Tensor(node) for at, node in zip(part, results, strict=True)}
 
         return run
@@ -132,9 +133,9 @@ def _pairs(state: Mapping[int, Any], random: np.random.Generator) -> dict[int, i
     return pairs
 
 
-def _exchange(state: Mapping[int, Any], pairs: Mapping[int, int]) -> None:
-    """Give every state its partner's value, the last element first; twice is as before."""
-    before = {at: wg.flip(tensor) if tensor.ndim else tensor + 0 for at, tensor in state.items()}
+def _exchange(state: Mapping[int, Any], pairs: Mapping[int, int], *, turned: bool) -> None:
+    """Give every state its partner's value, perhaps the last element first; twice is as before."""
+    before = {at: wg.flip(each) if turned and each.ndim else each.detach() for at, each in state.items()}
     for at, tensor in state.items():
         tensor[...] = before[pairs[at]]
 
