@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import json
 import threading
 from collections.abc import Callable
@@ -20,6 +21,8 @@ from tests.web.typescript import type_errors
 from webgrad.nested import taken_apart
 from webgrad.runtime.device import opened_devices
 from webgrad.web.declarations import declarations
+from webgrad.web.paper import PaperDevice, tracing_device
+from webgrad.web.tracing import Graph
 
 Program = Callable[[], tuple[Callable[..., Any], dict[str, Any]]]  # a function, and inputs to call it with
 NAMES = ("__proto__", "constructor", "toString", "class", "naïve π", "a'\"`\n</script>", "")
@@ -261,6 +264,16 @@ def test_an_export_is_nobody_elses_business(tmp_path: Path) -> None:
     assert kept == ["cpu"]
     assert "browser" not in str(profile)
     assert "browser" not in str(wg.memory())
+
+
+def test_nothing_stays_of_an_export(tmp_path: Path) -> None:
+    """But for the one device that functions are traced on."""
+    model = nn.Linear(2, 2)
+    for _ in range(2):
+        wg.export(model, wg.ones(2), tmp_path)
+    gc.collect()
+    assert [each for each in gc.get_objects() if isinstance(each, PaperDevice)] == [tracing_device()]
+    assert not [each for each in gc.get_objects() if isinstance(each, Graph)]
 
 
 # Declarations

@@ -26,7 +26,7 @@ from ..runtime.buffers import Buffer
 from ..runtime.transfer import as_bytes
 from ..tuning import tune
 from .declarations import declarations, module_text
-from .paper import VARIANTS, PaperDevice, Variant
+from .paper import VARIANTS, Variant, tracing_device
 from .planning import Planner
 from .shards import Stored, write_shards
 from .tracing import Graph, Held, trace_on_paper
@@ -42,7 +42,6 @@ class Bundle:
     def __init__(self, name: str, names: Iterable[tuple[str, Any]] = ()) -> None:
         self.name = name
         self.graphs: dict[str, Graph] = {}
-        self._device = PaperDevice(VARIANTS[-1])  # what functions are traced on; plans are for others
         self._names: dict[int, str] = {}
         self._origins: dict[str, tuple[Any, Node]] = {}  # name → what a leaf stands for, and the leaf
         self._changed: set[int] = set()  # owners of state
@@ -56,7 +55,7 @@ class Bundle:
             raise ArgumentError(
                 f"export: {name!r} cannot be the name of a function: letters, digits and _, no digit first"
             )
-        self.graphs[name] = trace_on_paper(function, example_inputs, self._device, name)
+        self.graphs[name] = trace_on_paper(function, example_inputs, tracing_device(), name)
 
     def write(self, folder: Path, variants: Sequence[Variant] = VARIANTS) -> dict[str, Any]:
         """Write all files but pages; gives the plan."""
