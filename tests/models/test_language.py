@@ -204,9 +204,9 @@ def test_a_caller_that_fails_half_way(tmp_path: Path) -> None:
 def test_logits_take_no_room_in_the_cache(tmp_path: Path) -> None:
     model = endless(tmp_path)
     list(model.generate_ids(IDS, max_tokens=1, **GREEDY))
-    before = [each.stored.shape for each in model._decoding._caches]
+    before = [each.stored.shape for each in model._decoding.caches]
     model.logits(LONG * 2)
-    assert [each.stored.shape for each in model._decoding._caches] == before
+    assert [each.stored.shape for each in model._decoding.caches] == before
 
 
 @pytest.mark.gpu

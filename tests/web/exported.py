@@ -23,7 +23,7 @@ TEXT = """
 import { load, openDevice } from "RUNNER";
 
 async function calls(device, { plan, variant, calls }) {
-  const model = await load(plan, { device, variant });
+  const model = await load(plan, { device, variant: variant ?? undefined });
   const answers = [];
   for (const [name, inputs] of calls) {
     if (name === "reset") await model.reset();

@@ -34,6 +34,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "record": ("webgrad.cli.record", "run a script and keep every distinct dispatch in a file"),
     "replay": ("webgrad.cli.replay", "run a recording again: verify its results and time its kernels"),
     "kernels": ("webgrad.cli.kernels", "list the kernels that a run compiles, and show needless ones"),
+    "export": ("webgrad.cli.export", "write a page that runs a model in browsers"),
     "serve-static": ("webgrad.cli.serve_static", "serve a folder to this machine's browsers"),
     "info": ("webgrad.cli.info", "show the devices, their features, and the active settings"),
     "doctor": ("webgrad.cli.doctor", "probe a device, and say what is wrong with it and what to do"),

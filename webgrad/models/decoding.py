@@ -30,7 +30,7 @@ class Decoder(Protocol):
     settings: Settings
 
     def prepare(self, room: int) -> None:
-        """Make what depends on how many positions there is room for."""
+        """Make what depends on how many positions there is room for, unless it is there for more."""
 
     def __call__(self, ids: wg.Tensor, places: Places, caches: Sequence[Cache]) -> wg.Tensor:
         """Hidden states (n, width) of new tokens."""
@@ -42,62 +42,61 @@ class Decoder(Protocol):
 class Decoding:
     """The steps of one model on one device; threads may share it."""
 
-    def __init__(self, decoder: Decoder, context: int, device: Any) -> None:
+    def __init__(self, decoder: Decoder, context: int, device: Any, chunks: Sequence[int] = CHUNKS) -> None:
         self.decoder = decoder
         self.context = context
         self.device = device
+        self.chunks = tuple(chunks)
         self.held: list[int] = []
         self.lock = threading.RLock()
-        self._room = self._prepared = 0
-        self._caches: list[Cache] = []
+        self.room = 0
+        self.caches: list[Cache] = []
         self._seen = wg.zeros(decoder.settings.vocabulary, device=device)
         self._generator = wg.random.Generator()
-        self._step = wg.jit(self._stepped, static="kind")
-        self._chunk = wg.jit(self._read)
-        self._told = wg.jit(self._step_logits)
+        self._step = wg.jit(self.step, static="kind")
+        self._chunk = wg.jit(self.read_chunk)
+        self._told = wg.jit(self.step_logits)
 
-    # The captured functions
+    # The captured functions, which exports trace as well
 
-    def _read(self, ids: wg.Tensor, position: Any) -> None:
+    def read_chunk(self, ids: wg.Tensor, position: Any) -> None:
+        """Keys and values of tokens from a position on."""
         places = Places.after(position, ids.shape[0], self.device)
-        self.decoder(ids, places, self._caches)
+        self.decoder(ids, places, self.caches)
 
-    def _stepped(self, token: Any, position: Any, numbers: Any, kind: Kind) -> wg.Tensor:
+    def step(self, token: Any, position: Any, numbers: Any, kind: Kind) -> wg.Tensor:
+        """The token after this one, 0-d."""
         if kind.penalty:
             self._seen[token] = 1.0
-        states = self.decoder(token.reshape(1), Places.after(position, 1, self.device), self._caches)
+        states = self.decoder(token.reshape(1), Places.after(position, 1, self.device), self.caches)
         return choose(self.decoder.logits(states)[0], kind, numbers, self._seen, self._generator)
 
-    def _step_logits(self, token: Any, position: Any) -> wg.Tensor:
-        states = self.decoder(token.reshape(1), Places.after(position, 1, self.device), self._caches)
+    def step_logits(self, token: Any, position: Any) -> wg.Tensor:
+        """The logits after this token."""
+        states = self.decoder(token.reshape(1), Places.after(position, 1, self.device), self.caches)
         return self.decoder.logits(states)[0]
 
     # Texts
 
     def make_room(self, positions: int) -> None:
         """See to it that so many positions fit."""
-        wanted = positions + CHUNKS[0]  # a filled-up chunk may reach beyond the last token
-        if wanted <= self._room:
+        wanted = positions + self.chunks[0]  # a filled-up chunk may reach beyond the last token
+        if wanted <= self.room:
             return
         room = self._rounded(wanted)
-        if self._caches:
-            for cache in self._caches:
+        if self.caches:
+            for cache in self.caches:
                 cache.grow(room)
         else:
             settings = self.decoder.settings
-            self._caches = [Cache(settings, room, self.device) for _ in range(settings.layers)]
-        self._prepare(room)
-        self._room = room
+            self.caches = [Cache(settings, room, self.device) for _ in range(settings.layers)]
+        self.decoder.prepare(room)
+        self.room = room
 
     def _rounded(self, positions: int) -> int:
         """Room for these and more, so that texts of many lengths have the same."""
         room = max(_LEAST_ROOM, 1 << (positions - 1).bit_length())
-        return max(positions, min(room, self.context + CHUNKS[0]))
-
-    def _prepare(self, room: int) -> None:
-        if room > self._prepared:
-            self.decoder.prepare(room)
-            self._prepared = room
+        return max(positions, min(room, self.context + self.chunks[0]))
 
     @wg.no_grad()
     def read(self, ids: Sequence[int]) -> int:
@@ -109,7 +108,7 @@ class Decoding:
             self.held = list(ids[:common])
             self.make_room(len(ids))
             while position < len(ids):
-                size = _chunk_size(len(ids) - position)
+                size = _chunk_size(self.chunks, len(ids) - position)
                 part = list(ids[position : position + size])
                 filled = part + [part[-1]] * (size - len(part))
                 self._chunk(wg.asarray(filled, dtype=wg.int32, device=self.device), position)
@@ -150,11 +149,11 @@ class Decoding:
         """The logits after every one of these tokens: (length, vocabulary)."""
         with self.lock:
             settings = self.decoder.settings
-            self._prepare(self._rounded(len(ids)))
+            self.decoder.prepare(self._rounded(len(ids)))
             caches = [Cache(settings, len(ids), self.device) for _ in range(settings.layers)]
             parts = []
-            for start in range(0, len(ids), CHUNKS[0]):
-                part = list(ids[start : start + CHUNKS[0]])
+            for start in range(0, len(ids), self.chunks[0]):
+                part = list(ids[start : start + self.chunks[0]])
                 tokens = wg.asarray(part, dtype=wg.int32, device=self.device)
                 states = self.decoder(tokens, Places.after(start, len(part), self.device), caches)
                 parts.append(self.decoder.logits(states))
@@ -171,6 +170,6 @@ def _common(held: Sequence[int], ids: Sequence[int]) -> int:
     return next(at for at in range(least) if held[at] != ids[at])
 
 
-def _chunk_size(left: int) -> int:
+def _chunk_size(chunks: Sequence[int], left: int) -> int:
     """The largest chunk that fits, or one that is filled up if more than half of it is used."""
-    return next((size for size in CHUNKS if left > size // 2), CHUNKS[-1])
+    return next((size for size in chunks if left > size // 2), chunks[-1])

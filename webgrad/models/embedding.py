@@ -57,6 +57,8 @@ class EmbeddingModel:
             vectors = _pooled(encoder(ids, lengths), lengths, settings.poolings)
             return _normalised(vectors) if settings.normalise else vectors
 
+        self.encoder = encoder
+        self.pooled = pooled  # ids (count, length) and lengths (count,) → vectors
         self._pooled = wg.jit(pooled)
 
     def __repr__(self) -> str:

@@ -38,14 +38,18 @@ class Llama(nn.Module):
         self._device = published.device
         self._rotaries = [_rotary(settings, window) for window in settings.windows]
         self._tables: dict[Rotary, list[wg.Tensor]] = {}  # cosines and sines of all positions
+        self._room = 0
 
     def prepare(self, room: int) -> None:
-        """Make what depends on how many positions there is room for."""
+        """Make what depends on how many positions there is room for, unless it is there for more."""
+        if room <= self._room:
+            return
         for rotary in set(self._rotaries):
             factors = self._factors if rotary == self.settings.rotary else None
             self._tables[rotary] = [
                 wg.asarray(each, device=self._device) for each in tables(rotary, room, factors)
             ]
+        self._room = room
 
     def forward(self, ids: wg.Tensor, places: Places, caches: Sequence[Cache]) -> wg.Tensor:
         """Hidden states of new tokens (n,), whose keys and values are written to the caches: (n, width)."""

@@ -27,8 +27,8 @@ from ..runtime.transfer import as_bytes
 from ..tuning import tune
 from .declarations import declarations, module_text
 from .paper import VARIANTS, Variant, tracing_device
-from .planning import Planner
-from .shards import Stored, write_shards
+from .planning import Planner, Schedules
+from .shards import SHARD, Stored, write_shards
 from .tracing import Graph, Held, trace_on_paper
 
 __all__ = ["Bundle"]
@@ -55,7 +55,14 @@ class Bundle:
             raise ArgumentError(
                 f"export: {name!r} cannot be the name of a function: letters, digits and _, no digit first"
             )
-        self.graphs[name] = trace_on_paper(function, example_inputs, tracing_device(), name)
+        graph = trace_on_paper(function, example_inputs, tracing_device(), name)
+        for node in graph.leaves():
+            if node.sig.nbytes > SHARD:
+                raise ArgumentError(
+                    f"export: {self._name_of(node)} has {node.sig.nbytes:,} bytes, and a browser's buffers "
+                    f"have at most {256 << 20:,}: split it, or quantise it"
+                )
+        self.graphs[name] = graph
 
     def write(self, folder: Path, variants: Sequence[Variant] = VARIANTS) -> dict[str, Any]:
         """Write all files but pages; gives the plan."""
@@ -64,8 +71,9 @@ class Bundle:
             id(each.storage.owner) for graph in self.graphs.values() for each, _ in graph.changed
         }
         state = {self._name_of(before): before for each in self.graphs.values() for before, _ in each.changed}
+        schedules = Schedules()
         with tune(False), unobserved():  # on paper there is nothing to measure or to watch
-            planned = [(each, self._planned(each, texts, state)) for each in variants]
+            planned = [(each, self._planned(each, texts, state, schedules)) for each in variants]
         files, tensors = write_shards(self._stored(state), folder)
         plan = {
             "format": "webgrad-plan",
@@ -90,8 +98,10 @@ class Bundle:
                 shutil.copyfile(path, folder / each)
         return plan
 
-    def _planned(self, variant: Variant, texts: dict[str, int], state: Mapping[str, Node]) -> dict[str, Any]:
-        planner = Planner(variant, texts, self._name_of)
+    def _planned(
+        self, variant: Variant, texts: dict[str, int], state: Mapping[str, Node], schedules: Schedules
+    ) -> dict[str, Any]:
+        planner = Planner(variant, texts, self._name_of, schedules)
         functions = {name: each._asdict() for name, each in planner.plan(self.graphs).items()}
         return {"kernels": planner.kernels, "buffers": planner.buffers(state), "functions": functions}
 

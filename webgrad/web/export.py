@@ -6,11 +6,12 @@ In: a function or several, examples of their inputs, a path. Out: a folder, or o
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..errors import ArgumentError
+from ..ops.quantised import QuantisedTensor
 from .bundle import Bundle
 from .folder import write_export
 from .pictures import picture_facts
@@ -89,7 +90,16 @@ def named_tensors(functions: Iterable[Function]) -> list[tuple[str, Any]]:
         for prefix, model in _models(function):
             for kind in ("named_parameters", "named_buffers"):
                 found += [(prefix + name, tensor) for name, tensor in getattr(model, kind)()]
+            found += [(prefix + name, tensor) for name, tensor in _quantised(model)]
     return found
+
+
+def _quantised(model: Any) -> Iterator[tuple[str, Any]]:
+    """The blocks of quantised weights, which are no parameters."""
+    for owner, module in model.named_modules():
+        for name, value in vars(module).items():
+            if isinstance(value, QuantisedTensor):
+                yield f"{owner}.{name}".lstrip("."), value._words
 
 
 def _models(function: Function) -> list[tuple[str, Any]]:

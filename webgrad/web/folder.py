@@ -19,7 +19,7 @@ from .bundle import Bundle
 from .page import page_files
 from .single_file import write_single_file
 
-__all__ = ["write_export"]
+__all__ = ["check_target", "write_export"]
 
 _WEIGHTS = re.compile(r"weights-\d+-of-\d+\.safetensors")
 
@@ -35,11 +35,8 @@ def write_export(
 ) -> Path:
     """Write an export and its page; gives the path of the HTML file."""
     target = Path(path)
-    alone = target.suffix.lower() in (".html", ".htm")
-    folder = target.parent if alone else target
-    if folder.exists() and not folder.is_dir():
-        raise ArgumentError(f"export: {folder} is a file; name a folder, or one HTML file (model.html)")
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = check_target(target)
+    alone = folder != target
     with tempfile.TemporaryDirectory(prefix=".webgrad-export-", dir=folder) as temporary:
         made = Path(temporary)
         bundle.write(made)
@@ -51,6 +48,21 @@ def write_export(
             return html
         _put_in_place(made, folder)
     return folder / "index.html"
+
+
+def check_target(path: str | os.PathLike[str]) -> Path:
+    """The folder of an export, made if it is not there; the parent of a path that ends in .html."""
+    target = Path(path)
+    folder = target.parent if target.suffix.lower() in (".html", ".htm") else target
+    if folder.exists() and not folder.is_dir():
+        raise ArgumentError(f"export: {folder} is a file; name a folder, or one HTML file (model.html)")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ArgumentError(f"export: the folder {folder} cannot be made: {error.strerror}") from None
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise ArgumentError(f"export: nothing can be written in the folder {folder}: name another")
+    return folder
 
 
 def _put_in_place(made: Path, folder: Path) -> None:

@@ -10,18 +10,23 @@ from __future__ import annotations
 import base64
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..gpu import GpuPlan, GpuRecording
 from ..graph.node import Node
 from ..graph.op import LEAF
+from ..graph.snapshot import Snapshot
 from ..graph.trace import is_runtime
 from ..runtime.buffers import Buffer
 from ..runtime.layer import PARAMS_STRIDE
+from ..runtime.profile import DeviceProfile
+from ..schedule.plan import Schedule
+from ..schedule.schedule import schedule
 from .paper import PaperDevice, Variant, WrittenDown
 from .tracing import Given, Graph
 
-__all__ = ["Commands", "Planner"]
+__all__ = ["Commands", "Planner", "Schedules"]
 
 _TYPES = {"f32": "f32", "i32": "i32", "u32": "u32", "bool": "u32"}  # what a number is written as
 _SCALAR = 4  # bytes of a number among the parameters; wider ones need what browsers have not
@@ -46,14 +51,36 @@ class _Made(NamedTuple):
     buffers: dict[int, Buffer]  # of what was computed, by the node's identity
 
 
+class Schedules:
+    """What functions' graphs are scheduled as, once for all variants that differ in features alone: by those
+    kernels are written, not chosen.
+    """
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[int, DeviceProfile], Schedule] = {}
+
+    def __call__(self, graph: Snapshot, profile: DeviceProfile, *, fuse: bool) -> Schedule:
+        """The schedule, whose graph whoever compiles it may add to."""
+        plain = replace(profile, features=frozenset(), subgroup_size=0)
+        key = id(graph), plain
+        made = self._made.get(key)
+        if made is None:
+            made = self._made[key] = schedule(graph.copy(), plain, fuse=fuse)
+        return replace(made, graph=made.graph.copy())
+
+
 class Planner:
     """The kernels and buffers of all functions for one variant.
 
-    `name_of` says what a leaf that is no input is called; texts are numbered for all variants together.
+    `name_of` says what a leaf that is no input is called; texts are numbered, and graphs are scheduled, for
+    all variants together.
     """
 
-    def __init__(self, variant: Variant, texts: dict[str, int], name_of: Callable[[Node], str]) -> None:
+    def __init__(
+        self, variant: Variant, texts: dict[str, int], name_of: Callable[[Node], str], schedules: Schedules
+    ) -> None:
         self.variant = variant
+        self.schedules = schedules
         self.device = PaperDevice(variant)
         self.kernels: list[dict[str, Any]] = []
         self._texts = texts
@@ -72,7 +99,7 @@ class Planner:
         for graph in graphs.values():
             for node in graph.leaves():
                 self._place(node)
-        plans = {name: _planned(self.device, graph) for name, graph in graphs.items()}
+        plans = {name: self._planned(graph) for name, graph in graphs.items()}
         for plan in plans.values():
             self._constants += [step.more for step in plan.steps if step.pipeline and step.more]
         return {name: self._commands(graph, plans[name]) for name, graph in graphs.items()}
@@ -88,8 +115,8 @@ class Planner:
             source = node.storage
             return given[source.name] if isinstance(source, Given) else self._place(node)
 
-        donated = self._in_place(graph)
-        made = _recorded(plan, graph, donated, place)
+        donated = self._in_place(graph, plan)
+        made = _recorded(self.device, plan, graph, donated, place)
         for before, after in graph.changed:
             if id(before) in donated:
                 self._places[self._name_of(before)] = made.buffers[id(after)]
@@ -108,7 +135,18 @@ class Planner:
 
     # Recording
 
-    def _in_place(self, graph: Graph) -> frozenset[int]:
+    def _planned(self, graph: Graph) -> GpuPlan:
+        numbers = graph.places
+        replaces = {
+            numbers[id(after)]: numbers[id(before)]
+            for before, after in graph.changed
+            if id(after) in numbers and id(before) in numbers
+        }
+        return GpuPlan(
+            graph.snapshot, self.device, nodes=graph.nodes, replaces=replaces, scheduler=self.schedules
+        )
+
+    def _in_place(self, graph: Graph, plan: GpuPlan) -> frozenset[int]:
         """The state, by the identity of its leaves, that is written where it lies: found by trying."""
         results = [node for _, node in graph.outputs] + [after for _, after in graph.changed]
         kept = {id(node.storage) for node in results if node.sig.op is LEAF}  # read once all has run
@@ -124,7 +162,7 @@ class Planner:
             def place(node: Node, scratch: PaperDevice = scratch, places: Any = places) -> Buffer:
                 return places.setdefault(id(node), scratch.lend(node.sig.nbytes))  # type: ignore[no-any-return]
 
-            made = _recorded(_planned(scratch, graph), graph, tried, place)
+            made = _recorded(scratch, plan, graph, tried, place)
             stayed = frozenset(
                 id(before)
                 for before, after in graph.changed
@@ -211,20 +249,17 @@ class Planner:
         return number
 
 
-def _planned(device: PaperDevice, graph: Graph) -> GpuPlan:
-    numbers = graph.places
-    replaces = {
-        numbers[id(after)]: numbers[id(before)]
-        for before, after in graph.changed
-        if id(after) in numbers and id(before) in numbers
-    }
-    return GpuPlan(graph.snapshot.copy(), device, nodes=graph.nodes, replaces=replaces)
-
-
-def _recorded(plan: GpuPlan, graph: Graph, donated: frozenset[int], place: Callable[[Node], Buffer]) -> _Made:
-    """Have a plan written down; `donated` are leaves whose memory may be taken over."""
-    device, nodes, numbers = plan.device, graph.nodes, graph.places
-    assert isinstance(device, PaperDevice)
+def _recorded(
+    device: PaperDevice,
+    plan: GpuPlan,
+    graph: Graph,
+    donated: frozenset[int],
+    place: Callable[[Node], Buffer],
+) -> _Made:
+    """Have a plan written down, by its own device or another of the same variant; `donated` are leaves whose
+    memory may be taken over.
+    """
+    nodes, numbers = graph.nodes, graph.places
     recorded = plan.record()
     inputs = [place(nodes[at]) for at in plan.sources]
     params = recorded.params.copy()
@@ -233,8 +268,10 @@ def _recorded(plan: GpuPlan, graph: Graph, donated: frozenset[int], place: Calla
     taken = frozenset(
         recorded.donable[numbers[each]] for each in donated if numbers[each] in recorded.donable
     )
+    own = device is plan.device
+    constants = [each if own else device.lend(each.nbytes) for each in recorded.constants]
     device.layer.encoded.clear()
-    found = device.queue.replay(recorded.recording, inputs + recorded.constants, params, taken)
+    found = device.queue.replay(recorded.recording, inputs + constants, params, taken)
     by_number = dict(zip(plan.stored, found, strict=True))
     buffers = {id(root): by_number[numbers[id(root)]] for root in graph.roots}
     written = device.layer.encoded[0] if device.layer.encoded else WrittenDown((), ())

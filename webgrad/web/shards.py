@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..dtypes import DType
-from ..errors import ArgumentError
 
 __all__ = ["SHARD", "Stored", "write_shards"]
 
@@ -65,15 +64,10 @@ def write_shards(tensors: Mapping[str, Stored], folder: Path) -> tuple[list[dict
 
 
 def _shared_out(tensors: Mapping[str, Stored]) -> list[list[str]]:
-    """Which tensors share a file, in their order."""
+    """Which tensors share a file, in their order; none is larger than one."""
     shards: list[list[str]] = []
     left = -1
     for name, each in tensors.items():
-        if each.nbytes > SHARD:
-            raise ArgumentError(
-                f"export: {name} has {each.nbytes:,} bytes, and a browser's buffers have at most 256 MiB: "
-                "split it, or quantise it"
-            )
         if each.nbytes > left:
             shards.append([])
             left = SHARD
