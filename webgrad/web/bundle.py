@@ -90,9 +90,9 @@ class Bundle:
                 for variant, made in _without_repeats(planned)
             ],
         }
-        (folder / "plan.json").write_text(json.dumps(plan, separators=(",", ":"), allow_nan=False))
-        (folder / "model.js").write_text(module_text())
-        (folder / "model.d.ts").write_text(declarations(plan))
+        (folder / "plan.json").write_text(json.dumps(plan, separators=(",", ":"), allow_nan=False), "utf-8")
+        (folder / "model.js").write_text(module_text(), "utf-8")
+        (folder / "model.d.ts").write_text(declarations(plan), "utf-8")
         for each in ("runner.js", "runner.d.ts"):
             with resources.as_file(resources.files("webgrad.runtime") / each) as path:
                 shutil.copyfile(path, folder / each)
