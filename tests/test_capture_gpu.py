@@ -49,6 +49,21 @@ def test_a_repeated_call_creates_nothing() -> None:
     assert after["queues_replayed"] - before["queues_replayed"] == 5
 
 
+def test_numbers_that_change_from_call_to_call_arrive() -> None:
+    @wg.jit
+    def f(x: wg.Tensor, scale: float, shift: float) -> tuple[wg.Tensor, wg.Tensor, wg.Tensor]:
+        scaled = x * scale
+        return scaled, scaled.sum() + shift, x @ x * scale - shift
+
+    x = wg.ones((4, 4), device=GPU)
+    for scale, shift in ((2.0, 1.0), (2.0, 1.0), (3.0, 1.0), (3.0, -5.0), (2.0, 1.0)):
+        scaled, total, product = f(x, scale, shift)
+        found = (scaled[0, 0].item(), total.item(), product[0, 0].item())
+        assert found == (scale, 16 * scale + shift, 4 * scale - shift)
+    signs = [str(f(x, zero, 1.0)[0][0, 0].item()) for zero in (0.0, -0.0, 0.0)]
+    assert signs == ["0.0", "-0.0", "0.0"], "they are equal, and not the same"
+
+
 def test_values_larger_than_a_binding() -> None:
     size = (160 << 20) // 4
     step = wg.jit(lambda x, n: (x + n)[::1048576])

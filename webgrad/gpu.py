@@ -242,6 +242,7 @@ class GpuRecording:
         self.constants: list[Buffer] = []  # parameters of steps that are more than travel with a command
         self.params: list[bytes] = []
         self.packed: list[tuple[int, _Step]] = []  # where parameters hold numbers of the run
+        self.users: dict[int, list[tuple[int, _Step]]] = {}  # those of each number
         for each in plan.empty:
             slots[each] = recording.slot(0)
         for step in plan.steps:
@@ -249,6 +250,8 @@ class GpuRecording:
                 slots[step.outputs[0]] = slots[step.inputs[0]]
             else:
                 self._add(step, slots)
+        # The numbers of the last run and its parameters: one attribute, since threads may meet here.
+        self.last: tuple[list[Any], list[bytes]] = [None] * len(self.users), self.params
         recording.outputs += [slots[each] for each in plan.stored]
         kept = frozenset(recording.outputs)  # a result may be a leaf in another shape, in the same memory
         self.donable = {each: at for at, each in enumerate(plan.sources) if slots[each] not in kept}
@@ -270,6 +273,8 @@ class GpuRecording:
         recording.launch(step.pipeline, step.grid, bound)
         if step.scalars:
             self.packed.append((len(self.params), step))
+            for each in set(step.scalars):
+                self.users.setdefault(each, []).append(self.packed[-1])
         self.params.append(step.tail)
 
     def run(self, nodes: list[Node], donated: frozenset[int] = frozenset()) -> list[Any]:
@@ -277,10 +282,20 @@ class GpuRecording:
         plan = self.plan
         inputs = [nodes[each].storage for each in plan.sources]
         given = frozenset(self.donable[each] for each in donated if each in self.donable)
-        params = self.params
-        if self.packed:
-            params = params.copy()
-            for at, step in self.packed:
-                params[at] = step.params(nodes)
+        params = self._packed(nodes) if self.packed else self.params
         notes = [each.note(nodes) for each in plan.steps if each.pipeline is not None] if observers() else ()
         return plan.device.queue.replay(self.recording, inputs + self.constants, params, given, notes)
+
+    def _packed(self, nodes: list[Node]) -> list[bytes]:
+        """The parameters of a run: those of the last one, but where another number stands in them."""
+        numbers = [nodes[each].storage for each in self.users]
+        before, params = self.last
+        # Only the same object is the same number: 0.0 equals -0.0.
+        changed = [at for at, number in enumerate(numbers) if number is not before[at]]
+        if changed:
+            params = params.copy()
+            users = list(self.users.values())
+            for at, step in dict.fromkeys(each for number in changed for each in users[number]):
+                params[at] = step.params(nodes)
+            self.last = numbers, params
+        return params

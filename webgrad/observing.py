@@ -93,9 +93,26 @@ _entered: tuple[Observer, ...] = ()
 _changing = threading.Lock()
 
 
+class _Local(threading.local):
+    unseen = False
+
+
+_local = _Local()
+
+
 def observers() -> tuple[Observer, ...]:
     """Those who watch."""
-    return _entered
+    return () if _local.unseen else _entered
+
+
+@contextmanager
+def unobserved() -> Iterator[None]:
+    """What this thread plans and runs inside is nobody's business; the time of its stages is."""
+    before, _local.unseen = _local.unseen, True
+    try:
+        yield
+    finally:
+        _local.unseen = before
 
 
 @contextmanager

@@ -73,7 +73,7 @@ const HEARD = {
   done: () => finish(`${((performance.now() - startedAt) / 1000).toFixed(2)} s`),
   failed: (message) => {
     ready = false;
-    device.textContent = "Python could not be started here";
+    device.textContent = "Programs cannot be run here";
     HEARD.problem([message.trim().split("\n").at(-1), message]);
     finish("");
   },

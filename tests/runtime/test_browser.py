@@ -229,6 +229,11 @@ def test_reads_land_with_their_bytes_or_their_error(pyodide: Any) -> None:
     read()
     with pytest.raises(CompileError, match="unknown word"):
         layer.copy_mapped(landing, 4)
+    layer.account = lambda: "9 MiB in use."
+    device.landed[51] = JsError("The GPU is out of memory.", "out-of-memory")
+    read()
+    with pytest.raises(OutOfMemoryError, match=r"The GPU is out of memory\. 9 MiB in use\."):
+        layer.copy_mapped(landing, 4)
 
 
 def test_errors_are_of_our_kinds(pyodide: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +15,7 @@ pytest.importorskip("fcntl")  # browsers are driven on POSIX only
 from tests.browser import WEBGPU, Browser
 from tests.missing import need_package, need_program
 from tests.pages import DrivenPage
-from tests.web.pyodide_site import SECONDS, make_site
+from tests.web.pyodide_site import EXAMPLE, SECONDS, make_site
 from webgrad.web.serving import serving
 
 pytestmark = pytest.mark.web
@@ -120,3 +121,23 @@ def test_keys_of_the_editor(page: DrivenPage) -> None:
         "code.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', ctrlKey: true, bubbles: true }))"
     )
     assert ended(page) == "42\n"
+
+
+def test_without_a_gpu_the_page_says_why(folder: Path, pytestconfig: pytest.Config) -> None:
+    need_program(pytestconfig, "chromium")
+    with serving(folder) as url, Browser() as browser:  # which offers no adapter without its options
+        page = browser.page()
+        page.open(f"{url.rstrip('/')}/index.html")
+        page.wait_for("!problem.hidden", seconds=SECONDS)
+        assert page.text("#device") == "Programs cannot be run here"
+        assert "no GPU adapter was found (" in page.text("#seen")
+        assert page.evaluate("run.disabled")
+
+
+def test_without_its_files_the_page_says_how_to_get_them(browser: Browser, tmp_path: Path) -> None:
+    shutil.copytree(EXAMPLE, tmp_path / "site", ignore=shutil.ignore_patterns("files"))
+    with serving(tmp_path / "site") as url:
+        page = browser.page()
+        page.open(f"{url.rstrip('/')}/index.html")
+        page.wait_for("!problem.hidden")
+        assert page.text("#seen") == "fetch.py puts Python and webgrad beside this page: see README.md"

@@ -1,4 +1,4 @@
-"""webgrad in Pyodide: the wheel of this checkout in Chromium, on a page and in a worker, without NumPy.
+"""webgrad in Pyodide: the wheel of this checkout in Chromium and Firefox, in a worker too, without NumPy.
 
 The same programs run here natively, on the cpu, and their values are compared.
 """
@@ -16,6 +16,7 @@ pytest.importorskip("fcntl")  # browsers are driven on POSIX only
 
 from scripts.system import ROOT
 from tests.browser import WEBGPU, Browser
+from tests.firefox import Firefox
 from tests.missing import need_package, need_program
 from tests.pages import BrowserError
 from tests.web.pyodide_site import Run, make_site, python_in_page, python_in_worker
@@ -44,12 +45,22 @@ def page(chromium: Browser, site: str) -> Run:
     return python_in_page(chromium.page(), site)
 
 
-@pytest.fixture(scope="module", params=["page", "worker"])
-def python(request: pytest.FixtureRequest, chromium: Browser, site: str) -> Run:
-    """Python on a page, and in a worker."""
-    if request.param == "worker":
-        return python_in_worker(chromium.page(), site)
-    run: Run = request.getfixturevalue("page")
+@pytest.fixture(scope="module")
+def worker(chromium: Browser, site: str) -> Run:
+    return python_in_worker(chromium.page(), site)
+
+
+@pytest.fixture(scope="module")
+def firefox_page(pytestconfig: pytest.Config, site: str) -> Iterator[Run]:
+    need_program(pytestconfig, "firefox")
+    with Firefox() as running:
+        yield python_in_page(running.page(), site)
+
+
+@pytest.fixture(scope="module", params=["page", "worker", "firefox_page"])
+def python(request: pytest.FixtureRequest) -> Run:
+    """Python on a page, in a worker, and on a page of the other browser."""
+    run: Run = request.getfixturevalue(request.param)
     return run
 
 

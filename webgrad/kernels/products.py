@@ -28,8 +28,7 @@ __all__ = ["matmul"]
 
 THIN_ROWS = 8  # up to here every element of B is used so seldom that reading it is the whole cost
 _WIDE_COLUMNS = 8  # groups of four to a thread of matvec_columns
-# Sizes of a subgroup that matmul_lanes is made for, and its rows: 16 by four lanes are more code than a
-# processor's first cache holds.
+# Sizes of a subgroup that matmul_lanes is made for, and its rows (README.md says why four lanes have fewer).
 _LANE_ROWS = {4: 8, 8: 16}
 
 

@@ -393,6 +393,8 @@ class BrowserDevice:
     def _taken(self, number: int) -> memoryview | WebgradError | None:
         try:
             data = _guarded(self._watched.take, number)
+        except OutOfMemoryError as error:
+            return OutOfMemoryError(f"{error} {self.account()}")
         except WebgradError as error:
             return error
         if data is None:

@@ -115,12 +115,18 @@ class _Opened:
         self.lock = threading.Lock()
         self.shared: dict[str, Device | CpuDevice] = {}
         self.default: Device | CpuDevice | None = None  # set by the program; None: by the settings
-        self.instead: Device | None = None  # of every other, while a function is traced for it
         self.chosen: tuple[Settings, str] | None = None  # by the settings, so that adapters are asked once
         self.every: weakref.WeakSet[Device] = weakref.WeakSet()
 
 
+class _Instead(threading.local):
+    """What this thread has in place of every device, while it traces a function for it."""
+
+    device: Device | None = None
+
+
 _opened = _Opened()
+_instead = _Instead()
 
 
 def register(device: Device) -> None:
@@ -134,8 +140,8 @@ def open_device(spec: DeviceLike = None) -> Device | CpuDevice:
     >>> wg.open_device("cpu") == "cpu"
     True
     """
-    if _opened.instead is not None:
-        return _opened.instead
+    if _instead.device is not None:
+        return _instead.device
     if isinstance(spec, AnyDevice):
         return spec  # type: ignore[return-value]
     if spec is None and _opened.default is not None:
@@ -242,12 +248,12 @@ def default_while(device: Device | CpuDevice) -> Iterator[None]:
 
 @contextmanager
 def instead_while(device: Device) -> Iterator[None]:
-    """Use a device wherever any is named, until the block ends."""
-    _opened.instead = device
+    """Use a device wherever this thread names any, until the block ends."""
+    before, _instead.device = _instead.device, device
     try:
         yield
     finally:
-        _opened.instead = None
+        _instead.device = before
 
 
 def stats(device: DeviceLike = None) -> Stats:

@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
-from ..wgsl import Dialect, Parameters
-
 if TYPE_CHECKING:
+    from ..wgsl import Dialect, Parameters
     from .groups import BindGroup
     from .pipelines import Compiled
 

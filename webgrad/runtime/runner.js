@@ -397,13 +397,13 @@ async function loadWeights({ plan, file }, buffers, device, report, signal) {
 /** What a call gives for each input, checked: bytes of tensors, and numbers. */
 function checkInputs(name, wanted, given) {
   const all = `its inputs are: ${Object.keys(wanted).join(", ")}`;
-  const unknown = Object.keys(given).find((input) => !(input in wanted));
+  const [own, unknown] = [{ __proto__: null, ...given }, Object.keys(given).find((input) => !Object.hasOwn(wanted, input))];
   if (unknown !== undefined) fail("input", `${name} has no input "${unknown}"; ${all}.`);
   return Object.entries(wanted).map(([input, { kind, dtype, shape, default: usual }]) => {
-    const value = given[input] ?? (kind === "random" ? Math.floor(Math.random() * 2 ** 32) : usual);
+    const value = own[input] ?? (kind === "random" ? Math.floor(Math.random() * 2 ** 32) : usual);
     if (value === undefined) fail("input", `${name} wants the input "${input}"; ${all}.`);
     if (kind === "tensor") return [input, bytesOf(input, dtype, shape, value)];
-    const fits = typeof value === "number" && (dtype === "float32" || Number.isInteger(value));
+    const fits = typeof value === "number" && (dtype === "float32" || DTYPES[dtype].array.of(value)[0] === value);
     return fits ? [input, value] : fail("input", `The input "${input}" is one ${dtype}, not ${value}.`);
   });
 }
@@ -429,7 +429,7 @@ function prepareFunction(device, own, kernels, handles, inputs, outputs, planned
     }
     const staged = reading ? results.map(([, bytes]) => device.stage(bytes)) : [];
     const last = staged.flatMap((target, at) => [results[at][0], 0, target, 0, results[at][1]]);
-    device.run(list, params, [...copied, ...last]);
+    device.run(list, params, [...last, ...copied]); // an output may be a state as it was
     return staged;
   };
 }
@@ -467,7 +467,7 @@ async function load(source, options = {}) {
   const device = options.device ?? (await openDevice(options));
   const [owned, bytes] = [[], { weights: 0, state: 0, working: 0 }];
   const own = (handle) => owned[owned.push(handle) - 1];
-  const close = () => (options.device ? owned.forEach(device.releaseBuffer) : device.close());
+  const close = () => (options.device ? owned.splice(0).forEach(device.releaseBuffer) : device.close());
   try {
     const opened = await openSource(source, signal);
     const { texts, tensors, state: states = {} } = opened.plan;

@@ -77,6 +77,10 @@ class Device(AnyDevice):
             self.counters,
             self._open_context,
         )
+        self._announce(why)
+
+    def _announce(self, why: str) -> None:
+        """Be known to the process, and to those who watch."""
         register(self)
         opened(self, why)
 

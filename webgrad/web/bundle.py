@@ -21,13 +21,15 @@ from ..arrays import np
 from ..errors import ArgumentError
 from ..evaluate import read
 from ..graph.node import Node
+from ..observing import unobserved
 from ..runtime.buffers import Buffer
 from ..runtime.transfer import as_bytes
+from ..tuning import tune
 from .declarations import declarations, module_text
 from .paper import VARIANTS, PaperDevice, Variant
 from .planning import Planner, Schedules
 from .shards import SHARD, Stored, write_shards
-from .tracing import Graph, trace_on_paper
+from .tracing import Graph, Held, trace_on_paper
 
 __all__ = ["Bundle"]
 
@@ -43,7 +45,10 @@ class Bundle:
         self._device = PaperDevice(VARIANTS[-1])  # what functions are traced on; plans are for others
         self._names: dict[int, str] = {}
         self._origins: dict[str, tuple[Any, Node]] = {}  # name → what a leaf stands for, and the leaf
-        self._wanted = {id(tensor.node): label for label, tensor in names}
+        self._changed: set[int] = set()  # owners of state
+        given = list(names)
+        self._wanted = {id(tensor.node): label for label, tensor in given}
+        self._wanted |= {id(tensor): label for label, tensor in given}
 
     def add(self, name: str, function: Callable[..., Any], example_inputs: Any) -> None:
         """Trace a function; later ones see the same weights and state."""
@@ -63,9 +68,13 @@ class Bundle:
     def write(self, folder: Path, variants: Sequence[Variant] = VARIANTS) -> dict[str, Any]:
         """Write all files but pages; gives the plan."""
         texts: dict[str, int] = {}
+        self._changed = {
+            id(each.storage.owner) for graph in self.graphs.values() for each, _ in graph.changed
+        }
         state = {self._name_of(before): before for each in self.graphs.values() for before, _ in each.changed}
         schedules = Schedules()
-        planned = [(each, self._planned(each, texts, state, schedules)) for each in variants]
+        with tune(False), unobserved():  # on paper there is nothing to measure or to watch
+            planned = [(each, self._planned(each, texts, state, schedules)) for each in variants]
         files, tensors = write_shards(self._stored(state), folder)
         plan = {
             "format": "webgrad-plan",
@@ -100,16 +109,19 @@ class Bundle:
     # Names and values of what functions close over
 
     def _name_of(self, node: Node) -> str:
+        """What a leaf is called: tensors with one node are one, but for those that change."""
         origin = node.storage
-        found = self._names.get(id(origin))
+        value, owner = origin if isinstance(origin, Held) else (origin, origin)
+        key = id(owner if id(owner) in self._changed else value)
+        found = self._names.get(key)
         if found is None:
-            wanted = self._wanted.get(id(origin)) or f"constant_{len(self._names)}"
+            wanted = self._wanted.get(id(owner)) or self._wanted.get(key) or f"constant_{len(self._names)}"
             found = wanted
             number = 1
             while found in self._origins:
                 number += 1
                 found = f"{wanted}_{number}"
-            self._names[id(origin)] = found
+            self._names[key] = found
             self._origins[found] = origin, node
         return found
 
@@ -134,7 +146,7 @@ class Bundle:
 
 def _bytes_of(origin: Any) -> Any:
     """The value that a leaf stands for, on the host."""
-    return origin.virtual.host if isinstance(origin, Buffer) else as_bytes(read(origin))
+    return origin.virtual.host if isinstance(origin, Buffer) else as_bytes(read(origin.node))
 
 
 def _is_zero(origin: Any) -> bool:

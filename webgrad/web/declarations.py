@@ -7,7 +7,7 @@ its inputs and outputs by name.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 __all__ = ["declarations", "module_text"]
@@ -39,21 +39,28 @@ def module_text() -> str:
 def declarations(plan: Mapping[str, Any]) -> str:
     """model.d.ts."""
     parts = [
-        f"// {plan['name']}: the functions of this model, with their inputs and outputs.",
+        f"// {' '.join(plan['name'].split())}: the functions of this model, with their inputs and outputs.",
         'import type { LoadOptions, Model, Output, TensorInput } from "./runner.js";\n',
     ]
     table = []
-    for name, function in plan["functions"].items():
-        parts.append(_interface(f"{_title(name)}Inputs", function["inputs"], _input_type))
-        parts.append(_interface(f"{_title(name)}Outputs", function["outputs"], _output_type))
-        table.append(f"  {name}: {{ inputs: {_title(name)}Inputs; outputs: {_title(name)}Outputs }};")
+    for (name, function), title in zip(plan["functions"].items(), _titles(plan["functions"]), strict=True):
+        parts.append(_interface(f"{title}Inputs", function["inputs"], _input_type))
+        parts.append(_interface(f"{title}Outputs", function["outputs"], _output_type))
+        table.append(f"  {name}: {{ inputs: {title}Inputs; outputs: {title}Outputs }};")
     parts.append("export interface Functions {\n" + "\n".join(table) + "\n}\n")
     parts.append("export declare const open: (options?: LoadOptions) => Promise<Model<Functions>>;\n")
     return "\n".join(parts)
 
 
-def _title(name: str) -> str:
-    return "".join(part[:1].upper() + part[1:] for part in name.split("_"))
+def _titles(names: Iterable[str]) -> list[str]:
+    """Functions' names as types begin, StepOne for step_one; what two would share has a number."""
+    titles: list[str] = []
+    for name in names:
+        title = "".join(part[:1].upper() + part[1:] for part in name.split("_"))
+        while title in titles:
+            title += str(len(titles) + 1)
+        titles.append(title)
+    return titles
 
 
 def _interface(name: str, fields: Mapping[str, Any], type_of: Any) -> str:

@@ -98,8 +98,10 @@ class PaperDevice(Device):
                 limits=PROMISED,
                 subgroup_sizes=(size, size) if size else (1, 128),
             ),
-            why="a plan is made for it",
         )
+
+    def _announce(self, why: str) -> None:
+        """Nobody need know: it has no driver, no memory, and no work to wait for."""
 
     def _open_layer(self, when_done: Callable[[], None]) -> _PaperLayer:
         self.layer.when_done = when_done

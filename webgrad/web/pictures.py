@@ -74,7 +74,13 @@ def _layout(shape: tuple[int, ...]) -> tuple[str, int, int, int]:
 
 
 def _each(value: float | Sequence[float], channels: int, name: str) -> list[float]:
-    found = [float(value)] * channels if isinstance(value, int | float) else [float(each) for each in value]
+    try:
+        given = np.asarray(value, np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"export: {name} is a number, or one for each channel, not {value!r}") from None
+    found = given.tolist() if given.ndim else [float(given)] * channels
+    if not np.isfinite(given).all():
+        raise ArgumentError(f"export: {name} must be finite, and it is {value!r}")
     if len(found) != channels:
         raise ArgumentError(f"export: {name} has {len(found)} numbers, and pictures have {channels} channels")
     if name == "std" and not all(found):
@@ -86,13 +92,15 @@ def _sample(picture: Any) -> dict[str, str]:
     """A picture, or (label, picture), as the page shows it."""
     label, pixels = picture if isinstance(picture, tuple) else ("", picture)
     array = np.asarray(pixels)
+    picture_like = array.ndim == 2 or (array.ndim == 3 and array.shape[2] == 3)
+    if not picture_like or not array.size or array.dtype.kind not in "fiub":
+        raise ArgumentError(
+            f"export: a sample is an array of shape (height, width) or (height, width, 3), not one of "
+            f"{array.dtype} and shape {array.shape}"
+        )
     if array.dtype.kind == "f":
         array = np.clip(np.rint(array * 255), 0, 255)
     array = array.astype(np.uint8)
-    if array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[2] != 3):
-        raise ArgumentError(
-            f"export: a sample of shape {array.shape}: samples are (height, width), or (height, width, 3)"
-        )
     return {"label": str(label), "image": "data:image/png;base64," + base64.b64encode(_png(array)).decode()}
 
 

@@ -124,12 +124,13 @@ class Planner:
 
     def buffers(self, state: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Every buffer: its bytes, and what it holds at first."""
+        held = {self._number(buffer): name for name, buffer in self._places.items()}
+        data = {self._number(buffer): bytes(buffer.virtual.host) for buffer in self._constants}
         rows: list[dict[str, Any]] = [{"bytes": size} for size in self._sizes]
-        for name, buffer in self._places.items():
-            rows[self._number(buffer)]["state" if name in state else "tensor"] = name
-        for buffer in self._constants:
-            data = base64.b64encode(bytes(buffer.virtual.host)).decode()
-            rows[self._number(buffer)]["data"] = data
+        for number, name in held.items():
+            rows[number]["state" if name in state else "tensor"] = name
+        for number, contents in data.items():
+            rows[number]["data"] = base64.b64encode(contents).decode()
         return rows
 
     # Recording

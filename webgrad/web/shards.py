@@ -66,7 +66,7 @@ def write_shards(tensors: Mapping[str, Stored], folder: Path) -> tuple[list[dict
 def _shared_out(tensors: Mapping[str, Stored]) -> list[list[str]]:
     """Which tensors share a file, in their order; none is larger than one."""
     shards: list[list[str]] = []
-    left = 0
+    left = -1
     for name, each in tensors.items():
         if each.nbytes > left:
             shards.append([])

@@ -8,6 +8,7 @@ and nothing was computed.
 from __future__ import annotations
 
 import inspect
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -20,7 +21,7 @@ from ..evaluate import compute_waiting, values_still
 from ..graph.node import Node, scalar, signature
 from ..graph.op import LEAF
 from ..graph.snapshot import Snapshot, Walk, snapshot, walk
-from ..graph.trace import RuntimeFloat, RuntimeInt, is_runtime, one_at_a_time, plain
+from ..graph.trace import RuntimeFloat, RuntimeInt, is_runtime, one_at_a_time, plain, refuse_in_trace
 from ..nested import Nesting, put_together, taken_apart
 from ..runtime.device import instead_while
 from ..runtime.shield import shield
@@ -29,7 +30,7 @@ from ..tensor import Tensor
 from ..traced import Traced, traced
 from .paper import PaperDevice
 
-__all__ = ["Given", "Graph", "Input", "trace_on_paper"]
+__all__ = ["Given", "Graph", "Held", "Input", "trace_on_paper"]
 
 
 class Input(NamedTuple):
@@ -48,11 +49,22 @@ class Given(NamedTuple):
     name: str
 
 
+class Held(NamedTuple):
+    """What the leaves of a tensor that was there before have: the node whose value it is, and whose it is.
+
+    Tensors may share a node until one of them changes, so state is its owner's: a tensor's own, or that of
+    all tensors that share a gradient.
+    """
+
+    node: Node
+    owner: Any
+
+
 class Graph(NamedTuple):
     """A traced function. Its nodes are apart from the graph that they were traced in, and so never computed.
 
-    Leaves have what they stand for as their storage: an input as `Given`, the node whose value they have, or
-    the buffer of a constant.
+    Leaves have what they stand for as their storage: an input as `Given`, a tensor as `Held`, or the buffer
+    of a constant.
     """
 
     inputs: list[Input]
@@ -75,6 +87,7 @@ def trace_on_paper(
     function: Callable[..., Any], example_inputs: Any, device: PaperDevice, name: str = "run"
 ) -> Graph:
     """The graph of one call."""
+    refuse_in_trace("export", "Export it outside")
     args, kwargs, names = _arguments(function, example_inputs, name)
     ends: list[Any] = []
     shapes = [taken_apart(each, ends, numbers=True) for each in args]
@@ -84,6 +97,7 @@ def trace_on_paper(
         for first, shape in [*zip(names, shapes, strict=True), *named.items()]
         for label in _labels(first, shape)
     ]
+    _refuse_twice(labels, f"inputs of {name}")
     with one_at_a_time, values_still():
         compute_waiting()
         store_numbers()
@@ -96,6 +110,7 @@ def trace_on_paper(
             found = traced(lambda: function(*call_args, **call_kwargs), was)
             changed = [(before, after) for _, before, after in found.changed if before.sig.op is LEAF]
     _refuse_changed_inputs(changed, was, labels)
+    _refuse_added_gradients(found, name)
     return _graph(found, changed, dict(zip(labels, was, strict=True)), name)
 
 
@@ -176,10 +191,11 @@ def _moved_to_paper(device: PaperDevice, but: Sequence[Node]) -> Iterator[None]:
         with shield:
             for tensor, node in before:
                 sig = node.sig
-                new = moved.get(id(node))
+                owner = tensor if node.history is None else node
+                new = moved.get(id(owner))
                 if new is None:
                     paper = signature(LEAF, sig.shape, sig.dtype, device)
-                    new = moved[id(node)] = Node(paper, (), node, node.where)
+                    new = moved[id(owner)] = Node(paper, (), Held(node, owner), node.where)
                     new.history = node.history
                 tensor.node = new
         yield
@@ -199,6 +215,22 @@ def _refuse_changed_inputs(
                     f"export: the function changes its input {label!r} in place, and an input is another at "
                     "each call: return the new value, or close over the tensor to have it as state"
                 )
+
+
+def _refuse_added_gradients(found: Traced, name: str) -> None:
+    """Refuse gradients that a call adds to those of the call before: a page keeps none."""
+    read = {id(slot()) for slot in (*found.gradients.values(), *found.empty)}
+    if any(id(slot()) in read for slot, _ in found.slots):
+        raise ArgumentError(
+            f"export: {name} adds to the gradients that an earlier call left, and a page keeps none: call "
+            "zero_grad() inside, before backward(), or use webgrad.grad"
+        )
+
+
+def _refuse_twice(labels: Sequence[str], what: str) -> None:
+    for label, count in Counter(labels).items():
+        if count > 1:
+            raise ArgumentError(f"export: {count} {what} would be called {label!r}: rename all but one")
 
 
 def _graph(found: Traced, changed: list[tuple[Node, Node]], given: Mapping[str, Node], name: str) -> Graph:
@@ -222,6 +254,7 @@ def _graph(found: Traced, changed: list[tuple[Node, Node]], given: Mapping[str, 
         inputs.append(Input(label, kind, dtype, (), default))
         numbers[id(number)] = label
     outputs = list(zip(_labels_of_result(found.shape), found.results, strict=True))
+    _refuse_twice([label for label, _ in outputs], f"outputs of {name}")
     if not outputs and not changed:
         raise ArgumentError(f"export: {name} gives no tensor and changes none: there is nothing to compute")
     for label, node in outputs:
@@ -233,6 +266,7 @@ def _graph(found: Traced, changed: list[tuple[Node, Node]], given: Mapping[str, 
                 f"export: {label!r} of {name} is {node.sig.dtype.name}, which JavaScript has no arrays of: "
                 "pass its parts (webgrad.view_as_real(x), webgrad.view_as_complex(pairs) inside)"
             )
+    _refuse_wide(given.values())
     return _apart(inputs, numbers, outputs, changed)
 
 
@@ -245,8 +279,8 @@ def _apart(
     """The same with nodes that nothing else refers to."""
     every = [*(node for _, node in outputs), *(after for _, after in changed)]
     roots = list({id(node): node for node in every if node.storage is None}.values())
-    walked = walk(roots)._replace(held=[])
-    _refuse_wide(walked)
+    walked = walk(roots)._replace(held=[]) if roots else Walk((), [], {}, [])
+    _refuse_wide([*walked.nodes, *(node for _, node in outputs), *(before for before, _ in changed)])
     made: dict[int, Node] = {}
 
     def apart(node: Node) -> Node:
@@ -268,9 +302,9 @@ def _apart(
     )
 
 
-def _refuse_wide(walked: Walk) -> None:
+def _refuse_wide(nodes: Iterable[Node]) -> None:
     """Refuse what no browser has: 64-bit types."""
-    for node in walked.nodes:
+    for node in nodes:
         if node.sig.dtype.feature:
             raise DTypeError(
                 f"export: {node.sig!r} is {node.sig.dtype.name}, which GPUs in browsers have not: convert it "

@@ -1,6 +1,6 @@
 // One candidate and one workload in one page: index.html?candidate=jax&workload=block.
-// A candidate's module gives prepare(workload, work) → { run, result?, about }; run() computes once and promises
-// { device, buffer, release? }: where the result lies. Times are from run() until a read of 16 bytes is there.
+// A candidate's module gives prepare(workload, work) → { run, result?, about }; run() computes once and
+// promises { device, buffer, release? }: where the result lies. Times are from run() until 16 bytes are read.
 // window.bench = { prepare() → about, result(bytes) posts it, turn(seconds) → milliseconds of each run }.
 
 const asked = new URLSearchParams(location.search);

@@ -1,4 +1,5 @@
-// jax-js: the workloads under its jit, on its WebGPU device. Arrays are counted: each use but the last is a ref.
+// jax-js: the workloads under its jit, on its WebGPU device. Its arrays are counted: each use but the last
+// is a ref.
 
 const LIBRARY = "/peers/@jax-js/jax/dist/index.js";
 
@@ -13,7 +14,8 @@ async function prepare(workload, work) {
   await jax.blockUntilReady(values);
   const compiled = jax.jit(FUNCTIONS[workload](jax, work));
   const run = async () => {
-    const result = compiled(Object.fromEntries(Object.entries(values).map(([name, each]) => [name, each.ref])));
+    const refs = Object.entries(values).map(([name, each]) => [name, each.ref]);
+    const result = compiled(Object.fromEntries(refs));
     const buffer = await result.ref.gpuBuffer();
     return { device: jax.getWebGPUDevice(), buffer, release: () => result.dispose() };
   };
