@@ -165,7 +165,7 @@ const cases = {
     refusals.function = await refusal(() => model.run(right, "walk"));
     refusals.nothing = await refusal(() => model.run(null));
     refusals.state = await refusal(() => model.state("nothing"));
-    refusals.inherited = await refusal(() => model.state("constructor"));
+    refusals.inheritedState = await refusal(() => model.state("constructor"));
     const total = [...(await model.state("total")).data]; // what is refused has changed nothing
     model.close();
     return { refusals, total };

@@ -437,6 +437,23 @@ def test_generation_at_the_context_s_end(browser: Browser, addresses: dict[str, 
 
 
 @pytest.mark.web
+def test_a_device_that_is_lost_while_a_text_is_read(browser: Browser, addresses: dict[str, str]) -> None:
+    page = opened(browser, addresses["chat"])
+    said = page.evaluate(
+        """import("./generation.js").then(async ({ generate }) => {
+        const lost = () => { throw new Error("lost"); };
+        const submits = [() => {}, lost];
+        const model = { submit: () => submits.shift()(), device: { done: async () => lost() } };
+        const facts = { context: 40, chunks: [4], stopIds: [], functions: { read: "read", greedy: "greedy" } };
+        return generate(model, facts, [...Array(30).keys()]).next().catch((error) => error.message);
+        })"""
+    )
+    page.settle()
+    assert said == "lost"
+    assert page.errors() == [], "every promise was listened to"
+
+
+@pytest.mark.web
 def test_steps_ahead_of_the_host(browser: Browser, addresses: dict[str, str]) -> None:
     page = opened(browser, addresses["chat"])
     told = generated(page, {"ahead": 3}, ([1], 5, 0), ([1, 2, 97], 9, 0), (list(range(38)), 9, 0))

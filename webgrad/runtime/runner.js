@@ -403,7 +403,7 @@ function checkInputs(name, wanted, given) {
     const value = own[input] ?? (kind === "random" ? array.of(Math.random() * 2 ** 32)[0] : usual);
     if (value === undefined) fail("input", `${name} wants the input "${input}"; ${all}.`);
     if (kind === "tensor") return [input, bytesOf(input, dtype, shape, value)];
-    const fits = typeof value === "number" && (dtype === "float32" || array.of(value)[0] === value);
+    const fits = typeof value === "number" && (array === Float32Array || array.of(value)[0] === value);
     return fits ? [input, value] : fail("input", `The input "${input}" is one ${dtype}, not ${value}.`);
   });
 }
@@ -422,7 +422,7 @@ function prepareFunction(device, own, kernels, handles, inputs, outputs, planned
   const copied = copies.map((value, at) => (at % 5 === 0 || at % 5 === 2 ? handles[value] : value));
   const results = Object.entries(outputs).map(([name, { bytes }]) => [handles[planned.outputs[name]], bytes]);
   return (name, given, reading) => {
-    const checked = Object.fromEntries(checkInputs(name, inputs, given));
+    const checked = Object.fromEntries(checkInputs(name, inputs, { __proto__: null, ...given }));
     Object.entries(planned.inputs).forEach(([input, at]) => device.write(handles[at], 0, checked[input]));
     for (const [input, type, offsets] of planned.numbers) {
       offsets.forEach((offset) => view[SETTERS[type]](offset, checked[input], true));

@@ -8,7 +8,7 @@ they are the functions that the model itself runs, traced, so the page writes wh
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import index
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from .bundle import Bundle
 from .chat_segments import chat_segments
 from .export import named_tensors
 from .folder import write_export
-from .texts import script_files, tokenizer_file
+from .tokenizing import tokenizer_file
 
 __all__ = ["CHUNKS", "export_language_model", "language_bundle"]
 
@@ -76,15 +76,16 @@ def export_language_model(
         "welcome": "Ask something" if chat else "Begin a text",
         "examples": CHAT_EXAMPLES if chat else TEXT_EXAMPLES,
     }
-    more = {"tokenizer.json": tokenizer, **script_files("tokenizer.js", "chat.js")}
-    return write_export(bundle, path, "chat", facts, more, single_file=single_file)
+    return write_export(bundle, path, "chat", facts, {"tokenizer.json": tokenizer}, single_file=single_file)
 
 
 @wg.no_grad()
-def language_bundle(model: LanguageModel, title: str, context: int | None = None) -> tuple[Bundle, Decoding]:
+def language_bundle(
+    model: LanguageModel, title: str, context: int | None = None, chunks: Sequence[int] = CHUNKS
+) -> tuple[Bundle, Decoding]:
     """The functions of a language model, and what they were traced of; its caches are the bundle's state."""
     # Nothing is computed, so the caches need not be where the model is.
-    decoding = Decoding(model.decoder, _context(model, context), wg.open_device("cpu"), CHUNKS)
+    decoding = Decoding(model.decoder, _context(model, context), wg.open_device("cpu"), chunks)
     decoding.make_room(decoding.context)
     wg.eval(*(each.stored for each in decoding.caches))
 

@@ -47,9 +47,10 @@ async function readIds(model, facts, ids, report, signal) {
   let parts = 0;
   while (held.length < ids.length && !signal?.aborted) {
     // One part is submitted while the one before it runs, so that there is time to stop.
-    const before = parts > 0 ? model.device.done() : null;
+    const running = parts > 0 ? model.device.done() : null;
+    running?.catch(() => {}); // told below, unless the next part is refused before
     const count = readPart(model, facts, ids, held.length);
-    await before;
+    await running;
     parts += 1;
     held.push(...ids.slice(held.length, held.length + count));
     report.onRead?.(held.length, ids.length);
