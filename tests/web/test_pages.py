@@ -444,7 +444,7 @@ def test_a_device_that_is_lost_while_a_text_is_read(browser: Browser, addresses:
         const lost = () => { throw new Error("lost"); };
         const submits = [() => {}, lost];
         const model = { submit: () => submits.shift()(), device: { done: async () => lost() } };
-        const facts = { context: 40, chunks: [4], stopIds: [], functions: { read: "read", greedy: "greedy" } };
+        const facts = { context: 40, chunks: [4], stopIds: [], functions: { read: "read", greedy: "one" } };
         return generate(model, facts, [...Array(30).keys()]).next().catch((error) => error.message);
         })"""
     )
