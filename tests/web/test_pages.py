@@ -572,6 +572,9 @@ def test_inputs_of_colour_pictures(browser: Browser, addresses: dict[str, str]) 
 def test_a_function_runs(browser: Browser, addresses: dict[str, str]) -> None:
     page = opened(browser, addresses["plain"])
     page.evaluate("document.querySelector('[data-input=x]').value = '[[1, 2, 3], [4, 5, 6.5]]'")
+    assert page.evaluate("document.querySelector('[data-input=rate]').value") == "0.25"
+    assert page.text("#fields summary") == "2 more with values of their own"
+    assert page.evaluate("document.querySelector('details [data-input=number_2]').value") == "0.1"
     page.evaluate("document.querySelector('[data-input=rate]').value = '2'")
     click(page, "#run")
     page.wait_for("document.querySelector('.result') !== null")
@@ -582,7 +585,7 @@ def test_a_function_runs(browser: Browser, addresses: dict[str, str]) -> None:
     assert (name, inputs) == (
         "scale",
         {"x": [1, 2, 3, 4, 5, 6.5], "rate": 2},
-    )  # draw0 is the runner's to draw
+    )  # draw0 is the runner's to draw, and number_2 has a value
     page.evaluate("functions.value = 'large'; functions.dispatchEvent(new Event('change'))")
     page.evaluate(
         "[...document.querySelectorAll('button')].find((each) => each.innerText === 'Ones').click()"

@@ -163,6 +163,8 @@ def _described(graph: Graph) -> dict[str, Any]:
             inputs[each.name] |= {"shape": list(each.shape), "bytes": nbytes}
         elif each.default is not None:
             inputs[each.name]["default"] = each.default
+        elif each.example is not None:
+            inputs[each.name]["example"] = each.example
     outputs = {
         name: {"dtype": node.sig.dtype.name, "shape": list(node.sig.shape), "bytes": node.sig.nbytes}
         for name, node in graph.outputs

@@ -8,6 +8,7 @@ import { highlighted, nearest, splitPassages } from "./passages.js";
 import { makeTokenizer } from "./tokenizer.js";
 
 const BATCH = 32; // texts between two looks at whether the text has changed meanwhile
+const IDLE = byId("empty").textContent;
 const state = { page: null, tokenizer: null, passages: [], vectors: new Map(), work: null, asked: 0 };
 
 // Passages
@@ -104,12 +105,18 @@ function showHits(found, query) {
   byId("empty").hidden = list.length > 0;
 }
 
+function waitingWords(query) {
+  if (!query) return IDLE;
+  return state.passages.length ? "The text is being read: what is found comes here." : "Paste a text first.";
+}
+
 async function search() {
   const query = byId("query").value.trim();
   const asked = ++state.asked;
   const known = state.passages.every((each) => state.vectors.has(each.text));
   if (!query || !known || !state.passages.length || !state.page?.model) {
     if (!query || !state.passages.length) showHits([], "");
+    byId("empty").textContent = waitingWords(query);
     return;
   }
   try {
