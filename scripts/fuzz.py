@@ -13,7 +13,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 
-from scripts import fuzz_files, fuzz_graphs, fuzz_kernels, fuzz_packages, fuzz_texts
+from scripts import fuzz_exports, fuzz_files, fuzz_graphs, fuzz_kernels, fuzz_packages, fuzz_texts
 from scripts.figures import Budget, Progress, duration, table
 from scripts.fuzzing import Found, Part, run
 
@@ -27,6 +27,7 @@ PARTS = (
     Part("packages", "packages of datasets", 200_000, 0.03, fuzz_packages.start, 20_000, memory=1 << 30),
     # Drivers reserve far more memory than they use.
     Part("kernels", "users' kernels", 100_000, 0.12, fuzz_kernels.start, 500, seconds=20.0, memory=None),
+    Part("exports", "exports, 10 graphs each", 500, 0.2, fuzz_exports.start, 10, seconds=60.0, memory=None),
     Part("graphs", "graphs, 7 ways each", 10_000, 0.8, fuzz_graphs.start, 250, seconds=60.0, memory=None),
     Part("files", "files of weights", 10_000_000, 1.0, fuzz_files.start, 200_000),
 )

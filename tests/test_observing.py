@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 import webgrad as wg
 from webgrad.errors import ArgumentError
 from webgrad.evaluate import clear_plans
-from webgrad.observing import STAGES, Note, Observer, observe, observers, stage
+from webgrad.observing import STAGES, Note, Observer, observe, observers, stage, unobserved
 from webgrad.runtime.launches import Flush
 
 
@@ -57,6 +58,16 @@ def test_stages_are_told_while_somebody_watches() -> None:
 
 def test_where_nobody_watches_nothing_is_made() -> None:
     assert stage("walk") is stage("lower")
+
+
+def test_what_is_unobserved_is_so_in_its_own_thread_only() -> None:
+    elsewhere: list[Any] = []
+    with observe(Watcher()), unobserved():
+        thread = threading.Thread(target=lambda: elsewhere.extend(observers()))
+        thread.start()
+        thread.join()
+        assert observers() == ()
+    assert [type(each) for each in elsewhere] == [Watcher]
 
 
 def test_only_one_may_run_launches_apart() -> None:

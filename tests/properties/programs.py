@@ -6,8 +6,9 @@ rounding does to it; `allowed` is what devices may differ by.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -42,11 +43,15 @@ class Program:
     roots: tuple[int, ...]
     held: tuple[int, ...] = ()
 
-    def build(self, device: AnyDevice) -> tuple[list[Node], list[Node]]:
-        """Its roots and held nodes on a device; nothing else refers to the others."""
+    def build(
+        self, device: AnyDevice, given: Mapping[int, Node] = MappingProxyType({})
+    ) -> tuple[list[Node], list[Node]]:
+        """Its roots and held nodes on a device; nothing else refers to the others. `given` are steps' nodes
+        that are there already.
+        """
         nodes: list[Node] = []
-        for step in self.steps:
-            nodes.append(_node(step, nodes, device))
+        for at, step in enumerate(self.steps):
+            nodes.append(given[at] if at in given else _node(step, nodes, device))
         return [nodes[each] for each in self.roots], [nodes[each] for each in self.held]
 
 

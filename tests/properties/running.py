@@ -30,7 +30,7 @@ from webgrad.runtime.webgpu import Device
 from webgrad.schedule.pairs import split_pairs
 from webgrad.schedule.plan import Group, Schedule
 
-__all__ = ["WAYS", "Way", "difference", "profiled", "report"]
+__all__ = ["WAYS", "Way", "difference", "profiled", "report", "wrong"]
 
 Results = dict[int, Array]
 Way = Callable[[Program, np.random.Generator], Results]
@@ -171,11 +171,12 @@ def difference(program: Program, way: Way, seed: int) -> str:
     except Exception as error:
         return f"{type(error).__name__}: {' '.join(str(error).split())}"
     values = values_of(program)
-    texts = [_wrong(number, values[number], array) for number, array in results.items()]
+    texts = [wrong(number, values[number], array) for number, array in results.items()]
     return "; ".join(text for text in texts if text)
 
 
-def _wrong(number: int, value: Value, array: Array) -> str:
+def wrong(number: int, value: Value, array: Array) -> str:
+    """What is wrong with the array that a step gave; the empty text: nothing."""
     if array.shape != value.array.shape or array.dtype != value.array.dtype:
         return f"step {number} is {array.dtype} {array.shape}, not {value.array.dtype} {value.array.shape}"
     with np.errstate(all="ignore"):

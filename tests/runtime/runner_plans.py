@@ -118,7 +118,7 @@ def chain() -> dict[str, Any]:
         "x": {"kind": "tensor", **FLOATS},
         "rate": {"kind": "number", "dtype": "float32", "default": 2.0},
         "shift": {"kind": "number", "dtype": "int32"},
-        "seed": {"kind": "random", "dtype": "int32"},
+        "seed": {"kind": "random", "dtype": "uint32"},
     }
     plan = plan_of(
         texts=[kernel(accesses, text, element) for accesses, text, element, _ in kernels],

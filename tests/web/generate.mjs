@@ -1,7 +1,7 @@
 // An exported chat page's answer without its page: the ids of a prompt, and those that follow it, twice.
 import { readFile } from "node:fs/promises";
 
-async function main({ folder, prompt, most }) {
+async function main({ folder, prompt, most, variant }) {
   const read = async (name) => JSON.parse(await readFile(new URL(name, folder), "utf8"));
   const { open } = await import(new URL("model.js", folder));
   const { generate } = await import(new URL("generation.js", folder));
@@ -10,7 +10,7 @@ async function main({ folder, prompt, most }) {
   const facts = await read("page.json");
   const chat = makeChat(facts.chat, makeTokenizer(await read("tokenizer.json")));
   const ids = chat.encode([{ role: "user", content: prompt }]);
-  const model = await open();
+  const model = await open({ variant });
   const report = {};
   const written = async () => {
     const found = [];

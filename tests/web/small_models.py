@@ -1,4 +1,4 @@
-"""Small random models for exports: a Llama and a BERT of two layers."""
+"""Small random models for exports: decoders of every family, and a BERT, most of two layers."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from scripts.random_models import FAMILIES, write_folder
 from webgrad.models import EmbeddingModel, LanguageModel
 from webgrad.models.embedding import EmbeddingSettings, load_encoder
 
-__all__ = ["small_bert", "small_llama"]
+__all__ = ["small_bert", "small_decoder"]
 
 
-def small_llama(folder: Path) -> LanguageModel:
+def small_decoder(folder: Path, family: str) -> LanguageModel:
     """A model of 256 tokens, which has no tokenizer."""
-    write_folder(FAMILIES["llama"], folder)
+    write_folder(FAMILIES[family], folder)
     model = wg.models.load(folder, device="cpu")
     assert isinstance(model, LanguageModel)
     return model

@@ -397,14 +397,14 @@ async function loadWeights({ plan, file }, buffers, device, report, signal) {
 /** What a call gives for each input, checked: bytes of tensors, and numbers. */
 function checkInputs(name, wanted, given) {
   const all = `its inputs are: ${Object.keys(wanted).join(", ")}`;
-  const [own, unknown] = [{ __proto__: null, ...given }, Object.keys(given).find((input) => !Object.hasOwn(wanted, input))];
+  const unknown = Object.keys(given).find((input) => !Object.hasOwn(wanted, input));
   if (unknown !== undefined) fail("input", `${name} has no input "${unknown}"; ${all}.`);
   return Object.entries(wanted).map(([input, { kind, dtype, shape, default: usual }]) => {
-    const value = own[input] ?? (kind === "random" ? Math.floor(Math.random() * 2 ** 32) : usual);
+    const value = given[input] ?? (kind === "random" ? Math.floor(Math.random() * 2 ** 32) : usual);
     if (value === undefined) fail("input", `${name} wants the input "${input}"; ${all}.`);
     if (kind === "tensor") return [input, bytesOf(input, dtype, shape, value)];
-    const fits = typeof value === "number" && (dtype === "float32" || DTYPES[dtype].array.of(value)[0] === value);
-    return fits ? [input, value] : fail("input", `The input "${input}" is one ${dtype}, not ${value}.`);
+    const fit = typeof value === "number" && (dtype[0] === "f" || DTYPES[dtype].array.of(value)[0] === value);
+    return fit ? [input, value] : fail("input", `The input "${input}" is one ${dtype}, not ${value}.`);
   });
 }
 
@@ -422,7 +422,7 @@ function prepareFunction(device, own, kernels, handles, inputs, outputs, planned
   const copied = copies.map((value, at) => (at % 5 === 0 || at % 5 === 2 ? handles[value] : value));
   const results = Object.entries(outputs).map(([name, { bytes }]) => [handles[planned.outputs[name]], bytes]);
   return (name, given, reading) => {
-    const checked = Object.fromEntries(checkInputs(name, inputs, given));
+    const checked = Object.fromEntries(checkInputs(name, inputs, { __proto__: null, ...given }));
     Object.entries(planned.inputs).forEach(([input, at]) => device.write(handles[at], 0, checked[input]));
     for (const [input, type, offsets] of planned.numbers) {
       offsets.forEach((offset) => view[SETTERS[type]](offset, checked[input], true));

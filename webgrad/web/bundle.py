@@ -26,7 +26,7 @@ from ..runtime.buffers import Buffer
 from ..runtime.transfer import as_bytes
 from ..tuning import tune
 from .declarations import declarations, module_text
-from .paper import VARIANTS, PaperDevice, Variant
+from .paper import VARIANTS, Variant, tracing_device
 from .planning import Planner, Schedules
 from .shards import SHARD, Stored, write_shards
 from .tracing import Graph, Held, trace_on_paper
@@ -42,7 +42,6 @@ class Bundle:
     def __init__(self, name: str, names: Iterable[tuple[str, Any]] = ()) -> None:
         self.name = name
         self.graphs: dict[str, Graph] = {}
-        self._device = PaperDevice(VARIANTS[-1])  # what functions are traced on; plans are for others
         self._names: dict[int, str] = {}
         self._origins: dict[str, tuple[Any, Node]] = {}  # name → what a leaf stands for, and the leaf
         self._changed: set[int] = set()  # owners of state
@@ -56,7 +55,7 @@ class Bundle:
             raise ArgumentError(
                 f"export: {name!r} cannot be the name of a function: letters, digits and _, no digit first"
             )
-        graph = trace_on_paper(function, example_inputs, self._device, name)
+        graph = trace_on_paper(function, example_inputs, tracing_device(), name)
         for node in graph.leaves():
             if node.sig.nbytes > SHARD:
                 raise ArgumentError(
@@ -91,9 +90,9 @@ class Bundle:
                 for variant, made in _without_repeats(planned)
             ],
         }
-        (folder / "plan.json").write_text(json.dumps(plan, separators=(",", ":"), allow_nan=False))
-        (folder / "model.js").write_text(module_text())
-        (folder / "model.d.ts").write_text(declarations(plan))
+        (folder / "plan.json").write_text(json.dumps(plan, separators=(",", ":"), allow_nan=False), "utf-8")
+        (folder / "model.js").write_text(module_text(), "utf-8")
+        (folder / "model.d.ts").write_text(declarations(plan), "utf-8")
         for each in ("runner.js", "runner.d.ts"):
             with resources.as_file(resources.files("webgrad.runtime") / each) as path:
                 shutil.copyfile(path, folder / each)

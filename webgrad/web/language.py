@@ -8,7 +8,7 @@ they are the functions that the model itself runs, traced, so the page writes wh
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import index
 from pathlib import Path
 from typing import Any
@@ -81,10 +81,12 @@ def export_language_model(
 
 
 @wg.no_grad()
-def language_bundle(model: LanguageModel, title: str, context: int | None = None) -> tuple[Bundle, Decoding]:
+def language_bundle(
+    model: LanguageModel, title: str, context: int | None = None, chunks: Sequence[int] = CHUNKS
+) -> tuple[Bundle, Decoding]:
     """The functions of a language model, and what they were traced of; its caches are the bundle's state."""
     # Nothing is computed, so the caches need not be where the model is.
-    decoding = Decoding(model.decoder, _context(model, context), wg.open_device("cpu"), CHUNKS)
+    decoding = Decoding(model.decoder, _context(model, context), wg.open_device("cpu"), chunks)
     decoding.make_room(decoding.context)
     wg.eval(*(each.stored for each in decoding.caches))
 

@@ -6,6 +6,7 @@ it was given. The invariant: buffers have numbers and sizes, and no contents; no
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from ..runtime.layer import STORAGE, Copy, Handle, Prepared, Row
 from ..runtime.webgpu import Device
 from ..wgsl import Dialect, Parameters
 
-__all__ = ["PROMISED", "VARIANTS", "PaperDevice", "Variant", "WrittenDown"]
+__all__ = ["PROMISED", "VARIANTS", "PaperDevice", "Variant", "WrittenDown", "tracing_device"]
 
 # what WebGPU's specification has every adapter offer
 PROMISED = MappingProxyType(
@@ -125,6 +126,12 @@ class PaperDevice(Device):
     def upload(self, data: Any, label: str = "", *, keep: bool = False) -> Buffer:
         """A buffer of a constant, which is kept on the host: on paper there is nothing."""
         return super().upload(data, label, keep=True)
+
+
+@functools.cache
+def tracing_device() -> PaperDevice:
+    """What functions are traced on: one for all, since signatures are kept, and each names its device."""
+    return PaperDevice(VARIANTS[-1])
 
 
 class WrittenDown(NamedTuple):

@@ -8,6 +8,7 @@ and nothing was computed.
 from __future__ import annotations
 
 import inspect
+import math
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -115,7 +116,7 @@ def trace_on_paper(
             found = traced(lambda: function(*call_args, **call_kwargs), was)
             changed = [(before, after) for _, before, after in found.changed if before.sig.op is LEAF]
     _refuse_changed_inputs(changed, was, labels)
-    _refuse_added_gradients(found, name)
+    _refuse_kept_gradients(found, name)
     return _graph(found, changed, dict(zip(labels, was, strict=True)), name)
 
 
@@ -224,13 +225,13 @@ def _refuse_changed_inputs(
                 )
 
 
-def _refuse_added_gradients(found: Traced, name: str) -> None:
-    """Refuse gradients that a call adds to those of the call before: a page keeps none."""
-    read = {id(slot()) for slot in (*found.gradients.values(), *found.empty)}
-    if any(id(slot()) in read for slot, _ in found.slots):
+def _refuse_kept_gradients(found: Traced, name: str) -> None:
+    """Refuse gradients that a call takes from the call before, or would: a page keeps none."""
+    empty = {id(slot()) for slot in found.empty}
+    if found.gradients or any(id(slot()) in empty for slot, _ in found.slots):
         raise ArgumentError(
-            f"export: {name} adds to the gradients that an earlier call left, and a page keeps none: call "
-            "zero_grad() inside, before backward(), or use webgrad.grad"
+            f"export: {name} takes gradients that an earlier call left, and a page keeps none: call "
+            "zero_grad() and backward() inside, in this order, or use webgrad.grad"
         )
 
 
@@ -257,6 +258,8 @@ def _graph(found: Traced, changed: list[tuple[Node, Node]], given: Mapping[str, 
             continue  # nothing is computed of it
         # A generator's keys are uint32; `wg.fresh` gives float32 and int32.
         kind, default = ("random", None) if dtype is dtypes.uint32 else ("number", plain(number))
+        if default is not None and not math.isfinite(default):
+            default = None  # JSON has no such number: it must be given
         label = _unused(kind, given, len(inputs))
         inputs.append(Input(label, kind, dtype, (), default))
         numbers[id(number)] = label
