@@ -22,7 +22,7 @@ from webgrad.models.pretokenizers import PRETOKENIZERS
 from webgrad.models.sentencepiece_file import read_model
 from webgrad.models.tokenizer import Tokenizer
 from webgrad.web.expressions import PROBE
-from webgrad.web.tokenizing import tokenizer_spec, write_tokenizer
+from webgrad.web.tokenizing import tokenizer_file, tokenizer_spec
 
 MODELS = Path(__file__).parents[1] / "models"
 FIXTURE = MODELS / "smollm2_tokens.json"
@@ -248,7 +248,7 @@ def test_scores_are_written_short() -> None:
 
 
 def test_the_file(tmp_path: Path) -> None:
-    write_tokenizer(made(), tmp_path / "tokenizer.json")
+    (tmp_path / "tokenizer.json").write_bytes(tokenizer_file(made()))
     assert json.loads((tmp_path / "tokenizer.json").read_text(encoding="utf-8")) == tokenizer_spec(made())
 
 

@@ -35,7 +35,7 @@ def test_real_models_on_difficult_texts(web_page: DrivenPage, tmp_path: Path) ->
     (tmp_path / "index.html").write_text("<!doctype html><title>Tokens</title>", encoding="utf-8")
     (tmp_path / "texts.json").write_text(json.dumps(texts), encoding="utf-8")
     for name, tokenizer in ways.items():
-        tokenizing.write_tokenizer(tokenizer, tmp_path / f"{name}.json")
+        (tmp_path / f"{name}.json").write_bytes(tokenizing.tokenizer_file(tokenizer))
     with serving(tmp_path) as address:
         web_page.open(address)
         for name, tokenizer in ways.items():

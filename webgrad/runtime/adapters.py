@@ -25,6 +25,7 @@ from .host import install_advice, memory_bytes, processor_cores, processor_name,
 
 __all__ = [
     "FEATURE_NAMES",
+    "PROMISED",
     "AdapterInfo",
     "AdapterKind",
     "Choice",
@@ -49,6 +50,18 @@ FEATURE_NAMES: Mapping[str, str] = MappingProxyType(
         "timestamps": "timestamp-query",
         "immediates": "immediates",
         "f32-atomics": "shader-float32-atomic",
+    }
+)
+# what WebGPU's specification has every adapter offer
+PROMISED: Mapping[str, int] = MappingProxyType(
+    {
+        "max-storage-buffers-per-shader-stage": 8,
+        "max-storage-buffer-binding-size": 128 << 20,
+        "max-buffer-size": 256 << 20,
+        "max-compute-workgroup-storage-size": 16 << 10,
+        "max-compute-invocations-per-workgroup": 256,
+        "max-compute-workgroups-per-dimension": 65535,
+        "min-storage-buffer-offset-alignment": 256,
     }
 )
 _KINDS: Mapping[str, AdapterKind] = {

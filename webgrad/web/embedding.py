@@ -16,7 +16,7 @@ from webgrad.models import EmbeddingModel
 from .bundle import Bundle
 from .export import named_tensors
 from .folder import write_export
-from .texts import script_files, tokenizer_file
+from .tokenizing import tokenizer_file
 
 __all__ = ["embedding_bundle", "export_embedding_model"]
 
@@ -64,8 +64,7 @@ def export_embedding_model(
         "text": TEXT,
         "query": QUERY,
     }
-    more = {"tokenizer.json": tokenizer, **script_files("tokenizer.js")}
-    return write_export(bundle, path, "search", facts, more, single_file=single_file)
+    return write_export(bundle, path, "search", facts, {"tokenizer.json": tokenizer}, single_file=single_file)
 
 
 @wg.no_grad()

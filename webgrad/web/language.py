@@ -23,7 +23,7 @@ from .bundle import Bundle
 from .chat_segments import chat_segments
 from .export import named_tensors
 from .folder import write_export
-from .texts import script_files, tokenizer_file
+from .tokenizing import tokenizer_file
 
 __all__ = ["CHUNKS", "export_language_model", "language_bundle"]
 
@@ -76,8 +76,7 @@ def export_language_model(
         "welcome": "Ask something" if chat else "Begin a text",
         "examples": CHAT_EXAMPLES if chat else TEXT_EXAMPLES,
     }
-    more = {"tokenizer.json": tokenizer, **script_files("tokenizer.js", "chat.js")}
-    return write_export(bundle, path, "chat", facts, more, single_file=single_file)
+    return write_export(bundle, path, "chat", facts, {"tokenizer.json": tokenizer}, single_file=single_file)
 
 
 @wg.no_grad()

@@ -10,30 +10,17 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn
 
 from ..errors import DeviceError
-from ..runtime.adapters import AdapterInfo, AdapterKind
+from ..runtime.adapters import PROMISED, AdapterInfo, AdapterKind
 from ..runtime.buffers import Buffer
 from ..runtime.layer import STORAGE, Copy, Handle, Prepared, Row
 from ..runtime.webgpu import Device
 from ..wgsl import Dialect, Parameters
 
-__all__ = ["PROMISED", "VARIANTS", "PaperDevice", "Variant", "WrittenDown", "tracing_device"]
+__all__ = ["VARIANTS", "PaperDevice", "Variant", "WrittenDown", "tracing_device"]
 
-# what WebGPU's specification has every adapter offer
-PROMISED = MappingProxyType(
-    {
-        "max-storage-buffers-per-shader-stage": 8,
-        "max-storage-buffer-binding-size": 128 << 20,
-        "max-buffer-size": 256 << 20,
-        "max-compute-workgroup-storage-size": 16 << 10,
-        "max-compute-invocations-per-workgroup": 256,
-        "max-compute-workgroups-per-dimension": 65535,
-        "min-storage-buffer-offset-alignment": 256,
-    }
-)
 _BROWSERS_NAMES = {"f16": "shader-f16", "subgroups": "subgroups"}
 
 

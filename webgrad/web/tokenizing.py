@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import struct
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 from webgrad.models.streaming import spelling_of
@@ -21,16 +19,15 @@ from webgrad.models.tokenizer import BREAK, Tokenizer
 from .expressions import Classes, members, refusal
 from .token_steps import normalizer_steps, pre_tokenizer_steps, steps_of, word_characters
 
-__all__ = ["tokenizer_spec", "write_tokenizer"]
+__all__ = ["tokenizer_file", "tokenizer_spec"]
 
 MOST_TOKENS = 4_000_000
 STRIPS = {"lstrip", "rstrip"}
 
 
-def write_tokenizer(tokenizer: Tokenizer, path: str | os.PathLike[str]) -> None:
-    """Write what a page needs of a tokenizer; a ModelFileError says what it cannot have."""
-    text = json.dumps(tokenizer_spec(tokenizer), ensure_ascii=False, separators=(",", ":"))
-    Path(path).write_text(text, encoding="utf-8")
+def tokenizer_file(tokenizer: Tokenizer) -> bytes:
+    """The contents of a page's tokenizer.json; a ModelFileError says what a page cannot have."""
+    return json.dumps(tokenizer_spec(tokenizer), ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def tokenizer_spec(tokenizer: Tokenizer) -> dict[str, Any]:

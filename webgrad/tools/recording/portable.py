@@ -6,24 +6,15 @@ optional features; what kernels may be is chosen by those.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from ...errors import DeviceError
+from ...runtime.adapters import PROMISED
 from ...runtime.device import CpuDevice
 from ...runtime.webgpu import Device
 
 __all__ = ["portable_device"]
 
-# what WebGPU's specification has every adapter offer
-PROMISED: Mapping[str, int] = {
-    "max-storage-buffers-per-shader-stage": 8,
-    "max-storage-buffer-binding-size": 128 << 20,
-    "max-buffer-size": 256 << 20,
-    "max-compute-workgroup-storage-size": 16 << 10,
-    "max-compute-invocations-per-workgroup": 256,
-    "max-compute-workgroups-per-dimension": 65535,
-}
 _HARMLESS = frozenset({"immediates", "timestamps"})  # they change no kernel
 
 
