@@ -296,5 +296,5 @@ def test_the_module_of_the_documentation(tmp_path: Path) -> None:
 def test_a_tensor_that_is_more_than_a_buffer_is_refused(tmp_path: Path) -> None:
     table = wg.zeros((70000, 1024), device="cpu")
     wg.eval(table)
-    with pytest.raises(wg.ArgumentError, match="286,720,000 bytes, and a browser's buffers have at most"):
+    with pytest.raises(wg.ArgumentError, match="286,720,000 bytes, and tensors in browsers have at most"):
         wg.export(lambda ids: table[ids], (wg.zeros(3, dtype=wg.int32),), tmp_path)

@@ -59,8 +59,8 @@ class Bundle:
         for node in graph.leaves():
             if node.sig.nbytes > SHARD:
                 raise ArgumentError(
-                    f"export: {self._name_of(node)} has {node.sig.nbytes:,} bytes, and a browser's buffers "
-                    f"have at most {256 << 20:,}: split it, or quantise it"
+                    f"export: {self._name_of(node)} has {node.sig.nbytes:,} bytes, and tensors in browsers "
+                    f"have at most {SHARD:,}: split it, or quantise it"
                 )
         self.graphs[name] = graph
 
