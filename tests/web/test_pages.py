@@ -439,8 +439,9 @@ def test_steps_ahead_of_the_host(browser: Browser, addresses: dict[str, str]) ->
 
 def test_search_finds_and_reveals(browser: Browser, addresses: dict[str, str]) -> None:
     page = opened(browser, addresses["search"])
-    write(page, "#text", PASSAGES)
     write(page, "#query", "tensor matrices")
+    page.wait_for("empty.innerText === 'Paste a text first.'")
+    write(page, "#text", PASSAGES)
     page.wait_for("document.querySelectorAll('#hits li').length === 3")
     hits = texts(page, "#hits li")
     assert "Tensors are arrays" in hits[0]
@@ -593,6 +594,8 @@ def test_a_function_runs(browser: Browser, addresses: dict[str, str]) -> None:
     click(page, "#run")
     page.wait_for("document.querySelector('.result canvas') !== null")
     assert "Ones: 10,000 numbers" in page.text("#fields")
+    click(page, "#reset")
+    page.wait_for("time.innerText === 'State is as it was at first'")
     assert "0.8415" in page.text(".result dl")
     assert page.errors() == []
 

@@ -158,6 +158,15 @@ async function run() {
   byId("run").disabled = !state.page.model;
 }
 
+async function reset() {
+  try {
+    await state.page?.model?.reset();
+    byId("time").textContent = "State is as it was at first";
+  } catch (error) {
+    state.page.fail(error);
+  }
+}
+
 async function usePlan() {
   const plan = await readJson("plan.json");
   state.functions = plan.functions;
@@ -173,7 +182,7 @@ byId("form").addEventListener("submit", (event) => {
   run();
 });
 byId("functions").addEventListener("change", (event) => showFunction(event.target.value));
-byId("reset").addEventListener("click", () => state.page?.model?.reset());
+byId("reset").addEventListener("click", reset);
 startPage({
   facts: usePlan,
   ready(page) {
