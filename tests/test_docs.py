@@ -28,7 +28,7 @@ MODULES = [
 # Languages of blocks: those that are run or checked, and what is only shown
 CHECKED = {"python", "sh", "toml", "wgsl"}  # of shells: tests/test_docs_commands.py
 SHOWN = {"", "text", "json", "html"}
-IN_BROWSERS = {"js"}  # tests/web/test_export.py runs them
+IN_BROWSERS = {"js", "html"}  # tests/web/test_export.py and tests/web/test_exported_pages.py run them
 REFERENCE = {"py", "pycon"}  # signatures and examples, in docs/reference only
 GENERATED = "docs/reference/"  # examples there are those of docstrings
 ELSEWHERE = ("docs/errors.md", GENERATED)  # tests/test_errors_page.py runs what is wrong and what is right

@@ -132,7 +132,7 @@ def test_mistakes(
     assert main(["export", "any", *arguments]) == 2
     text = capsys.readouterr().err
     assert words in text
-    assert text.count("\n") == 1
+    assert text.count("\n") == text.count("export: ") == 1
 
 
 def test_a_model_without_a_tokenizer(

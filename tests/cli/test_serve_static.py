@@ -52,6 +52,7 @@ def test_a_port_that_is_taken(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ("arguments", "words"),
     [
         (["missing"], "missing does not exist; name the folder that an export wrote."),
+        (["page.html"], "page.html is no folder; open it in a browser, it needs no server."),
         ([".", "--port", "70000"], "'70000' is not allowed; it must be a whole number from 0 to 65535"),
         ([], "the following arguments are required: DIR"),
     ],
@@ -64,6 +65,7 @@ def test_mistakes(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    Path("page.html").write_text("", encoding="utf-8")
     try:
         code: object = main(["serve-static", *arguments])
     except SystemExit as ended:
@@ -86,6 +88,8 @@ def test_other_hosts_are_warned_of_and_a_page_is_opened(
     printed = capsys.readouterr()
     assert f"whoever reaches 0.0.0.0 can read every file in {tmp_path}" in printed.err
     assert opened == [printed.out.split()[3]]
+    assert "has no index.html" in printed.err
+    (tmp_path / "index.html").write_text("", encoding="utf-8")
     assert main(["serve-static", str(tmp_path), "--port", "0"]) == 0
     assert capsys.readouterr().err == "\n"
     assert len(opened) == 1

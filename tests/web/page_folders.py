@@ -67,7 +67,8 @@ FACTS: Mapping[str, dict[str, Any]] = {
 }
 PLAN = """{"format": "webgrad-plan", "version": 1, "state": {"memory": {}}, "functions": {
 "scale": {"inputs": {"x": {"kind": "tensor", "dtype": "float32", "shape": [2, 3], "bytes": 24},
-                     "rate": {"kind": "number", "dtype": "float32"},
+                     "rate": {"kind": "number", "dtype": "float32", "example": 0.25},
+                     "number_2": {"kind": "number", "dtype": "float32", "default": 0.09999999999999998},
                      "draw0": {"kind": "random", "dtype": "int32"}},
           "outputs": {"output": {"dtype": "float32", "shape": [2, 3], "bytes": 24}}},
 "large": {"inputs": {"x": {"kind": "tensor", "dtype": "float32", "shape": [100, 100], "bytes": 40000}},

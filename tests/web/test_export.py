@@ -218,7 +218,15 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: wg.export(lambda x, n: (x, n), (wg.ones(2), 1), "x"),
         "a number as 'output_1'",
     ),
-    "doubles": (lambda: wg.export(lambda x: x * 2, wg.ones(2, dtype=wg.float64), "x"), "float64"),
+    "doubles": (
+        lambda: wg.export(lambda x: x * 2, wg.ones(2, dtype=wg.float64), "x"),
+        "'x' is float64.*float32",
+    ),
+    "wide ids": (
+        lambda: wg.export(lambda ids: ids, wg.arange(2, dtype=wg.int64), "x"),
+        "'ids' is int64.*int32",
+    ),
+    "values": (lambda: wg.export(lambda x: x * x[0].item(), wg.ones(2), "x"), "or webgrad.export writes"),
     "names": (lambda: wg.export({"a b": abs}, {"a b": wg.ones(2)}, "x"), "cannot be the name"),
     "examples": (lambda: wg.export({"a": abs}, {"b": wg.ones(2)}, "x"), "same names"),
     "labels": (lambda: wg.export(nn.Linear(2, 2), wg.ones(2), "x", labels=["a"]), "is no picture"),
@@ -241,6 +249,28 @@ def test_an_input_that_is_changed_in_place_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(wg.ArgumentError, match="changes its input 'x' in place"):
         wg.export(function, wg.ones(2), tmp_path)
+
+
+def test_samples_are_pictures_in_every_layout(tmp_path: Path) -> None:
+    rows = np.arange(24).reshape(2, 4, 3) / 24
+    grey, first = rows[:, :, 0], np.moveaxis(rows, 2, 0)
+
+    def images(*samples: Any) -> list[str]:
+        page = wg.export(nn.Flatten(), wg.ones((1, 1, 1, 2)), tmp_path, labels=["a", "b"], samples=samples)
+        facts = json.loads((page.parent / "page.json").read_text(encoding="utf-8"))
+        return [each["image"] for each in facts["samples"]]
+
+    coloured, again, *greys = images(rows, first, grey, grey[None], grey[:, :, None])
+    assert coloured == again
+    assert len(set(greys)) == 1
+    with pytest.raises(wg.ArgumentError, match="a sample is an array of shape"):
+        images(rows[None])
+
+
+def test_forms_begin_with_the_numbers_of_the_examples(tmp_path: Path) -> None:
+    page = wg.export(lambda x, rate, count: x * rate + count, (wg.ones(2), 0.5, 3), tmp_path)
+    inputs = json.loads((page.parent / "plan.json").read_text(encoding="utf-8"))["functions"]["run"]["inputs"]
+    assert (inputs["rate"]["example"], inputs["count"]["example"]) == (0.5, 3)
 
 
 @pytest.mark.usefixtures("dawn")
@@ -266,5 +296,5 @@ def test_the_module_of_the_documentation(tmp_path: Path) -> None:
 def test_a_tensor_that_is_more_than_a_buffer_is_refused(tmp_path: Path) -> None:
     table = wg.zeros((70000, 1024), device="cpu")
     wg.eval(table)
-    with pytest.raises(wg.ArgumentError, match="286,720,000 bytes, and a browser's buffers have at most"):
+    with pytest.raises(wg.ArgumentError, match="286,720,000 bytes, and tensors in browsers have at most"):
         wg.export(lambda ids: table[ids], (wg.zeros(3, dtype=wg.int32),), tmp_path)

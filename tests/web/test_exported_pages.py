@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import webgrad as wg
+from tests.documents import blocks_of
 from tests.pages import DrivenBrowser, DrivenPage
 from tests.web.page_folders import FACTS, mock_files, served
 from webgrad.web.serving import serving
@@ -107,3 +108,15 @@ def test_a_classifier_sees_its_sample(any_browser: DrivenBrowser, tmp_path: Path
         assert page.text("#best") == f"{best[0]} · {100 * shares.max():.1f} %"
         assert page.errors() == []
         assert page.screenshot().startswith(b"\x89PNG")
+
+
+def test_the_page_of_the_documentation(any_browser: DrivenBrowser, tmp_path: Path) -> None:
+    """docs/browser.md: a page of one's own beside an export."""
+    (block,) = (each for each in blocks_of("docs/browser.md") if each.language == "html")
+    wg.export(wg.nn.Linear(3, 2).eval(), (wg.zeros((1, 3)),), tmp_path)
+    (tmp_path / "mine.html").write_text(block.text, encoding="utf-8")
+    with serving(tmp_path) as address:
+        page = any_browser.page()
+        page.open(f"{address}mine.html")
+        page.wait_for("!answer.innerText.startsWith('Loading')")
+        assert page.text("#answer").startswith("2 scores, computed by ")

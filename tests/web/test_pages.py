@@ -474,8 +474,9 @@ def test_steps_ahead_of_the_host(browser: Browser, addresses: dict[str, str]) ->
 
 def test_search_finds_and_reveals(browser: Browser, addresses: dict[str, str]) -> None:
     page = opened(browser, addresses["search"])
-    write(page, "#text", PASSAGES)
     write(page, "#query", "tensor matrices")
+    page.wait_for("empty.innerText === 'Paste a text first.'")
+    write(page, "#text", PASSAGES)
     page.wait_for("document.querySelectorAll('#hits li').length === 3")
     hits = texts(page, "#hits li")
     assert "Tensors are arrays" in hits[0]
@@ -613,6 +614,9 @@ def test_inputs_of_colour_pictures(browser: Browser, addresses: dict[str, str]) 
 def test_a_function_runs(browser: Browser, addresses: dict[str, str]) -> None:
     page = opened(browser, addresses["plain"])
     page.evaluate("document.querySelector('[data-input=x]').value = '[[1, 2, 3], [4, 5, 6.5]]'")
+    assert page.evaluate("document.querySelector('[data-input=rate]').value") == "0.25"
+    assert page.text("#fields summary") == "2 more with values of their own"
+    assert page.evaluate("document.querySelector('details [data-input=number_2]').value") == "0.1"
     page.evaluate("document.querySelector('[data-input=rate]').value = '2'")
     click(page, "#run")
     page.wait_for("document.querySelector('.result') !== null")
@@ -623,7 +627,7 @@ def test_a_function_runs(browser: Browser, addresses: dict[str, str]) -> None:
     assert (name, inputs) == (
         "scale",
         {"x": [1, 2, 3, 4, 5, 6.5], "rate": 2},
-    )  # draw0 is the runner's to draw
+    )  # draw0 is the runner's to draw, and number_2 has a value
     page.evaluate("functions.value = 'large'; functions.dispatchEvent(new Event('change'))")
     page.evaluate(
         "[...document.querySelectorAll('button')].find((each) => each.innerText === 'Ones').click()"
@@ -631,6 +635,8 @@ def test_a_function_runs(browser: Browser, addresses: dict[str, str]) -> None:
     click(page, "#run")
     page.wait_for("document.querySelector('.result canvas') !== null")
     assert "Ones: 10,000 numbers" in page.text("#fields")
+    click(page, "#reset")
+    page.wait_for("time.innerText === 'State is as it was at first'")
     assert "0.8415" in page.text(".result dl")
     assert page.errors() == []
 

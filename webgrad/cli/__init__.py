@@ -66,7 +66,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = int(importlib.import_module(module).main(parsed.rest))
         sys.stdout.flush()
     except WebgradError as error:
-        print(f"webgrad {parsed.command}: {one_line(error)}", file=sys.stderr)
+        told = one_line(error).removeprefix(f"{parsed.command}: ")  # what the function of the same name says
+        print(f"webgrad {parsed.command}: {told}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print(file=sys.stderr)

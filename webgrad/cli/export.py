@@ -48,7 +48,7 @@ def main(arguments: Sequence[str]) -> int:
     weights = sum(size for name, size in files.items() if name.endswith(".safetensors"))
     parts = f", {_megabytes(weights)} of them weights" if weights else ""
     notes.line(f"{_megabytes(sum(files.values()))}{parts}, in {seconds:.0f} s", notes.dim)
-    notes.line(f"try it: {'open it in a browser' if alone else f'webgrad serve-static {page.parent}'}")
+    notes.line(f"try it: {f'open {page} in a browser' if alone else f'webgrad serve-static {page.parent}'}")
     return 0
 
 

@@ -32,6 +32,8 @@ def main(arguments: Sequence[str]) -> int:
         if not is_loopback(options.host):
             print(WARNING.format(host=options.host, folder=options.folder), file=sys.stderr)
         print(f"{options.folder} is at {server.url} (Ctrl-C ends it)", flush=True)
+        if not (server.folder / "index.html").is_file():
+            print(f"webgrad serve-static: {options.folder} has no index.html", file=sys.stderr)
         if options.open:
             webbrowser.open(server.url)
         server.serve_forever(poll_interval=0.1)

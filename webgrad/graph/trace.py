@@ -143,7 +143,7 @@ def refuse_in_trace(what: str, otherwise: str = _OTHERWISE) -> None:
     """Raise where a captured function needs a value, which is only there when it runs."""
     if _local.trace is not None:
         raise CaptureError(
-            f"{what} inside a function that webgrad.jit captures: there are no values yet, only the graph of "
-            f"what is to be computed. {otherwise}; or name the argument that is needed as a number in "
-            "webgrad.jit(..., static=...)"
+            f"{what} inside a function that webgrad.jit captures or webgrad.export writes: there are no "
+            f"values yet, only the graph of what is to be computed. {otherwise}; or name the argument that "
+            "is needed as a number in webgrad.jit(..., static=...)"
         )

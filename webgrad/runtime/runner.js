@@ -43,7 +43,7 @@ function describe(adapter, { features, limits }) {
   const { vendor = "", architecture = "", device = "", description = "", ...more } = copyOf(adapter.info);
   const { subgroupMinSize = 4, subgroupMaxSize = 128, isFallbackAdapter: fallback } = more;
   return {
-    name: description || device || `${vendor} ${architecture}`.trim() || "a GPU without a name",
+    name: description || device || `${vendor} ${architecture}`.trim() || "an adapter without a name",
     vendor, architecture, description, features: [...features], limits: copyOf(limits),
     software: Boolean(fallback) || SOFTWARE.test([vendor, architecture, device, description].join(" ")),
     subgroupSizes: features.has("subgroups") ? [subgroupMinSize, subgroupMaxSize] : [0, 0],

@@ -59,8 +59,8 @@ class Bundle:
         for node in graph.leaves():
             if node.sig.nbytes > SHARD:
                 raise ArgumentError(
-                    f"export: {self._name_of(node)} has {node.sig.nbytes:,} bytes, and a browser's buffers "
-                    f"have at most {256 << 20:,}: split it, or quantise it"
+                    f"export: {self._name_of(node)} has {node.sig.nbytes:,} bytes, and tensors in browsers "
+                    f"have at most {SHARD:,}: split it, or quantise it"
                 )
         self.graphs[name] = graph
 
@@ -162,6 +162,8 @@ def _described(graph: Graph) -> dict[str, Any]:
             inputs[each.name] |= {"shape": list(each.shape), "bytes": nbytes}
         elif each.default is not None:
             inputs[each.name]["default"] = each.default
+        elif each.example is not None:
+            inputs[each.name]["example"] = each.example
     outputs = {
         name: {"dtype": node.sig.dtype.name, "shape": list(node.sig.shape), "bytes": node.sig.nbytes}
         for name, node in graph.outputs

@@ -47,7 +47,8 @@ def export(
       a dict by the same names.
     - `labels` make the page an image classifier: the first input is a picture, or a batch of one, and the
       output its scores. `mean` and `std` are taken from and divided by, of values from 0 to 1, `inverted`
-      means light on dark, `samples` are pictures to try, arrays of (height, width) or (height, width, 3).
+      means light on dark, `samples` are pictures to try: arrays of (height, width), with channels last or
+      first, of bytes or of floats from 0 to 1, or pairs of a label and such an array.
     - `single_file`, or a path that ends in .html, makes one HTML file, which works from a disk.
 
     Call `model.eval()` first: dropout of a model in training is exported too.

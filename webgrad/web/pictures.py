@@ -92,11 +92,15 @@ def _sample(picture: Any) -> dict[str, str]:
     """A picture, or (label, picture), as the page shows it."""
     label, pixels = picture if isinstance(picture, tuple) else ("", picture)
     array = np.asarray(pixels)
+    if array.ndim == 3 and array.shape[0] in _CHANNELS and array.shape[2] not in _CHANNELS:
+        array = np.moveaxis(array, 0, 2)  # as models take pictures
+    if array.ndim == 3 and array.shape[2] == 1:
+        array = array[:, :, 0]
     picture_like = array.ndim == 2 or (array.ndim == 3 and array.shape[2] == 3)
     if not picture_like or not array.size or array.dtype.kind not in "fiub":
         raise ArgumentError(
-            f"export: a sample is an array of shape (height, width) or (height, width, 3), not one of "
-            f"{array.dtype} and shape {array.shape}"
+            "export: a sample is an array of shape (height, width), (height, width, channels) or (channels, "
+            f"height, width), not one of {array.dtype} and shape {array.shape}"
         )
     if array.dtype.kind == "f":
         array = np.clip(np.rint(array * 255), 0, 255)

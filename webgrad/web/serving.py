@@ -322,7 +322,11 @@ def listen(
     root = Path(folder)
     if not root.is_dir():
         what = "is no folder" if root.exists() else "does not exist"
-        raise ArgumentError(f"{root} {what}; name the folder that an export wrote.")
+        alone = root.is_file() and root.suffix.lower() in (".html", ".htm")
+        otherwise = (
+            "open it in a browser, it needs no server" if alone else "name the folder that an export wrote"
+        )
+        raise ArgumentError(f"{root} {what}; {otherwise}.")
     for each in range(FIRST_PORT, FIRST_PORT + TRIED_PORTS) if port is None else ():
         with contextlib.suppress(OSError):  # taken; what else there is comes again with the last one
             return Server(root.resolve(), host, each, isolated, report)

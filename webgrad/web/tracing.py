@@ -12,6 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from .. import dtypes
@@ -35,13 +36,17 @@ __all__ = ["Given", "Graph", "Held", "Input", "trace_on_paper"]
 
 
 class Input(NamedTuple):
-    """What a function is given: a tensor, a number, or random bits; a number may have a default."""
+    """What a function is given: a tensor, a number, or random bits; a number may have a default.
+
+    Numbers that the user passes have their example's value, for forms to begin with.
+    """
 
     name: str
     kind: str  # tensor, number, random
     dtype: dtypes.DType
     shape: tuple[int, ...] = ()
     default: float | int | None = None
+    example: float | int | None = None
 
 
 class Given(NamedTuple):
@@ -120,7 +125,9 @@ def _arguments(
 ) -> tuple[list[Any], dict[str, Any], list[str]]:
     """Positional arguments with their names, and named ones."""
     if not callable(function):
-        raise ArgumentError(f"export takes a function or a module, and {name} is a {type(function).__name__}")
+        raise ArgumentError(
+            f"export takes a function or a module; {name} is of type {type(function).__name__}"
+        )
     if isinstance(examples, Mapping):
         _bind(function, (), examples, name)
         return [], dict(examples), []
@@ -242,7 +249,7 @@ def _graph(found: Traced, changed: list[tuple[Node, Node]], given: Mapping[str, 
         if sig.op is LEAF:
             inputs.append(Input(label, "tensor", sig.dtype, sig.shape))
         else:
-            inputs.append(Input(label, "number", sig.dtype))
+            inputs.append(Input(label, "number", sig.dtype, example=plain(node.storage)))
             numbers[id(node.storage)] = label
     drawn = _dtypes_of_numbers([*found.results, *(after for _, after in changed)])
     for number in (each for _, several in found.draws for each in several):
@@ -269,7 +276,7 @@ def _graph(found: Traced, changed: list[tuple[Node, Node]], given: Mapping[str, 
                 f"export: {label!r} of {name} is {node.sig.dtype.name}, which JavaScript has no arrays of: "
                 "pass its parts (webgrad.view_as_real(x), webgrad.view_as_complex(pairs) inside)"
             )
-    _refuse_wide(given.values())
+    _refuse_wide(given.values(), given)
     return _apart(inputs, numbers, outputs, changed)
 
 
@@ -305,13 +312,15 @@ def _apart(
     )
 
 
-def _refuse_wide(nodes: Iterable[Node]) -> None:
+def _refuse_wide(nodes: Iterable[Node], names: Iterable[str] = ()) -> None:
     """Refuse what no browser has: 64-bit types."""
-    for node in nodes:
+    for node, name in zip_longest(nodes, names):
         if node.sig.dtype.feature:
+            what = f"{name!r}" if name else f"{node.sig!r}"
+            narrow = "float32" if node.sig.dtype.kind == "f" else "int32"
             raise DTypeError(
-                f"export: {node.sig!r} is {node.sig.dtype.name}, which GPUs in browsers have not: convert it "
-                "to 32 bits (x.astype(webgrad.float32), model.float())"
+                f"export: {what} is {node.sig.dtype.name}, which GPUs in browsers have not: convert it to 32 "
+                f"bits (x.astype(webgrad.{narrow}){', model.float()' if narrow == 'float32' else ''})"
             )
 
 

@@ -11,7 +11,7 @@ const state = { page: null, functions: {}, name: "", fields: new Map() };
 
 // Fields: each is { node, read() → what the runner takes, or undefined for its own choice }
 
-function numberField(name, { dtype, kind, default: initial }) {
+function numberField(name, { dtype, kind, default: initial, example }) {
   const hint = kind === "random" ? "drawn anew at each run" : "";
   const input = element("input", {
     inputmode: "decimal",
@@ -19,10 +19,17 @@ function numberField(name, { dtype, kind, default: initial }) {
     placeholder: hint,
     "data-input": name,
   });
-  if (kind !== "random") input.value = String(initial ?? 0);
+  const first = kind === "random" ? "" : String(initial === undefined ? (example ?? 0) : rounded(initial));
+  input.value = first;
+  const isLeft = () => input.value.trim() === first;
   const read = () =>
-    kind === "random" && !input.value.trim() ? undefined : numberOfText(name, dtype, input.value);
+    isOwn({ kind, default: initial }) && isLeft() ? undefined : numberOfText(name, dtype, input.value);
   return { node: element("label", { class: "field" }, title(name, dtype), input), read };
+}
+
+// 0.1 where Python had 0.09999999999999998, as 1 - 0.9 is.
+function rounded(value) {
+  return Number(value.toPrecision(7));
 }
 
 function title(name, ...told) {
@@ -89,14 +96,25 @@ function fieldOf(name, described) {
   return described.kind === "tensor" ? tensorField(name, described) : numberField(name, described);
 }
 
+// What has a value without the user: an optimiser's rates, what random numbers are drawn from.
+function isOwn({ kind, default: initial }) {
+  return kind === "random" || initial !== undefined;
+}
+
+function folded(nodes) {
+  const words = `${nodes.length} more with values of their own`;
+  return element("details", { class: "stack" }, element("summary", {}, words), ...nodes);
+}
+
 function showFunction(name) {
   state.name = name;
   const inputs = Object.entries(state.functions[name].inputs);
   state.fields = new Map(inputs.map(([input, described]) => [input, fieldOf(input, described)]));
+  const nodesOf = (which) => inputs.filter(which).map(([input]) => state.fields.get(input).node);
+  const asked = nodesOf(([, described]) => !isOwn(described));
+  const own = nodesOf(([, described]) => isOwn(described));
   const nothing = element("p", { class: "quiet" }, "This function takes no inputs.");
-  byId("fields").replaceChildren(
-    ...(inputs.length ? [...state.fields.values()].map(({ node }) => node) : [nothing]),
-  );
+  byId("fields").replaceChildren(...(asked.length ? asked : [nothing]), ...(own.length ? [folded(own)] : []));
   showMistake("");
 }
 
@@ -141,6 +159,15 @@ async function run() {
   byId("run").disabled = !state.page.model;
 }
 
+async function reset() {
+  try {
+    await state.page?.model?.reset();
+    byId("time").textContent = "State is as it was at first";
+  } catch (error) {
+    state.page.fail(error);
+  }
+}
+
 async function usePlan() {
   const plan = await readJson("plan.json");
   state.functions = plan.functions;
@@ -156,7 +183,7 @@ byId("form").addEventListener("submit", (event) => {
   run();
 });
 byId("functions").addEventListener("change", (event) => showFunction(event.target.value));
-byId("reset").addEventListener("click", () => state.page?.model?.reset());
+byId("reset").addEventListener("click", reset);
 startPage({
   facts: usePlan,
   ready(page) {

@@ -8,6 +8,7 @@ import { highlighted, nearest, splitPassages } from "./passages.js";
 import { makeTokenizer } from "./tokenizer.js";
 
 const BATCH = 32; // texts between two looks at whether the text has changed meanwhile
+const IDLE = byId("empty").textContent;
 const state = { page: null, tokenizer: null, passages: [], vectors: new Map(), work: null, asked: 0 };
 
 // Passages
@@ -105,6 +106,11 @@ function showHits(found, query) {
   byId("empty").hidden = list.length > 0;
 }
 
+function waitingWords(query) {
+  if (!query) return IDLE;
+  return state.passages.length ? "The text is being read: what is found comes here." : "Paste a text first.";
+}
+
 async function search() {
   const query = byId("query").value.trim();
   const asked = ++state.asked;
@@ -112,6 +118,7 @@ async function search() {
   const model = state.page?.model;
   if (!query || !known || !state.passages.length || !model) {
     if (!query || !state.passages.length) showHits([], "");
+    byId("empty").textContent = waitingWords(query);
     return;
   }
   try {

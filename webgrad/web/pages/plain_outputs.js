@@ -38,7 +38,8 @@ function valueTable({ data, shape }) {
     return element("tr", {}, rows > 1 ? element("th", { scope: "row" }, String(row)) : null, ...cells);
   });
   const head = element("tr", {}, rows > 1 ? element("th") : null, ...heads);
-  const table = element("table", {}, element("thead", {}, head), element("tbody", {}, ...body));
+  const heading = shape.length ? element("thead", {}, head) : null;
+  const table = element("table", {}, heading, element("tbody", {}, ...body));
   return element("div", { class: "scroll", tabindex: "0" }, table);
 }
 
@@ -60,11 +61,12 @@ function valuePicture({ data, shape }, { least, most }) {
     "aria-label": "Values as colours",
   });
   const picture = new ImageData(wide, high);
+  const shareOf = (value) => (most > least ? (value - least) / (most - least) : 0.5);
   for (let y = 0; y < high; y += 1) {
     for (let x = 0; x < wide; x += 1) {
       const place = Math.floor((y * rows) / high) * columns + Math.floor((x * columns) / wide);
       const value = Number(data[place]);
-      const shade = Number.isFinite(value) ? colourOf((value - least) / (most - least || 1)) : [0, 0, 0];
+      const shade = Number.isFinite(value) ? colourOf(shareOf(value)) : [0, 0, 0];
       picture.data.set([...shade, place < data.length ? 255 : 0], 4 * (y * wide + x));
     }
   }
