@@ -44,13 +44,19 @@ def page_files(kind: str, facts: Mapping[str, Any]) -> dict[str, bytes]:
         raise ArgumentError(f"there is no page of the kind {kind!r}; there are {', '.join(KINDS)}")
     if missing := [name for name in KINDS[kind] if name not in facts]:
         raise ArgumentError(f"the facts of a {kind} page lack {', '.join(missing)}")
-    frame = (PAGES / f"{kind}.html").read_text(encoding="utf-8")
     title = html.escape(str(facts.get("title") or "webgrad"))
-    titled = TITLE.sub(lambda found: f"{found[1]}{title}<", frame)
+    titled = TITLE.sub(lambda found: f"{found[1]}{title}<", _framed(kind))
     files = {"index.html": titled.encode(), "page.json": _json(facts)}
     for name in (*COMMON, f"page_{kind}.js"):
         _add_with_imports(name, files)
     return files
+
+
+def _framed(kind: str) -> str:
+    """The frame of all pages with what a kind of page has in it: controls in its header, if any, and a body."""
+    frame, inside = ((PAGES / f"{each}.html").read_text(encoding="utf-8") for each in ("frame", kind))
+    controls, _, body = inside.rpartition("<!-- body -->\n")
+    return frame.replace("KIND", kind).replace("CONTROLS", controls).replace("BODY", body)
 
 
 def _json(facts: Mapping[str, Any]) -> bytes:
