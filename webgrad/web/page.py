@@ -53,7 +53,7 @@ def page_files(kind: str, facts: Mapping[str, Any]) -> dict[str, bytes]:
 
 
 def _framed(kind: str) -> str:
-    """The frame of all pages with what a kind of page has in it: controls in its header, if any, and a body."""
+    """The frame of all pages with a kind's own in it: controls in its header, if any, and its body."""
     frame, inside = ((PAGES / f"{each}.html").read_text(encoding="utf-8") for each in ("frame", kind))
     controls, _, body = inside.rpartition("<!-- body -->\n")
     return frame.replace("KIND", kind).replace("CONTROLS", controls).replace("BODY", body)
