@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.documents import PAGES, ROOT, name_of, text_of, without_fences
+from tests.documents import PAGES, ROOT, name_of, without_fences
 
 LINK = re.compile(r"!?\[(?:[^\[\]]|\[[^\]]*\])*\]\(([^)\s]+)\)")
 MADE = {"contributing.md", "changelog.md"}  # by scripts/docs_hooks.py
