@@ -116,8 +116,8 @@ function makeDevice(gpu, info, onLost, source) {
   async function settle(promise) {
     const refused = await promise.then(() => null, (error) => error);
     await state.scopes;
-    // A refusal may come before the news of the loss that is its cause.
-    if (refused) await Promise.race([gpu.lost, new Promise((go) => setTimeout(go, 250))]);
+    const more = () => new Promise((go) => setTimeout(go, refused ? 250 : 20)); // the loss behind it, its kind
+    if (refused || state.failure) await Promise.race([gpu.lost, more()]);
     if (state.lost !== null) fail("lost", state.lost);
     const error = state.failure ?? refused;
     state.failure = null;
