@@ -116,7 +116,7 @@ function makeDevice(gpu, info, onLost, source) {
   async function settle(promise) {
     const refused = await promise.then(() => null, (error) => error);
     await state.scopes;
-    const more = () => new Promise((go) => setTimeout(go, refused ? 250 : 20)); // the loss behind it, its kind
+    const more = () => new Promise((go) => setTimeout(go, refused ? 250 : 20)); // the loss behind it
     if (refused || state.failure) await Promise.race([gpu.lost, more()]);
     if (state.lost !== null) fail("lost", state.lost);
     const error = state.failure ?? refused;
