@@ -146,6 +146,7 @@ BESIDE = tuple(
         "data",
         "io",
         "linalg",
+        "web",
         "models",
         "training",
         "examples",
