@@ -20,7 +20,15 @@ from .graph.op import SCALAR
 from .runtime.device import default_device
 from .tensor import Tensor
 
-__all__ = ["Names", "device_of", "is_still", "names_of", "store_numbers", "tensors_that_refer_to"]
+__all__ = [
+    "Names",
+    "device_of",
+    "is_still",
+    "named_in",
+    "names_of",
+    "store_numbers",
+    "tensors_that_refer_to",
+]
 
 Names = list[tuple[Callable[[], Any], Any]]  # what gives a name's value, and what that was
 
@@ -53,7 +61,7 @@ def device_of(function: Callable[..., Any], given: Sequence[Any]) -> Any:
 
     Their parts are looked into too, the nearest first; a method's object is an argument.
     """
-    seen = [*given, function, *(each() for each in _named(function))]
+    seen = [*given, function, *(value() for _, value in named_in(function))]
     known: set[int] = set()
     for each in seen:
         if isinstance(each, Tensor):
@@ -67,12 +75,12 @@ def device_of(function: Callable[..., Any], given: Sequence[Any]) -> Any:
 def names_of(function: Callable[..., Any]) -> Names:
     """The tensors and numbers that a function names, and what they are now: a name may be given to others."""
     found: Names = []
-    for name in _named(function):
-        value = name()
+    for _, get in named_in(function):
+        value = get()
         if isinstance(value, Tensor):
-            found.append((name, ref(value)))
+            found.append((get, ref(value)))
         elif isinstance(value, int | float):
-            found.append((name, value))
+            found.append((get, value))
     return found
 
 
@@ -81,14 +89,19 @@ def is_still(now: Any, then: Any) -> bool:
     return now is then() if isinstance(then, ref) else type(now) is type(then) and bool(now == then)
 
 
-def _named(function: Callable[..., Any]) -> list[Callable[[], Any]]:
-    """What stands for the names in a function's code that are not its own: globals, and those around it."""
+def named_in(function: Callable[..., Any]) -> list[tuple[str, Callable[[], Any]]]:
+    """The names in a function's code that are not its own, of what is around it and globals, with what gives
+    what each stands for.
+    """
     plain = inspect.unwrap(function)
     code, names = getattr(plain, "__code__", None), getattr(plain, "__globals__", {})
-    found: list[Callable[[], Any]] = [
-        functools.partial(_contents, cell) for cell in getattr(plain, "__closure__", None) or ()
+    if code is None:
+        return []
+    cells = zip(code.co_freevars, plain.__closure__ or (), strict=True)
+    found: list[tuple[str, Callable[[], Any]]] = [
+        (name, functools.partial(_contents, cell)) for name, cell in cells
     ]
-    return found + [functools.partial(names.get, each) for each in (code.co_names if code else ())]
+    return found + [(name, functools.partial(names.get, name)) for name in code.co_names]
 
 
 def _contents(cell: CellType) -> Any:

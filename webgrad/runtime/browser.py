@@ -28,10 +28,10 @@ from ..wgsl import Dialect, Parameters
 from .adapters import AdapterInfo
 from .layer import PARAMS_STRIDE, READBACK, STORAGE, Copy, Encoder, Handle, Prepared, Row
 
-__all__ = ["BrowserDevice", "find_adapter", "open_adapter", "open_browser"]
+__all__ = ["BROWSERS_NAMES", "BrowserDevice", "find_adapter", "open_adapter", "open_browser"]
 
 # webgrad's name of a feature → the browser's. Timestamps are left out: passes are not timed there.
-_FEATURES = {"f16": "shader-f16", "subgroups": "subgroups"}
+BROWSERS_NAMES = {"f16": "shader-f16", "subgroups": "subgroups"}
 _ERRORS: Mapping[str, type[WebgradError]] = {
     "out-of-memory": OutOfMemoryError,
     "compile": CompileError,
@@ -145,7 +145,7 @@ def _described(info: Mapping[str, Any]) -> AdapterInfo:
         backend="browser",
         type="software" if info["software"] else "other",
         driver=info["description"],
-        features=frozenset(ours for ours, theirs in _FEATURES.items() if theirs in offered),
+        features=frozenset(ours for ours, theirs in BROWSERS_NAMES.items() if theirs in offered),
         raw_features=offered,
         limits=MappingProxyType({_hyphened(name): value for name, value in info["limits"].items()}),
         subgroup_sizes=(smallest, largest),

@@ -5,11 +5,13 @@ In: a function or several, examples of their inputs, a path. Out: a folder, or o
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..closures import named_in
 from ..errors import ArgumentError
 from ..ops.quantised import QuantisedTensor
 from .bundle import Bundle
@@ -105,20 +107,7 @@ def _quantised(model: Any) -> Iterator[tuple[str, Any]]:
 
 def _models(function: Function) -> list[tuple[str, Any]]:
     """Modules, with what their tensors' names begin with."""
-    plain = getattr(function, "__wrapped__", function)
-    cells = getattr(plain, "__closure__", None) or ()
-    code = getattr(plain, "__code__", None)
-    named = dict(zip(code.co_freevars, cells, strict=True)) if code is not None else {}
-    values = {name: _contents(cell) for name, cell in named.items()}
-    if code is not None:
-        values |= {name: plain.__globals__.get(name) for name in code.co_names}
+    plain = inspect.unwrap(function)
     candidates = [("", plain), ("", getattr(plain, "__self__", None))]
-    candidates += [(f"{name}.", value) for name, value in values.items()]
+    candidates += [(f"{name}.", value()) for name, value in named_in(function)]
     return [(prefix, each) for prefix, each in candidates if hasattr(each, "named_parameters")]
-
-
-def _contents(cell: Any) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # a name that has no value yet
-        return None

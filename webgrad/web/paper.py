@@ -14,14 +14,13 @@ from typing import Any, NamedTuple, NoReturn
 
 from ..errors import DeviceError
 from ..runtime.adapters import PROMISED, AdapterInfo, AdapterKind
+from ..runtime.browser import BROWSERS_NAMES
 from ..runtime.buffers import Buffer
 from ..runtime.layer import STORAGE, Copy, Handle, Prepared, Row
 from ..runtime.webgpu import Device
 from ..wgsl import Dialect, Parameters
 
 __all__ = ["VARIANTS", "PaperDevice", "Variant", "WrittenDown", "tracing_device"]
-
-_BROWSERS_NAMES = {"f16": "shader-f16", "subgroups": "subgroups"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ class Variant:
         if self.software is not None:
             found["software"] = self.software
         if self.features:
-            found["features"] = sorted(_BROWSERS_NAMES[each] for each in self.features)
+            found["features"] = sorted(BROWSERS_NAMES[each] for each in self.features)
         if self.subgroup_size:
             found["subgroupSize"] = self.subgroup_size
         return found
