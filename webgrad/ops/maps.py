@@ -272,7 +272,7 @@ ARITHMETIC = (
         _calls("remainder", 2, *NUMBERS),
         cost=60,
         doc="With the divisor's sign. Integers by 0 give 0.",
-        gradient=("g", "-g * floor_divide(a, b)"),
+        gradient=("g", "remainder_divisor(g, y, a, b)"),
     ),
     _map(
         "power",
@@ -314,7 +314,7 @@ ARITHMETIC = (
         "biuf",
         cost=3,
         doc="NaN if either is.",
-        gradient=("larger(g, y, a, b)", "larger(g, y, b, a)"),
+        gradient=("larger(g, a, b)", "larger(g, b, a)"),
     ),
     _map(
         "minimum",
@@ -323,7 +323,25 @@ ARITHMETIC = (
         "biuf",
         cost=3,
         doc="NaN if either is.",
-        gradient=("smaller(g, y, a, b)", "smaller(g, y, b, a)"),
+        gradient=("larger(g, b, a)", "larger(g, a, b)"),
+    ),
+    _map(
+        "clamp_min",
+        "maximum",
+        _each("max({0}, {1})", *INTEGERS) | _calls("maximum", 2, "f32", "f64") | {"bool": "({0} | {1})"},
+        "biuf",
+        cost=3,
+        doc="maximum, but of two that are equal the first has all of the gradient.",
+        gradient=("where(a < b, 0.0, g)", "where(y <= a, 0.0, g)"),  # of y, which relu stores anyway
+    ),
+    _map(
+        "clamp_max",
+        "minimum",
+        _each("min({0}, {1})", *INTEGERS) | _calls("minimum", 2, "f32", "f64") | {"bool": "({0} & {1})"},
+        "biuf",
+        cost=3,
+        doc="minimum, but of two that are equal the first has all of the gradient.",
+        gradient=("where(a > b, 0.0, g)", "where(y >= a, 0.0, g)"),
     ),
 )
 
@@ -410,7 +428,7 @@ FUNCTIONS = (
     _float("asin", "arcsin", 25, (-1, 1), 4, "g * rsqrt(1 - a * a)"),
     _float("acos", "arccos", 28, (-1, 1), 4, "-g * rsqrt(1 - a * a)"),
     _float("atan", "arctan", 28, (-1e3, 1e3), 4, "g / (1 + a * a)"),
-    _float("atan2", "arctan2", 35, (-1e3, 1e3), 4, "g * b / (a * a + b * b)", "-g * a / (a * a + b * b)"),
+    _float("atan2", "arctan2", 35, (-1e3, 1e3), 4, "angle_slope(g * b, a, b)", "angle_slope(-g * a, a, b)"),
     _float("sinh", "sinh", 35, (-90, 90), 4, "g * cosh(a)"),
     _float("cosh", "cosh", 28, (-90, 90), 4, "g * sinh(a)"),
     _float("tanh", "tanh", 40, (-10, 10), 4, "g * (1 - y * y)"),
