@@ -32,6 +32,7 @@ from .layer import Copy, Handle
 from .pipelines import PADDING, Pipeline
 from .pool import size_class
 from .recording import Recording
+from .references import Tagged
 from .resolve import Grid, Head, Pending, Resolved, resolve
 from .shield import shield
 from .stats import Counters, readable_bytes
@@ -67,8 +68,9 @@ class Queue:
         self.limits = limits
         self.counters = counters
         self.context = open_context()
-        # The handles whose Buffer was collected; anyone may append at any time.
-        self.dropped: deque[int] = deque()
+        # The references whose Buffer is gone, by their tags the handles of it; added to at any time.
+        self.dropped: deque[Tagged[Buffer]] = deque()
+        self.drop = self.dropped.append
         # Raises, or repairs what keeps the device from being used.
         self.trouble: Callable[[], None] | None = None
         self.last_event: Event | None = None
@@ -159,23 +161,25 @@ class Queue:
     def release(self, handle: int) -> None:
         """Free a virtual buffer; from now on its handle is stale."""
         with shield, self.lock:
-            self.dropped.append(handle)
             self._drain()
+            self._let_go(self._virtual.discard(handle))
 
     def _drain(self) -> None:
         """Let go of dropped buffers. One that commands may use gives its memory back at the next flush."""
-        dropped, discard, pending = self.dropped, self._virtual.discard, self._pending
+        dropped, discard = self.dropped, self._virtual.discard
         with shield:  # the pool's books must not be left half written
             while dropped:
-                virtual = discard(dropped.popleft())
-                if virtual is not None:
-                    if virtual.pending is pending:
-                        virtual.pending = None
-                        if pending.code:
-                            continue  # commands may use it
-                    if virtual.physical:
-                        self.context.pool.give(virtual.physical)
-                        virtual.physical = 0
+                self._let_go(discard(dropped.popleft().tag))
+
+    def _let_go(self, virtual: Virtual | None) -> None:
+        if virtual is not None:
+            if virtual.pending is self._pending:
+                virtual.pending = None
+                if self._pending.code:
+                    return  # commands may use it
+            if virtual.physical:
+                self.context.pool.give(virtual.physical)
+                virtual.physical = 0
 
     def _make_room(self, size: int) -> Pending:
         """Now and then: let dropped buffers and unused slots go; flush when too many bytes are pending."""

@@ -15,13 +15,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from weakref import finalize
 
 from ..observing import Note
 from .groups import BindGroup
 from .layer import Prepared, Row
 from .pipelines import Pipeline
 from .pool import Pool
+from .references import Tagged, tagged
 
 if TYPE_CHECKING:
     from .buffers import Virtual
@@ -150,9 +150,8 @@ class ResolvedQueues:
         self.variants = variants
         self._queues: OrderedDict[object, list[Resolved]] = OrderedDict()
         self._weight = 0
-        self._ended: deque[object] = (
-            deque()
-        )  # keys whose owners are gone; added to by finalizers, at any time
+        self._owners: dict[object, Tagged[object]] = {}
+        self._ended: deque[Tagged[object]] = deque()  # those that are gone; added to at any time
 
     def __len__(self) -> int:
         return sum(map(len, self._queues.values()))
@@ -168,9 +167,11 @@ class ResolvedQueues:
     def remember(self, key: object, resolved: Resolved, owner: object = None) -> None:
         """Keep a queue under its key; when the owner is gone, nobody will ask for that key again."""
         while self._ended:
-            self._weight -= sum(each.weight for each in self._queues.pop(self._ended.popleft(), ()))
-        if owner is not None and key not in self._queues:
-            finalize(owner, self._ended.append, key).atexit = False
+            gone = self._ended.popleft().tag
+            self._owners.pop(gone, None)
+            self._weight -= sum(each.weight for each in self._queues.pop(gone, ()))
+        if owner is not None and key not in self._owners:
+            self._owners[key] = tagged(owner, key, self._ended.append)
         variants = self._queues.setdefault(key, [])
         variants.append(resolved)
         self._queues.move_to_end(key)
