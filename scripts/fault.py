@@ -1,7 +1,7 @@
 """What faults come to: `python -m scripts.fault --minutes 30 --only misuse interrupts --seed 1`.
 
-Lost devices, no memory, sequences of misuse, Ctrl-C, forks and damaged caches, injected and counted. Prints a
-table for each, where it struck × what followed, and one of figures; exits with 1 if anything aborted, hung,
+Lost devices, no memory, sequences of misuse, signals, forks and damaged caches, injected and counted. Prints
+a table for each, where it struck × what followed, and one of figures; exits with 1 if anything aborted, hung,
 or ended in a wrong error or result.
 """
 
@@ -155,7 +155,7 @@ PARTS: dict[str, Part] = {
     "losses": losses,
     "memory": shortages,
     "misuse": misuse,
-    "interrupts": repeated(tuple(fault_cases.WORKS), fault_cases.interrupts, "interrupts"),
+    "interrupts": repeated(tuple(fault_cases.WORKS), fault_cases.interrupts_apart, "interrupts"),
     "forks": repeated(tuple(fault_cases.USES), fault_cases.forks, "forks"),
     "caches": repeated(tuple(fault_cases.CACHES), fault_cases.caches, "caches"),
 }

@@ -196,7 +196,8 @@ def test_parameters_go_to_the_gpu_only_where_they_changed(pyodide: Any) -> None:
 
 
 def test_submissions_end_in_order(pyodide: Any) -> None:
-    device, ended = FakeDevice(), []
+    device = FakeDevice()
+    ended: list[int] = []
     layer = browser.BrowserDevice(device, ended)
     layer.submit(None)
     assert ended == []
