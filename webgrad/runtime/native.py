@@ -37,6 +37,7 @@ _COMPUTE = 0x4
 _BINDING_TYPES = {"uniform": 2, "read_write": 3, "read": 4}  # WGPUBufferBindingType
 
 _scope = threading.local()
+_UNHEARD = 0, "its answer was not heard: the stack or the memory of Python is full"
 
 
 def _text(view: Any) -> str:
@@ -204,8 +205,10 @@ class NativeDevice:
     def _pop(self) -> tuple[int, str] | None:
         with shield:
             try:
+                _scope.error = _UNHEARD
                 self._calls.pop_scope()
                 error: tuple[int, str] | None = _scope.error
+                _scope.error = _UNHEARD
                 self._calls.pop_scope()
                 return error or _scope.error
             finally:

@@ -444,15 +444,14 @@ class Queue:
 
     def _flush_before(self, pending: Pending, recording: Recording, inputs: Sequence[Buffer]) -> None:
         """Run what a recording's inputs wait for; where there is no room for all that is pending, no more."""
-        virtuals = [self._get(each) for each in inputs]
         written = pending.given_away() | {
             slot
             for pipeline, _, slots, _ in pending.commands()
             for slot, access in zip(slots, pipeline.accesses, strict=True)
             if access == "read_write"
         }
-        changed = [each for slot, each in zip(recording.inputs, virtuals, strict=True) if slot in written]
-        self._flush("replay", read=virtuals, written=changed)
+        changed = [each for slot, each in zip(recording.inputs, inputs, strict=True) if slot in written]
+        self._flush("replay", read=inputs, written=changed)
 
     def compile(self, pipeline: Pipeline) -> None:
         """Compile a pipeline now, so that a shader error is raised here."""
@@ -473,7 +472,7 @@ class Queue:
         """
         with shield, self.lock:
             self._enter()
-            self._flush(cause, read=None if wanted is None else [self._get(each) for each in wanted])
+            self._flush(cause, read=wanted)
             return self.last_event
 
     def synchronize(self) -> None:
@@ -498,8 +497,8 @@ class Queue:
         cause: str,
         copies: Sequence[Wanted] = (),
         ramp: int = 0,
-        read: Sequence[Virtual] | None = None,
-        written: Sequence[Virtual] = (),
+        read: Sequence[Buffer] | None = None,
+        written: Sequence[Buffer] = (),
     ) -> None:
         """Resolve, encode, submit, with `copies` at the end of the same submission.
 
@@ -671,7 +670,7 @@ class Queue:
             if virtual.view is not None:
                 raise BufferError(f"{virtual.describe()} is a view: write to the whole buffer")
             if virtual.pending is self._pending and self._uses(virtual.slot):
-                self._flush("write", read=(), written=(virtual,))
+                self._flush("write", read=(), written=(buffer,))
             self._write(virtual, source, keep)
 
     def upload(self, data: Any, label: str = "", *, keep: bool = False) -> Buffer:
@@ -794,7 +793,7 @@ class Queue:
                 self._note_loss()
                 raise
             try:
-                self._flush("read", [(virtual, handle)], read=(virtual,))
+                self._flush("read", [(virtual, handle)], read=(buffer,))
             except BaseException:
                 context.staging.give(size, handle)
                 raise

@@ -24,7 +24,7 @@ from .pool import Pool
 from .references import Tagged, tagged
 
 if TYPE_CHECKING:
-    from .buffers import Virtual
+    from .buffers import Buffer, Virtual
     from .context import Context
 
 __all__ = ["Command", "Grid", "Head", "Part", "Pending", "Resolved", "ResolvedQueues", "Size", "resolve"]
@@ -118,11 +118,14 @@ class Pending:
             each for at, each in enumerate(self.virtuals) if each.pending is None and wholes[at] not in used
         ]
 
-    def part(self, read: Iterable[Virtual], written: Iterable[Virtual] = ()) -> Part | None:
+    def part(self, read: Iterable[Buffer], written: Iterable[Buffer] = ()) -> Part | None:
         """The commands that must run before some buffers are read or written to; None where it is all."""
         wholes = self._wholes()
         needed = self._needed(
-            *({wholes[each.slot] for each in virtuals if self.owns(each)} for virtuals in (read, written))
+            *(
+                {wholes[each.virtual.slot] for each in buffers if self.owns(each.virtual)}
+                for buffers in (read, written)
+            )
         )
         return None if len(needed) == len(self.params) else Part(self, needed)
 

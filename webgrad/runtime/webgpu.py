@@ -221,9 +221,9 @@ class Device(AnyDevice):
         """Record one dispatch into a new buffer of `nbytes` bytes, which is the kernel's last binding."""
         return self.queue.compute(pipeline, inputs, nbytes, params, grid, label)
 
-    def flush(self, wanted: Sequence[Buffer] | None = None) -> Event | None:
-        """Submit what is recorded, without waiting; where room is short, what `wanted` waits for."""
-        return self.queue.flush("eval", wanted)
+    def flush(self) -> Event | None:
+        """Submit what is recorded, without waiting."""
+        return self.queue.flush("eval")
 
     def synchronize(self) -> None:
         """Submit what is recorded and wait until the GPU has done it."""
