@@ -70,14 +70,16 @@ def load(
 
 
 def _decoder(settings: Settings, weights: wg.io.Weights, device: Any) -> Decoder:
-    decoder: Decoder = DECODERS[settings.architecture](settings, Published(weights, settings, device))
+    published = Published(weights, settings, device)
+    decoder: Decoder = DECODERS[settings.architecture](settings, published)
+    published.check_all_taken()
     return decoder
 
 
 def _only_gguf(folder: Path) -> Path:
-    """The one .gguf file of a folder that says nothing else of what it is."""
+    """The one .gguf file of a folder that says nothing else of what it is, or the first part of one."""
     files = sorted(folder.glob("*.gguf"))
-    if len(files) == 1:
+    if len(files) == 1 or (files and [each.name for each in files] == wg.io.part_names(files[0].name)):
         return files[0]
     if files:
         names = ", ".join(each.name for each in files[:8])
