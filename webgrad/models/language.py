@@ -184,13 +184,11 @@ class LanguageModel:
                     f"the id {each} is none of this model's, which are 0 to {self.settings.vocabulary - 1}"
                 )
         if len(given) > self.context:
+            more = min(self.settings.context, 2 * len(given))
+            hint = f", or load the model with context={more} (a command: --context {more})"
             raise wg.ArgumentError(
                 f"a text of {len(given):,} tokens does not fit the context of {self.context:,}: shorten it"
-                + (
-                    f", or load the model with context={min(self.settings.context, 2 * len(given))}"
-                    if len(given) <= self.settings.context
-                    else ""
-                )
+                + (hint if len(given) <= self.settings.context else "")
             )
         return given
 
