@@ -85,6 +85,8 @@ class FakeModel:
         self.asked.append(list(messages))
         self.settings.append(settings)
         length = len(self.tokenizer.encode_chat(messages))
+        if length > self.context:
+            raise wg.ArgumentError(f"a text of {length} tokens does not fit the context of {self.context}")
         return self._answer(messages[-1]["content"], length, settings["max_tokens"])
 
     def generate_ids(self, ids: Sequence[int], **settings: Any) -> Iterator[int]:
