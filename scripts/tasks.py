@@ -114,6 +114,7 @@ def clean(_: Sequence[str]) -> int:
         TORCH_VENV,
         TRANSFORMERS_VENV,
         CONFORMANCE_VENV,
+        ROOT / ".peers",
         NPM / "node_modules",
         *(ROOT / name for name in CACHES),
     ]

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import venv
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -129,6 +130,32 @@ def test_a_worker_answers_and_says_what_went_wrong(
     assert not ended.alive
     assert "the process ended" in ended.ask(run="gelu", seconds=0)["failed"]
     ended.close()
+
+
+def test_each_peer_is_installed_by_the_python_of_its_environment(
+    scripts: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runners = scripts("runners")
+    installs: list[list[str]] = []
+
+    def run(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+        if command[1:3] == ["-m", "venv"]:
+            venv.create(command[3], symlinks=os.name != "nt")
+        else:
+            installs.append([command[0], *command[command.index("install") + 1 :]])
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr("scripts.environments.subprocess.run", run)
+    monkeypatch.setenv("BENCH_PEERS", str(tmp_path))
+    peers = [each for each in runners.RUNNERS.values() if each.environment]
+    assert [each.python for each in peers] == [None] * len(peers)
+    assert runners.make_peers() == 0
+    assert runners.make_peers() == 0  # nothing is left to do
+    asked = {command[0]: set(command) for command in installs}  # the last of each, with all its packages
+    for each in peers:
+        assert each.python.is_file()
+        assert asked[str(each.python)] >= set(runners.PEERS[each.environment])
+    assert len(installs) == len(peers) + 1  # torch is asked for by itself before
 
 
 def test_lines_and_their_goals(scripts: Any) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.limits import HANG
 from tests.runtime.faults.harness import LOSS_POINTS, check_books, fresh_kernel, lose_at, sane
 from tests.runtime.helpers import Bench, Floats, bench, floats
 from webgrad.errors import BufferError, DeviceLostError
@@ -216,7 +217,7 @@ def test_events_and_reads_outlive_their_device() -> None:
         private.upload(VALUES)
     sane(private)
     assert event.lost
-    assert event.wait(10)
+    assert event.wait(HANG)
     assert event.done
     with pytest.raises(DeviceLostError):
         started.wait()
@@ -315,7 +316,7 @@ def test_threads_get_a_right_result_or_the_loss() -> None:
     stop.wait(0.1)
     stop.set()
     for thread in threads:
-        thread.join(30)
+        thread.join(HANG)
         assert not thread.is_alive()
     assert not wrong
     assert all(right)
