@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 import gc
 import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -310,10 +311,14 @@ def test_threads_get_a_right_result_or_the_loss() -> None:
     threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
     for thread in threads:
         thread.start()
-    for _ in range(12):
+    until = time.monotonic() + HANG
+    losses = 0
+    while (losses < 12 or not sum(lost)) and time.monotonic() < until:
         stop.wait(0.05)
         private.queue.context.native.destroy()
-    stop.wait(0.1)
+        losses += 1
+    while not all(right) and time.monotonic() < until:
+        stop.wait(0.05)
     stop.set()
     for thread in threads:
         thread.join(HANG)
