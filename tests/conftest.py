@@ -27,6 +27,9 @@ os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.gettempdir())
 os.environ.setdefault("WEBGRAD_CONFIG", os.devnull)  # not the developer's own settings
 os.environ.setdefault("WEBGRAD_DEVICE", "cpu")  # by default, whatever GPU there is; tests of GPUs name it
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # SciPy takes tensors; it asks when it is first imported
+# What is printed is the same at every terminal.
+for name in ("COLUMNS", "NO_COLOR"):
+    os.environ.pop(name, None)
 # Where no bytecode is to be written beside the sources, children would compile all of webgrad, each anew.
 BYTECODE = tempfile.mkdtemp() if os.environ.pop("PYTHONDONTWRITEBYTECODE", "") else None
 if BYTECODE is not None:
