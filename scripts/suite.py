@@ -24,12 +24,13 @@ __all__ = ["GROUPS", "arguments_of", "cores", "run_groups"]
 GROUPS = (
     ("properties",),
     ("kernels",),
-    ("gradients", "lower", "schedule", "graph", "wgsl"),
-    ("runtime", "tuning", "tools"),
     ("ops", "cpu"),
-    ("nn", "optim", "amp", "data", "io", "linalg", "training"),
-    ("web", "models", "examples", "libraries"),
-    ("cli", "scripts", "benchmarks", "torch", "transformers"),
+    ("gradients", "lower", "schedule", "graph", "wgsl"),
+    ("runtime", "tuning", "tools", "cli", "scripts", "benchmarks"),
+    (
+        *("nn", "optim", "amp", "data", "io", "linalg", "training"),
+        *("web", "models", "examples", "libraries", "torch", "transformers"),
+    ),
 )
 MOST = 4  # at a time: each may take 2 GB of memory
 Start = Callable[[Sequence[str], IO[bytes]], "subprocess.Popen[bytes]"]
