@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -178,6 +179,21 @@ def test_a_view_of_all_becomes_an_array_of_its_own() -> None:
     assert address(part) != address(array)
     array.flags.writeable = False
     assert not is_own(array)
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (4, 4, 4), (2, 5, 5)], ids=str)
+def test_a_view_keeps_the_order_of_its_elements(shape: tuple[int, ...]) -> None:
+    """Its base may be of the same shape, but in Fortran's order."""
+    for elements in (1, LARGE // 4):
+        sides = (elements, *shape)
+        whole = np.asfortranarray(np.arange(math.prod(sides), dtype=np.float32).reshape(sides))
+        view = whole.transpose()
+        assert view.flags.c_contiguous
+        want = view.copy()
+        found = rewrapped(view)
+        np.testing.assert_array_equal(found, want)
+        assert is_own(found)
+        assert address(found) == address(whole)
 
 
 def test_views_have_the_owner_of_their_memory() -> None:

@@ -88,7 +88,7 @@ def rewrapped(x: Array) -> Array:
         return x
     if x.nbytes != whole.nbytes or not x.size:
         return x.copy()
-    if whole.shape == x.shape and whole.dtype == x.dtype:
+    if whole.shape == x.shape and whole.dtype == x.dtype and whole.flags.c_contiguous:
         return whole
     memory: Any = whole.base
     if isinstance(memory, PickleBuffer):
