@@ -225,6 +225,16 @@ def test_an_empty_result_beside_others(device: Device) -> None:
     assert [read(each).tolist() for each in roots] == [[], [1.0] * 12, [], [1.0] * 5]
 
 
+@pytest.mark.parametrize("rows", [3, 4])
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("name", ["sum", "max"])
+def test_folds_of_empty_values_that_are_joined(device: Device, name: str, axis: int, rows: int) -> None:
+    shape = (0, rows) if axis == 0 else (rows, 0)
+    joined = primitives.concat([up(device, np.zeros(shape)) for _ in range(2)], axis)
+    ending = 0.0 if name == "sum" else -np.inf
+    assert read(fold(name, joined, axis)).tolist() == [ending] * rows
+
+
 def test_a_held_value_with_a_fold_before_it_is_kept(device: Device) -> None:
     weights = soft(up(device, A))
     result = apply("multiply", weights, 2.0)

@@ -38,8 +38,11 @@ EVERYWHERE = [
 
 
 def drawn(*shape: int) -> Array:
-    """With few different values, so that windows have several that are equal."""
-    return np.random.default_rng(sum(shape)).integers(-3, 3, shape).astype(np.float32)
+    """With few different values, so that windows have several that are equal; some have nothing but -inf."""
+    values = np.random.default_rng(sum(shape)).integers(-3, 3, shape).astype(np.float32)
+    values[values == -3] = -np.inf
+    values[:, :1] = np.where(values[:, :1] < 2, -np.inf, values[:, :1])
+    return values
 
 
 @pytest.mark.parametrize("return_indices", [False, True])

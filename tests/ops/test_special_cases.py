@@ -87,6 +87,10 @@ def check(name: str, cases: list[Case], device: str, dtype: str) -> None:
     columns = zip(*(operands for _, operands, _ in cases), strict=True)
     place = placed(device, dtype)
     found = getattr(wg, name)(*[asarray(np.array(each, dtype), device=place) for each in columns]).numpy()
+    report(found, cases)
+
+
+def report(found: Any, cases: list[Case]) -> None:
     wrong = [
         f"{line}, but {operands} gave {value}"
         for value, (line, operands, result) in zip(found, cases, strict=True)
@@ -105,6 +109,23 @@ def test_functions_of_one(name: str, device: str, dtype: str) -> None:
 @pytest.mark.parametrize("name", BINARY)
 def test_functions_of_two(name: str, device: str, dtype: str) -> None:
     check(name, list(cases_of_two(BINARY[name], name)), device, dtype)
+
+
+@WHERE
+@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize("name", BINARY)
+def test_functions_of_one_and_a_number(name: str, side: int, device: str, dtype: str) -> None:
+    """NumPy has ways of its own where one operand is the same for all."""
+    place, function = placed(device, dtype), getattr(wg, name)
+    groups: dict[tuple[str, bool], list[Case]] = {}
+    for case in cases_of_two(BINARY[name], name):
+        number = case[1][side]
+        groups.setdefault((repr(number), minus(number)), []).append(case)
+    for cases in groups.values():
+        values = [operands[1 - side] for _, operands, _ in cases]
+        operands = [asarray(np.array(values, dtype), device=place)] * 2
+        operands[side] = asarray(np.array(cases[0][1][side], dtype), device=place)
+        report(function(*operands).numpy(), cases)
 
 
 @pytest.mark.parametrize(

@@ -223,6 +223,14 @@ def test_halves_that_would_share_words_end_the_kernel() -> None:
     assert len(planned(build(13)).groups) == 2
 
 
+def test_a_fold_that_is_stored_for_one_operand_is_read_by_the_other() -> None:
+    def build() -> Node:
+        total = fold("sum", value(5, 7, dtype=dtypes.float16), 1)
+        return apply("multiply", apply("exp", primitives.expand(total, (8, 5))), total)
+
+    assert stored_ops(planned(build())) == ["sum", "multiply"]
+
+
 # What the user holds
 
 

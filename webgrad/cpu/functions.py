@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..arrays import Array, np
+from ..ops.maps import float_power
 from .error_function import END, SERIES, SLOPE, TAIL
 from .native.maps import mapped
 from .threads import Scratch
@@ -33,7 +34,7 @@ def element_function(name: str, numpy: Function, dtype: np.dtype[Any]) -> Functi
     if isinstance(numpy, np.ufunc):
         return numpy
     if name == "power" and dtype.kind == "f":
-        return np.power
+        return float_power
     if name in _DOUBLES:
         return _DOUBLES[name] if dtype == np.float32 else None
     return _OTHERS.get(name)

@@ -183,6 +183,8 @@ class Puller:
             if side and indices[axis].high >= start and indices[axis].low < start + side:
                 pieces.append((each, start, side))
             start += side
+        if not pieces:
+            return self._never_read(sig.dtype.compute)
         if len(pieces) == 1:
             each, start, side = pieces[0]
             return self._piece(each, indices, axis, start, side)
@@ -400,8 +402,8 @@ class Puller:
         """The element at a place, or four: at once where they lie together, else one by one."""
         build = self.builder
         type = self.buffers[buffer].dtype.compute
-        if not self.buffers[buffer].size:  # in a loop that never runs; a number, lest compilers fold with 0
-            return build.constant(Size(0), Type(type))
+        if not self.buffers[buffer].size:
+            return self._never_read(type)
         if not build.has_lanes(place):
             return build.emit("load", Type(type), (build.index(place),), buffer)
         group = self.group_of(place)
@@ -414,6 +416,10 @@ class Puller:
             return build.lanes([build.lane(four, part + at) for four in fours for at in (0, 2)])
         parts = [build.index(build.in_lane(place, lane)) for lane in range(4)]
         return build.lanes([build.emit("load", Type(type), (part,), buffer) for part in parts])
+
+    def _never_read(self, compute: str) -> Instruction:
+        """An element of an empty value, in a loop that never runs; a number, lest compilers fold with 0."""
+        return self.builder.constant(Size(0), Type(compute))
 
     def _pairs_of(self, place: Index) -> tuple[tuple[Index, Index], int] | None:
         """The two groups of four in which the lanes are the same parts of pairs, and which parts."""

@@ -20,7 +20,7 @@ from ..graph.node import Signature
 from ..graph.op import Op
 from . import shapes
 
-__all__ = ["MAPS", "threefry"]
+__all__ = ["MAPS", "float_power", "threefry"]
 
 Sigs = tuple[Signature, ...]
 
@@ -31,7 +31,7 @@ Sigs = tuple[Signature, ...]
 def _power(base: Array, exponent: Array) -> Array:
     """Integers wrap; of negative exponents only 1 and -1 have a power, the others give 0."""
     if base.dtype.kind not in "iu":
-        return np.asarray(np.power(base, exponent))
+        return float_power(base, exponent)
     square = np.broadcast_arrays(base, exponent)[0].copy()
     left = np.where(exponent < 0, exponent & 1, exponent)
     result = np.ones_like(square)
@@ -41,6 +41,19 @@ def _power(base: Array, exponent: Array) -> Array:
         left = left >> 1
     unit = (base == 1) | (base == base.dtype.type(-1) if base.dtype.kind == "i" else False)
     return np.asarray(np.where((exponent < 0) & ~unit, base.dtype.type(0), result))
+
+
+def float_power(base: Array, exponent: Array, out: Array | None = None) -> Array:
+    """Floats as IEEE 754 has them; `out` shares no memory with the others.
+
+    Where one exponent of 0.5 meets several bases, NumPy takes the square root, which is NaN at -inf and -0.0
+    at -0.0: how operands lie in memory would change the result.
+    """
+    result = np.asarray(np.power(base, exponent)) if out is None else np.power(base, exponent, out=out)
+    if np.equal(exponent, 0.5).any() and np.signbit(base).any():
+        ends = np.isinf(base) | np.equal(base, 0)
+        np.copyto(result, np.abs(base), where=ends & np.equal(exponent, 0.5))
+    return result
 
 
 def _floor_divide(a: Array, b: Array) -> Array:
@@ -432,12 +445,12 @@ FUNCTIONS = (
     _map(
         "round",
         "rint",
-        _each("round({0})", "f32", "f64"),
+        {"f32": "round({0})", "f64": "wg_round_f64({0})"},
         "f",
         doc="Halves go to the even neighbour.",
         gradient=("0",),
     ),
-    _map("trunc", "trunc", _each("trunc({0})", "f32", "f64"), "f", gradient=("0",)),
+    _map("trunc", "trunc", {"f32": "trunc({0})", "f64": "wg_trunc_f64({0})"}, "f", gradient=("0",)),
 )
 
 MAPS = (*ARITHMETIC, *COMPARISON, *LOGIC, *FUNCTIONS)

@@ -152,8 +152,10 @@ def _by_comparing(x: Tensor, g: Tensor, frame: Frame) -> Tensor:
         first, *others = _apart(padded, axis, frame)
         largest = Tensor(first)
         later = []  # whether each element is larger than all before it
-        for each in others:
-            later.append(Tensor(each) > largest)
+        for at, each in enumerate(others, 1):
+            wins = Tensor(each) > largest
+            inside = _first_inside(at, axis, x, frame)
+            later.append(wins if inside is None else wins | inside)
             largest = maximum(largest, Tensor(each))
         contests.append((axis, later))
     for axis, later in reversed(contests):
@@ -163,6 +165,19 @@ def _by_comparing(x: Tensor, g: Tensor, frame: Frame) -> Tensor:
             g = where(wins, 0.0, g)
         g = _together([g, *reversed(parts)], axis, x.shape[axis], frame)
     return g
+
+
+def _first_inside(at: int, axis: int, x: Tensor, frame: Frame) -> Tensor | None:
+    """Whether an element of each window along an axis is the first that is no padding: it wins, whatever it
+    is. None: it is that of no window.
+    """
+    step, apart, count = (each[axis - 2] for each in (frame.stride, frame.dilation, frame.counts))
+    start = at * apart - frame.widths[axis - 2][0]
+    if start >= apart:
+        return None
+    places = Tensor(primitives.iota(count, dtypes.int32, x.device)) * step + start
+    along = (count, *[1] * (x.ndim - 1 - axis))
+    return ((places >= 0) & (places < apart)).reshape(along)
 
 
 def _apart(x: Node, axis: int, frame: Frame) -> list[Node]:

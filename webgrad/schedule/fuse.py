@@ -287,6 +287,8 @@ def _cut_misfits(
         return
     keep: int | None = None
     for each in sorted(heavy, key=lambda one: (content_of(one).cost, one), reverse=True):
+        if each in stored:  # the fold of one before it
+            continue
         if _fits(graph, number, each, content_of(each), number in stored) and (
             keep is None or _agree(graph, sig, keep, each, content_of)
         ):

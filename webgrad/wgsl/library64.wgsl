@@ -19,6 +19,16 @@ fn wg_not_a_number_f64() -> D {
 fn wg_with_sign_f64(size: D, sign: D) -> D {
     return bitcast<D>(wg_size_bits_f64(size) | (bitcast<M>(sign) & M(0x8000000000000000lu)));
 }
+// Mesa's own lose the sign of -0.0, and round -1.5 to -1.
+fn wg_trunc_f64(x: D) -> D { return wg_with_sign_f64(floor(abs(x)), x); }
+fn wg_round_f64(x: D) -> D {
+    let low = floor(abs(x));
+    let rest = abs(x) - low;
+    let odd = floor(low * D(0.5lf)) * D(2.0lf) != low;
+    let up = (rest > D(0.5lf)) | ((rest == D(0.5lf)) & odd);
+    let whole = wg_size_bits_f64(x) >= M(0x4330000000000000lu); // from 2^52 on, infinities and NaN
+    return select(wg_with_sign_f64(select(low, low + D(1.0lf), up), x), x, whole);
+}
 fn wg_settled_f64(x: D) -> D { return min(x, D(1e300lf)); }
 // The upper 26 bits of a number's 53: the product of two such is exact.
 fn wg_upper_f64(x: D) -> D { return bitcast<D>(bitcast<M>(x) & M(0xfffffffff8000000lu)); }
