@@ -38,7 +38,7 @@ def test_a_module_gives_what_torchs_does(name: str) -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("name", [name for name in OPS if function(name)])
+@pytest.mark.parametrize("name", [name for name in OPS if function(name)][::2])  # drivers compile slowly
 def test_a_function_on_a_gpu_gives_what_torchs_does(name: str) -> None:
     tally = examined(name, 1, FLOATS[:1], "webgpu")
     report.add("functions on a GPU", name, tally)
