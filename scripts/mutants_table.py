@@ -79,9 +79,9 @@ OPS = (
             "the gradient of a / b by b divides by a",
         ),
         (
-            'gradient=("larger(g, y, a, b)", "larger(g, y, b, a)")',
-            'gradient=("larger(g, y, a, b)", "larger(g, y, a, b)")',
-            "operands of the gradient of maximum by b are not swapped",
+            'gradient=("g * b", "g * a")',
+            'gradient=("g * a", "g * b")',
+            "the gradients of a product are swapped",
         ),
         (
             'gradient=("0", "where(a, g, 0.0)", "where(a, 0.0, g)")',
@@ -525,11 +525,7 @@ RUNTIME = (
             "if resolved.inputs == inputs:",
             "a queue is replayed while its buffers hold something else",
         ),
-        (
-            ".tobytes(), sizes, bytes([each.pending is self for each in virtuals])",
-            ".tobytes(), sizes",
-            "what is held is no part of a queue's key",
-        ),
+        (".tobytes(), sizes, bytes(", ".tobytes(), sizes, len(", "what is held is no part of a queue's key"),
         (
             "and sizes[slot] == sizes[output] and bases.count(slot) == 1:",
             "and sizes[slot] == sizes[output]:",
@@ -551,9 +547,9 @@ RUNTIME = (
             "buffers are given back after their first use",
         ),
         (
-            "live.update(whole[slot] for slot in slots)\n",
-            "",
-            "commands whose results others need are left out",
+            "kept = [each for each in variants if buffer not in each.touched]",
+            "kept = list(variants)",
+            "queues are remembered whose buffers are gone",
         ),
     ),
 )
