@@ -22,7 +22,7 @@ class Fault:
     old: str
     new: str
     what: str
-    tests: tuple[str, ...] = ()  # to be tried first
+    tests: tuple[str, ...] = ()  # to be tried after those of the file's name, before all others
 
 
 def planted(file: str, *rows: Row, tests: tuple[str, ...] = ()) -> tuple[Fault, ...]:
@@ -365,8 +365,8 @@ CPU = (
         ),
         (
             "count = -(-side // length) - 1",
-            "count = side // length",
-            "a chunk too many is counted where the length divides",
+            "count = side // length - 1",
+            "the last whole chunk is not counted where another one follows",
         ),
     ),
 )
@@ -443,9 +443,9 @@ GRAPHS = (
     *planted(
         "lower/index.py",
         (
-            "lift = -(r.low // divisor)",
-            "lift = -(r.low // divisor) + 1",
-            "negative indices are divided one too low",
+            "quotient = quotient.shifted(-lift)",
+            "quotient = quotient.shifted(lift)",
+            "negative indices are divided too high",
         ),
         (
             'if atom.kind == "remainder" and atom.divisor % divisor == 0:  # of y % ab by a',
@@ -453,9 +453,9 @@ GRAPHS = (
             "(y % m) // d is simplified where d does not divide m",
         ),
         (
-            "if large and small.low >= 0 and small.high < common:",
-            "if large and small.low >= 0:",
-            "a common factor is divided out although small terms carry",
+            "(x % (m * other.divisor)) * factor",
+            "(x % other.divisor) * factor",
+            "two remainders are joined into one that is too small",
         ),
         (
             "if side != 1:\n            result = index * stride + result\n        stride *= side",
@@ -582,7 +582,11 @@ KERNELS = (
             "c_##i += a_##i.x * b_0 + a_##i.y * b_1 + a_##i.z * b_2;",
             "a tile's fourth step is not added",
         ),
-        ("let depth = min(4u, p.steps - step);", "let depth = 4u;", "a tile goes beyond the last step"),
+        (
+            "        }\n        workgroupBarrier();\n    }",
+            "        }\n    }",
+            "tiles are filled again while others still read them",
+        ),
         (
             "results[2 * r + 1] = right_##r;",
             "results[2 * r + 1] = left_##r;",
@@ -603,9 +607,9 @@ KERNELS = (
             "packed elements are joined with what was there",
         ),
         (
-            "let stop = min(first + p.share, p.rows);",
-            "let stop = first + p.share;",
-            "the last thread writes beyond the rows",
+            "if (row >= first && row < stop) {",
+            "if (row >= first) {",
+            "rows of later threads are updated twice",
         ),
         tests=("tests/kernels/test_scattering.py",),
     ),
@@ -622,9 +626,9 @@ KERNELS = (
             "a negative NaN is lost",
         ),
         (
-            "let row_stop = select(start, stop, row < p.rows);",
-            "let row_stop = stop;",
-            "workgroups beyond the last row write it again",
+            "let mine = sum_of[thread] * exp(largest_of[thread] - larger);",
+            "let mine = sum_of[thread];",
+            "a thread's sum is not scaled to the larger maximum",
         ),
         tests=("tests/kernels/test_rows.py",),
     ),

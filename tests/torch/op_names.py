@@ -164,7 +164,7 @@ def norm(x: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: 
     refuse_unless(dtype is None, "dtype")
     if p == "nuc":
         return wg.linalg.norm(x, "nuc", dim, keepdim)
-    return wg.norm(x, axis=dim, keepdims=keepdim, ord=2 if p in (None, "fro") else p)
+    return wg.vector_norm(x, axis=dim, keepdims=keepdim, ord=2 if p in (None, "fro") else p)
 
 
 def matrix_norm(x: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False) -> Any:
