@@ -18,6 +18,7 @@ from scripts.system import ROOT, say
 __all__ = ["FOLDER", "TORCH", "ensure", "install_torch", "main"]
 
 TORCH = "torch==2.13.0+cpu"
+EXPECT = "expecttest==0.3.0"  # which torch's own tables of tests import
 WHEELS = (
     "https://download.pytorch.org/whl/cpu"  # where wheels for CPUs are kept; an own index may have them too
 )
@@ -44,7 +45,7 @@ def ensure(folder: Path, more: Sequence[str] = ()) -> int:
 
 def main(arguments: Sequence[str]) -> int:
     """Make the environment if need be, and run the tests."""
-    if code := ensure(FOLDER):
+    if code := ensure(FOLDER, (EXPECT,)):
         return code
     command = [str(interpreter(FOLDER)), "-m", "pytest", "tests/torch", *arguments]
     return subprocess.run(command, cwd=ROOT, check=False).returncode

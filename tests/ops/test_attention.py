@@ -244,6 +244,13 @@ def test_float64_on_the_cpu() -> None:
     assert made.dtype is dtypes.float64
 
 
+def test_a_float64_mask_is_added_in_float64() -> None:
+    arrays = numbers(2, 5, 8), numbers(2, 7, 8), numbers(2, 7, 8)
+    mask = np.random.default_rng(0).uniform(-8, 8, (5, 7))
+    made = attention(*(wg.asarray(each.astype(np.float64)) for each in arrays), wg.asarray(mask))
+    np.testing.assert_allclose(made.numpy(), wanted(*arrays, mask=mask), rtol=1e-13, atol=1e-14)
+
+
 @pytest.mark.gpu
 def test_float64_on_a_gpu_is_refused() -> None:
     if "f64" not in gpu().profile.features:

@@ -11,6 +11,7 @@ import math
 from typing import Any
 
 from .. import dtypes
+from ..dtypes import DType
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..graph.node import Node, make
 from ..tensor import Tensor
@@ -79,10 +80,10 @@ def scaled_dot_product_attention(
     causal, reach = bool(is_causal) or window is not None, _checked_window(window)
     count = _checked_length(length, keys, q)
     shape = (*before, queries, columns)
-    mask = None if attn_mask is None else _added(attn_mask, q, shape, keys)
+    wide = dtypes.float64 if q.dtype is dtypes.float64 else dtypes.float32
+    mask = None if attn_mask is None else _added(attn_mask, q, shape, keys, wide)
     if not math.prod(shape) or not keys:
         return zeros(shape, q.dtype, device=q.device)
-    wide = dtypes.float64 if q.dtype is dtypes.float64 else dtypes.float32
     factor = primitives.constant(OP, _checked_scale(scale, q.shape[-1]), wide, q.node.sig.device)
     inputs = [*_by_heads(q, k, v, before), factor, count]
     if mask is not None:
@@ -190,8 +191,8 @@ def _by_heads(q: Tensor, k: Tensor, v: Tensor, before: Shape) -> list[Node]:
     return made
 
 
-def _added(mask: Any, q: Tensor, shape: Shape, keys: int) -> Node:
-    """A mask as float32 numbers to add, with four axes, each of side 1 or whole."""
+def _added(mask: Any, q: Tensor, shape: Shape, keys: int, wide: DType) -> Node:
+    """A mask as numbers to add, of the scores' dtype, with four axes, each of side 1 or whole."""
     mask = as_tensor(OP, mask)
     primitives.check_device(OP, q.node, mask.node)
     wanted = (*shape[:-1], keys)
@@ -209,7 +210,7 @@ def _added(mask: Any, q: Tensor, shape: Shape, keys: int) -> Node:
             f"{OP}: a mask is of bools (True: the key is seen) or of floats (added to the scores), not of "
             f"{mask.dtype.name}: convert with mask.astype(webgrad.bool)"
         )
-    node = primitives.cast(mask.node, dtypes.float32)
+    node = primitives.cast(mask.node, wide)
     sides = (*(1,) * (3 - len(sides)), *sides)
     node = primitives.reshape(node, sides)
     batches = shape[:-3]
