@@ -323,7 +323,7 @@ DIFFERENT: tuple[Difference, ...] = (
     Difference("sign", lambda x: np.isnan(x[0]), "NaN stays NaN, as in NumPy", values=True),
     Difference("gelu*", lambda x: x[0] == -INF, "0, the limit, for NaN", values=True),
     Difference(
-        "power, *0.5",
+        "power, *.5",
         lambda x: x[0] in (0, -INF),
         "as C and NumPy have it; torch takes the square root, which keeps the sign of -0",
         values=True,

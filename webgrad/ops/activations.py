@@ -301,7 +301,7 @@ def _integer_bound(value: float, dtype: DType) -> int:
     """A bound of hardtanh for integers, none beyond their range."""
     low, high = limits_of(dtype)
     inside = min(max(value, low), high)
-    if inside != int(inside):
+    if inside % 1 != 0:  # of NaN too
         raise ArgumentError(
             f"hardtanh of {dtype.name}: a bound of {value} is no whole number; convert with "
             "x.astype(webgrad.float32)"

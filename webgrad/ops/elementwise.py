@@ -194,10 +194,14 @@ def as_floats(op: str, *values: Any) -> list[Tensor]:
 
 
 def _broadcast_floats(op: str, *values: Any) -> list[Tensor]:
-    """The same in one shape, as rules of their own need them: the gradient sums over what was repeated."""
+    """The same, with what asks for a gradient in one shape, as rules of their own give it: it is summed over
+    what was repeated.
+    """
     found = as_floats(op, *values)
     shape = shapes.broadcast(op, [each.shape for each in found])
-    return [Tensor(primitives.expand(each.node, shape)) for each in found]
+    return [
+        each if each.node.history is None else Tensor(primitives.expand(each.node, shape)) for each in found
+    ]
 
 
 def _never(x: Tensor) -> Tensor:
