@@ -52,12 +52,10 @@ class _Block:
 
 def _mapped(nbytes: int) -> Array:
     """Pages of their own: out of malloc's heap, what is let go would stay a part of the process."""
-    if not hasattr(mmap, "MAP_PRIVATE"):  # Windows
-        return aligned((nbytes,), np.dtype(np.uint8))
     try:
         pages = mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    except OSError as error:
-        raise MemoryError(f"no room for {nbytes:,} bytes: {error.strerror}") from None
+    except (AttributeError, OSError):  # a system without such pages, or that has no more of them
+        return aligned((nbytes,), np.dtype(np.uint8))
     if nbytes >= HUGE and hasattr(mmap, "MADV_HUGEPAGE"):
         with contextlib.suppress(OSError):  # a system without them
             pages.madvise(mmap.MADV_HUGEPAGE)

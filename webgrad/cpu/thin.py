@@ -27,9 +27,9 @@ def keep_narrow(graph: Snapshot) -> None:
     for number in graph.order():
         sig = graph.sigs[number]
         if sig.op.name == "attention":
-            query, *inner = graph.inputs[number]
-            stored = [_stored_halves(graph, each) for each in inner[:2]]
-            graph.inputs[number] = (query, *stored, *inner[2:])
+            query, keys, values, *others = graph.inputs[number]
+            narrow = (_stored_halves(graph, each) for each in (keys, values))
+            graph.inputs[number] = (query, *narrow, *others)
         if sig.op.name != "matmul" or sig.dtype.name != "float32" or math.prod(sig.shape[:-1]) > MOST_ROWS:
             continue
         a, b = graph.inputs[number]

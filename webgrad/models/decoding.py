@@ -106,9 +106,9 @@ class Decoding:
 
     def _rounded(self, positions: int) -> int:
         """Room for these and more, so that texts of many lengths have the same: 1 or 1½ times 2ⁿ."""
-        double = max(_LEAST_ROOM, 1 << (positions - 1).bit_length())
-        room = double * 3 // 4 if positions <= double * 3 // 4 else double
-        return max(positions, _LEAST_ROOM, min(room, self.context + self.chunks[0]))
+        double = 1 << (positions - 1).bit_length()
+        room = max(_LEAST_ROOM, double * 3 // 4 if positions <= double * 3 // 4 else double)
+        return max(positions, min(room, self.context + self.chunks[0]))
 
     @wg.no_grad()
     def read(self, ids: Sequence[int]) -> int:

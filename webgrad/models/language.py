@@ -316,7 +316,7 @@ def _draws(seed: Any) -> tuple[int, int]:
 def _checked_cache_dtype(given: Any, device: Any) -> wg.DType:
     """What keys and values are kept in: half floats, unless these would have to be unpacked at every step."""
     if given is None:
-        where = wg.open_device(device)
+        where: Any = wg.open_device(device)
         return wg.float32 if where.is_gpu and "f16" not in where.features else wg.float16
     dtype = wg.as_dtype(given)
     if dtype not in (wg.float16, wg.float32):

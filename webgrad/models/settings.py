@@ -76,16 +76,16 @@ def settings_of_config(config: Mapping[str, Any], source: str = "config.json") -
 
 def _check_is_plain(told: Reader) -> None:
     """Weights that another program packed have other names and shapes: the reason is the packing."""
-    for key, name in (("quantization_config", "quant_method"), ("quantization", "mode")):  # the latter: MLX
-        packed = told.get(key)
-        if packed is None:
-            continue
-        kind = packed.get(name) if isinstance(packed, Mapping) else None
-        by = shown(kind) if isinstance(kind, str) else "MLX" if key == "quantization" else "another program"
-        raise wg.ModelFileError(
-            f"{told.source}: {key} says that the weights are quantised by {by}, which webgrad does not read: "
-            "get the model as it was published first, or as GGUF"
-        )
+    packed = told.get("quantization_config")
+    key, by = "quantization_config", packed.get("quant_method") if isinstance(packed, Mapping) else None
+    if told.get("quantization") is not None:
+        key, by = "quantization", "MLX"
+    elif packed is None:
+        return
+    raise wg.ModelFileError(
+        f"{told.source}: {key} says that the weights are quantised by {shown(by) if by else 'a program'}, "
+        "which webgrad does not read: get the model as it was published first, or as GGUF"
+    )
 
 
 # What files may leave out, where that is not Llama's. A null that is written down stays.
