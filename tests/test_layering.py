@@ -46,11 +46,12 @@ RECORDS = (
     "ops.transforms",
     "schedule.axes",
     "schedule.plan",
+    "schedule.size",
     "lower.ir",
     "runtime.profile",
 )
 # Free to all; they import only each other.
-DATA = ("arrays", "errors", "config", "dtypes", "observing", "values")
+DATA = ("arrays", "errors", "config", "dtypes", "observing", "starting", "values")
 # The user's side of the stages: may import all of them.
 FACE = ("__init__", "batch", "custom", "tools", "web")
 ABOVE = (

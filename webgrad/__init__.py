@@ -5,6 +5,9 @@ Importing it is light and touches no GPU: what needs the native library is loade
 
 from __future__ import annotations
 
+from . import starting as _starting  # noqa: F401  (first: the other imports are what Ctrl-C may hit)
+
+# isort: split
 import importlib
 from math import e, inf, nan, pi
 from typing import TYPE_CHECKING, Any

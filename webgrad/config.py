@@ -11,6 +11,7 @@ import difflib
 import functools
 import os
 import re
+import stat
 import sys
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
@@ -42,6 +43,7 @@ BACKENDS = ("vulkan", "metal", "dx12", "opengl")
 FEATURES = ("f16", "f64", "int64", "subgroups", "timestamps", "immediates", "f32-atomics")
 # What WEBGRAD_DEBUG may write about; tools/debug.py has a writer for each.
 LEVELS = ("device", "schedule", "ir", "wgsl", "launches", "memory", "tune")
+LARGEST_FILE = 1 << 20  # bytes of webgrad.toml
 CONFIG_VARIABLE = "WEBGRAD_CONFIG"
 PREFIX = "WEBGRAD_"
 
@@ -447,7 +449,7 @@ def _parse(option: Option, raw: object, source: str) -> Any:
 
 def _read_file(path: Path, *, required: bool) -> dict[str, Any] | None:
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        table = tomllib.loads(_file_text(path))
     except (FileNotFoundError, NotADirectoryError):
         if required:
             raise ConfigError(f"{CONFIG_VARIABLE} names {path}, and there is no such file.") from None
@@ -456,6 +458,8 @@ def _read_file(path: Path, *, required: bool) -> dict[str, Any] | None:
         raise ConfigError(f"{path} cannot be read: {error.strerror}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} is not valid TOML: {error}") from error
+    except RecursionError:
+        raise ConfigError(f"{path} is not valid TOML: its brackets are nested too deeply") from None
     known = {option.name for option in OPTIONS}
     for key in table:
         if key not in known:
@@ -463,6 +467,17 @@ def _read_file(path: Path, *, required: bool) -> dict[str, Any] | None:
             hint = f"did you mean {near}?" if near else f"the options are {', '.join(sorted(known))}."
             raise ConfigError(f"{path}:{key}: there is no such option; {hint}")
     return table
+
+
+def _file_text(path: Path) -> str:
+    """The text of a file of settings. A pipe would keep us waiting, and a device may never end."""
+    if not stat.S_ISREG(path.stat().st_mode) and not path.samefile(os.devnull):
+        raise ConfigError(f"{path} cannot be read: it is no file, and settings are a text file.")
+    with path.open("rb") as file:
+        text = file.read(LARGEST_FILE + 1)
+    if len(text) > LARGEST_FILE:
+        raise ConfigError(f"{path} cannot be read: it is larger than {LARGEST_FILE:,} bytes.")
+    return text.decode("utf-8")
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:

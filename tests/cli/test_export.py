@@ -117,7 +117,7 @@ def test_a_search_page(
     [
         (["out", "--context", "9999"], "context is from 1 to 256, the model's own, not 9,999"),
         (["file"], "file is a file; name a folder, or one HTML file"),
-        (["file/out"], "cannot be made: Not a directory"),
+        (["file/out"], "file is a file; name a folder"),
     ],
 )
 def test_mistakes(

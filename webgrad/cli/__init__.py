@@ -1,8 +1,8 @@
 """The `webgrad` command: `webgrad chat`, `webgrad info`, …, `webgrad --version`.
 
-In: the command line. Out: an exit code: 0, 2 for what the user can mend, 130 for Ctrl-C. Each command is a
-module with `main(arguments) -> int`, imported only when it is asked for, so that `--help` and `--version` are
-quick and touch no GPU.
+In: the command line. Out: an exit code: 0, 2 for what the user can mend, 130 for Ctrl-C, 143 for SIGTERM.
+Each command is a module with `main(arguments) -> int`, imported only when it is asked for, so that `--help`
+and `--version` are quick and touch no GPU.
 """
 
 from __future__ import annotations
@@ -11,12 +11,18 @@ import argparse
 import difflib
 import errno
 import importlib
+import io
 import os
+import signal
 import sys
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from types import FrameType
 
 from .. import __version__
 from ..errors import WebgradError
+from ..starting import INTERRUPTED, heed_interrupts
 from .options import Parser, one_line
 
 __all__ = ["main"]
@@ -53,31 +59,81 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; what webgrad refuses on purpose becomes one line on stderr and exit code 2."""
+    _open_streams()
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    name = f"webgrad {words[0]}" if words and words[0] in COMMANDS else "webgrad"
+    try:
+        with _ended_by_sigterm():
+            code = _run(words)
+            _flush()
+    except SystemExit:  # of argparse, which has printed why, or of SIGTERM
+        try:
+            _flush()
+        except OSError as error:
+            return _failed(name, error)
+        raise
+    except WebgradError as error:
+        told = one_line(error).removeprefix(f"{name.removeprefix('webgrad ')}: ")
+        return _tell(f"{name}: {told}", 2)  # without the prefix of the function of the same name
+    except KeyboardInterrupt:
+        return _tell("", INTERRUPTED)
+    except OSError as error:
+        return _failed(name, error)
+    return code
+
+
+def _run(words: list[str]) -> int:
     parser = _parser()
-    parsed = parser.parse_args(arguments)
+    parsed = parser.parse_args(words)
     if parsed.command is None:
         parser.print_help(sys.stderr)
         return 2
     if parsed.command not in COMMANDS:
-        print(f"webgrad: {_unknown(parsed.command)}", file=sys.stderr)
-        return 2
+        return _tell(f"webgrad: {_unknown(parsed.command)}", 2)
     module, _ = COMMANDS[parsed.command]
-    try:
-        code = int(importlib.import_module(module).main(parsed.rest))
-        sys.stdout.flush()
-    except WebgradError as error:
-        told = one_line(error).removeprefix(f"{parsed.command}: ")  # what the function of the same name says
-        print(f"webgrad {parsed.command}: {told}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print(file=sys.stderr)
-        return 130
-    except OSError as error:
-        if not _is_closed_pipe(error):
-            raise
-        _discard_output()
-        return 0
+    command = importlib.import_module(module)
+    heed_interrupts()
+    return int(command.main(parsed.rest))
+
+
+# What a shell may have done to the streams
+
+
+def _open_streams() -> None:
+    """Open what the shell has closed as nothing, and let no stream stumble over a letter it cannot write."""
+    for at, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            if name == "stdout":
+                raise SystemExit(_tell("webgrad: standard output is closed: there is nowhere to write to", 2))
+            if (nowhere := os.open(os.devnull, os.O_RDWR)) != at:
+                os.dup2(nowhere, at)  # lest another file is opened in its place
+            setattr(sys, name, os.fdopen(at, "r" if name == "stdin" else "w", encoding="utf-8"))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="replace")
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+
+
+def _tell(line: str, code: int) -> int:
+    """Say a line, if anybody can hear it, and give an exit code."""
+    with suppress(OSError, ValueError, AttributeError):
+        print(line, file=sys.stderr, flush=True)
     return code
+
+
+def _failed(name: str, error: OSError) -> int:
+    """An error of the system's: the reader has seen enough, the disk is full, …"""
+    _discard_output()
+    if _is_closed_pipe(error):
+        return 0
+    reason = error.strerror or str(error)
+    if error.filename is not None:
+        return _tell(f"{name}: {os.fsdecode(error.filename)!r}: {reason}", 2)
+    return _tell(f"{name}: the output could not be written: {reason}", 2)
 
 
 def _is_closed_pipe(error: OSError) -> bool:
@@ -88,8 +144,29 @@ def _is_closed_pipe(error: OSError) -> bool:
 def _discard_output() -> None:
     """Let what is still in buffers go nowhere, else Python complains about it at its end."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM end a command as an exception does, so that it tidies up, with the code a shell expects."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(number: int, frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _unknown(command: str) -> str:

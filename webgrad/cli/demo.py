@@ -6,7 +6,6 @@ Every result is compared with NumPy before a figure is printed.
 
 from __future__ import annotations
 
-import argparse
 import math
 import statistics
 import time
@@ -15,6 +14,7 @@ from collections.abc import Callable, Sequence
 import webgrad as wg
 
 from ..arrays import Array, np
+from .options import Parser
 
 __all__ = ["main"]
 
@@ -26,7 +26,7 @@ AnyDevice = wg.Device | wg.CpuDevice
 
 def main(arguments: Sequence[str]) -> int:
     """Run the demonstration; 0 when the results are right."""
-    parser = argparse.ArgumentParser(prog="webgrad demo", description=__doc__.splitlines()[0])
+    parser = Parser(prog="webgrad demo", description=__doc__.splitlines()[0])
     parser.add_argument(
         "--device", help="cpu, webgpu, webgpu:N or a part of an adapter's name (default: the best)"
     )

@@ -31,7 +31,8 @@ def main(arguments: Sequence[str]) -> int:
     parser = _parser()
     options = parser.parse_args(arguments)
     notes = Output(sys.stderr)
-    alone = check_target(options.out) != options.out or options.single_file  # and before all the work
+    folder = check_target(options.out, overwrite=options.force)  # before all the work
+    alone = folder != options.out or options.single_file
     start = time.perf_counter()
     model = protocols.load(options.model, options.device)
     writes = hasattr(model, "generate")
@@ -58,7 +59,12 @@ def _exported(model: Any, options: argparse.Namespace, notes: Output, writes: bo
     def report(line: str) -> None:
         notes.line(line, notes.dim)
 
-    more = {"single_file": options.single_file, "name": title, "report": report}
+    more = {
+        "single_file": options.single_file,
+        "overwrite": options.force,
+        "name": title,
+        "report": report,
+    }
     try:
         if writes:
             return export_language_model(model, options.out, context=options.context, **more)
@@ -96,6 +102,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("model", metavar="MODEL", help="a name of the catalogue, a source, or a path")
     parser.add_argument("out", metavar="OUT", type=Path, help="a folder, or an .html file to have one file")
     parser.add_argument("--single-file", action="store_true", help="one HTML file, which needs no server")
+    parser.add_argument("--force", action="store_true", help="replace files that are not of an export, too")
     parser.add_argument("--name", metavar="TITLE", help="what the page is called (default: the model's name)")
     parser.add_argument(
         "--context",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar
@@ -26,6 +27,8 @@ __all__ = [
 ]
 
 Value = TypeVar("Value")
+MOST = 2**31 - 1  # of anything that is counted: what a tensor of int32 holds
+SHOWN = 40  # letters of a word that is not allowed
 
 
 class Parser(argparse.ArgumentParser):
@@ -34,6 +37,10 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Say what is wrong, and where to read on; exit code 2."""
         self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Not as argparse does, which is silent where a disk is full."""
+        (file or sys.stderr).write(message)
 
 
 def one_line(error: BaseException) -> str:
@@ -46,12 +53,12 @@ def clean(text: str) -> str:
     return text.encode("utf-8", errors="replace").decode("utf-8")
 
 
-def whole(low: int, high: int | None = None) -> Callable[[str], int]:
+def whole(low: int, high: int = MOST) -> Callable[[str], int]:
     """Reads a whole number in a range."""
 
     def parse(text: str) -> int:
         number = int(text)
-        if number < low or (high is not None and number > high):
+        if not low <= number <= high:
             raise ValueError
         return number
 
@@ -65,7 +72,8 @@ def checked(parse: Callable[[str], Value], allowed: str) -> Callable[[str], Valu
         try:
             return parse(text)
         except (ValueError, OverflowError):
-            raise argparse.ArgumentTypeError(f"{text!r} is not allowed; it must be {allowed}") from None
+            shown = text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+            raise argparse.ArgumentTypeError(f"{shown!r} is not allowed; it must be {allowed}") from None
 
     return read
 
@@ -82,7 +90,7 @@ def real(low: float, high: float = math.inf) -> Callable[[str], float]:
     return parse
 
 
-count = checked(whole(1), "a whole number from 1")
+count = checked(whole(1), f"a whole number from 1 to {MOST}")
 
 
 def _seed(text: str) -> int | None:
@@ -119,9 +127,13 @@ class Setting:
 SETTINGS: Mapping[str, Setting] = {
     each.name: each
     for each in (
-        Setting("max_tokens", whole(1), 512, "a whole number from 1", "tokens of an answer, at most"),
+        Setting(
+            "max_tokens", whole(1), 512, f"a whole number from 1 to {MOST}", "tokens of an answer, at most"
+        ),
         Setting("temperature", real(0, 100), 0.8, "a number from 0 to 100", "0 always takes the likeliest"),
-        Setting("top_k", whole(0), 0, "a whole number from 0", "only among the k likeliest; 0: all"),
+        Setting(
+            "top_k", whole(0), 0, f"a whole number from 0 to {MOST}", "only among the k likeliest; 0: all"
+        ),
         Setting(
             "top_p",
             but(real(0, 1), 0),
@@ -132,8 +144,16 @@ SETTINGS: Mapping[str, Setting] = {
         Setting(
             "min_p", but(real(0, 1), 1), 0.05, "from 0 to below 1", "none below p times the likeliest; 0: all"
         ),
-        Setting("repetition_penalty", but(real(0), 0), 1.0, "a number above 0", "above 1: repeat less"),
-        Setting("seed", _seed, None, "a whole number from 0, or none", "the same words every time"),
+        Setting(
+            "repetition_penalty",
+            but(real(0, 1000), 0),
+            1.0,
+            "above 0 and at most 1000",
+            "above 1: repeat less",
+        ),
+        Setting(
+            "seed", _seed, None, f"a whole number from 0 to {2**63 - 1}, or none", "the same words every time"
+        ),
     )
 }
 

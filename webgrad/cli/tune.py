@@ -5,13 +5,13 @@ In: the entries of `with wg.tune():` and WEBGRAD_TUNE=1. Out: text. No GPU is to
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
 
 from ..errors import ConfigError
 from ..tuning.entries import Entries, Entry, entries_folder
+from .options import Parser
 from .text import Line, encodable, layout
 
 __all__ = ["main"]
@@ -19,7 +19,7 @@ __all__ = ["main"]
 
 def main(arguments: Sequence[str]) -> int:
     """List the entries, or clear them."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="webgrad tune",
         description="Kernel choices that were measured inside `with wg.tune():` or with WEBGRAD_TUNE=1.",
     )

@@ -43,6 +43,7 @@ def export_embedding_model(
     path: str | os.PathLike[str],
     *,
     single_file: bool = False,
+    overwrite: bool = False,
     name: str = "",
     report: Report = lambda line: None,
 ) -> Path:
@@ -64,7 +65,8 @@ def export_embedding_model(
         "text": TEXT,
         "query": QUERY,
     }
-    return write_export(bundle, path, "search", facts, {"tokenizer.json": tokenizer}, single_file=single_file)
+    files = {"tokenizer.json": tokenizer}
+    return write_export(bundle, path, "search", facts, files, single_file=single_file, overwrite=overwrite)
 
 
 @wg.no_grad()

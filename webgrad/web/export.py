@@ -15,7 +15,7 @@ from ..closures import named_in
 from ..errors import ArgumentError
 from ..ops.quantised import QuantisedTensor
 from .bundle import Bundle
-from .folder import write_export
+from .folder import check_target, write_export
 from .pictures import picture_facts
 
 __all__ = ["export", "named_tensors"]
@@ -35,6 +35,7 @@ def export(
     inverted: bool = False,
     samples: Sequence[Any] = (),
     single_file: bool = False,
+    overwrite: bool = False,
 ) -> Path:
     """Write a function's plan, weights and a page that runs it in a browser, and give the page's path.
 
@@ -52,6 +53,7 @@ def export(
       means light on dark, `samples` are pictures to try: arrays of (height, width), with channels last or
       first, of bytes or of floats from 0 to 1, or pairs of a label and such an array.
     - `single_file`, or a path that ends in .html, makes one HTML file, which works from a disk.
+    - An earlier export in the same place is replaced; other files of the same names only with `overwrite`.
 
     Call `model.eval()` first: dropout of a model in training is exported too.
 
@@ -70,6 +72,7 @@ def export(
             f"export: the functions are {', '.join(functions)}, and the examples must be a dict with the "
             "same names"
         )
+    check_target(path, overwrite=overwrite)  # before all the work
     title = name or _title(next(iter(functions.values())))
     bundle = Bundle(title, named_tensors(functions.values()))
     for key, each in functions.items():
@@ -78,8 +81,10 @@ def export(
         facts = picture_facts(
             next(iter(bundle.graphs.items())), labels, mean=mean, std=std, inverted=inverted, samples=samples
         )
-        return write_export(bundle, path, "classifier", {"title": title, **facts}, single_file=single_file)
-    return write_export(bundle, path, "plain", {"title": title}, single_file=single_file)
+        page, facts = "classifier", {"title": title, **facts}
+    else:
+        page, facts = "plain", {"title": title}
+    return write_export(bundle, path, page, facts, single_file=single_file, overwrite=overwrite)
 
 
 def _title(function: Function) -> str:

@@ -45,6 +45,7 @@ def export_language_model(
     *,
     context: int | None = None,
     single_file: bool = False,
+    overwrite: bool = False,
     name: str = "",
     report: Report = lambda line: None,
 ) -> Path:
@@ -76,7 +77,8 @@ def export_language_model(
         "welcome": "Ask something" if chat else "Begin a text",
         "examples": CHAT_EXAMPLES if chat else TEXT_EXAMPLES,
     }
-    return write_export(bundle, path, "chat", facts, {"tokenizer.json": tokenizer}, single_file=single_file)
+    files = {"tokenizer.json": tokenizer}
+    return write_export(bundle, path, "chat", facts, files, single_file=single_file, overwrite=overwrite)
 
 
 @wg.no_grad()

@@ -17,7 +17,7 @@ from webgrad.errors import ArgumentError
 
 from .single_file import IMPORT
 
-__all__ = ["KINDS", "page_files"]
+__all__ = ["GENERATOR", "KINDS", "page_files"]
 
 PAGES = Path(__file__).parent / "pages"
 FOLDERS = (PAGES, PAGES.parent)  # where modules are found
@@ -30,6 +30,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
 }
 TITLE = re.compile(r'(<title>|<h1 id="title">)webgrad<')
 COMMON = ("page.css", "page_start.js")
+GENERATOR = '<meta name="generator" content="webgrad">'  # by which an export knows a page as its own
 
 
 def page_files(kind: str, facts: Mapping[str, Any]) -> dict[str, bytes]:
