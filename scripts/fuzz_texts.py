@@ -110,9 +110,10 @@ def attacking_template(generator: random.Random) -> str:
     def operand(depth: int) -> str:
         if depth and generator.random() < 0.3:
             return f"({operation(depth - 1)})"
-        text = f"('{generator.choice(LETTERS)}' * {generator.choice(LENGTHS)})"
+        text = f"('{letter}' * {generator.choice(LENGTHS)})"
+        others = f"('b' * {generator.choice(LENGTHS)} ~ '{letter}')"  # where a search finds it last
         if generator.random() < 0.8:
-            return generator.choice((text, f"({text} ~ 'b')", f"('b' ~ {text})"))
+            return generator.choice((text, text, f"({text} ~ 'b')", f"('b' ~ {text})", others, others))
         return generator.choice((f"[{text}]", "range(9999)", "messages", "i", "n.x", "a"))
 
     def operation(depth: int) -> str:
@@ -122,7 +123,8 @@ def attacking_template(generator: random.Random) -> str:
             text = text.replace(letter, operand(depth))
         return text.replace("N", str(generator.choice((*LENGTHS, -1, 64, 4300, 10**30))))
 
-    text = generator.choice(AROUND).format(operation(2))
+    letter = generator.choice(LETTERS)
+    text = generator.choice((*AROUND[:1] * 5, *AROUND)).format(operation(generator.choice((0, 0, 1, 2))))
     return text * generator.choice((1, 1, 1, 3, 200))
 
 
