@@ -26,7 +26,7 @@ MESSAGES = [
     {"role": "user", "content": "Héllo <|im_end|> {{ x }}"},
     {"role": "assistant", "content": "Yes."},
 ]
-TEXTS = ("Hello world 123", "", "ünï ⁇ \U0001f600\n\n  tab\t", "<|im_start|>user", "a" * 300)
+TEXTS = ("Hello world 123", "", "ünï ⁇ \U0001f600\n\n  tab\t", "<|im_start|>user", "a" * 3000)
 TEMPLATES = (
     wg.models.template.CHATML,
     """{%- if messages[0]['role'] == 'system' %}
@@ -54,18 +54,78 @@ ODD: tuple[Any, ...] = (
 
 
 def start_templates(_: Path) -> Case:
-    """A function that renders the chat template of a seed."""
+    """A function that renders the chat template of a seed: a changed one, or an attack."""
     sound = [(text, dict[str, str]()) for text in TEMPLATES]
 
     def case(seed: int) -> str:
-        text, _ = changed(seed, sound)
+        text = attacking_template(random.Random(seed)) if seed % 4 == 0 else changed(seed, sound)[0]
         try:
             wg.models.ChatTemplate(text, {"bos_token": "<s>"}).render(MESSAGES)
         except wg.WebgradError as error:
+            if "MemoryError" in str(error):
+                raise AssertionError(f"more memory than it may take: {error}") from None
             return type(error).__name__
         return "rendered"
 
     return case
+
+
+# Attacks on templates: long operands in every operation, over and over.
+LENGTHS = (1, 30, 1000, 50_000, 50_000, 400_000, 1_900_000, 1_900_000, 10**9)
+LETTERS = ("a", "ab", " ", "a ", "a-", "é", "\U0001f600", "\\n", "<", "0.", "1", "{0}", "%s", "%(a)s", "\\0")
+OPERATIONS = (
+    *("X.{strip}(Y)", "X.{strip}()", "X|trim(Y)", "X.{find}(Y)", "X.{cut}(Y)|length", "X.{cut}()|length"),
+    *("X.replace(Y, Z)", "X|replace(Y, Z)", "X.join(Y)", "X|join(Y)", "[X, Y, Z]|join(Z)", "X ~ Y ~ Z"),
+    *("X + Y", "X * N", "[X] * N", "X % Y", "X % {{'a': Y}}", "X % (Y, Z)", "X.format(Y, a=Z)"),
+    *("X|format(Y)", "'%Nd' % 1", "'%(a)Ns' % {{'a': Y}}", "'{{:N}}'.format(Y)", "X|indent(N)", "X|{case}"),
+    *("X.{case}()", "X|list|{sort}", "X|list|{sort}(attribute=Y)", "X|{sort}", "X|list|groupby(Y)|length"),
+    *("X|map('{case}')|list", "X|list|map('replace', Y, Z)|list", "X|list|tojson(indent=N)", "X|e"),
+    *("X|list|tojson(separators=(Y, Z))", "X|tojson(ensure_ascii=true)", "X|int(0, 16)", "X|float", "X|int"),
+    *("N ** N", "N * N", "2 ** N", "1.5|round(N)", "range(N)|list", "X|truncate(N)", "X|wordcount"),
+    *("X in Y", "X == Y", "X < Y < Z", "X is in(Y)", "X[:N]", "X[::-1]", "dict([(X, Y)] * N)", "{{X: Y}}"),
+    *("dict(range(9999)|map('string')|list)", "X.startswith(Y)", "X.count(Y)", "X|reverse|list", "X|string"),
+    *("X|center(N)", "X.zfill(N)", "X.expandtabs(N)", "X|list|batch(N)|list", "X|pprint", "X|xmlattr"),
+    *("strftime_now(X)", "cycler(*X)", "f(*X)", "f(Y)", "messages[X]", "messages|map(attribute=Y)|list"),
+)
+NAMES = {
+    "strip": ("strip", "lstrip", "rstrip"),
+    "find": ("find", "rfind", "index", "rindex", "partition", "rpartition", "endswith", "removesuffix"),
+    "cut": ("split", "rsplit", "splitlines"),
+    "case": ("lower", "upper", "title", "capitalize", "swapcase", "casefold", "length"),
+    "sort": ("sort", "unique|list", "max", "min", "dictsort"),
+}
+AROUND = (
+    "{{{{ ({}) }}}}",
+    "{{% set n = namespace(x=[1]) %}}{{% for i in range(9999) %}}{{% set n.x = [n.x, {}] %}}{{% endfor %}}",
+    "{{% for i in range(9999) %}}{{% for j in range(9999) %}}{{% set x = {} %}}{{% endfor %}}{{% endfor %}}",
+    "{{% macro f(x) %}}{{{{ f({}) ~ f(x) }}}}{{% endmacro %}}{{{{ f(1) }}}}",
+    "{{% for x in range(99) recursive %}}{{{{ loop(range(99)) ~ ({}) }}}}{{% endfor %}}",
+    "{{% set a = 'a' %}}" + "{{% set a = a ~ a %}}" * 25 + "{{% set x = {} %}}",
+)
+
+
+def attacking_template(generator: random.Random) -> str:
+    """An operation with long operands, alone or in loops, macros and lists of lists."""
+
+    def operand(depth: int) -> str:
+        if depth and generator.random() < 0.3:
+            return f"({operation(depth - 1)})"
+        text = f"('{letter}' * {generator.choice(LENGTHS)})"
+        others = f"('b' * {generator.choice(LENGTHS)} ~ '{letter}')"  # where a search finds it last
+        if generator.random() < 0.8:
+            return generator.choice((text, text, f"({text} ~ 'b')", f"('b' ~ {text})", others, others))
+        return generator.choice((f"[{text}]", "range(9999)", "messages", "i", "n.x", "a"))
+
+    def operation(depth: int) -> str:
+        names = {name: generator.choice(each) for name, each in NAMES.items()}
+        text = generator.choice(OPERATIONS).format(**names)
+        for letter in "XYZ":
+            text = text.replace(letter, operand(depth))
+        return text.replace("N", str(generator.choice((*LENGTHS, -1, 64, 4300, 10**30))))
+
+    letter = generator.choice(LETTERS)
+    text = generator.choice((*AROUND[:1] * 5, *AROUND)).format(operation(generator.choice((0, 0, 1, 2))))
+    return text * generator.choice((1, 1, 1, 3, 200))
 
 
 def use(path: Path) -> None:
@@ -93,8 +153,9 @@ def start_tokenizers(folder: Path) -> Case:
     def case(seed: int) -> str:
         name, contents = sound[seed % len(sound)]
         generator = random.Random(seed)
-        if name == "tokenizer.json" and generator.random() < 0.7:  # what is still JSON is read further
-            contents = json.dumps(with_odd_values(generator, json.loads(contents))).encode()
+        if name == "tokenizer.json" and generator.random() < 0.8:  # what is still JSON is read further
+            altered = attacking_steps if generator.random() < 0.5 else with_odd_values
+            contents = json.dumps(altered(generator, json.loads(contents))).encode()
         else:
             contents = change(generator, contents, [published, *pieces])
         (folders[name] / name).write_bytes(contents)
@@ -105,6 +166,91 @@ def start_tokenizers(folder: Path) -> Case:
         return f"{name} used"
 
     return case
+
+
+PATTERNS = (
+    *("(?=.)", "x*", r"\b", "a|", ".", r"\s+", "(a|aa|a+)+$", "((a*)*)*b", "(a?){30}a{30}", "[^x]*[yz]"),
+    *("(?=.*x)a", "a*a*a*b", r"\s+$", r"(\w)\1", "(?<!a)a+b", "(?:ab|a)(?:c|bcd)*", r"\p{L}+|\s+(?!\S)|\s+"),
+)
+COUNTS = (0, 1, 2, 5, 20, 100, 2000)
+
+
+def attacking_steps(generator: random.Random, settings: dict[str, Any]) -> dict[str, Any]:
+    """A tokenizer.json whose steps are many, or have long texts, or whose model has odd limits."""
+
+    def text() -> str:
+        return generator.choice("ax \u2581\ufdfa") * generator.choice((*COUNTS, 100_000))
+
+    def pattern() -> dict[str, str]:
+        return {"Regex": generator.choice(PATTERNS)} if generator.random() < 0.6 else {"String": text()}
+
+    def steps(make: list[Any], inner: str) -> dict[str, Any]:
+        chosen = [
+            step for _ in range(generator.choice((1, 1, 2, 3))) for step in repeated(generator.choice(make)())
+        ]
+        return {"type": "Sequence", inner: chosen}
+
+    def repeated(step: dict[str, Any]) -> list[dict[str, Any]]:
+        return [step] * generator.choice((1, 1, 2, 6, 30))
+
+    def replace() -> dict[str, Any]:
+        return {"type": "Replace", "pattern": pattern(), "content": text()}
+
+    def split() -> dict[str, Any]:
+        return {"type": "Split", "pattern": pattern(), "behavior": "Isolated", "invert": False}
+
+    def metaspace() -> dict[str, Any]:
+        mark = generator.choice("x\u2581")
+        return {"type": "Metaspace", "replacement": mark, "prepend_scheme": "always", "split": True}
+
+    plain = [{"type": kind} for kind in ("NFC", "NFKC", "NFKD", "Lowercase", "StripAccents", "Nmt")]
+    byte_level = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
+    bert = {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "lowercase": True}
+    prepend = {"type": "Prepend", "prepend": text()}
+    changes: dict[str, Any] = {
+        "normalizer": lambda: steps(
+            [
+                replace,
+                replace,
+                lambda: prepend,
+                lambda: generator.choice(plain),
+                lambda: {**bert, "strip_accents": None},
+            ],
+            "normalizers",
+        ),
+        "pre_tokenizer": lambda: steps([split, metaspace, lambda: byte_level], "pretokenizers"),
+        "decoder": lambda: steps([replace, metaspace, lambda: byte_level], "decoders"),
+    }
+    for name in generator.sample(sorted(changes), generator.choice((1, 1, 2))):
+        settings[name] = changes[name]()
+    single = settings["post_processor"]["single"]
+    settings["post_processor"]["single"] = single[:1] * generator.choice(COUNTS) + single[
+        1:
+    ] * generator.choice((1, 1, 2, 100))
+    ids = settings["post_processor"]["special_tokens"]["<s>"]
+    ids["ids"], ids["tokens"] = ([value] * generator.choice((1, 1, 1, 2000)) for value in (0, "<s>"))
+    ids["tokens"] = ids["tokens"][:1] * len(ids["ids"])
+    if generator.random() < 0.3:
+        settings["model"][generator.choice(("continuing_subword_prefix", "end_of_word_suffix"))] = text()
+    if generator.random() < 0.3:
+        length = generator.choice((2, 100, 130, 1000))
+        special = settings["added_tokens"][0]
+        settings["added_tokens"] += [
+            {**special, "id": 500 + place, "content": "a" * place + "b"} for place in range(1, length)
+        ]
+    if generator.random() < 0.2:
+        most = generator.choice((100, 200, 10**9))
+        vocabulary = {"<unk>": 0, "a": 1, "##a": 2}
+        settings["model"] = {"type": "WordPiece", "unk_token": "<unk>", "max_input_chars_per_word": most}
+        settings["model"] |= {
+            "vocab": vocabulary,
+            "continuing_subword_prefix": generator.choice(("##", text())),
+        }
+    elif generator.random() < 0.2:
+        longest = generator.choice((5, 128, 1000))
+        pieces = [["<unk>", 0.0], *(["a" * length, -1.0 * length] for length in range(1, longest))]
+        settings["model"] = {"type": "Unigram", "unk_id": 0, "byte_fallback": False, "vocab": pieces}
+    return settings
 
 
 def with_odd_values(generator: random.Random, value: Any) -> Any:

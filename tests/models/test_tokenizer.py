@@ -447,6 +447,44 @@ def test_many_and_long_special_tokens_cost_little() -> None:
         assert Forgeries(tokens).broken("a <unused7> b" * 100).count(BREAK) == 100
 
 
+def listed_tokens(tokens: list[str], kind: int, model: str = "llama") -> dict[str, Any]:
+    """Metadata of a GGUF file with these tokens of a type behind the usual first ones."""
+    first = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256))]
+    return {
+        "tokenizer.ggml.model": model,
+        "tokenizer.ggml.tokens": [*first, *tokens],
+        "tokenizer.ggml.token_type": [2, 3, 3, *[6] * 256, *[kind] * len(tokens)],
+        "tokenizer.ggml.scores": [-float(place) for place in range(len(first) + len(tokens))],
+        "tokenizer.chat_template": "{% for m in messages %}{{ m.content }}{% endfor %}",
+    }
+
+
+@pytest.mark.parametrize(
+    ("metadata", "message"),
+    [
+        (listed_tokens([f"{number:01000}" for number in range(2000)], 1), "too many long tokens: all ways"),
+        (
+            listed_tokens(["a" * length for length in range(1, 1000)], 3),
+            "a special token .* up to 999 letters",
+        ),
+        (listed_tokens(["a" * length for length in range(1, 1000)], 1, "t5"), "a token of its Unigram model"),
+    ],
+)
+def test_gguf_tokenizers_that_take_long_are_refused(metadata: dict[str, Any], message: str) -> None:
+    start = time.process_time()
+    with pytest.raises(wg.ModelFileError, match=message):
+        Tokenizer.from_gguf(metadata)
+    assert time.process_time() - start < 10
+
+
+def test_control_tokens_within_control_tokens_cost_little() -> None:
+    tokens = ["a" * length + "b" for length in range(1, 128)]
+    tokenizer = Tokenizer.from_gguf(listed_tokens(tokens, 3))
+    start = time.process_time()
+    tokenizer.encode_chat([{"role": "user", "content": "a" * 50_000}])
+    assert time.process_time() - start < 20  # one on a quiet machine
+
+
 def test_special_tokens_that_are_normalized_cannot_be_written_by_contents(tmp_path: Path) -> None:
     folder = write_folder(tmp_path)
     settings = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))

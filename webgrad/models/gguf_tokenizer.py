@@ -13,13 +13,15 @@ from typing import Any
 
 from webgrad.errors import ModelFileError
 
+from .growth import check_growth
 from .pretokenizers import PRETOKENIZERS
 
 __all__ = ["Parts", "frame", "import_tokenizers", "parts_from_gguf", "protected", "stop_ids"]
 
 UNKNOWN, CONTROL, USER_DEFINED, BYTE = 2, 3, 4, 6  # token types, as SentencePiece numbers them
-MOST_TOKENS = 4_000_000
-LONGEST_TOKEN = 1024  # characters; all ways to cut a token in two are looked at
+MOST_TOKENS = 1_000_000
+LONGEST_TOKEN = 1024  # characters
+MOST_CUTS = 200_000_000  # letters of all ways to cut all tokens in two; published ones have 20 million
 SPACE = "▁"  # SentencePiece's mark for one
 # What ends an answer, or a turn of it, where a vocabulary has it as a control token.
 END_TOKENS = (
@@ -108,6 +110,7 @@ def parts_from_gguf(metadata: Mapping[str, Any]) -> Parts:
         engine = KINDS[kind](package, listed)
         add_marked_tokens(package, engine, listed)
         set_frame(package, engine, listed, kind, bos, eos)
+        check_growth(engine, "the tokenizer in the GGUF file")
         return engine
 
     engine = protected(build, "the tokenizer in the GGUF file cannot be built")
@@ -210,6 +213,11 @@ def merges_of_scores(listed: Listed) -> list[tuple[str, str]]:
         for place, token in enumerate(listed.tokens)
         if listed.types[place] not in (CONTROL, UNKNOWN, BYTE)
     }
+    if (letters := sum(len(token) ** 2 for token in places)) > MOST_CUTS:
+        raise ModelFileError(
+            f"tokenizer.ggml.tokens has too many long tokens: all ways to cut them in two have {letters:,} "
+            f"letters, and at most {MOST_CUTS:,} are allowed"
+        )
     merges = []
     for token in sorted(places, key=lambda token: -listed.scores[places[token]]):
         pairs = [
@@ -265,7 +273,8 @@ def unigram(package: Any, listed: Listed) -> Any:
         steps.append(normalizers.Precompiled(bytes(int(byte) & 255 for byte in table)))
     if listed.flag("remove_extra_whitespaces", True):
         steps += [
-            normalizers.Replace(package.Regex(cut), to) for cut, to in ((r"\A +| +\z", ""), (" {2,}", " "))
+            normalizers.Replace(package.Regex(cut), to)
+            for cut, to in ((r"\A +|(?<! ) +\z", ""), (" {2,}", " "))
         ]
     if steps:
         engine.normalizer = normalizers.Sequence(steps)

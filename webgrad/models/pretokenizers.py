@@ -95,7 +95,7 @@ PRETOKENIZERS: dict[str, PreTokenizer] = {
             "[\r\n]",
             rf"\s?[{CASED}]+",
             r"\s?[!-/:-~！-／：-～‘-‟　-。]+",
-            r"\s+$",
+            r"(?<!\s)\s+$",  # \s+$, which is searched for from each space of a run
             "[一-龥ࠀ-一가-퟿]+",
             r"\p{N}+",
         )

@@ -31,7 +31,6 @@ from jinja2.utils import Namespace
 from jinja2.visitor import NodeTransformer
 
 from .fuel import (
-    CONTAINERS,
     ELEMENT,
     FUEL,
     LONGEST_VALUE,
@@ -289,7 +288,7 @@ def by_element(units: int) -> Work:
 
     def work(values: list[Any]) -> int:
         value: Any = values[0] if values else ()
-        length = len(value) if isinstance(value, (str, *CONTAINERS)) else 0
+        length = len(value) if hasattr(value, "__len__") else 0
         if isinstance(value, str) and length * LETTER > LONGEST_VALUE:
             raise Refused(f"it goes through a text of more than {LONGEST_VALUE // LETTER:,} letters")
         return units * length

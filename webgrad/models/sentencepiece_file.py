@@ -17,7 +17,7 @@ from webgrad.errors import ModelFileError
 __all__ = ["metadata_of_sentencepiece"]
 
 LARGEST_FILE = 64 << 20
-MOST_PIECES = 4_000_000
+MOST_PIECES = 1_000_000
 MODELS = {1: "t5", 2: "llama"}  # unigrams and BPE by scores, by GGUF's names
 VARINT, EIGHT_BYTES, LENGTH, FOUR_BYTES = 0, 1, 2, 5
 # Numbers of the fields: of the whole, of a piece, of the trainer's settings, of the normalizer's.
