@@ -14,9 +14,9 @@
 #   make bench-peers  install the peers, each into an environment of its own
 #   make bench-browser  matmul and a transformer block in Chromium, beside peers of npm  (ARGS="--install" first)
 #   make promises what is counted or compared with a floor: host costs, memory, transfers
-#   make fault    lost devices, no memory, misuse, forks, Ctrl-C and damaged caches, thousands of times
+#   make fault    lost devices, no memory, misuse, forks, signals and damaged caches, thousands of times
 #   make soak     a million dispatches, long training and decoding: memory and answers stay  (ARGS="--minutes 30")
-#   make fuzz     10,000 random graphs, 10,000,000 damaged files, texts changed at random  (ARGS="--only files")
+#   make fuzz     100,000 small programs, 10,000 graphs, 10,000,000 damaged files, texts changed at random  (ARGS="--only files")
 #   make mutants  a hundred faults planted in copies of the tree: which test finds which  (ARGS="--only lower")
 #   make docs     the documentation as a site, in site/: open site/index.html
 #   make clean    remove .venv, .venv-torch, .venv-transformers, .venv-conformance and every cache

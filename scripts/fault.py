@@ -1,7 +1,7 @@
 """What faults come to: `python -m scripts.fault --minutes 30 --only misuse interrupts --seed 1`.
 
-Lost devices, no memory, sequences of misuse, Ctrl-C, forks and damaged caches, injected and counted. Prints a
-table for each, where it struck × what followed, and one of figures; exits with 1 if anything aborted, hung,
+Lost devices, no memory, sequences of misuse, signals, forks and damaged caches, injected and counted. Prints
+a table for each, where it struck × what followed, and one of figures; exits with 1 if anything aborted, hung,
 or ended in a wrong error or result.
 """
 
@@ -31,6 +31,7 @@ from tests.runtime.faults.test_loss import ENCODINGS as LOSS_ENCODINGS
 from tests.runtime.faults.test_loss import Before, check_after, disturbed
 from tests.runtime.faults.test_memory import ENCODINGS as MEMORY_ENCODINGS
 from tests.runtime.faults.test_memory import Work, assert_accounted, creations
+from tests.runtime.faults.test_shortage import random_work
 from tests.runtime.helpers import bench
 from webgrad.errors import DeviceLostError, OutOfMemoryError
 from webgrad.runtime.layer import READBACK, STORAGE, UNIFORM
@@ -50,6 +51,7 @@ class Run:
     interrupts: int
     forks: int
     caches: int
+    crowds: int
 
 
 Rows = Iterator[tuple[str, str, Counter[str]]]  # where, how, what followed
@@ -122,6 +124,20 @@ def shortages(run: Run) -> Rows:
                 yield f"no memory {how}: {usage}", named(settings), counts
 
 
+def crowds(run: Run) -> Rows:
+    """Random work over the budget: what can be read is right, and what cannot keeps nobody else waiting."""
+    outcomes, number = Counter[str](), 0
+    while number < run.crowds and not (run.budget.over and number):
+        try:
+            refused = random_work(run.seed + number)
+        except Exception as error:
+            outcomes[f"WRONG, seed {run.seed + number}: {type(error).__name__}: {str(error)[:160]}"] += 1
+        else:
+            outcomes["refused in part, else right" if refused else "right"] += 1
+        number += 1
+    yield "random work over the budget", f"{number:,} programs", outcomes
+
+
 def misuse(run: Run) -> Rows:
     """Sequences of wrong calls in processes of their own, by what the calls came to."""
     done, portion = 0, 100
@@ -154,8 +170,9 @@ def repeated(kinds: Sequence[str], case: Callable[[str, int, int], Counter[str]]
 PARTS: dict[str, Part] = {
     "losses": losses,
     "memory": shortages,
+    "crowds": crowds,
     "misuse": misuse,
-    "interrupts": repeated(tuple(fault_cases.WORKS), fault_cases.interrupts, "interrupts"),
+    "interrupts": repeated(tuple(fault_cases.WORKS), fault_cases.interrupts_apart, "interrupts"),
     "forks": repeated(tuple(fault_cases.USES), fault_cases.forks, "forks"),
     "caches": repeated(tuple(fault_cases.CACHES), fault_cases.caches, "caches"),
 }
@@ -176,12 +193,21 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--interrupts", type=int, default=500, help="for each kind of work (500)")
     parser.add_argument("--forks", type=int, default=200, help="for each device (200)")
     parser.add_argument("--caches", type=int, default=300, help="damaged files of each kind (300)")
+    parser.add_argument("--crowds", type=int, default=100, help="programs with too little memory (100)")
     options = parser.parse_args(arguments)
     whole, figures, wrong = Budget(options.minutes), [], 0
     chosen = [name for name in PARTS if name in options.only]
     for number, name in enumerate(chosen):
         share = whole.part(1 / (len(chosen) - number))
-        run = Run(share, options.seed, options.sequences, options.interrupts, options.forks, options.caches)
+        run = Run(
+            share,
+            options.seed,
+            options.sequences,
+            options.interrupts,
+            options.forks,
+            options.caches,
+            options.crowds,
+        )
         began, rows, faults, bad = time.monotonic(), [], 0, 0
         for where, how, outcomes in PARTS[name](run):
             bad += sum(count for what, count in outcomes.items() if what.startswith("WRONG"))

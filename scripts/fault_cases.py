@@ -1,4 +1,4 @@
-"""Ctrl-C at random moments, forks at random moments, and damaged caches: each many times over, and counted.
+"""Signals at random moments, forks at random moments, and damaged caches: each many times over, and counted.
 
 In: how many, a seed. Out: for every kind of work a count of what followed; "WRONG" is what must not follow.
 The workloads are a user's: tensors, gradients, captured functions, files, on the cpu and on a GPU.
@@ -6,11 +6,15 @@ The workloads are a user's: tensors, gradients, captured functions, files, on th
 
 from __future__ import annotations
 
+import atexit
+import faulthandler
 import gc
 import json
 import os
 import random
+import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -26,14 +30,14 @@ import numpy as np
 import webgrad as wg
 from scripts.fuzz_files import change
 
-__all__ = ["caches", "forks", "interrupts"]
+__all__ = ["caches", "forks", "interrupts", "interrupts_apart"]
 
 Outcomes = Counter[str]
 Work = tuple[Callable[[], object], Callable[[], object]]  # what is disturbed; then a check, which raises
 X = np.random.default_rng(0).normal(size=(24, 40)).astype(np.float32)
 
 
-# Ctrl-C
+# Signals
 
 
 def commands() -> Work:
@@ -113,8 +117,8 @@ def captured(device: str) -> Work:
 
 def saving() -> Work:
     """A file of weights is written over: it is the old one or the new one, whole, with nothing beside it."""
-    kept = tempfile.TemporaryDirectory(prefix="webgrad-fault-")  # for as long as the functions are
-    folder = Path(kept.name)
+    folder = Path(tempfile.mkdtemp(prefix="webgrad-fault-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     path, turn, found = folder / "weights.safetensors", [0], [0]
     tensors = {f"w{n}": X + n for n in range(8)}
     wg.io.save(path, tensors)
@@ -122,6 +126,7 @@ def saving() -> Work:
     def run() -> None:
         turn[0] += 1
         wg.io.save(path, {name: value + turn[0] for name, value in tensors.items()})
+        found[0] = turn[0]
 
     def check() -> None:
         with wg.io.open(path) as weights:
@@ -131,7 +136,7 @@ def saving() -> Work:
         assert len(offsets) == 1, f"parts of several files: {offsets}"
         assert offsets <= {found[0], turn[0]}, f"neither the file before nor the new one: {offsets}"
         found[0] = offsets.pop()
-        left = [each.name for each in Path(kept.name).iterdir() if each != path]
+        left = [each.name for each in folder.iterdir() if each != path]
         assert not left, f"left behind: {left}"
 
     return run, check
@@ -149,21 +154,73 @@ WORKS: dict[str, Callable[[], Work]] = {
 }
 
 
-def _struck(run: Callable[[], object], delay: float) -> bool:
-    """Run with Ctrl-C after so many seconds; whether it came."""
+class Struck(Exception):
+    """What a handler of a user's own raises."""
+
+
+# signal → what its handler raises: Ctrl-C, a time-out (which is an OSError), an orderly end, anything else
+SIGNALS: dict[str, type[BaseException]] = {
+    "SIGINT": KeyboardInterrupt,
+    "SIGALRM": TimeoutError,
+    "SIGTERM": SystemExit,
+    "SIGUSR1": Struck,
+}
+
+STRIKER = """
+import os, sys, time
+for line in sys.stdin:
+    number, seconds = line.split()
+    time.sleep(float(seconds))
+    os.kill(int(sys.argv[1]), int(number))
+"""
+
+
+class Striker:
+    """Another process, which sends this one a signal after a while, so that no step of ours decides when."""
+
+    def __init__(self) -> None:
+        self.calls: list[int] = []  # of the handlers
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", STRIKER, str(os.getpid())], stdin=subprocess.PIPE, text=True
+        )
+        self._before = {
+            getattr(signal, name): signal.signal(getattr(signal, name), partial(self._handle, error))
+            for name, error in SIGNALS.items()
+        }
+
+    def _handle(self, error: type[BaseException], number: int, frame: object) -> None:
+        self.calls.append(number)
+        raise error
+
+    def send(self, name: str, delay: float) -> None:
+        """Send one signal; whoever asked goes on with its work until it has come."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{getattr(signal, name):d} {delay:.9f}\n")
+        self._process.stdin.flush()
+
+    def close(self) -> None:
+        """Put the handlers back."""
+        self._process.communicate()
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+
+def _round(striker: Striker, name: str, run: Callable[[], object], delay: float) -> str:
+    """Work until a signal's handler has raised; what followed. Every call of a handler is one exception."""
+    striker.calls.clear()
     try:
-        signal.setitimer(signal.ITIMER_REAL, delay)
-        try:
+        striker.send(name, delay)
+        while not striker.calls:
             run()
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-    except KeyboardInterrupt:
-        return True
-    return False
+    except SIGNALS[name] as error:
+        if error.__traceback__ is None or len(striker.calls) != 1:
+            return f"WRONG {name}: {len(striker.calls)} calls of the handler, and one exception"
+        return f"{name} raised, right afterwards"
+    return f"WRONG {name}: what its handler raised was swallowed"
 
 
 def interrupts(work: str, count: int, seed: int) -> Outcomes:
-    """Interrupt one of WORKS so many times."""
+    """Strike one of WORKS so many times with one of SIGNALS."""
     generator, outcomes = random.Random(f"{work}:{seed}"), Counter[str]()
     run, check = WORKS[work]()
     run()
@@ -171,20 +228,42 @@ def interrupts(work: str, count: int, seed: int) -> Outcomes:
     run()
     usual = time.perf_counter() - began
     check()
-    before = signal.signal(signal.SIGALRM, lambda number, frame: signal.raise_signal(signal.SIGINT))
-    loud, sys.unraisablehook = sys.unraisablehook, lambda _: outcomes.update(["in a finalizer"])
+    striker = Striker()
+    loud, sys.unraisablehook = sys.unraisablehook, lambda _: outcomes.update(["WRONG raised in a finalizer"])
     try:
         for _ in range(count):
+            name, delay = generator.choice(list(SIGNALS)), generator.uniform(0, 1.1 * usual)
             try:
-                came = _struck(run, max(10e-6, generator.uniform(0, 1.1 * usual)))
+                followed = _round(striker, name, run, delay)
                 check()
             except Exception as error:
-                outcomes[f"WRONG {type(error).__name__}: {' '.join(str(error).split())[:160]}"] += 1
-            else:
-                outcomes["stopped, right afterwards" if came else "done before it came"] += 1
+                followed = f"WRONG {name}: {type(error).__name__}: {' '.join(str(error).split())[:160]}"
+            outcomes[followed] += 1
     finally:
-        signal.signal(signal.SIGALRM, before)
+        striker.close()
         sys.unraisablehook = loud
+    return outcomes
+
+
+HANGS = 600  # seconds; a portion takes some
+
+
+def interrupts_apart(work: str, count: int, seed: int) -> Outcomes:
+    """The same in a process of its own, which must also end."""
+    command = [sys.executable, "-m", "scripts.fault_cases", work, str(count), str(seed)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            output, errors = process.communicate(timeout=HANGS)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGABRT)  # Python's stacks are in what it prints
+            output, errors = process.communicate()
+            return Counter([f"WRONG hung after {count} signals: {errors[-2000:]}"])
+    try:
+        outcomes = Counter[str](json.loads(output.splitlines()[-1]))
+    except (ValueError, IndexError):
+        return Counter([f"WRONG ended by {process.returncode}: {(output + errors)[-600:]}"])
+    if process.returncode:
+        outcomes[f"WRONG exit {process.returncode}: {errors[-600:]}"] += 1
     return outcomes
 
 
@@ -365,3 +444,9 @@ def caches(kind: str, count: int, seed: int) -> Outcomes:
                 os.environ["WEBGRAD_CACHE"] = before
             config.reload()
     return outcomes
+
+
+if __name__ == "__main__":
+    faulthandler.enable()
+    found = interrupts(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+    print(json.dumps(found))

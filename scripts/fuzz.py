@@ -1,8 +1,8 @@
 """What random input finds: `python -m scripts.fuzz --minutes 90 --only files graphs --seed 1 --jobs 2`.
 
-10,000 random graphs, 10,000,000 damaged files, and texts of users and of model files changed at random, as
-many as fit into the time. Prints a table of figures, and for each failure the command that shows it again;
-exit code 1 where there is one. A case is a function of its seed.
+100,000 small programs, 10,000 random graphs, 10,000,000 damaged files, and texts of users and of model files
+changed at random, as many as fit into the time. Prints a table of figures, and for each failure the command
+that shows it again; exit code 1 where there is one. A case is a function of its seed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,15 @@ import sys
 import tempfile
 from collections.abc import Sequence
 
-from scripts import fuzz_exports, fuzz_files, fuzz_graphs, fuzz_kernels, fuzz_packages, fuzz_texts
+from scripts import (
+    fuzz_exports,
+    fuzz_files,
+    fuzz_graphs,
+    fuzz_kernels,
+    fuzz_packages,
+    fuzz_programs,
+    fuzz_texts,
+)
 from scripts.figures import Budget, Progress, duration, table
 from scripts.fuzzing import Found, Part, run
 
@@ -28,6 +36,17 @@ PARTS = (
     # Drivers reserve far more memory than they use.
     Part("kernels", "users' kernels", 100_000, 0.12, fuzz_kernels.start, 500, seconds=20.0, memory=None),
     Part("exports", "exports, 10 graphs each", 500, 0.2, fuzz_exports.start, 10, seconds=60.0, memory=None),
+    Part("programs", "small programs", 100_000, 0.3, fuzz_programs.start_cpu, 5_000, 20.0, memory=None),
+    Part(
+        "gpu-programs",
+        "small programs on a GPU",
+        15_000,
+        0.4,
+        fuzz_programs.start_gpu,
+        500,
+        seconds=60.0,
+        memory=None,
+    ),
     Part("graphs", "graphs, 7 ways each", 10_000, 0.8, fuzz_graphs.start, 250, seconds=60.0, memory=None),
     Part("files", "files of weights", 10_000_000, 1.0, fuzz_files.start, 200_000),
 )

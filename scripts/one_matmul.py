@@ -60,7 +60,8 @@ print(y.numpy().max())  # $largest
 ## The graph
 
 `walk` numbers the nodes and gives the structure's key; `Snapshot` is the graph as numbers. relu is
-`maximum(…, 0)`, and the 0 is a scalar: a run-time number, of which only the type is part of the structure.
+`clamp_min(0, …)`, a maximum whose gradient at a tie goes to the 0. The 0 is a scalar: a run-time number, of
+which only the type is part of the structure.
 The bias is not expanded: maps broadcast by themselves.
 
 ```
@@ -99,7 +100,7 @@ $passed
 ## The WGSL
 
 The template's text with the holes as functions before it, and of the library only the functions that are
-called (compilers assume that there are no NaN, so `maximum` looks at bits). Every size is a parameter, `p.p0`
+called (compilers assume that there are no NaN, so a maximum looks at bits). Every size is a parameter, `p.p0`
 and on; `p.s0` is the run-time 0. The text is the key under which its pipeline is kept.
 
 ```wgsl

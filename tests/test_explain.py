@@ -33,7 +33,7 @@ def test_a_layer_is_one_kernel_with_everything_known() -> None:
     y, x, w, b = layer()
     explained = explain(y)
     (kernel,) = explained.kernels
-    assert kernel.ops == ("matmul", "add", "maximum")
+    assert kernel.ops == ("matmul", "add", "clamp_min")
     assert kernel.bytes_read == x.nbytes + w.nbytes + b.nbytes
     assert kernel.bytes_written == y.nbytes == 64 * 32 * 4
     assert "template matmul.pwgsl" in kernel.ir
@@ -53,7 +53,7 @@ def test_nothing_is_computed() -> None:
     before = plans()
     explain(y, softmax(y))
     assert y.node.storage is None
-    assert y.node.sig.op.name == "maximum"
+    assert y.node.sig.op.name == "clamp_min"
     assert plans() == before
 
 
@@ -122,7 +122,7 @@ def test_it_prints_well() -> None:
     first, second, third, fourth = text.splitlines()
     assert first == f"1 kernel on cpu, peak {readable_bytes(explained.bytes_peak)}"
     (kernel,) = explained.kernels
-    assert second == f"  1. {kernel.name}: matmul, add, maximum"
+    assert second == f"  1. {kernel.name}: matmul, add, clamp_min"
     assert f"reads {readable_bytes(kernel.bytes_read)}" in third
     assert f"writes {readable_bytes(kernel.bytes_written)}" in third
     assert "grid" in third

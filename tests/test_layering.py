@@ -81,6 +81,7 @@ EXCEPTIONS: tuple[tuple[str, str, frozenset[str], str], ...] = (
     ("amp", "ops.autocast", frozenset({"autocast"}), "the switch lies where products are"),
     ("amp", "optim", frozenset({"Optimizer"}), "what it steps, for type checkers"),
     ("models", "nn", frozenset(), "a model is made of its modules"),
+    ("io", "runtime.shield", frozenset({"shield"}), "a signal's exception is not taken for a file's"),
     ("cli", "web", frozenset(), "commands write and serve what pages need"),
     ("cli", "tools", frozenset(), "commands print what tools find"),
     ("cli", "runtime.host", frozenset(), "`webgrad info` says what to install"),

@@ -139,7 +139,7 @@ def evaluate(nodes: Sequence[Node]) -> None:
     sig = nodes[0].sig if nodes else None  # what is computed has a leaf's
     for device in _record(nodes):
         try:
-            device.flush()
+            device.queue.flush("eval", [each.storage for each in nodes if each.sig.device is device])
         except WebgradError as error:
             raise _placed(error, sig, nodes[0]) from None
 
@@ -261,7 +261,7 @@ def submit(plan: Plan, nodes: list[Node]) -> list[Any]:
         found = plan.run(nodes)
     device = nodes[plan.stored[0]].sig.device
     if device.is_gpu:
-        device.flush()
+        device.queue.flush("eval", found)
     return found
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gc
 import math
+import os
+import sys
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -35,6 +38,12 @@ def _nothing_waits() -> Iterator[None]:
     memory.clear()
     yield
     memory.clear()
+
+
+def waiting() -> list[int]:
+    """The bytes of each block that waits to be lent."""
+    memory._settle()
+    return [each.nbytes for each in memory._free]
 
 
 def address(array: np.ndarray[Any, Any]) -> int:
@@ -80,28 +89,54 @@ def test_a_block_of_another_size_is_not_taken() -> None:
     place = address(first)
     del first
     small = empty((LARGE,), FLOAT)
-    assert len(memory._free) == 1
+    assert len(waiting()) == 1
     nearly = empty((7 * LARGE,), FLOAT)
     assert address(nearly) == place
-    assert not memory._free
+    assert not waiting()
     del small, nearly
-    assert len(memory._free) == 2
+    assert len(waiting()) == 2
 
 
 def test_what_waits_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "LIMIT", 8 * LARGE)
+    monkeypatch.setattr(memory, "_keepers", {os.getpid()})  # no thread beside
     arrays = [empty((LARGE,), np.dtype(np.uint8)) for _ in range(20)]
     arrays.clear()
-    assert sum(each.nbytes for each in memory._free) == 8 * LARGE
+    assert sum(waiting()) == 8 * LARGE
     huge = empty((9 * LARGE,), np.dtype(np.uint8))
     del huge
-    assert sum(each.nbytes for each in memory._free) <= 8 * LARGE
+    assert sum(waiting()) <= 8 * LARGE
+
+
+def test_what_waits_is_bounded_while_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[Any] = []
+    monkeypatch.setattr(memory, "LIMIT", 8 * LARGE)
+    monkeypatch.setattr(threading.Thread, "start", lambda thread: started.append(thread))
+    arrays = [empty((LARGE,), np.dtype(np.uint8)) for _ in range(20)]
+    [thread] = started
+    monkeypatch.setattr(time, "sleep", lambda _: arrays.clear())
+    thread.run()
+    assert sum(each.nbytes for each in memory._free) == 8 * LARGE
+    assert os.getpid() not in memory._keepers
+
+
+def test_the_end_of_an_array_runs_no_python() -> None:
+    """Where it did, the exception of a signal's handler would be swallowed there."""
+    calls: list[str] = []
+    array = empty((LARGE,), FLOAT)
+    sys.setprofile(lambda frame, event, _: calls.append(f"{event} {frame.f_code.co_name}"))
+    try:
+        del array
+    finally:
+        sys.setprofile(None)
+    assert not [each for each in calls if each.startswith("call ")]
+    assert len(waiting()) == 1
 
 
 def test_without_memory_what_waits_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
     first = empty((LARGE,), FLOAT)
     del first
-    assert memory._free
+    assert waiting()
     real, failed = memory.aligned, []
 
     def scarce(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
@@ -114,7 +149,7 @@ def test_without_memory_what_waits_is_given_back(monkeypatch: pytest.MonkeyPatch
     kept = empty((4 * LARGE,), FLOAT)
     assert kept.shape == (4 * LARGE,)
     assert failed
-    assert not memory._free
+    assert not waiting()
 
 
 def test_threads_never_share_memory() -> None:

@@ -17,6 +17,8 @@ from webgrad.ops import primitives
 from webgrad.ops.table import TABLE
 
 SIDES = st.integers(1, 6)
+EQUAL = st.tuples(st.integers(2, 6), st.integers(2, 4)).map(lambda each: [each[0]] * each[1])
+SHAPES = st.one_of(st.lists(SIDES, min_size=0, max_size=4), EQUAL)
 MOST = 3000  # elements
 
 
@@ -27,7 +29,7 @@ class Grower:
         self.data = data
         self.nodes: list[Node] = []
         for _ in range(data.draw(st.integers(1, 3))):
-            shape = data.draw(st.lists(SIDES, min_size=0, max_size=4))
+            shape = data.draw(SHAPES)
             self.nodes.append(drawn(*shape, dtype=dtypes.int32))
 
     def pick(self, rank: int = 0) -> Node | None:
@@ -77,6 +79,21 @@ class Grower:
         x = self.pick()
         assert x is not None
         return primitives.permute(x, tuple(self.data.draw(st.permutations(range(len(x.sig.shape))))))
+
+    def between_transposes(self) -> Node | None:
+        x = self.pick(2)
+        if x is None:
+            return None
+        order = self.data.draw(st.permutations(range(len(x.sig.shape))))
+        turned = primitives.permute(x, tuple(order))
+        axis = self.data.draw(st.integers(0, len(order) - 1))
+        made = {
+            "map": lambda: apply("subtract", turned, 3),
+            "two": lambda: apply("multiply", turned, apply("negative", turned)),
+            "rows": lambda: apply("subtract", turned, fold("max", turned, axis, keep=True)),
+            "scan": lambda: primitives.scan(TABLE["cumulative_sum"], turned, axis),
+        }[self.data.draw(st.sampled_from(["map", "two", "rows", "scan"]))]()
+        return primitives.permute(made, tuple(order.index(each) for each in range(len(order))))
 
     def reshape(self) -> Node | None:
         x = self.pick()

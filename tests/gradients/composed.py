@@ -1,7 +1,8 @@
 """Public functions and what they are differentiated at, as a table: `CASES`.
 
 In: nothing. Out: a `Case` for each name: a function of tensors, and arrays; only those of float64 are
-differentiated by. No element is near another, so that sorts and maxima stay what they are around there.
+differentiated by. In `arrays` no element is near another, so that sorts and maxima stay what they are around
+there; in `ties` many are equal, or zero. `KINKED` cases have no slope at some of these.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from typing import Any
 import numpy as np
 
 import webgrad as wg
+from tests.gradients.corners import coarse
 from tests.gradients.helpers import Array
 
-__all__ = ["CASES", "Case"]
+__all__ = ["CASES", "KINKED", "Case"]
 
 Shape = tuple[int, ...]
 
@@ -27,9 +29,12 @@ class Case:
 
     function: Callable[..., Any]
     arrays: tuple[Array, ...]
+    ties: tuple[Array, ...]
 
 
 CASES: dict[str, Case] = {}
+# Which of the values that are equal or zero will do, where not all
+DEFINED: dict[str, Callable[..., Any]] = {"hypot": lambda a, b: np.all((a != 0) | (b != 0))}
 
 
 def values(name: str, shapes: tuple[Shape, ...], low: float, high: float) -> list[Array]:
@@ -53,7 +58,19 @@ def case(
 ) -> None:
     """Add a case: `more` are arrays that are not differentiated by, given after the others."""
     assert name not in CASES, name
-    CASES[name] = Case(function, (*values(name, shapes, low, high), *map(np.asarray, more)))
+    others = tuple(map(np.asarray, more))
+    apart, ties = values(name, shapes, low, high), tied_values(name, shapes, low, high)
+    CASES[name] = Case(function, (*apart, *others), (*ties, *others))
+
+
+def tied_values(name: str, shapes: tuple[Shape, ...], low: float, high: float) -> list[Array]:
+    """Few values, so that many elements are equal, of different inputs too; the same for a name."""
+    generator = np.random.default_rng(zlib.crc32(name.encode()) + 1)
+    defined = DEFINED.get(name, lambda *arrays: True)
+    while True:
+        found = [coarse(generator, shape, low, high) for shape in shapes]
+        if defined(*found):
+            return found
 
 
 INTEGERS = np.array([2, 0, 2, 1], np.int32)
@@ -118,9 +135,9 @@ for each in ("sum", "mean", "prod", "max", "min", "var", "std", "logsumexp", "no
     case(f"{each} of an axis", lambda x, each=each: getattr(wg, each)(x, axis=1, keepdims=True), (3, 4))
     case(f"{each} of two axes", lambda x, each=each: getattr(wg, each)(x, axis=(0, 2)), (2, 3, 2))
 case("var with a correction", lambda x: wg.var(x, axis=0, correction=1), (5, 3))
-case("norm of order 1", lambda x: wg.norm(x, axis=1, ord=1), (3, 4))
-case("norm of order 3", lambda x: wg.norm(x, axis=1, ord=3), (3, 4))
-case("norm of order inf", lambda x: wg.norm(x, axis=1, ord=float("inf")), (3, 4), low=0.2)
+case("norm of order 1", lambda x: wg.norm(x, 1, 1), (3, 4))
+case("norm of order 3", lambda x: wg.norm(x, 3, 1), (3, 4))
+case("norm of order inf", lambda x: wg.norm(x, float("inf"), 1), (3, 4), low=0.2)
 HOLES = np.array([[1.0, 0.0, 1.0, 1.0], [0.0, 1.0, 0.0, 1.0], [1.0, 1.0, 1.0, 1.0]], np.float32)
 case("prod with zeros", lambda x, holes: wg.prod(x * holes.astype(x.dtype), axis=1), (3, 4), more=[HOLES])
 case(
@@ -444,4 +461,20 @@ case(
     lambda x, y: wg.view_as_real(wg.view_as_complex(x) * wg.view_as_complex(y)),
     (3, 2),
     (2,),
+)
+
+# Cases that have no slope at some ties: what they have there is in kinks.py
+KINKED = frozenset(
+    (
+        *("relu", "relu6", "selu", "hardsigmoid", "hardswish", "softshrink", "hardshrink", "prelu"),
+        *("threshold", "leaky_relu", "hardtanh", "softplus with beta", "clip", "clip by tensors", "copysign"),
+        *("remainder", "masked logarithm", "l1_loss", "norm of order 1", "norm of order inf"),
+        *(f"{each}{axes}" for each in ("max", "min") for axes in ("", " of an axis", " of two axes")),
+        *("max pooled by reshape", "sort", "sort of the first axis, falling", "topk", "least of topk"),
+        *("median by sorting", "gather of argmax", "cummax", "cummax of the first axis", "cummin"),
+        *("cummin of the first axis", "index_max", "index_min", "scatter_max", "scatter_min"),
+        *("max_pool1d", "max_pool2d", "max_pool2d, overlapping and padded"),
+        *("max_pool2d, dilated, rounded up", "max_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d"),
+        "adaptive_max_pool3d",
+    )
 )

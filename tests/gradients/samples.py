@@ -1,7 +1,8 @@
 """Twenty samples for each row of the table that has a gradient: operands in their layouts, and attributes.
 
 In: a row. Out: `Sample`s. `BUILDERS` has an entry for each kind of op, or one op; a row whose kind is not
-there fails the tests. Points where a function has no slope are left out: `SMOOTH` says what a row needs.
+there fails the tests. Two of three samples are of numbers that are apart, where every row is smooth: `SMOOTH`
+says what a row needs. Every third one is of few values, with zeros, ties and equal operands.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.gradients.corners import coarse
 from tests.gradients.helpers import LAYOUTS, Array, Input, integer
 from webgrad import dtypes
 from webgrad.graph.op import Op
@@ -34,6 +36,7 @@ class Sample:
     inputs: tuple[Input, ...]
     attributes: tuple[Any, ...]
     steps: tuple[Any, ...]
+    is_coarse: bool  # of few values: where a row has a kink, its rule is in corners.py
 
 
 def _far_from(x: Array) -> Array:
@@ -60,7 +63,15 @@ SMOOTH: dict[str, Callable[..., Array]] = {
     "remainder": _clear_quotient,
     "maximum": lambda a, b: np.abs(a - b) > 0.005,
     "minimum": lambda a, b: np.abs(a - b) > 0.005,
+    "clamp_min": lambda a, b: np.abs(a - b) > 0.005,
+    "clamp_max": lambda a, b: np.abs(a - b) > 0.005,
 }
+# Which of few values will do: all but those without a value, or with an infinite slope
+DEFINED: dict[str, Callable[..., Array]] = dict.fromkeys(
+    ("divide", "floor_divide", "remainder"), lambda a, b: b != 0
+)
+# Where the values of products are of interest beyond the domain in which they are exact
+WIDER = {"prod": (-2.0, 2.0), "cumulative_prod": (-2.0, 2.0)}
 
 
 class Drawer:
@@ -70,6 +81,12 @@ class Drawer:
         self.op = op
         self.generator = np.random.default_rng(zlib.crc32(op.name.encode()))
         self.names = list(LAYOUTS)
+        self.count = 0  # of samples so far
+
+    @property
+    def is_coarse(self) -> bool:
+        """Whether the next sample is of few values: every third one."""
+        return self.count % 3 == 1
 
     def domain(self, whole: bool) -> tuple[float, float]:
         """Where elements are drawn from: the row's domain, or its part around 0, but for the edges."""
@@ -80,7 +97,10 @@ class Drawer:
         return low + margin, high - margin
 
     def values(self, shapes: Sequence[Shape], domain: tuple[float, float]) -> list[Array]:
-        """Arrays in which no element is near another, in any order; all are exact in float32."""
+        """Arrays in which no element is near another, in any order, or many are equal; exact in float32."""
+        if self.is_coarse:
+            low, high = WIDER.get(self.op.name, self.op.domain)
+            return [coarse(self.generator, shape, low, high) for shape in shapes]
         count = sum(int(np.prod(shape)) for shape in shapes)
         places = self.generator.permutation(count) + self.generator.uniform(0.2, 0.8, count)
         low, high = domain
@@ -91,7 +111,7 @@ class Drawer:
     def operands(self, names: Sequence[str], shapes: Sequence[Shape], whole: bool = False) -> list[Input]:
         """Operands of these shapes in layouts, where the row is smooth."""
         made = [LAYOUTS[name](shape) for name, shape in zip(names, shapes, strict=True)]
-        domain, smooth = self.domain(whole), SMOOTH.get(self.op.name)
+        domain, smooth = self.domain(whole), (DEFINED if self.is_coarse else SMOOTH).get(self.op.name)
         bases = self.values([shape for shape, _ in made], domain)
         views = [view for _, view in made]
         for _ in range(2000):
@@ -105,12 +125,13 @@ class Drawer:
 
     def sample(self, label: str, inputs: Sequence[Input], attributes: tuple[Any, ...] = ()) -> Sample:
         """Steps are small beside the distance to the edges of the domain, beyond which there is no value."""
-        low, high = self.op.domain
+        low, high = WIDER.get(self.op.name, self.op.domain)
         steps = tuple(
             1e-3 * np.clip(np.minimum(each.base - low, high - each.base), 1e-6, 1.0) if each.is_float else 0
             for each in inputs
         )
-        return Sample(f"{self.op.name}: {label}", tuple(inputs), attributes, steps)
+        is_coarse, self.count = self.is_coarse, self.count + 1
+        return Sample(f"{self.op.name}: {label}", tuple(inputs), attributes, steps, is_coarse)
 
     def layouts(self, turn: int, count: int) -> list[str]:
         """Layouts for several operands; in 20 turns all meet."""
@@ -319,6 +340,8 @@ def products(drawer: Drawer) -> Samples:
         ((1, 2, 3), (3, 3, 2)),
         ((3, 0), (0, 2)),
         ((0, 3), (3, 2)),
+        ((2, 3, 0), (0, 4)),
+        ((2, 0, 3), (3, 2)),
     ]
     for turn, shapes in enumerate(islice(cycle(choices), SAMPLES)):
         empty = any(0 in shape for shape in shapes)

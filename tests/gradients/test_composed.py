@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import webgrad as wg
-from tests.gradients.composed import CASES, Case
+from tests.gradients.composed import CASES, KINKED, Case
 from tests.gradients.helpers import Array, directions, gradients_of, is_wanted, slope_along, weights
 from webgrad import dtypes
 from webgrad.ops.table import TABLE
@@ -22,6 +22,13 @@ WAYS = 3
 STEP, BOUND = 2e-4, 1e-6
 # Masks and angles are float32 even beside float64: their rounding shows in small steps
 ROUGH = {"attention with a learnt bias": (1e-2, 1e-4), "rotary_angles": (0.1, 1e-5)}
+# At some ties their slope changes at once, so that differences err with the step
+CURVED_ONCE = ("celu", "elu", "huber_loss", "smooth_l1_loss", "softsign")
+BENT = 1e-3
+ON_GPU_AT_TIES = (
+    *("logsigmoid", "binary_cross_entropy_with_logits", "binary_cross_entropy_with_logits, weighted"),
+    *("celu", "logaddexp", "hypot", "huber_loss", "smooth_l1_loss", "lerp", "normalize", "prod with zeros"),
+)
 # What runs on a GPU too: one of each kind of rule, since drivers compile slowly
 ON_GPU = (
     "softmax of the first axis",
@@ -77,6 +84,39 @@ def test_gradients_along_a_line(name: str) -> None:
         wanted = slope_along(lambda *xs: value_of(case, *xs), case.arrays, way, step)
         parts = [np.sum(g * d) for g, d, x in zip(gradients, way, case.arrays, strict=True) if is_wanted(x)]
         assert sum(parts) == pytest.approx(wanted, rel=bound, abs=1e-7), name
+
+
+@pytest.mark.parametrize("name", sorted(set(CASES) - KINKED))
+def test_gradients_along_a_line_through_ties(name: str) -> None:
+    """Smooth functions have their slope where elements are zero or equal as well."""
+    case = CASES[name]
+    gradients = [
+        np.zeros(()) if each is None else each.numpy()
+        for each in gradients_of(case.function, case.ties, dtypes.float64, "cpu")
+    ]
+    step, bound = ROUGH.get(name, (STEP, BENT if name in CURVED_ONCE else BOUND))
+    for way in directions(name, case.ties, WAYS):
+        wanted = slope_along(lambda *xs: value_of(case, *xs), case.ties, way, step)
+        parts = [np.sum(g * d) for g, d, x in zip(gradients, way, case.ties, strict=True) if is_wanted(x)]
+        assert sum(parts) == pytest.approx(wanted, rel=bound, abs=max(bound * 1e-1, 1e-7)), name
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", ON_GPU_AT_TIES)
+def test_gradients_at_ties_on_a_gpu_and_captured(name: str) -> None:
+    case = CASES[name]
+    floats = tuple(at for at, each in enumerate(case.ties) if is_wanted(each))
+
+    def gradient(*tensors: wg.Tensor) -> Any:
+        return wg.grad(lambda *xs: (case.function(*xs) * 1.0).sum(), argnums=floats)(*tensors)
+
+    exact = gradient(*[wg.asarray(each, device="cpu") for each in case.ties])
+    for device in ("webgpu", "cpu"):
+        narrow = [each.astype(np.float32) if is_wanted(each) else each for each in case.ties]
+        tensors = [wg.asarray(each, device=device) for each in narrow]
+        for found in (gradient(*tensors), wg.jit(gradient)(*tensors)):
+            for got, wanted in zip(found, exact, strict=True):
+                np.testing.assert_allclose(got.numpy(), wanted.numpy(), rtol=2e-4, atol=2e-5)
 
 
 @pytest.mark.gpu

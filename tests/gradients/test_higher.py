@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import webgrad as wg
-from tests.gradients.composed import CASES, Case
+from tests.gradients.composed import CASES, KINKED, Case
 from tests.gradients.helpers import Array, directions, is_wanted, slope_along, weights
 from tests.gradients.samples import samples_of
 from webgrad.graph.node import make
@@ -23,6 +23,7 @@ STEP = 1e-3
 THIRD = ("power of a number", "softmax", "layer_norm", "matmul", "cumprod", "conv2d", "attention", "mse_loss")
 ON_GPU = ("softmax", "matmul", "cumsum", "take", "scatter_add", "where")
 ROUGH = {"attention with a learnt bias"}  # masks are float32 even beside float64
+BENT = {"celu", "elu", "huber_loss", "smooth_l1_loss", "softsign", "norm of order 3"}  # in what is compared
 # Rows whose gradient is not the same number everywhere; all that casts and moves is in the composed functions
 CURVED = [
     name
@@ -39,7 +40,8 @@ def row_case(name: str) -> Case:
         operands = [each.view(wg, tensor) for each, tensor in zip(sample.inputs, tensors, strict=True)]
         return Tensor(make(op, tuple(each.node for each in operands), sample.attributes))
 
-    return Case(function, tuple(each.base for each in sample.inputs))
+    arrays = tuple(each.base for each in sample.inputs)
+    return Case(function, arrays, arrays)
 
 
 def scalar_of(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -68,19 +70,26 @@ def derived(function: Callable[..., Any], floats: Sequence[int]) -> Callable[...
 
 
 def check(name: str, case: Case, order: int, bound: float) -> None:
-    """The gradient of a derivative, along two ways."""
-    floats = [at for at, each in enumerate(case.arrays) if is_wanted(each)]
-    function = scalar_of(case.function)
+    """The gradient of a derivative, along two ways, where elements are apart."""
+    check_at(name, case.function, case.arrays, order, bound)
+
+
+def check_at(
+    name: str, function: Callable[..., Any], arrays: Sequence[Array], order: int, bound: float
+) -> None:
+    """The same anywhere."""
+    floats = [at for at, each in enumerate(arrays) if is_wanted(each)]
+    function = scalar_of(function)
     for _ in range(order - 1):
         function = derived(function, floats)
 
-    def value(*arrays: Array) -> Any:
-        return function(*[wg.asarray(each, device="cpu") for each in arrays]).numpy()
+    def value(*moved: Array) -> Any:
+        return function(*[wg.asarray(each, device="cpu") for each in moved]).numpy()
 
-    tensors = [wg.asarray(each, device="cpu") for each in case.arrays]
+    tensors = [wg.asarray(each, device="cpu") for each in arrays]
     found = wg.grad(function, argnums=tuple(floats))(*tensors)
-    for way in directions(name, case.arrays, 2):
-        wanted = slope_along(value, case.arrays, way, STEP)
+    for way in directions(name, arrays, 2):
+        wanted = slope_along(value, arrays, way, STEP)
         total = sum(np.sum(each.numpy() * way[at]) for at, each in zip(floats, found, strict=True))
         assert total == pytest.approx(wanted, rel=bound, abs=bound), name
 
@@ -93,6 +102,12 @@ def test_second_derivatives_of_rows(name: str) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_second_derivatives_of_functions(name: str) -> None:
     check(name, CASES[name], 2, 1e-3 if name in ROUGH else 1e-5)
+
+
+@pytest.mark.parametrize("name", sorted(set(CASES) - KINKED - BENT))
+def test_second_derivatives_at_ties(name: str) -> None:
+    case = CASES[name]
+    check_at(name, case.function, case.ties, 2, 1e-3 if name in ROUGH else 1e-5)
 
 
 @pytest.mark.parametrize("name", THIRD)

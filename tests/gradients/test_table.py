@@ -1,8 +1,9 @@
 """The gradient of every row of the table, against finite differences of the row's NumPy function.
 
 Twenty samples for each row, over its domain and layouts, by every input that is a float: in float64 and
-float32 on the cpu; some of them in float32 on a GPU. A new row is tested without a word here; one that says
-nothing about its gradient fails.
+float32 on the cpu; some of them in float32 on a GPU. A third are of few values: at ties of smooth rows the
+differences count as elsewhere, at kinks the rules of `corners.py`.
+A new row is tested without a word here; one that says nothing about its gradient fails.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import numpy as np
 import pytest
 
 import webgrad as wg
-from tests.gradients.helpers import Array, difference, gradients_of, slopes
+from tests.gradients.corners import RULES
+from tests.gradients.helpers import Array, difference, gradients_of, slopes, weights
 from tests.gradients.samples import SAMPLES, Sample, samples_of
 from webgrad import dtypes
 from webgrad.dtypes import DType
@@ -83,7 +85,25 @@ def wanted_of(name: str) -> list[tuple[Sample, list[Array | None]]]:
             slopes(function, bases, at, sample.steps[at]) if each.is_float else None
             for at, each in enumerate(sample.inputs)
         ]
+        if sample.is_coarse and name in RULES:
+            gradients = by_rule(name, sample, shape)
         found.append((sample, gradients))
+    return found
+
+
+def by_rule(name: str, sample: Sample, shape: tuple[int, ...]) -> list[Array | None]:
+    """The gradients at kinks: those of operands, added up where their elements lie in memory."""
+    operands = [each.view(np, each.base) for each in sample.inputs]
+    found: list[Array | None] = []
+    for each, gradient in zip(
+        sample.inputs, RULES[name](weights(shape), sample.attributes, *operands), strict=True
+    ):
+        if gradient is None:
+            found.append(None)
+            continue
+        total = np.zeros(each.base.size)
+        np.add.at(total, each.view(np, np.arange(each.base.size).reshape(each.base.shape)), gradient)
+        found.append(total.reshape(each.base.shape))
     return found
 
 

@@ -1,4 +1,4 @@
-"""What gradients are where a function has no slope: the rules at ties, at kinks, at zeros and at NaN."""
+"""Gradients at zeros, ties and NaN beyond the table of kinks (`kinks.py`), and in half precision."""
 
 from __future__ import annotations
 
@@ -27,32 +27,15 @@ def asking(x: wg.Tensor) -> Any:
 @pytest.mark.parametrize(
     ("function", "x", "wanted"),
     [
-        (wg.relu, [-1.0, 0.0, 2.0], [0, 0, 1]),
-        (wg.abs, [-1.0, 0.0, -0.0, 2.0], [-1, 0, 0, 1]),
-        (wg.sign, [-1.0, 0.0, 2.0], [0, 0, 0]),
-        (lambda x: wg.maximum(x, 1.0), [0.0, 1.0, 2.0], [0, 0, 1]),
-        (lambda x: wg.minimum(1.0, x), [0.0, 1.0, 2.0], [1, 0, 0]),
-        (lambda x: wg.clip(x, -1.0, 1.0), [-2.0, 0.5, 2.0], [0, 1, 0]),
-        (lambda x: x.max(), [1.0, 3.0, 3.0], [0, 0.5, 0.5]),
-        (lambda x: x.min(), [1.0, 1.0, 3.0, 1.0], pytest.approx([1 / 3, 1 / 3, 0, 1 / 3])),
-        (lambda x: wg.cummax(x, axis=0), [1.0, 1.0, 0.0], [1, 2, 0]),
-        (lambda x: wg.cummin(x, axis=0), [2.0, 1.0, 1.0], [1, 1, 1]),
-        (lambda x: wg.sort(x)[:1], [2.0, 1.0, 1.0], [0, 1, 0]),
-        (lambda x: wg.max_pool1d(x.reshape(1, 1, 4), 2), [1.0, 1.0, 3.0, 2.0], [1, 0, 1, 0]),
         (wg.prod, [0.0, 2.0, 3.0], [6, 0, 0]),
         (wg.prod, [0.0, 2.0, 0.0], [0, 0, 0]),
         (lambda x: wg.cumprod(x, axis=0), [2.0, 0.0, 3.0], [1, 8, 0]),
-        (lambda x: x**0, [0.0, 2.0], [0, 0]),
-        (lambda x: x**1, [0.0, 2.0], [1, 1]),
         (lambda x: x**2, [0.0, 2.0], [0, 4]),
+        (lambda x: x * wg.abs(x), [-1.0, -0.0, 0.0, 2.0], [2, 0, 0, 4]),
         (lambda x: x**x, [2.0], pytest.approx([4 * (1 + math.log(2))])),
-        (lambda x: 0.0**x, [0.0, 2.0], [0, 0]),
-        (lambda x: wg.norm(x), [3.0, 4.0], pytest.approx([0.6, 0.8])),
-        (lambda x: wg.sqrt(x), [0.0, 4.0], [INF, 0.25]),
-        (lambda x: 1 / x, [0.0, 2.0], [-INF, -0.25]),
     ],
 )
-def test_where_there_is_no_slope(function: Any, x: Any, wanted: Any) -> None:
+def test_factors_that_are_zero(function: Any, x: Any, wanted: Any) -> None:
     assert gradient(function, x) == wanted
 
 

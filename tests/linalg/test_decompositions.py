@@ -165,6 +165,15 @@ def test_gradients_of_factors(dtype: Any, shape: tuple[int, ...]) -> None:
     check_slope(lambda x: linalg.matrix_norm(x, ord="nuc"), a, order=1)
 
 
+@pytest.mark.parametrize("shape", [(4, 2), (2, 4), (2, 3, 2)])
+def test_gradients_of_the_vectors_that_full_matrices_shares(shape: tuple[int, ...]) -> None:
+    def results(x: wg.Tensor) -> tuple[Any, ...]:
+        u, s, vh = linalg.svd(x)
+        return s, squares(u[..., :2]), squares(vh[..., :2, :])
+
+    check_slope(results, numbers(*shape, dtype=np.float64))
+
+
 def test_gradients_of_some_of_the_results() -> None:
     a = numbers(3, 3, dtype=np.float64)
     check_slope(lambda x: linalg.svd(x).U, a)

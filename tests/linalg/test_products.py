@@ -98,6 +98,14 @@ def test_multi_dot_takes_the_cheapest_order() -> None:
 
 
 @BOTH
+def test_the_gradient_of_the_identity_is_zero(kind: str) -> None:
+    x = place(kind, numbers(2, 3, 3)).requires_grad_()
+    linalg.matrix_power(x, 0).sum().backward()
+    assert x.grad is not None
+    np.testing.assert_array_equal(x.grad.numpy(), np.zeros((2, 3, 3)))
+
+
+@BOTH
 def test_integers_where_sums_and_products_are_enough(kind: str) -> None:
     x = place(kind, np.asarray([[1, 2], [3, 4]], np.int32))
     assert linalg.matrix_power(x, 3).tolist() == [[37, 54], [81, 118]]

@@ -8,10 +8,11 @@ from tests.graph.helpers import apply, fold, graph_of, value
 from tests.lower.helpers import lowered, texts
 from tests.schedule.graphs import PORTABLE, SOFTWARE
 from webgrad.graph.node import Node
-from webgrad.lower.unroll import MOST_COST, MOST_TERMS, window_folds
+from webgrad.lower.unroll import MOST_COST, window_folds
 from webgrad.ops import primitives
 from webgrad.ops.table import TABLE
 from webgrad.runtime.profile import DeviceProfile
+from webgrad.schedule.size import MOST_TERMS
 
 
 def pool(rows: int, columns: int, size: int = 3) -> Node:

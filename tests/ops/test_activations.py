@@ -256,3 +256,14 @@ def test_gradients_are_finite_far_from_zero(name: str) -> None:
     getattr(activations, name)(x).sum().backward()
     assert x.grad is not None
     assert np.isfinite(x.grad.numpy()).all()
+
+
+def test_hardtanh_of_integers_gives_integers() -> None:
+    x = on_cpu(np.array([-3, 0, 3], np.int32))
+    assert activations.hardtanh(x).tolist() == [-1, 0, 1]
+    assert activations.hardtanh(x).dtype is x.dtype
+    assert activations.hardtanh(on_cpu(np.array([0, 200], np.uint8)), -5.0, INF).tolist() == [0, 200]
+    with pytest.raises(ArgumentError, match=r"hardtanh of int32: a bound of 1\.5 is no whole number"):
+        activations.hardtanh(x, 0, 1.5)
+    with pytest.raises(DTypeError, match="hardtanh is not offered for bool"):
+        activations.hardtanh(on_cpu([True]))

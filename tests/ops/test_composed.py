@@ -88,8 +88,8 @@ CASES: dict[str, Callable[[Any], Tensor]] = {
     "argmin with NaN": lambda of: reductions.argmin(of.special, 1),
     "argmax of all": lambda of: reductions.argmax(of.x),
     "count_nonzero": lambda of: reductions.count_nonzero(of.whole, 1),
-    "norm": lambda of: reductions.norm(of.x, 1),
-    "norm 3": lambda of: reductions.norm(of.x, 1, ord=3),
+    "norm": lambda of: reductions.norm(of.x, axis=1),
+    "norm 3": lambda of: reductions.norm(of.x, 3, 1),
     "logsumexp": lambda of: reductions.logsumexp(of.special, 1),
     # Movement
     "roll": lambda of: move.roll(of.x, (2, 3), (0, 1)),

@@ -42,7 +42,7 @@ NUMPY: dict[str, Callable[..., Any]] = {
     "erfc": np.vectorize(math.erfc, otypes=[float]),
 }
 # rows that have another public name, or another home
-ELSEWHERE = {"left_shift", "right_shift", "gelu", "gelu_tanh", "random_bits"}
+ELSEWHERE = {"left_shift", "right_shift", "gelu", "gelu_tanh", "random_bits", "clamp_min", "clamp_max"}
 OF_FLOATS = [
     "exp",
     "exp2",

@@ -46,6 +46,7 @@ def call(name: str, *operands: Any) -> Array:
 def test_names_are_the_contract() -> None:
     expected = """
         add subtract multiply divide floor_divide remainder power negative abs sign maximum minimum
+        clamp_min clamp_max
         equal not_equal less less_equal greater greater_equal isnan isinf isfinite
         logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor bitwise_invert
         left_shift right_shift where random_bits

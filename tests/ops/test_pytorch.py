@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -73,3 +74,19 @@ def test_what_does_not_fit_is_refused() -> None:
         wg.bmm(wg.ones((2, 3, 4)), wg.ones((1, 4, 3)))
     with pytest.raises(wg.IndexingError, match="use whole numbers"):
         x.index_select(0, [0.5])
+
+
+@pytest.mark.parametrize("value", [2, 0.5, True, wg.asarray(3)])
+def test_masked_fill_of_bools_gives_bools(value: Any) -> None:
+    found = wg.masked_fill(wg.asarray([False, False]), wg.asarray([True, False]), value)
+    assert found.dtype is wg.bool
+    assert found.tolist() == [True, False]
+
+
+def test_masked_fill_stays_in_the_dtype() -> None:
+    x, mask = wg.asarray([1, 2]), wg.asarray([True, False])
+    assert wg.masked_fill(x, mask, 7.0).tolist() == [7, 2]
+    assert wg.masked_fill(x, mask, np.float64(7.0)).dtype is x.dtype
+    for value in (math.inf, 1 << 40, 1j):
+        with pytest.raises(wg.DTypeError, match=r"masked_fill: .* int32"):
+            wg.masked_fill(x, mask, value)

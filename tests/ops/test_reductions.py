@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webgrad import dtypes
-from webgrad.errors import AxisError, DTypeError, ShapeError
+from webgrad.errors import ArgumentError, AxisError, DTypeError, ShapeError
 from webgrad.graph.walk import pending
 from webgrad.ops import reductions
 from webgrad.ops.creation import asarray
@@ -184,6 +184,22 @@ def test_of_nothing(name: str, shape: tuple[int, ...], axis: Any) -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["mean", "var", "std"])
+def test_gradients_of_nothing_are_nothing(name: str) -> None:
+    x = on_cpu(np.zeros((2, 0), np.float32)).requires_grad_()
+    getattr(reductions, name)(x, axis=1).sum().backward()
+    assert x.grad is not None
+    assert x.grad.shape == (2, 0)
+
+
+@pytest.mark.parametrize("name", ["var", "std"])
+def test_gradients_of_a_variance_that_is_none_are_none(name: str) -> None:
+    x = on_cpu([3.0]).requires_grad_()
+    getattr(reductions, name)(x, correction=1).backward()
+    assert x.grad is not None
+    assert math.isnan(x.grad.item())
+
+
 @pytest.mark.parametrize("name", ["max", "min", "argmax", "argmin"])
 def test_there_is_no_extreme_of_nothing(name: str) -> None:
     function = getattr(reductions, name)
@@ -237,8 +253,46 @@ def test_norms(order: float, axis: Any) -> None:
 
 def test_norms_of_integers_and_mistaken_orders() -> None:
     assert reductions.norm(on_cpu([3, 4])).item() == 5.0
-    with pytest.raises(ShapeError, match="ord is a number"):
-        reductions.norm(on_cpu([3.0]), ord=NAN)
+    with pytest.raises(ShapeError, match="norm: the order is a number"):
+        reductions.norm(on_cpu([3.0]), NAN)
+    with pytest.raises(ArgumentError, match=r"linalg\.matrix_norm"):
+        reductions.norm(on_cpu([3.0]), "nuc")
+
+
+def test_norm_takes_the_arguments_of_pytorch_in_its_order() -> None:
+    x = on_cpu(np.array([[3, 4], [6, 8]], np.float32))
+    assert x.norm(1).item() == reductions.norm(x, 1).item() == 21
+    assert x.norm(2).item() == x.norm().item() == x.norm("fro").item() == pytest.approx(125**0.5)
+    assert x.norm(1, 1).tolist() == [7, 14]
+    assert x.norm(INF, axis=0, keepdims=True).tolist() == [[6, 8]]
+    with pytest.raises(TypeError, match="positional"):
+        reductions.vector_norm(x, 2)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("axis", [True, False, "0", 1.0, on_cpu([0]), np.array([0, 1]), (0, True)])
+@pytest.mark.parametrize("name", ["sum", "mean", "any", "logsumexp"])
+def test_what_is_no_axis_is_refused(name: str, axis: Any) -> None:
+    with pytest.raises(AxisError, match=f"{name}: an axis is a whole number, not "):
+        getattr(reductions, name)(on_cpu(np.ones((2, 2), np.float32)), axis)
+
+
+def test_numbers_of_numpy_are_axes() -> None:
+    axis: Any = np.int64(1)
+    assert reductions.sum(on_cpu([[1, 2], [3, 4]]), axis).tolist() == [3, 7]
+
+
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_two_tensors_are_no_axes(name: str) -> None:
+    x = on_cpu(np.ones((2, 2), np.float32))
+    for other in (on_cpu([1]), on_cpu(0), x, np.array([0, 1])):
+        with pytest.raises(AxisError, match=rf"webgrad\.{name}imum\(x, y\) compares two"):
+            getattr(reductions, name)(x, other)
+
+
+@pytest.mark.parametrize("name", ["std", "var"])
+def test_pytorchs_unbiased_is_no_axis(name: str) -> None:
+    with pytest.raises(AxisError, match=rf"unbiased=True\) is {name}\(correction=1\)"):
+        getattr(reductions, name)(on_cpu(np.ones((2, 2), np.float32)), True)
 
 
 @pytest.mark.parametrize("keepdims", [False, True])
@@ -262,10 +316,9 @@ def test_logsumexp_of_special_values() -> None:
 @pytest.mark.parametrize("name", reductions.__all__)
 def test_mistakes_name_the_op(name: str) -> None:
     function = getattr(reductions, name)
-    public = "vector_norm" if name == "norm" else name
-    with pytest.raises(AxisError, match=f"{public}: there is no axis 2 in a tensor of 2 dimensions"):
+    with pytest.raises(AxisError, match=f"{name}: there is no axis 2 in a tensor of 2 dimensions"):
         function(on_cpu(np.ones((2, 3), np.float32)), axis=2)
-    with pytest.raises(DTypeError, match=rf"{public} takes a webgrad tensor, not a list.*asarray"):
+    with pytest.raises(DTypeError, match=rf"{name} takes a webgrad tensor, not a list.*asarray"):
         function([1.0, 2.0])
 
 
@@ -277,9 +330,11 @@ def test_an_axis_named_twice() -> None:
 @pytest.mark.parametrize(
     "function",
     [
-        lambda x: reductions.norm(x, 1),
-        lambda x: reductions.norm(x, 1, ord=3),
-        lambda x: reductions.norm(x, 1, ord=1),
+        lambda x: reductions.norm(x, axis=1),
+        lambda x: reductions.norm(x, 3, 1),
+        lambda x: reductions.norm(x, 1, 1),
+        lambda x: reductions.norm(x, 0.5, 1),
+        lambda x: reductions.norm(x, -1, 1),
         lambda x: reductions.std(x, 1),
     ],
 )

@@ -225,6 +225,7 @@ def test_differences_of_other_types_and_ends() -> None:
     assert diff(on_cpu(np.array([3, 1], np.uint8))).tolist() == [254]
     np.testing.assert_array_equal(diff(on_cpu([1.0, INF, INF, NAN])).numpy(), [INF, NAN, NAN])
     assert diff(on_cpu([1, 4]), prepend=on_cpu([0]), append=on_cpu([9])).tolist() == [1, 3, 5]
+    assert diff(on_cpu([1, 4]), 0, prepend=on_cpu([0]), append=on_cpu([9])).tolist() == [1, 4]
     assert diff(on_cpu(np.zeros(0, np.float32))).shape == (0,)
     assert cumsum(diff(on_cpu([5, 2, 8]), prepend=on_cpu([0]))).tolist() == [5, 2, 8]
 

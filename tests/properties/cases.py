@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from itertools import product
 from typing import Any, TypeVar
 
 import numpy as np
 
+from tests.properties.drawing import draw_few
 from tests.properties.helpers import (
     LAYOUTS,
     SHAPES,
@@ -38,6 +41,7 @@ from webgrad.dtypes import DType
 from webgrad.graph.node import make, source
 from webgrad.graph.op import Op
 from webgrad.ops import primitives
+from webgrad.ops.table import TABLE
 
 __all__ = ["BUILDERS", "cases_of"]
 
@@ -146,6 +150,21 @@ def maps(maker: Maker) -> Cases:
         yield _map_case(maker, "broadcast (5, 1) and (12,)", rows)
     values = crossed([specials(dtype) for dtype in types])
     yield _map_case(maker, "special values", [maker.plain(each) for each in values])
+    if len(types) > 1 and maker.thorough:
+        yield from _beside_numbers(maker, values)
+    few = [maker.plain(draw_few(maker.generator, dtype, (6, 6))) for dtype in types]
+    yield _map_case(maker, "few values (6, 6)", few)
+
+
+def _beside_numbers(maker: Maker, values: list[Array]) -> Cases:
+    """Special values, the last of them a number: NumPy has ways of its own for one that never changes."""
+    for number in specials(operand_types(maker.op, maker.dtype)[-1]):
+        chosen = values[-1].view(f"V{number.itemsize}") == np.asarray(number).view(f"V{number.itemsize}")
+        case = _map_case(
+            maker, f"special values and {number}", [maker.plain(each[chosen]) for each in values]
+        )
+        (*others, _) = case.node.inputs
+        yield replace(case, node=make(maker.op, (*others, place(np.asarray(number), maker.device))))
 
 
 # Casts
@@ -237,25 +256,31 @@ MOVES: dict[str, dict[Shape, tuple[tuple[Any, ...], ...]]] = {
     "reshape": {
         (5, 12): (((60,),), ((12, 5),), ((3, 4, 5),), ((5, 1, 3, 1, 4),)),
         (3, 7): (((21,),), ((7, 3),), ((1, 21, 1),)),
+        (4, 4): (((4, 2, 2),), ((2, 2, 2, 2),), ((4, 1, 4),)),
     },
     "permute": {
         (5, 12): (((1, 0),),),
         (3, 7): (((1, 0),),),
         (2, 3, 4): (((2, 0, 1),), ((1, 0, 2),), ((0, 2, 1),)),
+        (4, 4): (((1, 0),),),
+        (3, 3, 3): (((2, 0, 1),), ((1, 2, 0),), ((2, 1, 0),)),
     },
     "expand": {(5, 1): (((5, 4),), ((2, 5, 3),)), (1, 7): (((3, 7),),), (1,): (((2, 3, 5),),)},
     "pad": {
         (5, 12): ((((0, 0), (4, 4)),), (((1, 2), (0, 0)),), (((0, 3), (3, 2)),)),
         (3, 7): ((((1, 1), (1, 1)),), (((0, 0), (5, 0)),)),
+        (4, 4): ((((0, 1), (1, 0)),), (((2, 2), (2, 2)),)),
     },
     "slice": {
         (5, 12): ((((0, 5, 1), (4, 12, 1)),), (((1, 5, 3), (1, 12, 2)),), (((2, 3, 1), (0, 12, 5)),)),
         (3, 7): ((((0, 3, 2), (6, 7, 1)),), (((1, 1, 1), (0, 7, 1)),)),
+        (4, 4): ((((0, 3, 1), (1, 4, 1)),), (((0, 4, 2), (0, 4, 2)),)),
     },
-    "flip": {(5, 12): (((0,),), ((1,),), ((0, 1),)), (3, 7): (((1,),), ((0, 1),))},
+    "flip": {(5, 12): (((0,),), ((1,),), ((0, 1),)), (3, 7): (((1,),), ((0, 1),)), (4, 4): (((0,),),)},
     "window": {
         (5, 12): ((1, 4, 1, 1), (1, 4, 4, 1), (0, 3, 1, 2), (1, 3, 2, 2)),
         (3, 7): ((1, 3, 1, 1), (0, 2, 3, 1), (1, 1, 2, 1)),
+        (4, 4): ((0, 2, 1, 2), (1, 3, 1, 1)),
     },
 }
 EMPTY_MOVES: dict[str, tuple[Shape, tuple[Any, ...]]] = {
@@ -275,7 +300,11 @@ def moves(maker: Maker) -> Cases:
     choices = [(shape, each) for shape, several in MOVES[maker.op.name].items() for each in several]
     for layout, (shape, attributes) in maker.spread(choices):
         operand = maker.operand(layout, shape)
-        yield maker.case(f"{attributes} of {layout} {shape}", [operand, *filler], attributes)
+        label = f"{attributes} of {layout} {shape}"
+        yield maker.case(label, [operand, *filler], attributes)
+        if maker.thorough and layout == "contiguous":
+            again = maker.case(label, [operand, *filler], attributes)
+            yield folded(again, again.wanted[0].ndim - 1)
     shape, attributes = EMPTY_MOVES[maker.op.name]
     yield maker.case(
         f"{attributes} of empty {shape}", [maker.operand("contiguous", shape), *filler], attributes
@@ -298,6 +327,19 @@ def concats(maker: Maker) -> Cases:
         yield maker.case(f"axis {axis}, {shapes}, {layout}", operands, (axis,))
     nothing = [maker.operand("contiguous", (0, 3)), maker.operand("contiguous", (0, 2))]
     yield maker.case("empty", nothing, (1,))
+    for axis, shape in enumerate(((0, 4), (4, 0))):
+        for end in (lambda case: case, partial(folded, axis=axis)):
+            empty = [maker.plain(maker.draw(shape)) for _ in range(2)]
+            yield end(maker.case(f"axis {axis}, nothing but empty", empty, (axis,)))
+
+
+def folded(case: Case, axis: int) -> Case:
+    """The largest along an axis of what a case gives. That is no case itself, or it would be stored: here a
+    kernel computes it inside of a loop.
+    """
+    node = primitives.reduce(TABLE["max"], case.node, (axis,))
+    wanted = tuple(value_of(node.sig, [each]) for each in case.wanted)
+    return replace(case, label=f"the largest of {case.label}", node=node, wanted=wanted)
 
 
 # Computed indices
@@ -377,6 +419,7 @@ def reduces(maker: Maker) -> Cases:
         ((3, 7), (0, 1)),
     ]
     choices += [((2, 5, 4), axes) for axes in ((0,), (1,), (2,), (0, 2), (0, 1, 2))]
+    choices += [((4, 4), (0,)), ((4, 4), (1,)), ((3, 3, 3), (0, 2)), ((3, 3, 3), (1,))]
     for layout, (shape, axes) in maker.spread(choices):
         yield _fold(maker, f"axes {axes}, {layout} {shape}", maker.operand(layout, shape), (axes,))
     for axes in ((0,), (1,), (0, 1)):
@@ -442,6 +485,8 @@ def contractions(maker: Maker) -> Cases:
         ((5, 6), (3, 6, 4)),
         ((2, 1, 3, 5), (4, 5, 2)),
         ((1, 4, 4), (3, 4, 3)),
+        ((4, 4), (4, 4)),
+        ((3, 3, 3), (3, 3, 3)),
     ]
     names = list(LAYOUTS)
     few = shapes if maker.device.name == "cpu" else shapes[maker.turn % 2 :: 2]
@@ -514,4 +559,18 @@ BUILDERS: dict[str, Callable[[Maker], Cases]] = {
 def cases_of(op: Op, dtype: DType, device: AnyDevice) -> Cases:
     """The cases of one op and dtype on a device."""
     build = BUILDERS.get(op.name) or BUILDERS[op.kind]
-    return build(Maker(op, dtype, device))
+    for at, case in enumerate(build(Maker(op, dtype, device))):
+        yield transposed(case) if at % 3 == 2 and case.wanted[0].ndim > 1 else case
+
+
+def transposed(case: Case) -> Case:
+    """Its result with the axes in reverse, as of a transpose behind the op."""
+    axes = tuple(reversed(range(case.wanted[0].ndim)))
+    slack = case.slack.transpose() if isinstance(case.slack, np.ndarray) and case.slack.ndim else case.slack
+    return replace(
+        case,
+        label=f"{case.label}, transposed",
+        node=primitives.permute(case.node, axes),
+        wanted=tuple(each.transpose() for each in case.wanted),
+        slack=slack,
+    )

@@ -193,7 +193,8 @@ LAYOUTS: dict[str, Callable[[Drawer, Shape, AnyDevice, int], Operand]] = {
     "sliced": _sliced,
     "broadcast": _broadcast,
 }
-SHAPES: tuple[Shape, ...] = ((5, 12), (3, 7))  # rows of vectors of four, and rows that share words
+# Rows of vectors of four, rows that share words, and a square, whose transpose has its shape.
+SHAPES: tuple[Shape, ...] = ((5, 12), (3, 7), (4, 4))
 
 
 # Comparison

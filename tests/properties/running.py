@@ -193,7 +193,7 @@ def wrong(number: int, value: Value, array: Array) -> str:
     )
 
 
-def report(program: Program, way: Way, name: str, seed: int) -> str:
+def report(program: Program, way: Way, name: str, seed: int, part: str = "graphs") -> str:
     """What is wrong with a program, its graph, and a smaller one that is wrong; the empty text: nothing."""
     text = difference(program, way, seed)
     if not text:
@@ -202,7 +202,7 @@ def report(program: Program, way: Way, name: str, seed: int) -> str:
     return "\n".join(
         (
             f"seed {seed}, {name}: {text}",
-            f"again: python -m scripts.fuzz --only graphs --count 1 --seed {seed}",
+            f"again: python -m scripts.fuzz --only {part} --count 1 --seed {seed}",
             "the graph:",
             _shown(program),
             f"smaller: {difference(small, way, seed)}",

@@ -6,12 +6,20 @@ A failure prints the graph and a smaller one that fails too.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+import webgrad as wg
 from scripts.fuzz_graphs import WrongGraph, start
+from scripts.fuzz_programs import WrongProgram, start_cpu, start_gpu
+from scripts.fuzzing import Case
+from tests.properties.calls import CALLS, Calls, difference, write_calls
+from tests.properties.drawing import has_equal_sides
+from tests.properties.helpers import on
 from tests.properties.programs import Program, joined, values_of
 from tests.properties.running import WAYS, Results, fused, report
 from tests.properties.writing import write_program
@@ -47,6 +55,70 @@ def test_several_graphs_in_one_evaluation(first: int) -> None:
     program = joined([write_program(seed) for seed in range(first, first + 8)])
     text = report(program, fused, "fused", first)
     assert not text, text
+
+
+@pytest.mark.parametrize("first", range(0, 400, 100))
+def test_small_programs(first: int, tmp_path: Path) -> None:
+    """`make fuzz` checks 100,000."""
+    check_small(start_cpu(tmp_path), range(first, first + 100))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("first", range(0, 32, 8))
+def test_small_programs_on_a_gpu(first: int, tmp_path: Path) -> None:
+    """`make fuzz` checks 15,000."""
+    check_small(start_gpu(tmp_path), range(first, first + 8))
+
+
+def check_small(case: Case, seeds: range) -> None:
+    wrong = []
+    for seed in seeds:
+        try:
+            assert case(seed) == "right"
+        except WrongProgram as error:
+            wrong.append(f"seed {seed}: {error}")
+    assert not wrong, f"{len(wrong)} of {len(seeds)} programs are wrong\n\n" + "\n\n".join(wrong[:3])
+
+
+def test_what_goes_wrong_easily_is_drawn_often() -> None:
+    """Squares, pairs of transposes, ties and zeros in a third of programs; empty and 0-d at times."""
+    graphs = [write_program(seed, small=True) for seed in range(COUNT)]
+    leaves = [[step.data for step in graph.steps if step.op == "leaf"] for graph in graphs]
+    calls = [write_calls(seed) for seed in range(COUNT)]
+    for starts in (leaves, [[each.start] for each in calls]):
+        for is_so in (lambda x: has_equal_sides(x.shape), has_ties):
+            assert sum(any(map(is_so, each)) for each in starts) >= COUNT / 3
+        assert any(not x.size for each in starts for x in each)
+        assert any(not x.ndim for each in starts for x in each)
+    assert any(np.any((x == 0) & np.signbit(x)) for each in calls if (x := each.start).dtype.kind == "f")
+    assert sum(any("between" in name for name, _ in each.steps) for each in calls) >= COUNT / 3
+    ops = [[step.op for step in write_program(seed).steps] for seed in range(COUNT)]
+    assert sum(each.count("permute") > 1 for each in ops) >= COUNT / 3
+    assert {name.split(" between")[0] for each in calls for name, _ in each.steps} >= CALLS.keys() - {
+        "einsum"
+    }
+
+
+def has_ties(x: np.ndarray[Any, Any]) -> bool:
+    return x.size > len(np.unique(x.astype(np.float32) if x.dtype.kind == "V" else x))
+
+
+def test_a_wrong_result_of_a_call_is_found() -> None:
+    """Whatever is wrong with values, shape or gradient; and what raises."""
+    calls = next(each for seed in range(COUNT) if (each := write_calls(seed)).dtype is wg.float32)
+    name, (webgrad, numpy) = calls.steps[-1]
+    assert difference(calls, on("cpu"), 1) == ""
+    for wrong, words in (
+        (lambda x: webgrad(x) + 0.01, "of the result wrong"),
+        (lambda x: webgrad(x)[None], "the shape is"),
+        (lambda x: 1 // 0, "ZeroDivisionError"),
+    ):
+        changed = replace(calls, steps=[*calls.steps[:-1], (name, (wrong, numpy))])
+        assert words in difference(changed, on("cpu"), 1)
+    square = np.arange(9, dtype=np.float32).reshape(3, 3)
+    flat = ("flat", (lambda x: x if x.dtype is wg.float64 else x.detach() + x * 0, lambda x: x))
+    found = [difference(Calls(wg.float32, square, [flat], square, square), on("cpu"), at) for at in range(9)]
+    assert any("of the gradient wrong" in each for each in found)  # which is looked at in some cases
 
 
 def test_a_seed_gives_the_same_program_again() -> None:

@@ -156,7 +156,7 @@ def test_without_an_adapter_the_reason_is_kept(pyodide: Any, monkeypatch: pytest
     monkeypatch.setattr(browser, "_runner", opening(JsError("no GPU is offered", "no-adapter")))
     assert browser.find_adapter() == (None, "no GPU is offered")
     with pytest.raises(NoAdapterError, match="no GPU is offered"):
-        browser.open_browser(lambda: None)
+        browser.open_browser([])
 
 
 def test_where_python_cannot_be_suspended_the_message_says_what_to_await(
@@ -168,7 +168,7 @@ def test_where_python_cannot_be_suspended_the_message_says_what_to_await(
         browser.find_adapter()
     asyncio.run(browser.open_adapter())
     assert browser.find_adapter()[0] is not None
-    opened = browser.open_browser(lambda: None)
+    opened = browser.open_browser([])
     assert not opened.can_wait
     with pytest.raises(DeviceError, match=r"await x\.numpy_async\(\) or x\.tolist_async\(\)"):
         opened.pause(0)
@@ -176,7 +176,7 @@ def test_where_python_cannot_be_suspended_the_message_says_what_to_await(
 
 def test_parameters_go_to_the_gpu_only_where_they_changed(pyodide: Any) -> None:
     device = FakeDevice()
-    layer = browser.BrowserDevice(device, lambda: None)
+    layer = browser.BrowserDevice(device, [])
     encoder = layer.make_encoder("fast", lambda size, usage: None)
     prepared = encoder.prepare([row(), row()])
     for params in ([b"aaaa", b"bbbb"], [b"aaaa", b"bbbb"], [b"aaaa", b"cccc"]):
@@ -196,27 +196,28 @@ def test_parameters_go_to_the_gpu_only_where_they_changed(pyodide: Any) -> None:
 
 
 def test_submissions_end_in_order(pyodide: Any) -> None:
-    device, ended = FakeDevice(), []
-    layer = browser.BrowserDevice(device, lambda: ended.append(len(ended)))
+    device = FakeDevice()
+    ended: list[int] = []
+    layer = browser.BrowserDevice(device, ended)
     layer.submit(None)
     assert ended == []
     device.ended = 2
     layer.poll()
-    assert ended == [0, 1]
+    assert len(ended) == 2
     device.ended = 3
     layer.submit(None)
-    assert ended == [0, 1, 2]
+    assert len(ended) == 3
 
 
 def test_reads_land_with_their_bytes_or_their_error(pyodide: Any) -> None:
     device = FakeDevice()
-    layer = browser.BrowserDevice(device, lambda: None)
+    layer = browser.BrowserDevice(device, [])
     landing = layer.create_buffer(4, READBACK)
     answers: list[int] = []
 
     def read() -> None:
         layer.submit(layer.copy([(7, 8, landing, 4)]))
-        layer.map_read(landing, 4, lambda status, _: answers.append(status))
+        layer.map_read(landing, 4, answers)
         layer.poll()
 
     read()
@@ -237,7 +238,7 @@ def test_reads_land_with_their_bytes_or_their_error(pyodide: Any) -> None:
 
 
 def test_errors_are_of_our_kinds(pyodide: Any) -> None:
-    layer = browser.BrowserDevice(FakeDevice(), lambda: None)
+    layer = browser.BrowserDevice(FakeDevice(), [])
     with pytest.raises(OutOfMemoryError, match="too large"):
         layer.create_buffer(1 << 20)
     with pytest.raises(CompileError, match="unknown word"):

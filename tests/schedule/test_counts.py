@@ -25,7 +25,7 @@ from webgrad.ops.attention import scaled_dot_product_attention
 from webgrad.ops.losses import cross_entropy, mse_loss
 from webgrad.ops.normalise import layer_norm, rms_norm
 from webgrad.runtime.profile import DeviceProfile
-from webgrad.schedule.fuse import MAX_COST
+from webgrad.schedule.size import MAX_SIZE, group_size
 from webgrad.tensor import Tensor
 
 pytestmark = pytest.mark.golden
@@ -165,7 +165,7 @@ def test_a_thousand_nodes_do_not_become_one_kernel(profile: DeviceProfile) -> No
     assert 30 <= len(plan.groups) <= 160  # at most one for each call
     graph = plan.graph
     for group in plan.groups:
-        assert sum(graph.sigs[each].op.cost for each in group.inside) <= 2 * MAX_COST
+        assert group_size(graph, group) <= MAX_SIZE
 
 
 def test_a_long_chain_of_maps_is_cut(profile: DeviceProfile) -> None:
@@ -174,7 +174,9 @@ def test_a_long_chain_of_maps_is_cut(profile: DeviceProfile) -> None:
         x = apply("add", apply("multiply", x, 0.5), 1.0)
     plan = planned(x, profile=profile)
     assert_valid(plan)
-    assert 10 <= len(plan.groups) <= 40
+    assert 5 <= len(plan.groups) <= 40
+    for group in plan.groups:
+        assert group_size(plan.graph, group) <= MAX_SIZE
 
 
 def test_every_kernel_fits_the_least_device() -> None:

@@ -15,7 +15,7 @@ from webgrad import dtypes
 from webgrad.graph.node import Node
 from webgrad.ops import primitives
 from webgrad.runtime.profile import DeviceProfile
-from webgrad.schedule.fuse import MAX_COST
+from webgrad.schedule.size import MAX_SIZE, group_size
 
 
 def test_maps_that_read_the_same_become_one_kernel() -> None:
@@ -110,7 +110,7 @@ def test_merged_kernels_stay_within_the_limits() -> None:
         assert_valid(plan)
         for group in plan.groups:
             assert len(group.reads) + len(group.outputs) + 1 <= profile.max_storage_buffers
-            assert sum(plan.graph.sigs[each].op.cost for each in group.inside) <= MAX_COST
+            assert group_size(plan.graph, group) <= MAX_SIZE
 
 
 # Bundles

@@ -8,18 +8,24 @@ import sys
 
 import pytest
 
-from scripts.fault_cases import CACHES, WORKS, caches, interrupts
+from scripts.fault_cases import CACHES, SIGNALS, WORKS, caches, interrupts, interrupts_apart
 from scripts.system import ROOT
 
 pytestmark = [pytest.mark.fault, pytest.mark.gpu]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no timers that send signals")
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.skipif(os.name == "nt", reason="Windows has few signals")
 @pytest.mark.parametrize("work", WORKS)
-def test_ctrl_c_at_random_moments(work: str) -> None:
-    outcomes = interrupts(work, 5, 1)
-    assert not [each for each in outcomes if each.startswith("WRONG")], outcomes
+def test_signals_at_random_moments(work: str) -> None:
+    outcomes = interrupts(work, 12, 1)
+    assert {each.partition(" ")[0] for each in outcomes} <= {*SIGNALS}, outcomes
+    assert sum(outcomes.values()) == 12
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has few signals")
+def test_a_process_ends_after_many_signals() -> None:
+    outcomes = interrupts_apart("tensors, GPU", 100, 1)
+    assert outcomes.keys() == {f"{name} raised, right afterwards" for name in SIGNALS}, outcomes
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")

@@ -96,7 +96,7 @@ def test_a_seed_gives_the_same_case_again(tmp_path: Path) -> None:
 
 @pytest.mark.gpu
 def test_the_command_tries_a_few_of_each() -> None:
-    names = ("settings", "templates", "tokenizers", "packages", "kernels", "files")
+    names = ("settings", "templates", "tokenizers", "packages", "kernels", "programs", "files")
     command = [sys.executable, "-m", "scripts.fuzz", "--jobs", "1", "--count", "60", "--only", *names]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr

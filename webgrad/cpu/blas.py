@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..arrays import np
+from ..runtime.shield import shield
 
 __all__ = ["Gemm", "Matrix", "gemm", "is_controlled", "single_threaded"]
 
@@ -35,10 +36,11 @@ def _library() -> tuple[ctypes.CDLL, str, str] | None:
     package = Path(np.__file__).parent
     for folder in (package.parent / "numpy.libs", package / ".dylibs"):
         for path in sorted(folder.glob("*openblas*")):
-            try:
-                library = ctypes.CDLL(str(path))
-            except OSError:
-                continue
+            with shield:  # an OSError of a signal's handler is not the system's
+                try:
+                    library = ctypes.CDLL(str(path))
+                except OSError:
+                    continue
             for prefix, suffix in (("scipy_", "64_"), ("scipy_", ""), ("", "64_"), ("", "")):
                 name = f"{prefix}openblas_{{}}_num_threads{suffix}"
                 if hasattr(library, name.format("get")) and hasattr(library, name.format("set")):

@@ -10,13 +10,19 @@ from __future__ import annotations
 
 import math
 import mmap
+import os
+import threading
+import time
 from collections import deque
 from functools import cache
 from pickle import PickleBuffer
+from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Any
 
 from ..arrays import Array, np
+from ..runtime.references import Tagged, tagged
+from ..runtime.shield import shield
 from ..runtime.stats import host_memory
 
 __all__ = ["Buffers", "aligned", "clear", "empty", "is_own", "owner", "rewrapped"]
@@ -48,14 +54,13 @@ def _lease_type() -> Any:
 
         block: _Block | None = None
 
-        def __del__(self) -> None:
-            if self.block is not None:
-                _give_back(self.block)
-
     return Lease
 
 
 _free: deque[_Block] = deque()  # the last one given back at the right end; its methods are single steps
+_lent: dict[int, Tagged[Array]] = {}  # the leases, by the number of their block
+_ended: SimpleQueue[Tagged[Array]] = SimpleQueue()  # those that were deleted, until somebody looks
+_keepers: set[int] = set()  # the processes that have a thread which looks
 
 
 def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
@@ -66,9 +71,13 @@ def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     if nbytes < LARGE:
         return aligned(shape, dtype)
     block = _take(nbytes)
-    host_memory.lend(block, block.nbytes)
     lease = np.ndarray.__new__(_lease_type(), (nbytes,), np.uint8, block.memory.data)
     lease.block = block
+    _lent[id(block)] = tagged(lease, block, _ended.put)
+    host_memory.lend(block, block.nbytes)
+    if host_memory.live > LIMIT and os.getpid() not in _keepers:
+        _keepers.add(os.getpid())
+        threading.Thread(target=_keep, name="webgrad-memory", daemon=True).start()
     return _wrapped(lease, shape, dtype)
 
 
@@ -132,18 +141,37 @@ def owner(x: Array) -> tuple[Any, int, bool]:
 
 def clear() -> None:
     """Give what waits back to the system."""
+    _settle()
     _free.clear()
-    host_memory.pooled = 0
+    host_memory.wait(0)
+
+
+def _settle() -> None:
+    """Take back what was deleted."""
+    while not _ended.empty():
+        with shield:
+            try:
+                _give_back(_ended.get_nowait().tag)
+            except Empty:  # another thread was quicker
+                return
+
+
+def _keep() -> None:
+    """Look now and then, while so much is lent that more than LIMIT may come back at once."""
+    while host_memory.live > LIMIT:
+        time.sleep(1)
+    _keepers.discard(os.getpid())
 
 
 def _take(nbytes: int) -> _Block:
+    _settle()
     for block in reversed(_free.copy()):
         if nbytes <= block.nbytes <= nbytes * WASTE:
             try:
                 _free.remove(block)
             except ValueError:  # another thread was quicker
                 continue
-            host_memory.pooled = sum(each.nbytes for each in _free.copy())
+            host_memory.wait(sum(each.nbytes for each in _free.copy()))
             return block
     try:
         return _Block(nbytes)
@@ -153,7 +181,8 @@ def _take(nbytes: int) -> _Block:
 
 
 def _give_back(block: _Block) -> None:
-    """Called wherever an array happens to be deleted, even inside of `_take`: no locks."""
+    """Called by several threads, without a lock."""
+    _lent.pop(id(block), None)
     host_memory.give_back(block)
     _free.append(block)
     waiting = sum(each.nbytes for each in _free.copy())
@@ -162,7 +191,10 @@ def _give_back(block: _Block) -> None:
             waiting -= _free.popleft().nbytes
         except IndexError:
             break
-    host_memory.pooled = waiting
+    host_memory.wait(waiting)
+
+
+host_memory.settle = _settle
 
 
 class Buffers:

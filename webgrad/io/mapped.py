@@ -16,6 +16,7 @@ from typing import Any
 import webgrad as wg
 
 from ..arrays import Array, np
+from ..runtime.shield import shield
 
 __all__ = ["Array", "check_is_file", "head_of", "is_possible", "map_file", "shown", "view_of"]
 
@@ -26,24 +27,26 @@ _ELEMENTS = 1 << 48
 def map_file(path: Path) -> Array:
     """All bytes of a file, none of them read yet."""
     check_is_file(path)
-    try:
-        with path.open("rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            if not size:  # which no system maps
-                return _locked(np.empty(0, np.uint8))
-            return np.frombuffer(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ), np.uint8)
-    except (OSError, ValueError, OverflowError) as error:
-        raise wg.ModelFileError(f"{path} cannot be read: {_reason(error)}") from None
+    with shield:  # what a signal's handler raises is not the system's error; so below
+        try:
+            with path.open("rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                if not size:  # which no system maps
+                    return _locked(np.empty(0, np.uint8))
+                return np.frombuffer(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ), np.uint8)
+        except (OSError, ValueError, OverflowError) as error:
+            raise wg.ModelFileError(f"{path} cannot be read: {_reason(error)}") from None
 
 
 def check_is_file(path: Path) -> None:
     """Raise where there is no plain file."""
-    try:
-        mode = path.stat().st_mode
-    except FileNotFoundError:
-        raise wg.ModelFileError(f"{path} cannot be read: there is no such file") from None
-    except (OSError, ValueError) as error:
-        raise wg.ModelFileError(f"{path} cannot be read: {_reason(error)}") from None
+    with shield:
+        try:
+            mode = path.stat().st_mode
+        except FileNotFoundError:
+            raise wg.ModelFileError(f"{path} cannot be read: there is no such file") from None
+        except (OSError, ValueError) as error:
+            raise wg.ModelFileError(f"{path} cannot be read: {_reason(error)}") from None
     if not stat.S_ISREG(mode):
         what = "it is a folder" if stat.S_ISDIR(mode) else "it is no plain file"
         raise wg.ModelFileError(f"{path} cannot be read: {what}")
@@ -52,11 +55,12 @@ def check_is_file(path: Path) -> None:
 def head_of(path: Path, count: int) -> bytes:
     """The first bytes of a file."""
     check_is_file(path)
-    try:
-        with path.open("rb") as file:
-            return file.read(count)
-    except OSError as error:
-        raise wg.ModelFileError(f"{path} cannot be read: {_reason(error)}") from None
+    with shield:
+        try:
+            with path.open("rb") as file:
+                return file.read(count)
+        except OSError as error:
+            raise wg.ModelFileError(f"{path} cannot be read: {_reason(error)}") from None
 
 
 def shown(text: str, most: int = 80) -> str:

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import webgrad as wg
 
+from ..runtime.shield import shield
+
 __all__ = ["replacing"]
 
 
@@ -41,29 +43,34 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         yield temporary
         _put_in_place(temporary, target)
     finally:
-        with suppress(OSError):  # in its place by now, or never made
+        with shield, suppress(OSError):  # in its place by now, or never made
             temporary.unlink()
+
+
+# An OSError of a signal's handler, such as TimeoutError, is not the system's: hence the shields.
 
 
 def _create(temporary: Path, target: Path) -> None:
     """An empty file, which nobody else may read if the target is not theirs to read."""
-    try:
-        # The mask of a new file is the process's; asking for that alone would set it for a moment.
-        handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600 if target.exists() else 0o666)
-    except OSError as error:
-        raise wg.ModelFileError(f"{target} cannot be written: {error.strerror or error}") from None
-    os.close(handle)
+    with shield:
+        try:
+            # The mask of a new file is the process's; asking for that alone would set it for a moment.
+            mode = 0o600 if target.exists() else 0o666
+            os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, mode))
+        except OSError as error:
+            raise wg.ModelFileError(f"{target} cannot be written: {error.strerror or error}") from None
 
 
 def _put_in_place(temporary: Path, target: Path) -> None:
-    try:
-        _to_disk(temporary)
-        with suppress(FileNotFoundError):
-            temporary.chmod(target.stat().st_mode & 0o777)
-        temporary.replace(target)
-        _to_disk(target.parent)
-    except OSError as error:  # a full disk may be noticed only now
-        raise wg.ModelFileError(f"{target} cannot be written: {error.strerror or error}") from None
+    with shield:
+        try:
+            _to_disk(temporary)
+            with suppress(FileNotFoundError):
+                temporary.chmod(target.stat().st_mode & 0o777)
+            temporary.replace(target)
+            _to_disk(target.parent)
+        except OSError as error:  # a full disk may be noticed only now
+            raise wg.ModelFileError(f"{target} cannot be written: {error.strerror or error}") from None
 
 
 def _to_disk(path: Path) -> None:

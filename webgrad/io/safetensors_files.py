@@ -16,6 +16,7 @@ from typing import Any
 import webgrad as wg
 
 from ..arrays import Array, ml_dtypes, np
+from ..runtime.shield import shield
 from .mapped import is_possible, map_file, shown, view_of
 from .weights import Contents, Row
 
@@ -88,15 +89,16 @@ def _check_counts(path: Path, text: bytes) -> None:
 def _check_by_its_package(path: Path) -> None:
     from safetensors import SafetensorError, safe_open
 
-    try:
-        with safe_open(path, framework="numpy"):
-            pass
-    except SafetensorError as error:
-        raise wg.ModelFileError(
-            f"{path} is damaged, or no safetensors file: {shown(str(error), 300)}"
-        ) from None
-    except OSError as error:
-        raise wg.ModelFileError(f"{path} cannot be read: {error}") from None
+    with shield:  # what a signal's handler raises is not the file's error
+        try:
+            with safe_open(path, framework="numpy"):
+                pass
+        except SafetensorError as error:
+            raise wg.ModelFileError(
+                f"{path} is damaged, or no safetensors file: {shown(str(error), 300)}"
+            ) from None
+        except OSError as error:
+            raise wg.ModelFileError(f"{path} cannot be read: {error}") from None
 
 
 def _parsed(path: Path, text: bytes) -> dict[str, Any]:

@@ -6,6 +6,7 @@ all; reading it gives the same tensors, bit by bit, where no other format was as
 
 from __future__ import annotations
 
+import errno
 import os
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
@@ -16,6 +17,7 @@ from typing import Any
 import webgrad as wg
 
 from ..arrays import Array, np
+from ..runtime.shield import shield
 from .gguf_writer import dtype_of, gguf_parts
 from .quantised_rows import Blocks
 from .replace import replacing
@@ -57,7 +59,9 @@ def save(
         try:
             write(temporary)
         except OSError as error:
-            raise wg.ModelFileError(f"{target} cannot be written: {error.strerror or error}") from None
+            if error.errno is None:  # not the system's, but a signal handler's
+                raise
+            raise wg.ModelFileError(f"{target} cannot be written: {error.strerror}") from None
 
 
 def check_writable(path: str | os.PathLike[str], suffixes: Iterable[str] | None = None) -> None:
@@ -110,10 +114,11 @@ def _safetensors(tensors: Mapping[str, Any], metadata: Mapping[str, Any], _: str
             )
             for name, each in arrays.items()
         }
-        try:
-            serialize_file(specifications, path, metadata=texts or None)
-        except Exception as error:  # safetensors has one class of its own, and wraps the system's in it
-            raise OSError(str(error)) from None
+        with shield:  # it is one call, and what a signal's handler raises is not its error
+            try:
+                serialize_file(specifications, path, metadata=texts or None)
+            except Exception as error:  # safetensors has one class of its own, and wraps the system's in it
+                raise OSError(errno.EIO, str(error)) from None
 
     return write
 

@@ -13,7 +13,7 @@ import webgrad as wg
 from webgrad import Tensor
 
 from ..arrays import Array, np
-from .host import each_or_nan, on_host
+from .host import each_or_nan, on_host, read
 from .matrices import (
     adjoint,
     asks_for_gradient,
@@ -236,7 +236,7 @@ def svd(x: Tensor, /, *, full_matrices: bool = True) -> SVD:
     """Singular vectors U and Vh and values S with x = U @ diag(S) @ Vh; computed on the host.
 
     With `full_matrices=False` U has min(rows, columns) columns, and Vh as many rows. The further ones are
-    arbitrary, so gradients go through U and Vh only where they have none.
+    arbitrary, so no gradient goes through those.
 
     >>> wg.linalg.svd(wg.asarray([[0.0, 2.0], [3.0, 0.0]])).S.tolist()
     [3.0, 2.0]
@@ -281,7 +281,8 @@ def _singular(x: Tensor, full: bool) -> Any:
     def pull(
         by_u: Tensor | None, by_s: Tensor | None, by_vh: Tensor | None, by_others: Tensor | None = None
     ) -> Tensor:
-        if by_others is not None:
+        # Zeros come from U[:, :k] and the like, which do not depend on what the others are.
+        if by_others is not None and read("svd", by_others.detach()).any():
             raise wg.GradientError(
                 f"linalg.svd of {x.shape} with full_matrices=True: the last columns of U, or rows of Vh, "
                 "are any that are orthogonal to the others, so they have no gradient: use full_matrices=False"

@@ -15,7 +15,7 @@ from webgrad import Tensor
 
 from ..arrays import Array, np
 
-__all__ = ["each_or_nan", "on_host"]
+__all__ = ["each_or_nan", "on_host", "read"]
 
 SINGULAR = "is singular: use linalg.pinv or linalg.lstsq, or add a small multiple of the identity to it"
 ENDLESS = "did not converge: look for NaN and infinities with webgrad.isfinite"
@@ -31,7 +31,7 @@ REASONS = {
 
 def on_host(name: str, compute: Callable[..., tuple[Any, ...]], *tensors: Tensor) -> tuple[Tensor, ...]:
     """What NumPy computes of the values of tensors, on the device of the first one."""
-    arrays = [_read(name, each) for each in tensors]
+    arrays = [read(name, each) for each in tensors]
     device = tensors[0].device
     with np.errstate(all="ignore"):
         try:
@@ -47,7 +47,8 @@ def _error(message: str) -> wg.LinearAlgebraError:
     return wg.LinearAlgebraError(message)
 
 
-def _read(name: str, x: Tensor) -> Array:
+def read(name: str, x: Tensor) -> Array:
+    """A tensor's values, for the function of that name; a round trip that is counted."""
     counters = x.device.counters
     before = counters.host_round_trips
     try:

@@ -86,8 +86,7 @@ def matrix_power(x: Tensor, n: int, /) -> Tensor:
 
         power, left = inv(power), -left
     if left == 0:
-        one = wg.eye(power.shape[-1], dtype=power.dtype, device=power.device)
-        whole: Tensor = wg.broadcast_to(one, power.shape)
+        whole: Tensor = _identities(power)
         return whole
     factors: list[Tensor] = []  # x to those powers of two that n is the sum of
     while left:
@@ -96,6 +95,13 @@ def matrix_power(x: Tensor, n: int, /) -> Tensor:
         left >>= 1
         power = power @ power if left else power
     return functools.reduce(lambda left, right: left @ right, factors)
+
+
+@wg.custom_gradient
+def _identities(x: Tensor) -> Any:
+    """The identity for each matrix of a stack, whatever it is: the gradient is 0."""
+    one = wg.eye(x.shape[-1], dtype=x.dtype, device=x.device)
+    return wg.broadcast_to(one, x.shape), wg.zeros_like
 
 
 def multi_dot(tensors: Sequence[Tensor], /) -> Tensor:

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from ..graph.snapshot import Snapshot
 from ..runtime.profile import DeviceProfile
 from ..schedule.plan import Group, folded_along, goes_by_fours, is_flat, joins_pairs
+from ..schedule.size import MAX_SIZE
 from .choices import Choice
 from .index import Index, constant, flatten, unflatten
 from .ir import U32, Kernel
 from .pull import Puller
+from .size import emitted_size
 from .threads import Threads, close, deal, kernel_of, open_steps
 from .unroll import window_folds
 
@@ -73,6 +75,8 @@ def _lower_map(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
     kernel = forms[0](graph, group, profile)
     if len(forms) > 1 and _divisions(kernel):
         kernel = forms[1](graph, group, profile)
+    if not packed and emitted_size(kernel) > MAX_SIZE:  # by fours there are four times the loads and stores
+        kernel = _by_ones(graph, group, profile)
     return kernel
 
 
@@ -152,7 +156,8 @@ def _by_pairs(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
             puller.store_pairs(each, place, parts)
         close(puller, opened)
         kernel = kernel_of(graph, group, puller, threads.workgroup, threads.groups)
-        if sides[-1:] and (sides[-1] % 4 == 0 or not _divisions(kernel)):
+        quick = sides[-1:] and (sides[-1] % 4 == 0 or not _divisions(kernel))
+        if quick and emitted_size(kernel) <= MAX_SIZE:
             break
     return kernel
 

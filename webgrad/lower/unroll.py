@@ -11,10 +11,10 @@ from collections.abc import Iterable
 
 from ..graph.snapshot import Snapshot
 from ..schedule.axes import Axes, through_map, through_move
+from ..schedule.size import MOST_TERMS
 
-__all__ = ["MOST_TERMS", "window_folds"]
+__all__ = ["window_folds"]
 
-MOST_TERMS = 12  # elements of a window that are written out: each is a load, and loads are slow to compile
 MOST_COST = 220  # additions that are written out, for all elements together
 
 

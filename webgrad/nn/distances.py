@@ -33,6 +33,9 @@ _REDUCTIONS: dict[str, Callable[[wg.Tensor], wg.Tensor]] = {
 }
 
 
+_LEAST_SQUARE = 1e-12  # added to squares of lengths in cosine_embedding_loss, as in PyTorch
+
+
 def _wide(name: str, *tensors: wg.Tensor) -> list[wg.Tensor]:
     """Tensors of floats in the dtype that their loss is computed in."""
     for each in tensors:
@@ -59,7 +62,7 @@ def cosine_similarity(x1: wg.Tensor, x2: wg.Tensor, axis: int = 1, eps: float = 
     pair: list[wg.Tensor] = wg.broadcast_arrays(*_wide("cosine_similarity", x1, x2))
     a, b = pair
     # The root of what is never 0, for the gradient's sake
-    lengths = [wg.sqrt(wg.maximum((each * each).sum(axis=axis), eps * eps)) for each in pair]
+    lengths = [wg.sqrt(wg.clip((each * each).sum(axis=axis), min=eps * eps)) for each in pair]
     return ((a * b).sum(axis=axis) / (lengths[0] * lengths[1])).astype(x1.dtype, copy=False)
 
 
@@ -89,8 +92,9 @@ def cosine_embedding_loss(
     1.0
     """
     a, b = _wide("cosine_embedding_loss", x1, x2)
-    cosine = cosine_similarity(a, b, axis=-1)
-    loss = wg.where(target > 0, 1.0 - cosine, wg.maximum(cosine - margin, 0.0))
+    squares = [(each * each).sum(axis=-1) + _LEAST_SQUARE for each in (a, b)]
+    cosine = (a * b).sum(axis=-1) / wg.sqrt(squares[0] * squares[1])
+    loss = wg.where(target > 0, 1.0 - cosine, wg.clip(cosine - margin, min=0.0))
     return _reduced("cosine_embedding_loss", loss, reduction, x1)
 
 
@@ -104,7 +108,7 @@ def hinge_embedding_loss(
     [0.25, 0.75]
     """
     (wide,) = _wide("hinge_embedding_loss", x)
-    loss = wg.where(target > 0, wide, wg.maximum(margin - wide, 0.0))
+    loss = wg.where(target > 0, wide, wg.clip(margin - wide, min=0.0))
     return _reduced("hinge_embedding_loss", loss, reduction, x)
 
 
@@ -118,7 +122,7 @@ def margin_ranking_loss(
     1.0
     """
     a, b = _wide("margin_ranking_loss", x1, x2)
-    loss = wg.maximum((b - a) * target + margin, 0.0)
+    loss = wg.clip((b - a) * target + margin, min=0.0)
     return _reduced("margin_ranking_loss", loss, reduction, x1)
 
 
@@ -178,7 +182,7 @@ def _triplets(
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:  # the positive may be nearer to the negative than the anchor is
         far = wg.minimum(far, distance(positive, negative))
-    return wg.maximum(near - far + margin, 0.0)
+    return wg.clip(near - far + margin, min=0.0)
 
 
 # Losses of likelihoods

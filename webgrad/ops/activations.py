@@ -9,15 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..dtypes import DType
 from ..errors import ArgumentError, ShapeError
 from ..tensor import Tensor
+from ..values import limits_of
 from . import primitives
 from .creation import as_tensor
 from .elementwise import abs as absolute
-from .elementwise import clip, exp, expm1, log, log1p, maximum, minimum, sigmoid, tanh, where
+from .elementwise import exp, expm1, log, log1p, minimum, sigmoid, sign, tanh, where
+from .own_gradient import own_gradient
 from .reductions import converted, floating, fold, shift_of
 from .reshaping import part
-from .shapes import normalise_axes, normalise_axis
+from .shapes import check_kind, normalise_axes, normalise_axis
 from .table import TABLE
 
 __all__ = [
@@ -64,13 +67,22 @@ def _up_to(x: Tensor, most: float) -> Tensor:
     return where(x > most, 0.0, x)
 
 
+def within(x: Tensor, low: float | None, high: float | None) -> Tensor:
+    """x between two bounds, as `clip`; but at a bound, as outside of it, the gradient is 0."""
+    node = x.node
+    for row, bound in (("clamp_min", low), ("clamp_max", high)):
+        if bound is not None:
+            node = primitives.elementwise(TABLE[row], bound, node)
+    return Tensor(node)
+
+
 def relu(x: Tensor) -> Tensor:
     """max(x, 0); NaN stays. Integers too.
 
     >>> wg.relu(wg.asarray([-1.0, 2.0])).tolist()
     [0.0, 2.0]
     """
-    return maximum(as_tensor("relu", x), 0)
+    return within(as_tensor("relu", x), 0, None)
 
 
 def relu6(x: Tensor) -> Tensor:
@@ -79,7 +91,7 @@ def relu6(x: Tensor) -> Tensor:
     >>> wg.relu6(wg.asarray([-1.0, 9.0])).tolist()
     [0.0, 6.0]
     """
-    return clip(as_tensor("relu6", x), 0, 6)
+    return within(as_tensor("relu6", x), 0, 6)
 
 
 def leaky_relu(x: Tensor, negative_slope: float = 0.01) -> Tensor:
@@ -118,7 +130,7 @@ def celu(x: Tensor, alpha: float = 1.0) -> Tensor:
     """
     if alpha == 0:
         raise ArgumentError("celu: alpha is a number other than 0, by which x is divided")
-    return _applied("celu", x, lambda x: maximum(x, 0.0) + expm1(minimum(x, 0.0) / alpha) * alpha)
+    return _applied("celu", x, lambda x: where(x > 0, x, expm1(_up_to(x, 0.0) / alpha) * alpha))
 
 
 def prelu(x: Tensor, weight: Tensor) -> Tensor:
@@ -193,7 +205,15 @@ def logsigmoid(x: Tensor) -> Tensor:
     >>> wg.logsigmoid(wg.asarray([-200.0, 200.0])).tolist()
     [-200.0, 0.0]
     """
-    return _applied("logsigmoid", x, lambda x: minimum(x, 0.0) - log1p(exp(-absolute(x))))
+    return _applied("logsigmoid", x, log_of_sigmoid)
+
+
+def log_of_sigmoid(x: Tensor) -> Tensor:
+    """The same of a float tensor in the dtype to compute in. Its formula has a corner at 0, it has none."""
+    own = Tensor(x.node)
+    return own_gradient(
+        lambda: minimum(own, 0.0) - log1p(exp(-absolute(own))), (own, lambda g: g * sigmoid(-own))
+    )
 
 
 def softsign(x: Tensor) -> Tensor:
@@ -222,7 +242,7 @@ def softshrink(x: Tensor, lambd: float = 0.5) -> Tensor:
     """
     if lambd < 0:
         raise ArgumentError(f"softshrink: lambd is not negative, and {lambd} is")
-    return _applied("softshrink", x, lambda x: x - clip(x, -lambd, lambd))
+    return _applied("softshrink", x, lambda x: where(absolute(x) <= lambd, 0.0, x - sign(x) * lambd))
 
 
 def hardshrink(x: Tensor, lambd: float = 0.5) -> Tensor:
@@ -250,7 +270,7 @@ def hardsigmoid(x: Tensor) -> Tensor:
     >>> wg.hardsigmoid(wg.asarray([-4.0, 0.0, 4.0])).tolist()
     [0.0, 0.5, 1.0]
     """
-    return _applied("hardsigmoid", x, lambda x: clip(x + 3.0, 0.0, 6.0) / 6.0)
+    return _applied("hardsigmoid", x, lambda x: within(x + 3.0, 0.0, 6.0) / 6.0)
 
 
 def hardswish(x: Tensor) -> Tensor:
@@ -259,18 +279,34 @@ def hardswish(x: Tensor) -> Tensor:
     >>> wg.hardswish(wg.asarray([0.0, 3.0, 4.0])).tolist()
     [0.0, 3.0, 4.0]
     """
-    return _applied("hardswish", x, lambda x: x * clip(x + 3.0, 0.0, 6.0) / 6.0)
+    return _applied("hardswish", x, lambda x: x * within(x + 3.0, 0.0, 6.0) / 6.0)
 
 
 def hardtanh(x: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
-    """x kept between two values.
+    """x kept between two values; integers stay integers.
 
     >>> wg.hardtanh(wg.asarray([-4.0, 0.5, 4.0])).tolist()
     [-1.0, 0.5, 1.0]
     """
     if min_val > max_val:
         raise ArgumentError(f"hardtanh: min_val {min_val} is above max_val {max_val}; exchange them")
-    return clip(as_tensor("hardtanh", x), min_val, max_val)
+    x = as_tensor("hardtanh", x)
+    check_kind("hardtanh", "iuf", x.dtype)
+    if x.dtype.kind != "f":
+        min_val, max_val = (_integer_bound(each, x.dtype) for each in (min_val, max_val))
+    return within(x, min_val, max_val)
+
+
+def _integer_bound(value: float, dtype: DType) -> int:
+    """A bound of hardtanh for integers, none beyond their range."""
+    low, high = limits_of(dtype)
+    inside = min(max(value, low), high)
+    if inside != int(inside):
+        raise ArgumentError(
+            f"hardtanh of {dtype.name}: a bound of {value} is no whole number; convert with "
+            "x.astype(webgrad.float32)"
+        )
+    return int(inside)
 
 
 def glu(x: Tensor, axis: int = -1) -> Tensor:

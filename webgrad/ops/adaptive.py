@@ -18,6 +18,7 @@ from . import primitives
 from .creation import as_tensor, asarray
 from .elementwise import where
 from .interop import host_array
+from .order_gradients import untaken_along
 from .own_gradient import own_gradient
 from .pooling import first_largest
 from .pooling_gradients import plane, side_by_side, to_first_largest
@@ -112,19 +113,31 @@ def _adaptive_max_pool(op: str, count: int, x: Any, output_size: Any, return_ind
     data, wanted, was_batched = _adaptive(op, count, x, output_size)
     check_kind(op, "iuf", data.dtype)
 
-    taps = Tensor(_arranged(data.node, wanted))
-    if not return_indices:
-        axes, sides = tuple(range(2, 2 + count)), data.shape[2:]
-        if any(side % number for side, number in zip(sides, wanted, strict=True)):
-            return unbatched(fold("max", taps, axes), was_batched)
-        own, frame = Tensor(data.node), side_by_side(sides, wanted)
-        found = own_gradient(
-            lambda: fold("max", taps, axes), (own, lambda g: to_first_largest(own, g, frame))
-        )
-        return unbatched(found, was_batched)
-    end = math.prod(data.shape[2:])
-    both = first_largest(taps, Tensor(_arranged(plane(data), wanted)), count, end)
-    return tuple(unbatched(each, was_batched) for each in both)
+    own, sides = Tensor(data.node), data.shape[2:]
+
+    def both() -> tuple[Tensor, Tensor]:
+        taps, places = (Tensor(_arranged(each, wanted)) for each in (own.node, plane(own)))
+        return first_largest(taps, places, count, math.prod(sides))
+
+    def back(g: Tensor) -> Tensor:
+        if all(side % number == 0 for side, number in zip(sides, wanted, strict=True)):
+            return to_first_largest(own, g, side_by_side(sides, wanted))
+        return _to_uneven(g, both()[1], data.shape)
+
+    def largest() -> Tensor:
+        taps = Tensor(_arranged(own.node, wanted))
+        return fold("max", taps, tuple(range(2, 2 + count)))
+
+    values = unbatched(own_gradient(largest, (own, back)), was_batched)
+    return (values, unbatched(both()[1], was_batched)) if return_indices else values
+
+
+def _to_uneven(g: Tensor, places: Tensor, shape: Sides) -> Tensor:
+    """g to the places in the plane that are named for each window; windows may share elements."""
+    windows = (*shape[:2], math.prod(g.shape[2:]))
+    flat, index = (Tensor(primitives.reshape(each.node, windows)) for each in (g, places))
+    planes = (*shape[:2], math.prod(shape[2:]))
+    return Tensor(primitives.reshape(untaken_along(flat, planes, index, 2).node, shape))
 
 
 # The public functions

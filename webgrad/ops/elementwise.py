@@ -22,6 +22,7 @@ from . import primitives, shapes
 from .creation import as_tensor, full_like
 from .interop import check_dtype
 from .operators import Operand, combiner, of_floats
+from .own_gradient import own_gradient
 from .primitives import elementwise
 from .table import TABLE
 
@@ -190,6 +191,13 @@ def as_floats(op: str, *values: Any) -> list[Tensor]:
         nodes = tuple(primitives.cast(each, dtypes.float32) for each in nodes)
     shapes.check_kind(op, "f", nodes[0].sig.dtype)
     return [Tensor(each) for each in nodes]
+
+
+def _broadcast_floats(op: str, *values: Any) -> list[Tensor]:
+    """The same in one shape, as rules of their own need them: the gradient sums over what was repeated."""
+    found = as_floats(op, *values)
+    shape = shapes.broadcast(op, [each.shape for each in found])
+    return [Tensor(primitives.expand(each.node, shape)) for each in found]
 
 
 def _never(x: Tensor) -> Tensor:
@@ -399,11 +407,13 @@ def _constant(numbers: Sequence[Any], device: Any) -> Node:
 def clip(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
     """x kept between two bounds, numbers or tensors; None is no bound, and NaN stays.
 
+    The gradient goes to x between the bounds and at them.
+
     >>> wg.clip(wg.asarray([-2.0, 0.5, 7.0]), 0, 1).tolist()
     [0.0, 0.5, 1.0]
     """
     node = as_tensor("clip", x).node
-    for row, bound in (("maximum", min), ("minimum", max)):
+    for row, bound in (("clamp_min", min), ("clamp_max", max)):
         if bound is not None:
             both = primitives.common("clip", operands("clip", Tensor(node), bound))
             shapes.check_kind("clip", "biuf", both[0].sig.dtype)
@@ -420,9 +430,18 @@ def lerp(a: Tensor, b: Any, weight: Any) -> Tensor:
     >>> wg.lerp(wg.asarray([0.0, 10.0]), 20.0, 0.25).tolist()
     [5.0, 12.5]
     """
-    start, stop, share = as_floats("lerp", a, b, weight)
-    whole = stop - start
-    return where(share < 0.5, start + whole * share, stop - whole * (1 - share))
+    start, stop, share = _broadcast_floats("lerp", a, b, weight)
+
+    def between() -> Tensor:
+        whole = stop - start
+        return where(share < 0.5, start + whole * share, stop - whole * (1 - share))
+
+    return own_gradient(
+        between,
+        (start, lambda g: g * (1 - share)),
+        (stop, lambda g: g * share),
+        (share, lambda g: g * (stop - start)),
+    )
 
 
 def nan_to_num(
@@ -499,14 +518,25 @@ def hypot(x1: Any, x2: Any, /) -> Tensor:
     >>> wg.hypot(wg.asarray([3.0]), wg.asarray([4.0])).tolist()
     [5.0]
     """
-    first, second = as_floats("hypot", x1, x2)
-    # Only the larger one loses its sign: where the other is 0 there is a slope, and a curve.
-    sizes = abs(first), abs(second)
-    wide = sizes[0] >= sizes[1]
-    large, small = where(wide, first, second), where(wide, second, first)
+    first, second = _broadcast_floats("hypot", x1, x2)
+
+    def cosine(side: Tensor) -> Tensor:
+        length = hypot(first, second)
+        origin = length == 0  # where norms have 0
+        return where(origin, 0.0, side / where(origin, 1.0, length))
+
+    return own_gradient(
+        lambda: _length(abs(first), abs(second)),
+        (first, lambda g: g * cosine(first)),
+        (second, lambda g: g * cosine(second)),
+    )
+
+
+def _length(first: Tensor, second: Tensor) -> Tensor:
+    """sqrt(first² + second²) of what is not negative."""
+    large, small = maximum(first, second), minimum(first, second)
     ratio = small / where(large == 0, 1.0, large)
-    infinite = (sizes[0] == math.inf) | (sizes[1] == math.inf)
-    return where(infinite, math.inf, abs(large) * sqrt(1 + ratio * ratio))
+    return where((first == math.inf) | (second == math.inf), math.inf, large * sqrt(1 + ratio * ratio))
 
 
 def logaddexp(x1: Any, x2: Any, /) -> Tensor:
@@ -515,11 +545,20 @@ def logaddexp(x1: Any, x2: Any, /) -> Tensor:
     >>> wg.logaddexp(wg.asarray([-wg.inf]), wg.asarray([2.0])).tolist()
     [2.0]
     """
-    first, second = as_floats("logaddexp", x1, x2)
+    first, second = _broadcast_floats("logaddexp", x1, x2)
     # Equal ones apart, since the difference of two infinities is NaN.
-    return where(
-        first == second, first + math.log(2), maximum(first, second) + log1p(exp(-abs(first - second)))
+    return own_gradient(
+        lambda: where(
+            first == second, first + math.log(2), maximum(first, second) + log1p(exp(-abs(first - second)))
+        ),
+        (first, lambda g: g * sigmoid(_difference(first, second))),
+        (second, lambda g: g * sigmoid(_difference(second, first))),
     )
+
+
+def _difference(first: Tensor, second: Tensor) -> Tensor:
+    """first - second; of equal infinities 0."""
+    return where(isinf(first) & (first == second), 0.0, first - second)
 
 
 def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:

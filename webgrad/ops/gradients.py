@@ -38,6 +38,7 @@ __all__ = [
     "LOG_2",
     "LOG_10",
     "TWO_BY_ROOT_PI",
+    "angle_slope",
     "as_complex",
     "as_real",
     "attended",
@@ -66,6 +67,7 @@ __all__ = [
     "power_base",
     "power_exponent",
     "real_from_half",
+    "remainder_divisor",
     "reshaped",
     "rows_of",
     "rsqrt",
@@ -76,7 +78,6 @@ __all__ = [
     "sign",
     "sin",
     "sinh",
-    "smaller",
     "spread_out",
     "sum_to_come",
     "summed_to",
@@ -125,21 +126,25 @@ def power_base(g: Tensor, a: Tensor, b: Tensor) -> Tensor:
 
 def power_exponent(g: Tensor, y: Tensor, a: Tensor, b: Tensor) -> Tensor:
     """Of a ** b by b; 0 ** b is 0 all along for b above 0."""
-    return where((a == 0) & (b >= 0), 0.0, g * y * log(where(a == 0, 1.0, a)))
+    level = (a == 0) & (b >= 0)
+    return where(level, 0.0, g * y * log(where(level, 1.0, a)))
 
 
-def larger(g: Tensor, y: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    """Of maximum(a, b) by a. Equal ones share it; what equals a number, as in relu, gets nothing."""
-    if _is_number(b):
-        return where(y > b, g, 0.0)  # of y, which is stored anyway, where a is not
-    return where(a > b, g, where(a == b, g * 0.5, 0.0))
+def larger(g: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    """Of maximum(a, b) by a, and of minimum(b, a) by b; equal ones share it."""
+    return where(a < b, 0.0, where(a == b, g * 0.5, g))
 
 
-def smaller(g: Tensor, y: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    """Of minimum(a, b) by a."""
-    if _is_number(b):
-        return where(y < b, g, 0.0)
-    return where(a < b, g, where(a == b, g * 0.5, 0.0))
+def remainder_divisor(g: Tensor, y: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    """Of a % b by b. Only an infinite remainder equals its divisor, which then was added once."""
+    return where(y == b, g, -g * floor_divide(a, b))
+
+
+def angle_slope(g: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    """g / (a² + b²); at the origin, where there is no angle, 0."""
+    square = a * a + b * b
+    origin = square == 0
+    return where(origin, 0.0, g / where(origin, 1.0, square))
 
 
 def gelu_slope(x: Tensor) -> Tensor:
@@ -288,6 +293,6 @@ def first_factor(g: Tensor, a: Tensor, b: Tensor) -> Tensor:
 def second_factor(g: Tensor, a: Tensor, b: Tensor) -> Tensor:
     """Of a @ b by b. Where b serves all batches of a, their rows are one matrix's."""
     if b.ndim == 2 and a.ndim > 2:
-        a, g = reshaped(a, (-1 if not a.size else a.size // a.shape[-1], a.shape[-1])), g
-        g = reshaped(g, (a.shape[0], g.shape[-1]))
+        rows = math.prod(a.shape[:-1])
+        a, g = reshaped(a, (rows, a.shape[-1])), reshaped(g, (rows, g.shape[-1]))
     return summed_to(a.mT @ g, b.shape)

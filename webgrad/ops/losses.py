@@ -16,9 +16,11 @@ from ..errors import ArgumentError, DeviceError, DTypeError, ShapeError
 from ..tensor import Tensor
 from ..values import limits_of
 from . import primitives
+from .activations import log_of_sigmoid
 from .creation import as_tensor
 from .elementwise import abs as absolute
-from .elementwise import exp, log, log1p, maximum, where
+from .elementwise import clip, exp, log, log1p, where
+from .own_gradient import own_gradient
 from .reductions import average, converted, floating, fold, shift_of
 from .shapes import broadcast, check_kind
 
@@ -281,9 +283,13 @@ def huber_loss(prediction: Tensor, target: Any, *, reduction: str = "mean", delt
     x, y, dtype = _compared("huber_loss", prediction, target, reduction)
     if delta <= 0:
         raise ArgumentError(f"huber_loss: delta is a positive number, not {delta}")
-    size = absolute(x - y)
-    loss = where(size <= delta, size * size * 0.5, (size - 0.5 * delta) * delta)
-    return _reduced(loss, reduction, dtype)
+    return _reduced(_parabola_then_line(x - y, delta), reduction, dtype)
+
+
+def _parabola_then_line(x: Tensor, bound: float) -> Tensor:
+    """½ x² up to a bound, from there on its tangent. With x in bounds as a factor no branch is infinite."""
+    inside = clip(x, -bound, bound)
+    return inside * (x - inside * 0.5)
 
 
 def smooth_l1_loss(prediction: Tensor, target: Any, *, reduction: str = "mean", beta: float = 1.0) -> Tensor:
@@ -295,8 +301,7 @@ def smooth_l1_loss(prediction: Tensor, target: Any, *, reduction: str = "mean", 
     x, y, dtype = _compared("smooth_l1_loss", prediction, target, reduction)
     if beta < 0:
         raise ArgumentError(f"smooth_l1_loss: beta is not negative, and {beta} is")
-    size = absolute(x - y)
-    loss = size if beta == 0 else where(size < beta, size * size * (0.5 / beta), size - 0.5 * beta)
+    loss = absolute(x - y) if beta == 0 else _parabola_then_line(x - y, beta) / beta
     return _reduced(loss, reduction, dtype)
 
 
@@ -318,7 +323,7 @@ def binary_cross_entropy_with_logits(
     """
     op = "binary_cross_entropy_with_logits"
     x, t, dtype = _compared(op, logits, target, reduction)
-    missed = maximum(-x, 0.0) + log1p(exp(-absolute(x)))  # -log sigmoid(x), without overflow
+    missed = -log_of_sigmoid(x)
     if pos_weight is not None:
         missed = missed * ((_beside(op, "pos_weight", pos_weight, x) - 1.0) * t + 1.0)
     return _reduced(_weighted(op, (1.0 - t) * x + missed, weight), reduction, dtype)
@@ -334,14 +339,14 @@ def binary_cross_entropy(
     """
     op = "binary_cross_entropy"
     p, t, dtype = _compared(op, probabilities, target, reduction)
-    loss = (t - 1.0) * _logarithm(log1p, -p, -1.0) - t * _logarithm(log, p, 0.0)
+    own, less = Tensor(p.node), -p
+    loss = (t - 1.0) * _logarithm(log1p, less, lambda: less + 1.0) - t * _logarithm(log, own, lambda: own)
     return _reduced(_weighted(op, loss, weight), reduction, dtype)
 
 
-def _logarithm(function: Callable[[Tensor], Tensor], x: Tensor, edge: float) -> Tensor:
-    """A logarithm no less than -100; at its edge that alone, since 0 times an infinite slope is no number."""
-    outside = x == edge
-    return where(outside, -100.0, maximum(function(where(outside, 1.0, x)), -100.0))
+def _logarithm(function: Callable[[Tensor], Tensor], x: Tensor, argument: Callable[[], Tensor]) -> Tensor:
+    """A logarithm no less than -100, whose slope is 1 / argument, no steeper than 1e12, as PyTorch has it."""
+    return own_gradient(lambda: clip(function(x), min=-100.0), (x, lambda g: g / clip(argument(), min=1e-12)))
 
 
 def _beside(op: str, name: str, value: Any, x: Tensor) -> Tensor:

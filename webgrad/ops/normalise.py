@@ -16,7 +16,7 @@ from ..tensor import Tensor
 from ..values import float_limits_of
 from . import primitives
 from .creation import as_tensor
-from .elementwise import maximum, rsqrt
+from .elementwise import clip, rsqrt
 from .reductions import average, converted, floating, power_norm
 from .reshaping import wholes
 from .shapes import normalise_axes, normalise_axis
@@ -270,4 +270,4 @@ def normalize(x: Tensor, p: float = 2.0, axis: int = 1, eps: float = 1e-12) -> T
     x = as_tensor("normalize", x)
     place = normalise_axis("normalize", axis, x.ndim)
     wide = floating("normalize", x)
-    return converted(wide / maximum(power_norm(wide, (place,), p, keepdims=True), eps), x.dtype)
+    return converted(wide / clip(power_norm(wide, (place,), p, keepdims=True), min=eps), x.dtype)

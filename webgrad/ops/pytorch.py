@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import ShapeError
-from ..tensor import Tensor
+from ..graph.node import Node
+from ..tensor import Tensor, operand
 from .creation import as_tensor
 from .elementwise import (
     divide,
@@ -26,6 +27,7 @@ from .elementwise import (
 )
 from .indexing import take, take_along_axis
 from .manipulation import concat, unstack
+from .primitives import constant
 from .products import matmul
 from .reductions import max as largest
 from .reductions import min as smallest
@@ -99,13 +101,16 @@ def index_select(x: Tensor, axis: int, index: Any) -> Tensor:
 
 
 def masked_fill(x: Tensor, mask: Any, value: Any) -> Tensor:
-    """x with one value wherever the mask is true.
+    """x with one value wherever the mask is true; it stays in its dtype, to which the value is converted.
 
     >>> wg.masked_fill(wg.asarray([1.0, 2.0]), wg.asarray([True, False]), 0.0).tolist()
     [0.0, 2.0]
     """
     x = as_tensor("masked_fill", x)
-    return where(mask, value.astype(x.dtype) if isinstance(value, Tensor) else value, x)
+    number = operand("masked_fill", value, x.node)
+    if isinstance(number, Node) or number is NotImplemented:
+        return where(mask, as_tensor("masked_fill", value).astype(x.dtype), x)
+    return where(mask, Tensor(constant("masked_fill", number, x.dtype, x.device)), x)
 
 
 def mm(a: Tensor, b: Tensor) -> Tensor:

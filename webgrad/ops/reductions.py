@@ -8,18 +8,20 @@ once.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from numbers import Integral
 from typing import Any
 
 from .. import dtypes
 from ..dtypes import DType, as_dtype, promote
-from ..errors import DTypeError, ShapeError
+from ..errors import ArgumentError, AxisError, DTypeError, ShapeError
 from ..graph.history import recording_set
 from ..tensor import Tensor
 from . import primitives
-from .creation import as_number, as_tensor, full_like
+from .creation import as_number, as_tensor, zeros_like
 from .elementwise import abs as absolute
 from .elementwise import exp, isfinite, isnan, log, not_equal, sqrt, where
+from .own_gradient import own_gradient
 from .shapes import check_kind, normalise_axes, normalise_axis
 from .table import TABLE
 
@@ -84,9 +86,7 @@ def average(x: Tensor, axes: tuple[int, ...], keepdims: bool = False) -> Tensor:
 
 def _over(total: Tensor, count: float) -> Tensor:
     """total / count; NaN where nothing is counted, without asking a GPU to divide by zero."""
-    if count > 0:
-        return total / count
-    return full_like(total, complex(math.nan, math.nan) if total.dtype.kind == "c" else math.nan)
+    return total / count if count > 0 else total * math.nan
 
 
 def _kept(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
@@ -140,6 +140,8 @@ def prod(x: Tensor, axis: Axis = None, *, dtype: Any = None, keepdims: bool = Fa
 
 def _extreme(op: str, x: Any, axis: Axis, keepdims: bool) -> Tensor:
     x = as_tensor(op, x)
+    if hasattr(axis, "dtype") and hasattr(axis, "ndim") and not isinstance(axis, Integral):
+        raise AxisError(f"{op} folds axes of one tensor: webgrad.{op}imum(x, y) compares two")
     axes = normalise_axes(op, axis, x.ndim)
     _refuse_empty(op, x, axes)
     return fold(op, x, axes, keepdims)
@@ -283,6 +285,10 @@ def var(x: Tensor, axis: Axis = None, *, correction: float = 0.0, keepdims: bool
 def _spread(op: str, x: Any, axis: Axis, correction: Any, keepdims: bool) -> tuple[Tensor, DType]:
     """The variance in the dtype it is computed in, and the dtype of the result."""
     x = as_tensor(op, x)
+    if isinstance(axis, bool):
+        raise AxisError(
+            f"{op}: {axis} is no axis; PyTorch's {op}(unbiased={axis}) is {op}(correction={int(axis)})"
+        )
     axes, less = normalise_axes(op, axis, x.ndim), as_number(op, correction)
     if x.dtype.kind == "c":
         parts = Tensor(primitives.as_real(x.node))
@@ -305,43 +311,68 @@ def std(x: Tensor, axis: Axis = None, *, correction: float = 0.0, keepdims: bool
 # Norms, and sums of exponentials
 
 
-def vector_norm(x: Tensor, axis: Axis = None, *, keepdims: bool = False, ord: float = 2) -> Tensor:
+def vector_norm(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False, ord: float = 2) -> Tensor:
     """The norm of vectors that lie along axes: (Σ|x|^ord)^(1/ord); inf: the largest, 0: how many are not 0.
 
     >>> wg.vector_norm(wg.asarray([3.0, 4.0])).item()
     5.0
     """
-    x = as_tensor("vector_norm", x)
-    wide, result = _measured("vector_norm", absolute(x) if x.dtype.kind == "c" else x)
-    axes = normalise_axes("vector_norm", axis, wide.ndim)
-    return converted(power_norm(wide, axes, as_number("vector_norm", ord), keepdims), result)
+    return _norm("vector_norm", x, axis, keepdims, ord)
 
 
-norm = vector_norm
+def norm(x: Tensor, p: float | str = "fro", axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """PyTorch's norm: `vector_norm` of order p over axes, of all elements without; "fro" is order 2.
+
+    >>> wg.norm(wg.asarray([3.0, 4.0]), 1).item()
+    7.0
+    """
+    if isinstance(p, str) and p != "fro":
+        raise ArgumentError(
+            f'norm: p is a number, inf, -inf or "fro", not {p!r}; webgrad.linalg.matrix_norm(x, ord="nuc") '
+            "is the sum of singular values"
+        )
+    return _norm("norm", x, axis, keepdims, 2 if isinstance(p, str) else p)
+
+
+def _norm(op: str, x: Any, axis: Axis, keepdims: bool, order: Any) -> Tensor:
+    x = as_tensor(op, x)
+    wide, result = _measured(op, absolute(x) if x.dtype.kind == "c" else x)
+    number = as_number(op, order)
+    if math.isnan(number):
+        raise ShapeError(f"{op}: the order is a number, inf or -inf, not NaN")
+    return converted(power_norm(wide, normalise_axes(op, axis, wide.ndim), number, keepdims), result)
 
 
 def power_norm(x: Tensor, axes: tuple[int, ...], ord: float, keepdims: bool) -> Tensor:
     """The norm of floats over normalised axes."""
-    if math.isnan(ord):
-        raise ShapeError("vector_norm: ord is a number, inf or -inf, not NaN")
     if math.isinf(ord):
         _refuse_empty("vector_norm", x, axes)
         return fold("max" if ord > 0 else "min", absolute(x), axes, keepdims)
     if ord == 0:
-        return fold("sum", converted(not_equal(x, 0), x.dtype), axes, keepdims)
+        return own_gradient(
+            lambda: fold("sum", converted(not_equal(x, 0), x.dtype), axes, keepdims),
+            (Tensor(x.node), lambda g: zeros_like(x)),
+        )
     if ord == 1:
         return fold("sum", absolute(x), axes, keepdims)
     if ord == 2:
         return _root(fold("sum", x * x, axes, keepdims), 2)
-    return _root(fold("sum", absolute(x) ** ord, axes, keepdims), ord)
+    powers = _flat_at_zero(absolute(x), lambda size: size**ord, 0.0 if ord > 0 else math.inf)
+    return _root(fold("sum", powers, axes, keepdims), ord)
 
 
 def _root(total: Tensor, ord: float) -> Tensor:
-    """The root of a sum of powers; its gradient at 0 is 0, as norms have it, and not infinity times 0."""
-    zero = total == 0.0 if total.requires_grad else None
-    safe = total if zero is None else where(zero, 1.0, total)
-    root = sqrt(safe) if ord == 2 else safe ** (1 / ord)
-    return root if zero is None else where(zero, 0.0, root)
+    """The root of a sum of powers."""
+    root = sqrt if ord == 2 else lambda total: total ** (1 / ord)
+    return _flat_at_zero(total, root, 0.0 if ord > 0 else math.inf)
+
+
+def _flat_at_zero(x: Tensor, function: Callable[[Tensor], Tensor], at_zero: float) -> Tensor:
+    """A function whose gradient at 0 is 0, as norms have it, and not infinity times 0."""
+    if not x.requires_grad:
+        return function(x)
+    zero = x == 0.0
+    return where(zero, at_zero, function(where(zero, 1.0, x)))
 
 
 def shift_of(x: Tensor, axes: tuple[int, ...]) -> Tensor:

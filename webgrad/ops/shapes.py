@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cache
+from numbers import Integral
 from typing import Any
 
 from .. import dtypes
@@ -108,15 +109,23 @@ def same(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
 
 def normalise_axis(op: str, axis: Any, rank: int) -> int:
     """An axis counted from the front; an error that names the op where there is none such."""
-    if not hasattr(axis, "__index__"):
-        raise AxisError(f"{op}: an axis is a whole number, not {axis!r}")
-    axis = int(axis.__index__())
+    if axis.__class__ is not int:
+        # Not what only has an index, as bools and tensors of one element do: they are other arguments.
+        if isinstance(axis, bool) or not isinstance(axis, Integral):
+            raise AxisError(f"{op}: an axis is a whole number, not {_shown(axis)}")
+        axis = int(axis)
     if not -rank <= axis < rank:
         span = f"from {-rank} to {rank - 1}" if rank else "none: it has no dimensions"
         raise AxisError(
             f"{op}: there is no axis {axis} in a tensor of {rank} dimensions; its axes are {span}"
         )
     return axis % rank if rank else 0
+
+
+def _shown(axis: Any) -> str:
+    """What was given for an axis, in a message; of a tensor its shape, since its value is not computed."""
+    shape = getattr(axis, "shape", None)
+    return repr(axis) if shape is None else f"a {type(axis).__name__} of shape {tuple(shape)}"
 
 
 def normalise_axes(op: str, axes: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:

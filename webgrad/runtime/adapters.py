@@ -22,6 +22,7 @@ from ..config import settings as current_settings
 from ..errors import DeviceError, ForkError, NoAdapterError
 from .declarations import hasten
 from .host import install_advice, memory_bytes, processor_cores, processor_name, this_host
+from .shield import shield
 
 __all__ = [
     "FEATURE_NAMES",
@@ -139,8 +140,9 @@ class _AdapterCache:
         with self._lock:
             if self._entries is None:
                 self._process = os.getpid()
-                described, self.problem = _found(current_settings().disable_backends)
-                self._entries = _numbered(described)
+                with shield:  # the driver calls back, and a handler's OSError is none of wgpu's
+                    described, self.problem = _found(current_settings().disable_backends)
+                    self._entries = _numbered(described)
             return self._entries
 
     def clear(self) -> None:

@@ -26,7 +26,7 @@ from ..errors import (
 )
 from ..wgsl import Dialect, Parameters
 from .adapters import AdapterInfo
-from .layer import PARAMS_STRIDE, READBACK, STORAGE, Copy, Encoder, Handle, Prepared, Row
+from .layer import PARAMS_STRIDE, READBACK, STORAGE, Answers, Copy, Encoder, Handle, Prepared, Row
 
 __all__ = ["BROWSERS_NAMES", "BrowserDevice", "find_adapter", "open_adapter", "open_browser"]
 
@@ -157,7 +157,7 @@ def _hyphened(name: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z0-9])", "-", name).lower()
 
 
-def open_browser(when_done: Callable[[], None]) -> BrowserDevice:
+def open_browser(done: Answers) -> BrowserDevice:
     """Open a device of the browser's adapter, or take the one that is open already."""
     device = _spare.take()
     if device is None or device.lost:
@@ -165,7 +165,7 @@ def open_browser(when_done: Callable[[], None]) -> BrowserDevice:
         device = _spare.take()
         if device is None:
             raise NoAdapterError(_spare.problem)
-    return BrowserDevice(device, when_done)
+    return BrowserDevice(device, done)
 
 
 class _Landing:
@@ -242,14 +242,14 @@ class _Encoder:
 
 
 class BrowserDevice:
-    """One open device of a browser; `when_done` is called once for every submission that has ended."""
+    """One open device of a browser; `done` gets an item for every submission that has ended."""
 
     dialect: Dialect = "tint"
     parameters: Parameters = "last"
     threaded = False
     blocking = False
 
-    def __init__(self, device: Any, when_done: Callable[[], None]) -> None:
+    def __init__(self, device: Any, done: Answers) -> None:
         from pyodide.ffi import to_js
 
         self.account: Callable[[], str] = str
@@ -257,9 +257,9 @@ class BrowserDevice:
         self._watched = _watcher().watchDevice(device)
         self._submit = self._watched.submit  # looked up once: a lookup costs as much as a call
         self._to_js = to_js
-        self._when_done = when_done
+        self._done = done
         self._ended = 0
-        self._reads: dict[int, tuple[_Landing, Callable[[int, str], None]]] = {}
+        self._reads: dict[int, tuple[_Landing, Answers]] = {}
         self._empty = _List((), device.prepare(to_js(array("i"))), device.releasePrepared)
 
     @property
@@ -362,12 +362,12 @@ class BrowserDevice:
     def _note_ended(self, ended: int) -> None:
         while self._ended < ended:
             self._ended += 1
-            self._when_done()
+            self._done.append(1)
 
-    def map_read(self, buffer: _Landing, nbytes: int, when_mapped: Callable[[int, str], None]) -> None:
+    def map_read(self, buffer: _Landing, nbytes: int, answers: Answers) -> None:
         number = self._watched.read(buffer.staged, nbytes)
         buffer.staged = None
-        self._reads[number] = buffer, when_mapped
+        self._reads[number] = buffer, answers
 
     def copy_mapped(self, buffer: _Landing, nbytes: int) -> memoryview:
         """The bytes that have arrived; or the error, of the read or of anything before it, is raised."""
@@ -386,9 +386,9 @@ class BrowserDevice:
         for number in list(self._reads):
             found = self._taken(number)
             if found is not None:
-                landing, when_mapped = self._reads.pop(number)
+                landing, answers = self._reads.pop(number)
                 landing.found = found
-                when_mapped(1, "")
+                answers.append(1)
 
     def _taken(self, number: int) -> memoryview | WebgradError | None:
         try:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .references import Tagged
+
 if TYPE_CHECKING:
     from .queue import Queue
     from .resolve import Pending, Size
@@ -21,7 +23,8 @@ class Virtual:
 
     # The rare attributes are class defaults, set on the instance only where they differ: a record is made
     # for every command.
-    __slots__ = ("__dict__", "label", "nbytes", "pending", "physical", "size", "slot")
+    __slots__ = ("__dict__", "label", "nbytes", "pending", "physical", "reference", "size", "slot")
+    reference: Tagged[Buffer]  # to its Buffer, by whose end the queue learns that it is dropped
     host: Any = None  # a host copy to restore it from after the device was lost
     lost: str = ""  # why its contents are gone; empty where they are not
     view: tuple[Buffer, int] | None = None  # (the whole it is a part of, offset)
@@ -66,6 +69,10 @@ class Buffer:
         self.queue = queue
         self.handle = handle
         self.virtual = virtual
+        # Noted by C, for the collector may end it anywhere: while this very thread holds the queue's lock, or
+        # where a signal's handler would raise.
+        virtual.reference = reference = Tagged(self, queue.drop)
+        reference.tag = handle
 
     @property
     def nbytes(self) -> int:
@@ -75,14 +82,6 @@ class Buffer:
     def free(self) -> None:
         """Free it now; any later use raises StaleBufferError."""
         self.queue.release(self.handle)
-
-    def __del__(self) -> None:
-        # Only an append, which is atomic: the collector may run this while this very thread holds the
-        # queue's lock.
-        try:
-            self.queue.dropped.append(self.handle)
-        except AttributeError:  # Ctrl-C came while it was being made
-            return
 
     def __repr__(self) -> str:
         label = f" '{self.virtual.label}'" if self.virtual.label else ""

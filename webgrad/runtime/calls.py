@@ -13,7 +13,7 @@ from ctypes import c_int, c_size_t, c_uint32, c_uint64, c_void_p
 from typing import Any, Protocol
 
 from ..errors import DeviceError
-from .layer import Copy, Handle
+from .layer import Answers, Copy, Handle
 
 try:
     from wgpu.backends.wgpu_native import ffi, lib
@@ -23,7 +23,7 @@ except (ImportError, OSError, RuntimeError) as error:  # other modules of this f
         f"this needs a GPU, and wgpu cannot be loaded ({error}): pip install 'wgpu==0.32.*' brings it"
     ) from error
 
-__all__ = ["Calls", "PlainCalls", "QuickCalls", "address_of", "library"]
+__all__ = ["Calls", "PlainCalls", "QuickCalls", "Reply", "address_of", "library"]
 
 _SPONTANEOUS = int(lib.WGPUCallbackMode_AllowSpontaneous)
 _READ = 1  # WGPUMapMode
@@ -58,7 +58,26 @@ class Calls(Protocol):
 
     def poll(self) -> None: ...
 
-    def map_read(self, buffer: Handle, nbytes: int, ticket: Handle) -> None: ...
+    def map_read(self, buffer: Handle, nbytes: int, reply: int) -> None: ...
+
+
+_FirstArgument = ctypes.CFUNCTYPE(None, c_int)
+
+
+class Reply:
+    """A callback for the driver that does no more than put its first argument into a list.
+
+    ctypes calls `list.append` without a step of Python in which a signal's handler could raise, where nobody
+    would hear of it. The driver passes more arguments; in every calling convention that wgpu-native is built
+    for the caller clears them away, so a callee may leave them unread.
+    """
+
+    __slots__ = ("_callback", "address", "answers")
+
+    def __init__(self, answers: Answers) -> None:
+        self.answers = answers
+        self._callback = _FirstArgument(answers.append)
+        self.address: int = c_void_p.from_buffer(self._callback).value or 0
 
 
 def address_of(pointer: Handle) -> int:
@@ -74,20 +93,15 @@ def library() -> ctypes.PyDLL:
 class PlainCalls:
     """Through cffi: works wherever wgpu does."""
 
-    def __init__(
-        self, device: Handle, queue: Handle, on_scope: Handle, on_done: Handle, ticket: Handle, on_map: Handle
-    ) -> None:
+    def __init__(self, device: Handle, queue: Handle, on_scope: Handle, on_done: int) -> None:
         self._device, self._queue = device, queue
         self._scope_info = ffi.new("WGPUPopErrorScopeCallbackInfo *")
         self._scope_info.mode, self._scope_info.callback = _SPONTANEOUS, on_scope
         self._done_info = ffi.new("WGPUQueueWorkDoneCallbackInfo *")
-        self._done_info.mode, self._done_info.callback, self._done_info.userdata1 = (
-            _SPONTANEOUS,
-            on_done,
-            ticket,
-        )
+        self._done_info.mode = _SPONTANEOUS
+        self._done_info.callback = ffi.cast("WGPUQueueWorkDoneCallback", on_done)
         self._map_info = ffi.new("WGPUBufferMapCallbackInfo *")
-        self._map_info.mode, self._map_info.callback = _SPONTANEOUS, on_map
+        self._map_info.mode = _SPONTANEOUS
 
     def push_scope(self, kind: int) -> None:
         lib.wgpuDevicePushErrorScope(self._device, kind)
@@ -147,8 +161,8 @@ class PlainCalls:
     def poll(self) -> None:
         lib.wgpuDevicePoll(self._device, False, ffi.NULL)
 
-    def map_read(self, buffer: Handle, nbytes: int, ticket: Handle) -> None:
-        self._map_info.userdata1 = ticket
+    def map_read(self, buffer: Handle, nbytes: int, reply: int) -> None:
+        self._map_info.callback = ffi.cast("WGPUBufferMapCallback", reply)
         lib.wgpuBufferMapAsync(buffer, _READ, 0, nbytes, self._map_info[0])
 
 
@@ -196,9 +210,7 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
 class QuickCalls:
     """Through ctypes, keeping the GIL."""
 
-    def __init__(
-        self, device: Handle, queue: Handle, on_scope: Handle, on_done: Handle, ticket: Handle, on_map: Handle
-    ) -> None:
+    def __init__(self, device: Handle, queue: Handle, on_scope: Handle, on_done: int) -> None:
         quick, blocking = library(), ctypes.CDLL(lib_path)
         self._call = {}
         for name, (result, arguments) in _SIGNATURES.items():
@@ -209,8 +221,8 @@ class QuickCalls:
         self._blocking_submit.restype, self._blocking_submit.argtypes = _SIGNATURES["wgpuQueueSubmit"]
         self._device, self._queue = address_of(device), address_of(queue)
         self._scope_info = _CallbackInfo(None, _SPONTANEOUS, address_of(on_scope), None, None)
-        self._done_info = _CallbackInfo(None, _SPONTANEOUS, address_of(on_done), address_of(ticket), None)
-        self._map_info = _CallbackInfo(None, _SPONTANEOUS, address_of(on_map), None, None)
+        self._done_info = _CallbackInfo(None, _SPONTANEOUS, on_done, None, None)
+        self._map_info = _CallbackInfo(None, _SPONTANEOUS, None, None, None)
 
     def push_scope(self, kind: int) -> None:
         self._call["wgpuDevicePushErrorScope"](self._device, kind)
@@ -277,6 +289,6 @@ class QuickCalls:
     def poll(self) -> None:
         self._call["wgpuDevicePoll"](self._device, 0, None)
 
-    def map_read(self, buffer: Handle, nbytes: int, ticket: Handle) -> None:
-        self._map_info.user1 = address_of(ticket)
+    def map_read(self, buffer: Handle, nbytes: int, reply: int) -> None:
+        self._map_info.callback = reply
         self._call["wgpuBufferMapAsync"](address_of(buffer), _READ, 0, nbytes, self._map_info)

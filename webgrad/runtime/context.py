@@ -13,11 +13,10 @@ from typing import Any
 
 from ..observing import stage
 from .groups import BindGroups
-from .layer import Copy, DeviceLayer, Handle, Prepared
+from .layer import Answers, Copy, DeviceLayer, Handle, Prepared
 from .pipelines import Compiler
 from .pool import Pool
 from .resolve import Resolved, ResolvedQueues
-from .shield import shield
 from .stats import Counters
 from .transfer import Bytes, Staging, wait_until, write_bytes
 
@@ -27,15 +26,23 @@ UPLOADS_PER_SUBMIT = 16 << 20  # a write's staging memory is kept until a submit
 
 
 class Progress:
-    """How many submissions the GPU has finished; counted by the driver's callbacks."""
+    """How many submissions the GPU has finished: the driver adds an item to `answers` for each."""
 
-    __slots__ = ("completed",)
+    __slots__ = ("_counted", "answers")
 
     def __init__(self) -> None:
-        self.completed = 0
+        self.answers: Answers = []
+        self._counted = 0
 
-    def advance(self) -> None:
-        self.completed += 1
+    @property
+    def completed(self) -> int:
+        return self._counted + len(self.answers)
+
+    def count(self) -> None:
+        """Shorten the list, under the queue's lock; who asks meanwhile may hear too few, never too many."""
+        ended = len(self.answers)
+        del self.answers[:ended]
+        self._counted += ended
 
 
 class Event:
@@ -64,8 +71,7 @@ class Event:
         """Whether the GPU has finished; never blocks."""
         if not self.finished:
             self._context.check()
-            with shield:
-                self._context.native.poll()
+            self._context.native.poll()
         return self.finished
 
     def wait(self, timeout: float | None = None) -> bool:
@@ -86,7 +92,7 @@ class Context:
 
     def __init__(
         self,
-        open_layer: Callable[[Callable[[], None]], DeviceLayer],
+        open_layer: Callable[[Answers], DeviceLayer],
         features: frozenset[str],
         counters: Counters,
         *,
@@ -96,7 +102,7 @@ class Context:
         largest: Callable[[], str],
     ) -> None:
         progress = Progress()
-        native = open_layer(progress.advance)
+        native = open_layer(progress.answers)
         self.native = native
         self.progress = progress
         self.features = features
@@ -162,6 +168,7 @@ class Context:
         if poll:
             self.native.poll()
         in_flight = self._in_flight
+        self.progress.count()
         while in_flight and in_flight[0].finished:
             in_flight.popleft()
         if self.native.blocking:

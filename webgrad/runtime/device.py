@@ -116,7 +116,16 @@ class _Opened:
         self.shared: dict[str, Device | CpuDevice] = {}
         self.default: Device | CpuDevice | None = None  # set by the program; None: by the settings
         self.chosen: tuple[Settings, str] | None = None  # by the settings, so that adapters are asked once
-        self.every: weakref.WeakSet[Device] = weakref.WeakSet()
+        self._every: list[weakref.ref[Device]] = []
+
+    def add(self, device: Device) -> None:
+        """Note a GPU, and forget those that are gone: here, not in a finalizer, which signals may strike."""
+        self._every = [*(each for each in self._every if each() is not None), weakref.ref(device)]
+
+    @property
+    def every(self) -> list[Device]:
+        """Every GPU that is open."""
+        return [device for each in self._every if (device := each()) is not None]
 
 
 class _Instead(threading.local):
@@ -131,7 +140,7 @@ _instead = _Instead()
 
 def register(device: Device) -> None:
     """Have a GPU told of forks and of the end of the process."""
-    _opened.every.add(device)
+    _opened.add(device)
 
 
 def open_device(spec: DeviceLike = None) -> Device | CpuDevice:
@@ -184,7 +193,7 @@ def _choice(spec: str | None, settings: Settings) -> adapters.Choice:
 def opened_devices() -> list[Device | CpuDevice]:
     """The devices that are open: the shared ones, and those that programs made themselves."""
     shared = list(_opened.shared.values())
-    return [*shared, *(each for each in list(_opened.every) if each not in shared)]
+    return [*shared, *(each for each in _opened.every if each not in shared)]
 
 
 def opened_gpus() -> list[Device]:
@@ -317,7 +326,7 @@ def _skip_exit_handlers() -> None:
 
 
 def _at_exit() -> None:
-    for device in list(_opened.every):
+    for device in _opened.every:
         device.queue.finish()
 
 

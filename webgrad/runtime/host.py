@@ -14,6 +14,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from .shield import shield
+
 __all__ = [
     "Host",
     "cache_bytes",
@@ -135,18 +137,20 @@ def processor_name() -> str:
 
 def cache_bytes() -> int:
     """The size of a core's second-level cache; half a MiB where the system does not tell."""
-    try:
-        return int(CACHE_SIZE.read_text(encoding="utf-8").strip().removesuffix("K")) << 10
-    except (OSError, ValueError):
-        return 1 << 19
+    with shield:  # an OSError of a signal's handler is not the system's
+        try:
+            return int(CACHE_SIZE.read_text(encoding="utf-8").strip().removesuffix("K")) << 10
+        except (OSError, ValueError):
+            return 1 << 19
 
 
 def memory_bytes() -> int:
     """The machine's memory, or 0 where it cannot be asked for."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):
-        return _windows_memory_bytes()
+    with shield:
+        try:
+            return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        except (AttributeError, OSError, ValueError):
+            return _windows_memory_bytes()
 
 
 def _windows_memory_bytes() -> int:
@@ -163,7 +167,8 @@ def _windows_memory_bytes() -> int:
 
 def resident_bytes() -> int:
     """The memory that this process takes up now, or 0 where it cannot be asked for."""
-    try:
-        return int(Path("/proc/self/statm").read_bytes().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, AttributeError, ValueError):
-        return 0
+    with shield:
+        try:
+            return int(Path("/proc/self/statm").read_bytes().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        except (OSError, AttributeError, ValueError):
+            return 0

@@ -23,6 +23,7 @@ __all__ = [
     "READBACK",
     "STORAGE",
     "UNIFORM",
+    "Answers",
     "Copy",
     "DeviceLayer",
     "Encoder",
@@ -33,6 +34,7 @@ __all__ = [
 
 Handle = Any
 Copy = tuple[Handle, int, Handle, int]  # source, offset, target, bytes
+Answers = list[int]  # what a device adds to when it is done with something
 
 MAX_PARAMS = 128  # bytes of parameters a kernel may take: what every immediates-capable native device has
 PARAMS_STRIDE = 256  # the dynamic-offset alignment every WebGPU device accepts
@@ -149,8 +151,8 @@ class DeviceLayer(Protocol):
     def submit(self, commands: Handle | None, *, may_block: bool = True) -> None:
         """Submit commands (None: only pending writes)."""
 
-    def map_read(self, buffer: Handle, nbytes: int, when_mapped: Callable[[int, str], None]) -> None:
-        """Ask for a read-back buffer's contents; `when_mapped` gets (status, message), 1 for success."""
+    def map_read(self, buffer: Handle, nbytes: int, answers: Answers) -> None:
+        """Ask for a read-back buffer's contents; `answers` gets the status, 1 for success."""
 
     def copy_mapped(self, buffer: Handle, nbytes: int) -> Any:
         """The bytes of a mapped buffer; it is unmapped."""

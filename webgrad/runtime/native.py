@@ -9,21 +9,23 @@ buffer.
 from __future__ import annotations
 
 import asyncio
+import atexit
 import logging
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from ctypes import c_void_p
+from ctypes import CDLL, c_void_p
 from typing import Any, NoReturn
+from weakref import ref
 
 from wgpu.backends.wgpu_native import ffi, lib
+from wgpu.backends.wgpu_native._ffi import lib_path
 
 from ..errors import CompileError, DeviceError, DeviceLostError, OutOfMemoryError
 from ..wgsl import Dialect, Parameters
 from .adapters import FEATURE_NAMES
-from .calls import Calls, PlainCalls, QuickCalls, address_of
-from .layer import MAX_PARAMS, STORAGE, Copy, DeviceLayer, Encoder, Handle
+from .calls import Calls, PlainCalls, QuickCalls, Reply, address_of
+from .layer import MAX_PARAMS, STORAGE, Answers, Copy, DeviceLayer, Encoder, Handle
 from .shield import shield
 from .transfer import read_bytes
 
@@ -35,6 +37,7 @@ _COMPUTE = 0x4
 _BINDING_TYPES = {"uniform": 2, "read_write": 3, "read": 4}  # WGPUBufferBindingType
 
 _scope = threading.local()
+_UNHEARD = 0, "its answer was not heard: the stack or the memory of Python is full"
 
 
 def _text(view: Any) -> str:
@@ -54,21 +57,6 @@ def _on_scope(status: int, kind: int, message: Any, _1: Any, _2: Any) -> None:
     _scope.error = None if kind == _NO_ERROR else (kind, _text(message))
 
 
-@_callback("void(WGPUMapAsyncStatus, WGPUStringView, void *, void *)")
-def _on_map(status: int, message: Any, ticket: Any, _2: Any) -> None:
-    ffi.from_handle(ticket)(status, _text(message))
-
-
-@_callback("void(WGPUQueueWorkDoneStatus, WGPUStringView, void *, void *)")
-def _on_work_done(status: int, message: Any, ticket: Any, _2: Any) -> None:
-    ffi.from_handle(ticket)()
-
-
-@_callback("void(WGPUDevice const *, WGPUDeviceLostReason, WGPUStringView, void *, void *)")
-def _on_lost(device: Any, reason: int, message: Any, ticket: Any, _2: Any) -> None:
-    ffi.from_handle(ticket).lost = True
-
-
 @_callback("void(WGPUDevice const *, WGPUErrorType, WGPUStringView, void *, void *)")
 def _on_uncaptured(device: Any, kind: int, message: Any, ticket: Any, _2: Any) -> None:
     logging.getLogger("webgrad").error("the GPU driver reported: %s", _text(message))
@@ -79,15 +67,6 @@ def _on_device(status: int, device: Any, message: Any, ticket: Any, _2: Any) -> 
     ffi.from_handle(ticket).append((status, device, _text(message)))
 
 
-class _State:
-    """What the driver's own callbacks may touch: no reference to the device, so that it can be dropped."""
-
-    def __init__(self) -> None:
-        self.lost = False
-        # Tickets of reads: a lost device may call back long after it is dropped.
-        self.waiting: set[Any] = set()
-
-
 def _view(text: bytes) -> Any:
     view = ffi.new("WGPUStringView *")
     data = ffi.from_buffer(text)
@@ -96,7 +75,7 @@ def _view(text: bytes) -> Any:
     return view, data
 
 
-def _open(adapter: Any, features: Sequence[int], state_handle: Any) -> Handle:
+def _open(adapter: Any, features: Sequence[int], on_lost: Handle) -> Handle:
     limits = ffi.new("WGPULimits *")
     lib.wgpuAdapterGetLimits(adapter._internal, limits)
     limits.nextInChain = ffi.NULL
@@ -106,34 +85,46 @@ def _open(adapter: Any, features: Sequence[int], state_handle: Any) -> Handle:
     descriptor.requiredFeatures = required
     descriptor.requiredLimits = limits
     descriptor.deviceLostCallbackInfo.mode = lib.WGPUCallbackMode_AllowSpontaneous
-    descriptor.deviceLostCallbackInfo.callback = _on_lost
-    descriptor.deviceLostCallbackInfo.userdata1 = state_handle
+    descriptor.deviceLostCallbackInfo.callback = ffi.cast("WGPUDeviceLostCallback", on_lost)
     descriptor.uncapturedErrorCallbackInfo.callback = _on_uncaptured
-    descriptor.uncapturedErrorCallbackInfo.userdata1 = state_handle
     answers: list[tuple[int, Handle, str]] = []
     ticket = ffi.new_handle(answers)
     info = ffi.new("WGPURequestDeviceCallbackInfo *")
     info.mode = lib.WGPUCallbackMode_AllowSpontaneous
     info.callback = _on_device
     info.userdata1 = ticket
-    with shield:
-        lib.wgpuAdapterRequestDevice(adapter._internal, descriptor, info[0])
+    lib.wgpuAdapterRequestDevice(adapter._internal, descriptor, info[0])
     if not answers or answers[0][0] != 1:
         reason = answers[0][2].strip() if answers else "the driver gave no answer"
         raise DeviceError(f"the adapter refused to open a device: {reason}")
     return answers[0][1]
 
 
-# What the driver calls back outlives its device: it may call while that is dropped.
+# What the driver calls back outlives its device: it may call while that is dropped, or long after.
 _keep_alive: list[Any] = []
 _PIPELINE = "webgrad pipeline"  # the label of those that are compiled outside of scopes
+_library = CDLL(lib_path)
+
+
+class _Release(ref["NativeDevice"]):
+    """A weak reference whose callback, a function of the driver's, gets a handle: by C alone, as in Reply."""
+
+    __slots__ = ("_as_parameter_",)
+    _as_parameter_: c_void_p
+
+
+@atexit.register
+def _release_no_more() -> None:
+    for each in _keep_alive:
+        if isinstance(each, list):
+            each.clear()
 
 
 class NativeDevice:
     """One open wgpu device and its queue.
 
-    `adapter` is the wgpu-py adapter, `features` the native feature numbers to ask for; `when_done` is called
-    once for every submission that the GPU has finished, in order.
+    `adapter` is the wgpu-py adapter, `features` the native feature numbers to ask for; `done` gets an item
+    for every submission that the GPU has finished.
     """
 
     dialect: Dialect = "naga"
@@ -144,7 +135,7 @@ class NativeDevice:
         self,
         adapter: Any,
         features: Sequence[int],
-        when_done: Callable[[], None],
+        done: Answers,
         *,
         immediates: bool,
         quick: bool,
@@ -156,15 +147,18 @@ class NativeDevice:
         self.timed: Any = None  # the descriptor of passes that note when they begin and end
         self.account: Callable[[], str] = str  # what is in use, for the error when memory runs out
         self._scopes = threading.RLock()
-        self._state = _State()
-        state_handle = ffi.new_handle(self._state)
-        _keep_alive.append(state_handle)
-        self.device = _open(adapter, features, state_handle)
+        self._losses: Answers = []
+        on_lost, on_done = Reply(self._losses), Reply(done)
+        _keep_alive.extend((on_lost, on_done))
+        self._reads: dict[int, Reply] = {}  # that the driver may still have to answer
+        self._releases: list[_Release] = []
+        _keep_alive.extend((self._reads, self._releases))
+        self.device = _open(adapter, features, on_lost.address)
         self.queue = lib.wgpuDeviceGetQueue(self.device)
-        done_ticket = ffi.new_handle(when_done)
-        _keep_alive.append(done_ticket)
+        self._release_at_end("wgpuDeviceRelease", self.device)
+        self._release_at_end("wgpuQueueRelease", self.queue)
         calls = QuickCalls if quick else PlainCalls
-        self._calls: Calls = calls(self.device, self.queue, _on_scope, _on_work_done, done_ticket, _on_map)
+        self._calls: Calls = calls(self.device, self.queue, _on_scope, on_done.address)
         self._entries = ffi.new("WGPUBindGroupEntry[]", 64)
         self._group_descriptor = ffi.new("WGPUBindGroupDescriptor *")
         self._group_descriptor.entries = self._entries
@@ -174,11 +168,18 @@ class NativeDevice:
         self._calls.push_scope(_VALIDATION)
         if not immediates:
             self.params_layout = self.create_group_layout(["uniform"], dynamic=True)
+            self._release_at_end("wgpuBindGroupLayoutRelease", self.params_layout)
+
+    def _release_at_end(self, release: str, handle: Handle) -> None:
+        """Not sooner than nobody refers to this: another thread may wait on the device, or hold an event."""
+        reference = _Release(self, getattr(_library, release))
+        reference._as_parameter_ = c_void_p(address_of(handle))
+        self._releases.append(reference)
 
     @property
     def lost(self) -> bool:
         """Whether the driver has said that the device is gone."""
-        return self._state.lost
+        return bool(self._losses)
 
     def alive(self) -> bool:
         """Whether the device is there still; 1 µs: an encoder of a lost one makes the driver call back."""
@@ -202,13 +203,16 @@ class NativeDevice:
         return None if error and _PIPELINE in error[1] else error
 
     def _pop(self) -> tuple[int, str] | None:
-        try:
-            self._calls.pop_scope()
-            error: tuple[int, str] | None = _scope.error
-            self._calls.pop_scope()
-            return error or _scope.error
-        finally:
-            self._scopes.release()
+        with shield:
+            try:
+                _scope.error = _UNHEARD
+                self._calls.pop_scope()
+                error: tuple[int, str] | None = _scope.error
+                _scope.error = _UNHEARD
+                self._calls.pop_scope()
+                return error or _scope.error
+            finally:
+                self._scopes.release()
 
     def fail(self, error: tuple[int, str], doing: str) -> NoReturn:
         """Raise what the driver said as an error of ours."""
@@ -218,7 +222,7 @@ class NativeDevice:
         kind, text = error
         reason = text.replace("Validation Error", "").replace("Caused by:", "").strip()
         if self.lost or "device is lost" in text.lower():
-            self._state.lost = True
+            self._losses.append(0)
             return DeviceLostError(f"the GPU device was lost while {doing}")
         if kind == 3 or "not enough memory" in text.lower() or "out of memory" in text.lower():
             return OutOfMemoryError(f"the GPU has no memory left while {doing}: {reason}. {self.account()}")
@@ -471,17 +475,15 @@ class NativeDevice:
                     self._calls.release_commands(commands)
             self._calls.when_done()
 
-    def map_read(self, buffer: Handle, nbytes: int, when_mapped: Callable[[int, str], None]) -> None:
-        """Ask for a read-back buffer's contents; `when_mapped` gets (status, message) on a poll."""
-        waiting = self._state.waiting
-
-        def called_back(status: int, message: str) -> None:
-            waiting.discard(ticket.pop())
-            when_mapped(status, message)
-
-        ticket = [ffi.new_handle(called_back)]
-        waiting.update(ticket)
-        self._calls.map_read(buffer, nbytes, ticket[0])
+    def map_read(self, buffer: Handle, nbytes: int, answers: Answers) -> None:
+        """Ask for a read-back buffer's contents; `answers` gets the status on a poll."""
+        if len(self._reads) >= 64:
+            for key, each in list(self._reads.items()):
+                if each.answers:
+                    self._reads.pop(key, None)
+        reply = Reply(answers)
+        self._reads[id(reply)] = reply
+        self._calls.map_read(buffer, nbytes, reply.address)
 
     def copy_mapped(self, buffer: Handle, nbytes: int) -> Any:
         """The bytes of a mapped buffer in whole words; the buffer is unmapped."""
@@ -522,23 +524,14 @@ class NativeDevice:
 
     def forsake(self) -> None:
         """In a forked child: leave the native device to the parent."""
-        self.queue = None
-
-    def __del__(self) -> None:
-        # Not sooner: another thread may be waiting on the device, or hold an event of it.
-        if self.queue is not None and not sys.is_finalizing():
-            if self.params_layout is not None:
-                lib.wgpuBindGroupLayoutRelease(self.params_layout)
-            lib.wgpuQueueRelease(self.queue)
-            lib.wgpuDeviceRelease(self.device)
+        self._releases.clear()
 
 
-def open_native(
-    adapter: Any, features: frozenset[str], when_done: Callable[[], None], *, quick: bool
-) -> NativeDevice:
+def open_native(adapter: Any, features: frozenset[str], done: Answers, *, quick: bool) -> NativeDevice:
     """Open a device of a wgpu-py adapter, with features by their names."""
     numbers = _feature_numbers(features)
-    return NativeDevice(adapter, numbers, when_done, immediates="immediates" in features, quick=quick)
+    with shield:  # the driver calls back
+        return NativeDevice(adapter, numbers, done, immediates="immediates" in features, quick=quick)
 
 
 def _feature_numbers(features: frozenset[str]) -> list[int]:

@@ -9,9 +9,9 @@ device is lost. All of it happens under one lock, so threads may share a device.
 from __future__ import annotations
 
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import compress
 from operator import index
 from typing import Any, NamedTuple
@@ -32,6 +32,7 @@ from .layer import Copy, Handle
 from .pipelines import PADDING, Pipeline
 from .pool import size_class
 from .recording import Recording
+from .references import Tagged
 from .resolve import Grid, Head, Pending, Resolved, resolve
 from .shield import shield
 from .stats import Counters, readable_bytes
@@ -67,15 +68,18 @@ class Queue:
         self.limits = limits
         self.counters = counters
         self.context = open_context()
-        # The handles whose Buffer was collected; anyone may append at any time.
-        self.dropped: deque[int] = deque()
+        # The references whose Buffer is gone, by their tags the handles of it; added to at any time.
+        self.dropped: deque[Tagged[Buffer]] = deque()
+        self.drop = self.dropped.append
         # Raises, or repairs what keeps the device from being used.
         self.trouble: Callable[[], None] | None = None
         self.last_event: Event | None = None
         self._open_context = open_context
         self._virtual: Arena[Virtual] = Arena("buffer")
         self._heads: list[Head] = []  # (pipeline, grid) by number, as it stands in the pending code
-        self._pending = Pending(self._heads)
+        self._pending = self._running = Pending(
+            self._heads
+        )  # what is recorded; what was last submitted of it
         self._head_numbers: dict[Head, int] = {}
         self._sizes: dict[int, int] = {}  # bytes → size class, for sizes seen
         self._first_cut = min(FIRST_CUT, limits.max_commands)
@@ -159,23 +163,24 @@ class Queue:
     def release(self, handle: int) -> None:
         """Free a virtual buffer; from now on its handle is stale."""
         with shield, self.lock:
-            self.dropped.append(handle)
             self._drain()
+            self._let_go(self._virtual.discard(handle))
 
     def _drain(self) -> None:
         """Let go of dropped buffers. One that commands may use gives its memory back at the next flush."""
-        dropped, discard, pending = self.dropped, self._virtual.discard, self._pending
+        dropped, discard = self.dropped, self._virtual.discard
         with shield:  # the pool's books must not be left half written
             while dropped:
-                virtual = discard(dropped.popleft())
-                if virtual is not None:
-                    if virtual.pending is pending:
-                        virtual.pending = None
-                        if pending.code:
-                            continue  # commands may use it
-                    if virtual.physical:
-                        self.context.pool.give(virtual.physical)
-                        virtual.physical = 0
+                self._let_go(discard(dropped.popleft().tag))
+
+    def _let_go(self, virtual: Virtual | None) -> None:
+        if virtual is not None:
+            pending, virtual.pending = virtual.pending, None
+            if pending is not None and pending.code:
+                return  # commands may use it
+            if virtual.physical:
+                self.context.pool.give(virtual.physical)
+                virtual.physical = 0
 
     def _make_room(self, size: int) -> Pending:
         """Now and then: let dropped buffers and unused slots go; flush when too many bytes are pending."""
@@ -184,7 +189,7 @@ class Queue:
             self._begin()
         elif size >= LARGE and not self._held:
             if self.context.pool.bytes_live + self._pending_bytes + size > self.limits.max_pending_bytes:
-                self._flush("bytes", ramp=self._cut_at)
+                self._flush_early("bytes", self._cut_at)
             self._pending_bytes += size
         self._tidy_at = len(self._pending.virtuals) + TIDY_EVERY
         self._pending.views += size > self.limits.max_binding  # every launch is checked from now on
@@ -371,8 +376,7 @@ class Queue:
             return False
         pending = self._pending
         if self._heads[pending.code[0]] == (pipeline, grid) or len(pending.params) >= 2 * self._cut_at:
-            self._flush("full", ramp=min(CUT_GROWTH * self._cut_at, self.limits.max_commands))
-            return True
+            return self._flush_early("full", min(CUT_GROWTH * self._cut_at, self.limits.max_commands))
         return False
 
     def annotate(self, note: Note) -> None:
@@ -405,9 +409,11 @@ class Queue:
         """
         with shield, self.lock:
             self._enter()
-            self._flush("replay")
-            idle = self._pending
             pending = recording.pending(donated, params)
+            if self._pending.code:
+                self._flush_before(pending, recording, inputs)
+            idle, crowded = self._pending, self._crowded
+            waiting = [(each.virtual, each.virtual.slot) for each in inputs if idle.owns(each.virtual)]
             pending.notes = dict(enumerate(notes))
             for number, (slot, buffer) in enumerate(zip(recording.inputs, inputs, strict=True)):
                 virtual = self._get(buffer)
@@ -423,15 +429,29 @@ class Queue:
                     virtual = Virtual(nbytes, self._size_of(nbytes), "", pending, slot)
                     pending.virtuals[slot] = virtual
                     outputs[slot] = Buffer(self, self._virtual.insert(virtual), virtual)
-            self._pending = pending
+            self._pending, self._crowded = pending, False
             try:
                 self._flush("replay")
-            except BaseException:
-                self._pending = idle
-                raise
+            finally:
+                pending.forget()
+                if idle.code or self._pending is pending:
+                    self._pending, self._crowded = idle, crowded
+                    for virtual, slot in waiting:
+                        virtual.pending, virtual.slot = idle, slot
             for number in donated:
                 self._virtual.discard(inputs[number].handle)
             return [outputs.get(slot) or given[slot] for slot in recording.outputs]
+
+    def _flush_before(self, pending: Pending, recording: Recording, inputs: Sequence[Buffer]) -> None:
+        """Run what a recording's inputs wait for; where there is no room for all that is pending, no more."""
+        written = pending.given_away() | {
+            slot
+            for pipeline, _, slots, _ in pending.commands()
+            for slot, access in zip(slots, pipeline.accesses, strict=True)
+            if access == "read_write"
+        }
+        changed = [each for slot, each in zip(recording.inputs, inputs, strict=True) if slot in written]
+        self._flush("replay", read=inputs, written=changed)
 
     def compile(self, pipeline: Pipeline) -> None:
         """Compile a pipeline now, so that a shader error is raised here."""
@@ -445,11 +465,14 @@ class Queue:
 
     # Running
 
-    def flush(self, cause: str = "eval") -> Event | None:
-        """Submit what is pending, without waiting. Gives the event of the newest submission."""
+    def flush(self, cause: str = "eval", wanted: Sequence[Buffer] | None = None) -> Event | None:
+        """Submit what is pending, without waiting. Gives the event of the newest submission.
+
+        Where there is no room for all of it, what `wanted` waits for is enough.
+        """
         with shield, self.lock:
             self._enter()
-            self._flush(cause)
+            self._flush(cause, read=wanted)
             return self.last_event
 
     def synchronize(self) -> None:
@@ -462,51 +485,90 @@ class Queue:
                     self._note_loss()
                 raise DeviceLostError("the GPU device was lost while it was waited for")
 
-    def _flush(self, cause: str, copies: Sequence[Wanted] = (), ramp: int = 0) -> None:
-        """Resolve, encode, submit, with `copies` at the end of the same submission."""
-        pending, context, counters = self._pending, self.context, self.counters
-        if self._crowded:
-            self._prune()
-        if not pending.code:
-            if copies:
-                self._flush_copies(cause, copies)
-            return
+    def _flush_early(self, cause: str, ramp: int) -> bool:
+        """Submit what is pending before anybody asks for it; where there is no room, it waits until then."""
+        if not self._crowded:
+            with suppress(OutOfMemoryError):
+                self._flush(cause, ramp=ramp)
+        return not self._crowded
+
+    def _flush(
+        self,
+        cause: str,
+        copies: Sequence[Wanted] = (),
+        ramp: int = 0,
+        read: Sequence[Buffer] | None = None,
+        written: Sequence[Buffer] = (),
+    ) -> None:
+        """Resolve, encode, submit, with `copies` at the end of the same submission.
+
+        Where there is no room for all that is pending, only what must come before buffers are `read` or
+        `written` to: the rest waits for whoever wants it, or until it is dropped.
+        """
         with shield:
-            if self.dropped:
+            if self._crowded:
+                self._prune()
+            elif self.dropped:
                 self._drain()
-            try:
-                resolved = self._submit(pending, copies, cause)
-            except DeviceLostError:
-                self._note_loss()
-                raise
-            except (OutOfMemoryError, BufferError):
-                self._crowded = True
-                raise  # everything stays as it was: free something, and the next flush runs it
-            except Exception:
-                self._discard("was to be computed by commands that could not be run")
-                raise
-            counters.flushes[cause] += 1
-            counters.commands += len(pending.params)
-            counters.dispatches += len(resolved.prepared.rows)
-            counters.in_place += resolved.in_place
-            self._settle(resolved)
-            self._cut_at = ramp or self._first_cut
-            context.throttle()
+            pending, part = self._pending, None
+            if self._crowded and read is not None:
+                part = pending.part(read, written)
+            if pending.code and part is None:
+                try:
+                    self._run(pending, copies, cause)
+                except OutOfMemoryError:
+                    self._crowded = True
+                    part = None if read is None else pending.part(read, written)
+                    if part is None:
+                        raise
+                else:
+                    self._begin()
+                    self._crowded = False
+                    self._cut_at = ramp or self._first_cut
+                    self.context.throttle()
+                    return
+            if part is not None and part.code:
+                self._run(part, copies, cause)
+                part.leave()
+                self._changes += 1
+                self.context.throttle()
+            elif copies:
+                self._flush_copies(cause, copies)
+
+    def _run(self, pending: Pending, copies: Sequence[Wanted], cause: str) -> None:
+        """Submit commands, or leave everything as it was: the next flush, when there is room, runs them."""
+        self._running = pending
+        try:
+            resolved = self._submit(pending, copies, cause)
+        except DeviceLostError:
+            self._note_loss()
+            raise
+        except (OutOfMemoryError, BufferError):
+            raise
+        except Exception:
+            self._discard("was to be computed by commands that could not be run")
+            raise
+        counters = self.counters
+        counters.flushes[cause] += 1
+        counters.commands += len(pending.params)
+        counters.dispatches += len(resolved.prepared.rows)
+        counters.in_place += resolved.in_place
+        self._settle(pending, resolved)
 
     def _prune(self) -> None:
         """After a flush without room: forget commands whose results were dropped since."""
-        with shield:
-            self._drain()
-            for virtual in self._pending.prune():
-                if virtual.physical:
-                    self.context.pool.give(virtual.physical)
-                    virtual.physical = 0
-            self._crowded = False
+        self._drain()
+        before = len(self._pending.params)
+        for virtual in self._pending.prune():
+            if virtual.physical:
+                self.context.pool.give(virtual.physical)
+                virtual.physical = 0
+        self._crowded = 0 < len(self._pending.params) == before
 
     def _submit(self, pending: Pending, copies: Sequence[Wanted], cause: str) -> Resolved:
         context = self.context
         with stage("resolve"):
-            resolved = self._resolved()
+            resolved = self._resolved(pending)
         context.pool.protected = resolved.touched  # until submitted, whatever has to make room meanwhile
         try:
             sources = self._sources(resolved, pending, copies) if copies else []
@@ -524,8 +586,8 @@ class Queue:
                 each.flushed(flush)
         return resolved
 
-    def _resolved(self) -> Resolved:
-        pending, context = self._pending, self.context
+    def _resolved(self, pending: Pending) -> Resolved:
+        context = self.context
         key = pending.key()
         inputs = [each.physical for each in pending.virtuals]
         resolved = context.resolved.find(key, inputs, context.pool.free)
@@ -542,7 +604,7 @@ class Queue:
     def _sources(self, resolved: Resolved, pending: Pending, copies: Sequence[Wanted]) -> list[Copy]:
         where = dict(resolved.outcome)
         return [
-            self._copy(where.get(virtual.slot, 0) if virtual.pending is pending else 0, virtual, target)
+            self._copy(where.get(virtual.slot, 0) if pending.owns(virtual) else 0, virtual, target)
             for virtual, target in copies
         ]
 
@@ -571,14 +633,13 @@ class Queue:
             raise BufferError(f"{virtual.describe()} was never written: there is nothing to read")
         return self.context.pool.buffers.get(buffer).handle, 0, target, (virtual.nbytes + 3) & ~3
 
-    def _settle(self, resolved: Resolved) -> None:
-        """After a submit: note where the held tensors are, and begin an empty queue."""
-        virtuals = self._pending.virtuals
+    def _settle(self, pending: Pending, resolved: Resolved) -> None:
+        """After a submit: note where the held tensors are."""
+        virtuals = pending.virtuals
         for slot, buffer in resolved.outcome:
             virtuals[slot].physical = buffer
         for slot in resolved.overwritten:
             virtuals[slot].host = None  # the host copy is old now
-        self._begin()
 
     def _begin(self) -> None:
         self._changes += 1
@@ -609,7 +670,7 @@ class Queue:
             if virtual.view is not None:
                 raise BufferError(f"{virtual.describe()} is a view: write to the whole buffer")
             if virtual.pending is self._pending and self._uses(virtual.slot):
-                self._flush("write")
+                self._flush("write", read=(), written=(buffer,))
             self._write(virtual, source, keep)
 
     def upload(self, data: Any, label: str = "", *, keep: bool = False) -> Buffer:
@@ -623,12 +684,13 @@ class Queue:
 
     def _write(self, virtual: Virtual, source: Bytes, keep: bool) -> None:
         fits = virtual.physical or self.context.pool.has_room(self._size_of(virtual.nbytes, virtual.label))
-        if not fits and self._pending.code and not self._held:
+        waiting = self._pending.code and not self._held and not self._crowded
+        if not fits and waiting:
             self._flush("bytes")  # what was dropped gives its memory back; cheaper than an error first
         try:
             self._fill(virtual, source)
         except OutOfMemoryError:
-            if self._held or not self._pending.code:
+            if not waiting or not self._pending.code:
                 raise
             self._flush("bytes")  # so that what was dropped gives its memory back
             self._fill(virtual, source)
@@ -731,7 +793,7 @@ class Queue:
                 self._note_loss()
                 raise
             try:
-                self._flush("read", [(virtual, handle)])
+                self._flush("read", [(virtual, handle)], read=(buffer,))
             except BaseException:
                 context.staging.give(size, handle)
                 raise
@@ -797,15 +859,19 @@ class Queue:
 
     def largest(self, count: int = 5) -> str:
         """The largest buffers that hold memory, for an error message."""
-        held = sorted((each for each in self._virtual if each.physical), key=lambda each: -each.nbytes)
-        names = naming.of(held[:count])
-        return (
-            ", ".join(
-                f"{name or 'unnamed'} {readable_bytes(each.nbytes)}"
-                for name, each in zip(names, held, strict=False)
-            )
-            or "none"
+        held = [each for each in self._virtual if each.physical]
+        held += [
+            each
+            for each, buffer in zip(self._running.virtuals, self._running.placed, strict=False)
+            if buffer and not each.physical
+        ]
+        held.sort(key=lambda each: -each.nbytes)
+        sizes = Counter(
+            f"{name or 'unnamed'} {readable_bytes(each.nbytes)}"
+            for name, each in zip(naming.of(held), held, strict=True)
         )
+        shown = [text if times == 1 else f"{times} × {text}" for text, times in sizes.items()]
+        return ", ".join(shown[:count]) or "none"
 
     def held(self) -> list[tuple[Virtual, int]]:
         """The buffers that hold memory, each with the bytes of it, once what was dropped was let go."""

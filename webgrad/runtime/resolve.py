@@ -11,23 +11,23 @@ from __future__ import annotations
 import gc
 from array import array
 from collections import OrderedDict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from weakref import finalize
 
 from ..observing import Note
 from .groups import BindGroup
 from .layer import Prepared, Row
 from .pipelines import Pipeline
 from .pool import Pool
+from .references import Tagged, tagged
 
 if TYPE_CHECKING:
-    from .buffers import Virtual
+    from .buffers import Buffer, Virtual
     from .context import Context
 
-__all__ = ["Command", "Grid", "Head", "Pending", "Resolved", "ResolvedQueues", "Size", "resolve"]
+__all__ = ["Command", "Grid", "Head", "Part", "Pending", "Resolved", "ResolvedQueues", "Size", "resolve"]
 
 View = tuple[int, int, int]  # the slot it is a part of, offset, bytes
 Size = int | View
@@ -45,7 +45,7 @@ class Pending:
     buffers by slot.
     """
 
-    __slots__ = ("code", "heads", "notes", "params", "views", "virtuals")
+    __slots__ = ("code", "heads", "notes", "params", "placed", "views", "virtuals")
 
     def __init__(self, heads: Sequence[Head]) -> None:
         self.heads = heads
@@ -53,6 +53,7 @@ class Pending:
         self.params: list[bytes] = []
         self.notes: dict[int, Note] = {}  # what commands are about, where somebody watches
         self.virtuals: list[Virtual] = []
+        self.placed: list[int] = []  # while it is resolved: the buffer of each slot, 0 for none
         self.views = 0
 
     def annotate(self, note: Note) -> None:
@@ -67,7 +68,15 @@ class Pending:
         """What makes two queues the same: commands, sizes, and what is dropped. Never the parameters."""
         virtuals = self.virtuals
         sizes = tuple([each.size for each in virtuals])
-        return array("I", self.code).tobytes(), sizes, bytes([each.pending is self for each in virtuals])
+        return array("I", self.code).tobytes(), sizes, bytes(self.held())
+
+    def owns(self, virtual: Virtual) -> bool:
+        """Whether somebody holds a buffer that has a slot here."""
+        return virtual.pending is self
+
+    def held(self) -> list[bool]:
+        """Of each slot, whether its contents are needed when the commands have run."""
+        return [each.pending is self for each in self.virtuals]
 
     def owner(self) -> object:
         """Who alone can ask for the key, as long as it lives; None where anybody can."""
@@ -96,28 +105,106 @@ class Pending:
 
     def prune(self) -> list[Virtual]:
         """Leave out commands whose results nobody holds or reads; gives the dropped buffers now unused."""
-        virtuals = self.virtuals
-        whole = [at if isinstance(each.size, int) else each.size[0] for at, each in enumerate(virtuals)]
-        live = {whole[at] for at, each in enumerate(virtuals) if each.pending is self}
-        kept: list[tuple[list[int], int]] = []  # code, number
-        at, number = len(self.code), len(self.params)
-        for pipeline, _, slots, words in reversed(self.commands()):
-            number -= 1
-            start = at - 1 - len(slots) - len(words)
-            written = {
-                whole[slot]
+        wholes = self._wholes()
+        kept = self._needed({wholes[at] for at, is_held in enumerate(self.held()) if is_held}, None)
+        used = {
+            wholes[slot]
+            for at, (_, _, slots, _) in enumerate(self.commands())
+            if at in kept
+            for slot in slots
+        }
+        self._keep(self, kept)
+        return [
+            each for at, each in enumerate(self.virtuals) if each.pending is None and wholes[at] not in used
+        ]
+
+    def part(self, read: Iterable[Buffer], written: Iterable[Buffer] = ()) -> Part | None:
+        """The commands that must run before some buffers are read or written to; None where it is all."""
+        wholes = self._wholes()
+        needed = self._needed(
+            *(
+                {wholes[each.virtual.slot] for each in buffers if self.owns(each.virtual)}
+                for buffers in (read, written)
+            )
+        )
+        return None if len(needed) == len(self.params) else Part(self, needed)
+
+    def _wholes(self) -> list[int]:
+        """Of each slot, the one that it is a part of, or itself."""
+        return [at if isinstance(each.size, int) else each.size[0] for at, each in enumerate(self.virtuals)]
+
+    def _needed(self, read: set[int], written: set[int] | None) -> set[int]:
+        """The numbers of the commands that what is read waits for.
+
+        And what is written to, with all that needs its old contents; None where those will not run later.
+        """
+        wholes, needed = self._wholes(), set()
+        commands = self.commands()
+        for number in range(len(commands) - 1, -1, -1):
+            pipeline, _, slots, _ = commands[number]
+            touches = {wholes[slot] for slot in slots}
+            writes = {
+                wholes[slot]
                 for slot, access in zip(slots, pipeline.accesses, strict=True)
                 if access == "read_write"
             }
-            if written & live:
-                live.update(whole[slot] for slot in slots)
-                kept.append((self.code[start:at], number))
-            at = start
-        kept.reverse()
-        self.code = [each for code, _ in kept for each in code]
-        self.notes = {new: self.notes[old] for new, (_, old) in enumerate(kept) if old in self.notes}
-        self.params = [self.params[old] for _, old in kept]
-        return [each for at, each in enumerate(virtuals) if each.pending is None and whole[at] not in live]
+            if not (writes.isdisjoint(read) and touches.isdisjoint(written or ())):
+                needed.add(number)
+                read |= touches
+                if written is not None:
+                    written |= writes
+        return needed
+
+    def _keep(self, source: Pending, numbers: Set[int]) -> None:
+        """Have those of the commands of a queue over the same slots."""
+        code: list[int] = []
+        at = 0
+        for number, (_, _, slots, words) in enumerate(source.commands()):
+            end = at + 1 + len(slots) + len(words)
+            if number in numbers:
+                code += source.code[at:end]
+            at = end
+        kept = sorted(numbers)
+        self.params, self.notes, self.code = (
+            [source.params[old] for old in kept],
+            {new: source.notes[old] for new, old in enumerate(kept) if old in source.notes},
+            code,
+        )
+
+
+class Part(Pending):
+    """Some commands of a queue, over its slots, to run ahead of the rest."""
+
+    __slots__ = ("_held", "_numbers", "_whole")
+
+    def __init__(self, whole: Pending, numbers: set[int]) -> None:
+        super().__init__(whole.heads)
+        self._whole, self._numbers = whole, numbers
+        self._keep(whole, numbers)
+        self.virtuals, self.views = whole.virtuals, whole.views
+        wholes = self._wholes()
+        later = {
+            wholes[slot]
+            for number, (_, _, slots, _) in enumerate(whole.commands())
+            if number not in numbers
+            for slot in slots
+        }
+        self._held = [is_held or wholes[at] in later for at, is_held in enumerate(whole.held())]
+
+    def owns(self, virtual: Virtual) -> bool:
+        return self._whole.owns(virtual)
+
+    def held(self) -> list[bool]:
+        """Also what the rest of the commands uses."""
+        return self._held
+
+    def leave(self) -> None:
+        """It has run: the rest is what is pending."""
+        whole = self._whole
+        for virtual, is_held in zip(self.virtuals, self._held, strict=True):
+            if not is_held:
+                virtual.physical = 0
+        whole._keep(whole, set(range(len(whole.params))) - self._numbers)
 
 
 @dataclass(slots=True)
@@ -150,9 +237,8 @@ class ResolvedQueues:
         self.variants = variants
         self._queues: OrderedDict[object, list[Resolved]] = OrderedDict()
         self._weight = 0
-        self._ended: deque[object] = (
-            deque()
-        )  # keys whose owners are gone; added to by finalizers, at any time
+        self._owners: dict[object, Tagged[object]] = {}
+        self._ended: deque[Tagged[object]] = deque()  # those that are gone; added to at any time
 
     def __len__(self) -> int:
         return sum(map(len, self._queues.values()))
@@ -168,9 +254,11 @@ class ResolvedQueues:
     def remember(self, key: object, resolved: Resolved, owner: object = None) -> None:
         """Keep a queue under its key; when the owner is gone, nobody will ask for that key again."""
         while self._ended:
-            self._weight -= sum(each.weight for each in self._queues.pop(self._ended.popleft(), ()))
-        if owner is not None and key not in self._queues:
-            finalize(owner, self._ended.append, key).atexit = False
+            gone = self._ended.popleft().tag
+            self._owners.pop(gone, None)
+            self._weight -= sum(each.weight for each in self._queues.pop(gone, ()))
+        if owner is not None and key not in self._owners:
+            self._owners[key] = tagged(owner, key, self._ended.append)
         variants = self._queues.setdefault(key, [])
         variants.append(resolved)
         self._queues.move_to_end(key)
@@ -224,6 +312,7 @@ def resolve(pending: Pending, inputs: list[int], context: Context) -> Resolved:
         _restore(pool, walk, free_before)
         raise
     finally:
+        pending.placed = []
         pool.protected = set()
         pool.bytes_peak = max(pool.bytes_peak, peak_before)
 
@@ -258,8 +347,8 @@ class _Walk:
         self.came_with = inputs
         self.views = pending.views
         self.sizes = [each.size for each in pending.virtuals]
-        self.held = [each.pending is pending for each in pending.virtuals]
-        self.physical = list(inputs)
+        self.held = pending.held()
+        self.physical = pending.placed = list(inputs)
         self.donated = pending.given_away()
         self.inputs = set(filter(None, inputs))
         self.needed: set[int] = set()

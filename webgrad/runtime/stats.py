@@ -5,7 +5,7 @@ The invariant: a counter only grows until `reset`; the `bytes_*` rows are readin
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -50,18 +50,30 @@ class Counters:
 class HostMemory:
     """Bytes of the large arrays that webgrad makes on the host: lent, waiting to be lent, the most lent.
 
-    Told wherever an array is deleted, in any thread, so there is no lock, and no sum is kept that two threads
-    could change at once: each change is one step of a dictionary.
+    Told in any thread, so there is no lock, and no sum is kept that two threads could change at once: each
+    change is one step of a dictionary. `settle` tells of arrays that were deleted since.
     """
 
-    pooled: int = 0
     peak: int = 0
+    settle: Callable[[], None] = lambda: None
+    _waiting: int = 0
     _lent: dict[int, int] = field(default_factory=dict)  # bytes by block
 
     @property
     def live(self) -> int:
         """Bytes that are lent."""
+        self.settle()
         return sum(list(self._lent.values()))
+
+    @property
+    def pooled(self) -> int:
+        """Bytes that wait to be lent."""
+        self.settle()
+        return self._waiting
+
+    def wait(self, nbytes: int) -> None:
+        """So many bytes wait to be lent now."""
+        self._waiting = nbytes
 
     def lend(self, block: object, nbytes: int) -> None:
         """A block is in use from now on."""

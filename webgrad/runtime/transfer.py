@@ -17,7 +17,7 @@ from ..arrays import has_numpy, np
 from ..errors import BufferError, DeviceLostError, DTypeError
 from ..observing import stage
 from ..values import Values, flat_bytes
-from .layer import READBACK, DeviceLayer, Handle
+from .layer import READBACK, Answers, DeviceLayer, Handle
 from .shield import shield
 
 __all__ = [
@@ -39,7 +39,7 @@ else:
     Bytes = Any
 
 _KEPT = 128 << 20  # bytes of read-back buffers kept for the next read
-_SUCCESS = 1
+_SUCCESS = [1]
 EAGER = 200e-6  # seconds of waiting without a pause
 
 
@@ -131,14 +131,13 @@ def write_bytes(write: Callable[[int, Any], None], data: Bytes, start: int = 0) 
 def wait_until(done: Callable[[], bool], native: DeviceLayer, timeout: float | None = None) -> bool:
     """Poll on this thread until `done()`, the device is lost, or `timeout` seconds have passed.
 
-    The callback may also be run by another thread's poll. Ctrl-C is heard between two polls, which come
+    The answer may also come by another thread's poll. Signals are heard between two polls, which come
     without a pause at first and then at a twentieth of the time waited: the wait is hardly longer for it.
     """
     began = time.monotonic()
     with stage("wait"):
         while True:
-            with shield:
-                native.poll()
+            native.poll()
             if done():
                 return True
             waited = time.monotonic() - began
@@ -156,6 +155,7 @@ class Staging:
         self._most = _KEPT
         self._make_buffer = make_buffer
         self._free: dict[int, list[Handle]] = {}
+        self._abandoned: list[ReadBack] = []
         self._lock = threading.Lock()
 
     def take(self, nbytes: int) -> tuple[int, Handle]:
@@ -163,6 +163,8 @@ class Staging:
         size = (
             max(1 << (nbytes - 1).bit_length(), 4096) if nbytes < 1 << 24 else (nbytes + 0xFFFFF) & ~0xFFFFF
         )
+        if self._abandoned:
+            self._take_back()
         with self._lock:
             kept = self._free.get(size)
             if kept:
@@ -179,6 +181,20 @@ class Staging:
                 return
         self.native.release_buffer(handle)
 
+    def abandon(self, reading: ReadBack) -> None:
+        """Nobody wants these bytes any more: the buffer comes back once the driver is done with it."""
+        with self._lock:
+            self._abandoned.append(reading)
+
+    def _take_back(self, *, closing: bool = False) -> None:
+        with self._lock:
+            abandoned, self._abandoned = self._abandoned, []
+        for each in abandoned:
+            if each.answered or closing:
+                each.put_back()
+            else:
+                self.abandon(each)
+
     def clear(self) -> None:
         """Let every kept buffer go."""
         with self._lock:
@@ -190,6 +206,7 @@ class Staging:
     def close(self) -> None:
         """Keep no buffer from now on: the device is going."""
         self._most = 0
+        self._take_back(closing=True)
         self.clear()
 
 
@@ -202,25 +219,19 @@ class ReadBack:
         self._size = size
         self._handle = handle
         self._nbytes = nbytes
-        self._status: tuple[int, str] | None = None
-        self._abandoned = self._settled = False
-        self._lock = threading.RLock()  # a callback may come on any thread that polls
-        self._native.map_read(handle, (nbytes + 3) & ~3, self._on_mapped)
-
-    def _on_mapped(self, status: int, message: str) -> None:
-        with self._lock:
-            self._status = (status, message)
-            if self._abandoned:
-                self._put_back()
+        self._answers: Answers = []
+        self._settled = False
+        self._native.map_read(handle, (nbytes + 3) & ~3, self._answers)
 
     @property
-    def _mapped(self) -> bool:
-        return self._status is not None
+    def answered(self) -> bool:
+        """Whether the driver has mapped the buffer, or has failed to."""
+        return bool(self._answers)
 
     def wait(self) -> Bytes:
         """Block until the bytes are here."""
         try:
-            wait_until(lambda: self._mapped, self._native)
+            wait_until(lambda: self.answered, self._native)
             with stage("transfer"), shield:
                 return self._collect()
         except BaseException:
@@ -232,9 +243,9 @@ class ReadBack:
         pause = 0.0
         try:
             while True:
-                with shield:
-                    self._native.poll()
-                    if self._mapped or self._native.lost:
+                self._native.poll()
+                if self.answered or self._native.lost:
+                    with shield:
                         return self._collect()
                 await self._native.pause_async(pause)
                 pause = min(pause + 20e-6, 1e-3)
@@ -243,27 +254,27 @@ class ReadBack:
             raise
 
     def _collect(self) -> Bytes:
-        status, message = self._status or (0, "")
-        if status != _SUCCESS:
+        if self._answers[:1] != _SUCCESS:
             if not self._native.alive():
                 raise DeviceLostError("the GPU device was lost while a buffer was read back")
-            raise BufferError(f"a buffer could not be read back: {message.strip()}")
+            raise BufferError(f"a buffer could not be read back: the driver answered {self._answers}")
         result: Bytes = as_bytes(self._native.copy_mapped(self._handle, (self._nbytes + 3) & ~3))
         self._settled = True
         self.staging.give(self._size, self._handle)
         return result[: self._nbytes]
 
     def _abandon(self) -> None:
-        """Nobody wants the bytes any more: the buffer goes back as soon as the driver is done with it."""
-        with self._lock:
-            if not self._settled and not self._abandoned:
-                self._abandoned = True
-                if self._mapped:
-                    self._put_back()
+        with shield:
+            if not self._settled:
+                self._settled = True
+                if self.answered:
+                    self.put_back()
+                else:
+                    self.staging.abandon(self)
 
-    def _put_back(self) -> None:
-        self._settled = True
-        if self._status and self._status[0] == _SUCCESS and self._native.alive():
+    def put_back(self) -> None:
+        """Let the buffer go, unread."""
+        if self._answers[:1] == _SUCCESS and self._native.alive():
             self._native.unmap(self._handle)
             self.staging.give(self._size, self._handle)
         else:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ..config import Settings
@@ -23,7 +23,7 @@ from .checks import Limits
 from .context import Context, Event
 from .device import AnyDevice, register
 from .host import memory_bytes
-from .layer import DeviceLayer
+from .layer import Answers, DeviceLayer
 from .pipelines import Pipeline
 from .profile import DeviceProfile, ProfileKind
 from .queue import Queue
@@ -101,15 +101,15 @@ class Device(AnyDevice):
             largest=lambda: self.queue.largest(),
         )
 
-    def _open_layer(self, when_done: Callable[[], None]) -> DeviceLayer:
+    def _open_layer(self, done: Answers) -> DeviceLayer:
         if self.info.backend == "browser":
             from .browser import open_browser
 
-            return open_browser(when_done)
+            return open_browser(done)
         from .native import open_native
 
         quick = self.settings.encoder == "fast"
-        return open_native(adapters.raw_adapter(self.info.index), self.features, when_done, quick=quick)
+        return open_native(adapters.raw_adapter(self.info.index), self.features, done, quick=quick)
 
     def __repr__(self) -> str:
         return f"<Device {self.name}: {self.info.name}>"

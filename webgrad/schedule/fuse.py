@@ -19,15 +19,14 @@ from ..graph.snapshot import Snapshot
 from ..runtime.profile import DeviceProfile
 from .axes import Axes, nontrivial, through_map, through_move
 from .packed import whole_inputs
-from .plan import bindings_of, joins_pairs
+from .plan import bindings_of
+from .size import MAX_SIZE, NO_LOADS, Loads, cost_of, lanes_of, loads_at, size_of, way
 
-__all__ = ["Content", "choose_stored", "cost_of", "is_source"]
+__all__ = ["Content", "choose_stored", "is_source"]
 
-MAX_COST = 220  # additions in one kernel: larger ones compile slowly
 DEAR = 24  # additions from which a map is stored rather than computed by several kernels
 REPEATED = 48  # additions that kernels may repeat, all together, where each of them is cheap
 LOAD = 8  # additions that reading one more value counts for there
-PIECE_COST = 12  # additions that an input of a concat counts for
 MAX_SCALARS = 12  # run-time numbers in one kernel: they travel with the command, beside its sizes
 MAX_NESTING = 5  # indices of indices: expressions and branches grow with each, some of them twofold
 MAX_MAPS = 4  # different indices at which a map is computed in one kernel, unless all that is little work
@@ -40,6 +39,9 @@ ATTEND_COSTS = (48, 2, 2, 12, 12, 12)  # of attention: for query, key, value, sc
 ROUNDS = 8
 
 
+ContentKind = Literal["map", "rows", "contract", "attend"]
+
+
 @dataclass(frozen=True, slots=True)
 class Content:
     """What a kernel computes for a node that is not stored.
@@ -47,7 +49,7 @@ class Content:
     `rows` are the axes of the node that the folds inside depend on; None: there are no folds.
     """
 
-    kind: Literal["map", "rows", "contract", "attend"]
+    kind: ContentKind
     cost: int
     reads: frozenset[int]
     rows: Axes | None = None
@@ -55,6 +57,8 @@ class Content:
     scalars: frozenset[int] = frozenset()
     inside: frozenset[int] = frozenset()  # the nodes it computes, each once
     nesting: int = 0  # how often an index is computed from an index
+    loads: Loads = NO_LOADS  # where it loads what it reads
+    size: int = 0  # of the kernel's text
 
 
 ContentOf = Callable[[int], Content]
@@ -134,8 +138,10 @@ class _Known:
         found = self._read.get(number)
         if found is None:
             one = frozenset((number,))
-            is_scalar = self.graph.sigs[number].kind == "scalar"
-            found = Content("map", 0, frozenset(), scalars=one) if is_scalar else Content("map", 0, one)
+            if self.graph.sigs[number].kind == "scalar":
+                found = Content("map", 0, frozenset(), scalars=one)
+            else:
+                found = Content("map", 0, one, loads=Loads(frozenset(((number, 0, 1),))))
             self._read[number] = found
         return found
 
@@ -186,7 +192,7 @@ def _forward(
         _cut_misfits(graph, number, inputs, content_of, stored)
         while True:
             content, bound = known.content(number, inputs, [content_of(each) for each in inputs])
-            fits = content.cost <= MAX_COST and len(content.scalars) <= MAX_SCALARS
+            fits = content.size <= MAX_SIZE and len(content.scalars) <= MAX_SCALARS
             deep = content.nesting > MAX_NESTING
             if fits and not deep and bound <= known.profile.max_storage_buffers:
                 break
@@ -194,8 +200,8 @@ def _forward(
                 (each for each in inputs if each not in stored and not is_source(graph.sigs[each])),
                 key=lambda each: (
                     deep and content_of(each).nesting,
+                    content_of(each).size,
                     content_of(each).cost,
-                    len(content_of(each).reads),
                     each,
                 ),
                 default=None,
@@ -211,38 +217,37 @@ def _forward(
 def _content(
     graph: Snapshot, number: int, inputs: list[int], parts: list[Content], costs: Mapping[int, int]
 ) -> Content:
-    sig = graph.sigs[number]
     none: frozenset[int] = frozenset()
     reads = none.union(*[part.reads for part in parts])
     scalars = none.union(*[part.scalars for part in parts])
     inside = none.union((number,), *[part.inside for part in parts])
     cost = sum([costs[each] for each in inside])
     nesting = max((part.nesting for part in parts), default=0) + _nests(graph, number)
+    kind, rows, center = _form(graph, number, inputs, parts)
+    loads = loads_at(graph, number, {each: part.loads for each, part in zip(inputs, parts, strict=True)})
+    size = size_of(graph, kind, (number,), loads, cost, lanes_of(graph, kind, (number,)))
+    return Content(kind, cost, reads, rows, center, scalars, inside, nesting, loads, size)
+
+
+def _form(
+    graph: Snapshot, number: int, inputs: list[int], parts: list[Content]
+) -> tuple[ContentKind, Axes | None, int]:
+    """The kind of a kernel that ends here, the axes its folds depend on, and the contraction in it."""
+    sig = graph.sigs[number]
     if sig.kind in _CENTERS:
-        return Content(_CENTERS[sig.kind], cost, reads, None, number, scalars, inside)
+        return _CENTERS[sig.kind], None, number
     if sig.kind == "reduce":
-        return Content("rows", cost, reads, nontrivial(sig.shape), -1, scalars, inside, nesting)
+        return "rows", nontrivial(sig.shape), -1
     rows: Axes | None = None
     center = -1
     for each, part in zip(inputs, parts, strict=True):
         if part.kind == "rows":
-            rows = _carried(sig, graph.sigs[each], part.rows or none)
+            rows = _carried(sig, graph.sigs[each], part.rows or frozenset())
         elif part.kind in _CENTERS:
             center = part.center
     if center >= 0:
-        kind = _CENTERS[graph.sigs[center].kind]
-        return Content(kind, cost, reads, None, center, scalars, inside, nesting)
-    return Content("map" if rows is None else "rows", cost, reads, rows, -1, scalars, inside, nesting)
-
-
-def cost_of(graph: Snapshot, number: int) -> int:
-    """Additions; a concat loads from each of its inputs, and loads are what drivers compile slowly.
-
-    Not so the parts of complex numbers, which are both wanted by whoever wants one.
-    """
-    sig = graph.sigs[number]
-    pieces = len(graph.inputs[number]) if sig.kind == "concat" and not joins_pairs(graph, number) else 0
-    return sig.op.cost + PIECE_COST * pieces
+        return _CENTERS[graph.sigs[center].kind], None, center
+    return "map" if rows is None else "rows", rows, -1
 
 
 def _nests(graph: Snapshot, number: int) -> int:
@@ -419,16 +424,9 @@ def _backward(graph: Snapshot, order: list[int], stored: set[int], contents: dic
             if sig.kind in ("map", "cast") and source.shape == sig.shape:
                 maps[each] |= at
             else:
-                way = hash(_way(number, sig, source))
-                maps[each] |= {(owner, hash((way, one))) for owner, one in at}
+                turn = hash(way(number, sig, source))
+                maps[each] |= {(owner, hash((turn, one))) for owner, one in at}
     return more
-
-
-def _way(number: int, sig: Signature, source: Signature) -> tuple[object, ...]:
-    """From a node's indices to those at which it reads an input: the same for movements that are alike."""
-    if sig.kind in ("map", "cast"):
-        return sig.shape, source.shape
-    return (sig.number, source.shape) if sig.kind == "move" else (number,)
 
 
 def _too_often(

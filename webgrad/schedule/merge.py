@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from ..graph.snapshot import Snapshot
 from ..runtime.profile import DeviceProfile
-from .fuse import MAX_COST, MAX_SCALARS, cost_of
+from .fuse import MAX_SCALARS
 from .plan import Group, bindings_of, folded_along, goes_by_element, goes_by_fours, is_flat, picked
+from .size import MAX_SIZE, group_size
 
 __all__ = ["bundle", "merge"]
 
-BUNDLE_COST = 900  # additions in one launch of several groups
-BUNDLE_ACCESSES = 64  # components that it loads and stores
 FEW_WORDS = (
     24  # of numbers and places: with the sizes, all of a flat map's parameters travel with the command
 )
@@ -68,9 +67,9 @@ def _partner(
         if any(each != target and above[each] >> target & 1 for each in direct):
             continue  # needs it through another kernel
         both = _joined(other, group)
-        if _bindings(graph, [both], profile) > profile.max_storage_buffers or _cost(graph, both) > MAX_COST:
+        if _bindings(graph, [both], profile) > profile.max_storage_buffers:
             continue
-        if len(both.scalars) > MAX_SCALARS:
+        if len(both.scalars) > MAX_SCALARS or group_size(graph, both) > MAX_SIZE:
             continue
         return target
     return None
@@ -144,10 +143,6 @@ def _words(graph: Snapshot, group: Group) -> int:
     """Parameters of a flat map, but for its length: its numbers, and the places of single elements."""
     numbers: int = sum(max(1, graph.sigs[each].dtype.itemsize // 4) for each in group.scalars)
     return numbers + len(picked(graph, group))
-
-
-def _cost(graph: Snapshot, group: Group) -> int:
-    return sum(cost_of(graph, each) for each in group.inside)
 
 
 def _in_place(graph: Snapshot, group: Group, sources: set[int]) -> bool:
@@ -289,12 +284,10 @@ def _room(graph: Snapshot, groups: list[Group], members: list[int], profile: Dev
         small
         and len({each for at in members for each in groups[at].scalars}) <= 2 * MAX_SCALARS
         and _bindings(graph, together, profile) <= profile.max_storage_buffers
-        and sum(_cost(graph, groups[at]) for at in members) <= BUNDLE_COST
-        and sum(_accesses(graph, groups[at], profile) for at in members) <= BUNDLE_ACCESSES
+        and (len(members) == 1 or sum(_size(graph, each, profile) for each in together) <= MAX_SIZE)
     )
 
 
-def _accesses(graph: Snapshot, group: Group, profile: DeviceProfile) -> int:
-    """Components that a group loads and stores; drivers take milliseconds to compile each."""
-    values = [each for each in (*group.reads, *group.outputs) if graph.sigs[each].shape]
-    return len(values) * (4 if goes_by_fours(graph, group, profile) else 1)
+def _size(graph: Snapshot, group: Group, profile: DeviceProfile) -> int:
+    """What a group of a bundle comes to."""
+    return group_size(graph, group, 4 if goes_by_fours(graph, group, profile) else 1)

@@ -19,6 +19,7 @@ from typing import Any
 
 from ..config import cache_path, settings
 from ..lower.choices import Choice
+from ..runtime.shield import shield
 
 __all__ = ["Candidate", "Entries", "Entry", "entries_folder"]
 
@@ -82,10 +83,11 @@ class Entries:
         name = _name(entry.key)
         self._remember(name, entry)
         if lasting and self.folder is not None:
-            try:
-                _write(self.folder, name, _as_text(entry))
-            except OSError as error:
-                self._warn(error)
+            with shield:
+                try:
+                    _write(self.folder, name, _as_text(entry))
+                except OSError as error:
+                    self._warn(error)
 
     def _remember(self, name: str, entry: Entry) -> None:
         if len(self._memory) >= self._limit:
@@ -159,14 +161,15 @@ def _as_table(candidate: Candidate) -> dict[str, Any]:
 
 def _read(path: Path) -> Entry | None:
     """The entry in a file; None where there is none, or something else."""
-    try:
-        table = json.loads(path.read_text(encoding="utf-8"))
-        candidates = tuple(_candidate(each) for each in table["candidates"])
-        entry = Entry(dict(table["key"]), candidates, _choice(table["winner"]))
-        timed = [each.choice for each in candidates if each.seconds is not None]
-        return entry if table["format"] == FORMAT and entry.winner in timed else None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return None
+    with shield:  # an OSError of a signal's handler is not the system's
+        try:
+            table = json.loads(path.read_text(encoding="utf-8"))
+            candidates = tuple(_candidate(each) for each in table["candidates"])
+            entry = Entry(dict(table["key"]), candidates, _choice(table["winner"]))
+            timed = [each.choice for each in candidates if each.seconds is not None]
+            return entry if table["format"] == FORMAT and entry.winner in timed else None
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return None
 
 
 def _candidate(table: Mapping[str, Any]) -> Candidate:

@@ -16,7 +16,7 @@ from ..errors import DeviceError
 from ..runtime.adapters import PROMISED, AdapterInfo, AdapterKind
 from ..runtime.browser import BROWSERS_NAMES
 from ..runtime.buffers import Buffer
-from ..runtime.layer import STORAGE, Copy, Handle, Prepared, Row
+from ..runtime.layer import STORAGE, Answers, Copy, Handle, Prepared, Row
 from ..runtime.webgpu import Device
 from ..wgsl import Dialect, Parameters
 
@@ -90,8 +90,8 @@ class PaperDevice(Device):
     def _announce(self, why: str) -> None:
         """Nobody need know: it has no driver, no memory, and no work to wait for."""
 
-    def _open_layer(self, when_done: Callable[[], None]) -> _PaperLayer:
-        self.layer.when_done = when_done
+    def _open_layer(self, done: Answers) -> _PaperLayer:
+        self.layer.done = done
         return self.layer
 
     def _budget(self) -> int:
@@ -139,7 +139,7 @@ class _PaperLayer:
 
     def __init__(self) -> None:
         self.account: Callable[[], str] = str
-        self.when_done: Callable[[], None] = lambda: None
+        self.done: Answers = []
         self.encoded: list[WrittenDown] = []  # the newest command list, if any
         self.sizes: dict[Handle, int] = {}
 
@@ -188,10 +188,10 @@ class _PaperLayer:
         return None
 
     def submit(self, commands: Handle | None, *, may_block: bool = True) -> None:
-        self.when_done()
+        self.done.append(1)
 
-    def map_read(self, buffer: Handle, nbytes: int, when_mapped: Callable[[int, str], None]) -> None:
-        when_mapped(0, "nothing is computed on paper, so there is nothing to read")
+    def map_read(self, buffer: Handle, nbytes: int, answers: Answers) -> None:
+        raise DeviceError("nothing is computed on paper, so there is nothing to read")
 
     def copy_mapped(self, buffer: Handle, nbytes: int) -> Any:
         raise DeviceError("nothing is computed on paper, so there is nothing to read")

@@ -18,6 +18,7 @@ from typing import Any
 
 from ...config import settings
 from ...errors import WebgradError
+from ...runtime.shield import shield
 from .text import LANES, RELAX
 
 __all__ = ["Functions", "compiled", "is_available", "is_started"]
@@ -137,13 +138,14 @@ class _Compiler:
 
 @cache
 def _compiler() -> _Compiler:
-    try:
-        return _Compiler()
-    except (ImportError, OSError, RuntimeError) as error:
-        raise WebgradError(
-            f"llvmlite is installed and does not work here ({error}): install it anew, or do without native "
-            "code with WEBGRAD_NATIVE=0"
-        ) from error
+    with shield:  # an error of a signal's handler is not llvmlite's
+        try:
+            return _Compiler()
+        except (ImportError, OSError, RuntimeError) as error:
+            raise WebgradError(
+                f"llvmlite is installed and does not work here ({error}): install it anew, or do without "
+                "native code with WEBGRAD_NATIVE=0"
+            ) from error
 
 
 _KEEPING, _LENDING = (kind(ctypes.c_int64, ctypes.c_void_p) for kind in (ctypes.PYFUNCTYPE, ctypes.CFUNCTYPE))

@@ -39,6 +39,7 @@ def bounded(sig: Signature, inputs: Sequence[Bounded]) -> Bounded:
 _NEAR = frozenset(
     [
         *("add", "subtract", "multiply", "negative", "abs", "sign", "maximum", "minimum", "floor_divide"),
+        *("clamp_min", "clamp_max"),
         *("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "right_shift"),
     ]
 )

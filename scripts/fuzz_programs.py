@@ -1,0 +1,48 @@
+"""Small random programs against NumPy: graphs of a few nodes, and a few calls of public functions.
+
+In: a seed; graphs have even ones, calls odd ones. Out: "right", or an error that shows the program.
+Squares, transposes in pairs, ties, zeros and empty arrays come often (`tests/properties/drawing.py`).
+`python -m scripts.fuzz --only programs gpu-programs`
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from scripts.fuzzing import Case
+
+__all__ = ["WrongProgram", "start_cpu", "start_gpu"]
+
+
+class WrongProgram(Exception):
+    """A program whose results are not NumPy's; the text is the report."""
+
+
+def start_cpu(_: Path) -> Case:
+    """A function that checks the program of a seed on the cpu."""
+    return _start("programs", "cpu", "cpu")
+
+
+def start_gpu(_: Path) -> Case:
+    """A function that checks the program of a seed on a GPU."""
+    return _start("gpu-programs", "fused", "webgpu")
+
+
+def _start(part: str, way: str, device: str) -> Case:
+    # Here: a driver is loaded by what these import, and workers are forked before there is one.
+    from tests.properties.calls import difference, write_calls
+    from tests.properties.helpers import on, unlimited_backlog
+    from tests.properties.running import WAYS, report
+    from tests.properties.writing import write_program
+
+    def case(seed: int) -> str:
+        with unlimited_backlog():
+            if seed % 2:
+                text = difference(write_calls(seed, on_gpu=device != "cpu"), on(device), seed)
+            else:
+                text = report(write_program(seed, small=True), WAYS[way], way, seed, part)
+        if text:
+            raise WrongProgram(text)
+        return "right"
+
+    return case
