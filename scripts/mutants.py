@@ -2,9 +2,9 @@
 
 In: the table of faults in scripts/mutants_table.py. Each is planted in a copy of the tree, never in place,
 and the tests run there until one fails: those of the changed file first, then the properties, then all
-others. A test that fails without the fault too finds nothing. With --with-fuzz random programs and graphs of `make
-fuzz` are tried on every fault as well. Out: a table of what found each; exit code 0 where at least 95 in 100
-are found by tests.
+others. A test that fails without the fault too finds nothing. With --with-fuzz some random programs and
+graphs of `make fuzz` are tried on every fault as well. Out: a table of what found each; exit code 0 where at
+least 95 in 100 are found by tests.
 """
 
 from __future__ import annotations
