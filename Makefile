@@ -19,7 +19,7 @@
 #   make fuzz     100,000 small programs, 10,000 graphs, 10,000,000 damaged files, texts changed at random  (ARGS="--only files")
 #   make mutants  a hundred faults planted in copies of the tree: which test finds which  (ARGS="--only lower")
 #   make docs     the documentation as a site, in site/: open site/index.html
-#   make clean    remove .venv, .venv-torch, .venv-transformers, .venv-conformance and every cache
+#   make clean    remove .venv, the other environments of tests and benchmarks, and every cache
 
 TARGETS := demo test check format test-browser test-torch test-transformers conformance tint bench bench-peers bench-browser promises fault soak fuzz mutants docs clean
 MARK := webgrad-python-is-new-enough

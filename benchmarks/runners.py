@@ -13,9 +13,13 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
+
+from scripts.environments import ensure, interpreter
+from scripts.torch_tests import TORCH, install_torch
 
 __all__ = ["PEERS", "RUNNERS", "Runner", "Worker", "make_peers", "peers_folder"]
 
@@ -27,7 +31,7 @@ PEERS: dict[str, tuple[str, ...]] = {
     "tinygrad": ("tinygrad==0.14.0", "dawn-python==0.3.0", "numpy"),
     "onnxruntime": ("onnxruntime-webgpu==1.27.0", "onnx==1.18.0", "numpy"),
     "iree": ("iree-base-compiler", "iree-base-runtime", "onnx==1.18.0", "numpy"),
-    "torch": ("torch==2.13.0+cpu", "numpy"),
+    "torch": (TORCH, "numpy"),
 }
 
 
@@ -46,9 +50,8 @@ class Runner:
         """Its Python; None where it is not installed."""
         if not self.environment:
             return Path(sys.executable)
-        folder = peers_folder() / self.environment
-        found = [folder / "bin" / "python", folder / "Scripts" / "python.exe"]
-        return next((each for each in found if each.exists()), None)
+        python = interpreter(peers_folder() / self.environment)
+        return python if python.exists() else None
 
 
 RUNNERS: dict[str, Runner] = {
@@ -71,19 +74,14 @@ def peers_folder() -> Path:
 
 
 def make_peers() -> int:
-    """Make the environments that are missing; the code of the first pip that fails, else 0."""
+    """Make the environments that are missing or old; the code of the first command that fails, else 0."""
     for name, packages in PEERS.items():
-        folder = peers_folder() / name
-        if (folder / "pyvenv.cfg").exists():
-            print(f"{folder} is there")
-            continue
-        print(f"making {folder}: {' '.join(packages)}", flush=True)
-        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-        python = next(iter(folder.glob("*/python*")))
-        code = subprocess.run(
-            [str(python), "-m", "pip", "install", "--quiet", *packages], check=False
-        ).returncode
-        if code:
+
+        def install(pip: Callable[..., int], packages: tuple[str, ...] = packages) -> int:
+            # torch first: its wheels for CPUs may lie in an index of their own.
+            return (install_torch(pip) if TORCH in packages else 0) or pip(*packages)
+
+        if code := ensure(peers_folder() / name, " ".join(packages), packages, install):
             return code
     return 0
 

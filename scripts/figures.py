@@ -41,19 +41,20 @@ class Progress:
 
     def __init__(self) -> None:
         self._terminal = sys.stdout.isatty()
-        self._next = 0.0
+        self._interval = 0.5 if self._terminal else QUIET
+        self._next = time.monotonic() + self._interval
 
     def show(self, text: str) -> None:
         """Say how far it is."""
         now = time.monotonic()
         if now < self._next:
             return
-        self._next = now + (0.5 if self._terminal else QUIET)
+        self._next = now + self._interval
         print(f"\r\x1b[K{text}" if self._terminal else text, end="" if self._terminal else "\n", flush=True)
 
     def clear(self) -> None:
-        """What is printed next stands on a line of its own."""
-        self._next = 0.0
+        """What is printed next stands on a line of its own, and what is shown next has only begun."""
+        self._next = time.monotonic() + self._interval
         if self._terminal:
             print("\r\x1b[K", end="", flush=True)
 

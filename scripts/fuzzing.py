@@ -27,7 +27,7 @@ from typing import Any
 
 from scripts.figures import Budget, Progress, duration
 
-__all__ = ["ENDLESS", "Case", "Found", "Part", "run"]
+__all__ = ["ENDLESS", "Case", "Found", "Part", "limit_memory", "run"]
 
 Case = Callable[[int], str]  # a seed → what came of it, in a word or two; whatever it raises is a failure
 MEMORY_FILES = Path("/dev/shm")
@@ -90,7 +90,7 @@ def work(part: Part, case: Case, seeds: range, place: mmap.mmap) -> Found:
     """Try cases one after the other, up to the last or until the place says to stop."""
     before = _peak()
     if part.memory is not None:
-        _limit_memory(part.memory)
+        limit_memory(part.memory)
     signal.signal(signal.SIGPROF, _too_slow)
     found = Found()
     now = time.process_time()
@@ -125,13 +125,13 @@ def _peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
-def _limit_memory(most: int) -> None:
+def limit_memory(most: int) -> None:
     """A limit on the address space, where the system says how much of it is in use."""
-    import resource
-
     try:
+        import resource  # which Windows has not
+
         used = int(Path("/proc/self/statm").read_text("ascii").split()[0]) * resource.getpagesize()
-    except OSError:
+    except (ImportError, OSError):
         return
     resource.setrlimit(resource.RLIMIT_AS, (used + most, resource.RLIM_INFINITY))
 

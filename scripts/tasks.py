@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from typing import IO
 
 from scripts.browser import main as ensure_browser
 from scripts.conformance import FOLDER as CONFORMANCE_VENV
@@ -21,6 +22,7 @@ from scripts.driver import main as ensure_driver
 from scripts.npm import FOLDER as NPM
 from scripts.npm import ensure_packages
 from scripts.setup import main as setup
+from scripts.suite import GROUPS, arguments_of, run_groups
 from scripts.system import ROOT, VENV, say, venv_python
 from scripts.torch_tests import FOLDER as TORCH_VENV
 from scripts.transformers_tests import FOLDER as TRANSFORMERS_VENV
@@ -114,6 +116,7 @@ def clean(_: Sequence[str]) -> int:
         TORCH_VENV,
         TRANSFORMERS_VENV,
         CONFORMANCE_VENV,
+        ROOT / ".peers",
         NPM / "node_modules",
         *(ROOT / name for name in CACHES),
     ]
@@ -132,48 +135,17 @@ def pytest(*command: str) -> Step:
     return python("-m", "pytest", *command, extra=True, environment=TEST_ENVIRONMENT)
 
 
-# About as long as all the others: what is made from the table of ops, and the libraries built on webgrad.
-BESIDE = tuple(
-    f"tests/{each}"
-    for each in (
-        "cpu",
-        "properties",
-        "gradients",
-        "lower",
-        "nn",
-        "optim",
-        "amp",
-        "data",
-        "io",
-        "linalg",
-        "web",
-        "models",
-        "training",
-        "examples",
-        "torch",
-        "transformers",
-    )
-)
-
-
 def all_tests(arguments: Sequence[str]) -> int:
-    """Run pytest; without arguments in two processes at once, the second one's output after the first's."""
+    """Run pytest; without arguments in several processes at once."""
     if arguments:
         return pytest()(arguments)
     environment = run_environment(TEST_ENVIRONMENT)
-    command = [str(venv_python()), "-m", "pytest", *BESIDE]
-    with tempfile.TemporaryFile() as output:
-        beside = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT)
-        try:
-            code = pytest(*(f"--ignore={each}" for each in BESIDE))(())
-            failed = beside.wait()
-        finally:
-            beside.kill()
-        output.seek(0)
-        say(f"and {' '.join(BESIDE)}:")
-        sys.stdout.write(output.read().decode(errors="replace"))
-        sys.stdout.flush()
-    return code or failed
+
+    def start(group: Sequence[str], output: IO[bytes]) -> subprocess.Popen[bytes]:
+        command = [str(venv_python()), "-m", "pytest", *group]
+        return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT)
+
+    return run_groups(arguments_of(GROUPS), start)
 
 
 # mkdocs-material tells of its successor at every build; what is said about these pages is not to drown in it.

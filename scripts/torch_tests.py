@@ -15,7 +15,7 @@ from scripts import environments
 from scripts.environments import interpreter
 from scripts.system import ROOT, say
 
-__all__ = ["ensure", "main"]
+__all__ = ["FOLDER", "TORCH", "ensure", "install_torch", "main"]
 
 TORCH = "torch==2.13.0+cpu"
 EXPECT = "expecttest==0.3.0"  # which torch's own tables of tests import
@@ -25,14 +25,19 @@ WHEELS = (
 FOLDER = ROOT / ".venv-torch"
 
 
+def install_torch(pip: Callable[..., int]) -> int:
+    """Have pip install torch, from its own index or from torch's; 0, or the code of what failed."""
+    code = pip(TORCH, quiet=True) and pip(TORCH, "--index-url", WHEELS)
+    if code:
+        say(f"pip found no {TORCH}, neither in its own index nor at {WHEELS}")
+    return code
+
+
 def ensure(folder: Path, more: Sequence[str] = ()) -> int:
     """Make an environment with torch and more packages, once; 0, or the code of what failed."""
 
     def install(pip: Callable[..., int]) -> int:
-        if code := pip(TORCH, quiet=True) and pip(TORCH, "--index-url", WHEELS):
-            say(f"pip found no {TORCH}, neither in its own index nor at {WHEELS}")
-            return code
-        return pip(*more, "-e", ".[dev]")
+        return install_torch(pip) or pip(*more, "-e", ".[dev]")
 
     versions = (TORCH, *more)
     return environments.ensure(folder, " ".join(versions), versions, install)

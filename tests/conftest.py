@@ -25,15 +25,23 @@ if TYPE_CHECKING:
 os.environ.setdefault("LP_NUM_THREADS", "0")
 os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.gettempdir())
 os.environ.setdefault("WEBGRAD_CONFIG", os.devnull)  # not the developer's own settings
+os.environ.setdefault("WEBGRAD_DEVICE", "cpu")  # by default, whatever GPU there is; tests of GPUs name it
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # SciPy takes tensors; it asks when it is first imported
+# What is printed is the same at every terminal.
+for name in ("COLUMNS", "NO_COLOR"):
+    os.environ.pop(name, None)
 # Where no bytecode is to be written beside the sources, children would compile all of webgrad, each anew.
 BYTECODE = tempfile.mkdtemp() if os.environ.pop("PYTHONDONTWRITEBYTECODE", "") else None
 if BYTECODE is not None:
     os.environ["PYTHONPYCACHEPREFIX"] = BYTECODE
 
-hypothesis.settings.register_profile("local", deadline=None)
-hypothesis.settings.register_profile("ci", deadline=None, derandomize=True)
-hypothesis.settings.load_profile("ci" if IN_CI else "local")
+# The same examples in every run, on machines however slow; `--hypothesis-profile random` draws others.
+SLOW = [hypothesis.HealthCheck.too_slow]
+hypothesis.settings.register_profile("random", deadline=None, suppress_health_check=SLOW)
+hypothesis.settings.register_profile(
+    "same", deadline=None, suppress_health_check=SLOW, derandomize=True, database=None
+)
+hypothesis.settings.load_profile("same")
 
 skipped_key = pytest.StashKey[int]()
 NO_ADAPTER = "no adapter but OpenGL ones was found; `webgrad info` says what to install"

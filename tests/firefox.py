@@ -21,6 +21,7 @@ from types import TracebackType
 from typing import Any
 
 from scripts.browser import find
+from tests.limits import HANG
 from tests.pages import SECONDS, BrowserError, DrivenBrowser, DrivenPage
 from tests.websocket import WebSocket
 
@@ -67,7 +68,7 @@ PREFERENCES: Mapping[str, bool | int | str] = {
 }
 OPTIONS = ("--headless", "--no-remote", "--remote-debugging-port=0", "--remote-allow-system-access")
 EVENTS = ("log.entryAdded", "network.beforeRequestSent", "network.responseCompleted", "network.fetchError")
-START = 60.0  # until it listens
+START = HANG  # until it listens
 GRACE = 10.0  # to end by itself
 # At once; Firefox's own message, which is left out, comes some time after the page is loaded.
 PRELOADED = """() => addEventListener("securitypolicyviolation", (event) =>

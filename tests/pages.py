@@ -14,9 +14,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.limits import HANG
+
 __all__ = ["SECONDS", "BrowserError", "DrivenBrowser", "DrivenPage"]
 
-SECONDS = 60.0  # for one answer: machines that test are busy
+SECONDS = HANG  # for one answer
 
 
 class BrowserError(Exception):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tests.graph.helpers import CPU, apply, backlog_of, fold, numbers
+from tests.limits import HANG
 from tests.runtime.helpers import run_python
 from webgrad import dtypes
 from webgrad import evaluate as module
@@ -238,7 +239,7 @@ def test_threads_that_evaluate_shared_graphs() -> None:
 
     def work(seed: int) -> None:
         try:
-            barrier.wait(30)
+            barrier.wait(HANG)
             order = np.random.default_rng(seed).permutation(len(shared))
             for at in order:
                 right = (np.arange(64) + at % 20) * (2 if at >= 20 else 1)
@@ -252,7 +253,7 @@ def test_threads_that_evaluate_shared_graphs() -> None:
     for each in threads:
         each.start()
     for each in threads:
-        each.join(60)
+        each.join(HANG)
     assert not any(each.is_alive() for each in threads)
     assert failures == []
 

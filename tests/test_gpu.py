@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from tests.graph.helpers import apply, fold
+from tests.limits import HANG
 from tests.runtime.helpers import bench, run_python
 from webgrad import dtypes
 from webgrad.config import MemoryBudget
@@ -372,7 +373,7 @@ def test_threads_that_evaluate_shared_graphs(device: Device) -> None:
 
     def work(seed: int) -> None:
         try:
-            barrier.wait(30)
+            barrier.wait(HANG)
             for at in np.random.default_rng(seed).permutation(len(shared)):
                 np.testing.assert_allclose(read(shared[at]), expected[at], rtol=2e-5, atol=1e-5)
                 own = apply("multiply", shared[at], float(seed))
@@ -384,7 +385,7 @@ def test_threads_that_evaluate_shared_graphs(device: Device) -> None:
     for each in threads:
         each.start()
     for each in threads:
-        each.join(120)
+        each.join(HANG)
     assert not any(each.is_alive() for each in threads)
     assert failures == []
 

@@ -9,7 +9,9 @@ from pathlib import Path
 import webgrad
 
 ROOT = Path(__file__).parents[1]
-MOST_SECONDS = 0.250  # without NumPy, which is imported where it is needed
+# Calls of functions while it is imported: 49,000 today, on any machine, which take a tenth of a second.
+# Without NumPy, which is imported where it is needed.
+MOST_CALLS = 80_000
 
 PUBLIC_NAMES = [
     "ArgumentError",
@@ -407,11 +409,18 @@ PUBLIC_NAMES = [
     "zeros_like",
 ]
 
-TIMED = """
-import sys, time
-start = time.process_time()  # other programs may be running
+COUNTED = """
+import sys
+calls = 0
+
+def count(frame, event, argument):
+    global calls
+    calls += event == "call"
+
+sys.setprofile(count)
 import webgrad
-print(time.process_time() - start)
+sys.setprofile(None)
+print(calls)
 heavy = ("wgpu", "cffi", "rendercanvas", "numpy", "ml_dtypes")
 print(sorted(name for name in sys.modules if name.partition(".")[0] in heavy))
 """
@@ -422,13 +431,9 @@ def test_public_names() -> None:
     assert [name for name in webgrad.__all__ if not hasattr(webgrad, name)] == []
 
 
-def import_once() -> tuple[float, str]:
-    done = subprocess.run([sys.executable, "-c", TIMED], cwd=ROOT, capture_output=True, text=True, check=True)
-    seconds, modules = done.stdout.splitlines()
-    return float(seconds), modules
-
-
 def test_import_is_light_and_touches_neither_gpu_nor_numpy() -> None:
-    runs = [import_once() for _ in range(3)]
-    assert {modules for _, modules in runs} == {"[]"}
-    assert min(seconds for seconds, _ in runs) < MOST_SECONDS
+    command = [sys.executable, "-c", COUNTED]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    calls, modules = done.stdout.splitlines()
+    assert modules == "[]"
+    assert int(calls) < MOST_CALLS

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import webgrad as wg
+from tests.limits import HANG
 from tests.numpyless import PROGRAMS, results
 
 ROOT = Path(__file__).parents[1]
@@ -46,7 +47,7 @@ pytestmark = pytest.mark.gpu
 @pytest.fixture(scope="module")
 def without() -> Any:
     done = subprocess.run(
-        [sys.executable, "-c", CHILD], cwd=ROOT, capture_output=True, text=True, check=False, timeout=120
+        [sys.executable, "-c", CHILD], cwd=ROOT, capture_output=True, text=True, check=False, timeout=HANG
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])

@@ -11,6 +11,8 @@ import socket
 import struct
 import time
 
+from tests.limits import HANG
+
 __all__ = ["WebSocket"]
 
 CONTINUED, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
@@ -21,7 +23,7 @@ class WebSocket:
     """One open connection."""
 
     def __init__(self, port: int, path: str) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", port), timeout=10)
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=HANG)
         self._buffer = b""
         key = base64.b64encode(os.urandom(16)).decode()
         lines = (
@@ -33,7 +35,7 @@ class WebSocket:
             f"Sec-WebSocket-Key: {key}",
         )
         self._socket.sendall("\r\n".join((*lines, "", "")).encode())
-        until = time.monotonic() + 10
+        until = time.monotonic() + HANG
         while b"\r\n\r\n" not in self._buffer:
             self._more(until)
         head, self._buffer = self._buffer.split(b"\r\n\r\n", 1)

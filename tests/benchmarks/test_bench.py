@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import venv
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,7 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
 def test_a_run_from_end_to_end(tmp_path: Path) -> None:
     done = run("--quick", "--only", "attention,matvec_4bit", "--devices", "cpu", "--results", str(tmp_path))
     assert "torch is not installed" in done.stdout, done.stderr
+    assert done.returncode == 0, done.stdout  # however slow this machine is
     kept = json.loads((tmp_path / "latest.json").read_text(encoding="utf-8"))
     row = kept["figures"]["attention"]
     assert set(row) == {"webgrad cpu", "numpy"}
@@ -129,6 +131,32 @@ def test_a_worker_answers_and_says_what_went_wrong(
     assert not ended.alive
     assert "the process ended" in ended.ask(run="gelu", seconds=0)["failed"]
     ended.close()
+
+
+def test_each_peer_is_installed_by_the_python_of_its_environment(
+    scripts: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runners = scripts("runners")
+    installs: list[list[str]] = []
+
+    def run(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+        if command[1:3] == ["-m", "venv"]:
+            venv.create(command[3], symlinks=os.name != "nt")
+        else:
+            installs.append([command[0], *command[command.index("install") + 1 :]])
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr("scripts.environments.subprocess.run", run)
+    monkeypatch.setenv("BENCH_PEERS", str(tmp_path))
+    peers = [each for each in runners.RUNNERS.values() if each.environment]
+    assert [each.python for each in peers] == [None] * len(peers)
+    assert runners.make_peers() == 0
+    assert runners.make_peers() == 0  # nothing is left to do
+    asked = {command[0]: set(command) for command in installs}  # the last of each, with all its packages
+    for each in peers:
+        assert each.python.is_file()
+        assert asked[str(each.python)] >= set(runners.PEERS[each.environment])
+    assert len(installs) == len(peers) + 1  # torch is asked for by itself before
 
 
 def test_lines_and_their_goals(scripts: Any) -> None:

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.limits import HANG
+
 BROWSER = Path(__file__).parents[2] / "benchmarks" / "browser"
 NAMES = ("bundles", "models", "run", "serving", "work")
 
@@ -109,7 +111,7 @@ def test_the_table_says_who_is_wrong(scripts: Any) -> None:
 def test_webgrad_is_right_in_chromium_and_a_dispatch_costs_less_than_a_microsecond(tmp_path: Path) -> None:
     words = ("--only", "block,host_cost", "--candidates", "webgrad", "--rounds", "2", "--seconds", "0.1")
     command = [sys.executable, str(BROWSER / "run.py"), *words, "--results", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=HANG)
     assert done.returncode == 0, done.stdout + done.stderr
     kept = json.loads((tmp_path / "browser.json").read_text(encoding="utf-8"))["figures"]
     assert kept["block"]["webgrad"]["error"] < 1e-5

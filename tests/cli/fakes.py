@@ -68,7 +68,7 @@ class FakeTokenizer:
 
 
 class FakeModel:
-    """Echoes; "count" counts to 200 slowly, "fail" cannot be answered, "raw" has what terminals obey."""
+    """Echoes; "count" counts for minutes, "fail" cannot be answered, "raw" has what terminals obey."""
 
     def __init__(self, context: int = 1000) -> None:
         self.context = context
@@ -85,6 +85,8 @@ class FakeModel:
         self.asked.append(list(messages))
         self.settings.append(settings)
         length = len(self.tokenizer.encode_chat(messages))
+        if length > self.context:
+            raise wg.ArgumentError(f"a text of {length} tokens does not fit the context of {self.context}")
         return self._answer(messages[-1]["content"], length, settings["max_tokens"])
 
     def generate_ids(self, ids: Sequence[int], **settings: Any) -> Iterator[int]:
@@ -97,7 +99,7 @@ class FakeModel:
         if text == "fail":
             raise wg.ArgumentError("this cannot\nbe answered")
         if text == "count":
-            return FakeGeneration([str(each) for each in range(200)], length, 0.05, limit)
+            return FakeGeneration([str(each) for each in range(100_000)], length, 0.05, limit)
         if text == "raw":
             return FakeGeneration(["\x1b[2Jred", "\x07bell"], length, 0, limit)
         return FakeGeneration([f"you said {text}"], length, 0, limit)

@@ -157,6 +157,42 @@ def test_a_model_without_a_chat_template(model: FakeModel, capsys: pytest.Captur
     assert "base has no chat template" in capsys.readouterr().err
 
 
+def test_the_hint_names_the_model_as_it_was_given(
+    model: FakeModel, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model.tokenizer.has_chat = False
+    assert main(["chat", "some where/base.gguf", "--prompt", "text"]) == 2
+    assert "try: webgrad generate 'some where/base.gguf' TEXT" in capsys.readouterr().err
+
+
+LONG = b"one\n" + b"word " * 90 + b"\ntwo\n"
+
+
+def test_a_line_that_is_too_long_does_not_lose_the_later_ones(
+    model: FakeModel, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model.context = 80
+    piped(monkeypatch, LONG)
+    assert main(["chat", "--quiet"]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == "you said one\nyou said two\n"
+    assert printed.err == "webgrad chat: a text of 90 tokens does not fit the context of 80\n"
+    assert [each["content"] for each in model.asked[-1]] == ["one", "you said one", "two"]
+
+
+def test_a_line_that_is_too_long_in_json(
+    model: FakeModel, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model.context = 80
+    piped(monkeypatch, LONG)
+    assert main(["chat", "--json"]) == 2
+    printed = capsys.readouterr()
+    rows = [json.loads(line) for line in printed.out.splitlines()]
+    assert [each.get("text") for each in rows] == ["you said one", None, "you said two"]
+    assert rows[1] == {"error": "a text of 90 tokens does not fit the context of 80"}
+    assert printed.err == ""
+
+
 def test_a_full_context_forgets_the_oldest_turns(
     model: FakeModel, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

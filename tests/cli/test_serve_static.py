@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.limits import HANG
 from webgrad.cli import main
 from webgrad.web.serving import Server
 
@@ -29,13 +30,13 @@ def test_it_serves_until_ctrl_c(tmp_path: Path) -> None:
         line = process.stdout.readline()
         url = line.split()[3]
         assert line == f"{tmp_path} is at {url} (Ctrl-C ends it)\n"
-        with urllib.request.urlopen(url, timeout=20) as answer:
+        with urllib.request.urlopen(url, timeout=HANG) as answer:
             assert answer.read() == b"<!doctype html>here"
         with pytest.raises(urllib.error.HTTPError) as missing:
-            urllib.request.urlopen(url + "missing.js", timeout=20)
+            urllib.request.urlopen(url + "missing.js", timeout=HANG)
         missing.value.close()
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=HANG)
     assert (process.returncode, out) == (0, "")
     assert err == "/missing.js: code 404, message Not Found\n\n"
 

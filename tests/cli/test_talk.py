@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import webgrad as wg
 from tests.cli.fakes import FakeModel
 from webgrad.cli.options import SETTINGS
 from webgrad.cli.talk import ALIASES, COMMANDS, Conversation, is_command
@@ -118,6 +119,37 @@ def test_a_turn_that_fails_leaves_no_trace(talk: Talk) -> None:
     with pytest.raises(ValueError, match="cannot"):
         talk.say("fail")
     assert talk.turns == kept
+
+
+def test_a_turn_that_does_not_fit_forgets_nothing(talk: Talk) -> None:
+    talk.fake.context = 80
+    talk.say("one two three")
+    kept = list(talk.turns)
+    talk.heard()
+    with pytest.raises(wg.ArgumentError, match="does not fit the context of 80"):
+        talk.say("word " * 90)
+    assert talk.heard() == ""
+    assert talk.turns == kept
+
+
+def test_what_is_forgotten_is_told_with_the_answer(talk: Talk) -> None:
+    talk.fake.context = 80
+    talk.say("one two three")
+    talk.heard()
+    talk.say("four " * 15)
+    assert talk.heard().endswith("the context is full: the first 2 messages are forgotten\n")
+    assert len(talk.turns) == 2
+
+
+def test_an_answer_anew_stays_where_older_turns_are_forgotten(talk: Talk) -> None:
+    talk.say("one")
+    talk.say("two three four five six")
+    talk.fake.context = 70
+    talk.command("/retry")
+    assert [each["content"] for each in talk.turns] == [
+        "two three four five six",
+        "you said two three four five six",
+    ]
 
 
 def test_a_conversation_is_kept_and_loaded(talk: Talk, tmp_path: Path) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gc
 import math
+import mmap
 import os
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ import webgrad as wg
 from webgrad.cpu import memory
 from webgrad.cpu.memory import (
     ALIGNMENT,
+    IDLE,
     INNER,
     LARGE,
     SMALL,
@@ -84,6 +87,32 @@ def test_memory_is_lent_again_only_when_nothing_refers_to_it() -> None:
     assert address(empty((LARGE,), FLOAT)) == place
 
 
+def test_what_waits_for_long_goes_back_to_the_system() -> None:
+    old, used = empty((4 * LARGE,), FLOAT), empty((LARGE,), FLOAT)
+    del old, used
+    for _ in range(IDLE):
+        memory.tick()
+        empty((LARGE,), FLOAT)  # which comes back at once
+    assert host_memory.pooled == 20 * LARGE
+    memory.tick()
+    assert host_memory.pooled == 4 * LARGE
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="it says how much memory there is")
+def test_what_is_let_go_is_the_process_no_more() -> None:
+    def resident() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
+
+    blocks = [empty((2 * LARGE,), np.dtype(np.uint8)) for _ in range(64)]
+    for each in blocks:
+        each[...] = 1
+    full, kept = resident(), blocks[-1]
+    del blocks, each
+    memory.clear()
+    assert resident() < full - 100 * LARGE
+    assert kept.all()
+
+
 def test_a_block_of_another_size_is_not_taken() -> None:
     first = empty((8 * LARGE,), FLOAT)
     place = address(first)
@@ -137,15 +166,15 @@ def test_without_memory_what_waits_is_given_back(monkeypatch: pytest.MonkeyPatch
     first = empty((LARGE,), FLOAT)
     del first
     assert waiting()
-    real, failed = memory.aligned, []
+    real, failed = memory._mapped, []
 
-    def scarce(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    def scarce(nbytes: int) -> Any:
         if memory._free:
-            failed.append(shape)
+            failed.append(nbytes)
             raise MemoryError
-        return real(shape, dtype)
+        return real(nbytes)
 
-    monkeypatch.setattr(memory, "aligned", scarce)
+    monkeypatch.setattr(memory, "_mapped", scarce)
     kept = empty((4 * LARGE,), FLOAT)
     assert kept.shape == (4 * LARGE,)
     assert failed

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from tests.limits import HANG
 from webgrad.cpu import threads
 from webgrad.cpu.threads import Scratch, cores, share
 
@@ -19,12 +20,15 @@ def test_every_item_is_taken_once_by_several_threads(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(threads, "_pools", {})
     taken: list[int] = []
     workers: set[int] = set()
+    several = threading.Event()
 
     def work(left: Iterator[int]) -> None:
         for each in left:
             workers.add(threading.get_ident())
             taken.append(each)
-            time.sleep(0.001)
+            if len(workers) > 1:
+                several.set()
+            several.wait(HANG)
 
     share(work, list(range(100)))
     assert sorted(taken) == list(range(100))
@@ -42,16 +46,20 @@ def test_one_item_needs_no_other_thread() -> None:
 def test_errors_arrive_and_the_rest_is_dropped(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "cores", lambda: 2)
     monkeypatch.setattr(threads, "_pools", {})
-    caller = threading.get_ident()
+    caller, failed = threading.get_ident(), threading.Event()
+    taken: list[int] = []
 
     def work(left: Iterator[int]) -> None:
-        for _ in left:
-            time.sleep(0.001)
+        for each in left:
+            taken.append(each)
             if (threading.get_ident() == caller) == (where == "caller"):
+                failed.set()
                 raise ValueError("block")
+            failed.wait(HANG)
 
     with pytest.raises(ValueError, match="block"):
         share(work, list(range(200)))
+    assert where == "helper" or len(taken) < 200
 
 
 def test_without_more_threads_the_caller_does_all(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.graph.helpers import apply, graph_of, numbers, value
+from tests.limits import HANG
 from webgrad.graph.node import Node
 from webgrad.graph.snapshot import walk
 from webgrad.graph.walk import pending
@@ -119,7 +120,7 @@ def test_a_deep_chain_is_dropped_in_a_thread_with_a_small_stack() -> None:
     try:
         thread = threading.Thread(target=work)
         thread.start()
-        thread.join(120)
+        thread.join(HANG)
     finally:
         threading.stack_size(before)
     assert not thread.is_alive()

@@ -6,7 +6,6 @@ import importlib.metadata
 import importlib.util
 import os
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -38,8 +37,20 @@ def test_its_temporary_files(tmp_path: Path) -> None:
 
 def test_watching(tmp_path: Path) -> None:
     seen: list[str] = []
-    code = "import time\nprint('a', flush=True); time.sleep(0.3); print('b')"
-    ran = wg.io.run_client([sys.executable, "-c", code], tmp_path, watch=seen.append)
+    code = """
+import os, time
+print("a", flush=True)
+while not os.path.exists("seen"):
+    time.sleep(0.01)
+print("b")
+"""
+
+    def watch(text: str) -> None:
+        seen.append(text)
+        if text:
+            (tmp_path / "seen").touch()
+
+    ran = wg.io.run_client([sys.executable, "-c", code], tmp_path, watch=watch)
     assert "a\n" in seen
     assert ran.text == "a\nb\n"
 
@@ -51,22 +62,31 @@ def test_a_client_that_takes_too_long_is_ended(
 ) -> None:
     monkeypatch.setattr(clients, "_ENDING", 0.2)
     ignore = "trap '' TERM; " if is_stubborn else ""  # a shell, since that begins at once
-    ran = wg.io.run_client(["sh", "-c", f"{ignore}echo $$ >pid; exec sleep 60"], tmp_path, seconds=0.4)
-    assert ran.problem == "it took longer than 0.4 s"
+    command = ["sh", "-c", f"{ignore}echo $$ >pid; exec sleep 1000"]
+    seconds = 0.4
+    ran = wg.io.run_client(command, tmp_path, seconds=seconds)
+    while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+        seconds *= 4  # on this machine it had not even begun
+        ran = wg.io.run_client(command, tmp_path, seconds=seconds)
+    assert ran.problem == f"it took longer than {seconds:g} s"
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
 def test_ctrl_c_ends_the_client(tmp_path: Path) -> None:
+    said: list[str] = []
+
     def stop(text: str) -> None:
         if "ready" in text:
+            said.append(text)
             raise KeyboardInterrupt
 
-    code = "import time; print('ready', flush=True); time.sleep(60)"
-    began = time.monotonic()
+    code = "import os, time; print(os.getpid(), 'ready', flush=True); time.sleep(1000)"
     with pytest.raises(KeyboardInterrupt):
         wg.io.run_client([sys.executable, "-c", code], tmp_path, watch=stop)
-    assert time.monotonic() - began < 30
+    if sys.platform != "win32":
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(said[0].split()[0]), 0)
 
 
 def test_the_command_of_pip(monkeypatch: pytest.MonkeyPatch) -> None:

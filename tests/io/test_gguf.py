@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 
 import webgrad as wg
+from tests.limits import processor_time
 from webgrad.io.gguf_types import TYPES
 from webgrad.ops.blocks import FORMATS
 
@@ -209,11 +209,7 @@ def test_vocabularies_are_read_quickly(tmp_path: Path) -> None:
     path = tmp_path / "x.gguf"
     words = b"".join(text(f"word{number}") for number in range(260_000))
     path.write_bytes(file([value("tokens", 9, array(8, 260_000, words))], []))
-    took = []
-    for _ in range(3):
-        start = time.process_time()
+    with processor_time(2):  # 0.1 s where this was written
         tokens = wg.io.open(path).metadata["tokens"]
-        took.append(time.process_time() - start)
     assert len(tokens) == 260_000
     assert tokens[-1] == "word259999"
-    assert min(took) < 0.6  # 0.1 s here

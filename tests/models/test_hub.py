@@ -41,6 +41,7 @@ class Hub:
         self.files = dict(FILES)
         self.siblings = [sibling(path, data) for path, data in FILES.items()]
         self.fetched: list[str] = []
+        self.revision: str | None = ""
         self.bars = True
         self.fail: Callable[[str], None] = lambda path: None
         self.utils = SimpleNamespace(
@@ -52,8 +53,9 @@ class Hub:
     def HfApi(self) -> Hub:
         return self
 
-    def model_info(self, name: str, files_metadata: bool) -> SimpleNamespace:
+    def model_info(self, name: str, revision: str | None, files_metadata: bool) -> SimpleNamespace:
         assert (name, files_metadata) == ("org/repo", True)
+        self.revision = revision
         self.fail("")
         return SimpleNamespace(sha=COMMIT, siblings=self.siblings)
 
@@ -94,6 +96,26 @@ def test_one_file(hub: Hub) -> None:
     path = wg.models.pull("hf:org/repo/model.safetensors", progress=False)
     assert (path.name, path.read_bytes()) == ("model.safetensors", b"weights")
     assert hub.fetched == ["model.safetensors"]
+
+
+@pytest.mark.usefixtures("models")
+def test_all_spellings_of_a_model_are_one(hub: Hub) -> None:
+    hub.files = {f"m-{kind}.gguf": kind.encode() for kind in ("Q4_K_M", "Q8_0")}
+    hub.siblings = [sibling(path, data) for path, data in hub.files.items()]
+    for name in ("hf:org/repo:Q8_0", "hf.co/org/repo:Q8_0", "https://huggingface.co/org/repo:Q8_0"):
+        path = wg.models.pull(name, progress=False)
+        assert (path.name, path.read_bytes()) == ("m-Q8_0.gguf", b"Q8_0")
+    assert hub.fetched == ["m-Q8_0.gguf"]
+    assert [each.name for each in wg.models.pulled()] == ["hf:org/repo:Q8_0"]
+    assert wg.models.remove("https://huggingface.co/org/repo:Q8_0") > 0
+
+
+@pytest.mark.usefixtures("models")
+def test_a_revision(hub: Hub) -> None:
+    wg.models.pull("https://huggingface.co/org/repo/blob/v2/model.safetensors", progress=False)
+    assert hub.revision == "v2"
+    wg.models.pull("hf:org/repo", progress=False)
+    assert hub.revision is None
 
 
 @pytest.mark.parametrize(("name", "kind"), [("model.safetensors", "sha256"), ("config.json", "git")])

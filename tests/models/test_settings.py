@@ -48,10 +48,12 @@ UNUSUAL = (
     *("rope_scaling", "rope_parameters", "head_dim", "layer_types", "sliding_window", "use_sliding_window"),
     *("sliding_window_pattern", "max_window_layers", "partial_rotary_factor", "text_config", "mlp_bias"),
     *("query_pre_attn_scalar", "hidden_activation", "n_inner", "type_vocab_size", "eos_token_id"),
+    *("quantization_config", "quantization", "final_logit_softcapping"),
 )
 UNUSUAL_OF_GGUF = (
     *("rope.dimension_count", "rope.scaling.type", "rope.scaling.factor", "attention.key_length"),
     *("attention.value_length", "attention.sliding_window", "attention.sliding_window_pattern"),
+    *("rope.scale_linear", "final_logit_softcapping", "expert_count", "attention.causal", "unheard_of"),
 )
 CONFIGS = [dict(family.config) for family in FAMILIES.values()]
 
@@ -114,6 +116,14 @@ def test_both_kinds_of_file_tell_the_same() -> None:
         ({"head_dim": 15}, "15 of a head's 15 features cannot turn"),
         ({"num_hidden_layers": 1 << 24}, "num_hidden_layers is a whole number from 1 to 4,096"),
         ({"hidden_size": NESTED}, r"hidden_size is a whole number .* not \[\["),
+        ({"layer_types": ["sliding_attention"]}, "layer_types is sliding_attention, full_attention for each"),
+        ({"layer_types": ["chunked_attention"] * 2}, "layer_types is .* not .'chunked_attention'"),
+        ({"layer_types": [[], {}]}, "layer_types is"),
+        ({"quantization_config": {"quant_method": "awq"}}, "quantised by 'awq', which webgrad does not read"),
+        ({"quantization": {"group_size": 64, "bits": 4}}, "quantised by MLX, which webgrad does not read"),
+        ({"quantization": 4}, "quantised by MLX"),
+        ({"model_type": "mixtral"}, "model_type 'mixtral' is not offered"),
+        ({"model_type": "gemma3_text", "attn_logit_softcapping": 5.0}, "attn_logit_softcapping=5.0 is not"),
     ],
 )
 def test_settings_that_cannot_be(changes: dict[str, Any], told: str) -> None:
@@ -129,6 +139,28 @@ def test_metadata_that_cannot_be() -> None:
         settings_of_gguf({**bert, "general.architecture": "bert", "bert.attention.key_length": 3}, {})
     with pytest.raises(wg.ModelFileError, match=r"the file: llama\.block_count is missing"):
         settings_of_gguf({**GGUF, "llama.block_count": None}, {})
+
+
+def test_what_a_config_leaves_out_is_as_transformers_has_it() -> None:
+    def told(kind: str, **changes: Any) -> Settings:
+        given = {key: each for key, each in CONFIG.items() if key != "num_key_value_heads"}
+        wide = {"hidden_size": 512, "num_attention_heads": 32}
+        return settings_of_config({**given, **wide, "model_type": kind, **changes})
+
+    assert told("mistral").windows == (4096, 4096)
+    assert told("mistral", sliding_window=None).windows == (0, 0)
+    assert (told("llama").key_heads, told("mistral").key_heads, told("qwen2").key_heads) == (32, 8, 32)
+    assert (told("llama").head_width, told("qwen3").head_width) == (16, 128)
+
+
+def test_gemmas_logits_are_bounded_where_its_config_says_so() -> None:
+    def cap(**changes: Any) -> float:
+        return settings_of_config({**CONFIG, "model_type": "gemma3_text", **changes}).logit_cap
+
+    assert cap() == cap(final_logit_softcapping=None) == 0
+    assert cap(final_logit_softcapping=30.0) == 30
+    with pytest.raises(wg.ModelFileError, match="final_logit_softcapping is a positive number"):
+        cap(final_logit_softcapping=-1)
 
 
 def test_windows_by_the_kinds_of_layers() -> None:

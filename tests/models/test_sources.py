@@ -18,7 +18,27 @@ from webgrad.models.sources import Meter, Source, choose, is_safe, parse_source,
         ("hf:org/repo", Source("hf", "org/repo", "", "")),
         ("hf:org/repo/", Source("hf", "org/repo", "", "")),
         ("hf:org/repo/a/b.gguf", Source("hf", "org/repo", "", "a/b.gguf")),
+        ("hf:org/repo:Q4_K_M", Source("hf", "org/repo", "", "", "Q4_K_M")),
+        ("hf:org/repo@v1.0/a.gguf", Source("hf", "org/repo", "v1.0", "a.gguf")),
+        ("hf:org/repo@abc:Q8_0", Source("hf", "org/repo", "abc", "", "Q8_0")),
+        ("hf.co/org/repo", Source("hf", "org/repo", "", "")),
+        ("hf.co/org/Repo-1.5B-GGUF:IQ4_XS", Source("hf", "org/Repo-1.5B-GGUF", "", "", "IQ4_XS")),
+        ("huggingface.co/org/repo/a.gguf", Source("hf", "org/repo", "", "a.gguf")),
+        ("https://huggingface.co/org/repo", Source("hf", "org/repo", "", "")),
+        ("https://huggingface.co/org/repo/", Source("hf", "org/repo", "", "")),
+        ("https://huggingface.co/org/repo?library=x#files", Source("hf", "org/repo", "", "")),
+        ("https://huggingface.co/org/repo:Q4_0", Source("hf", "org/repo", "", "", "Q4_0")),
+        ("https://huggingface.co/org/repo/tree/main", Source("hf", "org/repo", "", "")),
+        ("https://hf.co/org/repo/tree/v2/sub/folder", Source("hf", "org/repo", "v2", "sub/folder")),
+        ("https://www.huggingface.co/org/repo/blob/main/a.gguf", Source("hf", "org/repo", "", "a.gguf")),
+        ("http://hf.co/org/repo/raw/main/x/a%20b.gguf", Source("hf", "org/repo", "", "x/a b.gguf")),
+        (
+            "https://huggingface.co/org/repo/resolve/main/a.gguf?download=true",
+            Source("hf", "org/repo", "", "a.gguf"),
+        ),
         ("smollm2:135m", None),
+        ("org/repo:Q4_K_M", None),
+        ("hf.company/x", None),
         ("/tmp/x", None),
     ],
 )
@@ -39,6 +59,11 @@ def test_sources(text: str, expected: Source | None) -> None:
         "hf:repo",
         "hf:",
         "hf:../x/y",
+        "hf:org/repo:",
+        "hf:org/repo:Q4/x",
+        "hf.co/org",
+        "https://huggingface.co/",
+        "https://huggingface.co/org/repo/tree/refs%2Fpr%2F1",
     ],
 )
 def test_what_names_no_source(text: str) -> None:
@@ -56,11 +81,25 @@ def test_paths_that_lead_out(inside: str) -> None:
             parse_source(f"hf:org/repo/{inside}")
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("https://example.com/a.gguf", "of addresses those of huggingface.co are fetched; download the file"),
+        ("https://huggingface.co/datasets/org/repo", "no model's address: it names one of datasets"),
+        ("hf.co/spaces/org/repo", "no model's address: it names one of spaces"),
+        ("https://hf.co/org/repo/blob/main/..%2F..%2Fx", "leads out of where it is looked for"),
+    ],
+)
+def test_addresses_that_are_not_fetched(text: str, told: str) -> None:
+    with pytest.raises(wg.ArgumentError, match=told):
+        parse_source(text)
+
+
 # Choosing
 
 
-def chosen(paths: list[str], inside: str = "") -> tuple[list[str], str]:
-    choice = choose(paths, Source("hf", "org/repo", "", inside))
+def chosen(paths: list[str], inside: str = "", quantised: str = "") -> tuple[list[str], str]:
+    choice = choose(paths, Source("hf", "org/repo", "", inside, quantised))
     return list(choice.names.values()), choice.main
 
 
@@ -91,6 +130,50 @@ def test_the_only_file_and_one_of_several() -> None:
             chosen(["x/a.gguf", "x/b.gguf"], inside)
     with pytest.raises(wg.ArgumentError, match=r"may be x/a\.gguf or y/a\.gguf; name it in full"):
         chosen(["x/a.gguf", "y/a.gguf"], "a.gguf")
+
+
+QUANTISED = [
+    *("README.md", "config.json", "mmproj-F16.gguf", "imatrix.gguf"),
+    *("Model-Q4_K_M.gguf", "Model-Q4_K_S.gguf", "Model-Q4_K.gguf", "Model.IQ4_XS.gguf", "model-q8_0.gguf"),
+    *("BF16/Model-BF16-00001-of-00002.gguf", "BF16/Model-BF16-00002-of-00002.gguf"),
+    *("Q6_K/Model-00001-of-00002.gguf", "Q6_K/Model-00002-of-00002.gguf"),
+]
+
+
+@pytest.mark.parametrize(
+    ("quantised", "names"),
+    [
+        ("Q4_K_M", ["Model-Q4_K_M.gguf"]),
+        ("q4_k_m", ["Model-Q4_K_M.gguf"]),
+        ("Q4_K", ["Model-Q4_K.gguf"]),
+        ("IQ4_XS", ["Model.IQ4_XS.gguf"]),
+        ("Q8_0", ["model-q8_0.gguf"]),
+        ("BF16", ["Model-BF16-00001-of-00002.gguf", "Model-BF16-00002-of-00002.gguf"]),
+        ("Q6_K", ["Model-00001-of-00002.gguf", "Model-00002-of-00002.gguf"]),
+    ],
+)
+def test_a_file_by_how_it_is_quantised(quantised: str, names: list[str]) -> None:
+    assert chosen(QUANTISED, quantised=quantised) == (names, names[0])
+
+
+def test_a_quantisation_that_fits_none_or_several() -> None:
+    with pytest.raises(wg.ArgumentError, match=r"no \.gguf file's name says Q4_XS; it has Model-Q4_K_M"):
+        chosen(QUANTISED, quantised="Q4_XS")
+    with pytest.raises(
+        wg.ArgumentError, match=r"may be one of several, say which: a-UD-Q4_K_M\.gguf, a-Q4_K"
+    ):
+        chosen(["a-UD-Q4_K_M.gguf", "a-Q4_K_M.gguf"], quantised="Q4_K_M")
+    with pytest.raises(wg.ArgumentError, match=r"several models, .*; as hf:org/repo:Q4_K_M, or its whole"):
+        chosen(["a-Q4_K_M.gguf", "a-Q8_0.gguf"])
+
+
+def test_a_split_model_is_one() -> None:
+    parts = ["a-00001-of-00002.gguf", "a-00002-of-00002.gguf"]
+    assert chosen(["README.md", *parts]) == (parts, parts[0])
+    assert chosen([f"x/{each}" for each in parts], "x") == (parts, parts[0])
+    assert chosen(parts, parts[1]) == (parts, parts[0])
+    with pytest.raises(wg.ModelFileError, match=r"one of 2 parts; a-00002-of-00002\.gguf is missing"):
+        chosen(parts[:1])
 
 
 def test_what_is_not_there() -> None:

@@ -12,6 +12,7 @@ from types import MappingProxyType
 import pytest
 
 import webgrad as wg
+from tests.limits import HANG
 from tests.models.packages import FILES, INSIDE, entry, only_wheels_of, use_cache, write_wheel
 from webgrad.models import known, store
 from webgrad.models.locking import locked
@@ -261,9 +262,9 @@ def test_a_lock_is_held_by_one(tmp_path: Path) -> None:
     thread = threading.Thread(target=other)
     with locked(tmp_path / "lock", lambda: None):
         thread.start()
-        assert told.wait(10)
+        assert told.wait(HANG)
         order.append("first")
-    thread.join(10)
+    thread.join(HANG)
     assert order == ["first", "other"]
 
 
@@ -277,7 +278,7 @@ def test_two_processes_pull_the_same(
         subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for _ in range(2)
     ]
-    outputs = [each.communicate(timeout=120) for each in both]
+    outputs = [each.communicate(timeout=HANG) for each in both]
     assert [each.returncode for each in both] == [0, 0], outputs
     [found] = wg.models.pulled()
     assert {out for out, _ in outputs} == {f"{found.path}\n"}

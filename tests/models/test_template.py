@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import time
-import tracemalloc
+import json
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -101,21 +102,116 @@ HOSTILE = {
     "Python's insides": "{{ ''.__class__.__mro__[1].__subclasses__() }}",
     "changes its input": "{{ messages.append(1) }}",
     "too long": "x" * 70000,
+    # One operation whose work is the product of its operands.
+    "strip": "{{ ('a'*1900000).strip('b'*1900000 ~ 'a') }}",
+    "trim": "{{ ('a'*1900000)|trim('b'*1900000 ~ 'a') }}",
+    "rfind": "{{ ('a'*2000000).rfind('ab' ~ 'a'*1000000) }}",
+    "rsplit": "{{ ('a'*2000000).rsplit('ab' ~ 'a'*1000000)|length }}",
+    "sort by a path": "{{ (('x'*50000)|list|sort(attribute='0.'*500000 ~ '0'))|length }}",
+    "groups by a path": "{{ ('x'*50000)|list|groupby('0.'*500000 ~ '0')|length }}",
+    "max by a path": "{{ ('x'*50000)|list|max(attribute='0.'*500000 ~ '0') }}",
+    "% of a dictionary": "{{ (('%(a)s'*1500) % {'a': 'x'*1900000})|length }}",
+    "a width after a key": "{{ '%(a)1000000000s' % {'a': 1} }}",
+    "separators of JSON": "{{ (range(10000)|list|tojson(separators=('x'*300000, ':')))|length }}",
+    "deep JSON": "{% set ns = namespace(x=('y'*20000)|list) %}{% for i in range(150) %}"
+    "{% set ns.x = [ns.x] %}{% endfor %}{{ ns.x|tojson(indent=64)|length }}",
+    "title": "{{ ('a-'*1900000)|title|length }}",
+    "split": "{{ ('a '*1900000).split()|length }}",
+    "digits": "{{ ('f'*3900000)|int(0,16) }}",
+    "sort": "{{ ('ab'*220000)|list|sort|length }}",
+    # Work that no operation does: names, branches, arguments, copies of variables.
+    "branches": "{% for a in range(9999) %}{% for b in range(9999) %}"
+    + "{% if a %}{% endif %}" * 500
+    + "{% endfor %}{% endfor %}",
+    "a loop's condition": "{% for a in range(9999) %}{% for b in range(9999) if b > a and false %}"
+    "{% endfor %}{% endfor %}",
+    "parameters": "{% macro f("
+    + ",".join(f"a{i}" for i in range(2000))
+    + ") %}{% endmacro %}{% for a in range(9999) %}{% for b in range(9999) %}{% set x = f(1) %}"
+    "{% endfor %}{% endfor %}",
+    "scoped blocks": "".join(f"{{% set v{i}=1 %}}" for i in range(1500))
+    + "{% for a in range(9999) %}{% for i in range(9999) %}{% block q scoped %}{% endblock %}"
+    "{% endfor %}{% endfor %}",
+    "lookups": "{% set d={'a': 1} %}{% for a in range(9999) %}{% for b in range(9999) %}"
+    "{% if d.nope %}{% endif %}{% endfor %}{% endfor %}",
+    "small lists": "{% for a in range(9999) %}{% for b in range(9999) %}{% set x=[a,b] %}"
+    "{% endfor %}{% endfor %}",
+    "namespaces": "{% for a in range(9999) %}{% for b in range(9999) %}{% set n=namespace(a=1) %}"
+    "{% endfor %}{% endfor %}",
+    # Keys of a dictionary that have one place: numbers apart by the modulus of hashes.
+    "keys of one place": "{% set p = 2**61 - 1 %}{% set n = namespace(x=[]) %}"
+    "{% for i in range(2000) %}{% set n.x = n.x + [(p * i, 1)] %}{% endfor %}{{ dict(n.x)|length }}",
+    "keys that are tuples": "{{ {(1, 2): 3} }}",
+    "letters as arguments": "{% macro f() %}{{ varargs|length }}{% endmacro %}{{ f(*('é' * 2000000)) }}",
+    "escapes": "{% autoescape true %}{{ '<' * 10 }}{% endautoescape %}",
+    # What takes long to compile.
+    "many outputs": "{{a}}" * 13000,
+    "many comparisons": "{{" + "a<" * 32000 + "a}}",
+    "many elements": "{{[" + "1," * 32000 + "]}}",
 }
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_templates_are_refused_in_time_and_memory(name: str) -> None:
-    tracemalloc.start()
-    start = time.perf_counter()
+# Run in a process of its own: a template that takes the memory of the process, or ends it, is found too.
+CHILD = """
+import json, sys, time
+import webgrad as wg
+from scripts.fuzzing import limit_memory
+
+wg.models.ChatTemplate("{{ 1 }}").render([{"role": "user", "content": "x"}])
+limit_memory(256 << 20)
+for name, text in json.load(sys.stdin).items():
+    start = time.process_time()
     try:
-        with pytest.raises(wg.ModelFileError, match="the model's chat template"):
-            render(HOSTILE[name])
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert time.perf_counter() - start < 5  # tracing slows it down
-    assert peak < 300e6
+        outcome = "rendered: " + wg.models.ChatTemplate(text).render([{"role": "user", "content": "Hello"}])
+    except wg.ModelFileError as error:
+        outcome = str(error)
+    print(json.dumps([name, outcome[:300], time.process_time() - start]), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def outcomes() -> dict[str, tuple[str, float]]:
+    child = subprocess.run(
+        [sys.executable, "-c", CHILD], input=json.dumps(HOSTILE), capture_output=True, text=True
+    )
+    rows = [json.loads(line) for line in child.stdout.splitlines()]
+    return {name: (outcome, seconds) for name, outcome, seconds in rows} | {"stderr": (child.stderr, 0.0)}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_templates_are_refused_in_time_and_memory(
+    name: str, outcomes: dict[str, tuple[str, float]]
+) -> None:
+    outcome, seconds = outcomes.get(name, outcomes["stderr"])
+    assert outcome.startswith("the model's chat template"), outcome
+    assert "MemoryError" not in outcome
+    assert seconds < 5  # of processor time; about one on a quiet machine
+
+
+def test_work_is_counted_and_not_timed() -> None:
+    """A template is refused on every machine or on none."""
+    from webgrad.models import fuel
+
+    def left(text: str) -> int:
+        tank = fuel.Fuel()
+        token = fuel.FUEL.set(tank)
+        try:
+            ChatTemplate(text)._compile().render()
+        finally:
+            fuel.FUEL.reset(token)
+        return tank.left
+
+    template = "{% for i in range(100) %}{{ ('a' * i)|upper ~ [i, {'b': i}]|tojson }}{% endfor %}"
+    assert left(template) == left(template) < fuel.ALL_FUEL
+
+
+def test_long_conversations_fit() -> None:
+    template = (
+        "{% for m in messages %}{{ m.role + ': ' + m.content.split('</think>')[-1]|trim }}"
+        "{% if loop.index0 == messages|length - 1 %}.{% endif %}{% endfor %}"
+    )
+    messages = [{"role": "user", "content": "x" * 1000}] * 1000
+    assert len(render(template, messages)) == 1_006_001
 
 
 def test_errors_name_the_line() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import time
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -16,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import webgrad as wg
+from tests.limits import processor_time
 from webgrad.models.pretokenizers import PRETOKENIZERS
 from webgrad.models.streaming import BYTES
 from webgrad.models.tokenizer import BREAK, Forgeries, Tokenizer
@@ -443,9 +443,8 @@ def test_what_could_be_a_special_token_is_broken(text: str, tokens: list[str]) -
 
 def test_many_and_long_special_tokens_cost_little() -> None:
     tokens = [f"<unused{number}>" for number in range(100_000)] + ["<" * 50_000]
-    start = time.process_time()
-    assert Forgeries(tokens).broken("a <unused7> b" * 100).count(BREAK) == 100
-    assert time.process_time() - start < 2
+    with processor_time(10):
+        assert Forgeries(tokens).broken("a <unused7> b" * 100).count(BREAK) == 100
 
 
 def test_special_tokens_that_are_normalized_cannot_be_written_by_contents(tmp_path: Path) -> None:

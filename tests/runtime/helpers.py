@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.limits import HANG
 from webgrad import config
 from webgrad.runtime.adapters import list_adapters
 from webgrad.runtime.buffers import Buffer
@@ -176,13 +177,13 @@ def bench(**changes: Any) -> Bench:
     return Bench(Device(list_adapters(settings)[0], settings))
 
 
-def run_python(code: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+def run_python(code: str) -> subprocess.CompletedProcess[str]:
     """Run code in a fresh interpreter that can import webgrad and these helpers."""
     root = Path(__file__).parents[2]
     environment = os.environ | {"PYTHONPATH": str(root)}
     command = [sys.executable, "-W", "error", "-c", code]
     return subprocess.run(
-        command, env=environment, cwd=root, capture_output=True, text=True, timeout=timeout, check=False
+        command, env=environment, cwd=root, capture_output=True, text=True, timeout=HANG, check=False
     )
 
 

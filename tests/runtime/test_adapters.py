@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.limits import HANG
 from webgrad.config import Settings
 from webgrad.errors import DeviceError, ForkError, NoAdapterError
 from webgrad.runtime import adapters
@@ -244,7 +245,7 @@ def test_a_forked_child_gets_an_error_instead_of_a_hang(machine: Any) -> None:
     child.start()
     assert here.poll(30)
     message = here.recv()
-    child.join(30)
+    child.join(HANG)
     assert f"first used in process {os.getpid()}" in message
     assert "'spawn'" in message
 

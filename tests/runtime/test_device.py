@@ -6,7 +6,6 @@ import asyncio
 import os
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -93,21 +92,19 @@ z = b.scale(x, 4)
 shared = open_device("webgpu")
 
 def refused(use):
-    start = time.monotonic()
     try:
         use()
     except ForkError as error:
         assert "spawn" in str(error), error
     else:
         raise SystemExit("no ForkError")
-    assert time.monotonic() - start < 1
 
-taken = threading.Event()
+taken, forked = threading.Event(), threading.Event()
 
 def hold():
     with b.queue.hold():
         taken.set()
-        time.sleep(0.5)
+        forked.wait()
 
 {children}
 assert b.numbers(z).tolist() == [4, 8]
@@ -118,10 +115,11 @@ CHILD = """
 {before}
 child = os.fork()
 if child == 0:
-    signal.alarm(10)
+    signal.alarm(100)  # where it would wait forever
     {inside}
     sys.exit(0)
 ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+forked.set()
 assert ended == {code}, ({name!r}, ended)
 """
 FORKED_USES = {
@@ -199,23 +197,21 @@ b = bench()
 x = b.upload(floats(1))
 {last_words}
 """
-    start = time.monotonic()
     result = run_python(code)
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
-    assert time.monotonic() - start < 20
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("daemon", [False, True], ids=["thread", "daemon thread"])
 def test_a_program_may_end_while_a_thread_works(daemon: bool) -> None:
     code = f"""
-import threading, time
+import itertools, threading, time
 from tests.runtime.helpers import bench, floats
 b = bench()
 started = threading.Event()
 
 def work():
-    for step in range(100_000 if {daemon} else 200):
+    for step in itertools.count() if {daemon} else range(200):
         x = b.upload(floats(step))
         for _ in range(5):
             x = b.scale(x, 1)
@@ -226,10 +222,8 @@ threading.Thread(target=work, daemon={daemon}).start()
 started.wait()
 time.sleep(0.05)
 """
-    start = time.monotonic()
     result = run_python(code)
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
-    assert time.monotonic() - start < 20
 
 
 @pytest.mark.gpu

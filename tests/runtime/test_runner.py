@@ -20,6 +20,7 @@ import pytest
 
 from scripts.browser import find
 from scripts.npm import FOLDER, lacking
+from tests.limits import HANG
 from tests.runtime.runner_plans import (
     EXPECTED,
     FIRST,
@@ -113,7 +114,7 @@ def answers() -> dict[str, Any]:
         input=json.dumps(given),
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=HANG,
         check=False,
         env=os.environ | {"LP_NUM_THREADS": "0"},
     )

@@ -8,6 +8,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
+from tests.limits import HANG
 from tests.runtime.helpers import Bench, bench, floats
 from webgrad.errors import DeviceLostError
 from webgrad.runtime import timestamps
@@ -22,14 +23,21 @@ def spin_seconds(bench: Bench, timer: Timer, turns: int) -> float:
     return timer.seconds(lambda _: bench.spin(y, turns))
 
 
+# Turns of a kernel, more and more: on a busy machine what is short may take as long as what is longer, but
+# not as long as whatever is longer.
+MORE = tuple(500_000 * 4**number for number in range(6))
+
+
+def grows(bench: Bench, timer: Timer) -> bool:
+    """Whether more work takes longer."""
+    return any(0 < spin_seconds(bench, timer, 1000) < spin_seconds(bench, timer, turns) for turns in MORE)
+
+
 def test_timestamps_grow_with_the_work(encoded: Bench) -> None:
     with Timer(encoded.device) as timer:
         assert timer.exact
         spin_seconds(encoded, timer, 1)  # compiles
-        short, long = (
-            min(spin_seconds(encoded, timer, turns) for _ in range(3)) for turns in (1000, 2_000_000)
-        )
-    assert 0 < short < long < 1
+        assert grows(encoded, timer)
 
 
 def test_the_clock_where_there_are_no_timestamps() -> None:
@@ -38,13 +46,13 @@ def test_the_clock_where_there_are_no_timestamps() -> None:
     with Timer(plain.device) as timer:
         assert not timer.exact
         spin_seconds(plain, timer, 1)
-        assert 0 < spin_seconds(plain, timer, 1000) < spin_seconds(plain, timer, 5_000_000)
+        assert grows(plain, timer)
 
 
 @pytest.mark.parametrize("told", [0.0, -1.0, 1e9])
 def test_a_clock_that_cannot_be_right_is_not_believed(alone: Bench, told: float) -> None:
     with Timer(alone.device) as timer, patch.object(timestamps.Timestamps, "seconds", lambda _: told):
-        assert 0 < spin_seconds(alone, timer, 1000) < 10
+        assert 0 < spin_seconds(alone, timer, 1000) < HANG
 
 
 def test_what_waited_before_is_done_and_not_timed(alone: Bench) -> None:
@@ -53,8 +61,12 @@ def test_what_waited_before_is_done_and_not_timed(alone: Bench) -> None:
         spin_seconds(alone, timer, 1)
         alone.numbers(alone.scale(x, 1))
         y, z = alone.scale(x, 3), alone.upload(floats(1))
-        alone.spin(z, 20_000_000)
-        assert timer.seconds(lambda _: alone.scale_into(x, alone.device.allocate(12), 2)) < 0.02
+
+        def timed_behind(turns: int) -> float:
+            alone.spin(z, turns)
+            return timer.seconds(lambda _: alone.scale_into(x, alone.device.allocate(12), 2))
+
+        assert any(timed_behind(turns) < spin_seconds(alone, timer, turns) / 2 for turns in MORE)
         assert alone.queue.waiting == 0
         assert alone.numbers(y).tolist() == [3, 6, 9]
         assert alone.numbers(alone.scale(y, 2)).tolist() == [6, 12, 18]
@@ -97,10 +109,12 @@ def test_times_come_from_the_pass_of_the_commands(alone: Bench) -> None:
     x = alone.upload(np.zeros(4))
     with Timer(alone.device) as timer:
         timer.seconds(lambda _: alone.spin(x, 1))
-        once = min(timer.seconds(lambda _: alone.spin(x, 500_000)) for _ in range(3))
 
-        def four(_: object) -> None:
-            for _each in range(4):
-                alone.spin(x, 500_000)
+        def several(count: int, turns: int) -> float:
+            def record(_: object) -> None:
+                for _each in range(count):
+                    alone.spin(x, turns)
 
-        assert timer.seconds(four) > 2 * once
+            return timer.seconds(record)
+
+        assert any(several(4, turns) > 2 * several(1, turns) for turns in MORE)

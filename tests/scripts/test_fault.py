@@ -10,6 +10,7 @@ import pytest
 
 from scripts.fault_cases import CACHES, SIGNALS, WORKS, caches, interrupts, interrupts_apart
 from scripts.system import ROOT
+from tests.limits import HANG
 
 pytestmark = [pytest.mark.fault, pytest.mark.gpu]
 
@@ -31,7 +32,7 @@ def test_a_process_ends_after_many_signals() -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_the_command_forks_at_random_moments() -> None:
     command = [sys.executable, "-m", "scripts.fault", "--only", "forks", "--forks", "2"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=HANG)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "2 refused by ForkError" in done.stdout
     assert "2 right" in done.stdout

@@ -14,6 +14,7 @@ import pytest
 from scripts import tasks
 from scripts.system import ROOT
 from scripts.tasks import TARGETS, main, run_environment
+from tests.limits import HANG
 
 
 def test_the_makefile_has_every_target() -> None:
@@ -44,7 +45,8 @@ def test_ctrl_c_is_left_to_the_command_of_the_demo(capfd: pytest.CaptureFixture[
     # As at a terminal, both get it; the command goes on, and so must the one that waits for it.
     command = (
         "import os, signal, time\n"
-        "try:\n    os.kill(os.getppid(), signal.SIGINT); os.kill(os.getpid(), signal.SIGINT); time.sleep(9)\n"
+        "try:\n    os.kill(os.getppid(), signal.SIGINT); os.kill(os.getpid(), signal.SIGINT)\n"
+        "    time.sleep(600)\n"
         "except KeyboardInterrupt:\n    time.sleep(0.5); print('went on', flush=True)\n"
     )
 
@@ -75,7 +77,7 @@ def test_work_beside_other_steps_is_waited_for() -> None:
     may_end, ended = threading.Event(), threading.Event()
 
     def work() -> None:
-        may_end.wait(60)
+        may_end.wait(HANG)
         ended.set()
 
     begin, finish = tasks.beside(work)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import webgrad as wg
+from tests.limits import HANG
 from tests.runtime.helpers import bench
 from webgrad.config import LEVELS
 from webgrad.errors import ConfigError
@@ -159,7 +160,12 @@ def test_the_variable_turns_it_on_when_a_device_is_opened(tmp_path: Path) -> Non
     code = "import webgrad as wg; print((wg.ones((3, 5)) + 1).sum().item())"
     environment = {**os.environ, "WEBGRAD_DEVICE": "cpu", "WEBGRAD_DEBUG": "device,schedule"}
     done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", code],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=HANG,
     )
     assert done.stdout.strip() == "30.0"
     assert done.stderr.startswith("webgrad[device] cpu: ")

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.limits import HANG
 from webgrad import config
 from webgrad.lower.choices import Choice
 from webgrad.tuning import entries as module
@@ -199,7 +200,7 @@ def test_two_processes_at_once(tmp_path: Path) -> None:
         subprocess.Popen([*command, which], cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True)
         for which in ("slow", "quick")
     ]
-    assert [(each.communicate(timeout=60)[1], each.returncode) for each in running] == [("", 0)] * 2
+    assert [(each.communicate(timeout=HANG)[1], each.returncode) for each in running] == [("", 0)] * 2
     assert len(list((tmp_path / "deep" / "tuning").iterdir())) == 1
 
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from scripts.browser import find
 from scripts.npm import FOLDER
+from tests.limits import HANG
 
 __all__ = ["NULL", "JavaScriptError", "run_module", "run_text"]
 
@@ -55,7 +56,6 @@ def run_module(
     function: str = "main",
     threads: int = 0,
     options: Sequence[str] = (),
-    seconds: float = 120,
 ) -> Any:
     """What a module's function gives for a value; `threads` are those of Mesa's software adapter."""
     asked = json.dumps({"input": value, "options": list(options)}, default=_packed)
@@ -66,7 +66,7 @@ def run_module(
         text=True,
         encoding="utf-8",
         env={"XDG_RUNTIME_DIR": tempfile.gettempdir(), **os.environ, "LP_NUM_THREADS": str(threads)},
-        timeout=seconds,
+        timeout=HANG,
         check=False,
     )
     if done.returncode or not done.stdout.strip():

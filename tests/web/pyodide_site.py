@@ -19,7 +19,6 @@ from tests.pages import DrivenPage
 __all__ = ["EXAMPLE", "Run", "make_site", "python_in_page", "python_in_worker"]
 
 EXAMPLE = ROOT / "examples" / "browser"
-SECONDS = 120.0  # for one program: Python is started by the first
 Run = Callable[[str], Any]
 
 
@@ -44,7 +43,7 @@ def python_in_page(page: DrivenPage, url: str, *, suspending: bool = True) -> Ru
     if not suspending:
         page.evaluate("delete WebAssembly.Suspending, delete WebAssembly.promising")
     page.evaluate("import('./python.js').then((module) => { globalThis.run = module.run; })")
-    return lambda text: json.loads(page.evaluate(f"run({json.dumps(text)})", seconds=SECONDS))
+    return lambda text: json.loads(page.evaluate(f"run({json.dumps(text)})"))
 
 
 def python_in_worker(page: DrivenPage, url: str) -> Run:
@@ -60,4 +59,4 @@ def python_in_worker(page: DrivenPage, url: str) -> Run:
         });
         })()"""
     )
-    return lambda text: json.loads(page.evaluate(f"run({json.dumps(text)})", seconds=SECONDS))
+    return lambda text: json.loads(page.evaluate(f"run({json.dumps(text)})"))

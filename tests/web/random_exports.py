@@ -67,7 +67,7 @@ def wrong_exports(seeds: Sequence[int], folder: Path) -> list[str]:
 def _answers(jobs: Sequence[tuple[Path, str, Sequence[Call]]]) -> list[Any]:
     """What each job gave, or its error: one that fails ends the process, so the halves are tried apart."""
     try:
-        return list(run_exports(jobs, seconds=600)) if jobs else []
+        return list(run_exports(jobs)) if jobs else []
     except Exception as error:
         if len(jobs) == 1:
             return [f"{type(error).__name__}: {error}"]

@@ -15,7 +15,7 @@ pytest.importorskip("fcntl")  # browsers are driven on POSIX only
 from tests.browser import WEBGPU, Browser
 from tests.missing import need_package, need_program
 from tests.pages import DrivenPage
-from tests.web.pyodide_site import EXAMPLE, SECONDS, make_site
+from tests.web.pyodide_site import EXAMPLE, make_site
 from webgrad.web.serving import serving
 
 pytestmark = pytest.mark.web
@@ -35,7 +35,7 @@ def page(request: pytest.FixtureRequest, folder: Path) -> Iterator[DrivenPage]:
     with serving(folder, isolated=request.param == "isolated") as url, Browser(*WEBGPU) as browser:
         opened = browser.page(900, 900, dark=request.param == "isolated")
         opened.open(f"{url.rstrip('/')}/index.html")
-        opened.wait_for("!document.getElementById('run').disabled", seconds=SECONDS)
+        opened.wait_for("!document.getElementById('run').disabled")
         yield opened
         assert opened.errors() == []
 
@@ -59,7 +59,7 @@ def run(page: DrivenPage) -> str:
 
 
 def ended(page: DrivenPage) -> str:
-    page.wait_for("/ s$|anew$/.test(state.textContent) && !run.disabled", seconds=SECONDS)
+    page.wait_for("/ s$|anew$/.test(state.textContent) && !run.disabled")
     return page.text("#output") + page.text("#seen")
 
 
@@ -128,7 +128,7 @@ def test_without_a_gpu_the_page_says_why(folder: Path, pytestconfig: pytest.Conf
     with serving(folder) as url, Browser() as browser:  # which offers no adapter without its options
         page = browser.page()
         page.open(f"{url.rstrip('/')}/index.html")
-        page.wait_for("!problem.hidden", seconds=SECONDS)
+        page.wait_for("!problem.hidden")
         assert page.text("#device") == "Programs cannot be run here"
         assert "no GPU adapter was found (" in page.text("#seen")
         assert page.evaluate("run.disabled")

@@ -66,7 +66,7 @@ def test_products_attention_and_convolutions_are_right(browser: Browser, tmp_pat
     with serving(tmp_path) as address:
         page = browser.page()
         page.open(f"{address}/index.html")
-        answer: tuple[str, dict[str, Any]] = page.evaluate(CALL, seconds=300)
+        answer: tuple[str, dict[str, Any]] = page.evaluate(CALL)
     variant, found = answer
     assert variant == VARIANT
     for name, function in functions.items():

@@ -122,7 +122,7 @@ def test_every_family_of_decoders(tmp_path: Path) -> None:
     wanted = [decoder_calls(exported_decoder(tmp_path / name, name)) for name in families]
     for variant in ("", "GPU"):
         jobs = [(tmp_path / name, variant, calls) for name, (calls, _) in zip(families, wanted, strict=True)]
-        for found, (_, expected) in zip(run_exports(jobs, seconds=500), wanted, strict=True):
+        for found, (_, expected) in zip(run_exports(jobs), wanted, strict=True):
             check(found, expected)
 
 
@@ -167,13 +167,13 @@ def called(browser: DrivenBrowser, folder: Path, function: str, value: Any) -> A
     with serving(folder) as address:
         page = browser.page()
         page.open(f"{address}empty.html")
-        return page.evaluate(f"({function})({json.dumps(value)})", seconds=240)
+        return page.evaluate(f"({function})({json.dumps(value)})")
 
 
 def opened(browser: DrivenBrowser, address: str) -> DrivenPage:
     page = browser.page()
     page.open(address)
-    page.wait_for("['ready', 'failed'].includes(document.body.dataset.state)", seconds=120)
+    page.wait_for("['ready', 'failed'].includes(document.body.dataset.state)")
     assert page.text("#problem") == ""
     return page
 
@@ -201,7 +201,7 @@ def test_minilm_in_browsers(any_browser: DrivenBrowser, tmp_path: Path) -> None:
     np.testing.assert_allclose(vectors, model.embed(TEXTS).numpy(), atol=TOLERANCE, rtol=0)
     with serving(tmp_path) as address:
         page = opened(any_browser, address)
-        page.wait_for("document.querySelectorAll('#hits li').length > 0", seconds=240)
+        page.wait_for("document.querySelectorAll('#hits li').length > 0")
         assert page.text("h1") == "Search with MiniLM"
         assert "Bees tell each other by a dance" in page.text("#hits li")
         assert page.errors() == []
@@ -235,7 +235,7 @@ def test_smollm2_answers_in_its_page(any_browser: DrivenBrowser, smollm2: tuple[
         page.click("#text")
         page.type(PROMPT)
         page.press("Enter")
-        page.wait_for("document.querySelector('.answer:not(.going)') !== null", seconds=240)
+        page.wait_for("document.querySelector('.answer:not(.going)') !== null")
         assert page.text("h1") == "SmolLM2"
         assert page.text(".answer .words") == answer_of(model, 16).text
         assert page.text(".answer .under").find("16 tokens · ") > 0
@@ -252,7 +252,7 @@ def test_smollm2_writes_in_dawn_what_it_writes_in_python(
     """By the kernels for software adapters, and by those of most visitors' GPUs, which are slow here."""
     folder, model = smollm2
     asked = {"folder": f"{folder.as_uri()}/", "prompt": PROMPT, "most": most, **variant}
-    found = run_module(Path(__file__).parent / "generate.mjs", asked, seconds=400)
+    found = run_module(Path(__file__).parent / "generate.mjs", asked)
     expected = answer_of(model, most)
     assert found["prompt"] == expected.prompt_ids
     assert found["ids"] == expected.ids

@@ -55,7 +55,7 @@ def test_pyodide_waits_for_promises(web_page: DrivenPage, pyodide_folder: Path, 
     shutil.copytree(pyodide_folder, tmp_path, dirs_exist_ok=True)
     with serving(tmp_path) as url:
         web_page.open(url)
-        can, waited, version = web_page.evaluate(WAITS, seconds=120)
+        can, waited, version = web_page.evaluate(WAITS)
         assert (can, waited) == (True, 3)
         assert tuple(version) >= (3, 11)
         assert web_page.errors() == []

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.limits import HANG
 from webgrad.errors import ArgumentError
 from webgrad.web import serving as module
 from webgrad.web.serving import is_loopback, listen, parse_range, serving
@@ -26,7 +27,7 @@ class Client:
     """One connection, used again and again."""
 
     def __init__(self, url: str) -> None:
-        self.connection = http.client.HTTPConnection(str(urlsplit(url).netloc), timeout=20)
+        self.connection = http.client.HTTPConnection(str(urlsplit(url).netloc), timeout=HANG)
 
     def ask(self, path: str, method: str = "GET", **headers: str) -> tuple[HTTPResponse, bytes]:
         named = {name.replace("_", "-"): value for name, value in headers.items()}

@@ -13,6 +13,7 @@ import pytest
 
 from scripts.browser import find
 from scripts.make_token_fixture import PIECES
+from tests.limits import HANG
 from webgrad.models.tokenizer import Tokenizer
 from webgrad.web.tokenizing import tokenizer_spec
 
@@ -152,7 +153,7 @@ def tokenize(tokenizers: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         capture_output=True,
         text=True,
         encoding="utf-8",
-        timeout=300,
+        timeout=HANG,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from scripts.browser import find
 from scripts.npm import FOLDER
+from tests.limits import HANG
 
 __all__ = ["type_errors"]
 
@@ -22,7 +23,7 @@ OPTIONS = (
 )
 
 
-def type_errors(files: Sequence[Path], *, seconds: float = 120) -> list[str]:
+def type_errors(files: Sequence[Path]) -> list[str]:
     """The compiler's lines for these files and what they import; tests ask for the fixture `typescript`."""
     compiler = FOLDER / "node_modules" / "typescript" / "bin" / "tsc"
     done = subprocess.run(
@@ -30,7 +31,7 @@ def type_errors(files: Sequence[Path], *, seconds: float = 120) -> list[str]:
         capture_output=True,
         text=True,
         encoding="utf-8",
-        timeout=seconds,
+        timeout=HANG,
         check=False,
     )
     lines = done.stdout.splitlines()

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from tests.limits import HANG
 from tests.wgsl.naga import missing
 from webgrad.errors import CompileError
 from webgrad.wgsl import Program, program_from_source
@@ -173,7 +174,7 @@ def test_neighbours_run_and_the_process_lives() -> None:
         input=json.dumps([text(body) for body in FINE]),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=HANG,
         env={**os.environ, "RUST_BACKTRACE": "0"},
     )
     assert done.returncode == 0, done.stderr

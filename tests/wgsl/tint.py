@@ -10,6 +10,7 @@ import pytest
 
 from scripts.browser import find
 from scripts.npm import FOLDER, lacking
+from tests.limits import HANG
 
 __all__ = ["NATIVE_ONLY", "ask", "needs_tint"]
 
@@ -26,7 +27,7 @@ def ask(texts: dict[str, str]) -> dict[str, list[dict[str, Any]]]:
         input=lines,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=HANG,
         check=False,
     )
     assert done.returncode == 0, done.stderr

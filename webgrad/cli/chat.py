@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,6 +36,11 @@ def main(arguments: Sequence[str]) -> int:
         notes = Output(sys.stderr)
         notes.line(in_short(options.device), notes.dim)
     model = language_model(options.model, options.device, options.context)
+    if not model.tokenizer.has_chat:
+        raise wg.ArgumentError(
+            f"{options.model} has no chat template: it goes on with texts; try: webgrad generate "
+            f"{shlex.quote(options.model)} TEXT"
+        )
     screen, notes = Output(sys.stdout), Output(sys.stderr)
     is_asked_here = is_terminal(sys.stdin) and screen.is_terminal
     talk = Conversation(
@@ -92,11 +98,24 @@ def _once(talk: Conversation, options: argparse.Namespace) -> int:
 
 
 def _lines(talk: Conversation, options: argparse.Namespace) -> int:
-    """Every line of standard input is a turn; what begins with a slash is text like any other."""
+    """Every line of standard input is a turn; what begins with a slash is text like any other.
+
+    A line that cannot be answered, as one that is too long, is told of; later ones are answered all the same.
+    """
+    result = 0
     for line in lines_of(sys.stdin):
-        if code := _finished(talk, _answered(talk, line, options), options):
+        try:
+            code = _finished(talk, _answered(talk, line, options), options)
+        except wg.ArgumentError as error:
+            result = 2
+            if options.json:
+                print(json.dumps({"error": one_line(error)}), flush=True)
+            else:
+                talk.remark(f"webgrad chat: {one_line(error)}")
+            continue
+        if code:
             return code
-    return 0
+    return result
 
 
 def _finished(talk: Conversation, answer: Answer, options: argparse.Namespace) -> int:

@@ -7,6 +7,7 @@ that says which command it is for. Tests hand in small models that keep to the s
 from __future__ import annotations
 
 import importlib.util
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -89,7 +90,9 @@ def language_model(name: str, device: str | None, context: int | None = None) ->
     """The model of that name, which must be one that writes."""
     found = load(name, device, context)
     if not hasattr(found, "generate"):
-        raise wg.ArgumentError(f"{name} does not write: it embeds texts; try: webgrad embed {name} TEXT")
+        raise wg.ArgumentError(
+            f"{name} does not write: it embeds texts; try: webgrad embed {shlex.quote(name)} TEXT"
+        )
     model: LanguageModel = found
     return model
 
@@ -98,7 +101,9 @@ def embedding_model(name: str, device: str | None) -> EmbeddingModel:
     """The model of that name, which must be one that embeds."""
     found = load(name, device)
     if not hasattr(found, "embed"):
-        raise wg.ArgumentError(f"{name} does not embed texts: it writes; try: webgrad chat {name}")
+        raise wg.ArgumentError(
+            f"{name} does not embed texts: it writes; try: webgrad chat {shlex.quote(name)}"
+        )
     model: EmbeddingModel = found
     return model
 

@@ -54,21 +54,21 @@ class Conversation:
         self.reports: list[Report] = []
         self.output = output
         self.notes = notes or output  # where speeds and remarks go
-        if not model.tokenizer.has_chat:
-            raise wg.ArgumentError(
-                f"{name} has no chat template: it goes on with texts; try: webgrad generate {name} TEXT"
-            )
 
     # Turns
 
     def say(self, text: str, *, is_shown: bool = True) -> Answer:
         """One turn: the model's answer is shown as it comes, and remembered."""
-        turns = self._fitting([*self.turns, {"role": "user", "content": clean(text)}])
+        asked = [*self.turns, {"role": "user", "content": clean(text)}]
+        turns = self._fitting(asked)
         generation = self.model.chat([*self._system(), *turns], **self.settings)
         answer = show(generation, self.output if is_shown else None)
         if answer.text or answer.is_whole:
             self.reports.append(answer.report)
             self.turns = [*turns, {"role": "assistant", "content": answer.text}]
+            if len(turns) < len(asked):  # told only now: a turn that fails forgets nothing
+                forgotten = len(asked) - len(turns)
+                self.remark(f"the context is full: the first {forgotten} messages are forgotten")
         return answer
 
     def _system(self) -> list[Turn]:
@@ -80,8 +80,6 @@ class Conversation:
         left = turns
         while len(left) > 1 and self.length(left) > room:
             left = left[2:]
-        if len(left) < len(turns):
-            self.remark(f"the context is full: the first {len(turns) - len(left)} messages are forgotten")
         return left
 
     def length(self, turns: list[Turn]) -> int:
@@ -172,11 +170,13 @@ def _retry(talk: Conversation, rest: str) -> None:
         talk.remark("nothing was asked yet")
         return
     asked = talk.turns[-2]["content"]
-    kept, talk.turns = talk.turns, talk.turns[:-2]
+    kept, before = talk.turns, talk.turns[:-2]
+    talk.turns = before
     try:
         talk.show_report(talk.say(asked))
     finally:
-        talk.turns = talk.turns if len(talk.turns) >= len(kept) else kept
+        if talk.turns is before:  # there was no answer
+            talk.turns = kept
 
 
 def _stats(talk: Conversation, rest: str) -> None:

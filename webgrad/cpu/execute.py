@@ -17,7 +17,7 @@ from ..runtime.profile import DeviceProfile
 from ..schedule.plan import Schedule
 from .assembly import Assembly
 from .groups import add_group
-from .memory import Buffers
+from .memory import Buffers, tick
 
 __all__ = ["CPU_PROFILE", "CpuPlan"]
 
@@ -60,6 +60,7 @@ class CpuPlan:
         Leaves that are `donated` may be written to, and be results. `tell` hears when which group was
         computed, in nanoseconds.
         """
+        tick()
         slots = self._blank.copy()
         for node, slot in self._leaves:
             slots[slot] = values[node]

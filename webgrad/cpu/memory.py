@@ -2,12 +2,14 @@
 
 In: a shape and a dtype. Out: an array of any contents. A large array's memory comes back when nothing refers
 to the array any more, and goes to the next one of about its size: a block fresh from the system costs a page
-fault for every 4 KiB, which is as much as computing with it. The invariant: memory is never lent twice, and
-never more than LIMIT bytes wait to be used.
+fault for every 4 KiB, which is as much as computing with it. The invariant: memory is never lent twice, never
+more than LIMIT bytes wait to be used, and none of them for longer than IDLE plans run.
 """
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import math
 import mmap
 import os
@@ -25,12 +27,14 @@ from ..runtime.references import Tagged, tagged
 from ..runtime.shield import shield
 from ..runtime.stats import host_memory
 
-__all__ = ["Buffers", "aligned", "clear", "empty", "is_own", "owner", "rewrapped"]
+__all__ = ["Buffers", "aligned", "clear", "empty", "is_own", "owner", "rewrapped", "tick"]
 
 ALIGNMENT = 64  # bytes; where rows start elsewhere, additions and products take up to twice as long
 SMALL = 1 << 15  # bytes up to which NumPy's own memory is as good
 LARGE = 1 << 20  # bytes from which memory is used again
 LIMIT = 1 << 28  # bytes that wait to be used, at most
+IDLE = 256  # plans that run before a block that waits goes back to the system
+HUGE = 1 << 22  # bytes from which large pages are asked for, as NumPy does
 WASTE = 1.25  # a block is at most so much larger than what is asked for
 INNER = 512  # elements
 
@@ -38,11 +42,26 @@ INNER = 512  # elements
 class _Block:
     """Memory from the system, aligned."""
 
-    __slots__ = ("memory", "nbytes")
+    __slots__ = ("memory", "nbytes", "since")
 
     def __init__(self, nbytes: int) -> None:
         self.nbytes = nbytes
-        self.memory = aligned((nbytes,), np.dtype(np.uint8))
+        self.memory = _mapped(nbytes)
+        self.since = 0  # when it came back: how many plans had run by then
+
+
+def _mapped(nbytes: int) -> Array:
+    """Pages of their own: out of malloc's heap, what is let go would stay a part of the process."""
+    if not hasattr(mmap, "MAP_PRIVATE"):  # Windows
+        return aligned((nbytes,), np.dtype(np.uint8))
+    try:
+        pages = mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except OSError as error:
+        raise MemoryError(f"no room for {nbytes:,} bytes: {error.strerror}") from None
+    if nbytes >= HUGE and hasattr(mmap, "MADV_HUGEPAGE"):
+        with contextlib.suppress(OSError):  # a system without them
+            pages.madvise(mmap.MADV_HUGEPAGE)
+    return np.frombuffer(pages, np.uint8)
 
 
 @cache
@@ -61,6 +80,8 @@ _free: deque[_Block] = deque()  # the last one given back at the right end; its 
 _lent: dict[int, Tagged[Array]] = {}  # the leases, by the number of their block
 _ended: SimpleQueue[Tagged[Array]] = SimpleQueue()  # those that were deleted, until somebody looks
 _keepers: set[int] = set()  # the processes that have a thread which looks
+_plans = itertools.count(1)  # that have run
+_now = 0
 
 
 def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
@@ -139,6 +160,22 @@ def owner(x: Array) -> tuple[Any, int, bool]:
         whole = below
 
 
+def tick() -> None:
+    """A plan runs: let go of what has waited for long."""
+    global _now
+    _settle()
+    _now = next(_plans)
+    while _free:
+        try:
+            block = _free.popleft()
+        except IndexError:  # another thread was quicker
+            break
+        if _now - block.since <= IDLE:
+            _free.appendleft(block)
+            break
+        host_memory.wait(sum(each.nbytes for each in _free.copy()))
+
+
 def clear() -> None:
     """Give what waits back to the system."""
     _settle()
@@ -184,6 +221,7 @@ def _give_back(block: _Block) -> None:
     """Called by several threads, without a lock."""
     _lent.pop(id(block), None)
     host_memory.give_back(block)
+    block.since = _now
     _free.append(block)
     waiting = sum(each.nbytes for each in _free.copy())
     while waiting > LIMIT:

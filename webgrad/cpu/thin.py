@@ -1,8 +1,9 @@
-"""Products of few rows with half-width weights, which native code reads as they are stored: a pass, its op.
+"""Half-width weights, keys and values, which are read as they are stored: a pass over graphs, and its op.
 
-In: a graph for the cpu, in which such a product is that of a matrix made float32 and turned. Out: the same
-graph, in which it is one node over the stored matrix: a product that moves all of the weights through
-memory in float32 would take many times as long. Only where there is native code.
+In: a graph for the cpu, in which a product of few rows is one with a matrix made float32 and transposed, and
+attention is over keys and values made float32. Out: the same graph, in which both read what is stored: to
+move all of it through memory in float32 would take many times as long. Products only where there is native
+code.
 """
 
 from __future__ import annotations
@@ -25,6 +26,10 @@ def keep_narrow(graph: Snapshot) -> None:
     """Rewrite a graph in place; numbers of nodes stay."""
     for number in graph.order():
         sig = graph.sigs[number]
+        if sig.op.name == "attention":
+            query, *inner = graph.inputs[number]
+            stored = [_stored_halves(graph, each) for each in inner[:2]]
+            graph.inputs[number] = (query, *stored, *inner[2:])
         if sig.op.name != "matmul" or sig.dtype.name != "float32" or math.prod(sig.shape[:-1]) > MOST_ROWS:
             continue
         a, b = graph.inputs[number]
@@ -37,6 +42,22 @@ def keep_narrow(graph: Snapshot) -> None:
         if graph.sigs[stored].dtype.name in ("float16", "bfloat16") and is_available():
             graph.sigs[number] = signature(_MATMUL_ROWS, sig.shape, sig.dtype, sig.device, ())
             graph.inputs[number] = (a, stored)
+
+
+def _stored_halves(graph: Snapshot, number: int) -> int:
+    """Keys or values without their conversion to float32, which attention does itself, block by block."""
+    sig, made = graph.sigs[number], number
+    if sig.op.name == "reshape":
+        (made,) = graph.inputs[number]
+    if graph.sigs[made].op.name != "cast" or graph.sigs[made].dtype.name != "float32":
+        return number
+    (stored,) = graph.inputs[made]
+    if graph.sigs[stored].dtype.name not in ("float16", "bfloat16"):
+        return number
+    if made == number:
+        return stored
+    dtype = graph.sigs[stored].dtype
+    return graph.add(signature(sig.op, sig.shape, dtype, sig.device, sig.attributes), (stored,))
 
 
 def multiply_narrow(a: Array, weights: Array, out: Array | None = None) -> Array:

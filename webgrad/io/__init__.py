@@ -6,6 +6,7 @@ Like any other program this uses webgrad's public names only.
 from __future__ import annotations
 
 from .clients import Ran, pip_download, run_client
+from .gguf import part_names
 from .opening import PICKLED, load, load_metadata, open
 from .quantised_rows import Blocks
 from .replace import replacing
@@ -21,6 +22,7 @@ __all__ = [
     "load",
     "load_metadata",
     "open",
+    "part_names",
     "pip_download",
     "replacing",
     "run_client",

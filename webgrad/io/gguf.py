@@ -7,6 +7,7 @@ bytes that are there before it is used: a file that lies is refused, and costs n
 from __future__ import annotations
 
 import math
+import re
 import struct
 from pathlib import Path
 from typing import Any, NoReturn
@@ -19,7 +20,7 @@ from .mapped import is_possible, map_file, shown, view_of
 from .quantised_rows import Blocks
 from .weights import Contents, Row
 
-__all__ = ["ALIGNMENT", "HEAD", "MAGIC", "NESTING", "PAIRS", "SIDES", "TENSORS", "read_gguf"]
+__all__ = ["ALIGNMENT", "HEAD", "MAGIC", "NESTING", "PAIRS", "SIDES", "TENSORS", "part_names", "read_gguf"]
 
 MAGIC = b"GGUF"
 ALIGNMENT = 32  # of tensors, where general.alignment does not say otherwise
@@ -33,11 +34,66 @@ _ARRAYS = 1 << 16  # arrays in arrays, all together
 NESTING = 4
 _LONG = 1024  # arrays of so many numbers stay arrays
 _LARGEST_ALIGNMENT = 1 << 20
+_PART = re.compile(r"(.+)-(\d{5})-of-(\d{5})\.gguf")
 _UNSIGNED, _PAIR = struct.Struct("<Q"), struct.Struct("<IQ")
 
 
 def read_gguf(path: Path) -> Contents:
-    """What is in a GGUF file."""
+    """What is in a GGUF file; of one that is a part of several, what is in all of them."""
+    found = _read_file(path)
+    count = found.metadata.get("split.count", 1)
+    return found if count in (0, 1) else _read_parts(path, found, count)
+
+
+def _read_parts(path: Path, found: Contents, count: Any) -> Contents:
+    """All parts of a model that was split: the first has the metadata, each has some of the tensors."""
+    names = part_names(path.name)
+    if type(count) is not int or len(names) != count:
+        raise wg.ModelFileError(
+            f"{path} is one of {shown(str(count))} parts of a model (split.count), which are found by their "
+            "names: NAME-00001-of-00003.gguf and so on, in one folder; give it its name back"
+        )
+    parts = []
+    for number, name in enumerate(names):
+        beside = path.with_name(name)
+        if not beside.exists():
+            raise wg.ModelFileError(f"{path} is one of {count} parts of a model, and {beside} is missing")
+        part = found if name == path.name else _read_file(beside)
+        told = part.metadata.get("split.count"), part.metadata.get("split.no", number)
+        if told != (count, number):
+            raise wg.ModelFileError(
+                f"{beside} is named as part {number + 1} of {count}, and says itself that it is "
+                f"split.no={shown(str(told[1]))} of split.count={shown(str(told[0]))}"
+            )
+        parts.append(part)
+    rows: dict[str, Row] = {}
+    for name, part in zip(names, parts, strict=True):
+        twice = next((each for each in part.rows if each in rows), None)
+        if twice is not None:
+            raise wg.ModelFileError(f"{path.with_name(name)}: an earlier part has {shown(twice)} too")
+        rows |= part.rows
+    total = parts[0].metadata.get("split.tensors.count", len(rows))
+    if total != len(rows):
+        raise wg.ModelFileError(
+            f"{path}: its {count} parts have {len(rows):,} tensors, and split.tensors.count is "
+            f"{shown(str(total))}: fetch them again"
+        )
+    return Contents("gguf", parts[0].metadata, rows)
+
+
+def part_names(name: str) -> list[str]:
+    """The names of all parts of a split GGUF model, of which this is one; none where it is no part's name.
+
+    >>> wg.io.part_names("model-00002-of-00002.gguf")
+    ['model-00001-of-00002.gguf', 'model-00002-of-00002.gguf']
+    """
+    found = _PART.fullmatch(name)
+    if found is None or not 1 <= int(found[2]) <= int(found[3]):
+        return []
+    return [f"{found[1]}-{number:05}-of-{found[3]}.gguf" for number in range(1, int(found[3]) + 1)]
+
+
+def _read_file(path: Path) -> Contents:
     data = map_file(path)
     cursor = _Cursor(path, data)
     _check_version(cursor, bytes(data[:4]))

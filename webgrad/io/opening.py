@@ -15,7 +15,7 @@ import webgrad as wg
 
 from ..arrays import Array
 from .gguf import MAGIC as GGUF_MAGIC
-from .gguf import read_gguf
+from .gguf import part_names, read_gguf
 from .mapped import head_of, map_file
 from .numpy_files import MAGIC as NUMPY_MAGIC
 from .numpy_files import read_npy, read_npz
@@ -110,7 +110,7 @@ def _reader_of_folder(path: Path) -> Reader:
     if any(name.endswith((".safetensors", INDEX)) for name in names):
         return read_folder
     models = [name for name in names if name.endswith(".gguf")]
-    if len(models) == 1:
+    if len(models) == 1 or (models and models == part_names(models[0])):
         return lambda folder: read_gguf(folder / models[0])
     if models:
         raise wg.ModelFileError(f"{path} has several .gguf files: give one of them, {', '.join(models[:8])}")

@@ -32,12 +32,13 @@ class Places:
 class Cache:
     """Keys and values of one layer, side by side so that both are one write: (room, 2, heads, columns)."""
 
-    def __init__(self, settings: Settings, room: int, device: Any) -> None:
-        self.stored = wg.zeros((room, 2, settings.key_heads, settings.head_width), device=device)
+    def __init__(self, settings: Settings, room: int, device: Any, dtype: wg.DType = wg.float32) -> None:
+        shape = (room, 2, settings.key_heads, settings.head_width)
+        self.stored = wg.zeros(shape, dtype=dtype, device=device)
 
     def write(self, places: Places, keys: wg.Tensor, values: wg.Tensor) -> None:
         """Put new keys and values, (n, heads, columns), at their places."""
-        self.stored[places.positions] = wg.stack([keys, values], axis=1)
+        self.stored[places.positions] = wg.stack([keys, values], axis=1).astype(self.stored.dtype, copy=False)
 
     def attended(
         self, places: Places, queries: wg.Tensor, scale: float, window: int | None = None
@@ -59,6 +60,6 @@ class Cache:
     def grow(self, room: int) -> None:
         """Make room for more positions; what is there stays."""
         old = self.stored
-        larger = wg.zeros((room, *old.shape[1:]), device=old.device)
+        larger = wg.zeros((room, *old.shape[1:]), dtype=old.dtype, device=old.device)
         larger[: old.shape[0]] = old
         self.stored = larger  # only now: Ctrl-C may come at any time

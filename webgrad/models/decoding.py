@@ -42,11 +42,19 @@ class Decoder(Protocol):
 class Decoding:
     """The steps of one model on one device; threads may share it."""
 
-    def __init__(self, decoder: Decoder, context: int, device: Any, chunks: Sequence[int] = CHUNKS) -> None:
+    def __init__(
+        self,
+        decoder: Decoder,
+        context: int,
+        device: Any,
+        chunks: Sequence[int] = CHUNKS,
+        cache_dtype: wg.DType = wg.float32,
+    ) -> None:
         self.decoder = decoder
         self.context = context
         self.device = device
         self.chunks = tuple(chunks)
+        self.cache_dtype = cache_dtype
         self.held: list[int] = []
         self.lock = threading.RLock()
         self.room = 0
@@ -87,16 +95,20 @@ class Decoding:
         if self.caches:
             for cache in self.caches:
                 cache.grow(room)
+                wg.eval(cache.stored)  # one at a time, so that each old one goes before the next is made
         else:
             settings = self.decoder.settings
-            self.caches = [Cache(settings, room, self.device) for _ in range(settings.layers)]
+            self.caches = [
+                Cache(settings, room, self.device, self.cache_dtype) for _ in range(settings.layers)
+            ]
         self.decoder.prepare(room)
         self.room = room
 
     def _rounded(self, positions: int) -> int:
-        """Room for these and more, so that texts of many lengths have the same."""
-        room = max(_LEAST_ROOM, 1 << (positions - 1).bit_length())
-        return max(positions, min(room, self.context + self.chunks[0]))
+        """Room for these and more, so that texts of many lengths have the same: 1 or 1½ times 2ⁿ."""
+        double = max(_LEAST_ROOM, 1 << (positions - 1).bit_length())
+        room = double * 3 // 4 if positions <= double * 3 // 4 else double
+        return max(positions, _LEAST_ROOM, min(room, self.context + self.chunks[0]))
 
     @wg.no_grad()
     def read(self, ids: Sequence[int]) -> int:
@@ -146,7 +158,10 @@ class Decoding:
 
     @wg.no_grad()
     def logits(self, ids: Sequence[int]) -> wg.Tensor:
-        """The logits after every one of these tokens: (length, vocabulary)."""
+        """The logits after every one of these tokens: (length, vocabulary).
+
+        Keys and values are in float32, whatever caches are kept in: nothing of them stays.
+        """
         with self.lock:
             settings = self.decoder.settings
             self.decoder.prepare(self._rounded(len(ids)))

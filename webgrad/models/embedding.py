@@ -209,8 +209,11 @@ def load_encoder(path: Path, device: Any = None) -> Bert:
 
 def _encoder(weights: wg.io.Weights, settings: EmbeddingSettings, device: Any) -> Bert:
     where = wg.empty(0, device=device).device
+    published = Published(weights, settings.encoder, where)
     with wg.no_grad():
-        return Bert(settings.encoder, Published(weights, settings.encoder, where))
+        encoder = Bert(settings.encoder, published)
+    published.check_all_taken()
+    return encoder
 
 
 def _settings(path: Path, weights: wg.io.Weights) -> EmbeddingSettings:

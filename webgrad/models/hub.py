@@ -29,6 +29,7 @@ _UNCONNECTED = (
 # Errors by the names of their classes, which versions of the packages have in several modules. The first that
 # an error is or derives from counts.
 _MEANINGS = {
+    "RevisionNotFoundError": "there is no such branch, tag or commit in it",
     "GatedRepoError": "its licence has to be accepted on the model's page first, and then `hf auth login`",
     "RepositoryNotFoundError": "there is no such repository, or it is private: then `hf auth login`",
     "OfflineModeIsEnabled": "HF_HUB_OFFLINE says that there is no connection",
@@ -43,7 +44,8 @@ _MEANINGS = {
 def bring_from_hub(source: Source, workspace: Path, label: str, show: bool) -> Brought:
     """Fetch the files of a model from a repository of the hub."""
     hub = _package(label)
-    info = _asked(label, lambda: hub.HfApi().model_info(source.name, files_metadata=True))
+    revision = source.version or None
+    info = _asked(label, lambda: hub.HfApi().model_info(source.name, revision=revision, files_metadata=True))
     files = {each.rfilename: each for each in info.siblings or ()}
     choice = choose(files, source)
     if unsafe := [path for path in choice.names if not is_safe(path)]:

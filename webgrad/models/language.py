@@ -51,13 +51,20 @@ class LanguageModel:
     """A model that goes on with a text. Made by `wg.models.load`."""
 
     def __init__(
-        self, decoder: Decoder, tokenizer: Tokenizer | None, context: int | None = None, device: Any = None
+        self,
+        decoder: Decoder,
+        tokenizer: Tokenizer | None,
+        context: int | None = None,
+        device: Any = None,
+        cache_dtype: Any = None,
     ) -> None:
         self.decoder = decoder
         self.settings: Settings = decoder.settings
         self.context = _checked_context(context, self.settings.context)
         self._tokenizer = tokenizer
-        self._decoding = Decoding(decoder, self.context, device)
+        self._decoding = Decoding(
+            decoder, self.context, device, cache_dtype=_checked_cache_dtype(cache_dtype, device)
+        )
         self.stop_ids = frozenset(self.settings.stop_ids) | (tokenizer.stop_ids if tokenizer else frozenset())
 
     @property
@@ -184,13 +191,11 @@ class LanguageModel:
                     f"the id {each} is none of this model's, which are 0 to {self.settings.vocabulary - 1}"
                 )
         if len(given) > self.context:
+            more = min(self.settings.context, 2 * len(given))
+            hint = f", or load the model with context={more} (a command: --context {more})"
             raise wg.ArgumentError(
                 f"a text of {len(given):,} tokens does not fit the context of {self.context:,}: shorten it"
-                + (
-                    f", or load the model with context={min(self.settings.context, 2 * len(given))}"
-                    if len(given) <= self.settings.context
-                    else ""
-                )
+                + (hint if len(given) <= self.settings.context else "")
             )
         return given
 
@@ -306,6 +311,17 @@ def _draws(seed: Any) -> tuple[int, int]:
     if number is not None and not 0 <= number < 1 << 64:
         raise wg.ArgumentError(f"seed is from 0 to 2**64 - 1, not {number}")
     return wg.random.Generator(number).get_state()
+
+
+def _checked_cache_dtype(given: Any, device: Any) -> wg.DType:
+    """What keys and values are kept in: half floats, unless these would have to be unpacked at every step."""
+    if given is None:
+        where = wg.open_device(device)
+        return wg.float32 if where.is_gpu and "f16" not in where.features else wg.float16
+    dtype = wg.as_dtype(given)
+    if dtype not in (wg.float16, wg.float32):
+        raise wg.ArgumentError(f"cache_dtype is float16 or float32, not {dtype.name}")
+    return dtype
 
 
 def _checked_context(context: int | None, most: int) -> int:

@@ -69,7 +69,8 @@ class Llama(nn.Module):
     def logits(self, x: wg.Tensor) -> wg.Tensor:
         """The logits of hidden states (n, width): (n, vocabulary)."""
         found: wg.Tensor = self.embed_tokens.logits(x) if self.lm_head is None else self.lm_head(x)[0]
-        return found
+        cap = self.settings.logit_cap
+        return wg.tanh(found / cap) * cap if cap else found
 
 
 def _rotary(settings: Settings, window: int) -> Rotary:

@@ -36,12 +36,17 @@ DECODERS: Mapping[str, Any] = {
 
 @wg.no_grad()
 def load(
-    name: str | os.PathLike[str], *, device: Any = None, context: int | None = None
+    name: str | os.PathLike[str],
+    *,
+    device: Any = None,
+    context: int | None = None,
+    cache_dtype: Any = None,
 ) -> LanguageModel | EmbeddingModel:
     """A published model: by its name in the catalogue, by a source, or by the path of a file or a folder.
 
     It is pulled if it is not here yet. `context` bounds how many tokens a text may have, up to what the model
-    was made for.
+    was made for. `cache_dtype` is what keys and values are kept in while a text is made: float16, or float32,
+    which takes twice the memory and is what GPUs without 16-bit floats have by default.
     """
     path, where = locate(name), wg.empty(0, device=device).device
     if path.is_dir() and not (path / "config.json").exists():
@@ -54,7 +59,8 @@ def load(
         with wg.io.open(path) as weights:
             decoder = _decoder(settings, weights, where)
         has_tokens = any((path / each).is_file() for each in _TOKENIZERS)
-        return LanguageModel(decoder, Tokenizer.from_folder(path) if has_tokens else None, context, where)
+        tokenizer = Tokenizer.from_folder(path) if has_tokens else None
+        return LanguageModel(decoder, tokenizer, context, where, cache_dtype)
     with wg.io.open(path) as weights:
         if weights.kind != "gguf":
             raise wg.ModelFileError(
@@ -66,18 +72,21 @@ def load(
         settings = settings_of_gguf(metadata, rows_of(weights), str(path))
         decoder = _decoder(settings, weights, where)
     has_tokens = "tokenizer.ggml.tokens" in metadata
-    return LanguageModel(decoder, Tokenizer.from_gguf(metadata) if has_tokens else None, context, where)
+    tokenizer = Tokenizer.from_gguf(metadata) if has_tokens else None
+    return LanguageModel(decoder, tokenizer, context, where, cache_dtype)
 
 
 def _decoder(settings: Settings, weights: wg.io.Weights, device: Any) -> Decoder:
-    decoder: Decoder = DECODERS[settings.architecture](settings, Published(weights, settings, device))
+    published = Published(weights, settings, device)
+    decoder: Decoder = DECODERS[settings.architecture](settings, published)
+    published.check_all_taken()
     return decoder
 
 
 def _only_gguf(folder: Path) -> Path:
-    """The one .gguf file of a folder that says nothing else of what it is."""
+    """The one .gguf file of a folder that says nothing else of what it is, or the first part of one."""
     files = sorted(folder.glob("*.gguf"))
-    if len(files) == 1:
+    if len(files) == 1 or (files and [each.name for each in files] == wg.io.part_names(files[0].name)):
         return files[0]
     if files:
         names = ", ".join(each.name for each in files[:8])

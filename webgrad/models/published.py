@@ -13,11 +13,14 @@ import webgrad as wg
 
 from ..arrays import Array, np
 from .names import names_of_gguf, names_of_safetensors
+from .reader import shown
 from .settings import Settings
 
 __all__ = ["Matrix", "Published"]
 
 Matrix = wg.Tensor | wg.QuantisedTensor
+# Beginnings of names in GGUF files: pictures, and heads that sort texts, of which nothing is computed.
+_IDLE = ("v.", "mm.", "cls.", "pooler.")
 
 
 class Published:
@@ -30,6 +33,7 @@ class Published:
         self.is_gguf = weights.kind == "gguf"
         named = names_of_gguf if self.is_gguf else names_of_safetensors
         self._names = named(settings.architecture, weights)
+        self._taken: set[str] = set()  # the file's own names of what was asked for
 
     def __contains__(self, name: str) -> bool:
         return name in self._names
@@ -42,6 +46,7 @@ class Published:
                 f"{self._weights.path}: there is no {name}; is this all of the model, and of the "
                 f"architecture {self._settings.architecture}?"
             )
+        self._taken.add(own)
         turned = self._is_turned(name)
         if shape is not None and self._weights.shape(own) != tuple(shape)[:: -1 if turned else 1]:
             raise wg.ModelFileError(
@@ -71,7 +76,24 @@ class Published:
         """The table that divides rotary frequencies, where a GGUF file has one."""
         if not self.is_gguf or "rope_freqs.weight" not in self._weights:
             return None
+        self._taken.add("rope_freqs.weight")
         return _plain(_of_floats(self._weights.host("rope_freqs.weight"), "rope_freqs.weight"))
+
+    def check_all_taken(self) -> None:
+        """Raise where a GGUF file has a tensor that nothing was made of: its model computes something else.
+
+        Folders may have more than their model: transformers, which says what they mean, passes it over.
+        """
+        if not self.is_gguf:
+            return
+        left = [each for each in self._weights if each not in self._taken and not each.startswith(_IDLE)]
+        if left:
+            more = f" (and {len(left) - 1} more)" if len(left) > 1 else ""
+            raise wg.ModelFileError(
+                f"{self._weights.path}: {shown(left[0])}{more} is none of the tensors that webgrad computes "
+                f"the architecture {self._settings.architecture} with: this model has parts that are not "
+                "offered"
+            )
 
     def _placed(self, value: Any) -> Matrix:
         if isinstance(value, wg.io.Blocks):

@@ -36,9 +36,8 @@ class Reader:
         return self._values.get(key)
 
     def with_defaults(self, values: Mapping[str, Any]) -> Reader:
-        """The same settings, with these where none are given."""
-        given = {key: value for key, value in self._values.items() if value is not None}
-        return Reader({**values, **given}, self.source)
+        """The same settings, with these where a key is not there at all."""
+        return Reader({**values, **self._values}, self.source)
 
     def under(self, prefix: str) -> Reader:
         """The settings whose keys begin so, by the rest of their keys; errors name the whole."""
@@ -52,7 +51,7 @@ class Reader:
             return cast(int, default)
         value = self.get(key)
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            raise self._error(key, f" is a whole number from {least} to {most:,}, not {shown(value)}")
+            raise self.error(key, f" is a whole number from {least} to {most:,}, not {shown(value)}")
         return value
 
     def number(self, *keys: str, default: float | None = None) -> float:
@@ -63,17 +62,23 @@ class Reader:
         value = self.get(key)
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if not is_number or not _SMALLEST_NUMBER <= value <= _LARGEST_NUMBER:
-            raise self._error(key, f" is a positive number, not {shown(value)}")
+            raise self.error(key, f" is a positive number, not {shown(value)}")
         return float(value)
 
-    def _error(self, key: str, told: str) -> wg.ModelFileError:
+    def error(self, key: str, told: str) -> wg.ModelFileError:
+        """What is wrong with a key, for the caller to raise."""
         return wg.ModelFileError(f"{self.source}: {self._prefix}{key}{told}")
 
     def _first(self, keys: Sequence[str], default: float | None) -> str | None:
         key = next((each for each in keys if each in self), None)
         if key is None and default is None:
-            raise self._error(keys[0], " is missing")
+            raise self.error(keys[0], " is missing")
         return key
+
+    def cap(self, key: str) -> float:
+        """What values are bounded to: a positive number, or 0 where there is no bound."""
+        value = self.get(key)
+        return 0.0 if value is None or (value == 0 and not isinstance(value, bool)) else self.number(key)
 
     def text(self, key: str, default: str) -> str:
         """A text."""
@@ -87,7 +92,7 @@ class Reader:
         """What a table has for a text."""
         name = self.text(key, default)
         if name not in known:
-            raise self._error(key, f"={shown(name)} is not offered; webgrad has {', '.join(known)}")
+            raise self.error(key, f"={shown(name)} is not offered; webgrad has {', '.join(known)}")
         return known[name]
 
     def _of_kind(self, key: str, default: Any, kind: type, told: str) -> Any:
@@ -95,14 +100,14 @@ class Reader:
         if value is None:
             return default
         if not isinstance(value, kind):
-            raise self._error(key, f" is {told}, not {shown(value)}")
+            raise self.error(key, f" is {told}, not {shown(value)}")
         return value
 
     def refuse(self, key: str, *allowed: Any) -> None:
         """Raise if a key asks for what webgrad does not do; it may be missing."""
         value = self.get(key)
         if value is not None and not any(type(value) is type(each) and value == each for each in allowed):
-            raise self._error(key, f"={shown(value)} is not offered by webgrad")
+            raise self.error(key, f"={shown(value)} is not offered by webgrad")
 
 
 def read_json(path: Path, default: Any = None, kind: type = dict) -> Any:

@@ -108,16 +108,17 @@ def rotary_of_config(told: Reader, dims: int, layers: str = "", base: float = 10
     return rotary
 
 
-def rotary_of_gguf(told: Reader, dims: int, *, local: bool = False) -> Rotary:
-    """From a GGUF file's metadata."""
+def rotary_of_gguf(told: Reader, dims: int, *, local: bool = False, base: float | None = 10000.0) -> Rotary:
+    """From a GGUF file's metadata; a factor that is given without a kind is linear, as llama.cpp has it."""
+    factor = told.cap("rope.scaling.factor") or told.cap("rope.scale_linear") or 1.0
     known = {"none": "default", "linear": "linear"}
-    kind = "default" if local else told.one_of("rope.scaling.type", "none", known)
+    kind = "default" if local else told.one_of("rope.scaling.type", "linear", known)
     keys = ("rope.freq_base_swa", "rope.local.freq_base") if local else ("rope.freq_base",)
     return Rotary(
-        base=told.number(*keys, default=10000.0),
+        base=told.number(*keys, default=base),
         dims=_checked_dims(told, told.whole("rope.dimension_count", default=dims), dims),
-        kind=kind,
-        factor=told.number("rope.scaling.factor", default=1.0),
+        kind="default" if factor == 1.0 else kind,
+        factor=1.0 if kind == "default" else factor,
     )
 
 

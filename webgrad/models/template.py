@@ -58,7 +58,7 @@ class ChatTemplate:
         sandbox = import_sandbox()
         if self._compiled is None:
             self._compiled = self._compile()
-        token = sandbox.BUDGET.set(sandbox.Budget())
+        token = sandbox.FUEL.set(sandbox.Fuel())
         try:
             return self._write(given)
         except sandbox.RefusedByTemplate as error:
@@ -67,7 +67,7 @@ class ChatTemplate:
             line = line_of(error.__traceback__)
             raise ModelFileError(f"the model's chat template failed{line}: {reason_of(error)}") from None
         finally:
-            sandbox.BUDGET.reset(token)
+            sandbox.FUEL.reset(token)
 
     def _write(self, given: dict[str, Any]) -> str:
         parts: list[str] = []

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import webgrad as wg
+from webgrad.cpu.native import attending
 from webgrad.cpu.native.attention import exponentials
 from webgrad.cpu.native.compiler import compiled
 from webgrad.cpu.native.text import FLOATS, Function
@@ -56,6 +57,29 @@ def test_results_are_those_of_blas(
     np.testing.assert_allclose(got, computed(), rtol=1e-5, atol=1e-6)
     want = computed(wg.asarray(spoiled, device="cpu"))
     np.testing.assert_allclose(not_finite, want, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("converts", [True, False])
+@pytest.mark.parametrize("queries", [1, 3, 9])
+def test_half_floats_are_read_as_they_are_stored(
+    queries: int, converts: bool, monkeypatch: pytest.MonkeyPatch, switch_off: Callable[[], None]
+) -> None:
+    """By the processor's own conversion, where it has one, and without; by BLAS for many queries."""
+    if not converts:
+        monkeypatch.setattr(attending, "converts_halves", lambda: False)
+    q = floats(1, 6, queries, 32)
+    stored = [floats(1, 50, 2, 32).astype(wg.float16) for _ in range(2)]
+    stored[0] = wg.where(wg.arange(32) == 3, 1e-6, stored[0]).astype(wg.float16)  # less than normal ones
+
+    def computed(k: wg.Tensor, v: wg.Tensor) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+        k, v = (each.permute(0, 2, 1, 3) for each in (k, v))
+        return wg.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True, length=41).numpy()
+
+    got = computed(*stored)
+    assert got.dtype == np.float32
+    switch_off()
+    want = computed(*(each.astype(wg.float32) for each in stored))
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
 
 
 def test_exponentials_are_right_to_two_units_in_the_last_place() -> None:

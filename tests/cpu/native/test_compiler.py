@@ -78,7 +78,9 @@ def test_the_option(clean_environment: pytest.MonkeyPatch) -> None:
         (product_module, ("Q6_K", 4)),
         (decode_module, ("Q3_K",)),
         (dense_module, ("float16", 4)),
-        (attention_module, ()),
+        (attention_module, ("float32", True)),
+        (attention_module, ("float16", True)),
+        (attention_module, ("float16", False)),
         (watch_module, ()),
     ],
 )

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.limits import HANG
 from tests.ops.block_reference import random_blocks
 from webgrad.cpu.native import helpers
 from webgrad.cpu.native.calls import multiplier
@@ -36,7 +37,7 @@ def test_helpers_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
     slot = helpers._slots[0]
     for _ in range(200):
         np.testing.assert_array_equal(product(), want)
-    end = time.monotonic() + 20
+    end = time.monotonic() + HANG
     while slot.watching and time.monotonic() < end:
         time.sleep(0.01)
     assert not slot.watching
@@ -55,7 +56,7 @@ def test_callers_at_once() -> None:
     for each in threads:
         each.start()
     for each in threads:
-        each.join(60)
+        each.join(HANG)
     assert not wrong
     assert not any(each.is_alive() for each in threads)
 
@@ -75,5 +76,5 @@ def test_a_program_ends_while_helpers_watch() -> None:
     program = (
         "from tests.cpu.native.test_helpers import product; [product() for _ in range(20)]; print('end')"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=HANG)
     assert (done.stdout.strip(), done.stderr, done.returncode) == ("end", "", 0)

@@ -14,11 +14,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.limits import HANG
+
 __all__ = ["Report", "run_batches"]
 
 ROOT = Path(__file__).parents[3]
-SECONDS_PER_SEQUENCE = 3.0
-SECONDS_TO_START = 60.0
 
 
 @dataclass(slots=True)
@@ -56,10 +56,9 @@ def _run(report: Report, seed: int, first: int, count: int) -> int:
     command = [sys.executable, "-m", "tests.runtime.faults.sequences"]
     command += ["--seed", str(seed), "--first", str(first), "--count", str(count)]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONFAULTHANDLER": "1"}
-    timeout = SECONDS_TO_START + count * SECONDS_PER_SEQUENCE
     try:
         done = subprocess.run(
-            command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=timeout, check=False
+            command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=HANG, check=False
         )
         output, status = done.stdout, done.returncode
         complaint = done.stderr
@@ -78,7 +77,7 @@ def _run(report: Report, seed: int, first: int, count: int) -> int:
         return first + count
     blamed = f"in sequence {last} of seed {seed}; again: {again}\n{complaint[-3000:]}"
     if status is None:
-        report.hangs.append(f"no end after {timeout:.0f} s {blamed}")
+        report.hangs.append(f"no end after {HANG:.0f} s {blamed}")
     else:
         report.deaths.append(f"ended with {status} {blamed}")
     report.sequences += last + 1 - first

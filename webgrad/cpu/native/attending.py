@@ -1,7 +1,8 @@
 """Attention of few queries over arrays, by native code.
 
 In: arrays as an attend node has them. Out: whether the result was computed; if not, NumPy must. The
-invariant: native code sees float32 arrays whose columns lie side by side, and reads no key from `count` on.
+invariant: native code sees float32 arrays, keys and values of float16 too, whose columns lie side by side,
+and reads no key from `count` on.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import struct
 from ...arrays import Array, np
 from .attention import FIELDS, attention_module
 from .calls import call, pointer
-from .compiler import compiled, is_available
+from .compiler import compiled, converts_halves, is_available
 from .helpers import Helpers
 from .text import LANES
 
@@ -19,7 +20,7 @@ __all__ = ["attend"]
 
 FEW_QUERIES = 4  # with more, BLAS reads the keys once for all of them
 _FLOAT = np.dtype(np.float32)
-_ITEM = 4
+_STORED = ("float32", "float16")  # what keys and values may be
 _fields = struct.Struct(f"{len(FIELDS) + 1}q")
 _bits = struct.Struct("f"), struct.Struct("i")
 
@@ -34,15 +35,19 @@ def attend(
     if columns % LANES or v.shape[3] % LANES or not out.flags.c_contiguous or out.dtype != _FLOAT:
         return False
     strides: list[int] = []
+    stored = k.dtype.name
+    if q.dtype != _FLOAT or v.dtype != k.dtype or stored not in _STORED:
+        return False
     for each in (q, k, v):
         batch, head, row, column = each.strides
-        if each.dtype != _FLOAT or column != _ITEM or (batch | head | row) % _ITEM:
+        item = each.itemsize
+        if column != item or (batch | head | row) % item:
             return False
-        strides += (batch // _ITEM, head // _ITEM, row // _ITEM)
+        strides += (batch // item, head // item, row // item)
     causal, shift, window = seen
     room_row = -(-count // LANES) * LANES
     room = np.empty(batches * heads * queries * room_row, _FLOAT)
-    function = compiled(attention_module)
+    function = compiled(attention_module, stored, converts_halves())
     number = _bits[1].unpack(_bits[0].pack(scale))[0]
     with Helpers(out.size * count) as slot:
         return not call(

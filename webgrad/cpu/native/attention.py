@@ -1,19 +1,20 @@
 """Attention of few queries in LLVM's text: one pass over the keys for scores, one over the values.
 
-In: addresses and strides of queries, keys and values in float32, whose columns lie side by side in multiples
-of LANES. Out: the text of a module. A unit of work is one query of one head: its scores, their exponentials
-and the mean of the values. The invariant: a unit is computed in one order, whoever computes it; what is not
-finite is only told of.
+In: addresses and strides of queries in float32 and of keys and values in float32 or float16, whose columns
+lie side by side in multiples of LANES. Out: the text of a module. A unit of work is one query of one head:
+its scores, their exponentials and the mean of the values. The invariant: a unit is computed in one order,
+whoever computes it; what is not finite is only told of.
 """
 
 from __future__ import annotations
 
+from .formats import half_to_float
 from .jobs import FIRST_FIELD, share_text
 from .text import FLOATS, INTEGERS, LANES, Function
 
 __all__ = ["FIELDS", "attention_module", "exponentials"]
 
-# Arguments, after those of every job. Strides are in floats; a query sees keys from 0 up to `count`, and
+# Arguments, after those of every job. Strides are in elements; a query sees keys from 0 up to `count`, and
 # where it is causal up to `shift` after its own number, at most `window` of them if that is not 0.
 _POINTERS = ("q", "k", "v", "out", "room")
 _NUMBERS = (
@@ -62,8 +63,10 @@ def exponentials(f: Function, x: str) -> str:
 class _Unit:
     """One query of one head."""
 
-    def __init__(self, f: Function, unit: str) -> None:
+    def __init__(self, f: Function, unit: str, stored: str, *, converts: bool) -> None:
         self.f = f
+        self.element = {"float32": "float", "float16": "i16"}[stored]  # of keys and values
+        self.converts = converts  # whether the processor itself makes float32 of float16
         self.value = {name: f.field("ptr", FIELDS[name]) for name in _POINTERS}
         self.value |= {name: f.field("i64", FIELDS[name]) for name in _NUMBERS}
         get = self.value
@@ -71,16 +74,28 @@ class _Unit:
         line = f(f"sdiv i64 {unit}, {get['queries']}")
         head, batch = f(f"srem i64 {line}, {get['heads']}"), f(f"sdiv i64 {line}, {get['heads']}")
         own = f(f"sdiv i64 {head}, {get['group']}")
-        self.q = f.at(self._start("q", batch, head), f.multiply(self.query, get["q_row"]), "float")
-        self.k, self.v = self._start("k", batch, own), self._start("v", batch, own)
+        start = self._start("q", batch, head, "float")
+        self.q = f.at(start, f.multiply(self.query, get["q_row"]), "float")
+        self.k, self.v = (self._start(name, batch, own, self.element) for name in "kv")
         self.out = f.at(get["out"], f.multiply(unit, get["v_columns"]), "float")
         self.scores = f.at(get["room"], f.multiply(unit, get["room_row"]), "float")
         self.low, self.high = self._seen()
 
-    def _start(self, name: str, batch: str, head: str) -> str:
+    def _start(self, name: str, batch: str, head: str, element: str) -> str:
         f, get = self.f, self.value
         place = f.add(f.multiply(batch, get[f"{name}_batch"]), f.multiply(head, get[f"{name}_head"]))
-        return f.at(get[name], place, "float")
+        return f.at(get[name], place, element)
+
+    def _stored(self, line: str, place: str) -> str:
+        """LANES numbers of a key or a value."""
+        f = self.f
+        if self.element == "float":
+            return f.load(FLOATS, line, place, "float", align=4)
+        bits = f.load(f"<{LANES} x i16>", line, place, "i16", align=2)
+        if not self.converts:
+            return half_to_float(f, bits, LANES)
+        halves = f(f"bitcast <{LANES} x i16> {bits} to <{LANES} x half>")
+        return f(f"fpext <{LANES} x half> {halves} to {FLOATS}")
 
     def _seen(self) -> tuple[str, str]:
         """The keys that the query sees."""
@@ -99,13 +114,13 @@ class _Unit:
         scale = f(f"bitcast i32 {bits} to float")
         largest = f.variable("float", _LOWEST)
         with f.loop(self.low, self.high) as key:
-            row = f.at(self.k, f.multiply(key, get["k_row"]), "float")
+            row = f.at(self.k, f.multiply(key, get["k_row"]), self.element)
             sums = self._zeros(BESIDE)
             for start, stop, count in self._stretches(get["columns"]):
                 with f.loop(start, stop, count * LANES) as at:
                     for number, each in enumerate(sums[:count]):
                         place = f.add(at, number * LANES)
-                        a, b = (f.load(FLOATS, line, place, "float", align=4) for line in (self.q, row))
+                        a, b = f.load(FLOATS, self.q, place, "float", align=4), self._stored(row, place)
                         f.store(FLOATS, f.fma(a, b, f.load(FLOATS, each)), each)
             total = f.load(FLOATS, sums[0])
             for each in sums[1:]:
@@ -165,7 +180,7 @@ class _Unit:
                     weight = f.splat("float", f.load("float", self.scores, at, "float", align=4))
                     place = f.add(f.multiply(f.add(at, self.low), get["v_row"]), column)
                     for number, each in enumerate(means):
-                        value = f.load(FLOATS, self.v, f.add(place, number * LANES), "float", align=4)
+                        value = self._stored(self.v, f.add(place, number * LANES))
                         f.store(FLOATS, f.fma(weight, value, f.load(FLOATS, each)), each)
                 for number, each in enumerate(means):
                     result = f(f"fdiv {FLOATS} {f.load(FLOATS, each)}, {divisor}")
@@ -174,12 +189,12 @@ class _Unit:
                     f.store(FLOATS, f(f"fadd {FLOATS} {f.load(FLOATS, bad)}, {nothing}"), bad)
 
 
-def attention_module() -> str:
-    """Attention of units: queries of heads of batches."""
+def attention_module(stored: str, converts: bool) -> str:
+    """Attention of units: queries of heads of batches. `stored` is the type of keys and values."""
     work = Function("work", [("ptr noalias", "fields"), ("i64", "first"), ("i64", "last")])
     bad = work.variable(FLOATS, "zeroinitializer")
     with work.loop("%first", "%last") as number:
-        unit = _Unit(work, number)
+        unit = _Unit(work, number, stored, converts=converts)
         unit.write_mean(unit.write_weights(unit.write_scores()), bad)
     total = work.total(work.load(FLOATS, bad))
     with work.when(work(f"fcmp uno float {total}, 0.0")):

@@ -21,7 +21,7 @@ from ...errors import WebgradError
 from ...runtime.shield import shield
 from .text import LANES, RELAX
 
-__all__ = ["Functions", "compiled", "is_available", "is_started"]
+__all__ = ["Functions", "compiled", "converts_halves", "is_available", "is_started"]
 
 Functions = tuple[Callable[[int], int], Callable[[int], int]]
 OLDEST = (0, 45)  # of llvmlite: before, LLVM wrote its text in another way
@@ -93,6 +93,7 @@ class _Compiler:
         self.llvm = llvm
         features = llvm.get_host_cpu_features()
         self.has_fma = architecture() == "aarch64" or bool(features.get("fma"))
+        self.has_halves = architecture() == "aarch64" or bool(features.get("f16c"))
         triple = llvm.get_process_triple() + ("-elf" if sys.platform == "win32" else "")
         self.machine = llvm.Target.from_triple(triple).create_target_machine(
             cpu=llvm.get_host_cpu_name(), features=features.flatten(), opt=2, jit=True
@@ -146,6 +147,12 @@ def _compiler() -> _Compiler:
                 f"llvmlite is installed and does not work here ({error}): install it anew, or do without "
                 "native code with WEBGRAD_NATIVE=0"
             ) from error
+
+
+def converts_halves() -> bool:
+    """Whether the processor makes float32 of float16: else LLVM would call a library for every number."""
+    with _lock:
+        return _compiler().has_halves
 
 
 _KEEPING, _LENDING = (kind(ctypes.c_int64, ctypes.c_void_p) for kind in (ctypes.PYFUNCTYPE, ctypes.CFUNCTYPE))

@@ -1,0 +1,93 @@
+"""All tests in several pytest processes, as many at a time as there are cores: the last step of `make test`.
+
+In: groups of folders, the longest first. Out: each group's output when it ends, and the first exit code that
+is not 0. Whoever is done takes the next group, so no list has to say which of them take equally long.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import IO
+
+from scripts.system import say
+
+__all__ = ["GROUPS", "arguments_of", "cores", "run_groups"]
+
+# Folders of tests/, what takes longest first; folders and files that are in no group are one more, the first.
+GROUPS = (
+    ("properties",),
+    ("kernels",),
+    ("ops", "cpu"),
+    ("gradients", "lower", "schedule", "graph", "wgsl"),
+    ("runtime", "tuning", "tools", "cli", "scripts", "benchmarks"),
+    (
+        *("nn", "optim", "amp", "data", "io", "linalg", "training"),
+        *("web", "models", "examples", "libraries", "torch", "transformers"),
+    ),
+)
+MOST = 4  # at a time: each may take 2 GB of memory
+Start = Callable[[Sequence[str], IO[bytes]], "subprocess.Popen[bytes]"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    arguments: Sequence[str]
+    process: subprocess.Popen[bytes]
+    output: IO[bytes]
+
+
+def cores() -> int:
+    """How many processes can compute at once."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+
+
+def arguments_of(groups: Sequence[Sequence[str]]) -> list[list[str]]:
+    """What pytest is told for each group; first for all that is in none."""
+    folders = [[f"tests/{each}" for each in group] for group in groups]
+    return [[f"--ignore={each}" for group in folders for each in group], *folders]
+
+
+def run_groups(groups: Sequence[Sequence[str]], start: Start, jobs: int | None = None) -> int:
+    """Have every group run, so many at a time; 0, or the code of the first that failed."""
+    waiting, running, failed = list(groups), list[_Running](), list[_Running]()
+    most = jobs or min(cores(), MOST)
+    with ExitStack() as files:
+        try:
+            while waiting or running:
+                while waiting and len(running) < most:
+                    arguments, output = waiting.pop(0), files.enter_context(tempfile.TemporaryFile())
+                    running.append(_Running(arguments, start(arguments, output), output))
+                ended = [each for each in running if each.process.poll() is not None]
+                for each in ended:
+                    running.remove(each)
+                    _show(each)
+                failed += [each for each in ended if each.process.returncode]
+                if not ended:
+                    time.sleep(0.1)
+        finally:
+            for each in running:
+                each.process.kill()
+                each.process.wait()
+    for each in failed:
+        say(f"pytest ended with {each.process.returncode}: {_name(each)}")
+    return failed[0].process.returncode if failed else 0
+
+
+def _name(group: _Running) -> str:
+    folders = [each for each in group.arguments if not each.startswith("-")]
+    return " ".join(folders) or "all other tests"
+
+
+def _show(group: _Running) -> None:
+    say(f"{_name(group)}:")
+    group.output.seek(0)
+    sys.stdout.write(group.output.read().decode(errors="replace"))
+    sys.stdout.flush()
