@@ -91,6 +91,56 @@ OPS = (
         tests=("tests/gradients/test_table.py",),
     ),
     *planted(
+        "ops/maps.py",
+        (
+            'gradient=("where(a < b, 0.0, g)", "where(y <= a, 0.0, g)")',
+            'gradient=("where(a <= b, 0.0, g)", "where(y <= a, 0.0, g)")',
+            "clamp has no gradient at its lower bound",
+        ),
+        tests=("tests/gradients/test_ties.py",),
+    ),
+    *planted(
+        "ops/gradients.py",
+        (
+            "where(a == b, g * 0.5, g)",
+            "where(a == b, g, g)",
+            "of equal operands of maximum each has all of the gradient",
+        ),
+        ("origin = square == 0", "origin = square < 0", "the gradient of atan2(0, 0) is NaN"),
+        ("level = (a == 0) & (b >= 0)", "level = (a == 0) & (b > 0)", "0 ** b has an infinite gradient at 0"),
+        tests=("tests/gradients/test_ties.py", "tests/gradients/test_composed.py"),
+    ),
+    *planted(
+        "ops/activations.py",
+        (
+            "(own, lambda g: g * sigmoid(-own))",
+            "(own, lambda g: where(own == 0, 0.0, g * sigmoid(-own)))",
+            "logsigmoid and losses of logits have no gradient at 0",
+        ),
+        tests=("tests/gradients/test_ties.py", "tests/ops/test_losses.py"),
+    ),
+    *planted(
+        "ops/elementwise.py",
+        (
+            "(second, lambda g: g * sigmoid(_difference(second, first)))",
+            "(second, lambda g: g * sigmoid(_difference(first, second)))",
+            "logaddexp's gradients are those of its first operand",
+        ),
+        tests=("tests/gradients/test_composed.py",),
+    ),
+    *planted(
+        "ops/pytorch.py",
+        (
+            'return where(mask, Tensor(constant("masked_fill", number, x.dtype, x.device)), x)',
+            "return where(mask, number, x)",
+            "masked_fill of bools with a number gives integers",
+        ),
+    ),
+    *planted(
+        "ops/scans.py",
+        ("if n == 0:", "if n < 0:", "diff of no differences joins what is put before and after"),
+    ),
+    *planted(
         "ops/reductions.py",
         (
             'return _over(fold("sum", centred * centred, axes, keepdims), _count(x, axes) - correction)',
@@ -375,9 +425,9 @@ GRAPHS = (
     *planted(
         "schedule/split.py",
         (
-            "renamed = tuple(axis - sum(each < axis for each in gone) for axis in left)",
-            "renamed = tuple(left)",
-            "axes of a second fold keep their old numbers",
+            "if runs and runs[-1][-1] == axis - 1:",
+            "if runs:",
+            "axes that do not lie side by side are folded as one",
         ),
         (
             'tail = move("slice", flat, tail_shape, ((0, before, 1), (main, length, 1), (0, after, 1)))',
