@@ -471,18 +471,15 @@ def listed_tokens(tokens: list[str], kind: int, model: str = "llama") -> dict[st
     ],
 )
 def test_gguf_tokenizers_that_take_long_are_refused(metadata: dict[str, Any], message: str) -> None:
-    start = time.process_time()
-    with pytest.raises(wg.ModelFileError, match=message):
+    with processor_time(10), pytest.raises(wg.ModelFileError, match=message):
         Tokenizer.from_gguf(metadata)
-    assert time.process_time() - start < 10
 
 
 def test_control_tokens_within_control_tokens_cost_little() -> None:
     tokens = ["a" * length + "b" for length in range(1, 128)]
     tokenizer = Tokenizer.from_gguf(listed_tokens(tokens, 3))
-    start = time.process_time()
-    tokenizer.encode_chat([{"role": "user", "content": "a" * 50_000}])
-    assert time.process_time() - start < 20  # one on a quiet machine
+    with processor_time(20):  # one on a quiet machine
+        tokenizer.encode_chat([{"role": "user", "content": "a" * 50_000}])
 
 
 def test_special_tokens_that_are_normalized_cannot_be_written_by_contents(tmp_path: Path) -> None:
