@@ -21,6 +21,7 @@ from scripts import (
     fuzz_packages,
     fuzz_programs,
     fuzz_texts,
+    fuzz_views,
 )
 from scripts.figures import Budget, Progress, duration, table
 from scripts.fuzzing import Found, Part, run
@@ -47,6 +48,7 @@ PARTS = (
         seconds=60.0,
         memory=None,
     ),
+    Part("views", "programs of views", 20_000, 0.3, fuzz_views.start, 2_000, seconds=60.0, memory=None),
     Part("graphs", "graphs, 7 ways each", 10_000, 0.8, fuzz_graphs.start, 250, seconds=60.0, memory=None),
     Part("files", "files of weights", 10_000_000, 1.0, fuzz_files.start, 200_000),
 )

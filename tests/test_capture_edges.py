@@ -131,7 +131,7 @@ def test_the_old_value_in_another_shape_is_a_result(device: str) -> None:
 
     @wg.jit
     def step() -> wg.Tensor:
-        before = state.reshape(2, 2)
+        before = state.clone().reshape(2, 2)
         state[...] = state + 1
         return before
 

@@ -90,3 +90,11 @@ def test_a_lost_device_is_told_and_a_new_one_used() -> None:
     """
     result = run_python(dedent(code))
     assert result.stdout.split() == ["lost", "15.0"], result.stderr
+
+
+def test_a_replay_without_commands_leaves_the_queue_as_it_was() -> None:
+    x = wg.arange(6, dtype=wg.float32, device=GPU)
+    reshaped = wg.jit(lambda x: x.reshape(2, 3))
+    for count in range(4):
+        assert reshaped(x).tolist() == [[0, 1, 2], [3, 4, 5]]
+        assert (x * 2 + count).tolist() == [2 * each + count for each in range(6)]

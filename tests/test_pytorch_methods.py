@@ -110,9 +110,19 @@ def test_histories_by_a_flag() -> None:
     assert (w * 2).requires_grad
 
 
-def test_data_says_what_to_write() -> None:
+def test_data_is_the_values_without_gradients() -> None:
     w = wg.nn.Parameter(wg.ones(2))
-    for use in (lambda: w.data.zero_(), lambda: setattr(w, "data", wg.zeros(2))):
-        with pytest.raises(AttributeError, match=r"write under webgrad\.no_grad"):
-            use()
-    assert not hasattr(w, "data")
+    (w * w).sum().backward()
+    w.data.mul_(3.0)
+    assert (w.tolist(), w.requires_grad, w.is_leaf, w.grad.tolist()) == ([3.0, 3.0], True, True, [2.0, 2.0])
+    row = w[0]
+    other = wg.zeros(3)
+    w.data = other
+    assert (w.shape, w.requires_grad, w.is_leaf) == ((3,), True, True)
+    assert row.tolist() == 3.0  # what it shared before stays
+    other.fill_(7.0)
+    assert w.tolist() == [7.0, 7.0, 7.0]
+    with pytest.raises(wg.DTypeError, match=r"a list is no tensor: make one with webgrad\.asarray"):
+        w.data = [1.0]
+    with pytest.raises(wg.GradientError, match="int32 values have none"):
+        w.data = wg.asarray([1])

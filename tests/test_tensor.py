@@ -186,12 +186,13 @@ def test_lists_are_refused(value: Any) -> None:
 def test_in_place(op: Callable[[Any, Any], Any]) -> None:
     a = np.array([4, 9, -5], np.int32)
     x = tensor(a)
-    alias, view = x, x[0]
+    alias, view, copied = x, x[0], x[0].clone()
     changed = op(x, 2)
     assert changed is x
     assert alias is x
     same(x, op(a.copy(), 2))
-    same(view, np.int32(4))
+    same(view, op(a.copy(), 2)[0])
+    same(copied, np.int32(4))
 
 
 def test_in_place_keeps_shape_and_dtype() -> None:
@@ -231,9 +232,17 @@ def test_what_it_is() -> None:
         x.__array_namespace__(api_version="2031.12")
 
 
-def test_numpy_gives_a_copy_that_can_be_written_to() -> None:
+def test_what_numpy_gives_is_not_written_to_by_mistake() -> None:
     x = tensor([1.0, 2.0])
-    for array in (x.numpy(), np.asarray(x), x[:].numpy(), (x + 0).numpy()):
+    for array in (x.numpy(), x[:].numpy(), (x + 0).numpy()):
+        with pytest.raises(ValueError, match="read-only"):
+            array[:] = 9
+    same(x, np.array([1, 2], np.float32))
+
+
+def test_copies_in_numpy_can_be_written_to() -> None:
+    x = tensor([1.0, 2.0])
+    for array in (x.numpy().copy(), np.asarray(x), np.array(x), np.asarray(x[:])):
         array[:] = 9
     same(x, np.array([1, 2], np.float32))
     same(x + 0, np.array([1, 2], np.float32))
@@ -281,7 +290,7 @@ def test_iteration() -> None:
 def test_numpy_async() -> None:
     array = asyncio.run((tensor([1, 2]) + 1).numpy_async())
     assert array.tolist() == [2, 3]
-    array[0] = 0
+    assert not array.flags.writeable
 
 
 def test_hash_is_identity() -> None:
@@ -318,11 +327,14 @@ def test_to() -> None:
 
 def test_copies_are_independent() -> None:
     x = tensor([1, 2])
-    copies = [x.clone(), x.detach(), copy.copy(x), copy.deepcopy(x), pickle.loads(pickle.dumps(x))]
+    copies = [x.clone(), copy.deepcopy(x), pickle.loads(pickle.dumps(x)), x[:].clone(), x.astype(x.dtype)]
+    shared = [x.detach(), copy.copy(x), x[:], x.data]
     x += 1
     for each in copies:
         assert each.device is x.device
         same(each, np.array([1, 2], np.int32))
+    for each in shared:
+        same(each, np.array([2, 3], np.int32))
     assert x.contiguous() is x
 
 

@@ -9,13 +9,14 @@ from collections.abc import Callable
 from typing import Any
 
 from .differentiate import accumulate, order_of, pull_back
-from .errors import GradientError
+from .errors import DTypeError, GradientError
 from .graph.history import History, recording_set
 from .graph.node import Node
 from .graph.slots import GradientSlot
 from .graph.trace import current_trace
 from .ops import primitives
 from .ops.creation import asarray, ones
+from .ops.views import share
 from .tensor import Tensor
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "fitting",
     "gradient_of",
     "retain_gradient",
+    "set_data",
     "set_gradient",
     "zeros_for",
 ]
@@ -74,6 +76,32 @@ def detached(x: Tensor) -> Tensor:
         return Tensor(Node(x.node.sig, (), x.node.storage, x.node.where))
     with recording_set(False):
         return Tensor(primitives.alias(x.node))
+
+
+def set_data(x: Tensor, value: Any) -> None:
+    """Have a tensor hold the values of another, be they of its shape and dtype or not, and share them.
+
+    It goes on asking for a gradient, and what it shared elements with before keeps those.
+    """
+    if not isinstance(value, Tensor):
+        raise DTypeError(
+            f"x.data = …: a {type(value).__name__} is no tensor: make one with webgrad.asarray, or write "
+            "x[...] = values under webgrad.no_grad()"
+        )
+    history = x.node.history
+    if history is not None and value.dtype.kind not in "fc":
+        raise GradientError(
+            f"x.data = …: x requires a gradient, and {value.dtype.name} values have none: convert them with "
+            "astype(webgrad.float32)"
+        )
+    trace = current_trace()
+    if trace is not None:
+        trace.note(x)
+    with recording_set(False):
+        node = primitives.alias(value.node)
+    node.history = history
+    x.node = node
+    share(value, x, "detach", ())
 
 
 def copied(x: Tensor) -> Tensor:

@@ -26,6 +26,7 @@ from .graph.slots import GradientSlot
 from .graph.trace import RuntimeFloat, RuntimeInt, current_trace, one_at_a_time
 from .nested import Nesting, objects_of, put_together, taken_apart
 from .observing import stage
+from .ops.views import Alias, base_of, join, mirrored, relation
 from .tensor import Tensor
 from .traced import traced
 from .tuning import is_on
@@ -122,6 +123,7 @@ class Jit:
         compute([each.node for each in ends if isinstance(each, Tensor)])
         device = device_of(self.function, [*ends, *(each for shape in shapes for each in objects_of(shape))])
         made = {id(each): _stand_in(each, device) for each in ends if isinstance(each, Tensor)}
+        _share_alike([each for each in ends if isinstance(each, Tensor)], made)
         given = [made[id(each)] if isinstance(each, Tensor) else _stand_in(each, device) for each in ends]
         was = [each.node for each in given]
         places = iter(given)
@@ -133,10 +135,25 @@ class Jit:
         return Capture(found, given, was, [*unchanged, *found.watched])
 
 
-def _repeats(ends: Sequence[Any]) -> tuple[int, ...]:
-    """For each tensor the first place it is in; nothing where all are different."""
-    tensors = [id(each) for each in ends if isinstance(each, Tensor)]
-    return tuple(map(tensors.index, tensors)) if len(set(tensors)) < len(tensors) else ()
+def _repeats(ends: Sequence[Any]) -> tuple[Any, ...]:
+    """For each tensor the first place it is in, and how it shares elements with others; nothing where all
+    are different.
+    """
+    tensors = [each for each in ends if isinstance(each, Tensor)]
+    numbers = list(map(id, tensors))
+    same = tuple(map(numbers.index, numbers)) if len(set(numbers)) < len(numbers) else ()
+    return same, relation([each.alias for each in tensors])
+
+
+def _share_alike(tensors: Sequence[Tensor], stand_ins: dict[int, Tensor]) -> None:
+    """Have stand-ins share elements with each other as the tensors do that they stand for."""
+    known: dict[int, Alias] = {}
+    for each in {id(each): each for each in tensors}.values():
+        stand_in = stand_ins[id(each)]
+        if each.alias is None:
+            base_of(stand_in)  # so that a result which is a view of it is seen to be one
+        else:
+            join(stand_in, mirrored(each.alias, known))
 
 
 def _asking(ends: Sequence[Any]) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from typing import Any
@@ -16,15 +17,16 @@ from weakref import ref
 from .closures import Names, is_still, tensors_that_refer_to
 from .errors import ArgumentError, CaptureError
 from .evaluate import Recorded, compute, plan_for, submit, values_still
-from .graph.history import CAPTURED, History
+from .graph.history import CAPTURED, History, recording_set
 from .graph.node import Node, Signature, leaf, scalar
 from .graph.op import LEAF
 from .graph.slots import GradientSlot
 from .graph.trace import is_runtime, plain
 from .nested import put_together
 from .observing import stage
+from .ops.views import Alias, base_of, join, mirrored, shares_with, told
 from .runtime.shield import shield
-from .tensor import Tensor
+from .tensor import Tensor, give
 from .traced import Traced, is_open
 
 __all__ = ["Capture", "fitted"]
@@ -126,6 +128,29 @@ class Capture:
         self.empty = traced.empty
         self.replaced = traced.replaced
         self.tracked = [at for at, node in enumerate(traced.results) if is_open(node)]
+        self.closed_over = {id(each()) for owners in self.owners for each in owners}
+        self.given = [id(base_of(each)) for each in given if each.node.sig.op is LEAF]
+        self.views = self._views(traced.aliases)
+        self.repeated = traced.repeated
+
+    def _views(self, aliases: Sequence[Alias | None]) -> list[tuple[int, Alias]]:
+        """The results that share elements with arguments, with tensors that were there, or each other."""
+        counted = Counter(id(each) for alias in aliases for each in _line(alias))
+        self.there = {
+            id(each): each
+            for alias in aliases
+            for each in _line(alias)
+            if any(tensor.alias is each for tensor in each.members.alive()) and id(each) not in self.given
+        }
+        return [
+            (at, alias)
+            for at, alias in enumerate(aliases)
+            if alias is not None
+            and any(
+                counted[id(each)] > 1 or id(each) in self.there or id(each) in self.given
+                for each in _line(alias)
+            )
+        ]
 
     def _close_over(
         self, leaves: list[Node], results: Sequence[Node], gradients: dict[int, ref[GradientSlot]]
@@ -184,12 +209,11 @@ class Capture:
             if (slot := each()) is not None:
                 slot.grad = None
         compute([node for node in leaves if node.sig.op is not LEAF])
+        tensors = [each for each in ends if isinstance(each, Tensor)]
         if not self.changed and not self.slots:
             found = [each for part in self.parts for each in part.run(leaves, numbers, frozenset())]
-            return self._put_together(self._nodes(found, leaves, numbers))
-        tensors = [each for each in ends if isinstance(each, Tensor)]
-        if len(set(map(id, leaves))) < len(leaves):
-            self._refuse_both(tensors)
+            return self._put_together(self._nodes(found, leaves, numbers), tensors)
+        self._refuse_both(tensors)
         with values_still():  # whoever takes the node of a tensor meanwhile waits, and finds its new storage
             donated = frozenset(
                 at for at, _ in self.changed if at not in self.needed and _is_free(leaves, at)
@@ -201,7 +225,8 @@ class Capture:
                 with shield:  # all of it, or nothing
                     self._change(tensors, leaves, nodes[:last], donated)
                     self._leave_gradients(iter(nodes[last:]))
-        return self._put_together(nodes[: last - len(self.changed)])
+        self._tell_views(tensors)
+        return self._put_together(nodes[: last - len(self.changed)], tensors)
 
     def _change(
         self,
@@ -223,6 +248,15 @@ class Capture:
                     node.history = history
                 tensor.node = node
 
+    def _tell_views(self, tensors: Sequence[Tensor]) -> None:
+        """Give what shares elements with a changed tensor, and was not changed with it, its new values."""
+        found = [tensors[at] if reference is None else reference() for at, reference in self.changed]
+        known = set(map(id, found))
+        with recording_set(False):
+            for each in found:
+                if each is not None and each.alias is not None:
+                    give(told(each, known))
+
     def _leave_gradients(self, nodes: Iterator[Node]) -> None:
         """Leave the gradients that the function left."""
         for reference, is_left in self.slots:
@@ -231,22 +265,39 @@ class Capture:
             if slot is not None:
                 slot.grad = gradient
 
-    def _put_together(self, nodes: Sequence[Node]) -> Any:
+    def _put_together(self, nodes: Sequence[Node], tensors: Sequence[Tensor]) -> Any:
         for at in self.tracked:
             if nodes[at].history is None:
                 nodes[at].history = History(CAPTURED, ())
-        return put_together(self.shape, iter([Tensor(node) for node in nodes]))
+        made = [Tensor(node) for node in nodes]
+        for at, first in self.repeated:
+            made[at] = made[first]
+        if self.views:
+            known = self.there.copy()
+            known.update(zip(self.given, map(base_of, tensors), strict=True))
+            for at, alias in self.views:
+                join(made[at], mirrored(alias, known))
+        return put_together(self.shape, iter(made))
 
     def _refuse_both(self, tensors: Sequence[Tensor]) -> None:
-        """Refuse an argument that is closed over too, where either is changed: they were captured apart."""
-        ours = {id(each()) for owners in self.owners for each in owners}
+        """Refuse an argument that is closed over too, itself or a view of it, where either is changed: they
+        were captured apart.
+        """
+        apart = [
+            (each, other)
+            for each in tensors
+            for other in (each, *shares_with(each))
+            if id(other) in self.closed_over
+        ]
+        if not apart:
+            return
         changed = {
             id(tensors[at]) if reference is None else id(reference()) for at, reference in self.changed
         }
-        if any(id(each) in ours and id(each) in changed for each in tensors):
+        if any(id(each) in changed or id(other) in changed for each, other in apart):
             raise CaptureError(
-                "a tensor is passed to a captured function that also closes over it, and it is changed in "
-                "place: pass it, or close over it, but not both"
+                "a tensor is passed to a captured function that also closes over it, or over a view of it, "
+                "and it is changed in place: pass it, or close over it, but not both"
             )
 
     def _nodes(self, found: list[Node], leaves: list[Node], numbers: list[Any]) -> list[Node]:
@@ -263,6 +314,13 @@ class Capture:
             else:
                 nodes.append(what)
         return nodes
+
+
+def _line(alias: Alias | None) -> Iterator[Alias]:
+    """An alias, what it was made of, and so on."""
+    while alias is not None:
+        yield alias
+        alias = alias.parent
 
 
 def _node_of(owners: list[ref[Tensor]]) -> Node | None:

@@ -19,12 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["PytorchMethods"]
 
 
-_NO_DATA = (
-    "tensors have no data, since they share nothing: read x.detach(), and write under webgrad.no_grad(), as "
-    "in x[...] = value, x.copy_(value) or x.zero_(); webgrad.nn.init draws initial values"
-)
-
-
 def _converted(dtype: DType) -> Callable[[Any], Tensor]:
     def method(self: Any) -> Tensor:
         converted: Tensor = self.to(dtype)
@@ -39,16 +33,23 @@ class PytorchMethods:
 
     __slots__ = ()
 
-    # What would be written to, and is not there
+    # The values alone
 
     @property
     def data(self: Any) -> Any:
-        """Not there: tensors share nothing, so that writing to it would change nothing."""
-        raise AttributeError(_NO_DATA)
+        """A view of the values that no gradient goes through; set it to have the values of another tensor.
+
+        >>> w = wg.ones(2).requires_grad_()
+        >>> w.data.mul_(3.0).tolist(), w.tolist(), w.requires_grad
+        ([3.0, 3.0], [3.0, 3.0], True)
+        """
+        return self.detach()
 
     @data.setter
     def data(self: Any, value: Any) -> None:
-        raise AttributeError(_NO_DATA)
+        from .asking import set_data
+
+        set_data(self, value)
 
     # Sizes
 

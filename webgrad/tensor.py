@@ -1,8 +1,8 @@
 """Tensors: what a user holds. A Tensor is a node of the lazy graph with Python's and NumPy's manners.
 
 In: operators, indices, methods. Out: new Tensors, or values. Nothing runs until a value is needed. The
-invariant: a node never changes its value, so tensors share nothing that can be written; `x += 1` and
-`x[0] = 1` give x another node, and no other tensor sees it.
+invariant: a node never changes its value; `x += 1` and `x[0] = 1` give x another node, and with it every
+tensor that is a view of x, or that x is a view of (`ops/views.py`).
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from __future__ import annotations
 import builtins
 import importlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .arrays import has_numpy, missing, np
 from .dtypes import DType
 from .errors import ArgumentError, DTypeError, GradientError, ShapeError
 from .evaluate import read, read_async
-from .graph.history import recording
+from .graph.history import Call, History, recording, recording_set
 from .graph.node import Node
 from .graph.slots import GradientSlot
 from .graph.trace import current_trace, refuse_in_trace
@@ -25,15 +25,17 @@ from .ops import primitives
 from .ops.operators import combiner, fitted
 from .ops.primitives import elementwise
 from .ops.table import TABLE
+from .ops.views import Alias, Change, Move, changes, share
 from .pytorch_methods import PytorchMethods
 from .runtime.device import CpuDevice, DeviceLike, open_device
+from .runtime.shield import shield
 from .runtime.transfer import as_bytes
 from .values import Values
 
 if TYPE_CHECKING:
     from .runtime.webgpu import Device
 
-__all__ = ["Tensor"]
+__all__ = ["Tensor", "give", "own_array", "view"]
 
 Binary = Callable[["Tensor", Any], "Tensor"]
 _NUMBERS: tuple[Any, ...] = (bool, int, float, complex)
@@ -108,25 +110,86 @@ def _in_place(name: str) -> Binary:
 
 
 def _replace(tensor: Tensor, node: Node) -> None:
-    """Give a tensor another value; who captures a function wants to know.
+    """Give a tensor another value, and what shares elements with it; who captures a function wants to know.
 
     One that asks for a gradient goes on asking, and has its own node, since a mark on it is seen by all.
     """
+    if tensor.alias is not None:
+        give(changes(tensor, node))
+        return
     trace = current_trace()
     if trace is not None:
         trace.note(tensor)
     history = tensor.node.history
-    if isinstance(history, GradientSlot) and history.belongs_to(tensor):
-        if recording.on:
-            raise GradientError(
-                f"a tensor of shape {tensor.shape} that requires a gradient is changed in place: gradients "
-                "would be those of its old value. Change it under webgrad.no_grad(), as optimisers do, or "
-                "write x = x … instead"
-            )
-        if sys.getrefcount(node) > _OWN or node.storage is not None:
-            node = primitives.alias(node)
-        node.history = history
+    if history is not None:
+        if not _stays(tensor, not recording.on):
+            node = _overwritten(tensor.node, node)
+        else:
+            if sys.getrefcount(node) > _OWN or node.storage is not None:
+                node = primitives.alias(node)
+            node.history = history
     tensor.node = node
+
+
+def _overwritten(old: Node, node: Node) -> Node:
+    """A new value of a tensor that gradients go through. Where they do not go through the new one, it still
+    requires them, as in PyTorch: what it was computed from gets 0.
+    """
+    if node.history is not None or not recording.on:
+        return node
+    with recording_set(False):
+        node = primitives.alias(node)
+    node.history = History(0, (Call((old,), 1, lambda gradients: [None]),))
+    if recording.made is not None:
+        recording.made.add(id(node))
+    return node
+
+
+def _stays(tensor: Tensor, keeps: bool) -> bool:
+    """Whether a tensor's history is the same with another value: not where that is part of gradients."""
+    history = tensor.node.history
+    if not keeps and isinstance(history, GradientSlot) and history.belongs_to(tensor):
+        raise GradientError(
+            f"a tensor of shape {tensor.shape} that requires a gradient is changed in place, itself or "
+            "through a view: gradients would be those of its old value. Change it under webgrad.no_grad(), "
+            "as optimisers do, or write x = x … instead"
+        )
+    return keeps
+
+
+def _with_history(change: Change) -> Node:
+    """The node of a change, with the history that its tensor has afterwards."""
+    tensor, node, keeps = change
+    history = tensor.node.history
+    if history is None:
+        return node
+    if not _stays(tensor, keeps):
+        return _overwritten(tensor.node, node)
+    with recording_set(False):
+        node = primitives.alias(node)
+    node.history = history
+    return node
+
+
+def give(found: Sequence[Change]) -> None:
+    """Give tensors other nodes, all of them or none."""
+    trace = current_trace()
+    values = [(each.tensor, _with_history(each)) for each in found]
+    with shield:
+        for tensor, node in values:
+            if trace is not None:
+                trace.note(tensor)
+            tensor.node = node
+
+
+def view(base: Tensor, *moves: Move, kind: str = "view") -> Tensor:
+    """A tensor of another's elements, moved: what is written to one of them is seen in the other."""
+    node = base.node
+    for move, argument in moves:
+        node = move(node, argument)
+    made = Tensor(node)
+    share(base, made, kind, moves)
+    return made
 
 
 _OWN = 3  # references to a node that nobody else has: the caller's, the argument, and the count's
@@ -169,7 +232,7 @@ class Tensor(PytorchMethods):
     [[6.0, 10.0], [10.0, 14.0]]
     """
 
-    __slots__ = ("__weakref__", "node")
+    __slots__ = ("__weakref__", "alias", "node")
     __array_ufunc__ = None  # so that array + tensor comes to __radd__
     __array_priority__ = 1000
 
@@ -180,6 +243,7 @@ class Tensor(PytorchMethods):
                 "or webgrad.zeros, ones, arange …"
             )
         self.node = node
+        self.alias: Alias | None = None  # what it shares its elements with
 
     # What it is
 
@@ -216,7 +280,7 @@ class Tensor(PytorchMethods):
     @property
     def T(self) -> Tensor:
         """The axes in reverse order."""
-        return Tensor(primitives.permute(self.node, tuple(reversed(range(self.ndim)))))
+        return view(self, (primitives.permute, tuple(reversed(range(self.ndim)))))
 
     @property
     def mT(self) -> Tensor:
@@ -250,12 +314,14 @@ class Tensor(PytorchMethods):
     # Its values
 
     def numpy(self) -> np.ndarray[Any, Any]:
-        """The values as a NumPy array of their own.
+        """The values as a NumPy array that cannot be written to, since this tensor would not see it.
+
+        Write to the tensor instead, or take a copy of your own: x.numpy().copy(), or np.array(x).
 
         >>> wg.asarray([1, 2]).numpy()
         array([1, 2], dtype=int32)
         """
-        return _own(read(self.node), self)
+        return _read_only(own_array(read(self.node), self))
 
     async def numpy_async(self) -> np.ndarray[Any, Any]:
         """The same without blocking the event loop.
@@ -264,7 +330,7 @@ class Tensor(PytorchMethods):
         >>> asyncio.run(wg.asarray([1, 2]).numpy_async())
         array([1, 2], dtype=int32)
         """
-        return _own(await read_async(self.node), self)
+        return _read_only(own_array(await read_async(self.node), self))
 
     def item(self) -> Any:
         """The only element as a Python number.
@@ -388,7 +454,7 @@ class Tensor(PytorchMethods):
         return restore, (array, self.device.name, self.requires_grad)
 
     def __copy__(self) -> Tensor:
-        return Tensor(self.node)
+        return view(self)
 
     def __deepcopy__(self, memo: Any) -> Tensor:
         if not isinstance(self.node.history, GradientSlot):
@@ -463,12 +529,14 @@ class Tensor(PytorchMethods):
         return +self
 
     def contiguous(self) -> Tensor:
-        """Itself: how values lie in memory is the compiler's business.
+        """The same values; what is written to them is seen by what they are a view of only where elements
+        stand there in the same order. How they really lie in memory is the compiler's business.
 
         >>> wg.ones((2, 3)).T.contiguous().shape
         (3, 2)
         """
-        return self
+        is_view = self.alias is not None and self.alias.parent is not None
+        return view(self, kind="contiguous") if is_view else self
 
     # Gradients
 
@@ -538,7 +606,7 @@ class Tensor(PytorchMethods):
         backward(self, gradient, retain_graph, create_graph)
 
     def detach(self) -> Tensor:
-        """A tensor of the same values that no gradient goes through.
+        """A view of the same values that no gradient goes through.
 
         >>> w = wg.ones(2).requires_grad_()
         >>> (w * 2).detach().requires_grad
@@ -546,7 +614,9 @@ class Tensor(PytorchMethods):
         """
         from .asking import detached
 
-        return detached(self)
+        made = detached(self)
+        share(self, made, "detach", ())
+        return made
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
         """Have a function called with this tensor's gradient when that is computed; it may give another.
@@ -643,7 +713,17 @@ class Tensor(PytorchMethods):
 
         return reshape(self, _together(shape))
 
-    view = reshape
+    def view(self, *shape: Any) -> Tensor:
+        """The same elements in another shape, as a view; what is written to it is seen in this tensor.
+
+        >>> x = wg.zeros((2, 2))
+        >>> x.view(-1)[3] = 1.0
+        >>> x.tolist()
+        [[0.0, 0.0], [0.0, 1.0]]
+        """
+        from .ops.manipulation import reshape
+
+        return reshape(self, _together(shape), copy=False)
 
     def permute(self, *axes: Any) -> Tensor:
         """Axis i of the result is axis axes[i] of this one.
@@ -810,13 +890,18 @@ def _together(values: tuple[Any, ...]) -> tuple[Any, ...]:
     return values
 
 
-def _own(array: Any, x: Tensor) -> np.ndarray[Any, Any]:
+def own_array(array: Any, x: Tensor) -> np.ndarray[Any, Any]:
     """An array that its user may write to; what is read from a GPU is one already."""
     if isinstance(array, Values):
         raise missing("x.numpy()", "x.tolist() and x.memoryview() do")
     shared = isinstance(x.device, CpuDevice) or not array.flags.writeable
     found: np.ndarray[Any, Any] = array.copy() if shared else array
     return found
+
+
+def _read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    array.flags.writeable = False
+    return array
 
 
 def _one(array: Any) -> Any:

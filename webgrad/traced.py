@@ -18,6 +18,7 @@ from .graph.slots import GradientSlot
 from .graph.trace import Draw, RuntimeFloat, RuntimeInt, Trace, tracing
 from .kept import refuse_fixed, refuse_frozen, refuse_kept
 from .nested import Nesting, taken_apart
+from .ops.views import Alias
 from .tensor import Tensor
 
 __all__ = ["Traced", "is_open", "traced"]
@@ -35,6 +36,8 @@ class Traced(NamedTuple):
     empty: list[ref[GradientSlot]]  # those that must not be there
     replaced: list[ref[GradientSlot]]  # those that it does not look at, and replaces
     watched: Names
+    aliases: list[Alias | None]  # of the results
+    repeated: list[tuple[int, int]]  # results that are the same tensor as one before them
 
 
 def traced(function: Callable[[], Any], was: Sequence[Node]) -> Traced:
@@ -68,7 +71,13 @@ def traced(function: Callable[[], Any], was: Sequence[Node]) -> Traced:
         unread = {id(slot) for slot, _, matters in trace.slots.values() if not matters}
         replaced = [slot for slot, _ in slots if id(slot()) in unread]
         results = [each.node for each in ends]
-        return Traced(shape, results, changed, trace.draws, slots, gradients, empty, replaced, trace.watched)
+        aliases = [each.alias for each in ends]
+        firsts = {id(each): at for at, each in reversed([*enumerate(ends)])}
+        repeated = [(at, firsts[id(each)]) for at, each in enumerate(ends) if firsts[id(each)] != at]
+        return Traced(
+            *(shape, results, changed, trace.draws, slots, gradients, empty, replaced, trace.watched),
+            *(aliases, repeated),
+        )
     finally:
         trace.undo()
 

@@ -114,11 +114,12 @@ def check_write(array: Array, key: Any, value: Any) -> None:
     for each in (key, in_tensors(key)):
         for new in (value, cpu(value) if isinstance(value, np.ndarray) else value):
             x = cpu(array)
-            view = x[...]
+            view, copied = x[...], x.clone()
             x[each] = new
             assert x.dtype.numpy == array.dtype
             np.testing.assert_array_equal(x.numpy(), expected)
-            np.testing.assert_array_equal(view.numpy(), array)
+            np.testing.assert_array_equal(view.numpy(), expected)
+            np.testing.assert_array_equal(copied.numpy(), array)
 
 
 @pytest.mark.parametrize("key", KEYS, ids=lambda key: repr(key)[:40])

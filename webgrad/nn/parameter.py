@@ -62,6 +62,5 @@ def assign(tensor: wg.Tensor, value: wg.Tensor) -> None:
 
     It asks for a gradient if it did, and has none.
     """
-    wanted = tensor.requires_grad
-    tensor.node = value.detach().node
-    tensor.requires_grad = wanted
+    tensor.data = value
+    tensor.grad = None

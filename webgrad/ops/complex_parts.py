@@ -9,8 +9,8 @@ import math
 from typing import Any
 
 from .. import dtypes
-from ..tensor import Tensor
-from . import primitives, shapes
+from ..tensor import Tensor, view
+from . import primitives, shapes, views
 from .creation import as_tensor, zeros_like
 from .elementwise import as_floats, atan2, cos, isnan, negative, signbit, sin, where
 
@@ -34,7 +34,7 @@ def real(x: Tensor) -> Tensor:
     [1.0, 3.0]
     """
     x = as_tensor("real", x)
-    return Tensor(primitives.parts(x.node)[0]) if x.dtype.kind == "c" else x
+    return view(x, (views.one_part, 0)) if x.dtype.kind == "c" else x
 
 
 def imag(x: Tensor) -> Tensor:
@@ -44,7 +44,7 @@ def imag(x: Tensor) -> Tensor:
     [2.0, -4.0]
     """
     x = as_tensor("imag", x)
-    return Tensor(primitives.parts(x.node)[1]) if x.dtype.kind == "c" else zeros_like(x)
+    return view(x, (views.one_part, 1)) if x.dtype.kind == "c" else zeros_like(x)
 
 
 def conj(x: Tensor) -> Tensor:
@@ -81,7 +81,7 @@ def view_as_real(x: Tensor) -> Tensor:
     """
     x = as_tensor("view_as_real", x)
     shapes.check_kind("view_as_real", "c", x.dtype)
-    return Tensor(primitives.as_real(x.node))
+    return view(x, (views.as_parts, None))
 
 
 def view_as_complex(x: Tensor) -> Tensor:
@@ -90,7 +90,7 @@ def view_as_complex(x: Tensor) -> Tensor:
     >>> wg.view_as_complex(wg.asarray([[1.0, 2.0]])).tolist()
     [(1+2j)]
     """
-    return Tensor(primitives.as_complex(as_tensor("view_as_complex", x).node))
+    return view(as_tensor("view_as_complex", x), (views.as_numbers, None))
 
 
 def angle(x: Tensor) -> Tensor:

@@ -20,13 +20,14 @@ from ..errors import DeviceError, DTypeError, IndexingError, ShapeError
 from ..evaluate import read
 from ..graph.node import Node, scalar
 from ..runtime.device import CpuDevice
-from ..tensor import Tensor
+from ..tensor import Tensor, view
 from ..values import Values, packed, values_of
 from . import primitives, shapes
 from .creation import as_tensor
 from .interop import converted, host_array, place
 from .primitives import elementwise
 from .table import TABLE
+from .views import Move, spread
 
 __all__ = ["nonzero", "take", "take_along_axis"]
 
@@ -276,14 +277,23 @@ def _counter(rows: int) -> DType:
 def get_item(x: Tensor, key: Any) -> Tensor:
     """x[key]."""
     selection = select(x, key)
-    block = _block(x.node, selection)
-    return Tensor(_gather(block, selection) if selection.arrays else block)
+    if not selection.arrays:
+        return view(x, *_moves(selection))
+    return Tensor(_gather(_block(x.node, selection), selection))
+
+
+def _moves(selection: Selection) -> tuple[Move, ...]:
+    """What makes the elements in the spans, in the selection's shape, of a tensor."""
+    cut = (primitives.slice_, tuple(_upward(span) for span in selection.spans))
+    shaped = (primitives.reshape, selection.shape)
+    backward = _backward(selection)
+    return (cut, (primitives.flip, backward), shaped) if backward else (cut, shaped)
 
 
 def _block(x: Node, selection: Selection) -> Node:
-    """The elements in the spans, in the selection's shape."""
-    part = primitives.slice_(x, tuple(_upward(span) for span in selection.spans))
-    return primitives.reshape(primitives.flip(part, _backward(selection)), selection.shape)
+    for move, argument in _moves(selection):
+        x = move(x, argument)
+    return x
 
 
 def _upward(span: Span) -> Span:
@@ -448,28 +458,15 @@ def _written(x: Node, selection: Selection, value: Node) -> Node:
         placed = primitives.reshape(value, ())
     else:
         region = primitives.reshape(primitives.expand(value, selection.shape), counts)
-        placed = _spread(primitives.flip(region, _backward(selection)), upward, sides)
+        placed = spread(primitives.flip(region, _backward(selection)), upward, sides)
     if all(whole_axes):
         return primitives.expand(placed, sides)
     # The mask has side 1 where an axis is replaced from end to end.
     ranges = tuple((0, 1, 1) if each else span for each, span in zip(whole_axes, upward, strict=True))
     bounds = tuple(1 if each else side for each, side in zip(whole_axes, sides, strict=True))
     yes = scalar(True, dtypes.bool, x.sig.device)
-    mask = _spread(primitives.expand(yes, tuple(len(range(*each)) for each in ranges)), ranges, bounds)
+    mask = spread(primitives.expand(yes, tuple(len(range(*each)) for each in ranges)), ranges, bounds)
     return primitives.choose(mask, placed, x)
-
-
-def _spread(x: Node, ranges: Sequence[Span], sides: tuple[int, ...]) -> Node:
-    """The inverse of a slice by (start, stop, step) ranges: zeros around and between the elements."""
-    if any(step > 1 for _, _, step in ranges):
-        pairs = [(len(range(*each)), each[2]) for each in ranges]
-        apart = primitives.reshape(x, tuple(side for count, _ in pairs for side in (count, 1)))
-        apart = primitives.pad(apart, tuple(each for _, step in pairs for each in ((0, 0), (0, step - 1))))
-        flat = primitives.reshape(apart, tuple(count * step for count, step in pairs))
-        x = primitives.slice_(flat, tuple((0, stop - start, 1) for start, stop, _ in ranges))
-    return primitives.pad(
-        x, tuple((start, side - stop) for (start, stop, _), side in zip(ranges, sides, strict=True))
-    )
 
 
 # Functions

@@ -20,7 +20,7 @@ from ..graph.history import Call, History, recording
 from ..graph.node import leaf, scalar, signature
 from ..graph.op import SCALAR
 from ..runtime.device import AnyDevice, CpuDevice, DeviceLike, open_device
-from ..tensor import Tensor
+from ..tensor import Tensor, own_array
 from ..values import NARROW, Values, values_of
 from .table import TABLE
 
@@ -203,7 +203,7 @@ def to_numpy(x: Tensor, dtype: Any, copy: bool | None) -> Array:
     """What np.asarray(x) gives."""
     if copy is False:
         raise errors.BufferError("a tensor gives NumPy a copy of its values: copy=False cannot be had")
-    array = x.numpy()
+    array = own_array(read(x.node), x)
     return array if dtype is None else array.astype(dtype, copy=False)
 
 
@@ -224,7 +224,7 @@ def to_dlpack(x: Tensor, stream: Any, max_version: Any, dl_device: Any, copy: bo
         )
     versioned = max_version is not None and tuple(max_version) >= (1, 0)
     if copy is not False:
-        array = x.numpy()
+        array = own_array(read(x.node), x)
     elif x.device.is_gpu:
         raise errors.BufferError(f"copy=False cannot be had of a tensor on {x.device.name}: it is read")
     else:

@@ -15,14 +15,14 @@ from ..dtypes import DType, as_dtype
 from ..errors import DTypeError, ShapeError
 from ..evaluate import read
 from ..graph.node import Node
-from ..tensor import Tensor
+from ..tensor import Tensor, view
 from ..values import Values
-from . import primitives, reshaping
+from . import primitives, reshaping, views
 from .creation import as_tensor, asarray
 from .elementwise import abs as absolute
 from .elementwise import clip, where
 from .reshaping import *  # noqa: F403  (one public module for all movement)
-from .reshaping import expand_dims, flatten, moveaxis, part, reshape, whole, wholes
+from .reshaping import expand_dims, flatten, moveaxis, part, reshape, squeeze, whole, wholes
 from .shapes import check_kind, normalise_axis
 
 __all__ = [
@@ -206,9 +206,7 @@ def unstack(x: Tensor, axis: int = 0) -> tuple[Tensor, ...]:
     """
     x = as_tensor("unstack", x)
     place = normalise_axis("unstack", axis, x.ndim)
-    shape = (*x.shape[:place], *x.shape[place + 1 :])
-    parts = (part(x, place, at, at + 1) for at in range(x.shape[place]))
-    return tuple(Tensor(primitives.reshape(each.node, shape)) for each in parts)
+    return tuple(squeeze(part(x, place, at, at + 1), place) for at in range(x.shape[place]))
 
 
 # Repeating
@@ -423,10 +421,9 @@ def diagonal(x: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tens
     rows, columns = matrices.shape[-2:]
     length = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
     # In a flat matrix the next element of a diagonal is one row and one column on.
-    flat = Tensor(primitives.reshape(matrices.node, (*matrices.shape[:-2], rows * columns)))
     start = max(offset, 0) - min(offset, 0) * columns if length else 0
     stop = start + (length - 1) * (columns + 1) + 1 if length else 0
-    return part(flat, flat.ndim - 1, start, stop, columns + 1)
+    return view(matrices, (views.diagonal, (start, stop, columns + 1)))
 
 
 def diag(x: Tensor, k: int = 0) -> Tensor:

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..arrays import np
 from ..errors import AxisError, DTypeError, ShapeError
-from ..tensor import Tensor
+from ..tensor import Tensor, view
 from . import primitives, shapes
 from .creation import as_shape, as_tensor
 from .shapes import broadcast, normalise_axes, normalise_axis
@@ -59,7 +59,7 @@ def wholes(op: str, what: str, value: Any) -> Shape:
 def part(x: Tensor, axis: int, start: int, stop: int, step: int = 1) -> Tensor:
     """Elements start, start + step, … of one axis, inside its side."""
     ranges = tuple((start, stop, step) if each == axis else (0, side, 1) for each, side in enumerate(x.shape))
-    return Tensor(primitives.slice_(x.node, ranges))
+    return view(x, (primitives.slice_, ranges))
 
 
 # Shapes
@@ -85,7 +85,9 @@ def reshape(x: Tensor, shape: int | Sequence[int], *, copy: bool | None = None) 
                 "that many"
             )
         sides = tuple(x.size // known if side == -1 else side for side in sides)
-    return Tensor(primitives.reshape(x.node, sides))
+    if copy:
+        return Tensor(primitives.reshape(x.node, sides))
+    return view(x, (primitives.reshape, sides), kind="reshape" if copy is None else "strict")
 
 
 def flatten(x: Tensor, start_axis: int = 0, end_axis: int = -1) -> Tensor:
@@ -96,14 +98,14 @@ def flatten(x: Tensor, start_axis: int = 0, end_axis: int = -1) -> Tensor:
     """
     x = as_tensor("flatten", x)
     if x.ndim == 0:
-        return Tensor(primitives.reshape(x.node, (1,)))
+        return view(x, (primitives.reshape, (1,)))
     start, end = (normalise_axis("flatten", each, x.ndim) for each in (start_axis, end_axis))
     if start > end:
         raise AxisError(
             f"flatten: axis {start_axis} comes after axis {end_axis} in a tensor of shape {x.shape}"
         )
     joined = math.prod(x.shape[start : end + 1])
-    return Tensor(primitives.reshape(x.node, (*x.shape[:start], joined, *x.shape[end + 1 :])))
+    return view(x, (primitives.reshape, (*x.shape[:start], joined, *x.shape[end + 1 :])), kind="reshape")
 
 
 def squeeze(x: Tensor, axis: int | Sequence[int] | None = None) -> Tensor:
@@ -114,7 +116,7 @@ def squeeze(x: Tensor, axis: int | Sequence[int] | None = None) -> Tensor:
     """
     x = as_tensor("squeeze", x)
     if axis is None:
-        return Tensor(primitives.reshape(x.node, tuple(side for side in x.shape if side != 1)))
+        return view(x, (primitives.reshape, tuple(side for side in x.shape if side != 1)))
     axes = normalise_axes("squeeze", axis, x.ndim)
     for each in axes:
         if x.shape[each] != 1:
@@ -122,7 +124,7 @@ def squeeze(x: Tensor, axis: int | Sequence[int] | None = None) -> Tensor:
                 f"squeeze: axis {each} of a tensor of shape {x.shape} has side {x.shape[each]}, not 1; take "
                 "one element with x[…, 0], or reduce the axis"
             )
-    return Tensor(primitives.reshape(x.node, tuple(s for each, s in enumerate(x.shape) if each not in axes)))
+    return view(x, (primitives.reshape, tuple(s for each, s in enumerate(x.shape) if each not in axes)))
 
 
 def expand_dims(x: Tensor, axis: int | Sequence[int] = 0) -> Tensor:
@@ -135,9 +137,7 @@ def expand_dims(x: Tensor, axis: int | Sequence[int] = 0) -> Tensor:
     rank = x.ndim + (len(axis) if isinstance(axis, Sequence) else 1)
     axes = normalise_axes("expand_dims", axis, rank)
     sides = iter(x.shape)
-    return Tensor(
-        primitives.reshape(x.node, tuple(1 if each in axes else next(sides) for each in range(rank)))
-    )
+    return view(x, (primitives.reshape, tuple(1 if each in axes else next(sides) for each in range(rank))))
 
 
 unsqueeze = expand_dims
@@ -153,7 +153,7 @@ def broadcast_to(x: Tensor, shape: int | Sequence[int]) -> Tensor:
     sides = wholes("broadcast_to", "a side", shape)
     if any(side < 0 for side in sides):
         raise ShapeError(f"broadcast_to: {sides} is no shape; sides are 0 or more")
-    return Tensor(primitives.expand(x.node, sides))
+    return view(x, (primitives.expand, sides))
 
 
 def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
@@ -166,7 +166,7 @@ def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
     if not found:
         return ()
     shape = shapes.broadcast("broadcast_arrays", [each.shape for each in found])
-    return tuple(Tensor(primitives.expand(each.node, shape)) for each in found)
+    return tuple(view(each, (primitives.expand, shape)) for each in found)
 
 
 def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
@@ -192,7 +192,7 @@ def expand(x: Tensor, *shape: int | Sequence[int]) -> Tensor:
             f"expand of {x.shape} to {sides}: sides are 0 or more, -1 only for an axis that is there"
         )
     kept = tuple(x.shape[axis - new] if side == -1 else side for axis, side in enumerate(sides))
-    return Tensor(primitives.expand(x.node, kept))
+    return view(x, (primitives.expand, kept))
 
 
 # The order of axes, and of elements along them
@@ -212,7 +212,7 @@ def _permuted(op: str, x: Tensor, axes: Sequence[int]) -> Tensor:
     found = tuple(normalise_axis(op, axis, x.ndim) for axis in numbers)
     if sorted(found) != list(range(x.ndim)):
         raise AxisError(f"{op}: {numbers} does not name each of the {x.ndim} axes of {x.shape} once")
-    return Tensor(primitives.permute(x.node, found))
+    return view(x, (primitives.permute, found))
 
 
 def transpose(x: Tensor, *axes: int | Sequence[int] | None) -> Tensor:
@@ -241,7 +241,7 @@ def swapaxes(x: Tensor, axis1: int, axis2: int) -> Tensor:
     first, second = (normalise_axis("swapaxes", each, x.ndim) for each in (axis1, axis2))
     order = list(range(x.ndim))
     order[first], order[second] = second, first
-    return Tensor(primitives.permute(x.node, tuple(order)))
+    return view(x, (primitives.permute, tuple(order)))
 
 
 def matrix_transpose(x: Tensor) -> Tensor:
@@ -271,8 +271,8 @@ def moveaxis(x: Tensor, source: int | Sequence[int], destination: int | Sequence
         raise AxisError(f"moveaxis from {source} to {destination}: as many places as axes, each named once")
     rest = iter([axis for axis in range(x.ndim) if axis not in origins])
     moved = dict(zip(places, origins, strict=True))
-    return Tensor(
-        primitives.permute(x.node, tuple(moved[at] if at in moved else next(rest) for at in range(x.ndim)))
+    return view(
+        x, (primitives.permute, tuple(moved[at] if at in moved else next(rest) for at in range(x.ndim)))
     )
 
 

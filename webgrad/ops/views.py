@@ -1,0 +1,479 @@
+"""Views: tensors that share their elements, and what a write to one of them does to the others.
+
+In: a tensor that gets another node. Out: the nodes that all tensors which share elements with it get. The
+invariant: nodes never change, so sharing is a matter of tensors alone. A view keeps the moves that made it,
+and its base the views that are alive; where nobody writes that is all. Only a write asks what shares with
+what, by PyTorch's rules: every computed tensor is contiguous, and a reshape shares where strides allow it.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections import Counter
+from collections.abc import Callable, Container, Iterator, Sequence
+from contextlib import nullcontext
+from typing import Any, NamedTuple
+from weakref import ref
+
+from .. import dtypes
+from ..errors import ShapeError
+from ..graph.history import recording, recording_set
+from ..graph.node import Node, scalar
+from ..graph.op import SCALAR
+from . import primitives
+from .table import TABLE
+
+__all__ = [
+    "Alias",
+    "Change",
+    "Move",
+    "as_numbers",
+    "as_parts",
+    "base_of",
+    "changes",
+    "diagonal",
+    "join",
+    "mirrored",
+    "one_part",
+    "relation",
+    "share",
+    "shares_with",
+    "spread",
+    "told",
+]
+
+Shape = tuple[int, ...]
+Span = tuple[int, int, int]  # start, stop, step
+Move = tuple[Callable[[Node, Any], Node], Any]  # a primitive, and what it takes beside the node
+
+
+class Alias(NamedTuple):
+    """How a tensor came from the one it shares elements with. Two are the same where they are one object.
+
+    The kind says what is known of that: a "view" always shares, "reshape" and "contiguous" where no copy is
+    needed, "strict" must share, and "detach" shares values, but no gradients. A "base" has no parent.
+    """
+
+    parent: Alias | None
+    kind: str
+    moves: tuple[Move, ...]
+    shape: Shape
+    members: Members
+
+
+class Members(list["ref[Any]"]):
+    """The tensors that may share elements, by weak references: a view keeps no other tensor alive."""
+
+    __slots__ = ()
+    _lock = threading.Lock()
+
+    def alive(self) -> list[Any]:
+        """Those that are still there; the others are dropped."""
+        with self._lock:
+            count = len(self)  # what other threads append comes after these
+            found = [(each, each()) for each in self[:count]]
+            self[:count] = [each for each, tensor in found if tensor is not None]
+        return [tensor for _, tensor in found if tensor is not None]
+
+
+def share(base: Any, tensor: Any, kind: str, moves: tuple[Move, ...]) -> None:
+    """Note that a tensor was made of another's elements, by moves."""
+    alias = base.alias or base_of(base)
+    members = alias.members
+    tensor.alias = _new(Alias, (alias, kind, moves, tensor.node.sig.shape, members))
+    members.append(ref(tensor))
+    if not len(members) % _TIDIED:
+        members.alive()
+
+
+_new = tuple.__new__  # every movement makes an alias: this takes a third of the time of Alias(…)
+_TIDIED = 64  # members: when there are so many more, the dead ones are dropped
+
+
+def base_of(tensor: Any) -> Alias:
+    """The alias of a tensor; it gets one if it shared with none so far."""
+    if tensor.alias is None:
+        join(tensor, Alias(None, "base", (), tensor.node.sig.shape, Members()))
+    alias: Alias = tensor.alias
+    return alias
+
+
+def shares_with(tensor: Any) -> list[Any]:
+    """The other living tensors that may share elements with this one."""
+    alias = tensor.alias
+    return [] if alias is None else [each for each in alias.members.alive() if each is not tensor]
+
+
+def mirrored(alias: Alias, known: dict[int, Alias]) -> Alias:
+    """The same alias over others than it was made of: `known` has these by identity, and gets new ones."""
+    line = [alias]
+    while id(line[-1]) not in known and line[-1].parent is not None:
+        line.append(line[-1].parent)
+    for each in reversed(line):
+        if id(each) not in known:
+            parent = None if each.parent is None else known[id(each.parent)]
+            members = Members() if parent is None else parent.members
+            known[id(each)] = Alias(parent, each.kind, each.moves, each.shape, members)
+    return known[id(alias)]
+
+
+def join(tensor: Any, alias: Alias) -> None:
+    """Give a tensor an alias."""
+    tensor.alias = alias
+    alias.members.append(ref(tensor))
+
+
+def relation(aliases: Sequence[Alias | None]) -> tuple[Any, ...]:
+    """How tensors share elements with each other, to be compared; empty where none may share any."""
+    sets = [id(each.members) for each in aliases if each is not None]
+    if len(set(sets)) == len(sets):
+        return ()
+    several = Counter(sets)
+    numbers: dict[int, int] = {}
+    found: list[Any] = []
+    for alias in aliases:
+        line, each = [], alias if alias is not None and several[id(alias.members)] > 1 else None
+        while each is not None:
+            number = numbers.setdefault(id(each), len(numbers))
+            line.append((number, each.kind, each.moves, each.shape))
+            each = each.parent
+        found.append(tuple(line))
+    return tuple(found)
+
+
+# Where a tensor lies in the memory that it would share
+
+
+class _Moved(NamedTuple):
+    """A move, and the shape of what it moved."""
+
+    move: Callable[[Node, Any], Node]
+    argument: Any
+    shape: Shape
+
+
+class _Place(NamedTuple):
+    """How a tensor lies in what owns its elements."""
+
+    owner: Alias  # the tensor that is no view
+    tape: Alias  # the owner, or the last "detach" on the way: gradients go no further
+    moves: list[_Moved]  # from the owner
+    since: int  # how many of these come before the tape
+    strides: tuple[int, ...]
+
+
+def _place(alias: Alias) -> _Place:
+    """Follow the moves from the owner on."""
+    line = [alias]
+    while line[-1].parent is not None:
+        line.append(line[-1].parent)
+    owner = tape = line[-1]
+    moves: list[_Moved] = []
+    since, strides = 0, _contiguous(owner.shape)
+    shape = owner.shape
+    for each in reversed(line[:-1]):
+        found = None if each.kind == "contiguous" and not _is_dense(shape, strides) else strides
+        if each.kind == "detach":
+            tape, since = each, len(moves)
+        for move, argument in each.moves if found is not None else ():
+            found = _STRIDES[move](shape, found, argument)
+            if found is None:
+                break
+            moves.append(_Moved(move, argument, shape))
+            shape = _SHAPES[move](shape, argument)
+        if found is None:
+            if each.kind == "strict":
+                raise ShapeError(
+                    f"view: a tensor of shape {shape} whose axes were permuted or cut has no view of shape "
+                    f"{each.shape} that shares its elements, and a write to one would be lost: use reshape, "
+                    "which copies here, or write to the tensor itself"
+                )
+            owner = tape = each  # a copy
+            moves, since, found = [], 0, _contiguous(each.shape)
+        shape, strides = each.shape, found
+    return _Place(owner, tape, moves, since, strides)
+
+
+def _contiguous(shape: Shape) -> tuple[int, ...]:
+    strides, step = [], 1
+    for side in reversed(shape):
+        strides.append(step)
+        step *= max(1, side)
+    return tuple(reversed(strides))
+
+
+def _is_dense(shape: Shape, strides: Sequence[int]) -> bool:
+    """Whether elements lie one behind another, in order."""
+    plain = _contiguous(shape)
+    return 0 in shape or all(side == 1 or a == b for side, a, b in zip(shape, strides, plain, strict=True))
+
+
+def _reshaped(shape: Shape, strides: Sequence[int], new: Shape) -> tuple[int, ...] | None:
+    """The strides of another shape over the same memory; None where there are none.
+
+    Axes that follow each other without a gap are one run of memory; each new axis lies within one run.
+    """
+    if 0 in shape:
+        return _contiguous(new)
+    runs: list[tuple[int, int]] = []  # (elements, stride of the last of them)
+    for side, stride in zip(shape, strides, strict=True):
+        if side == 1:
+            continue
+        if runs and runs[-1][1] == side * stride:
+            runs[-1] = (runs[-1][0] * side, stride)
+        else:
+            runs.append((side, stride))
+    found: list[int] = []
+    left, step = 1, 1
+    for side in reversed(new):
+        if side > 1:
+            if left == 1:
+                left, step = runs.pop()
+            if left % side:
+                return None
+        found.append(step)
+        left //= side
+        step *= side
+    return tuple(reversed(found))
+
+
+# The moves that primitives do not have
+
+
+def as_parts(x: Node, _: None = None) -> Node:
+    """Complex numbers as pairs of floats."""
+    return primitives.as_real(x)
+
+
+def as_numbers(x: Node, _: None = None) -> Node:
+    """Pairs of floats as complex numbers."""
+    return primitives.as_complex(x)
+
+
+def one_part(x: Node, which: int) -> Node:
+    """The real (0) or the imaginary (1) parts of complex numbers."""
+    return primitives.parts(x)[which]
+
+
+def _from_one_part(x: Node, which: int, _: Shape) -> Node:
+    zero = primitives.constant("write", 0, x.sig.dtype, x.sig.device)
+    return primitives.join(zero, x) if which else primitives.join(x, zero)
+
+
+def diagonal(x: Node, ranges: Span) -> Node:
+    """Elements of the last two axes, counted as one, from start to stop by a step."""
+    *outer, rows, columns = x.sig.shape
+    flat = primitives.reshape(x, (*outer, rows * columns))
+    return primitives.slice_(flat, (*((0, side, 1) for side in outer), ranges))
+
+
+def _from_diagonal(x: Node, ranges: Span, shape: Shape) -> Node:
+    flat = (*shape[:-2], shape[-2] * shape[-1])
+    return primitives.reshape(spread(x, (*((0, side, 1) for side in shape[:-2]), ranges), flat), shape)
+
+
+def spread(x: Node, ranges: Sequence[Span], sides: Shape) -> Node:
+    """The inverse of a slice by (start, stop, step) ranges: zeros around and between the elements."""
+    if any(step > 1 for _, _, step in ranges):
+        pairs = [(len(range(*each)), each[2]) for each in ranges]
+        apart = primitives.reshape(x, tuple(side for count, _ in pairs for side in (count, 1)))
+        apart = primitives.pad(apart, tuple(each for _, step in pairs for each in ((0, 0), (0, step - 1))))
+        flat = primitives.reshape(apart, tuple(count * step for count, step in pairs))
+        x = primitives.slice_(flat, tuple((0, stop - start, 1) for start, stop, _ in ranges))
+    return primitives.pad(
+        x, tuple((start, side - stop) for (start, stop, _), side in zip(ranges, sides, strict=True))
+    )
+
+
+def _inverse(axes: Sequence[int]) -> tuple[int, ...]:
+    return tuple(axes.index(axis) for axis in range(len(axes)))
+
+
+def _count(each: Span) -> int:
+    return len(range(*each))
+
+
+def _expanded_strides(shape: Shape, strides: Sequence[int], new: Shape) -> tuple[int, ...]:
+    kept = [0 if side == 1 else stride for side, stride in zip(shape, strides, strict=True)]
+    return (*[0] * (len(new) - len(shape)), *kept)
+
+
+# One row a move: the shape and the strides it gives, and its inverse for elements that are put back.
+_SHAPES: dict[Any, Callable[[Shape, Any], Shape]] = {
+    primitives.reshape: lambda shape, new: new,
+    primitives.expand: lambda shape, new: new,
+    primitives.permute: lambda shape, axes: tuple(shape[axis] for axis in axes),
+    primitives.flip: lambda shape, axes: shape,
+    primitives.slice_: lambda shape, ranges: tuple(map(_count, ranges)),
+    diagonal: lambda shape, ranges: (*shape[:-2], _count(ranges)),
+    as_parts: lambda shape, _: (*shape, 2),
+    one_part: lambda shape, _: shape,
+    as_numbers: lambda shape, _: shape[:-1],
+}
+_STRIDES: dict[Any, Callable[[Shape, Any, Any], tuple[int, ...] | None]] = {
+    primitives.reshape: _reshaped,
+    primitives.expand: _expanded_strides,
+    primitives.permute: lambda shape, strides, axes: tuple(strides[axis] for axis in axes),
+    primitives.flip: lambda shape, strides, axes: tuple(
+        -stride if axis in axes else stride for axis, stride in enumerate(strides)
+    ),
+    primitives.slice_: lambda shape, strides, ranges: tuple(
+        stride * step for stride, (_, _, step) in zip(strides, ranges, strict=True)
+    ),
+    diagonal: lambda shape, strides, ranges: (*strides[:-2], strides[-2] + strides[-1]),
+    as_parts: lambda shape, strides, _: (*(2 * stride for stride in strides), 1),
+    one_part: lambda shape, strides, _: tuple(2 * stride for stride in strides),
+    as_numbers: lambda shape, strides, _: tuple(stride // 2 for stride in strides[:-1]),
+}
+_BACK: dict[Any, Callable[[Node, Any, Shape], Node]] = {
+    primitives.reshape: lambda x, _, shape: primitives.reshape(x, shape),
+    primitives.expand: lambda x, _, shape: primitives.reshape(x, shape),  # what is repeated is refused before
+    primitives.permute: lambda x, axes, shape: primitives.permute(x, _inverse(axes)),
+    primitives.flip: lambda x, axes, shape: primitives.flip(x, axes),
+    primitives.slice_: spread,
+    diagonal: _from_diagonal,
+    as_parts: lambda x, _, shape: as_numbers(x),
+    one_part: _from_one_part,
+    as_numbers: lambda x, _, shape: as_parts(x),
+}
+
+
+# Writing
+
+
+class Change(NamedTuple):
+    """A tensor that gets another node; `keeps` its history where the write is none of gradients' business."""
+
+    tensor: Any
+    node: Node
+    keeps: bool
+
+
+def changes(tensor: Any, node: Node) -> list[Change]:
+    """All that changes when a tensor gets another node: the tensor, and those that share elements with it."""
+    own = Change(tensor, node, not recording.on)
+    alias = tensor.alias
+    if alias is None:
+        return [own]
+    others = shares_with(tensor)
+    if alias.parent is None and not others:
+        return [own]
+    place = _place(alias)
+    repeat = _repeat(place)
+    if repeat is not None:
+        raise ShapeError(
+            f"a write to a view of shape {tensor.shape} of an expanded tensor: expand repeats the elements "
+            f"of {repeat.shape} to {repeat.argument}, so that one element would get several values. Write to "
+            "the tensor before it is expanded, or to a copy, x.clone()"
+        )
+    return [own, *_pushed(node, place, others)]
+
+
+def told(tensor: Any, known: Container[int]) -> list[Change]:
+    """What others get when a tensor has its node already, but those, by identity, that know of it."""
+    others = [each for each in shares_with(tensor) if id(each) not in known]
+    if not others or _repeat(place := _place(tensor.alias)) is not None:
+        return []  # what repeats elements was changed with something that does not
+    return list(_pushed(tensor.node, place, others))
+
+
+def _repeat(place: _Place) -> _Moved | None:
+    """What repeats elements on the way to a tensor."""
+    return next(
+        (
+            each
+            for each in place.moves
+            if each.move is primitives.expand and math.prod(each.argument) != math.prod(each.shape)
+        ),
+        None,
+    )
+
+
+def _pushed(node: Node, place: _Place, others: Sequence[Any]) -> Iterator[Change]:
+    """What the others get, tape by tape: where gradients do not go, histories stay as they are."""
+    sharing = [(each, there) for each in others if (there := _place(each.alias)).owner is place.owner]
+    tapes = {id(there.tape): there.tape for _, there in sharing}
+    by_parts = any(
+        each.move in _PARTS for there in (place, *(at for _, at in sharing)) for each in there.moves
+    )
+    for tape in tapes.values():
+        keeps = tape is not place.tape or not recording.on
+        with recording_set(False) if keeps else nullcontext():
+            value, mask = _put_back(node, place.moves, by_parts)
+            head = node if tape is place.tape and len(place.moves) == place.since else None
+            there_too = [pair for pair in sharing if pair[1].tape is tape]
+            # First the tensor that the tape begins with: the others are views of its new node.
+            for each, there in sorted(there_too, key=lambda pair: len(pair[1].moves) > pair[1].since):
+                if head is not None:
+                    found = _applied(head, there.moves[there.since :])
+                else:
+                    found = _chosen(value, mask, there.moves, each.node)
+                    if len(there.moves) == there.since and each.alias is tape:
+                        head = found
+                yield Change(each, found, keeps)
+
+
+def _put_back(node: Node, moves: Sequence[_Moved], by_parts: bool) -> tuple[Node, Node | None]:
+    """Elements, and which they are (None: all), where they lie in their owner."""
+    number = None if by_parts else _constant(node)
+    value, mask = node, None
+    for move, argument, shape in reversed(moves):
+        back = _BACK[move]
+        if mask is None and not _is_whole(move, argument, shape):
+            mask = _marks(node if by_parts else None, node.sig.device, _SHAPES[move](shape, argument))
+        if mask is not None:
+            mask = back(mask, argument, shape)
+        if number is None:
+            value = back(value, argument, shape)
+    return (value if number is None else number), mask
+
+
+def _constant(node: Node) -> Node | None:
+    """The one number that all elements of a node are, if that is known."""
+    inputs = node.inputs
+    is_one = bool(inputs) and node.sig.op is _EXPAND and inputs[0].sig.op is SCALAR and node.history is None
+    return inputs[0] if is_one else None
+
+
+def _is_whole(move: Any, ranges: Any, shape: Shape) -> bool:
+    """Whether a move takes all elements."""
+    if move is primitives.slice_:
+        return all(each == (0, side, 1) for each, side in zip(ranges, shape, strict=True))
+    return move not in (diagonal, one_part)
+
+
+def _marks(numbers: Node | None, device: Any, shape: Shape) -> Node:
+    """True for every element; where parts of complex numbers are written, 1 for every part."""
+    if numbers is None:
+        return primitives.expand(scalar(True, dtypes.bool, device), shape)
+    one = 1 + 1j if numbers.sig.dtype.kind == "c" else 1
+    return primitives.expand(primitives.constant("write", one, numbers.sig.dtype, device), shape)
+
+
+def _applied(node: Node, moves: Sequence[_Moved]) -> Node:
+    for move, argument, _ in moves:
+        node = move(node, argument)
+    return node
+
+
+def _chosen(value: Node, mask: Node | None, moves: Sequence[_Moved], old: Node) -> Node:
+    """A tensor's elements, those of them that were written being new."""
+    new = value if value.sig.op is SCALAR else _applied(value, moves)
+    if mask is None:
+        return primitives.expand(new, old.sig.shape)
+    marks = _applied(mask, moves)
+    if marks.sig.dtype.kind == "c":
+        pairs = [primitives.as_real(each) for each in (marks, new, old)]
+        return primitives.as_complex(_chosen_parts(*pairs))
+    return _chosen_parts(marks, new, old)
+
+
+def _chosen_parts(marks: Node, new: Node, old: Node) -> Node:
+    if marks.sig.dtype.kind != "b":
+        marks = primitives.elementwise(_NOT_EQUAL, marks, 0)
+    return primitives.choose(marks, new, old)
+
+
+_EXPAND, _NOT_EQUAL = TABLE["expand"], TABLE["not_equal"]
+_PARTS = (as_parts, as_numbers, one_part)
