@@ -313,16 +313,14 @@ def test_no_grad_is_a_threads_own() -> None:
 
 # What gives the tensor itself
 
-SAME = [
-    lambda x: x.reshape(2),
-    lambda x: x[:],
-    lambda x: x.T,
-    lambda x: wg.broadcast_to(x, (2,)),
+VIEWS = [lambda x: x.reshape(2), lambda x: x[:], lambda x: x.T, lambda x: wg.broadcast_to(x, (2,))]
+COPIES = [
     lambda x: wg.concat([x]),
     lambda x: wg.pad(x, 0),
     lambda x: x.astype(wg.float32),
     lambda x: x.clone(),
 ]
+SAME = [*VIEWS, *COPIES]
 
 
 @pytest.mark.parametrize("same", SAME)
@@ -335,8 +333,21 @@ def test_results_of_no_grad_require_none_though_they_are_the_tensor_itself(same:
     assert x.grad.tolist() == [1.0, 2.0]
 
 
-@pytest.mark.parametrize("same", SAME)
-def test_what_is_made_of_a_leaf_is_none_and_may_be_changed(same: Any) -> None:
+@pytest.mark.parametrize("same", VIEWS)
+def test_a_view_of_a_leaf_is_none_and_is_changed_with_it(same: Any) -> None:
+    x = parameter([1.0, 2.0])
+    y = same(x)
+    assert y.requires_grad
+    assert not y.is_leaf
+    with pytest.raises(GradientError, match="through a view"):
+        y *= x
+    with wg.no_grad():
+        y *= 3.0
+    assert (x.tolist(), x.is_leaf) == ([3.0, 6.0], True)
+
+
+@pytest.mark.parametrize("same", COPIES)
+def test_a_copy_of_a_leaf_is_none_and_may_be_changed(same: Any) -> None:
     x = parameter([1.0, 2.0])
     y = same(x)
     assert y.requires_grad
@@ -408,7 +419,7 @@ def test_a_plain_tensor_that_is_given_a_computed_value_has_its_gradient() -> Non
 # Elsewhere
 
 
-def test_detach_shares_the_value_and_nothing_else() -> None:
+def test_detach_shares_the_value_and_no_gradients() -> None:
     x = parameter([1.0, 2.0])
     y = (x * x).detach()
     assert not y.requires_grad
@@ -416,7 +427,7 @@ def test_detach_shares_the_value_and_nothing_else() -> None:
     assert x.grad.tolist() == [1.0, 4.0]
     plain = x.detach()
     plain[0] = 9.0
-    assert x.tolist() == [1.0, 2.0]
+    assert (x.tolist(), x.requires_grad, x.grad.tolist()) == ([9.0, 2.0], True, [1.0, 4.0])
 
 
 def test_values_leave_as_numpy_and_dlpack() -> None:

@@ -114,6 +114,7 @@ def test_data_is_the_values_without_gradients() -> None:
     w = wg.nn.Parameter(wg.ones(2))
     (w * w).sum().backward()
     w.data.mul_(3.0)
+    assert w.grad is not None
     assert (w.tolist(), w.requires_grad, w.is_leaf, w.grad.tolist()) == ([3.0, 3.0], True, True, [2.0, 2.0])
     row = w[0]
     other = wg.zeros(3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -46,8 +47,15 @@ pytestmark = pytest.mark.gpu
 
 @pytest.fixture(scope="module")
 def without() -> Any:
+    environment = {name: value for name, value in os.environ.items() if name != "WEBGRAD_DEVICE"}
     done = subprocess.run(
-        [sys.executable, "-c", CHILD], cwd=ROOT, capture_output=True, text=True, check=False, timeout=HANG
+        [sys.executable, "-c", CHILD],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=HANG,
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])

@@ -117,13 +117,15 @@ def test_the_layout_of_a_state_is_pytorchs() -> None:
     assert not any(each.requires_grad for each in saved["state"][0].values())
 
 
-def test_a_saved_state_does_not_change_with_the_optimiser() -> None:
+def test_a_copy_of_a_state_does_not_change_with_the_optimiser() -> None:
     opt = Adam(parameters())
     trained(opt, 1)
-    saved = opt.state_dict()["state"][0]["exp_avg"]
+    state = opt.state_dict()
+    saved, live = (each["state"][0]["exp_avg"] for each in (copy.deepcopy(state), state))
     before = saved.numpy()
     trained(opt, 1, first=1)
     assert np.array_equal(saved.numpy(), before)
+    assert np.array_equal(live.numpy(), opt.state_dict()["state"][0]["exp_avg"].numpy())
 
 
 @DEVICES
