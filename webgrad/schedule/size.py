@@ -41,7 +41,8 @@ TEMPLATE = 180  # additions that the text of a product or of attention counts fo
 FLOAT64 = 3  # times the text of a function of float32
 MOST_TERMS = 12  # elements of a window that are written out: each is a load, and loads are slow to compile
 
-# A value, a hash of how its index is made, how often that is written out; 0: all threads share the address.
+# A value, a hash of how its index is made, how often that is written out (`_repeated`); 0: all threads share
+# the address.
 Place = tuple[int, int, int]
 
 
@@ -99,10 +100,26 @@ def loads_at(graph: Snapshot, number: int, parts: Mapping[int, Loads]) -> Loads:
             places |= part.open
             continue
         turn = way(number, sig, graph.sigs[each])
-        places |= {(value, hash((turn, one)), times * often) for value, one, times in part.open}
+        places |= {
+            (value, hash((turn, one)), _repeated(sig, graph.sigs[each], times, often))
+            for value, one, times in part.open
+        }
     if sig.kind in _LOOPS and not terms:
         return Loads(closed=closed | places)
     return Loads(frozenset(places), closed, windowed)
+
+
+def _repeated(sig: Signature, source: Signature, times: int, often: int) -> int:
+    """How often a place is written out behind a node.
+
+    A fold that is expanded to the elements of another is computed once for all of them: below zero until a
+    window makes different ones of it.
+    """
+    if source.size < sig.size and times > 1 and (sig.op.name == "expand" or sig.kind in ("map", "cast")):
+        return -times
+    if sig.op.name == "window":
+        return abs(times)
+    return -times if sig.kind == "reduce" and times < 0 and often else times * often
 
 
 def _terms(graph: Snapshot, number: int) -> int:
@@ -113,11 +130,17 @@ def _terms(graph: Snapshot, number: int) -> int:
 
 
 def size_of(graph: Snapshot, kind: str, outputs: Iterable[int], loads: Loads, cost: int, lanes: int) -> int:
-    """The size of a kernel that goes by so many lanes."""
+    """The size of a kernel that goes by so many lanes.
+
+    Windows that are written out overlap, and lanes share most of what they multiply with: such a kernel loads
+    half of what its places would.
+    """
+    if loads.windowed:
+        lanes = -(-lanes // 2)
     total = cost + (TEMPLATE if kind in ("contract", "attend") else 0)
     total += sum([_access(graph.sigs[each], lanes) for each in outputs])
     for places in (loads.open, loads.closed):
-        total += sum([times * _access(graph.sigs[each], lanes) or SHARED for each, _, times in places])
+        total += sum([abs(times) * _access(graph.sigs[each], lanes) or SHARED for each, _, times in places])
     return total
 
 
@@ -145,6 +168,7 @@ def group_size(graph: Snapshot, group: Group, lanes: int | None = None) -> int:
     loads = Loads(
         NO_LOADS.open.union(*[each.open for each in ends]),
         NO_LOADS.closed.union(*[each.closed for each in ends]),
+        any(each.windowed for each in ends),
     )
     if lanes is None:
         lanes = lanes_of(graph, group.kind, group.outputs)
