@@ -110,5 +110,5 @@ def test_state_stays_where_it_is_and_copies_stay_as_they_are() -> None:
         if kept is not None:
             np.testing.assert_array_equal(kept.numpy(), kept_values)
         if turn == 3:  # from now on somebody holds the old value, which must not change
-            kept = weight.detach()
+            kept = weight.clone()
             kept_values = kept.numpy()
