@@ -25,12 +25,14 @@ def models(tmp_path: Path) -> tuple[Any, Any]:
     return wg.models.load(folder, device="webgpu"), wg.models.load(folder, device="cpu")
 
 
-def test_next_logits_are_those_of_the_whole_text(models: tuple[Any, Any]) -> None:
-    _, model = models
+@pytest.mark.parametrize(("cache_dtype", "tolerance"), [("float32", 1e-4), ("float16", 5e-3)])
+def test_next_logits_are_those_of_the_whole_text(tmp_path: Path, cache_dtype: str, tolerance: float) -> None:
+    folder = write_folder(tmp_path, CONFIG_OF_ONE, weights_of(CONFIG_OF_ONE))
+    model: Any = wg.models.load(folder, device="cpu", cache_dtype=cache_dtype)
     ids = [3, 9, 4, 4, 11]
     whole = model.logits(ids).numpy()
     for length in (2, 3, 5, 1, 4):  # from what is held, and from another text
-        np.testing.assert_allclose(model.next_logits(ids[:length]).numpy(), whole[length - 1], atol=1e-4)
+        np.testing.assert_allclose(model.next_logits(ids[:length]).numpy(), whole[length - 1], atol=tolerance)
     with pytest.raises(wg.ArgumentError, match="no token to go on from"):
         model.next_logits([])
 
