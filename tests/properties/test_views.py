@@ -9,13 +9,13 @@ from tests.properties.view_programs import difference, write_program
 
 pytestmark = pytest.mark.property
 
-EACH = 50  # programs of one test
+EACH = 50  # programs of one test; every fourth captures functions, for which all objects are looked at
 
 
 @pytest.mark.parametrize("first", range(0, 400, EACH))
 def test_views_and_writes_are_numpys(first: int) -> None:
     for seed in range(first, first + EACH):
-        assert not difference(write_program(seed), "cpu")
+        assert not difference(write_program(seed, captures=seed % 4 == 0), "cpu")
 
 
 @pytest.mark.gpu
