@@ -123,6 +123,10 @@ def test_data_is_the_values_without_gradients() -> None:
     assert row.tolist() == 3.0  # what it shared before stays
     other.fill_(7.0)
     assert w.tolist() == [7.0, 7.0, 7.0]
+    for _ in range(3):  # what programs write
+        w.data = w.data.sub_(1.0)
+        w.data = w.data * 2
+    assert w.tolist() == [42.0, 42.0, 42.0]
     with pytest.raises(wg.DTypeError, match=r"a list is no tensor: make one with webgrad\.asarray"):
         w.data = [1.0]
     with pytest.raises(wg.GradientError, match="int32 values have none"):

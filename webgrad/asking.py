@@ -88,6 +88,8 @@ def set_data(x: Tensor, value: Any) -> None:
             f"x.data = …: a {type(value).__name__} is no tensor: make one with webgrad.asarray, or write "
             "x[...] = values under webgrad.no_grad()"
         )
+    if _is_data_of(value, x):
+        return
     history = x.node.history
     if history is not None and value.dtype.kind not in "fc":
         raise GradientError(
@@ -102,6 +104,14 @@ def set_data(x: Tensor, value: Any) -> None:
     node.history = history
     x.node = node
     share(value, x, "detach", ())
+
+
+def _is_data_of(value: Tensor, x: Tensor) -> bool:
+    """Whether a tensor is x, or x.data: `p.data = p.data.clamp_(0, 1)` has done all there is to do."""
+    alias = value.alias
+    return value is x or (
+        alias is not None and alias.parent is x.alias and alias.kind == "detach" and not alias.moves
+    )
 
 
 def copied(x: Tensor) -> Tensor:
