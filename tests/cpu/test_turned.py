@@ -54,3 +54,13 @@ def test_what_is_needed_elsewhere_stays() -> None:
     assert orders(graph_of(written, held)) == [()]
     assert orders(graph_of(wg.index_add(x, at, 1.0, axis=1))) == [()]
     assert orders(graph_of(wg.index_set(x, at, 1.0))) == [()]
+
+
+def test_a_write_that_is_turned_is_not_turned_again() -> None:
+    values = np.arange(8, dtype=np.float32).reshape(2, 2, 2)
+    before = wg.asarray(values, device="cpu") + 1.0
+    rows = before.permute(2, 0, 1).permute(2, 0, 1).reshape(2, 4).clone()
+    rows[wg.asarray([0, 1], device="cpu")] = wg.asarray(values.reshape(2, 4), device="cpu")
+    back = rows.reshape(2, 2, 2).permute(1, 2, 0).permute(1, 2, 0) + 0.0
+    del rows
+    np.testing.assert_array_equal(back.numpy(), values.transpose(1, 2, 0).transpose(1, 2, 0))

@@ -35,7 +35,8 @@ def _turn(graph: Snapshot, node: int, readers: dict[int, int]) -> None:
     inner = graph.inputs[node][0]
     chain = _reshapes(graph, inner)
     written = graph.sigs[chain[-1]]
-    if written.op.name != "scatter_set" or any(each in kept or readers[each] != 1 for each in chain):
+    is_plain = written.op.name == "scatter_set" and not written.attributes  # one that is turned stays so
+    if not is_plain or any(each in kept or readers[each] != 1 for each in chain):
         return
     rows, index, updates = graph.inputs[chain[-1]]
     turned = _reshapes(graph, rows)[-1]
