@@ -79,6 +79,14 @@ def windows(x: Node, weight: Node) -> Node:
     )
 
 
+def row_of_padding(x: Node, kept: tuple[int, int]) -> Node:
+    """The first row of some rows of x behind two rows of padding: no element of x is read."""
+    start, stop = kept
+    some = apply("exp", primitives.slice_(x, ((start, stop, 1), (0, 4, 1))))
+    padded = primitives.pad(some, ((2, 3 - (stop - start)), (0, 0)), 5.0)
+    return apply("add", primitives.slice_(padded, ((0, 1, 1), (0, 4, 1))), 1.0)
+
+
 CASES: dict[str, Build] = {
     "map": lambda: [apply("add", apply("multiply", data(5, 12), 2.0), data(12))],
     "odd map": lambda: [apply("add", data(5, 7), data(5, 1))],
@@ -97,6 +105,8 @@ CASES: dict[str, Build] = {
     "reshape": lambda: [apply("exp", primitives.reshape(primitives.permute(cube(), (2, 0, 1)), (12, 10)))],
     "pad": lambda: [apply("exp", primitives.pad(apply("exp", data(4, 6)), ((1, 2), (3, 1)), 7.0))],
     "pad of fours": lambda: [primitives.pad(data(4, 8), ((0, 0), (4, 4)), -1.0)],
+    "row of padded nothing": lambda: [row_of_padding(data(3, 4), (0, 0))],
+    "row of padding": lambda: [row_of_padding(data(3, 4), (1, 3))],
     "expand": lambda: [apply("add", primitives.expand(data(1, 8), (20, 8)), 1.0)],
     "concat 0": lambda: [primitives.concat([data(2, 8), data(3, 8), apply("exp", data(1, 8))], 0)],
     "concat 1": lambda: [primitives.concat([data(4, 3), data(4, 4), data(4, 1)], 1)],

@@ -151,6 +151,8 @@ class Puller:
             indices, self.graph.sigs[source].shape, sig.attributes[0], strict=True
         ):
             place = index.shifted(-before)
+            if place.high < 0 or place.low >= side or not side:
+                return self.pull(filler, ())
             if place.low < 0 or place.high >= side:
                 inside = self.both(inside, self.within(place, side))
                 place = place.limited(side)
