@@ -140,6 +140,8 @@ def _repeats(ends: Sequence[Any]) -> tuple[Any, ...]:
     are different.
     """
     tensors = [each for each in ends if isinstance(each, Tensor)]
+    if len(tensors) < 2:
+        return (), ()
     numbers = list(map(id, tensors))
     same = tuple(map(numbers.index, numbers)) if len(set(numbers)) < len(numbers) else ()
     return same, relation([each.alias for each in tensors])

@@ -251,10 +251,11 @@ class Capture:
     def _tell_views(self, tensors: Sequence[Tensor]) -> None:
         """Give what shares elements with a changed tensor, and was not changed with it, its new values."""
         found = [tensors[at] if reference is None else reference() for at, reference in self.changed]
-        known = set(map(id, found))
-        with recording_set(False):
-            for each in found:
-                if each is not None and each.alias is not None:
+        shared = [each for each in found if each is not None and each.alias and shares_with(each)]
+        if shared:
+            known = set(map(id, found))
+            with recording_set(False):
+                for each in shared:
                     give(told(each, known))
 
     def _leave_gradients(self, nodes: Iterator[Node]) -> None:

@@ -280,7 +280,7 @@ class Tensor(PytorchMethods):
     @property
     def T(self) -> Tensor:
         """The axes in reverse order."""
-        return view(self, (primitives.permute, tuple(reversed(range(self.ndim)))))
+        return view(self, (primitives.permute, primitives.axes_of(len(self.node.sig.shape))[::-1]))
 
     @property
     def mT(self) -> Tensor:

@@ -62,6 +62,7 @@ class Value:
     dtype: DType
     array: Array
     exact: Array
+    transformed: bool = False  # made of a Fourier transform, whose errors go by its largest result
 
 
 def _node(step: Step, nodes: Sequence[Node], device: AnyDevice) -> Node:
@@ -89,7 +90,8 @@ def value_of_step(step: Step, inputs: Sequence[Value]) -> Value:
             result = wide(array) if step.op == "iota" or inputs[0].dtype.kind != "f" else exact[0]
         else:
             result = sig.op.numpy(*exact) if sig.kind == "map" else sig.op.numpy(sig, *exact)
-    return Value(sig.dtype, array, np.asarray(result).reshape(sig.shape))
+    transformed = sig.kind == "fft" or any(each.transformed for each in inputs)
+    return Value(sig.dtype, array, np.asarray(result).reshape(sig.shape), transformed)
 
 
 def _sig(step: Step, inputs: Sequence[Value]) -> Signature:
@@ -115,6 +117,8 @@ def allowed(value: Value) -> Array:
     relative, absolute = {4: (1e-4, 1e-5), 8: (1e-9, 1e-9)}.get(value.dtype.itemsize, (2e-2, 2e-2))
     if value.dtype is dtypes.bfloat16:
         relative, absolute = 8 * relative, 8 * absolute
+    if value.transformed:
+        absolute += 4 * np.finfo(np.float32).eps * np.abs(value.exact).max(initial=0.0)
     return absolute + relative * np.abs(value.exact)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from operator import index as whole
 from typing import Any
 
@@ -67,17 +68,22 @@ class Selection:
 
 def select(x: Tensor, key: Any) -> Selection:
     """Read a key."""
-    entries = [_entry(x, each) for each in (key if isinstance(key, tuple) else (key,))]
+    return _selected([_entry(x, each) for each in (key if isinstance(key, tuple) else (key,))], x.shape)
+
+
+def _selected(entries: list[Any], shape: tuple[int, ...]) -> Selection:
+    """What the entries of a key select from a shape."""
+    rank = len(shape)
     if not any(each is Ellipsis for each in entries):
         entries.append(Ellipsis)
     elif sum(each is Ellipsis for each in entries) > 1:
         raise IndexingError("x[…]: an index can have only one ellipsis (...)")
     used = sum(map(_axes_used, entries))
-    if used > x.ndim:
-        raise IndexingError(f"x[…]: {used} indices for a tensor of {x.ndim} dimensions (shape {x.shape})")
+    if used > rank:
+        raise IndexingError(f"x[…]: {used} indices for a tensor of {rank} dimensions (shape {shape})")
     if any(map(_is_array, entries)):  # beside arrays, a single index is one too
         entries = [_listed(each) if isinstance(each, int) else each for each in entries]
-    return _walk(entries, x.shape, x.ndim - used)
+    return _walk(entries, shape, rank - used)
 
 
 def _entry(x: Tensor, each: Any) -> Any:
@@ -276,10 +282,37 @@ def _counter(rows: int) -> DType:
 
 def get_item(x: Tensor, key: Any) -> Tensor:
     """x[key]."""
+    basic = _basic(key)
+    if basic is not None:
+        return view(x, *_basic_moves(x.node.sig.shape, basic))
     selection = select(x, key)
     if not selection.arrays:
         return view(x, *_moves(selection))
     return Tensor(_gather(_block(x.node, selection), selection))
+
+
+def _basic(key: Any) -> tuple[Any, ...] | None:
+    """A key of ints, slices, None and ..., as something to compare with others; None for any other key."""
+    found: list[Any] = []
+    for each in key if key.__class__ is tuple else (key,):
+        if each.__class__ is slice:
+            each = (each.start, each.stop, each.step)
+            if not _SLICED.issuperset(map(type, each)):
+                return None
+        elif each.__class__ not in _BASIC:
+            return None
+        found.append(each)
+    return tuple(found)
+
+
+@lru_cache(4096)
+def _basic_moves(shape: tuple[int, ...], key: tuple[Any, ...]) -> tuple[Move, ...]:
+    """What a basic key does to a tensor of a shape."""
+    return _moves(_selected([slice(*each) if each.__class__ is tuple else each for each in key], shape))
+
+
+_SLICED = frozenset((int, type(None)))
+_BASIC = frozenset((int, type(None), type(Ellipsis)))
 
 
 def _moves(selection: Selection) -> tuple[Move, ...]:

@@ -7,6 +7,7 @@ moved as pairs of floats along one more axis, the last, and computed with by for
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from ..dtypes import DType, dtype_of_scalar, float32, part_of, promote
@@ -23,6 +24,7 @@ __all__ = [
     "alias",
     "as_complex",
     "as_real",
+    "axes_of",
     "cast",
     "choose",
     "concat",
@@ -43,6 +45,7 @@ _CAST = TABLE["cast"]
 _AS_REAL, _AS_COMPLEX, _CONCAT, _WHERE = (
     TABLE[each] for each in ("as_real", "as_complex", "concat", "where")
 )
+_RESHAPE, _PERMUTE = TABLE["reshape"], TABLE["permute"]
 
 
 def cast(x: Node, dtype: DType) -> Node:
@@ -269,7 +272,7 @@ def reshape(x: Node, shape: tuple[int, ...]) -> Node:
     if x.sig.shape == shape:
         return _same(x)
     check_rank(shape)
-    return make(TABLE["reshape"], (x,), (shape,))
+    return make(_RESHAPE, (x,), (shape,))
 
 
 def _same(x: Node) -> Node:
@@ -293,7 +296,13 @@ def permute(x: Node, axes: tuple[int, ...]) -> Node:
     """Axis i of the result is axis axes[i] of x."""
     if x.sig.dtype.kind == "c":
         return as_complex(permute(as_real(x), (*axes, len(axes))))
-    return _same(x) if axes == tuple(range(len(axes))) else make(TABLE["permute"], (x,), (axes,))
+    return _same(x) if axes == axes_of(len(axes)) else make(_PERMUTE, (x,), (axes,))
+
+
+@cache
+def axes_of(rank: int) -> tuple[int, ...]:
+    """All axes of a tensor, in order."""
+    return tuple(range(rank))
 
 
 def expand(x: Node, shape: tuple[int, ...]) -> Node:

@@ -50,10 +50,15 @@ def whole(op: str, what: str, value: Any) -> int:
 
 def wholes(op: str, what: str, value: Any) -> Shape:
     """One whole number or several, as a tuple; those of a tensor are read."""
+    if value.__class__ is tuple and _INT.issuperset(map(type, value)):
+        return value
     value = value.tolist() if isinstance(value, (np.ndarray, Tensor)) and value.ndim else value
     if isinstance(value, Sequence) and not isinstance(value, str):
         return tuple(whole(op, what, each) for each in value)
     return (whole(op, what, value),)
+
+
+_INT = frozenset((int,))
 
 
 def part(x: Tensor, axis: int, start: int, stop: int, step: int = 1) -> Tensor:
@@ -73,11 +78,11 @@ def reshape(x: Tensor, shape: int | Sequence[int], *, copy: bool | None = None) 
     """
     x = as_tensor("reshape", x)
     sides = wholes("reshape", "a side", shape)
-    if any(side < -1 for side in sides) or sides.count(-1) > 1:
-        raise ShapeError(
-            f"reshape of {x.shape} to {sides}: sides are 0 or more, and only one of them may be -1"
-        )
-    if -1 in sides:
+    if min(sides, default=0) < 0:
+        if min(sides) < -1 or sides.count(-1) > 1:
+            raise ShapeError(
+                f"reshape of {x.shape} to {sides}: sides are 0 or more, and only one of them may be -1"
+            )
         known = math.prod(side for side in sides if side != -1)
         if known == 0 or x.size % known:
             raise ShapeError(

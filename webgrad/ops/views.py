@@ -93,16 +93,19 @@ _TIDIED = 64  # members: when there are so many more, the dead ones are dropped
 
 def base_of(tensor: Any) -> Alias:
     """The alias of a tensor; it gets one if it shared with none so far."""
-    if tensor.alias is None:
-        join(tensor, Alias(None, "base", (), tensor.node.sig.shape, Members()))
-    alias: Alias = tensor.alias
+    alias: Alias | None = tensor.alias
+    if alias is None:
+        members = Members((ref(tensor),))
+        alias = tensor.alias = _new(Alias, (None, "base", (), tensor.node.sig.shape, members))
     return alias
 
 
 def shares_with(tensor: Any) -> list[Any]:
     """The other living tensors that may share elements with this one."""
     alias = tensor.alias
-    return [] if alias is None else [each for each in alias.members.alive() if each is not tensor]
+    if alias is None or len(alias.members) == 1:  # which is the tensor itself
+        return []
+    return [each for each in alias.members.alive() if each is not tensor]
 
 
 def mirrored(alias: Alias, known: dict[int, Alias]) -> Alias:
