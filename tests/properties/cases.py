@@ -1,8 +1,9 @@
 """Cases for each kind of op: nodes over every layout, beside what NumPy makes of the same arrays.
 
 In: a row of the table, a dtype, a device. Out: `Case`s. `BUILDERS` has an entry for each kind of op, or one
-op; a row whose kind is not there fails the tests. On a GPU each layout comes once for each dtype, attributes
-taking turns; in all combinations for `THOROUGH` dtypes only, since drivers compile slowly.
+op; a row whose kind is not there fails the tests. Drivers compile slowly, so on a GPU layouts, shapes and
+attributes come in all combinations for `THOROUGH` dtypes of ops that stand for others (`STANDS_FOR`), each
+layout once for the other dtypes of these, and two layouts in turn for each dtype of the other ops.
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ from webgrad.ops.table import TABLE
 __all__ = ["BUILDERS", "cases_of"]
 
 THOROUGH = (dtypes.float32, dtypes.int8)  # a whole word, and a part of one
+# Ops whose kernels have the same indices as all others of their kind; what differs is one expression.
+STANDS_FOR = {"map": ("add", "negative", "where"), "reduce": ("sum", "max"), "scan": ("cumulative_sum",)}
 EPSILON = float(np.finfo(np.float32).eps)
 Cases = Iterator[Case]
 T = TypeVar("T")
@@ -60,7 +63,8 @@ class Maker:
         self.device = device
         self.turn = zlib.crc32(op.name.encode()) + (*dtypes.REAL, *dtypes.COMPLEX).index(dtype)
         self.generator = np.random.default_rng(zlib.crc32(f"{op.name} {dtype.name}".encode()))
-        self.thorough = device.name == "cpu" or dtype in THOROUGH
+        self.follows = device.name != "cpu" and op.name not in STANDS_FOR.get(op.kind, (op.name,))
+        self.thorough = device.name == "cpu" or (dtype in THOROUGH and not self.follows)
 
     def draw(self, shape: Shape, dtype: DType | None = None) -> Array:
         """Elements from the op's domain."""
@@ -75,8 +79,10 @@ class Maker:
         return Operand(place(value, self.device), value)
 
     def spread(self, choices: Sequence[T]) -> Iterator[tuple[str, T]]:
-        """Each layout with each choice, or in turn with one."""
+        """Each layout with each choice, or in turn with one; every second layout where another op stands."""
         for at, layout in enumerate(LAYOUTS):
+            if self.follows and (self.turn + at) % 2:
+                continue
             own = choices if self.thorough else [choices[(self.turn + at) % len(choices)]]
             yield from ((layout, each) for each in own)
 
@@ -150,7 +156,7 @@ def maps(maker: Maker) -> Cases:
         yield _map_case(maker, "broadcast (5, 1) and (12,)", rows)
     values = crossed([specials(dtype) for dtype in types])
     yield _map_case(maker, "special values", [maker.plain(each) for each in values])
-    if len(types) > 1 and maker.thorough:
+    if len(types) > 1 and (maker.thorough or maker.dtype in THOROUGH):
         yield from _beside_numbers(maker, values)
     few = [maker.plain(draw_few(maker.generator, dtype, (6, 6))) for dtype in types]
     yield _map_case(maker, "few values (6, 6)", few)
