@@ -197,3 +197,10 @@ def test_pairwise_distance(p: float) -> None:
 def test_mistakes(call: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+def test_targets_other_than_one_and_minus_one_are_as_in_pytorch() -> None:
+    x, targets = wg.asarray([0.25, 0.25, 3.0]), wg.asarray([0.0, 2.0, 0.5])
+    assert F.hinge_embedding_loss(x, targets, reduction="none").tolist() == [1.0, 1.0, 3.0]
+    rows = wg.ones((3, 2))
+    assert F.cosine_embedding_loss(rows, rows, targets, reduction="none").tolist() == [0.0, 0.0, 0.0]

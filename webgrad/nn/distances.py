@@ -85,7 +85,7 @@ def pairwise_distance(
 def cosine_embedding_loss(
     x1: wg.Tensor, x2: wg.Tensor, target: wg.Tensor, margin: float = 0.0, reduction: str = "mean"
 ) -> wg.Tensor:
-    """1 - cos(x₁, x₂) where the target is 1; max(0, cos(x₁, x₂) - margin) where it is -1.
+    """1 - cos(x₁, x₂) where the target is 1; max(0, cos(x₁, x₂) - margin) where it is -1; else 0.
 
     >>> x = wg.asarray([[1.0, 0.0]])
     >>> round(wg.nn.functional.cosine_embedding_loss(x, x, wg.asarray([-1])).item(), 4)
@@ -94,21 +94,23 @@ def cosine_embedding_loss(
     a, b = _wide("cosine_embedding_loss", x1, x2)
     squares = [(each * each).sum(axis=-1) + _LEAST_SQUARE for each in (a, b)]
     cosine = (a * b).sum(axis=-1) / wg.sqrt(squares[0] * squares[1])
-    loss = wg.where(target > 0, 1.0 - cosine, wg.clip(cosine - margin, min=0.0))
+    apart = wg.where(target == -1, wg.clip(cosine - margin, min=0.0), 0.0)
+    loss = wg.where(target == 1, 1.0 - cosine, apart)
     return _reduced("cosine_embedding_loss", loss, reduction, x1)
 
 
 def hinge_embedding_loss(
     x: wg.Tensor, target: wg.Tensor, margin: float = 1.0, reduction: str = "mean"
 ) -> wg.Tensor:
-    """x where the target is 1; max(0, margin - x) where it is -1.
+    """x where the target is 1; max(0, margin - x) where it is -1; for other targets both, as in PyTorch.
 
     >>> x = wg.asarray([0.25, 0.25])
     >>> wg.nn.functional.hinge_embedding_loss(x, wg.asarray([1, -1]), reduction="none").tolist()
     [0.25, 0.75]
     """
     (wide,) = _wide("hinge_embedding_loss", x)
-    loss = wg.where(target > 0, wide, wg.clip(margin - wide, min=0.0))
+    near = wg.where(target == -1, 0.0, wide)
+    loss = near + wg.where(target == 1, 0.0, wg.clip(margin - wide, min=0.0))
     return _reduced("hinge_embedding_loss", loss, reduction, x)
 
 
