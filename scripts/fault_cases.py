@@ -19,6 +19,7 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
@@ -219,6 +220,12 @@ def _round(striker: Striker, name: str, run: Callable[[], object], delay: float)
     return f"WRONG {name}: what its handler raised was swallowed"
 
 
+def _lost(lost: Any) -> str:
+    """What was raised where nobody can catch it, and where."""
+    frames = [f"{each.filename}:{each.lineno}" for each in traceback.extract_tb(lost.exc_traceback)]
+    return f"{lost.exc_type.__name__} was lost in {lost.object!r}: {' > '.join(frames)}"
+
+
 def interrupts(work: str, count: int, seed: int) -> Outcomes:
     """Strike one of WORKS so many times with one of SIGNALS."""
     generator, outcomes = random.Random(f"{work}:{seed}"), Counter[str]()
@@ -229,7 +236,8 @@ def interrupts(work: str, count: int, seed: int) -> Outcomes:
     usual = time.perf_counter() - began
     check()
     striker = Striker()
-    loud, sys.unraisablehook = sys.unraisablehook, lambda _: outcomes.update(["WRONG raised in a finalizer"])
+    loud = sys.unraisablehook
+    sys.unraisablehook = lambda lost: outcomes.update([f"WRONG {_lost(lost)}"])
     try:
         for _ in range(count):
             name, delay = generator.choice(list(SIGNALS)), generator.uniform(0, 1.1 * usual)

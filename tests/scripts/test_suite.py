@@ -18,7 +18,7 @@ def test_every_group_is_of_folders_that_are_there_and_none_is_named_twice() -> N
     named = [each for group in GROUPS for each in group]
     assert len(named) == len(set(named))
     assert [each for each in named if not (ROOT / "tests" / each).is_dir()] == []
-    rest, *groups = arguments_of((("a", "b"), ("c",)))
+    *groups, rest = arguments_of((("a", "b"), ("c",)))
     assert rest == ["--ignore=tests/a", "--ignore=tests/b", "--ignore=tests/c"]
     assert groups == [["tests/a", "tests/b"], ["tests/c"]]
 
