@@ -23,6 +23,8 @@ def test_pack_names_what_does_not_fit() -> None:
         pack(FILL, pattern=4, groups=2**32, chunk=2, grid_x=3)
     with pytest.raises(LaunchError, match="has no params scalar"):
         pack(FILL, pattern=4, groups=1, chunk=2, grid_x=3, scalar=1.0)
+    with pytest.raises(LaunchError, match="needs the params chunk, pattern"):
+        pack(FILL, groups=1, grid_x=3)
 
 
 @pytest.mark.parametrize("workgroups", [0, 1, 65535, 65536, 65537, 10**6, 65535**2])

@@ -8,9 +8,8 @@ import pytest
 
 from tests.wgsl import naga
 from webgrad.wgsl import Program, render
-from webgrad.wgsl.bindings import first_variants
 from webgrad.wgsl.template import template_names
-from webgrad.wgsl.variants import template_variants, variant_keys
+from webgrad.wgsl.variants import first_variants, template_variants, variant_keys
 
 TEMPLATES = [template for template in template_names() if any(True for _ in variant_keys(template))]
 
@@ -52,7 +51,7 @@ def layout(program: Program) -> Any:
 @pytest.mark.parametrize("template", TEMPLATES)
 def test_the_tables_of_a_program_fit_its_text(template: str) -> None:
     """A pipeline with the layout made from bindings and params is valid only if they agree with the text."""
-    for _, program in first_variants([template]):
+    for program in first_variants(template):
         if naga.missing(program.requires):
             continue
         module = naga.device().create_shader_module(code=render(program, minify=True))

@@ -80,11 +80,12 @@ def grid_for(profile: DeviceProfile, workgroups: int) -> tuple[int, int, int]:
 
 
 def pack(program: Program, **values: float) -> bytes:
-    """The bytes of a program's params struct; values for fields the program lacks are an error."""
+    """The bytes of a program's params struct; one value for each of its fields, by name."""
     names = [field.name for field in program.params]
-    unknown = values.keys() - set(names)
-    if unknown:
+    if unknown := values.keys() - set(names):
         raise LaunchError(f"{program.label} has no params {', '.join(sorted(unknown))}")
+    if missing := set(names) - values.keys():
+        raise LaunchError(f"{program.label} needs the params {', '.join(sorted(missing))}")
     return packer(program).pack(*[values[name] for name in names])
 
 
