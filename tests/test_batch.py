@@ -154,8 +154,10 @@ def test_arrays_larger_than_a_binding_are_done_in_parts() -> None:
     result = batch.add(batch.scale(value, 0.5), batch.upload(np.array([1], np.float32)))
     batch.execute()
     assert np.array_equal(batch.read(result), x * np.float32(0.5) + 1)
-    with pytest.raises(wg.ShapeError, match="binds at most"):
-        batch.softmax(value)
+    soft = batch.softmax(batch.scale(value, 1 / limit))
+    batch.execute()
+    exponents = np.exp(x.astype(np.float64) / limit)
+    np.testing.assert_allclose(batch.read(soft), exponents / exponents.sum(), rtol=1e-5)
 
 
 # The contract
@@ -204,7 +206,7 @@ def test_repeated_batch_creates_nothing() -> None:
     after = device.stats()
     for name in ("pipelines_compiled", "bind_groups_created", "buffers_created", "queues_resolved"):
         assert after[name] == before[name], name
-    assert after["in_place"] > before["in_place"]
+    assert after["commands"] == before["commands"] + 1  # all of it is one kernel
 
 
 @pytest.mark.parametrize("device", DEVICES)

@@ -1,24 +1,23 @@
 """Explicit batches: upload, queue operations, execute them in one submission, read.
 
-Comes in: NumPy arrays and calls such as `matmul` and `relu`. Goes out: NumPy arrays. Operations are recorded,
-not run, until `execute`; shapes, dtypes and owners are checked as they are recorded, so nothing wrong is ever
-submitted. On the cpu device the same batch runs by NumPy. Pipelines and buffers belong to the device and
-outlive the batch.
+Comes in: NumPy arrays and calls such as `matmul` and `relu`. Goes out: NumPy arrays. Operations are nodes of
+the tensor graph, computed by `execute` and no sooner; shapes, dtypes and owners are checked as they are
+recorded, so nothing wrong is ever submitted. Plans, pipelines and buffers outlive the batch.
 """
 
 from __future__ import annotations
 
-import functools
 import math
 import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from operator import index
-from typing import Any, Literal
+from typing import Any
 
 from .arrays import Array, ml_dtypes, np
 from .custom import Grid, Kernel
+from .dtypes import DType, as_dtype, float32
 from .errors import (
     BatchError,
     BufferError,
@@ -28,34 +27,32 @@ from .errors import (
     OutOfMemoryError,
     ShapeError,
 )
-from .kernels import choose
-from .kernels.launch import Launch
-from .kernels.reference import REFERENCE
+from .evaluate import compute, values_still
+from .graph.node import Node, backlog, leaf
+from .graph.trace import refuse_in_trace
+from .ops import activations, elementwise, reductions
+from .ops.products import matmul
 from .runtime.buffers import Buffer
 from .runtime.context import Event
 from .runtime.device import CpuDevice, open_device
-from .runtime.pipelines import PADDING, Pipeline
-from .runtime.queue import Queue
+from .runtime.pipelines import Pipeline
 from .runtime.webgpu import Device
+from .tensor import Tensor
 from .wgsl.packing import ParamValue
 
 __all__ = ["Batch", "BatchArray"]
 
-Broadcast = Literal["none", "row", "scalar"]
-
-_PIECE_ALIGNMENT = (
-    1024  # bytes: whole groups of four of any dtype, and an offset that every device can bind at
-)
-_BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
-_DTYPES = frozenset(map(np.dtype, ("f4", "f2", _BFLOAT16, "i4", "i2", "i1", "u4", "u2", "u1")))
+_DTYPES = frozenset(
+    map(np.dtype, ("f4", "f2", ml_dtypes.bfloat16, "i4", "i2", "i1", "u4", "u2", "u1"))
+)  # what every GPU has
 
 
 @dataclass(frozen=True, slots=True)
-class _Dispatch:
-    """One recorded GPU command; it keeps its buffers alive until it is executed."""
+class _Launch:
+    """A recorded launch of a user's own kernel, over the values that its arrays have then."""
 
     pipeline: Pipeline
-    buffers: tuple[Buffer, ...]
+    nodes: tuple[Node, ...]
     params: bytes
     grid: tuple[int, int, int]
 
@@ -69,25 +66,33 @@ class BatchArray:
     ((4, 8), 128)
     """
 
-    __slots__ = ("__weakref__", "_batch", "_buffer", "_host", "_ready", "dtype", "shape")
+    __slots__ = ("__weakref__", "_batch", "_node", "_ready")
 
-    def __init__(self, batch: Batch, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-        self.shape = shape
-        self.dtype = dtype
+    def __init__(self, batch: Batch, node: Node, ready: bool) -> None:
         self._batch = batch
-        self._buffer: Buffer | None = None
-        self._host: Array | None = None
-        self._ready = False
+        self._node = node
+        self._ready = ready
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its shape."""
+        return self._node.sig.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy's dtype of its elements."""
+        dtype: np.dtype[Any] = np.dtype(self._node.sig.dtype.numpy)
+        return dtype
 
     @property
     def size(self) -> int:
         """How many elements it has."""
-        return math.prod(self.shape)
+        return self._node.sig.size
 
     @property
     def nbytes(self) -> int:
         """How many bytes they take."""
-        return self.size * self.dtype.itemsize
+        return int(self._node.sig.nbytes)
 
     def __repr__(self) -> str:
         state = "ready" if self._ready else "not executed"
@@ -107,12 +112,12 @@ class Batch:
 
     def __init__(self, device: Device | CpuDevice | str | None = None) -> None:
         self.device = open_device(device)
-        self._commands: deque[_Dispatch | Callable[[], None]] = deque()
-        # Made by commands not executed yet; weak, so that what the user drops is free inside the batch.
-        self._results: list[weakref.ref[BatchArray]] = []
+        # In order; results are weak, so that what the user drops need not be stored.
+        self._recorded: deque[weakref.ref[BatchArray] | _Launch] = deque()
+        self._sources: list[Buffer] = []  # what recorded operations read that is there already
 
     def __len__(self) -> int:
-        return len(self._commands)
+        return len(self._recorded)
 
     def __repr__(self) -> str:
         return f"<Batch of {len(self)} operations on {self.device.name}>"
@@ -122,26 +127,24 @@ class Batch:
     def upload(self, array: Any, label: str = "") -> BatchArray:
         """A copy of a NumPy array (or what `np.asarray` takes) on the device."""
         host = np.asarray(array)
-        value = BatchArray(self, host.shape, _supported(host.dtype))
-        if isinstance(self.device, Device):
-            value._buffer = self.device.upload(host, label)
-        else:
-            value._host = _copied(host)
-        value._ready = True
-        return value
+        dtype = _supported(host.dtype)
+        storage = self.device.upload(host, label) if isinstance(self.device, Device) else _copied(host)
+        return BatchArray(self, leaf(storage, host.shape, dtype, self.device), ready=True)
 
     def empty(self, shape: int | Sequence[int], dtype: Any = np.float32) -> BatchArray:
         """A value without contents, for a kernel of your own to write to."""
-        sizes = _sides(shape)
-        value = self._result("empty", sizes, _supported(np.dtype(dtype)))
-        if not isinstance(self.device, Device):
-            value._host = _copied(np.broadcast_to(value.dtype.type(0), sizes))
-        return value
+        sizes, kind = _shape(shape), _supported(np.dtype(dtype))
+        if isinstance(self.device, Device):
+            storage: Any = self.device.allocate(math.prod(sizes) * kind.itemsize, f"empty {sizes}")
+        else:
+            storage = _copied(np.broadcast_to(np.zeros((), kind.numpy), sizes))
+        return self._result(leaf(storage, sizes, kind, self.device))
 
     def import_buffer(
         self, buffer: BatchArray | Buffer, shape: int | Sequence[int] | None = None, dtype: Any = None
     ) -> BatchArray:
         """Use an executed value of another batch, or a device's buffer (float32), or see it otherwise."""
+        storage: Any = buffer
         if isinstance(buffer, BatchArray):
             if buffer._batch.device is not self.device:
                 raise ForeignBufferError(
@@ -149,57 +152,50 @@ class Batch:
                 )
             if not buffer._ready:
                 raise BatchError(f"{buffer!r} has no value yet: execute its own batch first")
-            host, memory = buffer._host, buffer._buffer
+            storage = buffer._node.storage
             shape, dtype = buffer.shape if shape is None else shape, dtype or buffer.dtype
-        elif isinstance(self.device, Device) and getattr(buffer, "queue", None) is self.device.queue:
-            host, memory = None, buffer
-        else:
+        elif not isinstance(self.device, Device) or getattr(buffer, "queue", None) is not self.device.queue:
             raise ForeignBufferError(
                 f"{buffer!r} is not a buffer of {self.device.name}: upload its contents instead"
             )
-        if memory is not None:
-            memory.queue.size_of(memory)  # says so where it was freed
-        dtype = _supported(np.dtype(dtype or np.float32))
-        value = BatchArray(self, _sides(buffer.nbytes // dtype.itemsize if shape is None else shape), dtype)
-        if value.nbytes != buffer.nbytes:
-            raise ShapeError(
-                f"{buffer!r} cannot be seen as {dtype.name} of shape {value.shape}: {value.nbytes} bytes"
-            )
-        value._host = None if host is None else host.reshape(-1).view(dtype).reshape(value.shape)
-        value._buffer, value._ready = memory, True
-        return value
+        if isinstance(self.device, Device):
+            self.device.queue.size_of(storage)  # says so where it was freed
+        kind = _supported(np.dtype(dtype or np.float32))
+        sizes = _shape(buffer.nbytes // kind.itemsize if shape is None else shape)
+        nbytes = math.prod(sizes) * kind.itemsize
+        if nbytes != buffer.nbytes:
+            raise ShapeError(f"{buffer!r} cannot be seen as {kind.name} of shape {sizes}: {nbytes} bytes")
+        if not isinstance(self.device, Device):
+            storage = storage.reshape(-1).view(kind.numpy).reshape(sizes)
+        return BatchArray(self, leaf(storage, sizes, kind, self.device), ready=True)
 
     # Operations
 
     def matmul(self, a: BatchArray, b: BatchArray, *, transposed: bool = False) -> BatchArray:
         """a @ b for a of shape (…, k) and b of (k, n), or of (n, k) when `transposed`."""
-        self._own("matmul", a, b)
+        self._check("matmul", "f", a, b)
         if not a.shape or len(b.shape) != 2 or a.shape[-1] != b.shape[1 if transposed else 0]:
             layout = "(n, k)" if transposed else "(k, n)"
             raise ShapeError(
                 f"matmul of {a.shape} and {b.shape}: a must be (…, k) and b {layout} with the same k"
             )
-        k, n = a.shape[-1], b.shape[0 if transposed else 1]
-        m = math.prod(a.shape[:-1])
-        dtype = _common("matmul", a, b)
-        launch = choose.matmul(self.device.profile, dtype.name, m, n, k, transposed=transposed)
-        return self._record("matmul", (launch,), (a, b), (*a.shape[:-1], n), dtype, transposed)
+        return self._record(lambda x, y: matmul(x, y.T if transposed else y), a, b)
 
     def add(self, a: BatchArray, b: BatchArray) -> BatchArray:
         """a + b; b may also be one row of a, or one element."""
-        return self._binary("add", a, b)
+        return self._binary("add", "fiu", elementwise.add, a, b)
 
     def sub(self, a: BatchArray, b: BatchArray) -> BatchArray:
         """a - b; b may also be one row of a, or one element."""
-        return self._binary("sub", a, b)
+        return self._binary("sub", "fiu", elementwise.subtract, a, b)
 
     def mul(self, a: BatchArray, b: BatchArray) -> BatchArray:
         """a * b; b may also be one row of a, or one element."""
-        return self._binary("mul", a, b)
+        return self._binary("mul", "fiu", elementwise.multiply, a, b)
 
     def div(self, a: BatchArray, b: BatchArray) -> BatchArray:
         """a / b, for floats; b may also be one row of a, or one element."""
-        return self._binary("div", a, b)
+        return self._binary("div", "f", elementwise.divide, a, b)
 
     def scale(self, x: BatchArray, factor: float) -> BatchArray:
         """x times a number."""
@@ -209,45 +205,41 @@ class Batch:
             raise DTypeError(
                 f"scale takes a number, not a {type(factor).__name__}; mul takes two arrays"
             ) from None
-        return self._unary("scale", x, number)
+        return self._unary("scale", "f", lambda tensor: tensor * number, x)
 
     def relu(self, x: BatchArray) -> BatchArray:
         """max(x, 0)."""
-        return self._unary("relu", x)
+        return self._unary("relu", "fi", activations.relu, x)
 
     def gelu(self, x: BatchArray) -> BatchArray:
         """x · Φ(x), the exact form."""
-        return self._unary("gelu", x)
+        return self._unary("gelu", "f", activations.gelu, x)
 
     def sigmoid(self, x: BatchArray) -> BatchArray:
         """1 / (1 + e⁻ˣ)."""
-        return self._unary("sigmoid", x)
+        return self._unary("sigmoid", "f", elementwise.sigmoid, x)
 
     def tanh(self, x: BatchArray) -> BatchArray:
         """The hyperbolic tangent."""
-        return self._unary("tanh", x)
+        return self._unary("tanh", "f", elementwise.tanh, x)
 
     def silu(self, x: BatchArray) -> BatchArray:
-        """x · sigmoid(x)."""
-        return self._unary("silu", x)
+        """x · sigmoid(x), and 0 at minus infinity."""
+        return self._unary("silu", "f", _silu, x)
 
     def softmax(self, x: BatchArray) -> BatchArray:
         """Softmax along the last axis."""
-        self._own("softmax", x)
+        self._check("softmax", "f", x)
         if not x.shape:
             raise ShapeError("softmax of a 0-d array: it has no axis to go along")
-        columns = x.shape[-1]
-        rows = math.prod(x.shape[:-1])
-        launch = choose.softmax(self.device.profile, x.dtype.name, rows, columns)
-        return self._record("softmax", (launch,), (x,), x.shape, x.dtype)
+        return self._record(activations.softmax, x)
 
     def dot(self, a: BatchArray, b: BatchArray) -> BatchArray:
         """The sum of a * b, as a 0-d value; both of one shape."""
-        self._own("dot", a, b)
+        self._check("dot", "fiu", a, b)
         if a.shape != b.shape:
             raise ShapeError(f"dot of {a.shape} and {b.shape}: the shapes must be equal")
-        dtype = _common("dot", a, b)
-        return self._record("dot", choose.dot(self.device.profile, dtype.name, a.size), (a, b), (), dtype)
+        return self._record(_dot, a, b)
 
     def run(
         self,
@@ -259,7 +251,7 @@ class Batch:
         **params: ParamValue,
     ) -> None:
         """Record a launch of your own kernel; what it writes to can be read after `execute`."""
-        self._own("run", *arrays)
+        self._own("run", arrays)
         if not isinstance(kernel, Kernel):
             raise LaunchError(f"run takes a kernel made by webgrad.kernel, not a {type(kernel).__name__}")
         if not isinstance(self.device, Device) or kernel.device is not self.device:
@@ -267,26 +259,38 @@ class Batch:
                 f"{kernel!r} was made for {kernel.device.name}, this batch is on {self.device.name}"
             )
         pipeline, data, workgroups = kernel.prepare([each.nbytes for each in arrays], grid, threads, params)
-        self._commands.append(_Dispatch(pipeline, tuple(map(_buffer, arrays)), data, workgroups))
-
-    def _unary(self, op: str, x: BatchArray, *scalars: float) -> BatchArray:
-        self._own(op, x)
-        chooser = functools.partial(choose.unary, self.device.profile, op, x.dtype.name)
-        return self._map(op, lambda count: chooser(count, *scalars), (x,), x.shape, x.dtype, 1, *scalars)
-
-    def _binary(self, op: str, a: BatchArray, b: BatchArray) -> BatchArray:
-        self._own(op, a, b)
-        dtype = _common(op, a, b)
-        broadcast = _broadcast(op, a.shape, b.shape) if a.size else "none"
-        columns = b.size if broadcast == "row" else 1
-        chooser = functools.partial(choose.binary, self.device.profile, op, dtype.name)
-        return self._map(
-            op, lambda count: chooser(count, broadcast, columns), (a, b), a.shape, dtype, columns
-        )
+        self._read_by(arrays)
+        self._recorded.append(_Launch(pipeline, tuple(each._node for each in arrays), data, workgroups))
 
     # Recording
 
-    def _own(self, op: str, *arrays: BatchArray) -> None:
+    def _unary(self, op: str, kinds: str, function: Callable[[Tensor], Tensor], x: BatchArray) -> BatchArray:
+        self._check(op, kinds, x)
+        return self._record(function, x)
+
+    def _binary(
+        self, op: str, kinds: str, function: Callable[[Tensor, Tensor], Tensor], a: BatchArray, b: BatchArray
+    ) -> BatchArray:
+        self._check(op, kinds, a, b)
+        shape = _beside(op, a.shape, b.shape)
+        return self._record(lambda x, y: function(x, y.reshape(shape)), a, b)
+
+    def _record(self, function: Callable[..., Tensor], *arrays: BatchArray) -> BatchArray:
+        self._read_by(arrays)
+        with backlog.paused():
+            return self._result(function(*[Tensor(each._node) for each in arrays]).node)
+
+    def _result(self, node: Node) -> BatchArray:
+        value = BatchArray(self, node, ready=False)
+        self._recorded.append(weakref.ref(value))
+        return value
+
+    def _read_by(self, arrays: Iterable[BatchArray]) -> None:
+        """Note the buffers that an operation reads, which must be there when it runs."""
+        if isinstance(self.device, Device):
+            self._sources += [each._node.storage for each in arrays if each._ready]
+
+    def _own(self, op: str, arrays: Iterable[BatchArray]) -> None:
         for array in arrays:
             if not isinstance(array, BatchArray):
                 raise BufferError(
@@ -297,105 +301,17 @@ class Batch:
                     f"{op}: {array!r} belongs to another batch; bring it in with import_buffer"
                 )
 
-    def _result(self, op: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> BatchArray:
-        value = BatchArray(self, shape, dtype)
-        if isinstance(self.device, Device):
-            value._buffer = self.device.allocate(value.nbytes, f"{op} {shape}")
-        self._results.append(weakref.ref(value))
-        return value
-
-    def _map(
-        self,
-        op: str,
-        chooser: Callable[[int], Launch],
-        inputs: tuple[BatchArray, ...],
-        shape: tuple[int, ...],
-        dtype: np.dtype[Any],
-        period: int,
-        *scalars: Any,
-    ) -> BatchArray:
-        """Record an op that goes element by element: `chooser` gives its launch, `period` is b's row."""
-        launch = chooser(math.prod(shape))
-        if (
-            not isinstance(self.device, Device)
-            or math.prod(shape) * dtype.itemsize <= self.device.profile.max_binding_bytes
-        ):
-            return self._record(op, (launch,), inputs, shape, dtype, *scalars)
-        result = self._result(op, shape, dtype)
-        self._commands += self._pieces(op, self.device, chooser, inputs, result, period)
-        return result
-
-    def _pieces(
-        self,
-        op: str,
-        device: Device,
-        chooser: Callable[[int], Launch],
-        inputs: tuple[BatchArray, ...],
-        result: BatchArray,
-        period: int,
-    ) -> list[_Dispatch]:
-        """The dispatches over parts of arrays that are too large to be bound whole."""
-        itemsize = result.dtype.itemsize
-        step = math.lcm(_PIECE_ALIGNMENT // itemsize, period)
-        most = device.profile.max_binding_bytes // itemsize // step * step
-        if not most:
-            raise self._too_large(op, result)
-        dispatches = []
-        for start in range(0, result.size, most):
-            count = min(most, result.size - start)
-            launch = chooser(count)
-            span = (start * itemsize, -(-count * itemsize // PADDING) * PADDING)
-            buffers = [
-                device.queue.view(_buffer(each), *span) if each.size == result.size else _buffer(each)
-                for each in (*inputs, result)
-            ]
-            dispatches.append(
-                _Dispatch(device.pipeline(launch.program), tuple(buffers), launch.params, launch.grid)
+    def _check(self, op: str, kinds: str, *arrays: BatchArray) -> None:
+        """Refuse values of others, dtypes that differ, and those that an op is not for."""
+        self._own(op, arrays)
+        names = [each._node.sig.dtype.name for each in arrays]
+        if len(set(names)) > 1:
+            raise DTypeError(
+                f"{op} of {' and '.join(names)}: convert one of them, so that the dtypes are equal"
             )
-        return dispatches
-
-    def _record(
-        self,
-        op: str,
-        launches: tuple[Launch, ...],
-        inputs: tuple[BatchArray, ...],
-        shape: tuple[int, ...],
-        dtype: np.dtype[Any],
-        *scalars: Any,
-    ) -> BatchArray:
-        result = self._result(op, shape, dtype)
-        if isinstance(self.device, Device):
-            self._commands += self._dispatches(op, self.device, launches, inputs, result)
-        else:
-            self._commands.append(lambda: _compute(op, inputs, result, scalars))
-        return result
-
-    def _dispatches(
-        self,
-        op: str,
-        device: Device,
-        launches: tuple[Launch, ...],
-        inputs: tuple[BatchArray, ...],
-        result: BatchArray,
-    ) -> list[_Dispatch]:
-        for array in (*inputs, result):
-            if array.nbytes > device.profile.max_binding_bytes:
-                raise self._too_large(op, array)
-        sources = tuple(map(_buffer, inputs))
-        dispatches = []
-        for launch in launches:
-            pipeline = device.pipeline(launch.program, in_place=launch.in_place)
-            target = device.allocate(launch.temporary_bytes) if launch.temporary_bytes else _buffer(result)
-            dispatches.append(_Dispatch(pipeline, (*sources, target), launch.params, launch.grid))
-            sources = (target,)
-        return dispatches
-
-    def _too_large(self, op: str, array: BatchArray) -> ShapeError:
-        limit = self.device.profile.max_binding_bytes
-        return ShapeError(
-            f"{op}: {array!r} has {array.nbytes:,} bytes, and this device binds at most {limit:,} at once; "
-            "split it along its first axis"
-        )
+        if arrays[0]._node.sig.dtype.kind not in kinds:
+            offered = ", ".join(sorted(str(each) for each in _DTYPES if as_dtype(each).kind in kinds))
+            raise DTypeError(f"{op} is not offered for {names[0]}, only for {offered}; convert it first")
 
     # Running
 
@@ -405,70 +321,84 @@ class Batch:
         Gives the event of the newest submission, None on the cpu. After an error nothing is ready to be read
         that was not before, and what can still run does so at the next call.
         """
+        refuse_in_trace("a batch is executed")
         event = None
+        found = [each() for each in self._recorded if not isinstance(each, _Launch)]
+        results = [each for each in found if each is not None]
         if isinstance(self.device, Device):
-            self._check_buffers(self.device.queue)
-            with self.device.queue.hold() as recorder:
-                while self._commands:
-                    # Popped one by one: a value that nobody else holds is free after its last command.
-                    command = self._commands.popleft()
-                    assert isinstance(command, _Dispatch)
-                    recorder.dispatch(command.pipeline, command.buffers, command.params, command.grid)
-                    del command
-                event = self.device.queue.flush("execute")
+            queue = self.device.queue
+            for buffer in self._sources:  # what was freed is found out before anything is recorded
+                queue.size_of(buffer)
+            with values_still(), queue.hold() as recorder:
+                self._compute_up_to_launches(recorder.dispatch)
+                compute([each._node for each in results])
+                event = queue.flush("execute")
         else:
-            for run in self._commands:
-                assert not isinstance(run, _Dispatch)
-                run()
-            self.device.counters.commands += len(self._commands)
-            self._commands.clear()
-        for result in self._results:
-            if (array := result()) is not None:
-                array._ready = True
-        self._results.clear()
+            compute([each._node for each in results])
+        self._recorded.clear()
+        self._sources.clear()
+        for each in results:
+            each._ready = True
         return event
 
-    def _check_buffers(self, queue: Queue) -> None:
-        """Find out what was freed before anything is recorded."""
-        for command in self._commands:
-            assert isinstance(command, _Dispatch)
-            for buffer in command.buffers:
-                queue.size_of(buffer)
+    def _compute_up_to_launches(self, dispatch: Callable[..., None]) -> None:
+        """Record launches of users' kernels, each after all that was recorded before it."""
+        count = sum(isinstance(each, _Launch) for each in self._recorded)
+        before: list[Node] = []
+        waiting: deque[weakref.ref[BatchArray] | _Launch] = deque()
+        while count:
+            step = self._recorded.popleft()
+            if isinstance(step, _Launch):
+                compute([*before, *step.nodes])
+                dispatch(step.pipeline, [each.storage for each in step.nodes], step.params, step.grid)
+                before.clear()
+                count -= 1
+            else:
+                waiting.append(step)
+                if (array := step()) is not None:
+                    before.append(array._node)
+        self._recorded.extendleft(reversed(waiting))
 
     def read(self, array: BatchArray) -> Array:
         """A value as a NumPy array; waits for the GPU."""
-        host = self._readable(array)
-        if host is not None:
-            return host.copy()
-        assert isinstance(self.device, Device)
-        return self._shaped(array, self.device.read(_buffer(array)))
+        storage = self._readable(array)
+        return _shaped(
+            array, self.device.read(storage) if isinstance(self.device, Device) else storage.copy()
+        )
 
     async def read_async(self, array: BatchArray) -> Array:
         """The same, letting other tasks run meanwhile."""
-        host = self._readable(array)
-        if host is not None:
-            return host.copy()
-        assert isinstance(self.device, Device)
-        return self._shaped(array, await self.device.read_async(_buffer(array)))
+        storage = self._readable(array)
+        if isinstance(self.device, Device):
+            return _shaped(array, await self.device.read_async(storage))
+        return _shaped(array, storage.copy())
 
-    def _readable(self, array: BatchArray) -> Array | None:
-        self._own("read", array)
+    def _readable(self, array: BatchArray) -> Any:
+        self._own("read", (array,))
         if not array._ready:
             raise BatchError(f"{array!r} cannot be read yet: call execute() first")
-        return array._host
-
-    def _shaped(self, array: BatchArray, data: Array) -> Array:
-        return data.view(array.dtype).reshape(array.shape)
+        return array._node.storage
 
 
-def _supported(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def _silu(x: Tensor) -> Tensor:
+    return elementwise.where(x == -math.inf, 0.0, activations.silu(x))
+
+
+def _dot(a: Tensor, b: Tensor) -> Tensor:
+    """Small floats are widened first, so that neither products nor sums are rounded to them on the way."""
+    if a.dtype.kind == "f":
+        return reductions.sum(a.astype(float32) * b.astype(float32)).astype(a.dtype)
+    return reductions.sum(a * b, dtype=a.dtype)
+
+
+def _supported(dtype: np.dtype[Any]) -> DType:
     if dtype not in _DTYPES or not dtype.isnative:
         names = ", ".join(sorted(each.name for each in _DTYPES))
         raise DTypeError(
             f"a batch takes {names}, not {dtype.str if dtype.names is None else dtype}; "
             "convert it with array.astype"
         )
-    return dtype
+    return as_dtype(dtype)
 
 
 def _copied(host: Array) -> Array:
@@ -478,45 +408,29 @@ def _copied(host: Array) -> Array:
         raise OutOfMemoryError(f"the host has no room for a copy of {host.nbytes:,} bytes: {error}") from None
 
 
-def _sides(shape: int | Sequence[int]) -> tuple[int, ...]:
+def _shape(shape: int | Sequence[int]) -> tuple[int, ...]:
     try:
         sides = tuple(map(index, shape)) if isinstance(shape, Sequence) else (index(shape),)
     except TypeError:
         raise ShapeError(f"a shape is whole numbers, not {shape!r}") from None
     if min(sides, default=0) < 0:
-        raise ShapeError(f"an array of shape {sides} cannot be: no side may be negative")
+        raise ShapeError(f"an array of shape {sides} cannot be: no dimension may be negative")
     return sides
 
 
-def _buffer(array: BatchArray) -> Buffer:
-    assert array._buffer is not None
-    return array._buffer
+def _shaped(array: BatchArray, data: Array) -> Array:
+    return data.view(array.dtype).reshape(array.shape)
 
 
-def _common(op: str, a: BatchArray, b: BatchArray) -> np.dtype[Any]:
-    if a.dtype != b.dtype:
-        raise DTypeError(
-            f"{op} of {a.dtype.name} and {b.dtype.name}: convert one of them, so that the dtypes are equal"
-        )
-    return a.dtype
-
-
-def _broadcast(op: str, a: tuple[int, ...], b: tuple[int, ...]) -> Broadcast:
+def _beside(op: str, a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape in which b goes beside a: a's own, one row of it, or one element."""
     if a == b:
-        return "none"
-    if math.prod(b) == 1:
-        return "scalar"
-    if a and b[-1:] == a[-1:] and math.prod(b) == a[-1]:
-        return "row"
+        return b
+    elements = math.prod(b)
+    if elements == 1 and 0 not in a:
+        return ()
+    if a and b[-1:] == a[-1:] and elements == a[-1]:
+        return a[-1:]
     raise ShapeError(
         f"{op} of {a} and {b}: b must have the shape of a, of one row of a ({a[-1:]}), or one element"
     )
-
-
-def _compute(op: str, inputs: tuple[BatchArray, ...], result: BatchArray, scalars: tuple[Any, ...]) -> None:
-    """The cpu's way: the NumPy reference, with narrow floats widened to f32 as on the GPU."""
-    hosts = [each._host for each in inputs]
-    narrow = result.dtype in (np.dtype("f2"), _BFLOAT16)
-    wide = [each.astype(np.float32) if narrow and each is not None else each for each in hosts]
-    with np.errstate(all="ignore"):
-        result._host = np.asarray(REFERENCE[op](*wide, *scalars)).astype(result.dtype).reshape(result.shape)

@@ -10,7 +10,8 @@ from __future__ import annotations
 import itertools
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path, PurePath
 from types import CodeType
 from typing import Any
@@ -172,11 +173,12 @@ class Backlog:
         self.full = False
         self.mark: Signature | None = None
         self.gradients = 0  # how many computations of gradients are under way
+        self.pauses = 0  # how many record what is to be computed together, when they say so
         self.compute: Callable[[list[Node]], None] = lambda nodes: None
 
     def consider(self, node: Node) -> None:
         """Compute what waits if that is much, and this is a good place."""
-        if self._waits_for_gradients(node) or (not self.full and not self._fills()):
+        if self.pauses or self._waits_for_gradients(node) or (not self.full and not self._fills()):
             return
         far = self.nbytes > self.most_bytes or len(self.made) >= 2 * self.most
         if far or self.mark in (None, node.sig):
@@ -184,6 +186,15 @@ class Backlog:
             held = self.held()
             self.restart()
             self.compute(held)
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Nothing is computed because of what is made inside."""
+        self.pauses += 1
+        try:
+            yield
+        finally:
+            self.pauses -= 1
 
     def _waits_for_gradients(self, node: Node) -> bool:
         """Whether gradients are being computed, or will be: what is cut off now would be computed again."""
