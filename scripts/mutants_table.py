@@ -606,26 +606,6 @@ RUNTIME = (
 
 KERNELS = (
     *planted(
-        "kernels/reduce.pwgsl",
-        (
-            "results[thread] = WHOLE(result);\n    workgroupBarrier();",
-            "results[thread] = WHOLE(result);",
-            "no barrier before partial results are read",
-        ),
-        (
-            "let stop = row + min(first + p.segment, p.columns);\n        var result",
-            "let stop = row + first + p.segment;\n        var result",
-            "the last segment reads into the next row",
-        ),
-        ("#define FIRST(i) VALUE(COMPUTE(1))", "#define FIRST(i) VALUE()", "products begin with 0"),
-        (
-            "#define WHOLE(v) combine1(combine1(v.x, v.y), combine1(v.z, v.w))",
-            "#define WHOLE(v) combine1(combine1(v.x, v.y), v.z)",
-            "the fourth of four is dropped",
-        ),
-        tests=("tests/kernels/test_rows.py",),
-    ),
-    *planted(
         "kernels/matmul.pwgsl",
         (
             "c_##i += a_##i.x * b_0 + a_##i.y * b_1 + a_##i.z * b_2 + a_##i.w * b_3;",
@@ -642,7 +622,7 @@ KERNELS = (
             "results[2 * r + 1] = left_##r;",
             "the right columns of a block are its left ones",
         ),
-        tests=("tests/kernels/test_products.py",),
+        tests=("tests/lower/test_contract.py",),
     ),
     *planted(
         "kernels/scatter.pwgsl",
@@ -662,25 +642,6 @@ KERNELS = (
             "rows of later threads are updated twice",
         ),
         tests=("tests/kernels/test_scattering.py",),
-    ),
-    *planted(
-        "kernels/softmax.pwgsl",
-        (
-            "sums = sums * exp(largest - larger) + exp(v - larger);",
-            "sums = sums + exp(v - larger);",
-            "sums are not scaled where a larger element comes",
-        ),
-        (
-            "return signed_bits > 0x7f7fffff || unsigned_bits > 0xff800000u || sum == 0.0;",
-            "return signed_bits > 0x7f7fffff || sum == 0.0;",
-            "a negative NaN is lost",
-        ),
-        (
-            "let mine = sum_of[thread] * exp(largest_of[thread] - larger);",
-            "let mine = sum_of[thread];",
-            "a thread's sum is not scaled to the larger maximum",
-        ),
-        tests=("tests/kernels/test_rows.py",),
     ),
 )
 

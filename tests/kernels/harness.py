@@ -21,14 +21,10 @@ from webgrad.wgsl import Program, render
 
 __all__ = [
     "DTYPES",
-    "FULL_GPU",
-    "NATIVE_F16",
     "PROFILES",
     "Array",
-    "as_float64",
     "random_values",
     "run",
-    "run_stages",
 ]
 
 Array = npt.NDArray[Any]
@@ -52,8 +48,6 @@ PROFILES: dict[str, DeviceProfile] = {
     "integrated": DeviceProfile("integrated", frozenset({"subgroups"}), 32),
     "portable": PORTABLE,
 }
-NATIVE_F16 = DeviceProfile("discrete", frozenset({"f16"}))
-FULL_GPU = DeviceProfile("discrete", frozenset({"f16", "subgroups"}), 32)
 _GUARD = b"\xff" * 65536
 _FEATURES = ("shader-f16", "shader-f64", "shader-int64", "subgroup")
 _STORAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
@@ -128,26 +122,15 @@ def run(
     launch: Launch, inputs: Sequence[Array], dtype: Any, count: int, in_place: int | None = None
 ) -> Array:
     """The output of one launch; with `in_place` that of the variant that overwrites this input."""
-    return run_stages((launch,), inputs, dtype, count, in_place)
-
-
-def run_stages(
-    launches: Sequence[Launch], inputs: Sequence[Array], dtype: Any, count: int, in_place: int | None = None
-) -> Array:
-    """The output of launches that each read what the one before wrote; the first reads the inputs."""
     buffers = [_upload(values.tobytes()) for values in inputs]
-    for launch in launches:
-        if in_place is None:
-            size = launch.temporary_bytes or count * np.dtype(dtype).itemsize
-            target = _upload(b"\xee" * size)
-            _dispatch(launch.program, launch, [*buffers, target])
-        else:
-            target = buffers[in_place]
-            variant = dict(launch.in_place)[in_place]
-            assert variant is not None
-            _dispatch(variant, launch, buffers)
-        buffers = [target]
-    return _read(buffers[0], dtype, count)
+    if in_place is None:
+        target = _upload(b"\xee" * (count * np.dtype(dtype).itemsize))
+        _dispatch(launch.program, launch, [*buffers, target])
+    else:
+        target, variant = buffers[in_place], dict(launch.in_place)[in_place]
+        assert variant is not None
+        _dispatch(variant, launch, buffers)
+    return _read(target, dtype, count)
 
 
 def random_values(dtype: str, shape: int | tuple[int, ...], seed: int = 0) -> Array:
@@ -158,7 +141,3 @@ def random_values(dtype: str, shape: int | tuple[int, ...], seed: int = 0) -> Ar
         return np.asarray(generator.standard_normal(shape).astype(kind))
     limits = np.iinfo(kind)
     return np.asarray(generator.integers(limits.min, limits.max, shape, kind, endpoint=True))
-
-
-def as_float64(values: Array) -> npt.NDArray[np.float64]:
-    return values.astype(np.float64)

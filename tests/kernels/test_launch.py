@@ -7,24 +7,25 @@ import struct
 import pytest
 
 from webgrad.errors import DTypeError, LaunchError
-from webgrad.kernels.launch import check_dtype, float_defines, grid_for, has_workgroups, pack
+from webgrad.kernels.launch import check_dtype, grid_for, has_workgroups, pack
 from webgrad.runtime.profile import PORTABLE, DeviceProfile
 from webgrad.wgsl import load_template
 
-FILL = load_template("fill.pwgsl", "fill_grid")
+SCATTER = load_template("scatter.pwgsl", "scatter", HOW="add", T="f32")
+PARAMS = {"parts": 1, "rows": 2, "columns": 3, "count": 4, "share": 5, "grid_x": 6}
 
 
 def test_pack_follows_the_struct() -> None:
-    assert pack(FILL, pattern=4, groups=1, chunk=2, grid_x=3) == struct.pack("<4I", 1, 2, 3, 4)
+    assert pack(SCATTER, **dict(reversed(PARAMS.items()))) == struct.pack("<6I", 1, 2, 3, 4, 5, 6)
 
 
 def test_pack_names_what_does_not_fit() -> None:
-    with pytest.raises(LaunchError, match="param `groups` is 4294967296; u32 holds 0 to 4294967295"):
-        pack(FILL, pattern=4, groups=2**32, chunk=2, grid_x=3)
+    with pytest.raises(LaunchError, match="param `count` is 4294967296; u32 holds 0 to 4294967295"):
+        pack(SCATTER, **{**PARAMS, "count": 2**32})
     with pytest.raises(LaunchError, match="has no params scalar"):
-        pack(FILL, pattern=4, groups=1, chunk=2, grid_x=3, scalar=1.0)
-    with pytest.raises(LaunchError, match="needs the params chunk, pattern"):
-        pack(FILL, groups=1, grid_x=3)
+        pack(SCATTER, **PARAMS, scalar=1.0)
+    with pytest.raises(LaunchError, match="needs the params columns, count, parts, rows, share"):
+        pack(SCATTER, grid_x=3)
 
 
 @pytest.mark.parametrize("workgroups", [0, 1, 65535, 65536, 65537, 10**6, 65535**2])
@@ -52,10 +53,3 @@ def test_small_devices_get_small_workgroups() -> None:
     assert not has_workgroups(DeviceProfile("discrete", max_invocations=128))
     assert not has_workgroups(DeviceProfile("integrated", max_workgroup_storage=8192))
     assert not has_workgroups(DeviceProfile("software"))
-
-
-def test_native_float16_is_for_gpus_that_have_it() -> None:
-    assert float_defines(DeviceProfile("discrete", frozenset({"f16"})), "f16") == {"F16": 1}
-    assert float_defines(DeviceProfile("discrete", frozenset({"f16"})), "f32") == {}
-    assert float_defines(DeviceProfile("software", frozenset({"f16"})), "f16") == {}
-    assert float_defines(PORTABLE, "f16") == {}

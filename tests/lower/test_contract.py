@@ -269,14 +269,14 @@ ALONE = DeviceProfile("software")
 
 
 def test_forms_by_profile() -> None:
-    assert template_of(64, 64, 64, SOFTWARE) == ("matmul.pwgsl", {"HOLES": "1", "LANES": "8", "ROWS": "16"})
+    assert template_of(64, 64, 64, SOFTWARE) == ("matmul.pwgsl", {"LANES": "8", "ROWS": "16"})
     assert template_of(3, 64, 64, SOFTWARE)[1]["ROWS"] == "4"
     assert template_of(1, 64, 256, SOFTWARE)[0] == "matvec.pwgsl"
     assert template_of(1, 64, 256, SOFTWARE, turned=True)[1]["TRANSPOSED"] == "1"
     assert "SINGLE" in template_of(64, 64, 64, ALONE)[1]
     for profile in (PORTABLE, INTEGRATED):
-        assert template_of(64, 64, 64, profile) == ("matmul.pwgsl", {"HOLES": "2", "SIDE": "64"})
-        assert template_of(8, 64, 64, profile) == ("matvec.pwgsl", {"HOLES": "1", "ROWS": "8"})
+        assert template_of(64, 64, 64, profile) == ("matmul.pwgsl", {"TILE": "1", "SIDE": "64"})
+        assert template_of(8, 64, 64, profile) == ("matvec.pwgsl", {"ROWS": "8"})
         assert "TRANSPOSED" in template_of(8, 64, 64, profile, turned=True)[1]
 
 

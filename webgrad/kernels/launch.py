@@ -17,20 +17,16 @@ from webgrad.wgsl.packing import packer
 __all__ = [
     "FLOATS",
     "INTEGERS",
-    "SIGNED",
     "Launch",
     "ceil_div",
     "check_dtype",
-    "compute_type",
-    "float_defines",
     "grid_for",
     "has_workgroups",
     "pack",
 ]
 
 FLOATS = frozenset({"f32", "f16", "bf16"})
-SIGNED = frozenset({"i32", "i16", "i8"})
-INTEGERS = SIGNED | {"u32", "u16", "u8"}
+INTEGERS = frozenset({"i32", "i16", "i8", "u32", "u16", "u8"})
 _SHORT_NAMES = {
     "float32": "f32",
     "float16": "f16",
@@ -50,14 +46,12 @@ class Launch:
 
     `in_place` holds the variants (i, program) whose output overwrites input i: one buffer less; None for a
     program is no launch at all.
-    `temporary_bytes` is the size of the output where it is only the next stage's source; 0 for a result.
     """
 
     program: Program
     params: bytes
     grid: tuple[int, int, int]
     in_place: tuple[tuple[int, Program | None], ...] = ()
-    temporary_bytes: int = 0
 
     @property
     def programs(self) -> tuple[Program, ...]:
@@ -99,13 +93,6 @@ def check_dtype(op: str, dtype: str, offered: frozenset[str]) -> str:
     return short
 
 
-def compute_type(dtype: str) -> str:
-    """The type that kernels compute in for elements of `dtype`."""
-    if dtype in FLOATS:
-        return "f32"
-    return "i32" if dtype in SIGNED else "u32"
-
-
 def has_workgroups(profile: DeviceProfile) -> bool:
     """Whether kernels with 256 threads and workgroup memory are both possible and worth it."""
     return (
@@ -113,9 +100,3 @@ def has_workgroups(profile: DeviceProfile) -> bool:
         and profile.max_invocations >= 256
         and profile.max_workgroup_storage >= 16384
     )
-
-
-def float_defines(profile: DeviceProfile, dtype: str) -> dict[str, int]:
-    """F16=1 where float16 is native; software adapters convert packed words faster."""
-    native = dtype == "f16" and "f16" in profile.features and has_workgroups(profile)
-    return {"F16": 1} if native else {}

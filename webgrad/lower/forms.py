@@ -74,31 +74,31 @@ def _defines(along_k: bool, **values: int) -> tuple[tuple[str, str], ...]:
 
 def _lanes(choice: dict[str, int], along_k: bool) -> Form:
     lanes, rows = choice["lanes"], choice["rows"]
-    defines = _defines(along_k, HOLES=1, LANES=lanes, ROWS=rows)
+    defines = _defines(along_k, LANES=lanes, ROWS=rows)
     return Form("matmul.pwgsl", defines, rows, lanes, lanes, rows, along_k, requires=frozenset({"subgroups"}))
 
 
 def _threads(choice: dict[str, int], along_k: bool) -> Form:
     rows = choice["rows"]
-    return Form("matmul.pwgsl", _defines(False, HOLES=1, SINGLE=1, ROWS=rows), rows, 16, 8, rows, single=True)
+    return Form("matmul.pwgsl", _defines(False, SINGLE=1, ROWS=rows), rows, 16, 8, rows, single=True)
 
 
 def _columns(choice: dict[str, int], along_k: bool) -> Form:
     rows, columns = choice["rows"], choice["columns"]
-    defines = _defines(False, HOLES=1, SINGLE=1, ROWS=rows, COLUMNS=columns)
+    defines = _defines(False, SINGLE=1, ROWS=rows, COLUMNS=columns)
     return Form("matvec.pwgsl", defines, rows, 8 * columns, 8, rows, single=True)
 
 
 def _tile(choice: dict[str, int], along_k: bool) -> Form:
     side = choice["side"]
-    defines = _defines(along_k, HOLES=2, SIDE=side)
+    defines = _defines(along_k, TILE=1, SIDE=side)
     return Form("matmul.pwgsl", defines, side, side // 4, side * side // 16, 4, along_k)
 
 
 def _thin(choice: dict[str, int], along_k: bool) -> Form:
     rows, along_k = choice["thin"], bool(choice["along"])
     groups = 1 if along_k else 16
-    return Form("matvec.pwgsl", _defines(along_k, HOLES=1, ROWS=rows), rows, groups, 256, rows, along_k)
+    return Form("matvec.pwgsl", _defines(along_k, ROWS=rows), rows, groups, 256, rows, along_k)
 
 
 _FORMS: dict[str, Callable[[dict[str, int], bool], Form]] = {

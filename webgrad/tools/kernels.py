@@ -260,14 +260,20 @@ def _difference(first: str, second: str, most: int = 6) -> tuple[str, ...]:
 # What ships
 
 
+_ENTRIES = re.compile(r"@compute[^{]*?\bfn\s+(\w+)")
+
+
 def shipped() -> list[Shipped]:
-    """The templates with an entry point, and how many variants of each can be asked for."""
+    """The templates with an entry point, and how many variants of each can be asked for by themselves.
+
+    Of those whose holes the code generator fills there are none: every product has a text of its own.
+    """
     found = []
     for name in template_names():
         text = template_text(name)
         keys = list(variant_keys(name))
-        if keys:
+        entries = tuple(dict.fromkeys(entry for entry, _ in keys) if keys else _ENTRIES.findall(text))
+        if entries:
             defines = dict.fromkeys(each for line in variant_lines(text, name) for each, _ in line.choices)
-            entries = tuple(dict.fromkeys(entry for entry, _ in keys))
             found.append(Shipped(name, len(keys), entries, tuple(defines), len(text.encode())))
     return found

@@ -1,8 +1,8 @@
 """Which variants of each template ship: read from the `//! variants:` lines at its top.
 
 In: template files. Out: one Program for every declared variant. Invariant: a variant is listed once, in the
-order of the files and lines; a file without such a line is an include and gives none. The notation is in
-webgrad/kernels/README.md.
+order of the files and lines; a file without such a line is an include, or has holes (`//! holes:`) that the
+code generator fills, and gives none. The notation is in webgrad/kernels/README.md.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ _HEADER = re.compile(r"\s*//!\s*(\w*)\s*(:?)(.*)")
 _ENTRIES = re.compile(r"\s*([\w|]+)(?=\s|$)(?!\s*=)")
 _CHOICE = re.compile(r"\s*([^\W\d]\w*)\s*=\s*([\w.\-+|]+)\s*")
 _UNDEFINED = "-"
+_NOTATION = "a `//!` line is written `//! variants: [entry|entry] NAME=a|b; NAME=c` or `//! holes: by whom`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +57,10 @@ def variant_lines(text: str, file: str) -> tuple[VariantLine, ...]:
         if match is None:
             continue
         place = Place(file, number, line)
+        if match[1] == "holes" and match[2]:
+            continue
         if match[1] != "variants" or not match[2]:
-            raise template_error(
-                place, "a `//!` line is written `//! variants: [entry|entry] NAME=a|b; NAME=c`"
-            )
+            raise template_error(place, _NOTATION)
         found.append(_parse(place, match[3]))
     return tuple(found)
 
@@ -118,8 +119,9 @@ def _entries(place: Place, name: str, defines: tuple[tuple[str, str], ...]) -> t
 def all_variants() -> Iterator[Program]:
     """Every declared variant of every template in webgrad/kernels/."""
     for name in template_names():
-        if "@compute" in template_text(name) and not variant_lines(template_text(name), name):
+        text = template_text(name)
+        if "@compute" in text and "//! holes:" not in text and not variant_lines(text, name):
             raise TemplateError(
-                f"{name} has an entry point but no `//! variants:` line; see kernels/README.md"
+                f"{name} has an entry point and declares neither variants nor holes: {_NOTATION}"
             )
         yield from template_variants(name)
