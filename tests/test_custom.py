@@ -33,6 +33,12 @@ fn times(@builtin(global_invocation_id) id: vec3<u32>) { if (id.x < arrayLength(
 fn plus(@builtin(global_invocation_id) id: vec3<u32>) { if (id.x < arrayLength(&x)) { x[id.x] += FACTOR; } }
 """
 
+DOUBLE = """
+@group(0) @binding(0) var<storage, read_write> x: array<f32>;
+@compute @workgroup_size(64)
+fn double(@builtin(global_invocation_id) id: vec3<u32>) { if (id.x < arrayLength(&x)) { x[id.x] *= 2.0; } }
+"""
+
 
 @pytest.fixture(scope="module")
 def device() -> wg.Device:
@@ -173,3 +179,31 @@ def test_a_batch_value_is_for_batch_run(device: wg.Device, axpy: wg.Kernel) -> N
     value = wg.Batch(device).upload(np.ones(4, np.float32))
     with pytest.raises(wg.BufferError, match=r"Batch\.run"):
         axpy(value, value, threads=4, factor=1.0, offset=(0, 0))  # type: ignore[arg-type]
+
+
+def test_a_batch_runs_kernels_among_its_operations_in_order(device: wg.Device) -> None:
+    double = wg.kernel(DOUBLE, device=device)
+    batch = wg.Batch(device)
+    x = batch.upload(np.arange(1, 5, dtype=np.float32))
+    first, second = batch.relu(x), batch.relu(x)
+    batch.run(double, first, threads=4)  # after both, and of one of them only
+    both = batch.add(first, second)
+    batch.run(double, x, threads=4)
+    last = batch.add(x, second)
+    before = device.stats()["submissions"]
+    batch.execute()
+    assert device.stats()["submissions"] == before + 1
+    found = [batch.read(each).tolist() for each in (x, first, second, both, last)]
+    assert found == [[2, 4, 6, 8], [2, 4, 6, 8], [1, 2, 3, 4], [3, 6, 9, 12], [3, 6, 9, 12]]
+
+
+def test_a_long_batch_is_one_submission(device: wg.Device) -> None:
+    batch = wg.Batch(device)
+    value = batch.upload(np.ones(8, np.float32))
+    before = device.stats()["submissions"]
+    for _ in range(2500):  # more than may wait elsewhere
+        value = batch.scale(value, -1.0)
+    assert device.stats()["submissions"] == before
+    batch.execute()
+    assert device.stats()["submissions"] == before + 1
+    assert batch.read(value).tolist() == [1.0] * 8
