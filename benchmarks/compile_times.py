@@ -25,7 +25,7 @@ from worker import Missing
 from workloads import WORKLOADS
 
 import webgrad as wg
-from webgrad.gpu import GpuPlan
+from webgrad.evaluate.gpu_plan import GpuPlan
 from webgrad.graph.snapshot import snapshot, walk
 
 MOST = 0.6  # seconds

@@ -19,7 +19,7 @@ import numpy as np
 from common import gpu, inline_dispatches, report
 
 import webgrad as wg
-from webgrad.evaluate import clear_plans
+from webgrad.evaluate.evaluate import clear_plans
 
 MEGA = 1 << 20
 
@@ -79,7 +79,7 @@ def host() -> int:
 
 def transformer_block_host() -> float:
     """Seconds a node to schedule, lower and write a block whose pipelines are known."""
-    from webgrad.evaluate import evaluate
+    from webgrad.evaluate.evaluate import evaluate
     from webgrad.graph.snapshot import walk
 
     x, weights = block_inputs(8, 32, 2, 64)

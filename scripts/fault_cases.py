@@ -358,7 +358,7 @@ def forks(use: str, count: int, seed: int) -> Outcomes:
 
 def tuned(folder: Path) -> tuple[Path, Callable[[], str]]:
     """What was measured for a kernel: damaged, it is measured again, or what it says is checked."""
-    from webgrad.evaluate import clear_plans
+    from webgrad.evaluate.evaluate import clear_plans
     from webgrad.tuning import choosing
 
     x = np.random.default_rng(1).normal(size=(96, 520)).astype(np.float32)

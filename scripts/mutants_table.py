@@ -483,7 +483,7 @@ GRAPHS = (
             "if False:",
             "a fold over joined empty values is not lowered",
         ),
-        tests=("tests/test_gpu.py", "tests/lower/test_lowering.py"),
+        tests=("tests/evaluate/test_gpu_plan.py", "tests/lower/test_lowering.py"),
     ),
     *planted(
         "lower/overwrite.py",

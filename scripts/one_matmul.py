@@ -16,7 +16,7 @@ import numpy as np
 
 import webgrad as wg
 from scripts.system import ROOT
-from webgrad.evaluate import clear_plans, plans
+from webgrad.evaluate.evaluate import clear_plans, plans
 from webgrad.graph.snapshot import Snapshot, Walk, snapshot, walk
 from webgrad.lower.compile import lower_bundle
 from webgrad.lower.emit import Emitted, emit

@@ -119,8 +119,8 @@ PAGES = (
         "Gradients and jit",
         "Functions of functions, and what is computed when.",
         _of(
-            ("Gradients", "autograd"),
-            ("Capturing", "capture watching"),
+            ("Gradients", "gradients.autograd"),
+            ("Capturing", "jit.capture jit.inputs"),
             ("Computing now", "ops.evaluation"),
         ),
     ),

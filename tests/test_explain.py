@@ -11,7 +11,7 @@ from tests.graph.helpers import tensor, unlimited_backlog
 from tests.runtime.helpers import bench
 from webgrad import dtypes
 from webgrad.errors import DeviceError, DTypeError, WebgradError
-from webgrad.evaluate import plans
+from webgrad.evaluate.evaluate import plans
 from webgrad.explanation import Explanation, explain
 from webgrad.graph.node import leaf
 from webgrad.ops.activations import relu, softmax

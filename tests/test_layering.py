@@ -16,11 +16,8 @@ PACKAGE = Path(__file__).parents[1] / "webgrad"
 
 # In the order in which data flows; the names are modules or folders of webgrad/.
 STAGES: tuple[tuple[str, ...], ...] = (
-    (
-        *("tensor", "pytorch_methods", "ops", "asking", "autograd", "differentiate", "explanation", "fft"),
-        *("capture", "captured", "closures", "kept", "nested", "traced", "watching"),
-    ),
-    ("evaluate", "gpu", "host", "tuning"),
+    ("tensor", "pytorch_methods", "ops", "gradients", "jit", "explanation", "fft"),
+    ("evaluate", "tuning"),
     ("graph",),
     ("schedule",),
     ("cpu",),

@@ -10,7 +10,7 @@ import pytest
 
 import webgrad as wg
 from webgrad.errors import ArgumentError
-from webgrad.evaluate import clear_plans
+from webgrad.evaluate.evaluate import clear_plans
 from webgrad.observing import STAGES, Note, Observer, observe, observers, stage, unobserved
 from webgrad.runtime.launches import Flush
 

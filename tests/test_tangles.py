@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import webgrad as wg
-from webgrad.evaluate import plans
+from webgrad.evaluate.evaluate import plans
 
 Array = np.ndarray[Any, Any]
 

@@ -34,6 +34,7 @@ from .dtypes import (
     uint64,
 )
 from .errors import *  # noqa: F403  (the error tree is public as it stands)
+from .jit.capture import jit  # now, since the folder would be the attribute otherwise
 from .ops import (
     activations,
     adaptive,
@@ -104,21 +105,22 @@ if TYPE_CHECKING:
     from . import nn as nn
     from . import optim as optim
     from . import training as training
-    from .autograd import checkpoint as checkpoint
-    from .autograd import custom_gradient as custom_gradient
-    from .autograd import enable_grad as enable_grad
-    from .autograd import grad as grad
-    from .autograd import is_grad_enabled as is_grad_enabled
-    from .autograd import no_grad as no_grad
-    from .autograd import set_grad_enabled as set_grad_enabled
-    from .autograd import value_and_grad as value_and_grad
     from .batch import Batch as Batch
     from .batch import BatchArray as BatchArray
-    from .capture import jit as jit
     from .custom import Kernel as Kernel
     from .custom import kernel as kernel
     from .explanation import Explanation as Explanation
     from .explanation import explain as explain
+    from .gradients.autograd import checkpoint as checkpoint
+    from .gradients.autograd import custom_gradient as custom_gradient
+    from .gradients.autograd import enable_grad as enable_grad
+    from .gradients.autograd import grad as grad
+    from .gradients.autograd import is_grad_enabled as is_grad_enabled
+    from .gradients.autograd import no_grad as no_grad
+    from .gradients.autograd import set_grad_enabled as set_grad_enabled
+    from .gradients.autograd import value_and_grad as value_and_grad
+    from .jit.inputs import fresh as fresh
+    from .jit.inputs import watch as watch
     from .ops.quantised import QuantisedTensor as QuantisedTensor
     from .ops.quantised import from_blocks as from_blocks
     from .ops.quantised import quantise as quantise
@@ -144,8 +146,6 @@ if TYPE_CHECKING:
     from .tools.recording.replay import replay as replay
     from .tools.recording.report import ReplayReport as ReplayReport
     from .tuning import tune as tune
-    from .watching import fresh as fresh
-    from .watching import watch as watch
     from .web.export import export as export
 
 # public name → the module that has it, loaded when the name is first used
@@ -165,22 +165,21 @@ _HOMES = {
     "check": "tools.checking.check",
     "Recording": "tools.recording.record",
     "ReplayReport": "tools.recording.report",
-    "checkpoint": "autograd",
-    "custom_gradient": "autograd",
+    "checkpoint": "gradients.autograd",
+    "custom_gradient": "gradients.autograd",
     "default_device": "runtime.device",
     "devices": "runtime.adapters",
-    "enable_grad": "autograd",
+    "enable_grad": "gradients.autograd",
     "explain": "explanation",
     "export": "web.export",
-    "fresh": "watching",
+    "fresh": "jit.inputs",
     "from_blocks": "ops.quantised",
-    "grad": "autograd",
-    "is_grad_enabled": "autograd",
-    "jit": "capture",
+    "grad": "gradients.autograd",
+    "is_grad_enabled": "gradients.autograd",
     "kernel": "custom",
     "memory": "tools.memory",
-    "no_grad": "autograd",
-    "set_grad_enabled": "autograd",
+    "no_grad": "gradients.autograd",
+    "set_grad_enabled": "gradients.autograd",
     "open_device": "runtime.device",
     "open_device_async": "runtime.device",
     "profile": "tools.profiling.profile",
@@ -193,8 +192,8 @@ _HOMES = {
     "stats": "runtime.device",
     "synchronize": "runtime.device",
     "tune": "tuning",
-    "value_and_grad": "autograd",
-    "watch": "watching",
+    "value_and_grad": "gradients.autograd",
+    "watch": "jit.inputs",
 }
 
 # namespaces and libraries built on webgrad, loaded when they are first used
@@ -223,6 +222,7 @@ __all__ = [
     "int16",
     "int32",
     "int64",
+    "jit",
     "nan",
     "newaxis",
     "pi",

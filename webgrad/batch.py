@@ -27,7 +27,7 @@ from .errors import (
     OutOfMemoryError,
     ShapeError,
 )
-from .evaluate import compute, values_still
+from .evaluate.evaluate import compute, values_still
 from .graph.node import Node, backlog, leaf
 from .graph.trace import refuse_in_trace
 from .ops import activations, elementwise, reductions

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .errors import ArgumentError, DTypeError
-from .evaluate import snapshot_of
+from .evaluate.evaluate import snapshot_of
 from .graph.node import line_of
 from .graph.snapshot import Snapshot
 from .lower.choices import Choice

@@ -47,7 +47,7 @@ class PytorchMethods:
 
     @data.setter
     def data(self: Any, value: Any) -> None:
-        from .asking import set_data
+        from .gradients.requires_grad import set_data
 
         set_data(self, value)
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from .arrays import has_numpy, missing, np
 from .dtypes import DType
 from .errors import ArgumentError, DTypeError, GradientError, ShapeError
-from .evaluate import read, read_async
+from .evaluate.evaluate import read, read_async
 from .graph.history import Call, History, recording, recording_set
 from .graph.node import Node
 from .graph.slots import GradientSlot
@@ -459,7 +459,7 @@ class Tensor(PytorchMethods):
     def __deepcopy__(self, memo: Any) -> Tensor:
         if not isinstance(self.node.history, GradientSlot):
             return Tensor(self.node)
-        from .asking import copied
+        from .gradients.requires_grad import copied
 
         return copied(self)
 
@@ -554,7 +554,7 @@ class Tensor(PytorchMethods):
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
-        from .asking import ask_for_gradient
+        from .gradients.requires_grad import ask_for_gradient
 
         ask_for_gradient(self, value)
 
@@ -572,13 +572,13 @@ class Tensor(PytorchMethods):
     @property
     def grad(self) -> Tensor | None:
         """The gradient that `backward` added up here; None before that, and after it was set to None."""
-        from .asking import gradient_of
+        from .gradients.requires_grad import gradient_of
 
         return gradient_of(self)
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
-        from .asking import set_gradient
+        from .gradients.requires_grad import set_gradient
 
         set_gradient(self, value)
 
@@ -601,7 +601,7 @@ class Tensor(PytorchMethods):
         >>> w.grad.item()
         6.0
         """
-        from .asking import backward
+        from .gradients.requires_grad import backward
 
         backward(self, gradient, retain_graph, create_graph)
 
@@ -612,7 +612,7 @@ class Tensor(PytorchMethods):
         >>> (w * 2).detach().requires_grad
         False
         """
-        from .asking import detached
+        from .gradients.requires_grad import detached
 
         made = detached(self)
         share(self, made, "detach", ())
@@ -629,7 +629,7 @@ class Tensor(PytorchMethods):
         >>> w.grad.tolist()
         [20.0, 20.0]
         """
-        from .asking import add_hook
+        from .gradients.requires_grad import add_hook
 
         return add_hook(self, hook)
 
@@ -643,7 +643,7 @@ class Tensor(PytorchMethods):
         >>> y.grad.tolist()
         [6.0, 6.0]
         """
-        from .asking import retain_gradient
+        from .gradients.requires_grad import retain_gradient
 
         retain_gradient(self)
 

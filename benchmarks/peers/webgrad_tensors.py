@@ -103,7 +103,7 @@ def raw(device: Any, run: Callable[[], Any], read: Callable[[Any], Array]) -> Ru
     """The commands of a run, encoded with nothing but wgpu's C functions into one pass, and waited for."""
     from common import bare_pass
 
-    from webgrad.gpu import GpuRecording
+    from webgrad.evaluate.gpu_plan import GpuRecording
 
     for _ in range(3):  # the commands are resolved when they are replayed
         kept = run()

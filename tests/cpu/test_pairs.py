@@ -12,8 +12,8 @@ import webgrad as wg
 from tests.cpu.helpers import small_blocks
 from webgrad.cpu.pairs import keep_pairs, multiply, sizes
 from webgrad.cpu.reference import compute
+from webgrad.evaluate.cpu_plan import HostPlan
 from webgrad.graph.snapshot import Snapshot, snapshot, walk
-from webgrad.host import HostPlan
 from webgrad.schedule.pairs import split_pairs
 
 Array = np.ndarray[Any, Any]

@@ -20,7 +20,7 @@ from tests.gradients.helpers import Array, difference, gradients_of, slopes, wei
 from tests.gradients.samples import SAMPLES, Sample, samples_of
 from webgrad import dtypes
 from webgrad.dtypes import DType
-from webgrad.evaluate import evaluate
+from webgrad.evaluate.evaluate import evaluate
 from webgrad.graph.node import make, signature
 from webgrad.graph.op import Op
 from webgrad.ops.table import TABLE

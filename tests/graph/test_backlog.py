@@ -11,7 +11,7 @@ import pytest
 from tests.graph.helpers import CPU, apply, backlog_of, numbers
 from webgrad import config, dtypes
 from webgrad.errors import ConfigError
-from webgrad.evaluate import limit_backlog, plans, read
+from webgrad.evaluate.evaluate import limit_backlog, plans, read
 from webgrad.graph.node import Backlog, Node, backlog, leaf
 from webgrad.graph.snapshot import walk
 from webgrad.runtime.host import memory_bytes

@@ -13,8 +13,8 @@ from tests.lower.helpers import lowered
 from tests.properties.helpers import gpu
 from tests.properties.running import profiled
 from tests.schedule.graphs import INTEGRATED, PORTABLE, SOFTWARE, planned
-from webgrad.evaluate import clear_plans
-from webgrad.gpu import GpuPlan
+from webgrad.evaluate.evaluate import clear_plans
+from webgrad.evaluate.gpu_plan import GpuPlan
 from webgrad.graph.snapshot import Snapshot, snapshot, walk
 from webgrad.lower import attention
 from webgrad.lower.choices import Choice

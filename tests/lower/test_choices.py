@@ -15,7 +15,7 @@ from tests.properties.helpers import gpu
 from tests.properties.running import profiled
 from tests.schedule.graphs import INTEGRATED, PORTABLE, SOFTWARE, planned
 from webgrad import dtypes
-from webgrad.gpu import GpuPlan
+from webgrad.evaluate.gpu_plan import GpuPlan
 from webgrad.graph.node import leaf
 from webgrad.graph.snapshot import snapshot, walk
 from webgrad.lower.choices import Choice
@@ -146,7 +146,9 @@ def test_every_choice_computes_the_same(case: str, kind: str, monkeypatch: pytes
     expected = reference(array.astype(np.float64))
     seen: list[Choice] = []
     for number in range(5):
-        monkeypatch.setattr("webgrad.gpu.choosing", lambda *_, at=number: fixed(at, seen, device))
+        monkeypatch.setattr(
+            "webgrad.evaluate.gpu_plan.choosing", lambda *_, at=number: fixed(at, seen, device)
+        )
         node = compute(
             Tensor(leaf(device.upload(array), array.shape, dtypes.as_dtype(array.dtype), device))
         ).node

@@ -20,7 +20,7 @@ from tests.schedule.graphs import INTEGRATED, PORTABLE, SOFTWARE, launches
 from tests.wgsl import naga
 from tests.wgsl.tint import ask, needs_tint
 from webgrad import dtypes
-from webgrad.gpu import GpuPlan
+from webgrad.evaluate.gpu_plan import GpuPlan
 from webgrad.graph.node import Node, leaf
 from webgrad.graph.snapshot import snapshot, walk
 from webgrad.lower import compile as compiling

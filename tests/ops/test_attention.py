@@ -17,7 +17,7 @@ from tests.properties.helpers import gpu
 from tests.properties.running import profiled
 from webgrad import dtypes
 from webgrad.errors import ArgumentError, DeviceError, DTypeError, ShapeError
-from webgrad.evaluate import plans
+from webgrad.evaluate.evaluate import plans
 from webgrad.ops.attention import scaled_dot_product_attention
 from webgrad.tensor import Tensor
 

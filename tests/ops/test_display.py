@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from webgrad import dtypes, evaluate
+from webgrad import dtypes
+from webgrad.evaluate import evaluate
 from webgrad.ops import display
 from webgrad.ops.creation import arange, asarray, full, zeros
 from webgrad.ops.display import MOST, html

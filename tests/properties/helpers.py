@@ -17,7 +17,7 @@ import numpy as np
 
 from webgrad import dtypes
 from webgrad.dtypes import DType
-from webgrad.evaluate import evaluate, read
+from webgrad.evaluate.evaluate import evaluate, read
 from webgrad.graph.node import Node, Signature, backlog, leaf, signature
 from webgrad.graph.op import Op
 from webgrad.ops import primitives

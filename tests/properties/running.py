@@ -18,8 +18,8 @@ import numpy as np
 from tests.properties.helpers import AnyDevice, Array, gpu, on, wide
 from tests.properties.programs import Program, Step, Value, allowed, needed, values_of
 from webgrad.errors import BufferError
-from webgrad.evaluate import evaluate, read
-from webgrad.gpu import GpuPlan
+from webgrad.evaluate.evaluate import evaluate, read
+from webgrad.evaluate.gpu_plan import GpuPlan
 from webgrad.graph.node import Node
 from webgrad.graph.snapshot import Snapshot, snapshot, walk
 from webgrad.lower.choices import Choice
@@ -148,7 +148,7 @@ def _compiled_with(**options: Any) -> Iterator[None]:
     def compile_with(plan: Schedule, profile: DeviceProfile, **_: Any) -> Any:
         return compile_schedule(plan, profile, **options)
 
-    with patch("webgrad.gpu.compile_schedule", compile_with):
+    with patch("webgrad.evaluate.gpu_plan.compile_schedule", compile_with):
         yield
 
 

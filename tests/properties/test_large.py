@@ -15,7 +15,7 @@ import pytest
 
 from tests.properties.helpers import Array, gpu, place
 from webgrad import dtypes
-from webgrad.evaluate import evaluate, read
+from webgrad.evaluate.evaluate import evaluate, read
 from webgrad.graph.node import Node
 from webgrad.observing import Observer, observe
 from webgrad.ops import primitives as p

@@ -16,7 +16,7 @@ from tests.properties.ordered import ORDERED
 from webgrad import dtypes
 from webgrad.dtypes import DType
 from webgrad.errors import DTypeError
-from webgrad.evaluate import evaluate
+from webgrad.evaluate.evaluate import evaluate
 from webgrad.graph.op import Op
 from webgrad.ops.table import TABLE
 from webgrad.runtime.webgpu import Device

@@ -9,7 +9,7 @@ import pytest
 from tests.graph.helpers import tensor
 from tests.schedule.graphs import PORTABLE, SOFTWARE, assert_valid, planned
 from webgrad import dtypes
-from webgrad.autograd import value_and_grad
+from webgrad.gradients.autograd import value_and_grad
 from webgrad.ops.activations import gelu, relu, softmax
 from webgrad.ops.losses import cross_entropy, mse_loss
 from webgrad.ops.normalise import layer_norm, rms_norm

@@ -14,7 +14,7 @@ from tests.properties.running import profiled
 from tests.schedule.graphs import INTEGRATED, PORTABLE, SOFTWARE
 from tests.schedule.test_split import computed, leaves_of
 from webgrad import dtypes
-from webgrad.evaluate import read
+from webgrad.evaluate.evaluate import read
 from webgrad.graph.node import Node, leaf
 from webgrad.graph.snapshot import Snapshot
 from webgrad.ops import primitives

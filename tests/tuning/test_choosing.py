@@ -15,7 +15,7 @@ import webgrad as wg
 from tests.runtime.helpers import bench
 from webgrad import config, dtypes
 from webgrad.errors import DeviceLostError, OutOfMemoryError
-from webgrad.evaluate import clear_plans
+from webgrad.evaluate.evaluate import clear_plans
 from webgrad.explanation import explain
 from webgrad.graph.node import leaf
 from webgrad.graph.snapshot import snapshot, walk

@@ -12,7 +12,7 @@ import pytest
 import webgrad as wg
 from tests.runtime.helpers import run_python
 from webgrad import config
-from webgrad.evaluate import plans
+from webgrad.evaluate.evaluate import plans
 from webgrad.tuning import is_on, tune
 
 

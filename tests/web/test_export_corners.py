@@ -18,7 +18,7 @@ import webgrad.nn as nn
 from tests.web.exported import Call, run_exports
 from tests.web.random_exports import wrong_exports
 from tests.web.typescript import type_errors
-from webgrad.nested import taken_apart
+from webgrad.jit.pytree import taken_apart
 from webgrad.runtime.device import opened_devices
 from webgrad.web.declarations import declarations
 from webgrad.web.paper import PaperDevice, tracing_device

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..arrays import has_numpy, np
 from ..dtypes import bfloat16
-from ..evaluate import evaluate, read
+from ..evaluate.evaluate import evaluate, read
 from ..graph.node import Node
 from ..tensor import Tensor
 from ..values import Values

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..errors import DTypeError
-from ..evaluate import evaluate
+from ..evaluate.evaluate import evaluate
 from ..graph.node import backlog
 from ..graph.trace import current_trace
 from ..tensor import Tensor

@@ -18,7 +18,7 @@ from .. import dtypes
 from ..arrays import Array, has_numpy, np
 from ..dtypes import DType
 from ..errors import DeviceError, DTypeError, IndexingError, ShapeError
-from ..evaluate import read
+from ..evaluate.evaluate import read
 from ..graph.node import Node, scalar
 from ..runtime.device import CpuDevice
 from ..tensor import Tensor, view

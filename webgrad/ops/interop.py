@@ -15,7 +15,7 @@ from ..arrays import Array, has_numpy, np
 from ..cpu.memory import empty
 from ..dtypes import DType, as_dtype
 from ..errors import ArgumentError, DeviceError, DTypeError, NoAdapterError, ProtocolError, ShapeError
-from ..evaluate import read
+from ..evaluate.evaluate import read
 from ..graph.history import Call, History, recording
 from ..graph.node import leaf, scalar, signature
 from ..graph.op import SCALAR

@@ -13,7 +13,7 @@ from .. import dtypes
 from ..arrays import has_numpy, np
 from ..dtypes import DType, as_dtype
 from ..errors import DTypeError, ShapeError
-from ..evaluate import read
+from ..evaluate.evaluate import read
 from ..graph.node import Node
 from ..tensor import Tensor, view
 from ..values import Values

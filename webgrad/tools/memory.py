@@ -12,7 +12,7 @@ from typing import Any
 
 from ..arrays import has_numpy, np
 from ..cpu.memory import owner
-from ..evaluate import values_still
+from ..evaluate.evaluate import values_still
 from ..graph.holders import alive, holders
 from ..graph.node import Node, where_made
 from ..runtime.device import CpuDevice, DeviceLike, open_device, opened_devices

@@ -19,7 +19,7 @@ from typing import Any
 from .. import __version__
 from ..arrays import np
 from ..errors import ArgumentError
-from ..evaluate import read
+from ..evaluate.evaluate import read
 from ..graph.node import Node
 from ..observing import unobserved
 from ..runtime.buffers import Buffer

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..closures import named_in
 from ..errors import ArgumentError
+from ..jit.closures import named_in
 from ..ops.quantised import QuantisedTensor
 from .bundle import Bundle
 from .folder import check_target, write_export

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ..gpu import GpuPlan, GpuRecording
+from ..evaluate.gpu_plan import GpuPlan, GpuRecording
 from ..graph.node import Node
 from ..graph.op import LEAF
 from ..graph.snapshot import Snapshot

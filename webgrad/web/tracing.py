@@ -16,20 +16,20 @@ from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from .. import dtypes
-from ..captured import fitted
-from ..closures import store_numbers, tensors_that_refer_to
 from ..errors import ArgumentError, DTypeError
-from ..evaluate import compute_waiting, values_still
+from ..evaluate.evaluate import compute_waiting, values_still
 from ..graph.node import Node, scalar, signature
 from ..graph.op import LEAF
 from ..graph.snapshot import Snapshot, Walk, snapshot, walk
 from ..graph.trace import RuntimeFloat, RuntimeInt, is_runtime, one_at_a_time, plain, refuse_in_trace
-from ..nested import Nesting, put_together, taken_apart
+from ..jit.closures import store_numbers, tensors_that_refer_to
+from ..jit.pytree import Nesting, put_together, taken_apart
+from ..jit.replay import fitted
+from ..jit.trace import Traced, traced
 from ..runtime.device import instead_while
 from ..runtime.shield import shield
 from ..schedule.pairs import split_pairs
 from ..tensor import Tensor
-from ..traced import Traced, traced
 from .paper import PaperDevice
 
 __all__ = ["Given", "Graph", "Held", "Input", "trace_on_paper"]

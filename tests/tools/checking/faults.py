@@ -16,7 +16,7 @@ import numpy as np
 
 from webgrad.cpu import code
 from webgrad.cpu.operations import Operation, operation_of
-from webgrad.evaluate import clear_plans
+from webgrad.evaluate.evaluate import clear_plans
 from webgrad.lower import passes, pull
 from webgrad.lower.builder import Builder
 from webgrad.lower.ir import Instruction

@@ -22,7 +22,7 @@ from tests.tools.checking.faults import (
     template_fault,
 )
 from webgrad import nn, optim
-from webgrad.evaluate import clear_plans
+from webgrad.evaluate.evaluate import clear_plans
 from webgrad.schedule import split
 from webgrad.tools.checking import checked_graph, referring, running
 

@@ -14,7 +14,7 @@ from tests.properties.helpers import gpu, unlimited_backlog
 from tests.properties.writing import write_program
 from webgrad import nn, optim
 from webgrad.cli import main
-from webgrad.evaluate import checking, evaluate
+from webgrad.evaluate.evaluate import checking, evaluate
 from webgrad.tools.checking.check import Checker
 
 pytestmark = [pytest.mark.gpu, pytest.mark.soak]

@@ -12,10 +12,10 @@ from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any
 
 from ...errors import ArgumentError
-from ...evaluate import checking, evaluate
+from ...evaluate.evaluate import checking, evaluate
 from ...graph.node import Node
 from ...graph.snapshot import Walk
-from ...nested import taken_apart
+from ...jit.pytree import taken_apart
 from ...runtime.device import DeviceLike
 from ...runtime.webgpu import Device
 from ..choosing import gpu_for

@@ -13,10 +13,10 @@ from typing import Any
 
 from ...arrays import Array, np
 from ...errors import DeviceLostError, OutOfMemoryError, WebgradError
+from ...evaluate.cpu_plan import HostPlan
 from ...graph.node import Node, Signature, check_offered, signature, where_made
 from ...graph.op import LEAF
 from ...graph.snapshot import Snapshot, Walk, snapshot
-from ...host import HostPlan
 from ...lower.compile import compile_schedule
 from ...lower.emit import Emitted
 from ...runtime.webgpu import Device

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...arrays import Array, np
+from ...evaluate.cpu_plan import HostPlan
 from ...graph.node import signature
 from ...graph.op import LEAF
 from ...graph.snapshot import Snapshot
-from ...host import HostPlan
 from .referring import between
 from .rounding import Bounded
 

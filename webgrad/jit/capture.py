@@ -14,22 +14,22 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar, overload
 
-from . import dtypes
-from .captured import Capture, fitted
+from .. import dtypes
+from ..errors import ArgumentError
+from ..evaluate.evaluate import compute, compute_waiting, is_checked
+from ..graph.history import recording
+from ..graph.node import Node, scalar, signature
+from ..graph.op import LEAF
+from ..graph.slots import GradientSlot
+from ..graph.trace import RuntimeFloat, RuntimeInt, current_trace, one_at_a_time
+from ..observing import stage
+from ..ops.views import Alias, base_of, join, mirrored, relation
+from ..tensor import Tensor
+from ..tuning import is_on
 from .closures import device_of, is_still, names_of, store_numbers
-from .errors import ArgumentError
-from .evaluate import compute, compute_waiting, is_checked
-from .graph.history import recording
-from .graph.node import Node, scalar, signature
-from .graph.op import LEAF
-from .graph.slots import GradientSlot
-from .graph.trace import RuntimeFloat, RuntimeInt, current_trace, one_at_a_time
-from .nested import Nesting, objects_of, put_together, taken_apart
-from .observing import stage
-from .ops.views import Alias, base_of, join, mirrored, relation
-from .tensor import Tensor
-from .traced import traced
-from .tuning import is_on
+from .pytree import Nesting, objects_of, put_together, taken_apart
+from .replay import Capture, fitted
+from .trace import traced
 
 __all__ = ["jit"]
 

@@ -11,12 +11,12 @@ import sys
 from collections import Counter
 from collections.abc import Awaitable, Container, Iterator, Sequence
 
-from .errors import CaptureError
-from .graph.node import REFERENCES, Node, backlog, where_made
-from .graph.slots import GradientSlot
-from .graph.trace import Trace, is_runtime
-from .nested import Nesting, objects_of
-from .tensor import Tensor
+from ..errors import CaptureError
+from ..graph.node import REFERENCES, Node, backlog, where_made
+from ..graph.slots import GradientSlot
+from ..graph.trace import Trace, is_runtime
+from ..tensor import Tensor
+from .pytree import Nesting, objects_of
 
 __all__ = ["refuse_fixed", "refuse_frozen", "refuse_kept"]
 

@@ -15,20 +15,20 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from sys import getrefcount
 from typing import Any, Protocol
 
-from .arrays import has_numpy, np
-from .config import settings
-from .errors import ArgumentError, ConfigError, OutOfMemoryError, WebgradError
-from .graph.holders import largest_arrays, name_buffers
-from .graph.node import Node, Signature, backlog, where_made
-from .graph.snapshot import Snapshot, Walk, snapshot, walk
-from .graph.trace import refuse_in_trace
-from .observing import observers, stage
-from .runtime.buffers import naming
-from .runtime.device import CpuDevice
-from .runtime.host import memory_bytes
-from .schedule.pairs import split_pairs
-from .tuning import is_on
-from .values import Values, packed
+from ..arrays import has_numpy, np
+from ..config import settings
+from ..errors import ArgumentError, ConfigError, OutOfMemoryError, WebgradError
+from ..graph.holders import largest_arrays, name_buffers
+from ..graph.node import Node, Signature, backlog, where_made
+from ..graph.snapshot import Snapshot, Walk, snapshot, walk
+from ..graph.trace import refuse_in_trace
+from ..observing import observers, stage
+from ..runtime.buffers import naming
+from ..runtime.device import CpuDevice
+from ..runtime.host import memory_bytes
+from ..schedule.pairs import split_pairs
+from ..tuning import is_on
+from ..values import Values, packed
 
 __all__ = [
     "PLANS_KEPT",
@@ -211,10 +211,10 @@ def _planned(roots: list[Node], walked: Walk, replaces: Mapping[int, int] | None
         graph.lines = [each.where for each in walked.nodes]
     device = roots[0].sig.device
     if isinstance(device, CpuDevice):
-        from .host import HostPlan
+        from .cpu_plan import HostPlan
 
         return HostPlan(graph, device)
-    from .gpu import GpuPlan
+    from .gpu_plan import GpuPlan
 
     return GpuPlan(graph, device, fuse=device.settings.fuse, nodes=walked.nodes, replaces=replaces)
 

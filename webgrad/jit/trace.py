@@ -10,16 +10,16 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 from weakref import ref
 
+from ..errors import CaptureError
+from ..graph.history import CAPTURED, History
+from ..graph.node import Node
+from ..graph.slots import GradientSlot
+from ..graph.trace import Draw, RuntimeFloat, RuntimeInt, Trace, tracing
+from ..ops.views import Alias
+from ..tensor import Tensor
 from .closures import Names
-from .errors import CaptureError
-from .graph.history import CAPTURED, History
-from .graph.node import Node
-from .graph.slots import GradientSlot
-from .graph.trace import Draw, RuntimeFloat, RuntimeInt, Trace, tracing
-from .kept import refuse_fixed, refuse_frozen, refuse_kept
-from .nested import Nesting, taken_apart
-from .ops.views import Alias
-from .tensor import Tensor
+from .escapes import refuse_fixed, refuse_frozen, refuse_kept
+from .pytree import Nesting, taken_apart
 
 __all__ = ["Traced", "is_open", "traced"]
 

@@ -14,9 +14,9 @@ from tests.graph.helpers import CPU, apply, backlog_of, fold, numbers
 from tests.limits import HANG
 from tests.runtime.helpers import run_python
 from webgrad import dtypes
-from webgrad import evaluate as module
 from webgrad.errors import DTypeError, WebgradError
-from webgrad.evaluate import clear_plans, evaluate, plans, read, read_async
+from webgrad.evaluate import evaluate as module
+from webgrad.evaluate.evaluate import clear_plans, evaluate, plans, read, read_async
 from webgrad.graph.node import Node, leaf, make, scalar
 from webgrad.graph.op import LEAF, Op
 from webgrad.ops import primitives
@@ -262,7 +262,7 @@ def test_the_cpu_works_in_a_forked_child() -> None:
     code = """
 import os, threading
 from tests.graph.helpers import apply, numbers
-from webgrad.evaluate import read
+from webgrad.evaluate.evaluate import read
 import numpy as np
 x = apply("add", numbers(np.ones(1 << 20)), 1.0)
 assert read(x)[0] == 2.0

@@ -1,7 +1,7 @@
 """Gradients of functions, functions with a gradient of their own, and whether histories are kept.
 
-In: functions. Out: functions that give gradients, which `differentiate.py` computes. `asking.py` has the side
-of tensors.
+In: functions. Out: functions that give gradients, which `differentiate.py` computes. The side of tensors is
+in `requires_grad.py`.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import ContextDecorator
 from typing import Any, TypeVar
 
-from .asking import detached, fitting, zeros_for
+from ..errors import ArgumentError, GradientError
+from ..graph.history import Call, kept_on, recording, recording_set
+from ..graph.node import Node
+from ..graph.slots import GradientSlot
+from ..jit.pytree import put_together, taken_apart
+from ..ops import primitives
+from ..ops.autocast import autocast, autocast_dtype
+from ..ops.creation import ones
+from ..ops.own_gradient import results_of
+from ..tensor import Tensor
 from .differentiate import order_of, pull_back
-from .errors import ArgumentError, GradientError
-from .graph.history import Call, kept_on, recording, recording_set
-from .graph.node import Node
-from .graph.slots import GradientSlot
-from .nested import put_together, taken_apart
-from .ops import primitives
-from .ops.autocast import autocast, autocast_dtype
-from .ops.creation import ones
-from .ops.own_gradient import results_of
-from .tensor import Tensor
+from .requires_grad import detached, fitting, zeros_for
 
 __all__ = [
     "checkpoint",

@@ -18,8 +18,8 @@ from tests.runtime.helpers import bench, run_python
 from webgrad import dtypes
 from webgrad.config import MemoryBudget
 from webgrad.errors import DTypeError, OutOfMemoryError
-from webgrad.evaluate import evaluate, plans, read, read_async
-from webgrad.gpu import GpuPlan
+from webgrad.evaluate.evaluate import evaluate, plans, read, read_async
+from webgrad.evaluate.gpu_plan import GpuPlan
 from webgrad.graph.node import Node, leaf, make, scalar
 from webgrad.graph.snapshot import snapshot, walk
 from webgrad.ops import primitives
@@ -398,7 +398,7 @@ import numpy as np
 from tests.graph.helpers import apply, numbers
 from webgrad import dtypes
 from webgrad.errors import ForkError
-from webgrad.evaluate import read
+from webgrad.evaluate.evaluate import read
 from webgrad.graph.node import leaf
 from webgrad.runtime.device import open_device
 device = open_device("webgpu")

@@ -14,20 +14,20 @@ from contextlib import nullcontext
 from typing import Any
 from weakref import ref
 
+from ..errors import ArgumentError, CaptureError
+from ..evaluate.evaluate import Recorded, compute, plan_for, submit, values_still
+from ..graph.history import CAPTURED, History, recording_set
+from ..graph.node import Node, Signature, leaf, scalar
+from ..graph.op import LEAF
+from ..graph.slots import GradientSlot
+from ..graph.trace import is_runtime, plain
+from ..observing import stage
+from ..ops.views import Alias, base_of, join, mirrored, shares_with, told
+from ..runtime.shield import shield
+from ..tensor import Tensor, give
 from .closures import Names, is_still, tensors_that_refer_to
-from .errors import ArgumentError, CaptureError
-from .evaluate import Recorded, compute, plan_for, submit, values_still
-from .graph.history import CAPTURED, History, recording_set
-from .graph.node import Node, Signature, leaf, scalar
-from .graph.op import LEAF
-from .graph.slots import GradientSlot
-from .graph.trace import is_runtime, plain
-from .nested import put_together
-from .observing import stage
-from .ops.views import Alias, base_of, join, mirrored, shares_with, told
-from .runtime.shield import shield
-from .tensor import Tensor, give
-from .traced import Traced, is_open
+from .pytree import put_together
+from .trace import Traced, is_open
 
 __all__ = ["Capture", "fitted"]
 

@@ -10,22 +10,22 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from .arrays import Array
-from .cpu.execute import CPU_PROFILE, CpuPlan
-from .cpu.memory import is_own
-from .cpu.pairs import keep_pairs
-from .cpu.thin import keep_narrow
-from .cpu.turned import write_turned
-from .errors import OutOfMemoryError
-from .graph.node import Node
-from .graph.snapshot import Snapshot
-from .lower.threads import name_of
-from .observing import Note, observers, stage
-from .runtime.host import memory_bytes
-from .runtime.stats import readable_bytes
-from .schedule.plan import Group
-from .schedule.schedule import schedule
-from .schedule.work import work_of
+from ..arrays import Array
+from ..cpu.execute import CPU_PROFILE, CpuPlan
+from ..cpu.memory import is_own
+from ..cpu.pairs import keep_pairs
+from ..cpu.thin import keep_narrow
+from ..cpu.turned import write_turned
+from ..errors import OutOfMemoryError
+from ..graph.node import Node
+from ..graph.snapshot import Snapshot
+from ..lower.threads import name_of
+from ..observing import Note, observers, stage
+from ..runtime.host import memory_bytes
+from ..runtime.stats import readable_bytes
+from ..schedule.plan import Group
+from ..schedule.schedule import schedule
+from ..schedule.work import work_of
 
 __all__ = ["HostPlan"]
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from . import dtypes
-from .errors import ArgumentError
-from .graph.node import scalar
-from .graph.trace import current_trace
-from .runtime.device import DeviceLike, open_device
-from .tensor import Tensor
+from .. import dtypes
+from ..errors import ArgumentError
+from ..graph.node import scalar
+from ..graph.trace import current_trace
+from ..runtime.device import DeviceLike, open_device
+from ..tensor import Tensor
 
 __all__ = ["fresh", "watch"]
 

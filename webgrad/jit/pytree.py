@@ -12,9 +12,9 @@ from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple
 from weakref import ref
 
-from .arrays import np
-from .dtypes import DType
-from .tensor import Tensor
+from ..arrays import np
+from ..dtypes import DType
+from ..tensor import Tensor
 
 __all__ = ["Nesting", "objects_of", "put_together", "taken_apart"]
 
@@ -68,7 +68,7 @@ def taken_apart(value: Any, ends: list[Any], *, numbers: bool) -> Nesting:
         return Nesting("dict", tuple(value), parts)
     if numbers:
         if isinstance(value, np.ndarray):
-            from .ops.creation import asarray
+            from ..ops.creation import asarray
 
             return taken_apart(asarray(value), ends, numbers=numbers)
         if isinstance(value, np.generic):

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import webgrad as wg
-from webgrad.capture import Jit
-from webgrad.evaluate import plans
+from webgrad.evaluate.evaluate import plans
+from webgrad.jit.capture import Jit
 
 Array = np.ndarray[Any, Any]
 DEVICES = ["cpu", pytest.param("webgpu:0", marks=pytest.mark.gpu)]

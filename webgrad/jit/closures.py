@@ -14,11 +14,11 @@ from types import CellType, FunctionType, ModuleType
 from typing import Any
 from weakref import ref
 
-from .evaluate import compute
-from .graph.node import Node
-from .graph.op import SCALAR
-from .runtime.device import default_device
-from .tensor import Tensor
+from ..evaluate.evaluate import compute
+from ..graph.node import Node
+from ..graph.op import SCALAR
+from ..runtime.device import default_device
+from ..tensor import Tensor
 
 __all__ = [
     "Names",

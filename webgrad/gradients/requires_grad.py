@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..errors import DTypeError, GradientError
+from ..graph.history import History, recording_set
+from ..graph.node import Node
+from ..graph.slots import GradientSlot
+from ..graph.trace import current_trace
+from ..ops import primitives
+from ..ops.creation import asarray, ones
+from ..ops.views import share
+from ..tensor import Tensor
 from .differentiate import accumulate, order_of, pull_back
-from .errors import DTypeError, GradientError
-from .graph.history import History, recording_set
-from .graph.node import Node
-from .graph.slots import GradientSlot
-from .graph.trace import current_trace
-from .ops import primitives
-from .ops.creation import asarray, ones
-from .ops.views import share
-from .tensor import Tensor
 
 __all__ = [
     "HookHandle",

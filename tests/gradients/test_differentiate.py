@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import webgrad as wg
-from webgrad.differentiate import order_of
+from webgrad.gradients.differentiate import order_of
 from webgrad.graph.history import History
 
 

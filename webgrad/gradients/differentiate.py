@@ -11,13 +11,13 @@ import functools
 from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any
 
-from .errors import GradientError
-from .graph.history import CAPTURED, Call, History
-from .graph.node import Node, backlog
-from .graph.op import Op
-from .graph.slots import GradientSlot
-from .ops import gradients as rules
-from .tensor import Tensor
+from ..errors import GradientError
+from ..graph.history import CAPTURED, Call, History
+from ..graph.node import Node, backlog
+from ..graph.op import Op
+from ..graph.slots import GradientSlot
+from ..ops import gradients as rules
+from ..tensor import Tensor
 
 __all__ = ["accumulate", "order_of", "pull_back"]
 

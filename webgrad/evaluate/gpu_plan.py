@@ -10,20 +10,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from .errors import WebgradError
-from .graph.node import Node
-from .graph.snapshot import Snapshot
-from .lower.compile import alias_of, compile_schedule
-from .lower.emit import Bound, Emitted
-from .observing import Note, observers, stage
-from .runtime.buffers import Buffer
-from .runtime.pipelines import Pipeline
-from .runtime.recording import Recording
-from .runtime.webgpu import Device
-from .schedule.plan import Schedule
-from .schedule.schedule import schedule
-from .schedule.work import Work, work_of
-from .tuning.choosing import choosing
+from ..errors import WebgradError
+from ..graph.node import Node
+from ..graph.snapshot import Snapshot
+from ..lower.compile import alias_of, compile_schedule
+from ..lower.emit import Bound, Emitted
+from ..observing import Note, observers, stage
+from ..runtime.buffers import Buffer
+from ..runtime.pipelines import Pipeline
+from ..runtime.recording import Recording
+from ..runtime.webgpu import Device
+from ..schedule.plan import Schedule
+from ..schedule.schedule import schedule
+from ..schedule.work import Work, work_of
+from ..tuning.choosing import choosing
 
 __all__ = ["GpuPlan", "GpuRecording"]
 
