@@ -27,7 +27,7 @@ from .errors import (
     OutOfMemoryError,
     ShapeError,
 )
-from .evaluate.evaluate import compute, values_still
+from .evaluate.evaluate import compute, evaluation_lock
 from .graph.node import Node, backlog, leaf
 from .graph.trace import refuse_in_trace
 from .ops import activations, elementwise, reductions
@@ -329,7 +329,7 @@ class Batch:
             queue = self.device.queue
             for buffer in self._sources:  # what was freed is found out before anything is recorded
                 queue.size_of(buffer)
-            with values_still(), queue.hold() as recorder:
+            with evaluation_lock(), queue.hold() as recorder:
                 self._compute_up_to_launches(recorder.dispatch)
                 compute([each._node for each in results])
                 event = queue.flush("execute")

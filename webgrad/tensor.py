@@ -249,7 +249,7 @@ class Tensor(PytorchMethods):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The sides."""
+        """The shape: the size of each axis."""
         return self.node.sig.shape
 
     @property

@@ -18,7 +18,7 @@ import webgrad.nn as nn
 from tests.web.exported import Call, run_exports
 from tests.web.random_exports import wrong_exports
 from tests.web.typescript import type_errors
-from webgrad.jit.pytree import taken_apart
+from webgrad.jit.pytree import flatten
 from webgrad.runtime.device import opened_devices
 from webgrad.web.declarations import declarations
 from webgrad.web.paper import PaperDevice, tracing_device
@@ -166,9 +166,9 @@ def test_programs_give_what_they_give_in_python(tmp_path: Path) -> None:
 
 
 def _arrays(result: Any) -> list[Any]:
-    ends: list[Any] = []
-    taken_apart(result, ends, numbers=False)
-    return [np.array(each.numpy()) for each in ends]
+    leaves: list[Any] = []
+    flatten(result, leaves, numbers=False)
+    return [np.array(each.numpy()) for each in leaves]
 
 
 @pytest.mark.usefixtures("dawn")

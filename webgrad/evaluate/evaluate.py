@@ -39,6 +39,7 @@ __all__ = [
     "compute",
     "compute_waiting",
     "evaluate",
+    "evaluation_lock",
     "is_checked",
     "limit_backlog",
     "plan_for",
@@ -47,7 +48,6 @@ __all__ = [
     "read_async",
     "snapshot_of",
     "submit",
-    "values_still",
 ]
 
 PLANS_KEPT = 1024
@@ -265,7 +265,7 @@ def submit(plan: Plan, nodes: list[Node]) -> list[Any]:
     return found
 
 
-def values_still() -> AbstractContextManager[Any]:
+def evaluation_lock() -> AbstractContextManager[Any]:
     """While it is entered, no other thread computes, or takes a node's storage to read it."""
     return _state.lock
 

@@ -15,7 +15,7 @@ from ..errors import ArgumentError, GradientError
 from ..graph.history import Call, kept_on, recording, recording_set
 from ..graph.node import Node
 from ..graph.slots import GradientSlot
-from ..jit.pytree import put_together, taken_apart
+from ..jit.pytree import flatten, unflatten
 from ..ops import primitives
 from ..ops.autocast import autocast, autocast_dtype
 from ..ops.creation import ones
@@ -154,23 +154,23 @@ def value_and_grad(
                 f"value_and_grad: argnums={argnums!r} names no argument, or one that is not there; the "
                 f"function was called with {len(args)} in order (those given by name have no number)"
             )
-        ends: list[Tensor] = []
-        shapes = [taken_apart(args[at], ends, numbers=False) for at in places]
-        if not ends:
+        leaves: list[Tensor] = []
+        shapes = [flatten(args[at], leaves, numbers=False) for at in places]
+        if not leaves:
             raise ArgumentError(
                 f"value_and_grad: there is no tensor in what argnums={argnums!r} names, so nothing to "
                 "differentiate by: make one with webgrad.asarray"
             )
         with recording_set(True):
-            inner, tracked = _fresh(ends)
+            inner, tracked = _fresh(leaves)
             given, parts = list(args), iter(map(Tensor, inner))
             for at, shape in zip(places, shapes, strict=True):
-                given[at] = put_together(shape, parts)
+                given[at] = unflatten(shape, parts)
             result = function(*given, **kwargs)
             value, aux = _checked_value(result, has_aux)
             value, found = _gradients(value, inner, tracked)
         gathered = iter(found)
-        gradients = tuple(put_together(shape, gathered) for shape in shapes)
+        gradients = tuple(unflatten(shape, gathered) for shape in shapes)
         answer = gradients[0] if isinstance(argnums, int) else gradients
         return ((value, aux), answer) if has_aux else (value, answer)
 
@@ -196,10 +196,10 @@ def grad(
     return differentiated
 
 
-def _fresh(ends: Sequence[Tensor]) -> tuple[list[Node], bool]:
+def _fresh(leaves: Sequence[Tensor]) -> tuple[list[Node], bool]:
     """Nodes of the same values that ask for a gradient, and whether gradients go on behind any of them."""
     made = []
-    for each in ends:
+    for each in leaves:
         if each.dtype.kind not in "fc":
             raise GradientError(
                 f"value_and_grad: an argument to differentiate by is {each.dtype.name}: only floats have "
@@ -209,7 +209,7 @@ def _fresh(ends: Sequence[Tensor]) -> tuple[list[Node], bool]:
         if node.history is None:
             node.history = GradientSlot()
         made.append(node)
-    return made, any(each.node.history is not None for each in ends)
+    return made, any(each.node.history is not None for each in leaves)
 
 
 def _checked_value(result: Any, has_aux: bool) -> tuple[Tensor, Any]:
@@ -246,8 +246,8 @@ def _gradients(value: Tensor, inner: list[Node], tracked: bool) -> tuple[Tensor,
 
 
 def _found_tensors(value: Any) -> tuple[Any, list[Tensor]]:
-    ends: list[Tensor] = []
-    return taken_apart(value, ends, numbers=False), ends
+    leaves: list[Tensor] = []
+    return flatten(value, leaves, numbers=False), leaves
 
 
 def custom_gradient(function: Callable[..., tuple[Any, Callable[..., Any]]]) -> Callable[..., Any]:
@@ -291,7 +291,7 @@ def custom_gradient(function: Callable[..., tuple[Any, Callable[..., Any]]]) -> 
             ]
 
         call = Call(tuple(each.node for each in given), len(results), pulled)
-        return put_together(shape, iter(results_of(call, results)))
+        return unflatten(shape, iter(results_of(call, results)))
 
     return differentiable
 
@@ -322,7 +322,7 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         before = recording.made, recording.draws, recording.repeat
         recording.made, recording.draws, recording.repeat = set(), draws.copy() if repeat else draws, repeat
         try:
-            again_args, again_kwargs = put_together(nesting, iter([Tensor(each) for each in nodes]))
+            again_args, again_kwargs = unflatten(nesting, iter([Tensor(each) for each in nodes]))
             with autocast(half or "float16", enabled=half is not None):
                 shape, results = _found_tensors(function(*again_args, **again_kwargs))
             return shape, results, recording.made
@@ -332,7 +332,7 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     shape, results, made = run(repeat=False)
     sources = _sources(results, made)
     if not sources:
-        return put_together(shape, iter(results))
+        return unflatten(shape, iter(results))
     known = {id(each): each for each in sources}
 
     def pulled(gradients: list[Any]) -> list[Any]:
@@ -353,7 +353,7 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         return [found.get(identity) for identity in known]
 
     call = Call(tuple(sources), len(results), pulled)
-    return put_together(shape, iter(results_of(call, results)))
+    return unflatten(shape, iter(results_of(call, results)))
 
 
 def _sources(results: Sequence[Tensor], made: set[int]) -> list[Node]:

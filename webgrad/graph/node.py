@@ -173,7 +173,7 @@ class Backlog:
         self.full = False
         self.mark: Signature | None = None
         self.gradients = 0  # how many computations of gradients are under way
-        self.pauses = 0  # how many record what is to be computed together, when they say so
+        self.pauses: list[None] = []  # one for each who records what is computed when they say so
         self.compute: Callable[[list[Node]], None] = lambda nodes: None
 
     def consider(self, node: Node) -> None:
@@ -190,11 +190,11 @@ class Backlog:
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Nothing is computed because of what is made inside."""
-        self.pauses += 1
+        self.pauses.append(None)  # in one step, whatever other threads do
         try:
             yield
         finally:
-            self.pauses -= 1
+            self.pauses.pop()
 
     def _waits_for_gradients(self, node: Node) -> bool:
         """Whether gradients are being computed, or will be: what is cut off now would be computed again."""

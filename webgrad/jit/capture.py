@@ -27,7 +27,7 @@ from ..ops.views import Alias, base_of, join, mirrored, relation
 from ..tensor import Tensor
 from ..tuning import is_on
 from .closures import device_of, is_still, names_of, store_numbers
-from .pytree import Nesting, objects_of, put_together, taken_apart
+from .pytree import TreeSpec, flatten, objects_of, unflatten
 from .replay import Capture, fitted
 from .trace import traced
 
@@ -73,40 +73,42 @@ class Jit:
             return self._run(args, kwargs)
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        ends: list[Any] = []
-        shapes = [self._shape(at, each, ends) for at, each in enumerate(args)]
-        named = [(name, self._shape(name, each, ends)) for name, each in kwargs.items()]
+        arguments: list[Any] = []
+        specs = [self._flattened(at, each, arguments) for at, each in enumerate(args)]
+        named = [(name, self._flattened(name, each, arguments)) for name, each in kwargs.items()]
         if is_checked():
-            return self._plainly(shapes, named, ends)
+            return self._plainly(specs, named, arguments)
         # Kernels chosen by measuring are others; so is what a function does to one tensor under two names.
-        key = (tuple(shapes), tuple(named), _repeats(ends), is_on(), recording.on and _asking(ends))
+        key = (tuple(specs), tuple(named), _repeats(arguments), is_on(), recording.on and _asking(arguments))
         with self._lock:
             variants = self._captures.setdefault(key, [])
             self._captures.move_to_end(key)
             for capture in variants:
-                leaves = capture.leaves(ends)
+                leaves = capture.leaves(arguments)
                 if leaves is not None:
                     break
             else:
                 with one_at_a_time:
-                    capture = self._capture(shapes, named, ends)
-                leaves = capture.first_leaves(ends)
+                    capture = self._capture(specs, named, arguments)
+                leaves = capture.first_leaves(arguments)
                 alive = [each for each in variants if not each.is_dead()]
                 variants[:] = [capture, *alive[: VARIANTS - 1]]
                 if len(self._captures) > CAPTURES:
                     self._captures.popitem(last=False)
-            return capture.run(ends, leaves)
+            return capture.run(arguments, leaves)
 
-    def _plainly(self, shapes: list[Nesting], named: list[tuple[str, Nesting]], ends: list[Any]) -> Any:
+    def _plainly(self, specs: list[TreeSpec], named: list[tuple[str, TreeSpec]], arguments: list[Any]) -> Any:
         """The function's own code, over its tensors themselves and numbers as it would get them."""
-        device = device_of(self.function, [*ends, *(each for shape in shapes for each in objects_of(shape))])
-        given = iter([each if isinstance(each, Tensor) else _number(each, device) for each in ends])
-        args = [put_together(each, given) for each in shapes]
-        return self.function(*args, **{name: put_together(each, given) for name, each in named})
+        device = device_of(
+            self.function, [*arguments, *(each for spec in specs for each in objects_of(spec))]
+        )
+        given = iter([each if isinstance(each, Tensor) else _number(each, device) for each in arguments])
+        args = [unflatten(each, given) for each in specs]
+        return self.function(*args, **{name: unflatten(each, given) for name, each in named})
 
-    def _shape(self, place: int | str, value: Any, ends: list[Any]) -> Nesting:
+    def _flattened(self, place: int | str, value: Any, arguments: list[Any]) -> TreeSpec:
         if place not in self._static:
-            return taken_apart(value, ends, numbers=True)
+            return flatten(value, arguments, numbers=True)
         try:
             hash(value)
         except TypeError:
@@ -114,32 +116,38 @@ class Jit:
                 f"{self!r}: the static argument {place!r} is a {type(value).__name__}, which cannot "
                 "be compared with other calls'; pass something hashable, such as a tuple"
             ) from None
-        return Nesting("static", (type(value), value))
+        return TreeSpec("static", (type(value), value))
 
-    def _capture(self, shapes: list[Nesting], named: list[tuple[str, Nesting]], ends: list[Any]) -> Capture:
+    def _capture(
+        self, specs: list[TreeSpec], named: list[tuple[str, TreeSpec]], arguments: list[Any]
+    ) -> Capture:
         """Run the function over stand-ins for its tensors and numbers, and keep what it would compute."""
         compute_waiting()
         store_numbers()
-        compute([each.node for each in ends if isinstance(each, Tensor)])
-        device = device_of(self.function, [*ends, *(each for shape in shapes for each in objects_of(shape))])
-        made = {id(each): _stand_in(each, device) for each in ends if isinstance(each, Tensor)}
-        _share_alike([each for each in ends if isinstance(each, Tensor)], made)
-        given = [made[id(each)] if isinstance(each, Tensor) else _stand_in(each, device) for each in ends]
+        compute([each.node for each in arguments if isinstance(each, Tensor)])
+        device = device_of(
+            self.function, [*arguments, *(each for spec in specs for each in objects_of(spec))]
+        )
+        made = {id(each): _stand_in(each, device) for each in arguments if isinstance(each, Tensor)}
+        _share_alike([each for each in arguments if isinstance(each, Tensor)], made)
+        given = [
+            made[id(each)] if isinstance(each, Tensor) else _stand_in(each, device) for each in arguments
+        ]
         was = [each.node for each in given]
         places = iter(given)
-        args = [put_together(each, places) for each in shapes]
-        kwargs = {name: put_together(each, places) for name, each in named}
+        args = [unflatten(each, places) for each in specs]
+        kwargs = {name: unflatten(each, places) for name, each in named}
         names = names_of(self.function)
         found = traced(lambda: self.function(*args, **kwargs), was)
         unchanged = [each for each in names if is_still(each[0](), each[1])]  # not those it gives to others
         return Capture(found, given, was, [*unchanged, *found.watched])
 
 
-def _repeats(ends: Sequence[Any]) -> tuple[Any, ...]:
+def _repeats(arguments: Sequence[Any]) -> tuple[Any, ...]:
     """For each tensor the first place it is in, and how it shares elements with others; nothing where all
     are different.
     """
-    tensors = [each for each in ends if isinstance(each, Tensor)]
+    tensors = [each for each in arguments if isinstance(each, Tensor)]
     if len(tensors) < 2:
         return (), ()
     numbers = list(map(id, tensors))
@@ -158,10 +166,14 @@ def _share_alike(tensors: Sequence[Tensor], stand_ins: dict[int, Tensor]) -> Non
             join(stand_in, mirrored(each.alias, known))
 
 
-def _asking(ends: Sequence[Any]) -> tuple[int, ...]:
+def _asking(arguments: Sequence[Any]) -> tuple[int, ...]:
     """The places of tensors that require gradients."""
     return tuple(
-        [at for at, each in enumerate(ends) if isinstance(each, Tensor) and each.node.history is not None]
+        [
+            at
+            for at, each in enumerate(arguments)
+            if isinstance(each, Tensor) and each.node.history is not None
+        ]
     )
 
 

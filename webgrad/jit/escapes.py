@@ -16,23 +16,23 @@ from ..graph.node import REFERENCES, Node, backlog, where_made
 from ..graph.slots import GradientSlot
 from ..graph.trace import Trace, is_runtime
 from ..tensor import Tensor
-from .pytree import Nesting, objects_of
+from .pytree import TreeSpec, objects_of
 
 __all__ = ["refuse_fixed", "refuse_frozen", "refuse_kept"]
 
 
-def refuse_kept(trace: Trace, was: Sequence[Node], ends: list[Tensor]) -> None:
-    """Raise where a tensor that was made of the arguments is held by more than the ends of the result."""
+def refuse_kept(trace: Trace, was: Sequence[Node], leaves: list[Tensor]) -> None:
+    """Raise where a tensor that was made of the arguments is held by more than the leaves of the result."""
     states = {id(tensor): tensor.node for tensor in _states(trace)}
-    known = {id(node) for node in states.values()} | {id(tensor.node) for tensor in ends}
+    known = {id(node) for node in states.values()} | {id(tensor.node) for tensor in leaves}
     known |= {id(before) for _, before in trace.changed.values()}
     others = _made_of(was, [node for node in backlog.held() if id(node) not in known])
-    if not others and not _held_twice(states, was, ends):
+    if not others and not _held_twice(states, was, leaves):
         return
     gc.collect()  # what only a ring of Python objects holds is not kept
     kept = {id(node) for node in others}
     tensors = [each for each in gc.get_referrers(*others) if isinstance(each, Tensor)] if others else []
-    for tensor in [*(each for each in tensors if id(each.node) in kept), *_held_twice(states, was, ends)]:
+    for tensor in [*(each for each in tensors if id(each.node) in kept), *_held_twice(states, was, leaves)]:
         line = where_made(tensor.node)
         raise CaptureError(
             f"a tensor of shape {tensor.shape} and {tensor.dtype.name}{line and f', made at {line},'} is "
@@ -49,13 +49,13 @@ def _states(trace: Trace) -> list[Tensor]:
     return [tensor for tensor in found if tensor is not None]
 
 
-def _held_twice(states: Container[int], was: Sequence[Node], ends: list[Tensor]) -> list[Tensor]:
-    """The ends that something else holds too, and that are no states."""
-    counts = list(map(sys.getrefcount, ends))
-    times = Counter(map(id, ends))
+def _held_twice(states: Container[int], was: Sequence[Node], leaves: list[Tensor]) -> list[Tensor]:
+    """The leaves that something else holds too, and that are no states."""
+    counts = list(map(sys.getrefcount, leaves))
+    times = Counter(map(id, leaves))
     found = [
         tensor
-        for tensor, count in zip(ends, counts, strict=True)
+        for tensor, count in zip(leaves, counts, strict=True)
         if count > REFERENCES - 1 + times[id(tensor)] and id(tensor) not in states
     ]
     made = {id(node) for node in _made_of(was, [each.node for each in found if each.node.storage is None])}
@@ -78,7 +78,7 @@ def _made_of(sources: Sequence[Node], nodes: list[Node]) -> list[Node]:
     return [node for node in nodes if depends[id(node)]]
 
 
-def refuse_fixed(shape: Nesting, trace: Trace) -> None:
+def refuse_fixed(shape: TreeSpec, trace: Trace) -> None:
     """Refuse results whose tensors could not be replaced by another call's."""
     for value in objects_of(shape):
         held = gc.get_referents(value)

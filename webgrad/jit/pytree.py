@@ -1,7 +1,7 @@
-"""Nested values: lists, tuples and dicts (and results: dataclasses) with tensors and numbers at their ends.
+"""Nested values: lists, tuples and dicts (and results: dataclasses) with tensors and numbers as leaves.
 
-In: what a function takes or gives. Out: its `Nesting`, which can be compared with other calls', and its ends;
-and the value again, with other ends.
+In: what a function takes or gives. Out: its leaves, and its `TreeSpec`, which is compared with other calls';
+and the value again, with other leaves.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..arrays import np
 from ..dtypes import DType
 from ..tensor import Tensor
 
-__all__ = ["Nesting", "objects_of", "put_together", "taken_apart"]
+__all__ = ["TreeSpec", "flatten", "objects_of", "unflatten"]
 
 _VALUES = (bool, str, bytes, type(None), DType, type, type(Ellipsis))  # static, compared by value
 
@@ -46,73 +46,73 @@ class _Same:
         return self._hash
 
 
-class Nesting(NamedTuple):
+class TreeSpec(NamedTuple):
     """What a value is, without the contents of its tensors and numbers."""
 
     kind: str  # tensor, number, static, slice, list, tuple, dict, dataclass
     data: Any = None
-    parts: tuple[Nesting, ...] = ()
+    parts: tuple[TreeSpec, ...] = ()
 
 
-def taken_apart(value: Any, ends: list[Any], *, numbers: bool) -> Nesting:
-    """A value's shape; its tensors, and with `numbers` its numbers, are added to `ends`."""
+def flatten(value: Any, leaves: list[Any], *, numbers: bool) -> TreeSpec:
+    """A value's structure; its tensors, and with `numbers` its numbers, are added to `leaves`."""
     if isinstance(value, Tensor):
-        ends.append(value)
+        leaves.append(value)
         sig = value.node.sig
-        return Nesting("tensor", (sig.shape, sig.dtype, sig.device))
+        return TreeSpec("tensor", (sig.shape, sig.dtype, sig.device))
     if isinstance(value, list | tuple):
         kind = "list" if isinstance(value, list) else "tuple"
-        return Nesting(kind, type(value), tuple(taken_apart(each, ends, numbers=numbers) for each in value))
+        return TreeSpec(kind, type(value), tuple(flatten(each, leaves, numbers=numbers) for each in value))
     if isinstance(value, dict):
-        parts = tuple(taken_apart(each, ends, numbers=numbers) for each in value.values())
-        return Nesting("dict", tuple(value), parts)
+        parts = tuple(flatten(each, leaves, numbers=numbers) for each in value.values())
+        return TreeSpec("dict", tuple(value), parts)
     if numbers:
         if isinstance(value, np.ndarray):
             from ..ops.creation import asarray
 
-            return taken_apart(asarray(value), ends, numbers=numbers)
+            return flatten(asarray(value), leaves, numbers=numbers)
         if isinstance(value, np.generic):
             value = value.item()
         if isinstance(value, int | float) and not isinstance(value, bool):
-            ends.append(value)
-            return Nesting("number", float if isinstance(value, float) else int)
+            leaves.append(value)
+            return TreeSpec("number", float if isinstance(value, float) else int)
     elif is_dataclass(value) and not isinstance(value, type):
         names = tuple(each.name for each in fields(value) if hasattr(value, each.name))
-        parts = tuple(taken_apart(getattr(value, name), ends, numbers=False) for name in names)
-        return Nesting("dataclass", (type(value), names), parts)
+        parts = tuple(flatten(getattr(value, name), leaves, numbers=False) for name in names)
+        return TreeSpec("dataclass", (type(value), names), parts)
     if isinstance(value, slice):
         bounds = (value.start, value.stop, value.step)
         if all(isinstance(each, int | None) for each in bounds):
-            return Nesting("slice", bounds)  # slices themselves cannot be hashed
-    return Nesting(
+            return TreeSpec("slice", bounds)  # slices themselves cannot be hashed
+    return TreeSpec(
         "static", (type(value), value) if isinstance(value, _VALUES) else _Same(value, keep=not numbers)
     )
 
 
-def objects_of(shape: Nesting) -> list[Any]:
+def objects_of(spec: TreeSpec) -> list[Any]:
     """The objects in a value that are compared by identity."""
-    if isinstance(shape.data, _Same):
-        return [shape.data.value]
-    return [each for part in shape.parts for each in objects_of(part)]
+    if isinstance(spec.data, _Same):
+        return [spec.data.value]
+    return [each for part in spec.parts for each in objects_of(part)]
 
 
-def put_together(shape: Nesting, ends: Iterator[Any]) -> Any:
-    """The value of a shape, with other ends."""
-    if shape.kind in ("tensor", "number"):
-        return next(ends)
-    if shape.kind == "static":
-        return shape.data.value if isinstance(shape.data, _Same) else shape.data[1]
-    parts = [put_together(each, ends) for each in shape.parts]
-    if shape.kind == "slice":
-        return slice(*shape.data)
-    if shape.kind == "dataclass":
-        kind, names = shape.data
+def unflatten(spec: TreeSpec, leaves: Iterator[Any]) -> Any:
+    """The value of a structure, with other leaves."""
+    if spec.kind in ("tensor", "number"):
+        return next(leaves)
+    if spec.kind == "static":
+        return spec.data.value if isinstance(spec.data, _Same) else spec.data[1]
+    parts = [unflatten(each, leaves) for each in spec.parts]
+    if spec.kind == "slice":
+        return slice(*spec.data)
+    if spec.kind == "dataclass":
+        kind, names = spec.data
         made = object.__new__(kind)
         for name, part in zip(names, parts, strict=True):
             object.__setattr__(made, name, part)
         return made
-    if shape.kind == "dict":
-        return dict(zip(shape.data, parts, strict=True))
-    if shape.kind == "list":
+    if spec.kind == "dict":
+        return dict(zip(spec.data, parts, strict=True))
+    if spec.kind == "list":
         return parts
-    return shape.data(*parts) if hasattr(shape.data, "_fields") else tuple(parts)
+    return spec.data(*parts) if hasattr(spec.data, "_fields") else tuple(parts)

@@ -15,7 +15,7 @@ from typing import Any
 from weakref import ref
 
 from ..errors import ArgumentError, CaptureError
-from ..evaluate.evaluate import Recorded, compute, plan_for, submit, values_still
+from ..evaluate.evaluate import Recorded, compute, evaluation_lock, plan_for, submit
 from ..graph.history import CAPTURED, History, recording_set
 from ..graph.node import Node, Signature, leaf, scalar
 from ..graph.op import LEAF
@@ -26,7 +26,7 @@ from ..ops.views import Alias, base_of, join, mirrored, shares_with, told
 from ..runtime.shield import shield
 from ..tensor import Tensor, give
 from .closures import Names, is_still, tensors_that_refer_to
-from .pytree import put_together
+from .pytree import unflatten
 from .trace import Traced, is_open
 
 __all__ = ["Capture", "fitted"]
@@ -174,19 +174,19 @@ class Capture:
                 if not any(each() is owner() for each in owners):
                     owners.append(owner)
 
-    def first_leaves(self, ends: Sequence[Any]) -> list[Node]:
+    def first_leaves(self, arguments: Sequence[Any]) -> list[Node]:
         """The leaves of the call that was captured."""
-        found = [each.node for each in ends if isinstance(each, Tensor)] + self.first
+        found = [each.node for each in arguments if isinstance(each, Tensor)] + self.first
         self.first = []
         return found
 
-    def leaves(self, ends: Sequence[Any]) -> list[Node] | None:
+    def leaves(self, arguments: Sequence[Any]) -> list[Node] | None:
         """The leaves of a call; None where they are not what was captured."""
         for name, then in self.names:
             now = name()
             if now is not then and not is_still(now, then):
                 return None
-        found = [each.node for each in ends if isinstance(each, Tensor)]
+        found = [each.node for each in arguments if isinstance(each, Tensor)]
         for owners, sig, mark in zip(self.owners, self.sigs, self.marks, strict=True):
             node = _node_of(owners) if len(owners) > 1 else getattr(owners[0](), "node", None)
             if node is None or not (node.sig is sig or _is_alike(node.sig, sig)) or not _has(node, mark):
@@ -200,21 +200,23 @@ class Capture:
         """Whether a tensor it needs is gone, so that it never fits again."""
         return any(all(each() is None for each in owners) for owners in self.owners)
 
-    def run(self, ends: Sequence[Any], leaves: list[Node]) -> Any:
+    def run(self, arguments: Sequence[Any], leaves: list[Node]) -> Any:
         """The results of a call, after what it changes was changed."""
-        numbers = [fitted(each) for each in ends if not isinstance(each, Tensor)]
+        numbers = [fitted(each) for each in arguments if not isinstance(each, Tensor)]
         numbers += self.drawn or [each for draw in self.draws for each in draw()]
         self.drawn = []
         for each in self.replaced:  # first, so that the new ones lie where the old ones did
             if (slot := each()) is not None:
                 slot.grad = None
         compute([node for node in leaves if node.sig.op is not LEAF])
-        tensors = [each for each in ends if isinstance(each, Tensor)]
+        tensors = [each for each in arguments if isinstance(each, Tensor)]
         if not self.changed and not self.slots:
             found = [each for part in self.parts for each in part.run(leaves, numbers, frozenset())]
-            return self._put_together(self._nodes(found, leaves, numbers), tensors)
+            return self._unflatten(self._nodes(found, leaves, numbers), tensors)
         self._refuse_both(tensors)
-        with values_still():  # whoever takes the node of a tensor meanwhile waits, and finds its new storage
+        with (
+            evaluation_lock()
+        ):  # whoever takes the node of a tensor meanwhile waits, and finds its new storage
             donated = frozenset(
                 at for at, _ in self.changed if at not in self.needed and _is_free(leaves, at)
             )
@@ -226,7 +228,7 @@ class Capture:
                     self._change(tensors, leaves, nodes[:last], donated)
                     self._leave_gradients(iter(nodes[last:]))
         self._tell_views(tensors)
-        return self._put_together(nodes[: last - len(self.changed)], tensors)
+        return self._unflatten(nodes[: last - len(self.changed)], tensors)
 
     def _change(
         self,
@@ -266,7 +268,7 @@ class Capture:
             if slot is not None:
                 slot.grad = gradient
 
-    def _put_together(self, nodes: Sequence[Node], tensors: Sequence[Tensor]) -> Any:
+    def _unflatten(self, nodes: Sequence[Node], tensors: Sequence[Tensor]) -> Any:
         for at in self.tracked:
             if nodes[at].history is None:
                 nodes[at].history = History(CAPTURED, ())
@@ -278,7 +280,7 @@ class Capture:
             known.update(zip(self.given, map(base_of, tensors), strict=True))
             for at, alias in self.views:
                 join(made[at], mirrored(alias, known))
-        return put_together(self.shape, iter(made))
+        return unflatten(self.shape, iter(made))
 
     def _refuse_both(self, tensors: Sequence[Tensor]) -> None:
         """Refuse an argument that is closed over too, itself or a view of it, where either is changed: they

@@ -19,7 +19,7 @@ from ..ops.views import Alias
 from ..tensor import Tensor
 from .closures import Names
 from .escapes import refuse_fixed, refuse_frozen, refuse_kept
-from .pytree import Nesting, taken_apart
+from .pytree import TreeSpec, flatten
 
 __all__ = ["Traced", "is_open", "traced"]
 
@@ -27,7 +27,7 @@ __all__ = ["Traced", "is_open", "traced"]
 class Traced(NamedTuple):
     """What a function did: the shape and nodes of its result, what it changed (tensor, before, after)."""
 
-    shape: Nesting
+    shape: TreeSpec
     results: list[Node]
     changed: list[tuple[ref[Tensor], Node, Node]]
     draws: list[tuple[Draw, list[RuntimeFloat | RuntimeInt]]]
@@ -48,13 +48,13 @@ def traced(function: Callable[[], Any], was: Sequence[Node]) -> Traced:
     try:
         with tracing(trace):
             result = function()
-        ends: list[Tensor] = []
-        shape = taken_apart(result, ends, numbers=False)
+        leaves: list[Tensor] = []
+        shape = flatten(result, leaves, numbers=False)
         refuse_fixed(shape, trace)
         del result
         slots = _left_gradients(trace, was)
-        _drop_histories([each.node for each in ends])
-        refuse_kept(trace, was, ends)
+        _drop_histories([each.node for each in leaves])
+        refuse_kept(trace, was, leaves)
         refuse_frozen(trace, was)
         changed = [
             (reference, before, tensor.node)
@@ -70,10 +70,10 @@ def traced(function: Callable[[], Any], was: Sequence[Node]) -> Traced:
         empty = [slot for slot, gradient in read if gradient is None]
         unread = {id(slot) for slot, _, matters in trace.slots.values() if not matters}
         replaced = [slot for slot, _ in slots if id(slot()) in unread]
-        results = [each.node for each in ends]
-        aliases = [each.alias for each in ends]
-        firsts = {id(each): at for at, each in reversed([*enumerate(ends)])}
-        repeated = [(at, firsts[id(each)]) for at, each in enumerate(ends) if firsts[id(each)] != at]
+        results = [each.node for each in leaves]
+        aliases = [each.alias for each in leaves]
+        firsts = {id(each): at for at, each in reversed([*enumerate(leaves)])}
+        repeated = [(at, firsts[id(each)]) for at, each in enumerate(leaves) if firsts[id(each)] != at]
         return Traced(
             *(shape, results, changed, trace.draws, slots, gradients, empty, replaced, trace.watched),
             *(aliases, repeated),
@@ -107,7 +107,7 @@ def _left_gradients(trace: Trace, was: Sequence[Node]) -> list[tuple[ref[Gradien
 
 def _drop_histories(results: Sequence[Node]) -> None:
     """Let go of how results came about, and so of the tensors that functions with own gradients hold."""
-    ends = [node for node in results if node.inputs and is_open(node)]
+    leaves = [node for node in results if node.inputs and is_open(node)]
     stack, seen = list(results), set()
     while stack:
         node = stack.pop()
@@ -116,7 +116,7 @@ def _drop_histories(results: Sequence[Node]) -> None:
             stack += node.inputs
             if isinstance(node.history, History):
                 node.history = None
-    for node in ends:
+    for node in leaves:
         node.history = History(CAPTURED, ())
 
 

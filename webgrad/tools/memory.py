@@ -12,7 +12,7 @@ from typing import Any
 
 from ..arrays import has_numpy, np
 from ..cpu.memory import owner
-from ..evaluate.evaluate import values_still
+from ..evaluate.evaluate import evaluation_lock
 from ..graph.holders import alive, holders
 from ..graph.node import Node, where_made
 from ..runtime.device import CpuDevice, DeviceLike, open_device, opened_devices
@@ -127,7 +127,7 @@ def memory(device: DeviceLike = None) -> MemoryReport:
     found = [*cpu, *opened_devices()] if device is None else [open_device(device)]
     devices = list({id(each): each for each in found}.values())
     names = _names(devices)
-    with values_still():
+    with evaluation_lock():
         nodes: dict[int, list[Node]] = {id(each): [] for each in devices}
         for node in holders():
             if id(node.sig.device) in nodes:

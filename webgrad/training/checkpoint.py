@@ -15,7 +15,7 @@ from typing import Any
 
 import webgrad as wg
 
-from .tree import differences, like, put_together, taken_apart
+from .tree import differences, flatten, like, unflatten
 
 __all__ = ["SUFFIXES", "Checkpoint", "load_checkpoint", "save_checkpoint"]
 
@@ -61,7 +61,7 @@ def save_checkpoint(
         values["random"] = wg.random.get_state()
     values["step"], values["extra"] = step, dict(extra or {})
     tensors: dict[str, Any] = {}
-    tree = {name: taken_apart(value, name, tensors) for name, value in values.items()}
+    tree = {name: flatten(value, name, tensors) for name, value in values.items()}
     wg.eval([each for each in tensors.values() if isinstance(each, wg.Tensor)])
     text = json.dumps({"version": _VERSION, "tree": tree})
     wg.io.save(path, tensors, {_KEY: text})
@@ -146,7 +146,7 @@ def _values(path: str | os.PathLike[str]) -> dict[str, Any]:
         tensors = wg.io.load(path, device="cpu")
         if wg.io.load_metadata(path).get(_KEY) != text:  # training goes on elsewhere, and replaced the file
             return _values(path)
-        values = {name: put_together(each, tensors) for name, each in found["tree"].items()}
+        values = {name: unflatten(each, tensors) for name, each in found["tree"].items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         if isinstance(error, wg.WebgradError):
             raise

@@ -13,10 +13,10 @@ import webgrad as wg
 
 from ..arrays import np
 
-__all__ = ["differences", "like", "put_together", "taken_apart"]
+__all__ = ["differences", "flatten", "like", "unflatten"]
 
 
-def taken_apart(value: Any, name: str, tensors: dict[str, Any]) -> Any:
+def flatten(value: Any, name: str, tensors: dict[str, Any]) -> Any:
     """The tree of a value; its tensors are added to `tensors`, under names that begin with `name`."""
     if isinstance(value, wg.Tensor | np.ndarray):
         while name in tensors:  # {"a.b": x, "a": {"b": y}}
@@ -29,10 +29,10 @@ def taken_apart(value: Any, name: str, tensors: dict[str, Any]) -> Any:
             raise wg.DTypeError(
                 f"a checkpoint's dicts have texts and numbers as keys; {name} has {wrong[0]!r}"
             )
-        parts = [[key, taken_apart(each, f"{name}.{key}", tensors)] for key, each in value.items()]
+        parts = [[key, flatten(each, f"{name}.{key}", tensors)] for key, each in value.items()]
         return {"dict": parts}
     if isinstance(value, list | tuple):
-        parts = [taken_apart(each, f"{name}.{at}", tensors) for at, each in enumerate(value)]
+        parts = [flatten(each, f"{name}.{at}", tensors) for at, each in enumerate(value)]
         return {"list" if isinstance(value, list) else "tuple": parts}
     if isinstance(value, np.generic):
         value = value.item()
@@ -44,7 +44,7 @@ def taken_apart(value: Any, name: str, tensors: dict[str, Any]) -> Any:
     )
 
 
-def put_together(tree: Any, tensors: Mapping[str, Any]) -> Any:
+def unflatten(tree: Any, tensors: Mapping[str, Any]) -> Any:
     """The value of a tree."""
     if not isinstance(tree, dict):
         return tree
@@ -52,8 +52,8 @@ def put_together(tree: Any, tensors: Mapping[str, Any]) -> Any:
     if kind == "tensor":
         return tensors[parts]
     if kind == "dict":
-        return {key: put_together(each, tensors) for key, each in parts}
-    found = [put_together(each, tensors) for each in parts]
+        return {key: unflatten(each, tensors) for key, each in parts}
+    found = [unflatten(each, tensors) for each in parts]
     return found if kind == "list" else tuple(found)
 
 

@@ -17,13 +17,13 @@ from typing import Any, NamedTuple
 
 from .. import dtypes
 from ..errors import ArgumentError, DTypeError
-from ..evaluate.evaluate import compute_waiting, values_still
+from ..evaluate.evaluate import compute_waiting, evaluation_lock
 from ..graph.node import Node, scalar, signature
 from ..graph.op import LEAF
 from ..graph.snapshot import Snapshot, Walk, snapshot, walk
 from ..graph.trace import RuntimeFloat, RuntimeInt, is_runtime, one_at_a_time, plain, refuse_in_trace
 from ..jit.closures import store_numbers, tensors_that_refer_to
-from ..jit.pytree import Nesting, put_together, taken_apart
+from ..jit.pytree import TreeSpec, flatten, unflatten
 from ..jit.replay import fitted
 from ..jit.trace import Traced, traced
 from ..runtime.device import instead_while
@@ -95,23 +95,23 @@ def trace_on_paper(
     """The graph of one call."""
     refuse_in_trace("export", "Export it outside")
     args, kwargs, names = _arguments(function, example_inputs, name)
-    ends: list[Any] = []
-    shapes = [taken_apart(each, ends, numbers=True) for each in args]
-    named = {key: taken_apart(each, ends, numbers=True) for key, each in kwargs.items()}
+    leaves: list[Any] = []
+    shapes = [flatten(each, leaves, numbers=True) for each in args]
+    named = {key: flatten(each, leaves, numbers=True) for key, each in kwargs.items()}
     labels = [
         label
         for first, shape in [*zip(names, shapes, strict=True), *named.items()]
         for label in _labels(first, shape)
     ]
     _refuse_twice(labels, f"inputs of {name}")
-    with one_at_a_time, values_still():
+    with one_at_a_time, evaluation_lock():
         compute_waiting()
         store_numbers()
-        stand_ins = _stand_ins(zip(labels, ends, strict=True), device)
+        stand_ins = _stand_ins(zip(labels, leaves, strict=True), device)
         was = [each.node for each in stand_ins]
         places = iter(stand_ins)
-        call_args = [put_together(each, places) for each in shapes]
-        call_kwargs = {key: put_together(each, places) for key, each in named.items()}
+        call_args = [unflatten(each, places) for each in shapes]
+        call_kwargs = {key: unflatten(each, places) for key, each in named.items()}
         with _moved_to_paper(device, was), instead_while(device):
             found = traced(lambda: function(*call_args, **call_kwargs), was)
             changed = [(before, after) for _, before, after in found.changed if before.sig.op is LEAF]
@@ -157,8 +157,8 @@ def _bind(
     return names[: len(args)]
 
 
-def _labels(name: str, shape: Nesting) -> Iterator[str]:
-    """The names of a value's ends, in the order in which it is taken apart."""
+def _labels(name: str, shape: TreeSpec) -> Iterator[str]:
+    """The names of a value's leaves, in the order in which it is taken apart."""
     if shape.kind in ("tensor", "number"):
         yield name
     keys = shape.data if shape.kind == "dict" else range(len(shape.parts))
@@ -166,10 +166,10 @@ def _labels(name: str, shape: Nesting) -> Iterator[str]:
         yield from _labels(f"{name}_{key}" if name else str(key), part)
 
 
-def _stand_ins(ends: Iterable[tuple[str, Any]], device: PaperDevice) -> list[Tensor]:
+def _stand_ins(leaves: Iterable[tuple[str, Any]], device: PaperDevice) -> list[Tensor]:
     """A tensor of its own for every end, so that two inputs are never taken for one."""
     made = []
-    for label, each in ends:
+    for label, each in leaves:
         if isinstance(each, Tensor):
             sig = each.node.sig
             paper = signature(LEAF, sig.shape, sig.dtype, device)
@@ -330,7 +330,7 @@ def _unused(kind: str, taken: Container[str], number: int) -> str:
     return _unused(f"{kind}_", taken, number) if name in taken else name
 
 
-def _labels_of_result(shape: Nesting) -> list[str]:
+def _labels_of_result(shape: TreeSpec) -> list[str]:
     """The names of results: "output" for one, the keys of a dict, output_0 … of a tuple."""
     return list(_labels("" if shape.kind == "dict" else "output", shape))
 

@@ -15,7 +15,7 @@ from ...errors import ArgumentError
 from ...evaluate.evaluate import checking, evaluate
 from ...graph.node import Node
 from ...graph.snapshot import Walk
-from ...jit.pytree import taken_apart
+from ...jit.pytree import flatten
 from ...runtime.device import DeviceLike
 from ...runtime.webgpu import Device
 from ..choosing import gpu_for
@@ -101,9 +101,9 @@ def check(
         with checking(checker):
             checker.report.result = result = function(*args, **kwargs)
             _refuse_later(result)
-            ends: list[Any] = []
-            taken_apart(result, ends, numbers=False)
-            evaluate([each.node for each in ends])
+            leaves: list[Any] = []
+            flatten(result, leaves, numbers=False)
+            evaluate([each.node for each in leaves])
     except Stopped:
         checker.report.result = None
     return checker.report
