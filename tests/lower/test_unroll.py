@@ -8,7 +8,7 @@ from tests.graph.helpers import apply, fold, graph_of, value
 from tests.lower.helpers import lowered, texts
 from tests.schedule.graphs import PORTABLE, SOFTWARE
 from webgrad.graph.node import Node
-from webgrad.lower.unroll import MOST_COST, window_folds
+from webgrad.lower.unroll import MAX_UNROLLED_COST, window_folds
 from webgrad.ops import primitives
 from webgrad.ops.table import TABLE
 from webgrad.runtime.profile import DeviceProfile
@@ -45,7 +45,7 @@ def test_other_folds_are_loops() -> None:
     assert folds_of(fold("sum", primitives.window(value(40), 0, MOST_TERMS + 1, 1), 1)) == 0, "too many"
     assert folds_of(fold("sum", value(4, 3), 1)) == 0, "no windows"
     dear = value(4, 20)
-    for _ in range(MOST_COST // (3 * TABLE["exp"].cost) + 1):
+    for _ in range(MAX_UNROLLED_COST // (3 * TABLE["exp"].cost) + 1):
         dear = apply("exp", dear)
     assert folds_of(fold("sum", primitives.window(dear, 1, 3, 3), 2)) == 0, "too much for each element"
 

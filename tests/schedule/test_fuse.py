@@ -56,7 +56,7 @@ def test_a_cheap_map_with_several_readers_is_computed_again() -> None:
 def test_dear_work_with_several_readers_is_stored() -> None:
     def build() -> list[Node]:
         dear = value(8, 16)
-        for _ in range(fuse.DEAR // TABLE["exp"].cost + 1):
+        for _ in range(fuse.MAX_RECOMPUTE_COST // TABLE["exp"].cost + 1):
             dear = apply("exp", dear)
         return [fold("sum", dear, 0), fold("max", dear, 1)]
 

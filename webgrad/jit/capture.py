@@ -121,17 +121,17 @@ class Jit:
     def _capture(
         self, specs: list[TreeSpec], named: list[tuple[str, TreeSpec]], arguments: list[Any]
     ) -> Capture:
-        """Run the function over stand-ins for its tensors and numbers, and keep what it would compute."""
+        """Run the function over placeholders for its tensors and numbers, and keep what it would compute."""
         compute_waiting()
         store_numbers()
         compute([each.node for each in arguments if isinstance(each, Tensor)])
         device = device_of(
             self.function, [*arguments, *(each for spec in specs for each in objects_of(spec))]
         )
-        made = {id(each): _stand_in(each, device) for each in arguments if isinstance(each, Tensor)}
+        made = {id(each): _placeholder(each, device) for each in arguments if isinstance(each, Tensor)}
         _share_alike([each for each in arguments if isinstance(each, Tensor)], made)
         given = [
-            made[id(each)] if isinstance(each, Tensor) else _stand_in(each, device) for each in arguments
+            made[id(each)] if isinstance(each, Tensor) else _placeholder(each, device) for each in arguments
         ]
         was = [each.node for each in given]
         places = iter(given)
@@ -155,15 +155,15 @@ def _repeats(arguments: Sequence[Any]) -> tuple[Any, ...]:
     return same, relation([each.alias for each in tensors])
 
 
-def _share_alike(tensors: Sequence[Tensor], stand_ins: dict[int, Tensor]) -> None:
-    """Have stand-ins share elements with each other as the tensors do that they stand for."""
+def _share_alike(tensors: Sequence[Tensor], placeholders: dict[int, Tensor]) -> None:
+    """Have placeholders share elements with each other as the tensors do that they stand for."""
     known: dict[int, Alias] = {}
     for each in {id(each): each for each in tensors}.values():
-        stand_in = stand_ins[id(each)]
+        placeholder = placeholders[id(each)]
         if each.alias is None:
-            base_of(stand_in)  # so that a result which is a view of it is seen to be one
+            base_of(placeholder)  # so that a result which is a view of it is seen to be one
         else:
-            join(stand_in, mirrored(each.alias, known))
+            join(placeholder, mirrored(each.alias, known))
 
 
 def _asking(arguments: Sequence[Any]) -> tuple[int, ...]:
@@ -177,7 +177,7 @@ def _asking(arguments: Sequence[Any]) -> tuple[int, ...]:
     )
 
 
-def _stand_in(value: Any, device: Any) -> Tensor:
+def _placeholder(value: Any, device: Any) -> Tensor:
     """A tensor of its own for an argument, so that two arguments are never taken for one."""
     if isinstance(value, Tensor):
         sig = value.node.sig

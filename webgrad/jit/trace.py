@@ -1,7 +1,7 @@
-"""A function run over stand-ins: what it computes, changes, draws, leaves and depends on, as nodes.
+"""A function run over placeholders: what it computes, changes, draws, leaves and depends on, as nodes.
 
-In: a function without arguments, and the nodes of its stand-ins. Out: a `Traced`. The invariant: afterwards
-every tensor and every slot has what it had, and nothing but nodes is left of what was made.
+In: a function without arguments, and the nodes of its placeholders. Out: a `Traced`. The invariant:
+afterwards every tensor and every slot has what it had, and nothing but nodes is left of what was made.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _left_gradients(trace: Trace, was: Sequence[Node]) -> list[tuple[ref[Gradien
         if any(node.history is slot for node in was) and slot.node is not None:
             raise CaptureError(
                 "backward() inside of a captured function to a tensor that was passed to it: the gradient "
-                "would be a stand-in's. Close over the tensor, as over a model, or use webgrad.grad"
+                "would be a placeholder's. Close over the tensor, as over a model, or use webgrad.grad"
             )
         after = slot._grad
         if after is before and before is not None and id(before) in trace.changed:

@@ -15,7 +15,7 @@ from ..schedule.size import MOST_TERMS
 
 __all__ = ["window_folds"]
 
-MOST_COST = 220  # additions that are written out, for all elements together
+MAX_UNROLLED_COST = 220  # additions that are written out, for all elements together
 
 
 def window_folds(graph: Snapshot, nodes: Iterable[int]) -> frozenset[int]:
@@ -28,7 +28,7 @@ def window_folds(graph: Snapshot, nodes: Iterable[int]) -> frozenset[int]:
         if sig.kind == "reduce":
             shape, axes = graph.sigs[inputs[0]].shape, frozenset(sig.attributes[0])
             terms = math.prod(shape[axis] for axis in axes)
-            few = 0 < terms <= MOST_TERMS and terms * cost.get(inputs[0], 0) <= MOST_COST
+            few = 0 < terms <= MOST_TERMS and terms * cost.get(inputs[0], 0) <= MAX_UNROLLED_COST
             if few and axes <= elements.get(inputs[0], frozenset()):
                 found.add(node)
             continue

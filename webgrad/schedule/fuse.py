@@ -24,7 +24,7 @@ from .size import MAX_SIZE, NO_LOADS, Loads, cost_of, lanes_of, loads_at, size_o
 
 __all__ = ["Content", "choose_stored", "is_source"]
 
-DEAR = 24  # additions from which a map is stored rather than computed by several kernels
+MAX_RECOMPUTE_COST = 24  # additions from which a map is stored rather than computed by several kernels
 REPEATED = 48  # additions that kernels may repeat, all together, where each of them is cheap
 LOAD = 8  # additions that reading one more value counts for there
 MAX_SCALARS = 12  # run-time numbers in one kernel: they travel with the command, beside its sizes
@@ -443,10 +443,10 @@ def _too_often(
             return not _is_read_anyway(graph, number, contents, owners)
         return not whole and len(maps) > MAX_LOOPS
     effort = content.cost + LOAD * max(0, len(content.reads) - 1)
-    if len(owners) > 1 and (content.cost > DEAR or effort * (len(owners) - 1) > REPEATED):
+    if len(owners) > 1 and (content.cost > MAX_RECOMPUTE_COST or effort * (len(owners) - 1) > REPEATED):
         return True
     most = max(Counter(owner for owner, _ in maps).values(), default=0)  # in one kernel
-    return most > MAX_MAPS and content.cost * most > DEAR
+    return most > MAX_MAPS and content.cost * most > MAX_RECOMPUTE_COST
 
 
 def _is_read_anyway(graph: Snapshot, number: int, contents: dict[int, Content], owners: set[int]) -> bool:

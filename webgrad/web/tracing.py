@@ -107,9 +107,9 @@ def trace_on_paper(
     with one_at_a_time, evaluation_lock():
         compute_waiting()
         store_numbers()
-        stand_ins = _stand_ins(zip(labels, leaves, strict=True), device)
-        was = [each.node for each in stand_ins]
-        places = iter(stand_ins)
+        placeholders = _placeholders(zip(labels, leaves, strict=True), device)
+        was = [each.node for each in placeholders]
+        places = iter(placeholders)
         call_args = [unflatten(each, places) for each in shapes]
         call_kwargs = {key: unflatten(each, places) for key, each in named.items()}
         with _moved_to_paper(device, was), instead_while(device):
@@ -166,7 +166,7 @@ def _labels(name: str, shape: TreeSpec) -> Iterator[str]:
         yield from _labels(f"{name}_{key}" if name else str(key), part)
 
 
-def _stand_ins(leaves: Iterable[tuple[str, Any]], device: PaperDevice) -> list[Tensor]:
+def _placeholders(leaves: Iterable[tuple[str, Any]], device: PaperDevice) -> list[Tensor]:
     """A tensor of its own for every end, so that two inputs are never taken for one."""
     made = []
     for label, each in leaves:
