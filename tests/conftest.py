@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -29,6 +30,9 @@ os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.gettempdir())
 os.environ.setdefault("WEBGRAD_CONFIG", os.devnull)  # not the developer's own settings
 os.environ.setdefault("WEBGRAD_DEVICE", "cpu")  # by default, whatever GPU there is; tests of GPUs name it
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # SciPy takes tensors; it asks when it is first imported
+# A shell that starts a job in the background has it ignore Ctrl-C, and our children would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 # What is printed is the same at every terminal.
 for name in ("COLUMNS", "NO_COLOR"):
     os.environ.pop(name, None)
