@@ -207,3 +207,15 @@ def test_a_long_batch_is_one_submission(device: wg.Device) -> None:
     batch.execute()
     assert device.stats()["submissions"] == before + 1
     assert batch.read(value).tolist() == [1.0] * 8
+
+
+def test_what_was_recorded_before_a_kernel_reads_what_was_there_before_it(device: wg.Device) -> None:
+    double = wg.kernel(DOUBLE, device=device)
+    batch = wg.Batch(device)
+    x = batch.upload(np.arange(1, 5, dtype=np.float32))
+    before = batch.relu(x)
+    batch.run(double, x, threads=4)
+    both = batch.add(before, x)
+    del before  # nobody asks for it, but it was recorded first
+    batch.execute()
+    assert batch.read(both).tolist() == [3, 6, 9, 12]

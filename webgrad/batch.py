@@ -49,8 +49,9 @@ _DTYPES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class _Launch:
-    """A recorded launch of a user's own kernel, over the values that its arrays have then."""
+    """A recorded launch of a user's own kernel, which may change what operations before it read."""
 
+    before: tuple[Node, ...]  # what is computed first, whether or not its arrays are still there
     pipeline: Pipeline
     nodes: tuple[Node, ...]
     params: bytes
@@ -112,12 +113,13 @@ class Batch:
 
     def __init__(self, device: Device | CpuDevice | str | None = None) -> None:
         self.device = open_device(device)
-        # In order; results are weak, so that what the user drops need not be stored.
-        self._recorded: deque[weakref.ref[BatchArray] | _Launch] = deque()
+        # Made by operations not executed yet; weak, so that what the user drops need not be stored.
+        self._results: list[weakref.ref[BatchArray]] = []
+        self._launches: deque[_Launch] = deque()
         self._sources: list[Buffer] = []  # what recorded operations read that is there already
 
     def __len__(self) -> int:
-        return len(self._recorded)
+        return len(self._results) + len(self._launches)
 
     def __repr__(self) -> str:
         return f"<Batch of {len(self)} operations on {self.device.name}>"
@@ -260,7 +262,8 @@ class Batch:
             )
         pipeline, data, workgroups = kernel.prepare([each.nbytes for each in arrays], grid, threads, params)
         self._read_by(arrays)
-        self._recorded.append(_Launch(pipeline, tuple(each._node for each in arrays), data, workgroups))
+        before, nodes = (tuple(each._node for each in some) for some in (self._waiting(), arrays))
+        self._launches.append(_Launch(before, pipeline, nodes, data, workgroups))
 
     # Recording
 
@@ -282,8 +285,13 @@ class Batch:
 
     def _result(self, node: Node) -> BatchArray:
         value = BatchArray(self, node, ready=False)
-        self._recorded.append(weakref.ref(value))
+        self._results.append(weakref.ref(value))
         return value
+
+    def _waiting(self) -> list[BatchArray]:
+        """The results that somebody still holds."""
+        found = [each() for each in self._results]
+        return [each for each in found if each is not None]
 
     def _read_by(self, arrays: Iterable[BatchArray]) -> None:
         """Note the buffers that an operation reads, which must be there when it runs."""
@@ -323,41 +331,27 @@ class Batch:
         """
         refuse_in_trace("a batch is executed")
         event = None
-        found = [each() for each in self._recorded if not isinstance(each, _Launch)]
-        results = [each for each in found if each is not None]
+        results = self._waiting()
         if isinstance(self.device, Device):
             queue = self.device.queue
             for buffer in self._sources:  # what was freed is found out before anything is recorded
                 queue.size_of(buffer)
             with evaluation_lock(), queue.hold() as recorder:
-                self._compute_up_to_launches(recorder.dispatch)
+                while self._launches:
+                    launch = self._launches[0]
+                    compute([*launch.before, *launch.nodes])
+                    buffers = [each.storage for each in launch.nodes]
+                    recorder.dispatch(launch.pipeline, buffers, launch.params, launch.grid)
+                    self._launches.popleft()  # so that a call after an error does not run it again
                 compute([each._node for each in results])
                 event = queue.flush("execute")
         else:
             compute([each._node for each in results])
-        self._recorded.clear()
+        self._results.clear()
         self._sources.clear()
         for each in results:
             each._ready = True
         return event
-
-    def _compute_up_to_launches(self, dispatch: Callable[..., None]) -> None:
-        """Record launches of users' kernels, each after all that was recorded before it."""
-        count = sum(isinstance(each, _Launch) for each in self._recorded)
-        before: list[Node] = []
-        waiting: deque[weakref.ref[BatchArray] | _Launch] = deque()
-        while count:
-            step = self._recorded.popleft()
-            if isinstance(step, _Launch):
-                compute([*before, *step.nodes])
-                dispatch(step.pipeline, [each.storage for each in step.nodes], step.params, step.grid)
-                before.clear()
-                count -= 1
-            else:
-                waiting.append(step)
-                if (array := step()) is not None:
-                    before.append(array._node)
-        self._recorded.extendleft(reversed(waiting))
 
     def read(self, array: BatchArray) -> Array:
         """A value as a NumPy array; waits for the GPU."""
