@@ -18,8 +18,9 @@ import numpy as np
 from common import bare_pass, gpu, median_seconds, report
 
 from webgrad.runtime.buffers import Buffer
+from webgrad.runtime.pending import Pending
 from webgrad.runtime.pipelines import Pipeline
-from webgrad.runtime.resolve import Pending
+from webgrad.runtime.submission import encode
 from webgrad.runtime.webgpu import Device
 from webgrad.wgsl import program_from_source
 
@@ -116,7 +117,7 @@ def main() -> int:
     pending.params = work.params
 
     def replay() -> None:
-        queue.context.submit(queue._encode(resolved, pending, ()))
+        queue.context.submit(encode(queue, resolved, pending, ()))
         queue.context.throttle()
 
     def repeated() -> object:

@@ -34,7 +34,7 @@ _PAUSE = 30.0  # seconds between lines about how far it is
 _GET = "git clone --recurse-submodules https://github.com/data-apis/array-api-tests"
 _MISSING_TYPES = """
 import webgrad as wg
-from webgrad.ops.types import STANDARD
+from webgrad.functions.array.types import STANDARD
 there = wg.__array_namespace_info__().dtypes()
 print(",".join(each.name for each in STANDARD if each.name not in there))
 """

@@ -359,7 +359,7 @@ def forks(use: str, count: int, seed: int) -> Outcomes:
 def tuned(folder: Path) -> tuple[Path, Callable[[], str]]:
     """What was measured for a kernel: damaged, it is measured again, or what it says is checked."""
     from webgrad.evaluate.evaluate import clear_plans
-    from webgrad.tuning import choosing
+    from webgrad.tuning import choice
 
     x = np.random.default_rng(1).normal(size=(96, 520)).astype(np.float32)
     rows = np.exp(x - x.max(axis=1, keepdims=True))
@@ -367,7 +367,7 @@ def tuned(folder: Path) -> tuple[Path, Callable[[], str]]:
 
     def use() -> str:
         clear_plans()
-        choosing._entries.cache_clear()
+        choice._entries.cache_clear()
         with wg.tune():
             found = wg.softmax(wg.asarray(x, device="webgpu"), axis=-1).numpy()
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)

@@ -1,10 +1,10 @@
-"""Which tests find which fault: `python -m scripts.mutants [--only words] [--jobs 2] [--with-fuzz]`.
+"""Which tests find which fault: `python -m scripts.mutants [--only words] [--nearest] [--with-fuzz] …`.
 
-In: the table of faults in scripts/mutants_table.py. Each is planted in a copy of the tree, never in place,
-and the tests run there until one fails: those of the changed file first, then the properties, then all
-others. A test that fails without the fault too finds nothing. With --with-fuzz some random programs and
-graphs of `make fuzz` are tried on every fault as well. Out: a table of what found each; exit code 0 where at
-least 95 in 100 are found by tests.
+In: the table of faults, scripts/mutants_table.py and mutants_stages.py. Each is planted in a copy of the
+tree, never in place, and the tests run there until one fails: those of the changed file first, then the
+properties, then all others. A test that fails without the fault too finds nothing. With --with-fuzz some
+random programs and graphs of `make fuzz` are tried on every fault as well. Out: a table of what found each;
+exit code 0 where at least 95 in 100 are found by tests.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["main", "mutated", "stages"]
 
 ENOUGH = 0.95  # of the faults
 LIMITS = (600, 1200, 7200)  # seconds of processor time for the tests of each stage
-BESIDES = ("tests/gradients", "tests/ops", "tests/properties")  # what is quickest first
+BESIDES = ("tests/gradients", "tests/ops", "tests/functions", "tests/properties")  # what is quickest first
 # What needs a network, another language, or other packages would find nothing.
 LEFT_OUT = (
     "tests/web",
@@ -77,14 +77,24 @@ class Copies:
 
     def add(self, number: int) -> None:
         """Make one more."""
-        made = self.folder / f"copy{number}"
+        self.free.append(self.made(f"copy{number}"))
+
+    def without_fault(self) -> Path:
+        """A copy in which nothing is ever planted: what fails there fails because it is a copy."""
+        with self.lock:
+            made = self.folder / "sound"
+            return made if made.exists() else self.made("sound")
+
+    def made(self, name: str) -> Path:
+        """The tree, copied."""
+        made = self.folder / name
         made.mkdir()
         for name in COPIED:
             shutil.copytree(ROOT / name, made / name, ignore=NO_COPY)
         for each in ROOT.iterdir():
             if each.is_file():
                 shutil.copy2(each, made / each.name)
-        self.free.append(made)
+        return made
 
     @contextmanager
     def taken(self) -> Iterator[Path]:
@@ -129,10 +139,11 @@ def pytest(copy: Path, tests: Sequence[str], seconds: int, deselected: Sequence[
     return bounded(["pytest", *options, *tests], copy, seconds)
 
 
-def finds(fault: Fault, copies: Copies, copy: Path) -> str:
+def finds(fault: Fault, copies: Copies, copy: Path, first_only: bool = False) -> str:
     """The test that finds a fault which is planted in a copy, or nothing."""
     unsound: list[str] = []
-    for tests, seconds in zip(stages(fault), LIMITS[-len(stages(fault)) :], strict=True):
+    lists = stages(fault)
+    for tests, seconds in list(zip(lists, LIMITS[-len(lists) :], strict=True))[: 1 if first_only else None]:
         while True:
             code, output = pytest(copy, tests, seconds, unsound)
             if code in (0, 5):  # all passed, or there are none
@@ -150,7 +161,7 @@ def finds(fault: Fault, copies: Copies, copy: Path) -> str:
 def is_sound(copies: Copies, test: str) -> bool:
     """Whether a test passes without a fault."""
     if test not in copies.sound:
-        code, _ = bounded(["pytest", "-q", "-p", "no:cacheprovider", test], ROOT, LIMITS[0])
+        code, _ = bounded(["pytest", "-q", "-p", "no:cacheprovider", test], copies.without_fault(), LIMITS[0])
         copies.sound[test] = code == 0
     return copies.sound[test]
 
@@ -162,7 +173,7 @@ def change(path: Path, text: str) -> None:
         each.unlink()
 
 
-def tried(fault: Fault, copies: Copies, fuzz: bool) -> tuple[str, str, float]:
+def tried(fault: Fault, copies: Copies, fuzz: bool, first_only: bool = False) -> tuple[str, str, float]:
     """What found a fault: a test, a random graph; and the seconds it took."""
     begun = time.monotonic()
     with copies.taken() as copy:
@@ -170,7 +181,7 @@ def tried(fault: Fault, copies: Copies, fuzz: bool) -> tuple[str, str, float]:
         text = path.read_text(encoding="utf-8")
         change(path, mutated(fault, text))
         try:
-            found = finds(fault, copies, copy)
+            found = finds(fault, copies, copy, first_only)
             by_fuzz = ""
             if fuzz:
                 code, output = bounded(FUZZ, copy, LIMITS[1])
@@ -192,6 +203,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--with-fuzz", action="store_true", help="try random programs and graphs on each as well"
     )
+    parser.add_argument(
+        "--nearest", action="store_true", help="run only the tests of the changed file: quick, finds fewer"
+    )
     options = parser.parse_args(arguments)
     chosen = [
         each
@@ -204,7 +218,9 @@ def main(arguments: Sequence[str]) -> int:
         for number in range(max(1, options.jobs)):
             copies.add(number)
         with ThreadPoolExecutor(max(1, options.jobs)) as pool:
-            work = {pool.submit(tried, each, copies, options.with_fuzz): each for each in chosen}
+            work = {
+                pool.submit(tried, each, copies, options.with_fuzz, options.nearest): each for each in chosen
+            }
             for each in as_completed(work):
                 fault, (found, by_fuzz, seconds) = work[each], each.result()
                 rows.append((fault, found, by_fuzz, seconds))

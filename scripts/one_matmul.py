@@ -16,13 +16,14 @@ import numpy as np
 
 import webgrad as wg
 from scripts.system import ROOT
+from webgrad.device_profile import DeviceProfile
 from webgrad.evaluate.evaluate import clear_plans, plans
 from webgrad.graph.snapshot import Snapshot, Walk, snapshot, walk
+from webgrad.kernels.launch import Launch
 from webgrad.lower.compile import lower_bundle
-from webgrad.lower.emit import Emitted, emit
+from webgrad.lower.emit import emit
 from webgrad.lower.ir import Kernel
 from webgrad.lower.passes import PASSES
-from webgrad.runtime.profile import DeviceProfile
 from webgrad.schedule.plan import Group, Schedule
 from webgrad.schedule.schedule import schedule
 
@@ -83,7 +84,8 @@ $groups
 Matrix products are a hand-written template with three holes: what an element of A is, what one of B is, and
 what becomes of a sum. Pulling fills them: `hole_c` asks for the result at an index, and finds the maximum,
 the bias and the template's sum on the way back. Where the four lanes of an index lie side by side, the load
-is one of four.
+is one of four. `%4` is still a value of the graph; `v4` is a value of the kernel, and keeps this name in the
+WGSL below. Numbers, arguments and scalars (`s0`) have no name of their own: they stand where they are used.
 
 ```
 $lowered
@@ -91,7 +93,9 @@ $lowered
 
 ## The kernel, after the passes
 
-$counts. Any choice of passes gives the same results.
+$counts.
+
+Any choice of passes gives the same results.
 
 ```
 $passed
@@ -101,7 +105,8 @@ $passed
 
 The template's text with the holes as functions before it, and of the library only the functions that are
 called (compilers assume that there are no NaN, so a maximum looks at bits). Every size is a parameter, `p.p0`
-and on; `p.s0` is the run-time 0. The text is the key under which its pipeline is kept.
+and on; `p.s0` is the run-time 0. `b0` … `b3` are the bindings: the launch below says which value each holds.
+The text is the key under which its pipeline is kept.
 
 ```wgsl
 $wgsl
@@ -150,7 +155,7 @@ class Stages:
         self.kernels: list[Kernel] = [kernel]
         for each in PASSES:
             self.kernels.append(each(self.kernels[-1]))
-        self.emitted: Emitted = emit(self.kernels[-1], PROFILE)
+        self.emitted: Launch = emit(self.kernels[-1], PROFILE)
 
 
 def page() -> str:
@@ -198,7 +203,7 @@ def _counts(stages: Stages) -> str:
         len(kernel.body) + sum(len(hole.body) for hole in kernel.holes) for kernel in stages.kernels
     )
     left = ", ".join(f"`{each.__name__}` {count}" for each, count in zip(PASSES, others, strict=True))
-    return f"{first} instructions come in; each pass leaves: {left}"
+    return f"{first} instructions come in. Each pass leaves:\n{left}"
 
 
 def _launch(stages: Stages) -> Iterator[str]:
@@ -206,7 +211,7 @@ def _launch(stages: Stages) -> Iterator[str]:
     yield f"workgroups  {' × '.join(map(str, emitted.grid))}, of {emitted.kernel.workgroup} threads"
     yield f"needs       {', '.join(sorted(emitted.program.requires)) or 'nothing'}"
     numbers = [stages.walked.nodes[each].storage for each in emitted.scalars]
-    data = emitted.front.pack(*numbers) + emitted.tail
+    data = emitted.front.pack(*numbers) + emitted.params
     for field in emitted.program.params:
         value: Any = struct.unpack_from(CODES[field.type], data, field.offset)[0]
         yield f"parameter   {field.name}: {field.type} = {value}"

@@ -72,36 +72,36 @@ BOUNDS = {
     **dict.fromkeys(("fft", "rfft", "irfft"), "1 ulp + 4 n ε max(\\|a\\|)"),
 }
 MODULES = (
-    ("creation", "Making tensors"),
-    ("interop", "From other libraries"),
-    ("elementwise", "Element by element"),
-    ("complex_parts", "Complex numbers"),
-    ("indexing", "Indexing"),
-    ("manipulation", "Shapes and arrangement"),
-    ("reductions", "Over axes"),
-    ("scans", "Along an axis"),
-    ("sorting", "Order"),
-    ("sets", "Sets"),
-    ("types", "Data types, asked about"),
-    ("inspection", "The namespace, asked about"),
-    ("scattering", "Writing to computed places"),
-    ("histograms", "Counting"),
-    ("products", "Products"),
-    ("quantised", "Quantised weights"),
-    ("activations", "Activations"),
-    ("attention", "Attention"),
-    ("normalise", "Normalisation"),
-    ("losses", "Losses"),
-    ("images", "Images"),
-    ("positions", "Positions"),
-    ("convolution", "Convolution"),
-    ("pooling", "Pooling"),
-    ("adaptive", "Adaptive pooling"),
-    ("unpooling", "Pooling backwards"),
-    ("windows", "Windows"),
+    ("array.creation", "Making tensors"),
+    ("array.interop", "From other libraries"),
+    ("array.elementwise", "Element by element"),
+    ("complex.parts", "Complex numbers"),
+    ("array.indexing", "Indexing"),
+    ("array.manipulation", "Shapes and arrangement"),
+    ("array.reductions", "Over axes"),
+    ("array.scans", "Along an axis"),
+    ("array.sorting", "Order"),
+    ("array.sets", "Sets"),
+    ("array.types", "Data types, asked about"),
+    ("array.inspection", "The namespace, asked about"),
+    ("array.scatters", "Writing to computed places"),
+    ("array.histograms", "Counting"),
+    ("array.products", "Products"),
+    ("learning.quantised", "Quantised weights"),
+    ("learning.activations", "Activations"),
+    ("learning.attention", "Attention"),
+    ("learning.normalisation", "Normalisation"),
+    ("learning.losses", "Losses"),
+    ("learning.images", "Images"),
+    ("learning.positions", "Positions"),
+    ("convolution.convolution", "Convolution"),
+    ("convolution.pooling", "Pooling"),
+    ("convolution.adaptive", "Adaptive pooling"),
+    ("convolution.unpooling", "Pooling backwards"),
+    ("convolution.windows", "Windows"),
     ("random", "Random numbers, as `webgrad.random.…`"),
-    ("pytorch", "By PyTorch's names"),
-    ("evaluation", "Computing now"),
+    ("array.pytorch", "By PyTorch's names"),
+    ("array.evaluation", "Computing now"),
 )
 
 HEAD = """\
@@ -130,7 +130,7 @@ first, so that the sum of an int8 tensor is int32.
 bools are exact everywhere.
 
 "Gradient" is by each operand a, b, c, where g is that of the result y: a formula over webgrad's functions and
-those of `webgrad/ops/gradients.py`. There is none where the result is no float, or depends on no float, or
+those of `webgrad/gradients/rules.py`. There is none where the result is no float, or depends on no float, or
 where the op is made by the scheduler, after gradients.
 
 | op | kind | dtypes | on GPUs | result | error | gradient | |
@@ -184,14 +184,14 @@ def _gradient(op: Op) -> str:
 
 def says(op: Op) -> str:
     """What an op does: its row's own words, or those of the function of its name."""
-    said = SENTENCES.get(op.name) or op.doc
+    said = SENTENCES.get(op.name) or op.doc.replace("|", "\\|")
     return said or sentence(getattr(wg, op.name))
 
 
 def _functions() -> Iterator[str]:
     addresses = anchors()
     for name, title in MODULES:
-        module = importlib.import_module(f"webgrad.ops.{name}")
+        module = importlib.import_module(f"webgrad.functions.{name}")
         yield f"\n### {title}\n"
         yield "| | |\n|---|---|"
         for each in _public(module):

@@ -16,7 +16,7 @@ from typing import Any
 
 import webgrad as wg
 from scripts.reference_entries import cell, entry, first_paragraph, function_of, members, prose
-from scripts.reference_table import CONSTANTS, OPS, PAGES, Page, Section
+from scripts.reference_table import CONSTANTS, FUNCTIONS, PAGES, Page, Section
 from scripts.system import ROOT
 
 __all__ = ["FOLDER", "PAGES", "main", "pages", "public_names"]
@@ -57,7 +57,7 @@ def home(spelling: str, thing: Any) -> str:
         return "dtypes"
     if name in CONSTANTS:
         return "constants"
-    if space == "wg" and (exporting := [each for each in OPS if name in _module(each).__all__]):
+    if space == "wg" and (exporting := [each for each in FUNCTIONS if name in _module(each).__all__]):
         return exporting[0]
     return str(getattr(thing, "__module__", "")).removeprefix("webgrad.")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["CONSTANTS", "OPS", "PAGES", "Page", "Section"]
+__all__ = ["CONSTANTS", "FUNCTIONS", "PAGES", "Page", "Section"]
 
 CONSTANTS = {
     "__array_api_version__": "The version of the array API standard whose names these are.",
@@ -58,7 +58,10 @@ PAGES = (
         "Making tensors",
         "Tensors from numbers, from other libraries' arrays, and at random.",
         (
-            *_of(("From shapes and values", "ops.creation"), ("From other libraries", "ops.interop")),
+            *_of(
+                ("From shapes and values", "functions.array.creation"),
+                ("From other libraries", "functions.array.interop"),
+            ),
             Section("Random numbers", "wg.random"),
         ),
     ),
@@ -66,18 +69,18 @@ PAGES = (
         "elements",
         "Element by element",
         "Arithmetic, comparisons and functions of single elements; operands are broadcast and promoted.",
-        _of(("Functions", "ops.elementwise"), ("Complex numbers", "ops.complex_parts")),
+        _of(("Functions", "functions.array.elementwise"), ("Complex numbers", "functions.complex.parts")),
     ),
     Page(
         "arrangement",
         "Shapes, indices and order",
         "The same elements at other places.",
         _of(
-            ("Shapes and arrangement", "ops.manipulation"),
-            ("Indexing", "ops.indexing"),
-            ("Writing to computed places", "ops.scattering"),
-            ("Order", "ops.sorting"),
-            ("Sets", "ops.sets"),
+            ("Shapes and arrangement", "functions.array.manipulation"),
+            ("Indexing", "functions.array.indexing"),
+            ("Writing to computed places", "functions.array.scatters"),
+            ("Order", "functions.array.sorting"),
+            ("Sets", "functions.array.sets"),
         ),
     ),
     Page(
@@ -85,10 +88,10 @@ PAGES = (
         "Sums, statistics and products",
         "Many elements become one.",
         _of(
-            ("Over axes", "ops.reductions"),
-            ("Along an axis", "ops.scans"),
-            ("Counting", "ops.histograms"),
-            ("Products", "ops.products"),
+            ("Over axes", "functions.array.reductions"),
+            ("Along an axis", "functions.array.scans"),
+            ("Counting", "functions.array.histograms"),
+            ("Products", "functions.array.products"),
         ),
     ),
     Page(
@@ -96,23 +99,26 @@ PAGES = (
         "Functions of machine learning",
         "What layers are made of. `wg.nn.functional` has them too, by PyTorch's arguments.",
         _of(
-            ("Activations", "ops.activations"),
-            ("Normalisation", "ops.normalise"),
-            ("Losses", "ops.losses"),
-            ("Attention", "ops.attention"),
-            ("Positions", "ops.positions"),
-            ("Convolution", "ops.convolution"),
-            ("Pooling", "ops.pooling ops.adaptive ops.unpooling"),
-            ("Windows", "ops.windows"),
-            ("Images", "ops.images"),
-            ("Quantised weights", "ops.quantised"),
+            ("Activations", "functions.learning.activations"),
+            ("Normalisation", "functions.learning.normalisation"),
+            ("Losses", "functions.learning.losses"),
+            ("Attention", "functions.learning.attention"),
+            ("Positions", "functions.learning.positions"),
+            ("Convolution", "functions.convolution.convolution"),
+            (
+                "Pooling",
+                " ".join(f"functions.convolution.{each}" for each in ("pooling", "adaptive", "unpooling")),
+            ),
+            ("Windows", "functions.convolution.windows"),
+            ("Images", "functions.learning.images"),
+            ("Quantised weights", "functions.learning.quantised"),
         ),
     ),
     Page(
         "pytorch-names",
         "PyTorch's names",
         "Functions of the other pages under the names that PyTorch gives them.",
-        _of(("Functions", "ops.pytorch")),
+        _of(("Functions", "functions.array.pytorch")),
     ),
     Page(
         "gradients",
@@ -121,7 +127,7 @@ PAGES = (
         _of(
             ("Gradients", "gradients.autograd"),
             ("Capturing", "jit.capture jit.inputs"),
-            ("Computing now", "ops.evaluation"),
+            ("Computing now", "functions.array.evaluation"),
         ),
     ),
     Page(
@@ -146,7 +152,7 @@ PAGES = (
         "The dtypes, how they are promoted, and what can be asked about them.",
         _of(
             ("Data types", "dtypes"),
-            ("Asked about", "ops.types ops.inspection"),
+            ("Asked about", "functions.array.types functions.array.inspection"),
             ("Constants", "constants"),
         ),
     ),
@@ -209,6 +215,5 @@ PAGES = (
 )
 
 
-OPS = [
-    each for page in PAGES for section in page.sections for each in section.homes if each.startswith("ops.")
-]
+_HOMES = [home for page in PAGES for section in page.sections for home in section.homes]
+FUNCTIONS = [home for home in _HOMES if home.startswith("functions.")]

@@ -1,7 +1,8 @@
-"""All tests in several pytest processes, as many at a time as there are cores: the last step of `make test`.
+"""Types and all tests in several processes, as many at a time as there are cores: how `make test` ends.
 
-In: groups of folders, the longest first. Out: each group's output when it ends, and the first exit code that
-is not 0. Whoever is done takes the next group, so no list has to say which of them take equally long.
+In: groups of folders, the longest first, and for each a module of Python with its arguments. Out: each
+group's output when it ends, and the first exit code that is not 0. Whoever is done takes the next group, so
+no list has to say which of them take equally long.
 """
 
 from __future__ import annotations
@@ -20,15 +21,16 @@ from scripts.system import say
 
 __all__ = ["GROUPS", "arguments_of", "cores", "run_groups"]
 
-# Folders of tests/, what takes longest first; folders and files that are in no group are one more, the last.
+# Folders of tests/, what takes longest first; folders and files that are in no group are one more. That one
+# comes before all others, so that the shortest of them are left for the end.
 GROUPS = (
     ("properties",),
     ("runtime", "tuning", "tools", "cli", "scripts", "benchmarks"),
-    ("ops", "cpu"),
+    ("functions", "ops", "cpu"),
+    ("gradients", "lower", "schedule", "graph", "wgsl"),
     ("web", "models", "examples", "libraries", "torch", "transformers"),
     ("nn", "optim", "amp", "data", "io", "linalg", "training"),
     ("kernels",),
-    ("gradients", "lower", "schedule", "graph", "wgsl"),
 )
 MOST = 4  # at a time: each may take 2 GB of memory
 Start = Callable[[Sequence[str], IO[bytes]], "subprocess.Popen[bytes]"]
@@ -48,9 +50,10 @@ def cores() -> int:
 
 
 def arguments_of(groups: Sequence[Sequence[str]]) -> list[list[str]]:
-    """What pytest is told for each group; last for all that is in none."""
+    """The module pytest and what it is told for each group; first for all that is in none."""
     folders = [[f"tests/{each}" for each in group] for group in groups]
-    return [*folders, [f"--ignore={each}" for group in folders for each in group]]
+    rest = [f"--ignore={each}" for group in folders for each in group]
+    return [["pytest", *each] for each in (rest, *folders)]
 
 
 def run_groups(groups: Sequence[Sequence[str]], start: Start, jobs: int | None = None) -> int:
@@ -75,13 +78,13 @@ def run_groups(groups: Sequence[Sequence[str]], start: Start, jobs: int | None =
                 each.process.kill()
                 each.process.wait()
     for each in failed:
-        say(f"pytest ended with {each.process.returncode}: {_name(each)}")
+        say(f"ended with {each.process.returncode}: {_name(each)}")
     return failed[0].process.returncode if failed else 0
 
 
 def _name(group: _Running) -> str:
-    folders = [each for each in group.arguments if not each.startswith("-")]
-    return " ".join(folders) or "all other tests"
+    words = [each for each in group.arguments if not each.startswith("-")]
+    return "pytest, all other tests" if words == ["pytest"] else " ".join(words)
 
 
 def _show(group: _Running) -> None:

@@ -135,17 +135,17 @@ def pytest(*command: str) -> Step:
     return python("-m", "pytest", *command, extra=True, environment=TEST_ENVIRONMENT)
 
 
-def all_tests(arguments: Sequence[str]) -> int:
-    """Run pytest; without arguments in several processes at once."""
+def types_and_tests(arguments: Sequence[str]) -> int:
+    """Check types and run pytest; without arguments in several processes at once."""
     if arguments:
-        return pytest()(arguments)
+        return python("-m", "mypy")(()) or pytest()(arguments)
     environment = run_environment(TEST_ENVIRONMENT)
 
     def start(group: Sequence[str], output: IO[bytes]) -> subprocess.Popen[bytes]:
-        command = [str(venv_python()), "-m", "pytest", *group]
+        command = [str(venv_python()), "-m", *group]
         return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT)
 
-    return run_groups(arguments_of(GROUPS), start)
+    return run_groups([["mypy"], *arguments_of(GROUPS)], start)
 
 
 # mkdocs-material tells of its successor at every build; what is said about these pages is not to drown in it.
@@ -161,9 +161,8 @@ CHECKS: tuple[Step, ...] = (
     *PREPARE,
     python("-m", "ruff", "format", "--check", "--quiet", "."),
     python("-m", "ruff", "check", "--quiet", "."),
-    python("-m", "mypy"),
     finish_browser,
-    all_tests,
+    types_and_tests,
 )
 TARGETS: Mapping[str, tuple[Step, ...]] = {
     "demo": (

@@ -1,7 +1,8 @@
 """The project's pages as tests see them: which there are, and the blocks of code in them.
 
-In: README.md, CONTRIBUTING.md and everything in docs/. Out: `Block`s: page, line, language, text, and
-the reason where a comment above says that a block is not run: `<!-- not run: needs a network -->`.
+In: README.md, CONTRIBUTING.md, everything in docs/ and the READMEs of the package's folders. Out: `Block`s:
+page, line, language, text, and the reason where a comment above says that a block is not run:
+`<!-- not run: needs a network -->`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
-    [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"],
+    [
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / "webgrad").rglob("README.md"),
+        ROOT / "README.md",
+        ROOT / "CONTRIBUTING.md",
+    ],
     key=lambda path: path.relative_to(ROOT).as_posix(),
 )
 FENCE = re.compile(r"^( *)```(\S*)\s*$")

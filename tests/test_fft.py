@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import webgrad as wg
-from tests.ops.devices import EVERYWHERE, place
+from tests.functions.devices import EVERYWHERE, place
 from webgrad.errors import ArgumentError, AxisError, BufferError, DTypeError, ShapeError
 
 Array = np.ndarray[Any, Any]

@@ -6,6 +6,7 @@ A module knows its own stage, later ones, and the records that earlier ones hand
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ PACKAGE = Path(__file__).parents[1] / "webgrad"
 
 # In the order in which data flows; the names are modules or folders of webgrad/.
 STAGES: tuple[tuple[str, ...], ...] = (
-    ("tensor", "pytorch_methods", "ops", "gradients", "jit", "explanation", "fft"),
+    ("tensor", "ops", "gradients", "jit", "fft", "functions"),
     ("evaluate", "tuning"),
     ("graph",),
     ("schedule",),
@@ -30,8 +31,9 @@ STAGES: tuple[tuple[str, ...], ...] = (
 # stages. They import only data and each other.
 RECORDS = (
     "graph.op",
-    "graph.history",
+    "gradients.history",
     "graph.node",
+    "graph.refcounts",
     "graph.snapshot",
     "graph.walk",
     "ops.table",
@@ -39,16 +41,18 @@ RECORDS = (
     "ops.blocks",
     "ops.ordered",
     "ops.packed",
+    "ops.references",
+    "ops.rows",
     "ops.shapes",
     "ops.transforms",
+    "ops.user_kernel",
     "schedule.axes",
     "schedule.plan",
     "schedule.size",
     "lower.ir",
-    "runtime.profile",
 )
 # Free to all; they import only each other.
-DATA = ("arrays", "errors", "config", "dtypes", "observing", "starting", "values")
+DATA = ("arrays", "errors", "config", "dtypes", "device_profile", "observing", "startup", "values")
 # The user's side of the stages: may import all of them.
 FACE = ("__init__", "batch", "custom", "tools", "web")
 ABOVE = (
@@ -76,7 +80,7 @@ EXCEPTIONS: tuple[tuple[str, str, frozenset[str], str], ...] = (
         frozenset(),
         "`webgrad info` reports on adapters before any device is opened",
     ),
-    ("amp", "ops.autocast", frozenset({"autocast"}), "the switch lies where products are"),
+    ("amp", "functions.learning.autocast", frozenset({"autocast"}), "the switch lies where products are"),
     ("amp", "optim", frozenset({"Optimizer"}), "what it steps, for type checkers"),
     ("models", "nn", frozenset(), "a model is made of its modules"),
     ("io", "runtime.shield", frozenset({"shield"}), "a signal's exception is not taken for a file's"),
@@ -202,6 +206,25 @@ def test_the_environment_is_read_in_one_file() -> None:
     assert readers == ["config"]
 
 
+# Functions build one graph for all devices, but for what `ops/capabilities.py` answers.
+DEVICE_TESTS = {
+    "functions.array.interop": "values are moved from device to device there",
+    "functions.kernel_arguments": "users' WGSL is for GPUs; the cpu computes their reference",
+}
+
+
+def test_functions_do_not_test_devices() -> None:
+    """What a GPU lacks is the business of `schedule/legalise.py` and of `ops/capabilities.py`."""
+    folders = ("functions", "gradients")
+    found = {
+        dotted(path)
+        for folder in folders
+        for path in (PACKAGE / folder).rglob("*.py")
+        if re.search(r"\bCpuDevice\b|\.is_gpu\b", path.read_text("utf-8"))
+    }
+    assert sorted(found) == sorted(DEVICE_TESTS)
+
+
 @pytest.mark.parametrize(
     ("source", "importer", "allowed"),
     [
@@ -210,7 +233,7 @@ def test_the_environment_is_read_in_one_file() -> None:
         ("from webgrad.wgsl.reflect import reflect", "runtime.pipelines", False),
         ("from ..kernels import ordering", "runtime.queue", False),
         ("import webgrad.kernels", "wgsl.render", False),
-        ("from webgrad.runtime.profile import DeviceProfile", "kernels.ordering", True),
+        ("from webgrad.device_profile import DeviceProfile", "kernels.sorting", True),
         ("from ..errors import ShapeError", "graph.node", True),
         ("from .errors import ShapeError", "batch", True),
         ("from .runtime import queue", "errors", False),

@@ -17,7 +17,7 @@ import pytest
 import webgrad
 from webgrad import dtypes
 from webgrad.errors import ArgumentError, DTypeError, ShapeError
-from webgrad.ops.creation import arange, asarray, full, ones, zeros
+from webgrad.functions.array.creation import arange, asarray, full, ones, zeros
 from webgrad.tensor import Tensor
 
 Array = np.ndarray[Any, Any]

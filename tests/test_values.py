@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 import webgrad as wg
 from webgrad import dtypes
 from webgrad.dtypes import DType
-from webgrad.ops import fourier_lists, fourier_tables
-from webgrad.ops.interop import converted, host_array
-from webgrad.ops.plain_text import written
-from webgrad.values import Values, float_limits_of, limits_of, packed, stored, values_of
+from webgrad.functions.array.interop import converted, host_array
+from webgrad.functions.array.plain_text import plain_text
+from webgrad.functions.fourier import lists, twiddles
+from webgrad.values import Values, float_limits_of, packed, stored, values_of
 
 REAL = [each for each in dtypes.REAL if each.kind != "b"]
 HALVES = (dtypes.float16, dtypes.bfloat16)
@@ -115,7 +115,7 @@ def test_limits(dtype: DType) -> None:
         assert float_limits_of(dtype) == (float(known.eps), float(known.max), float(known.smallest_normal))
     else:
         whole = np.iinfo(dtype.numpy)
-        assert limits_of(dtype) == (whole.min, whole.max)
+        assert dtype.limits == (whole.min, whole.max)
 
 
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3), (2, 3, 2), (0,), (2, 0), (0, 3), (2, 0, 3)])
@@ -191,7 +191,7 @@ def test_text_is_numpys(numbers: Any, separator: str) -> None:
     values = values_of("test", numbers)
     expected = np.array2string(array_of(values), separator=separator, prefix="tensor(")
     # NumPy fills numbers up with zeros or blanks behind them, and spells what repeats shorter
-    assert "".join(written(values, separator, "tensor(").split()) == "".join(
+    assert "".join(plain_text(values, separator, "tensor(").split()) == "".join(
         expected.replace("1.5 ", "1.5").split()
     )
 
@@ -201,13 +201,13 @@ def test_text_is_numpys(numbers: Any, separator: str) -> None:
 def test_fourier_tables(length: int, inverse: bool) -> None:
     padded = 1 << (2 * length - 2).bit_length()
     calls: list[tuple[str, tuple[Any, ...]]] = [
-        ("turns", (length, length // 2 + 1, inverse)),
+        ("twiddle_factors", (length, length // 2 + 1, inverse)),
         ("chirp", (length, inverse)),
         ("matrix", (length, inverse, 0.5)),
         ("chirp_transform", (length, padded, inverse)),
     ]
     for name, arguments in calls:
-        found = array_of(getattr(fourier_lists, name)(*arguments))
-        expected = getattr(fourier_tables, name)(*arguments)
+        found = array_of(getattr(lists, name)(*arguments))
+        expected = getattr(twiddles, name)(*arguments)
         assert found.shape == expected.shape
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)

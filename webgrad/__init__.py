@@ -5,7 +5,7 @@ Importing it is light and touches no GPU: what needs the native library is loade
 
 from __future__ import annotations
 
-from . import starting as _starting  # noqa: F401  (first: the other imports are what Ctrl-C may hit)
+from . import startup as _startup  # noqa: F401  (first: the other imports are what Ctrl-C may hit)
 
 # isort: split
 import importlib
@@ -34,65 +34,58 @@ from .dtypes import (
     uint64,
 )
 from .errors import *  # noqa: F403  (the error tree is public as it stands)
-from .jit.capture import jit  # now, since the folder would be the attribute otherwise
-from .ops import (
-    activations,
-    adaptive,
-    attention,
-    complex_parts,
-    convolution,
+from .functions import methods as _methods  # noqa: F401  (which gives Tensor its methods)
+from .functions import random
+from .functions.array import (
     creation,
     elementwise,
     evaluation,
     histograms,
-    images,
     indexing,
     interop,
-    losses,
     manipulation,
-    normalise,
-    pooling,
-    positions,
     products,
     pytorch,
-    random,
     reductions,
     scans,
-    scattering,
+    scatters,
     sets,
     sorting,
     types,
-    unpooling,
-    windows,
 )
-from .ops.activations import *  # noqa: F403
-from .ops.adaptive import *  # noqa: F403
-from .ops.attention import *  # noqa: F403
-from .ops.complex_parts import *  # noqa: F403
-from .ops.convolution import *  # noqa: F403
-from .ops.creation import *  # noqa: F403
-from .ops.elementwise import *  # noqa: F403
-from .ops.evaluation import *  # noqa: F403
-from .ops.histograms import *  # noqa: F403
-from .ops.images import *  # noqa: F403
-from .ops.indexing import *  # noqa: F403
-from .ops.inspection import __array_namespace_info__
-from .ops.interop import *  # noqa: F403
-from .ops.losses import *  # noqa: F403
-from .ops.manipulation import *  # noqa: F403
-from .ops.normalise import *  # noqa: F403
-from .ops.pooling import *  # noqa: F403
-from .ops.positions import *  # noqa: F403
-from .ops.products import *  # noqa: F403
-from .ops.pytorch import *  # noqa: F403
-from .ops.reductions import *  # noqa: F403
-from .ops.scans import *  # noqa: F403
-from .ops.scattering import *  # noqa: F403
-from .ops.sets import *  # noqa: F403
-from .ops.sorting import *  # noqa: F403
-from .ops.types import *  # noqa: F403
-from .ops.unpooling import *  # noqa: F403
-from .ops.windows import *  # noqa: F403
+from .functions.array.creation import *  # noqa: F403
+from .functions.array.elementwise import *  # noqa: F403
+from .functions.array.evaluation import *  # noqa: F403
+from .functions.array.histograms import *  # noqa: F403
+from .functions.array.indexing import *  # noqa: F403
+from .functions.array.inspection import __array_namespace_info__
+from .functions.array.interop import *  # noqa: F403
+from .functions.array.manipulation import *  # noqa: F403
+from .functions.array.maps import *  # noqa: F403
+from .functions.array.products import *  # noqa: F403
+from .functions.array.pytorch import *  # noqa: F403
+from .functions.array.reductions import *  # noqa: F403
+from .functions.array.scans import *  # noqa: F403
+from .functions.array.scatters import *  # noqa: F403
+from .functions.array.sets import *  # noqa: F403
+from .functions.array.sorting import *  # noqa: F403
+from .functions.array.types import *  # noqa: F403
+from .functions.complex import parts
+from .functions.complex.parts import *  # noqa: F403
+from .functions.convolution import adaptive, convolution, pooling, unpooling, windows
+from .functions.convolution.adaptive import *  # noqa: F403
+from .functions.convolution.convolution import *  # noqa: F403
+from .functions.convolution.pooling import *  # noqa: F403
+from .functions.convolution.unpooling import *  # noqa: F403
+from .functions.convolution.windows import *  # noqa: F403
+from .functions.learning import activations, attention, images, losses, normalisation, positions
+from .functions.learning.activations import *  # noqa: F403
+from .functions.learning.attention import *  # noqa: F403
+from .functions.learning.images import *  # noqa: F403
+from .functions.learning.losses import *  # noqa: F403
+from .functions.learning.normalisation import *  # noqa: F403
+from .functions.learning.positions import *  # noqa: F403
+from .jit.capture import jit  # now, since the folder would be the attribute otherwise
 from .tensor import Tensor
 
 if TYPE_CHECKING:
@@ -109,8 +102,10 @@ if TYPE_CHECKING:
     from .batch import BatchArray as BatchArray
     from .custom import Kernel as Kernel
     from .custom import kernel as kernel
-    from .explanation import Explanation as Explanation
-    from .explanation import explain as explain
+    from .functions.learning.quantised import QuantisedTensor as QuantisedTensor
+    from .functions.learning.quantised import from_blocks as from_blocks
+    from .functions.learning.quantised import quantise as quantise
+    from .functions.learning.quantised import quantised_linear as quantised_linear
     from .gradients.autograd import checkpoint as checkpoint
     from .gradients.autograd import custom_gradient as custom_gradient
     from .gradients.autograd import enable_grad as enable_grad
@@ -121,10 +116,6 @@ if TYPE_CHECKING:
     from .gradients.autograd import value_and_grad as value_and_grad
     from .jit.inputs import fresh as fresh
     from .jit.inputs import watch as watch
-    from .ops.quantised import QuantisedTensor as QuantisedTensor
-    from .ops.quantised import from_blocks as from_blocks
-    from .ops.quantised import quantise as quantise
-    from .ops.quantised import quantised_linear as quantised_linear
     from .runtime.adapters import devices as devices
     from .runtime.buffers import Buffer as Buffer
     from .runtime.context import Event as Event
@@ -139,6 +130,8 @@ if TYPE_CHECKING:
     from .runtime.webgpu import Device as Device
     from .tools.checking.check import check as check
     from .tools.checking.verdict import CheckReport as CheckReport
+    from .tools.explanation import Explanation as Explanation
+    from .tools.explanation import explain as explain
     from .tools.memory import MemoryReport as MemoryReport
     from .tools.memory import memory as memory
     from .tools.recording.record import Recording as Recording
@@ -157,11 +150,11 @@ _HOMES = {
     "CpuDevice": "runtime.device",
     "Device": "runtime.webgpu",
     "Event": "runtime.context",
-    "Explanation": "explanation",
+    "Explanation": "tools.explanation",
     "Kernel": "custom",
     "MemoryReport": "tools.memory",
     "Profile": "tools.profiling.profile",
-    "QuantisedTensor": "ops.quantised",
+    "QuantisedTensor": "functions.learning.quantised",
     "check": "tools.checking.check",
     "Recording": "tools.recording.record",
     "ReplayReport": "tools.recording.report",
@@ -170,10 +163,10 @@ _HOMES = {
     "default_device": "runtime.device",
     "devices": "runtime.adapters",
     "enable_grad": "gradients.autograd",
-    "explain": "explanation",
+    "explain": "tools.explanation",
     "export": "web.export",
     "fresh": "jit.inputs",
-    "from_blocks": "ops.quantised",
+    "from_blocks": "functions.learning.quantised",
     "grad": "gradients.autograd",
     "is_grad_enabled": "gradients.autograd",
     "kernel": "custom",
@@ -183,8 +176,8 @@ _HOMES = {
     "open_device": "runtime.device",
     "open_device_async": "runtime.device",
     "profile": "tools.profiling.profile",
-    "quantise": "ops.quantised",
-    "quantised_linear": "ops.quantised",
+    "quantise": "functions.learning.quantised",
+    "quantised_linear": "functions.learning.quantised",
     "record": "tools.recording.record",
     "replay": "tools.recording.replay",
     "reset_stats": "runtime.device",
@@ -237,13 +230,13 @@ __all__ += errors.__all__
 __all__ += creation.__all__
 __all__ += interop.__all__
 __all__ += elementwise.__all__
-__all__ += complex_parts.__all__
+__all__ += parts.__all__
 __all__ += indexing.__all__
 __all__ += manipulation.__all__
 __all__ += reductions.__all__
 __all__ += scans.__all__
 __all__ += sorting.__all__
-__all__ += scattering.__all__
+__all__ += scatters.__all__
 __all__ += sets.__all__
 __all__ += types.__all__
 __all__ += histograms.__all__
@@ -251,7 +244,7 @@ __all__ += products.__all__
 __all__ += pytorch.__all__
 __all__ += activations.__all__
 __all__ += attention.__all__
-__all__ += normalise.__all__
+__all__ += normalisation.__all__
 __all__ += losses.__all__
 __all__ += images.__all__
 __all__ += positions.__all__

@@ -28,10 +28,11 @@ from .errors import (
     ShapeError,
 )
 from .evaluate.evaluate import compute, evaluation_lock
+from .functions.array import elementwise, reductions
+from .functions.array.products import matmul
+from .functions.learning import activations
 from .graph.node import Node, backlog, leaf
 from .graph.trace import refuse_in_trace
-from .ops import activations, elementwise, reductions
-from .ops.products import matmul
 from .runtime.buffers import Buffer
 from .runtime.context import Event
 from .runtime.device import CpuDevice, open_device
@@ -260,7 +261,7 @@ class Batch:
             raise ForeignBufferError(
                 f"{kernel!r} was made for {kernel.device.name}, this batch is on {self.device.name}"
             )
-        pipeline, data, workgroups = kernel.prepare([each.nbytes for each in arrays], grid, threads, params)
+        pipeline, data, workgroups = kernel.prepare(arrays, grid, threads, params)
         self._read_by(arrays)
         before, nodes = (tuple(each._node for each in some) for some in (self._waiting(), arrays))
         self._launches.append(_Launch(before, pipeline, nodes, data, workgroups))
@@ -275,7 +276,7 @@ class Batch:
         self, op: str, kinds: str, function: Callable[[Tensor, Tensor], Tensor], a: BatchArray, b: BatchArray
     ) -> BatchArray:
         self._check(op, kinds, a, b)
-        shape = _beside(op, a.shape, b.shape)
+        shape = _broadcast_shape(op, a.shape, b.shape)
         return self._record(lambda x, y: function(x, y.reshape(shape)), a, b)
 
     def _record(self, function: Callable[..., Tensor], *arrays: BatchArray) -> BatchArray:
@@ -416,7 +417,7 @@ def _shaped(array: BatchArray, data: Array) -> Array:
     return data.view(array.dtype).reshape(array.shape)
 
 
-def _beside(op: str, a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+def _broadcast_shape(op: str, a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
     """The shape in which b goes beside a: a's own, one row of it, or one element."""
     if a == b:
         return b

@@ -17,7 +17,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from .errors import ConfigError
 
@@ -93,7 +93,11 @@ class Settings:
         return self.sources.get(option, "default")
 
 
-# Parsers take a string (environment) or a TOML value and raise ValueError for what they do not understand.
+class _Form(NamedTuple):
+    """What an option's values are like."""
+
+    parse: Callable[[object], Any]  # from a string (environment) or a TOML value; ValueError for other things
+    allowed: str  # completes "must be …"
 
 
 def _device(value: object) -> str:
@@ -118,7 +122,7 @@ def _flag(value: object) -> bool:
         raise ValueError from None
 
 
-def _whole(low: int, high: int) -> Callable[[object], int]:
+def _whole(low: int, high: int) -> _Form:
     def parse(value: object) -> int:
         if isinstance(value, bool) or not isinstance(value, int | str):
             raise ValueError
@@ -127,7 +131,7 @@ def _whole(low: int, high: int) -> Callable[[object], int]:
             raise ValueError
         return number
 
-    return parse
+    return _Form(parse, f"a whole number from {low} to {high}")
 
 
 def _words(value: object) -> tuple[str, ...]:
@@ -139,14 +143,18 @@ def _words(value: object) -> tuple[str, ...]:
     return tuple(word for part in parts if (word := str(part).strip()))
 
 
-def _names(allowed: tuple[str, ...]) -> Callable[[object], frozenset[str]]:
+def _names(allowed: tuple[str, ...]) -> _Form:
     def parse(value: object) -> frozenset[str]:
         names = frozenset(word.lower() for word in _words(value))
         if not names <= set(allowed):
             raise ValueError
         return names
 
-    return parse
+    return _Form(parse, f"a list of {_listed(allowed)}")
+
+
+def _listed(names: tuple[str, ...], separator: str = ", ") -> str:
+    return separator.join(f"`{name}`" for name in names)
 
 
 def _levels(value: object) -> frozenset[str]:
@@ -156,13 +164,13 @@ def _levels(value: object) -> frozenset[str]:
     return frozenset(LEVELS) if "all" in words else frozenset(words)
 
 
-def _one_of(*allowed: str) -> Callable[[object], str]:
+def _one_of(*allowed: str) -> _Form:
     def parse(value: object) -> str:
         if str(value).strip().lower() not in allowed:
             raise ValueError
         return str(value).strip().lower()
 
-    return parse
+    return _Form(parse, _listed(allowed, " or "))
 
 
 _UNITS = {"": 1, "b": 1} | {
@@ -188,159 +196,139 @@ def _memory(value: object) -> MemoryBudget:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One setting: its name (the TOML key and the field of Settings), variable, parser and documentation."""
+    """One setting: its name (the TOML key and the field of Settings), form and documentation."""
 
     name: str
-    variable: str
-    parse: Callable[[object], Any]
+    form: _Form
     default: str  # as documented; the value itself is the field's default in Settings
-    allowed: str  # completes "must be …"
     sentence: str
+
+    @property
+    def variable(self) -> str:
+        """The environment variable of the same meaning."""
+        return PREFIX + self.name.upper()
+
+    @property
+    def allowed(self) -> str:
+        """What its values are like: completes "must be …"."""
+        return self.form.allowed
+
+
+_FLAG = _Form(_flag, "`0` or `1`")
+_FOLDER = _Form(_folder, "the path of a folder")
+_MEMORY = _Form(_memory, 'bytes, a size such as `"4GiB"`, or a percentage such as `"50%"`')
+_DEVICE = _Form(_device, "`cpu`, `webgpu`, `webgpu:N`, or a part of an adapter's name")
+_DEVICES = _Form(_words, "a list of adapter numbers or parts of adapter names")
+_LEVELS = _Form(_levels, f"a list of {_listed(LEVELS)}, or `all` (checks are `WEBGRAD_CHECKS`)")
 
 
 OPTIONS: tuple[Option, ...] = (
     Option(
         "device",
-        "WEBGRAD_DEVICE",
-        _device,
+        _DEVICE,
         "a real GPU if there is one, else `cpu`",
-        "`cpu`, `webgpu`, `webgpu:N`, or a part of an adapter's name",
         "The default device. `webgpu` is the best adapter, software ones included.",
     ),
     Option(
         "disable_backends",
-        "WEBGRAD_DISABLE_BACKENDS",
         _names(BACKENDS),
         "none",
-        f"a list of {', '.join(f'`{name}`' for name in BACKENDS)}",
         "Graphics interfaces to switch OFF; their drivers are not even loaded.",
     ),
     Option(
         "disable_devices",
-        "WEBGRAD_DISABLE_DEVICES",
-        _words,
+        _DEVICES,
         "none",
-        "a list of adapter numbers or parts of adapter names",
         "Adapters that are never listed or used.",
     ),
     Option(
         "debug",
-        "WEBGRAD_DEBUG",
-        _levels,
+        _LEVELS,
         "none",
-        f"a list of {', '.join(f'`{name}`' for name in LEVELS)}, or `all` (checks are `WEBGRAD_CHECKS`)",
         "What is written to stderr while a program runs (see [debugging.md](debugging.md)).",
     ),
     Option(
         "dump",
-        "WEBGRAD_DUMP",
-        _folder,
+        _FOLDER,
         "none",
-        "the path of a folder",
         "Where the WGSL of every kernel is written, one file each; made when needed.",
     ),
     Option(
         "checks",
-        "WEBGRAD_CHECKS",
-        _flag,
+        _FLAG,
         "`0`",
-        "`0` or `1`",
         "Kernels' IR is verified, and our own kernels keep the bounds checks that users' always have.",
     ),
     Option(
         "memory",
-        "WEBGRAD_MEMORY",
-        _memory,
+        _MEMORY,
         "decided by the device",
-        'bytes, a size such as `"4GiB"`, or a percentage such as `"50%"`',
         "Budget of device memory; over it, what was unused longest is let go.",
     ),
     Option(
         "in_flight",
-        "WEBGRAD_IN_FLIGHT",
         _whole(1, 64),
         "`3`",
-        "a whole number from 1 to 64",
         "Submissions that may be under way on the GPU before recording waits.",
     ),
     Option(
         "queue",
-        "WEBGRAD_QUEUE",
         _whole(1, 1_000_000),
         "`4096`",
-        "a whole number from 1 to 1000000",
         "Commands recorded before the queue is flushed by itself.",
     ),
     Option(
         "encoder",
-        "WEBGRAD_ENCODER",
         _one_of("fast", "plain"),
         "`fast`",
-        "`fast` or `plain`",
         "How commands reach the native library: `fast` by ctypes, `plain` by cffi.",
     ),
     Option(
         "immediates",
-        "WEBGRAD_IMMEDIATES",
-        _flag,
+        _FLAG,
         "`1`",
-        "`0` or `1`",
         "Kernel parameters as immediates where the adapter has them; `0` always uses uniform buffers.",
     ),
     Option(
         "disable_features",
-        "WEBGRAD_DISABLE_FEATURES",
         _names(FEATURES),
         "none",
-        f"a list of {', '.join(f'`{name}`' for name in FEATURES)}",
         "Adapter features to do without, as if the adapter lacked them.",
     ),
     Option(
         "graph",
-        "WEBGRAD_GRAPH",
         _whole(1, 10_000_000),
         "`2000`",
-        "a whole number from 1 to 10000000",
         "Ops that may wait to be computed; about there the newest value is computed by itself.",
     ),
     Option(
         "graph_memory",
-        "WEBGRAD_GRAPH_MEMORY",
-        _memory,
+        _MEMORY,
         '`"12.5%"` of the machine\'s memory',
-        'bytes, a size such as `"4GiB"`, or a percentage such as `"50%"`',
         "New data that waiting ops may hold on to before the newest value is computed by itself.",
     ),
     Option(
         "fuse",
-        "WEBGRAD_FUSE",
-        _flag,
+        _FLAG,
         "`1`",
-        "`0` or `1`",
         "Whether several ops may share a kernel on GPUs; `0` helps to find out which op is to blame.",
     ),
     Option(
         "tune",
-        "WEBGRAD_TUNE",
-        _flag,
+        _FLAG,
         "`0`",
-        "`0` or `1`",
         "Kernels are chosen by measuring, as inside `with wg.tune():` (see [tuning.md](tuning.md)).",
     ),
     Option(
         "native",
-        "WEBGRAD_NATIVE",
-        _flag,
+        _FLAG,
         "`1`",
-        "`0` or `1`",
         "Native code on the cpu where llvmlite is installed; `0` computes everything by NumPy.",
     ),
     Option(
         "cache",
-        "WEBGRAD_CACHE",
-        _folder,
+        _FOLDER,
         "the system's folder for caches",
-        "the path of a folder",
         "Where what was measured or fetched (kernel choices, datasets, models) is kept; made when needed.",
     ),
 )
@@ -441,7 +429,7 @@ def unknown_variables(environ: Mapping[str, str] | None = None) -> tuple[tuple[s
 
 def _parse(option: Option, raw: object, source: str) -> Any:
     try:
-        return option.parse(raw)
+        return option.form.parse(raw)
     except (ValueError, OverflowError):
         allowed = option.allowed.replace("`", "")
         raise ConfigError(f"{source}: {raw!r} is not allowed here; it must be {allowed}.") from None

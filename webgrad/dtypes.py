@@ -45,21 +45,50 @@ Kind = Literal["b", "i", "u", "f", "c"]  # bool, signed, unsigned, float, comple
 
 
 class DType:
-    """The type of a tensor's elements.
+    """The type of a tensor's elements: one row of the table below.
 
-    >>> wg.float32.itemsize
-    4
+    >>> wg.float32.itemsize, wg.float16.is_packed, wg.float16.wide
+    (4, True, webgrad.float32)
     """
 
-    __slots__ = ("_numpy", "compute", "feature", "itemsize", "kind", "name")
+    __slots__ = ("_numpy", "compute", "feature", "is_half", "is_packed", "itemsize", "kind", "name", "short")
 
-    def __init__(self, name: str, kind: Kind, itemsize: int, compute: str, feature: str = "") -> None:
+    def __init__(
+        self, name: str, short: str, kind: Kind, itemsize: int, compute: str, feature: str = ""
+    ) -> None:
         self.name = name
+        self.short = short  # as WGSL's names and, in capitals, safetensors' have it
         self.kind: Kind = kind
         self.itemsize = itemsize
         self.compute = compute  # the WGSL type that kernels compute in
         self.feature = feature  # what an adapter must have for it; empty: nothing
+        self.is_packed = itemsize < 4  # several elements share a 32-bit word
+        self.is_half = kind == "f" and itemsize == 2
         self._numpy: np.dtype[Any] | None = None
+
+    @property
+    def bits(self) -> int:
+        """How many bits an element has in memory."""
+        return 8 * self.itemsize
+
+    @property
+    def wide(self) -> DType:
+        """The type that a packed type's numbers are computed in; any other type is its own.
+
+        >>> wg.int8.wide, wg.bool.wide
+        (webgrad.int32, webgrad.bool)
+        """
+        return _BY_SHORT[self.compute] if self.is_packed else self
+
+    @property
+    def limits(self) -> tuple[int, int]:
+        """The least and the largest integer of a type of integers.
+
+        >>> wg.int8.limits
+        (-128, 127)
+        """
+        signed = self.kind == "i"
+        return -(1 << self.bits - 1) if signed else 0, (1 << self.bits - signed) - 1
 
     @property
     def numpy(self) -> np.dtype[Any]:
@@ -90,39 +119,26 @@ class DType:
     __hash__ = object.__hash__  # of itself; like NumPy's, it equals names that hash differently
 
 
-bool = DType("bool", "b", 1, "bool")
-int8 = DType("int8", "i", 1, "i32")
-int16 = DType("int16", "i", 2, "i32")
-int32 = DType("int32", "i", 4, "i32")
-int64 = DType("int64", "i", 8, "i64", "int64")
-uint8 = DType("uint8", "u", 1, "u32")
-uint16 = DType("uint16", "u", 2, "u32")
-uint32 = DType("uint32", "u", 4, "u32")
-uint64 = DType("uint64", "u", 8, "u64", "int64")
-bfloat16 = DType("bfloat16", "f", 2, "f32")
-float16 = DType("float16", "f", 2, "f32")
-float32 = DType("float32", "f", 4, "f32")
-float64 = DType("float64", "f", 8, "f64", "f64")
-complex64 = DType("complex64", "c", 8, "")
-complex128 = DType("complex128", "c", 16, "", "f64")
-
 REAL = (
-    bool,
-    int8,
-    int16,
-    int32,
-    int64,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
-    bfloat16,
-    float16,
-    float32,
-    float64,
+    bool := DType("bool", "bool", "b", 1, "bool"),
+    int8 := DType("int8", "i8", "i", 1, "i32"),
+    int16 := DType("int16", "i16", "i", 2, "i32"),
+    int32 := DType("int32", "i32", "i", 4, "i32"),
+    int64 := DType("int64", "i64", "i", 8, "i64", "int64"),
+    uint8 := DType("uint8", "u8", "u", 1, "u32"),
+    uint16 := DType("uint16", "u16", "u", 2, "u32"),
+    uint32 := DType("uint32", "u32", "u", 4, "u32"),
+    uint64 := DType("uint64", "u64", "u", 8, "u64", "int64"),
+    bfloat16 := DType("bfloat16", "bf16", "f", 2, "f32"),
+    float16 := DType("float16", "f16", "f", 2, "f32"),
+    float32 := DType("float32", "f32", "f", 4, "f32"),
+    float64 := DType("float64", "f64", "f", 8, "f64", "f64"),
 )
+complex64 = DType("complex64", "c64", "c", 8, "")
+complex128 = DType("complex128", "c128", "c", 16, "", "f64")
 COMPLEX = (complex64, complex128)
 _BY_NAME = {each.name: each for each in (*REAL, *COMPLEX)}
+_BY_SHORT = {each.short: each for each in REAL}
 _BOOL: type = type(bool is None)  # Python's own: the name is taken here
 _BY_TYPE: dict[object, DType] = {_BOOL: bool, int: int32, float: float32, complex: complex64}
 
@@ -178,10 +194,6 @@ def dtype_of_scalar(value: Any, other: DType) -> DType:
     return float32 if kind == "f" else int32
 
 
-_SIGNED = (int8, int16, int32, int64)
-_UNSIGNED = (uint8, uint16, uint32, uint64)
-
-
 @lru_cache(maxsize=256)
 def promote(a: DType, b: DType) -> DType:
     """The type of a result from two tensors' types.
@@ -209,4 +221,4 @@ def promote(a: DType, b: DType) -> DType:
         raise DTypeError(
             f"{a.name} and {b.name} have no common integer type: convert one of them with astype first"
         )
-    return max(signed, _SIGNED[_UNSIGNED.index(unsigned) + 1], key=lambda each: each.itemsize)
+    return max(signed, as_dtype(f"int{2 * unsigned.bits}"), key=lambda each: each.itemsize)

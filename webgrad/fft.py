@@ -14,11 +14,12 @@ from . import dtypes
 from .arrays import np
 from .dtypes import as_dtype, complex_of
 from .errors import ArgumentError, DTypeError, ShapeError
-from .ops import fourier, primitives
-from .ops.complex_parts import conj
-from .ops.creation import as_tensor, asarray
-from .ops.manipulation import roll
-from .ops.reshaping import part, whole, wholes
+from .functions.array.creation import as_tensor, asarray
+from .functions.array.manipulation import roll
+from .functions.array.reshaping import part, whole, wholes
+from .functions.complex.parts import conj
+from .functions.fourier import transform
+from .ops import primitives
 from .ops.shapes import normalise_axis
 from .tensor import Tensor
 
@@ -59,7 +60,7 @@ def _scale(op: str, norm: Norm, length: int, inverse: bool) -> float:
     return 1.0 if power == 0 else 1 / length if power == 1 else 1 / math.sqrt(length)
 
 
-def _given(op: str, value: Any) -> Tensor:
+def _transformable(op: str, value: Any) -> Tensor:
     """Floats of at least 32 bits, or complex numbers."""
     x = as_tensor(op, value)
     if x.dtype.kind == "c":
@@ -68,9 +69,9 @@ def _given(op: str, value: Any) -> Tensor:
     return Tensor(primitives.cast(x.node, wanted))
 
 
-def _real(op: str, value: Any) -> Tensor:
+def _real_only(op: str, value: Any) -> Tensor:
     """Floats of at least 32 bits."""
-    x = _given(op, value)
+    x = _transformable(op, value)
     if x.dtype.kind == "c":
         raise DTypeError(
             f"{op} takes real numbers, not {x.dtype.name}: transform them with webgrad.fft.fft or fftn, or "
@@ -79,11 +80,11 @@ def _real(op: str, value: Any) -> Tensor:
     return x
 
 
-def _numbers(x: Tensor) -> Tensor:
+def _as_complex(x: Tensor) -> Tensor:
     return Tensor(primitives.cast(x.node, complex_of(x.dtype)))
 
 
-def _side(op: str, n: Any, default: int) -> int:
+def _length(op: str, n: Any, default: int) -> int:
     length = default if n is None else whole(op, "n", n)
     if length < 1:
         raise ShapeError(
@@ -94,7 +95,7 @@ def _side(op: str, n: Any, default: int) -> int:
     return length
 
 
-def _fitted(x: Tensor, axis: int, length: int) -> Tensor:
+def _cropped_or_padded(x: Tensor, axis: int, length: int) -> Tensor:
     """An axis cut off, or filled up with zeros."""
     side = x.shape[axis]
     if side > length:
@@ -108,13 +109,13 @@ def _fitted(x: Tensor, axis: int, length: int) -> Tensor:
     return Tensor(primitives.pad(x.node, tuple(widths)))
 
 
-def _last(x: Tensor, axis: int) -> Tensor:
+def _to_last_axis(x: Tensor, axis: int) -> Tensor:
     """An axis moved to the end."""
     order = [each for each in range(x.ndim) if each != axis]
     return Tensor(primitives.permute(x.node, (*order, axis)))
 
 
-def _back(x: Tensor, axis: int) -> Tensor:
+def _from_last_axis(x: Tensor, axis: int) -> Tensor:
     """The last axis moved to its place."""
     order = list(range(x.ndim - 1))
     order.insert(axis, x.ndim - 1)
@@ -134,32 +135,41 @@ def _from_pairs(pairs: Tensor) -> Tensor:
 
 def _complex_along(x: Tensor, axis: int, length: int, inverse: bool, scale: float) -> Tensor:
     """All numbers of a transform; that of real ones is mirrored in its middle."""
-    given = _fitted(x, axis, length)
+    given = _cropped_or_padded(x, axis, length)
     if x.dtype.kind == "c":
-        return _from_pairs(fourier.transformed(_pairs(given), inverse, scale, axis))
-    half = fourier.half_of_real(_last(given, axis), scale)
-    result = _back(_from_pairs(fourier.mirrored(half, length)), axis)
+        return _from_pairs(transform.transformed(_pairs(given), inverse, scale, axis))
+    half = transform.half_of_real(_to_last_axis(given, axis), scale)
+    result = _from_last_axis(_from_pairs(transform.mirrored(half, length)), axis)
     return conj(result) if inverse else result
 
 
 def _half_along(x: Tensor, axis: int, length: int, scale: float) -> Tensor:
-    line = _last(_fitted(x, axis, length), axis)
-    return _back(_from_pairs(fourier.half_of_real(line, scale)), axis)
+    line = _to_last_axis(_cropped_or_padded(x, axis, length), axis)
+    return _from_last_axis(_from_pairs(transform.half_of_real(line, scale)), axis)
 
 
 def _real_along(x: Tensor, axis: int, length: int, scale: float) -> Tensor:
-    line = _last(_fitted(_numbers(x), axis, length // 2 + 1), axis)
-    return _back(fourier.real_from_half(_pairs(line), length, scale), axis)
+    line = _to_last_axis(_cropped_or_padded(_as_complex(x), axis, length // 2 + 1), axis)
+    return _from_last_axis(transform.real_from_half(_pairs(line), length, scale), axis)
 
 
 # One dimension
 
 
-def _one(op: str, x: Any, n: int | None, axis: int, norm: Norm, inverse: bool) -> Tensor:
-    x = _given(op, x)
+def _along(
+    op: str, x: Tensor, n: int | None, axis: int, norm: Norm, *, inverse: bool, half: bool = False
+) -> tuple[int, int, float]:
+    """The axis, the length to transform, and the scale; with `half` x is the first half of a transform."""
     along = normalise_axis(op, axis, x.ndim)
-    length = _side(op, n, x.shape[along])
-    return _complex_along(x, along, length, inverse, _scale(op, norm, length, inverse))
+    own = 2 * (x.shape[along] - 1) if half else x.shape[along]
+    length = _length(op, n, own)
+    return along, length, _scale(op, norm, length, inverse)
+
+
+def _one(op: str, x: Any, n: int | None, axis: int, norm: Norm, inverse: bool) -> Tensor:
+    x = _transformable(op, x)
+    along, length, scale = _along(op, x, n, axis, norm, inverse=inverse)
+    return _complex_along(x, along, length, inverse, scale)
 
 
 def fft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
@@ -186,10 +196,8 @@ def rfft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: Norm = "backw
     >>> wg.fft.rfft(wg.asarray([1.0, 1.0, 1.0, 1.0])).tolist()
     [(4+0j), 0j, 0j]
     """
-    x = _real("rfft", x)
-    along = normalise_axis("rfft", axis, x.ndim)
-    length = _side("rfft", n, x.shape[along])
-    return _half_along(x, along, length, _scale("rfft", norm, length, False))
+    x = _real_only("rfft", x)
+    return _half_along(x, *_along("rfft", x, n, axis, norm, inverse=False))
 
 
 def irfft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
@@ -200,10 +208,8 @@ def irfft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: Norm = "back
     >>> wg.fft.irfft(wg.asarray([4.0 + 0j, 0j, 0j])).tolist()
     [1.0, 1.0, 1.0, 1.0]
     """
-    x = _given("irfft", x)
-    along = normalise_axis("irfft", axis, x.ndim)
-    length = _side("irfft", n, 2 * (x.shape[along] - 1))
-    return _real_along(x, along, length, _scale("irfft", norm, length, True))
+    x = _transformable("irfft", x)
+    return _real_along(x, *_along("irfft", x, n, axis, norm, inverse=True, half=True))
 
 
 def hfft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
@@ -212,10 +218,8 @@ def hfft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: Norm = "backw
     >>> wg.fft.hfft(wg.asarray([1.0 + 0j, 0j, 0j])).tolist()
     [1.0, 1.0, 1.0, 1.0]
     """
-    x = _given("hfft", x)
-    along = normalise_axis("hfft", axis, x.ndim)
-    length = _side("hfft", n, 2 * (x.shape[along] - 1))
-    return _real_along(conj(x), along, length, _scale("hfft", norm, length, False))
+    x = _transformable("hfft", x)
+    return _real_along(conj(x), *_along("hfft", x, n, axis, norm, inverse=False, half=True))
 
 
 def ihfft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
@@ -224,10 +228,8 @@ def ihfft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: Norm = "back
     >>> wg.real(wg.fft.ihfft(wg.asarray([1.0, 1.0, 1.0, 1.0]))).tolist()
     [1.0, 0.0, 0.0]
     """
-    x = _real("ihfft", x)
-    along = normalise_axis("ihfft", axis, x.ndim)
-    length = _side("ihfft", n, x.shape[along])
-    return conj(_half_along(x, along, length, _scale("ihfft", norm, length, True)))
+    x = _real_only("ihfft", x)
+    return conj(_half_along(x, *_along("ihfft", x, n, axis, norm, inverse=True)))
 
 
 # Several dimensions
@@ -250,19 +252,19 @@ def _sides(op: str, x: Tensor, s: Sides, axes: Axes, real: bool = False) -> list
     found = []
     for at, (axis, side) in enumerate(zip(along, wanted, strict=True)):
         own = 2 * (x.shape[axis] - 1) if real and at == len(along) - 1 else x.shape[axis]
-        found.append((axis, _side(op, own if side == -1 else side, own)))
+        found.append((axis, _length(op, own if side == -1 else side, own)))
     return found
 
 
 def _several(op: str, value: Any, s: Sides, axes: Axes, norm: Norm, inverse: bool) -> Tensor:
-    x = _given(op, value)
+    x = _transformable(op, value)
     for axis, length in reversed(_sides(op, x, s, axes)):
         x = _complex_along(x, axis, length, inverse, _scale(op, norm, length, inverse))
     return x
 
 
 def _several_real(op: str, x: Any, s: Sides, axes: Axes, norm: Norm) -> Tensor:
-    x = _real(op, x)
+    x = _real_only(op, x)
     *others, (axis, length) = _sides(op, x, s, axes)
     half = _half_along(x, axis, length, _scale(op, norm, length, False))
     for axis, length in reversed(others):
@@ -271,7 +273,7 @@ def _several_real(op: str, x: Any, s: Sides, axes: Axes, norm: Norm) -> Tensor:
 
 
 def _several_back(op: str, x: Any, s: Sides, axes: Axes, norm: Norm) -> Tensor:
-    x = _numbers(_given(op, x))
+    x = _as_complex(_transformable(op, x))
     *others, (last, length) = _sides(op, x, s, axes, real=True)
     for axis, side in others:
         x = _complex_along(x, axis, side, True, _scale(op, norm, side, True))

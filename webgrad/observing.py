@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from time import perf_counter_ns
-from types import TracebackType
 from typing import Any
 
 from .errors import ArgumentError
@@ -126,11 +125,14 @@ def observe(observer: Observer) -> Iterator[None]:
                 "that one first"
             )
         _entered = (*_entered, observer)
+        _stages.update(_SPANS)
     try:
         yield
     finally:
         with _changing:
             _entered = tuple(each for each in _entered if each is not observer)
+            if not _entered:
+                _stages.update(dict.fromkeys(STAGES, _UNSEEN))
 
 
 class _Wanted:
@@ -151,38 +153,44 @@ def opened(device: Any, why: str) -> None:
         each.opened(device, why)
 
 
+class _Began(threading.local):
+    """When the stages began that a thread is in, the innermost last."""
+
+    def __init__(self) -> None:
+        self.times: list[int] = []
+
+
+_began = _Began()
+
+
 class _Span:
-    __slots__ = ("_began", "_stage")
+    """A stage while somebody watches."""
+
+    __slots__ = ("_stage",)
 
     def __init__(self, stage: str) -> None:
         self._stage = stage
 
     def __enter__(self) -> None:
-        self._began = perf_counter_ns()
+        _began.times.append(perf_counter_ns())
 
     def __exit__(self, *_: object) -> None:
-        ended = perf_counter_ns()
+        began, ended = _began.times.pop(), perf_counter_ns()
         for each in _entered:
-            each.span(self._stage, self._began, ended)
+            each.span(self._stage, began, ended)
 
 
 class _Unseen:
-    """Nothing, and quick: contextlib's takes twice as long, and each flush has several."""
+    """A stage while nobody watches: nothing, and quick, since each flush has several. A C function that takes
+    anything and gives "", which swallows no error.
+    """
 
     __slots__ = ()
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        pass
+    __enter__ = __exit__ = staticmethod("".format)
 
 
-_UNSEEN = _Unseen()
-
-
-def stage(name: str) -> AbstractContextManager[None]:
-    """While it is entered, a stage is at work."""
-    return _Span(name) if _entered else _UNSEEN
+_UNSEEN: Any = _Unseen()
+_SPANS: Mapping[str, Any] = {name: _Span(name) for name in STAGES}
+_stages: dict[str, Any] = dict.fromkeys(STAGES, _UNSEEN)
+# While what it gives for a name is entered, that stage is at work. Looked up by C, without a Python call.
+stage: Callable[[str], AbstractContextManager[None]] = _stages.__getitem__

@@ -17,7 +17,7 @@ from . import dtypes
 from .dtypes import DType
 from .errors import DTypeError, ShapeError
 
-__all__ = ["NARROW", "Values", "flat_bytes", "float_limits_of", "limits_of", "packed", "stored", "values_of"]
+__all__ = ["NARROW", "Values", "flat_bytes", "float_limits_of", "packed", "stored", "values_of"]
 
 # The letters that struct, array and memoryview have for a type; bfloat16 and complex numbers have none.
 _LETTERS: dict[DType, Any] = {
@@ -134,12 +134,6 @@ def flat_bytes(data: Any) -> memoryview:
     return view.cast("B") if view.c_contiguous else memoryview(view.tobytes())
 
 
-def limits_of(dtype: DType) -> tuple[int, int]:
-    """The least and the largest integer of a type."""
-    bits = dtype.itemsize * 8
-    return (-(1 << bits - 1), (1 << bits - 1) - 1) if dtype.kind == "i" else (0, (1 << bits) - 1)
-
-
 # A float type's bits of fraction, and its largest exponent.
 _FLOATS = {
     dtypes.float16: (10, 15),
@@ -180,7 +174,7 @@ def packed(numbers: Sequence[Any], dtype: DType, shape: Sequence[int], *, wrap: 
 
 def _whole(value: Any, dtype: DType, wrap: bool) -> int:
     """An integer of a type: floats stop at its ends, NaN becomes 0."""
-    low, high = limits_of(dtype)
+    low, high = dtype.limits
     if isinstance(value, float):
         return 0 if value != value else int(min(max(value, low), high))
     whole = int(value)
@@ -275,8 +269,8 @@ def _common(numbers: Iterable[Any]) -> DType:
 
 def _refuse_overflow(op: str, numbers: list[int], dtype: DType) -> None:
     """Refuse integers that do not fit a type of integers, and those that none has room for."""
-    widest = limits_of(dtypes.int64)[0], limits_of(dtypes.uint64)[1]
-    low, high = limits_of(dtype) if dtype.kind in "iu" else widest
+    widest = dtypes.int64.limits[0], dtypes.uint64.limits[1]
+    low, high = dtype.limits if dtype.kind in "iu" else widest
     outside = next((each for each in numbers if not low <= each <= high), None)
     if outside is None:
         return

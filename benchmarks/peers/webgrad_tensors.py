@@ -103,14 +103,14 @@ def raw(device: Any, run: Callable[[], Any], read: Callable[[Any], Array]) -> Ru
     """The commands of a run, encoded with nothing but wgpu's C functions into one pass, and waited for."""
     from common import bare_pass
 
-    from webgrad.evaluate.gpu_plan import GpuRecording
+    from webgrad.evaluate.gpu_plan import GpuReplay
 
     for _ in range(3):  # the commands are resolved when they are replayed
         kept = run()
     native = device.queue.context.native
     rows = list(device.queue.context.resolved._queues.values())[-1][-1].prepared.rows
     recorded = max(
-        (each for each in gc.get_objects() if type(each) is GpuRecording), key=lambda each: len(each.params)
+        (each for each in gc.get_objects() if type(each) is GpuReplay), key=lambda each: len(each.params)
     )
     if len(rows) != TINY or len(recorded.params) != TINY:
         raise Missing(f"a run is {len(rows)} commands, not {TINY}")

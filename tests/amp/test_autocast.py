@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import webgrad as wg
-from tests.ops.devices import device_of
+from tests.functions.devices import device_of
 from tests.optim.helpers import DEVICES, drawn
 from webgrad import Tensor
 

@@ -9,7 +9,7 @@ import pytest
 
 import webgrad as wg
 from webgrad.cli import main
-from webgrad.tools.recording.reading import RecordingReader
+from webgrad.tools.recording.reader import RecordingReader
 
 pytestmark = pytest.mark.gpu
 SCRIPT = """

@@ -15,7 +15,7 @@ import pytest
 
 from tests.limits import HANG
 from webgrad.cli import main
-from webgrad.web.serving import Server
+from webgrad.web.server import Server
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C cannot be sent to one process there")

@@ -12,7 +12,7 @@ import pytest
 
 from webgrad.cli import COMMANDS, main
 from webgrad.cli.options import MOST
-from webgrad.starting import is_command
+from webgrad.startup import is_command
 
 FULL = Path("/dev/full")
 POSIX = pytest.mark.skipif(os.name != "posix", reason="this is how POSIX shells do it")

@@ -19,6 +19,7 @@ from webgrad.graph.snapshot import snapshot, walk
 from webgrad.ops import primitives
 from webgrad.ops.table import TABLE
 from webgrad.runtime.device import CpuDevice
+from webgrad.schedule.cpu_passes import CPU_PASSES
 from webgrad.schedule.schedule import schedule
 
 Array = np.ndarray[Any, Any]
@@ -87,7 +88,7 @@ class Planned:
         walked = walk(roots)
         self.nodes = walked.nodes
         self.graph = snapshot(walked, roots)
-        self.schedule = schedule(self.graph, CPU_PROFILE, split=False)
+        self.schedule = schedule(self.graph, CPU_PROFILE, CPU_PASSES)
         self.plan = CpuPlan(self.schedule)
 
     def run(self) -> list[Array]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from webgrad.cpu.functions import FEW, PIECE, element_function
-from webgrad.ops.maps import float_power
+from webgrad.ops.references import float_power
 from webgrad.ops.table import TABLE
 
 FLOAT = np.dtype(np.float32)

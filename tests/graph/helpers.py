@@ -51,7 +51,7 @@ def value(*shape: int, dtype: DType = dtypes.float32) -> Node:
 
 
 def tensor(*shape: int, dtype: DType = dtypes.float32) -> Tensor:
-    """The same as a Tensor, for the functions of webgrad.ops."""
+    """The same as a Tensor, for the functions of webgrad.functions."""
     return Tensor(value(*shape, dtype=dtype))
 
 

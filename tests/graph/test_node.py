@@ -164,7 +164,7 @@ def test_a_node_names_the_line_that_made_it() -> None:
 
 def test_the_line_is_found_through_the_layers_of_webgrad() -> None:
     from tests.graph.helpers import tensor
-    from webgrad.ops.activations import softmax
+    from webgrad.functions.learning.activations import softmax
 
     x = tensor(2, 3)
     deep, line = softmax(x), here()

@@ -10,11 +10,11 @@ import pytest
 
 from tests.graph.helpers import CPU, apply, fold, graph_of, numbers, tensor, value
 from webgrad import dtypes
+from webgrad.functions.learning.activations import log_softmax, softmax
+from webgrad.functions.learning.normalisation import layer_norm
 from webgrad.graph.node import Node, scalar
 from webgrad.graph.snapshot import Snapshot, snapshot, walk
 from webgrad.ops import primitives
-from webgrad.ops.activations import log_softmax, softmax
-from webgrad.ops.normalise import layer_norm
 
 
 def key(build: Callable[..., Node], *leaves: Node) -> Any:

@@ -154,7 +154,7 @@ HOSTILE = {
     "alignment 24": (file([value("general.alignment", 4, struct.pack("<I", 24))], []), "power of two"),
     "alignment as a text": (file([value("general.alignment", 8, text("32"))], []), "alignment is '32'"),
     "a huge alignment": (file([value("general.alignment", 10, struct.pack("<Q", 1 << 40))], []), "power of"),
-    "five sides": (file([], [tensor("x", (1,) * 5)], bytes(64)), "5 sides"),
+    "five dimensions": (file([], [tensor("x", (1,) * 5)], bytes(64)), "5 dimensions"),
     "sides that overflow": (file([], [tensor("x", (1 << 32, 1 << 32))], bytes(64)), "which no memory holds"),
     "sides of nothing": (file([], [tensor("x", (0, 1 << 63))], bytes(64)), "which no memory holds"),
     "rows of half blocks": (file([], [tensor("x", (16, 4), 2)], bytes(64)), "no whole blocks"),

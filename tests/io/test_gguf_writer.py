@@ -137,7 +137,7 @@ def test_alignment(tmp_path: Path) -> None:
         ({}, {"a": [[[[[1]]]]]}, {}, wg.ArgumentError, "more than 4 deep"),
         ([1], {}, {}, wg.ArgumentError, "are dicts, not list"),
         ({}, [1], {}, wg.ArgumentError, "are dicts, not list"),
-        ({"x": np.ones((1,) * 5, "f")}, {}, {}, wg.ShapeError, "up to 4 sides"),
+        ({"x": np.ones((1,) * 5, "f")}, {}, {}, wg.ShapeError, "up to 4 dimensions"),
         ({}, {}, {"format": "Q2_K"}, wg.ArgumentError, "format is one of"),
         ({}, {"a": None}, {}, wg.ArgumentError, "a is .*None"),
         ({}, {"a": [1, "b"]}, {}, wg.ArgumentError, "values in GGUF are"),

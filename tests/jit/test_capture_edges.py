@@ -373,7 +373,7 @@ def test_a_replay_that_fails_leaves_the_state(monkeypatch: pytest.MonkeyPatch) -
     for _ in range(3):
         step()
     with monkeypatch.context() as patch:
-        patch.setattr(device.queue, "_encode", fail)
+        patch.setattr("webgrad.runtime.submission.encode", fail)
         with pytest.raises(RuntimeError, match="on purpose"):
             step()
     others = [wg.full(1024, 7.0, device=device) + each for each in range(8)]

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import wgpu
 
+from webgrad.device_profile import PORTABLE, DeviceProfile
 from webgrad.kernels.launch import Launch, ceil_div
-from webgrad.runtime.profile import PORTABLE, DeviceProfile
 from webgrad.wgsl import Program, render
 
 __all__ = [

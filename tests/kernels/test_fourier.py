@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from tests.kernels.harness import PROFILES, Array, _device, _dispatch, _read, _upload
+from webgrad.device_profile import PORTABLE, DeviceProfile
 from webgrad.errors import ShapeError
 from webgrad.kernels.fourier import RESULT, SOURCE, SPARE, fourier_launches, real_launches
-from webgrad.kernels.ordering import LaunchPlan
-from webgrad.runtime.profile import PORTABLE, DeviceProfile
+from webgrad.kernels.launch import Launches
 from webgrad.wgsl.variants import variant_keys
 
 KINDS = {
@@ -34,12 +34,12 @@ def numbers(dtype: str, rows: int, length: int) -> Array:
     return generator.standard_normal((rows, length, 2)).astype(PARTS[dtype])
 
 
-def run(plan: LaunchPlan, x: Array, nbytes: int) -> Array:
+def run(plan: Launches, x: Array, nbytes: int) -> Array:
     buffers = {SOURCE: _upload(x.tobytes()), RESULT: _upload(b"\xee" * nbytes)}
     for at, each in enumerate(plan.temporary_bytes):
         buffers[SPARE + at] = _upload(b"\xdd" * each)
-    for step in plan.steps:
-        _dispatch(step.launch.program, step.launch, [buffers[number] for number in step.buffers])
+    for step in plan.launches:
+        _dispatch(step.program, step, [buffers[number] for number in step.values])
     for at, each in enumerate(plan.temporary_bytes):  # nothing is written behind a temporary either
         _read(buffers[SPARE + at], np.uint32, each // 4)
     return _read(buffers[RESULT], x.dtype, nbytes // x.itemsize)
@@ -125,31 +125,31 @@ def test_grids_of_several_lines(kind: str) -> None:
 
 def test_what_is_declared_is_what_is_chosen() -> None:
     chosen = {
-        (step.launch.program.entry, frozenset(step.launch.program.defines))
+        (step.program.entry, frozenset(step.program.defines))
         for profile in KINDS.values()
         for dtype in PARTS
         for plan in [
             *(fourier_launches(profile, dtype, 1, each) for each in (2, 3, 4, 5, 7, 8, 16, 6, 12, 24, 48)),
             *(real_launches(profile, dtype, 1, 2, inverse) for inverse in (False, True)),
         ]
-        for step in plan.steps
+        for step in plan.launches
     }
     declared = {(entry, frozenset(defines.items())) for entry, defines in variant_keys("fourier.pwgsl")}
     assert chosen == declared
 
 
 def test_a_row_that_workgroups_hold_is_one_launch() -> None:
-    assert len(fourier_launches(PORTABLE, "f32", 100, 2048).steps) == 1
-    assert len(fourier_launches(PORTABLE, "f32", 100, 1 << 16).steps) == 2
-    assert len(fourier_launches(KINDS["threads"], "f32", 100, 1 << 16).steps) == 4
+    assert len(fourier_launches(PORTABLE, "f32", 100, 2048).launches) == 1
+    assert len(fourier_launches(PORTABLE, "f32", 100, 1 << 16).launches) == 2
+    assert len(fourier_launches(KINDS["threads"], "f32", 100, 1 << 16).launches) == 4
 
 
 def test_lengths_cost_no_programs() -> None:
     """Of all powers of two there are four texts."""
     plans = [fourier_launches(KINDS["threads"], "f32", 1, 1 << bits) for bits in range(1, 25)]
-    assert len({step.launch.program for plan in plans for step in plan.steps}) == 4
-    assert fourier_launches(PORTABLE, "f32", 0, 8).steps == ()
-    assert real_launches(PORTABLE, "f32", 0, 8).steps == ()
+    assert len({step.program for plan in plans for step in plan.launches}) == 4
+    assert fourier_launches(PORTABLE, "f32", 0, 8).launches == ()
+    assert real_launches(PORTABLE, "f32", 0, 8).launches == ()
 
 
 @pytest.mark.parametrize(("rows", "length"), [(1, 0), (1, 1), (1, 11), (-1, 8), (2**20, 2**20)])

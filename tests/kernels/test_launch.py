@@ -6,9 +6,9 @@ import struct
 
 import pytest
 
+from webgrad.device_profile import PORTABLE, DeviceProfile
 from webgrad.errors import DTypeError, LaunchError
 from webgrad.kernels.launch import check_dtype, grid_for, has_workgroups, pack
-from webgrad.runtime.profile import PORTABLE, DeviceProfile
 from webgrad.wgsl import load_template
 
 SCATTER = load_template("scatter.pwgsl", "scatter", HOW="add", T="f32")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import webgrad as wg
-from tests.ops.devices import place
+from tests.functions.devices import place
 
 __all__ = ["BOTH", "Array", "adjoint", "check_slope", "close", "numbers", "place", "positive", "read"]
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from tests.schedule.graphs import SOFTWARE, planned
 from webgrad import dtypes
+from webgrad.device_profile import DeviceProfile
 from webgrad.graph.node import Node
 from webgrad.lower.builder import Builder
 from webgrad.lower.compile import compile_schedule, lower_bundle
 from webgrad.lower.ir import Buffer, Instruction, Kernel, Type, verify
-from webgrad.runtime.profile import DeviceProfile
 from webgrad.tensor import Tensor
 
 __all__ = ["F32", "F32x4", "copy_kernel", "kernel_of", "levels", "lowered", "raw", "texts"]

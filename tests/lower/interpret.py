@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from webgrad.device_profile import DeviceProfile
 from webgrad.dtypes import DType
 from webgrad.lower.compile import lower_bundle
 from webgrad.lower.ir import Hole, Instruction, Kernel, Type, verify
 from webgrad.lower.passes import PASSES
 from webgrad.ops.table import TABLE
-from webgrad.runtime.profile import DeviceProfile
 from webgrad.schedule.plan import Schedule
 
 __all__ = ["run_schedule"]

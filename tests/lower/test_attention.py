@@ -13,14 +13,14 @@ from tests.lower.helpers import lowered
 from tests.properties.helpers import gpu
 from tests.properties.running import profiled
 from tests.schedule.graphs import INTEGRATED, PORTABLE, SOFTWARE, planned
+from webgrad.device_profile import DeviceProfile
 from webgrad.evaluate.evaluate import clear_plans
 from webgrad.evaluate.gpu_plan import GpuPlan
+from webgrad.functions.learning.attention import scaled_dot_product_attention
 from webgrad.graph.snapshot import Snapshot, snapshot, walk
 from webgrad.lower import attention
 from webgrad.lower.choices import Choice
 from webgrad.lower.ir import Kernel
-from webgrad.ops.attention import scaled_dot_product_attention
-from webgrad.runtime.profile import DeviceProfile
 from webgrad.schedule.plan import Group
 from webgrad.tensor import Tensor
 

@@ -15,12 +15,12 @@ from tests.properties.helpers import gpu
 from tests.properties.running import profiled
 from tests.schedule.graphs import INTEGRATED, PORTABLE, SOFTWARE, planned
 from webgrad import dtypes
+from webgrad.device_profile import DeviceProfile
 from webgrad.evaluate.gpu_plan import GpuPlan
 from webgrad.graph.node import leaf
 from webgrad.graph.snapshot import snapshot, walk
 from webgrad.lower.choices import Choice
 from webgrad.lower.compile import Choose, choices_of, compile_bundle
-from webgrad.runtime.profile import DeviceProfile
 from webgrad.runtime.webgpu import Device
 from webgrad.tensor import Tensor
 
@@ -76,18 +76,18 @@ def test_the_first_choice_is_the_default(profile: DeviceProfile) -> None:
         first, *others = choices_of(plan.graph, groups, profile)
         (default,) = compile_bundle(plan.graph, groups, profile)
         (chosen,) = compile_bundle(plan.graph, groups, profile, choice=first, check=True)
-        assert (chosen.program.text, chosen.grid, chosen.tail) == (
+        assert (chosen.program.text, chosen.grid, chosen.params) == (
             default.program.text,
             default.grid,
-            default.tail,
+            default.params,
         )
         assert (default.choice, chosen.choice) == (None, first)
         for each in others:
             (other,) = compile_bundle(plan.graph, groups, profile, choice=each, check=True)
-            assert (other.program.text, other.grid, other.tail) != (
+            assert (other.program.text, other.grid, other.params) != (
                 chosen.program.text,
                 chosen.grid,
-                chosen.tail,
+                chosen.params,
             )
 
 

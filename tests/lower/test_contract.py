@@ -20,6 +20,7 @@ from tests.schedule.graphs import INTEGRATED, PORTABLE, SOFTWARE, launches
 from tests.wgsl import naga
 from tests.wgsl.tint import ask, needs_tint
 from webgrad import dtypes
+from webgrad.device_profile import DeviceProfile
 from webgrad.evaluate.gpu_plan import GpuPlan
 from webgrad.graph.node import Node, leaf
 from webgrad.graph.snapshot import snapshot, walk
@@ -29,7 +30,6 @@ from webgrad.lower.contract import contraction_choices, lower_contraction
 from webgrad.lower.emit import emit
 from webgrad.lower.ir import Kernel
 from webgrad.ops import primitives
-from webgrad.runtime.profile import DeviceProfile
 from webgrad.runtime.webgpu import Device
 from webgrad.schedule.plan import Group
 from webgrad.schedule.schedule import schedule

@@ -11,13 +11,13 @@ from tests.graph.helpers import apply, fold, tensor, value
 from tests.lower.helpers import levels, lowered, raw, texts
 from tests.schedule.graphs import PORTABLE, SOFTWARE
 from webgrad import dtypes
+from webgrad.device_profile import DeviceProfile
+from webgrad.functions.learning.activations import gelu, softmax
+from webgrad.functions.learning.normalisation import layer_norm
 from webgrad.graph.node import Node
 from webgrad.lower.ir import Instruction, Kernel
 from webgrad.lower.pull import BLOCK
 from webgrad.ops import primitives
-from webgrad.ops.activations import gelu, softmax
-from webgrad.ops.normalise import layer_norm
-from webgrad.runtime.profile import DeviceProfile
 from webgrad.tensor import Tensor
 
 

@@ -15,26 +15,27 @@ from tests.schedule.graphs import PORTABLE, SOFTWARE, launches, transformer_bloc
 from tests.wgsl import naga
 from tests.wgsl.tint import NATIVE_ONLY, ask, needs_tint
 from webgrad import dtypes
+from webgrad.device_profile import DeviceProfile
+from webgrad.functions.learning.activations import gelu, softmax
+from webgrad.functions.learning.attention import scaled_dot_product_attention
 from webgrad.graph.node import Node
-from webgrad.lower.emit import MAX_WORDS, Emitted, grid_of
+from webgrad.kernels.launch import Launch
+from webgrad.lower.emit import MAX_WORDS, grid_of
 from webgrad.ops import primitives
-from webgrad.ops.activations import gelu, softmax
-from webgrad.ops.attention import scaled_dot_product_attention
 from webgrad.ops.table import TABLE
-from webgrad.runtime.profile import DeviceProfile
 from webgrad.schedule.fuse import MAX_SCALARS
 from webgrad.tensor import Tensor
 from webgrad.wgsl import Program, render
 
 
-def only(root: Node | Tensor, profile: DeviceProfile = SOFTWARE) -> Emitted:
+def only(root: Node | Tensor, profile: DeviceProfile = SOFTWARE) -> Launch:
     (made,) = launches(root, profile=profile)
     return made
 
 
-def parameters(made: Emitted) -> dict[str, float]:
+def parameters(made: Launch) -> dict[str, float]:
     """The numbers that travel with the command, by name, as the fields say they lie; scalars are 0."""
-    data = made.front.pack(*[0] * len(made.scalars)) + made.tail
+    data = made.front.pack(*[0] * len(made.scalars)) + made.params
     assert len(data) == made.program.params_size
     codes = {"u32": "I", "i32": "i", "f32": "f"}
     return {

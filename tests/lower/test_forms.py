@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from webgrad.device_profile import PORTABLE, DeviceProfile
 from webgrad.lower.forms import form_of, offered
-from webgrad.runtime.profile import PORTABLE, DeviceProfile
 
 FOUR = DeviceProfile("software", frozenset({"subgroups"}), 4)
 EIGHT = DeviceProfile("software", frozenset({"subgroups"}), 8)

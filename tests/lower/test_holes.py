@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tests.graph.helpers import graph_of, value
+from webgrad.device_profile import PORTABLE
 from webgrad.lower.builder import Builder
 from webgrad.lower.holes import argument, make_stages
 from webgrad.lower.ir import U32, Hole, Instruction, Kernel, KernelError, Type, verify
 from webgrad.lower.passes import PASSES
 from webgrad.lower.pull import Puller
 from webgrad.lower.writer import Writer
-from webgrad.runtime.profile import PORTABLE
 
 STAGES = [("first", {"row": U32}), ("second", {"outer": U32}), ("last", {"step": U32})]
 

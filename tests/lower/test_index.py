@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.graph.helpers import value
 from webgrad.graph.node import make
 from webgrad.lower.index import ZERO, Atom, Index, constant, flatten, unflatten, variable
-from webgrad.lower.pull import moved
+from webgrad.lower.movement import moved
 from webgrad.ops.table import TABLE
 
 Shape = tuple[int, ...]

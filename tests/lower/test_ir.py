@@ -9,13 +9,13 @@ from tests.lower.broken import BAD, Bad, no_such_buffer
 from tests.lower.helpers import copy_kernel, kernel_of, lowered
 from tests.schedule.graphs import tall_stack, transformer_block
 from webgrad import dtypes
+from webgrad.device_profile import DeviceProfile
 from webgrad.errors import WebgradError
 from webgrad.lower.ir import (
     KernelError,
     show,
     verify,
 )
-from webgrad.runtime.profile import DeviceProfile
 
 
 @pytest.mark.parametrize(("bad", "message"), BAD.items(), ids=[each.__name__ for each in BAD])
@@ -53,14 +53,12 @@ def test_generated_kernels_pass(profile: DeviceProfile) -> None:
 def test_a_small_kernel_is_shown() -> None:
     assert show(copy_kernel()).splitlines() == [
         "kernel test: 1 workgroups of 8",
-        "  in b0: float32[64]  (value %0)",
-        "  out b1: float32[64]  (value %1)",
-        "  %0: u32 = thread() local",
-        "  %1: u32 = const() 16",
-        "  %2: bool = compare(%0, %1) <",
-        "  if(%2)",
-        "    %3: f32x4 = load(%0) b0",
-        "    store(%0, %3) b1",
+        "  in %0: float32[64]  (binding 0)",
+        "  out %1: float32[64]  (binding 1)",
+        "  v0: bool = compare(local, 16) <",
+        "  if(v0)",
+        "    v1: f32x4 = load(local) %0",
+        "    store(local, v1) %1",
         "  end_if",
     ]
     assert str(copy_kernel()) == show(copy_kernel())
@@ -98,4 +96,4 @@ def test_a_template_is_shown_with_its_holes() -> None:
         "hole_c(batch, row, column, v)",
     ):
         assert f"hole {hole}" in text
-    assert text.count("return %") == 4  # two stages, and what they give
+    assert text.count("return v") == 4  # two stages, and what they give

@@ -16,13 +16,13 @@ from tests.schedule.graphs import PROFILES
 from tests.schedule.test_merge import graphs
 from webgrad import dtypes
 from webgrad.cpu.reference import compute
+from webgrad.device_profile import DeviceProfile
+from webgrad.functions.learning.activations import softmax
+from webgrad.functions.learning.normalisation import layer_norm
 from webgrad.graph.node import Node, leaf, make
 from webgrad.graph.snapshot import snapshot, walk
 from webgrad.ops import primitives
-from webgrad.ops.activations import softmax
-from webgrad.ops.normalise import layer_norm
 from webgrad.ops.table import TABLE
-from webgrad.runtime.profile import DeviceProfile
 from webgrad.schedule.schedule import schedule
 from webgrad.tensor import Tensor
 

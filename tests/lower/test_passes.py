@@ -10,12 +10,12 @@ import pytest
 from tests.graph.helpers import apply, fold, tensor, value
 from tests.lower.helpers import F32, copy_kernel, kernel_of, raw
 from tests.schedule.graphs import SOFTWARE, tall_stack
+from webgrad.device_profile import DeviceProfile
+from webgrad.functions.learning.activations import softmax
 from webgrad.lower.compile import compile_schedule
 from webgrad.lower.ir import BOOL, U32, Instruction, Kernel, Type, verify
 from webgrad.lower.passes import PASSES, drop_unused, fold_constants, order_buffers, share_values
 from webgrad.ops import primitives
-from webgrad.ops.activations import softmax
-from webgrad.runtime.profile import DeviceProfile
 from webgrad.schedule.schedule import schedule
 
 I = Instruction  # noqa: E741

@@ -9,12 +9,12 @@ import pytest
 
 from tests.graph.helpers import apply, tensor, value
 from tests.lower.helpers import texts
+from webgrad.device_profile import DeviceProfile
+from webgrad.functions.learning.activations import gelu, softmax
+from webgrad.functions.learning.attention import scaled_dot_product_attention
+from webgrad.functions.learning.normalisation import layer_norm
 from webgrad.graph.node import Node
 from webgrad.ops import primitives
-from webgrad.ops.activations import gelu, softmax
-from webgrad.ops.attention import scaled_dot_product_attention
-from webgrad.ops.normalise import layer_norm
-from webgrad.runtime.profile import DeviceProfile
 from webgrad.tensor import Tensor
 
 pytestmark = pytest.mark.golden

@@ -18,6 +18,7 @@ from tests.schedule.graphs import PORTABLE, SOFTWARE, launches, planned
 from tests.wgsl import naga
 from tests.wgsl.tint import ask, needs_tint
 from webgrad import dtypes
+from webgrad.device_profile import DeviceProfile
 from webgrad.graph.node import Node, leaf, make
 from webgrad.lower import compile as compiling
 from webgrad.lower.choices import Choice
@@ -25,7 +26,6 @@ from webgrad.lower.quantised import lower_quantised, quantised_choices
 from webgrad.ops import primitives
 from webgrad.ops.blocks import FORMATS, word_count
 from webgrad.ops.table import TABLE
-from webgrad.runtime.profile import DeviceProfile
 from webgrad.wgsl import Program, render
 
 FOUR = DeviceProfile("software", frozenset({"subgroups"}), 4)

@@ -8,11 +8,11 @@ import pytest
 
 from tests.graph.helpers import apply, value
 from tests.lower.helpers import lowered, texts
+from webgrad.device_profile import DeviceProfile
 from webgrad.graph.node import Node
 from webgrad.lower.ir import Kernel
 from webgrad.ops import primitives
 from webgrad.ops.table import TABLE
-from webgrad.runtime.profile import DeviceProfile
 
 
 def scan(x: Node, axis: int, name: str = "cumulative_sum") -> Node:

@@ -7,12 +7,12 @@ import pytest
 from tests.graph.helpers import apply, fold, graph_of, value
 from tests.lower.helpers import lowered, texts
 from tests.schedule.graphs import PORTABLE, SOFTWARE
+from webgrad.device_profile import DeviceProfile
 from webgrad.graph.node import Node
 from webgrad.lower.unroll import MAX_UNROLLED_COST, window_folds
 from webgrad.ops import primitives
 from webgrad.ops.table import TABLE
-from webgrad.runtime.profile import DeviceProfile
-from webgrad.schedule.size import MOST_TERMS
+from webgrad.schedule.size import MAX_UNROLLED_TERMS
 
 
 def pool(rows: int, columns: int, size: int = 3) -> Node:
@@ -42,7 +42,9 @@ def test_other_folds_are_loops() -> None:
     assert folds_of(fold("sum", windows, 1)) == 0, "over the windows"
     assert folds_of(fold("sum", windows, 1, 2)) == 0
     assert folds_of(fold("sum", primitives.reshape(windows, (4, 54)), 1)) == 0, "mixed with others"
-    assert folds_of(fold("sum", primitives.window(value(40), 0, MOST_TERMS + 1, 1), 1)) == 0, "too many"
+    assert folds_of(fold("sum", primitives.window(value(40), 0, MAX_UNROLLED_TERMS + 1, 1), 1)) == 0, (
+        "too many"
+    )
     assert folds_of(fold("sum", value(4, 3), 1)) == 0, "no windows"
     dear = value(4, 20)
     for _ in range(MAX_UNROLLED_COST // (3 * TABLE["exp"].cost) + 1):

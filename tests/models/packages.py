@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from webgrad import config
-from webgrad.models.known import Entry, KnownFile
+from webgrad.models.known_models import Entry, KnownFile
 
 __all__ = ["FILES", "INSIDE", "entry", "only_wheels_of", "use_cache", "write_wheel"]
 

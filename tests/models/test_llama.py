@@ -11,7 +11,7 @@ import pytest
 import webgrad as wg
 from webgrad.models.language import LanguageModel
 from webgrad.models.llama import Llama
-from webgrad.models.published import Published
+from webgrad.models.published_weights import Published
 from webgrad.models.settings import settings_of_config
 
 from .tiny import CONFIG, expected_logits, weights_of, write_folder

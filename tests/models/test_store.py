@@ -14,8 +14,8 @@ import pytest
 import webgrad as wg
 from tests.limits import HANG
 from tests.models.packages import FILES, INSIDE, entry, only_wheels_of, use_cache, write_wheel
-from webgrad.models import known, store
-from webgrad.models.locking import locked
+from webgrad.models import known_models, store
+from webgrad.models.file_lock import locked
 
 ROOT = Path(__file__).parents[2]
 INNER = {f"{INSIDE}/{name}": data for name, data in FILES.items()}
@@ -41,7 +41,7 @@ class Pip:
 @pytest.fixture
 def models(tmp_path: Path, clean_environment: pytest.MonkeyPatch) -> Path:
     """The folder of an empty cache, and `tiny` in the catalogue."""
-    clean_environment.setattr(known, "_BY_NAME", MappingProxyType({"tiny": entry(FILES)}))
+    clean_environment.setattr(known_models, "_BY_NAME", MappingProxyType({"tiny": entry(FILES)}))
     return use_cache(tmp_path / "cache", clean_environment)
 
 
@@ -140,7 +140,7 @@ def test_a_new_edition_of_the_catalogue_is_pulled(
 ) -> None:
     path = wg.models.pull("tiny", progress=False)
     files = FILES | {"config.json": b"[]"}
-    monkeypatch.setattr(known, "_BY_NAME", MappingProxyType({"tiny": entry(files)}))
+    monkeypatch.setattr(known_models, "_BY_NAME", MappingProxyType({"tiny": entry(files)}))
     pip.files[f"{INSIDE}/config.json"] = b"[]"
     assert wg.models.locate("tiny") == path
     assert (path / "config.json").read_bytes() == b"[]"
@@ -180,7 +180,7 @@ def test_removing(models: Path) -> None:
 @pytest.mark.usefixtures("pip")
 def test_a_name_that_left_the_catalogue_can_be_removed(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wg.models.pull("tiny", progress=False)
-    monkeypatch.setattr(known, "_BY_NAME", MappingProxyType({}))
+    monkeypatch.setattr(known_models, "_BY_NAME", MappingProxyType({}))
     assert wg.models.remove("tiny") > 0
     assert not (models / "tiny").exists()
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import webgrad as wg
 from tests.limits import processor_time
 from webgrad.models.pretokenizers import PRETOKENIZERS
-from webgrad.models.streaming import BYTES
+from webgrad.models.text_stream import BYTES
 from webgrad.models.tokenizer import BREAK, Forgeries, Tokenizer
 
 HERE = Path(__file__).parent

@@ -9,21 +9,12 @@ from types import ModuleType
 import pytest
 
 import webgrad as wg
-from webgrad.nn import distances, dropping, functional, spatial, tables
-from webgrad.ops import (
-    activations,
-    adaptive,
-    attention,
-    convolution,
-    losses,
-    normalise,
-    pooling,
-    unpooling,
-    windows,
-)
+from webgrad.functions.convolution import adaptive, convolution, pooling, unpooling, windows
+from webgrad.functions.learning import activations, attention, losses, normalisation
+from webgrad.nn import distances, dropout_functions, functional, spatial, tables
 
-MODULES = [activations, adaptive, attention, convolution, losses, normalise, pooling, unpooling, windows]
-OWN = [distances, dropping, spatial, tables]
+MODULES = [activations, adaptive, attention, convolution, losses, normalisation, pooling, unpooling, windows]
+OWN = [distances, dropout_functions, spatial, tables]
 OTHER_NAMES = {"swish", "batch_norm_training"}  # which PyTorch does not have
 
 

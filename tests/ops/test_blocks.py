@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+import webgrad
 from tests.ops.block_reference import BYTES, WEIGHTS, dequantise, random_blocks
+from webgrad.functions.learning.quantised import QUANTISERS
+from webgrad.io.gguf_types import TYPE_NUMBERS
+from webgrad.io.gguf_writer import GGUF_FORMATS
 from webgrad.ops.blocks import FORMATS, decode_blocks, from_words, to_words, word_count
 from webgrad.ops.packed import decoded_rows
 
@@ -14,6 +21,24 @@ def test_the_formats_are_those_of_gguf() -> None:
     assert {name: (each.weights, each.nbytes) for name, each in FORMATS.items()} == {
         name: (WEIGHTS[name], BYTES[name]) for name in BYTES
     }
+
+
+def test_a_format_is_one_row() -> None:
+    """Everything else that knows formats by name takes them from the rows: quantising and native code aside,
+    which are functions of their own for each format that they are offered for.
+    """
+    package = Path(webgrad.__file__).parent
+    naming = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        for each in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(each, ast.Constant) and each.value in FORMATS
+    }
+    assert naming == {"ops/blocks.py", "functions/learning/quantised.py", "cpu/native/formats.py"}
+    assert FORMATS.keys() <= TYPE_NUMBERS.keys()
+    assert set(QUANTISERS) == set(GGUF_FORMATS) & FORMATS.keys()
+    section = (package / "kernels" / "blocks.pwgsl").read_text("utf-8")
+    assert all(f"FORMAT == {name}" in section for name in FORMATS)
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import webgrad as wg
-from tests.ops.devices import EVERYWHERE, place
+from tests.functions.devices import EVERYWHERE, place
+from webgrad.functions.array.manipulation import concat
+from webgrad.functions.complex.parts import imag
 from webgrad.graph.node import Node
 from webgrad.graph.snapshot import walk
 from webgrad.ops import primitives
-from webgrad.ops.complex_parts import imag
-from webgrad.ops.manipulation import concat
 
 
 @EVERYWHERE

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import webgrad as wg
-from tests.ops.devices import device_of
+from tests.functions.devices import device_of
 from webgrad import Tensor
 
 __all__ = ["DEVICES", "SHAPES", "Array", "drawn", "parameters", "trained"]

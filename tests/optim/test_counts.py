@@ -11,7 +11,7 @@ import webgrad as wg
 from tests.optim.helpers import parameters
 from tests.schedule.graphs import INTEGRATED, PORTABLE, SOFTWARE, assert_valid, launches, planned
 from webgrad import Tensor
-from webgrad.runtime.profile import DeviceProfile
+from webgrad.device_profile import DeviceProfile
 
 pytestmark = pytest.mark.golden
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import webgrad as wg
-from tests.ops.devices import device_of
+from tests.functions.devices import device_of
 from tests.optim.helpers import DEVICES, drawn, parameters, trained
 from webgrad.optim import SGD, Adam, AdamW, Lion, Optimizer, RMSprop
 

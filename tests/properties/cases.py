@@ -3,7 +3,8 @@
 In: a row of the table, a dtype, a device. Out: `Case`s. `BUILDERS` has an entry for each kind of op, or one
 op; a row whose kind is not there fails the tests. Drivers compile slowly, so on a GPU layouts, shapes and
 attributes come in all combinations for `THOROUGH` dtypes of ops that stand for others (`STANDS_FOR`), each
-layout once for the other dtypes of these, and two layouts in turn for each dtype of the other ops.
+layout once for the other dtypes of these, and two layouts in turn for each dtype of the other ops. Maps
+among these other ops have the same operands, and come together: kernels then have many results.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from itertools import product
 from typing import Any, TypeVar
 
@@ -44,7 +45,7 @@ from webgrad.graph.op import Op
 from webgrad.ops import primitives
 from webgrad.ops.table import TABLE
 
-__all__ = ["BUILDERS", "cases_of"]
+__all__ = ["BUILDERS", "cases_of", "follows"]
 
 THOROUGH = (dtypes.float32, dtypes.int8)  # a whole word, and a part of one
 # Ops whose kernels have the same indices as all others of their kind; what differs is one expression.
@@ -52,6 +53,11 @@ STANDS_FOR = {"map": ("add", "negative", "where"), "reduce": ("sum", "max"), "sc
 EPSILON = float(np.finfo(np.float32).eps)
 Cases = Iterator[Case]
 T = TypeVar("T")
+
+
+def follows(op: Op, device: AnyDevice) -> bool:
+    """Whether another op stands for this one."""
+    return device.name != "cpu" and op.name not in STANDS_FOR.get(op.kind, (op.name,))
 
 
 class Maker:
@@ -63,7 +69,7 @@ class Maker:
         self.device = device
         self.turn = zlib.crc32(op.name.encode()) + (*dtypes.REAL, *dtypes.COMPLEX).index(dtype)
         self.generator = np.random.default_rng(zlib.crc32(f"{op.name} {dtype.name}".encode()))
-        self.follows = device.name != "cpu" and op.name not in STANDS_FOR.get(op.kind, (op.name,))
+        self.follows = follows(op, device)
         self.thorough = device.name == "cpu" or (dtype in THOROUGH and not self.follows)
 
     def draw(self, shape: Shape, dtype: DType | None = None) -> Array:
@@ -139,38 +145,74 @@ def _map_case(maker: Maker, label: str, operands: Sequence[Operand]) -> Case:
 def maps(maker: Maker) -> Cases:
     """Operands of several layouts together, 0-d, empty, sides that broadcast, and special values."""
     types = operand_types(maker.op, maker.dtype)
+    if maker.follows:  # by the same operands for all such ops, which can then share kernels
+        domain = maker.op.domain if maker.dtype.kind in "fc" else TABLE["add"].domain
+        found = [*_shared_layouts(types, domain, maker.device), *_shared_specials(types, maker.device)]
+    else:
+        found = [*_in_layouts(maker, types), *_special_operands(maker, types)]
+    for label, operands in found:
+        yield _map_case(maker, label, operands)
+
+
+Labelled = Iterator[tuple[str, list[Operand]]]
+
+
+@cache
+def _shared_layouts(
+    types: tuple[DType, ...], domain: tuple[float, float], device: AnyDevice
+) -> list[tuple[str, list[Operand]]]:
+    maker = Maker(replace(_follower(types), domain=domain), types[-1], device)
+    return list(_in_layouts(maker, types))
+
+
+@cache
+def _shared_specials(types: tuple[DType, ...], device: AnyDevice) -> list[tuple[str, list[Operand]]]:
+    return list(_special_operands(Maker(_follower(types), types[-1], device), types))
+
+
+def _follower(types: tuple[DType, ...]) -> Op:
+    """Some map op of so many operands, for which another one stands."""
+    stand = STANDS_FOR["map"]
+    return next(
+        op for op in TABLE.values() if (op.kind, op.arity) == ("map", len(types)) and op.name not in stand
+    )
+
+
+def _in_layouts(maker: Maker, types: Sequence[DType]) -> Labelled:
     names = list(LAYOUTS)
     for layout, shape in maker.spread(SHAPES):
         first = names.index(layout)
         chosen = [names[(first + at * (2 + at)) % len(names)] for at in range(len(types))]
-        operands = [
-            maker.operand(each, shape, dtype, at)
-            for at, (each, dtype) in enumerate(zip(chosen, types, strict=True))
-        ]
-        yield _map_case(maker, f"{layout} {shape}", operands)
+        yield (
+            f"{layout} {shape}",
+            [
+                maker.operand(each, shape, dtype, at)
+                for at, (each, dtype) in enumerate(zip(chosen, types, strict=True))
+            ],
+        )
     for label, empty in {"0-d": (), "empty (0, 12)": (0, 12), "empty (3, 0)": (3, 0)}.items():
-        yield _map_case(maker, label, [maker.operand("contiguous", empty, dtype) for dtype in types])
+        yield label, [maker.operand("contiguous", empty, dtype) for dtype in types]
     if len(types) > 1 and maker.thorough:
         sides = ((5, 1), (12,), (5, 12))
         rows = [maker.operand("contiguous", sides[at], dtype) for at, dtype in enumerate(types)]
-        yield _map_case(maker, "broadcast (5, 1) and (12,)", rows)
+        yield "broadcast (5, 1) and (12,)", rows
+
+
+def _special_operands(maker: Maker, types: Sequence[DType]) -> Labelled:
     values = crossed([specials(dtype) for dtype in types])
-    yield _map_case(maker, "special values", [maker.plain(each) for each in values])
+    yield "special values", [maker.plain(each) for each in values]
     if len(types) > 1 and (maker.thorough or maker.dtype in THOROUGH):
-        yield from _beside_numbers(maker, values)
-    few = [maker.plain(draw_few(maker.generator, dtype, (6, 6))) for dtype in types]
-    yield _map_case(maker, "few values (6, 6)", few)
+        yield from _beside_numbers(maker, values, types[-1])
+    yield "few values (6, 6)", [maker.plain(draw_few(maker.generator, dtype, (6, 6))) for dtype in types]
 
 
-def _beside_numbers(maker: Maker, values: list[Array]) -> Cases:
+def _beside_numbers(maker: Maker, values: list[Array], last: DType) -> Labelled:
     """Special values, the last of them a number: NumPy has ways of its own for one that never changes."""
-    for number in specials(operand_types(maker.op, maker.dtype)[-1]):
+    for number in specials(last):
         chosen = values[-1].view(f"V{number.itemsize}") == np.asarray(number).view(f"V{number.itemsize}")
-        case = _map_case(
-            maker, f"special values and {number}", [maker.plain(each[chosen]) for each in values]
-        )
-        (*others, _) = case.node.inputs
-        yield replace(case, node=make(maker.op, (*others, place(np.asarray(number), maker.device))))
+        others = [maker.plain(each[chosen]) for each in values[:-1]]
+        one = Operand(place(np.asarray(number), maker.device), values[-1][chosen])
+        yield f"special values and {number}", [*others, one]
 
 
 # Casts
@@ -221,21 +263,26 @@ def casts(maker: Maker) -> Cases:
             wanted.append(converted(flushed(operand.value), target))
         return Case(f"cast from {maker.dtype.name}, {label}", node, tuple(wanted))
 
-    for target in dtypes.REAL:
-        yield case("special values", maker.plain(values), target)
-        yield case("0-d", maker.operand("contiguous", ()), target)
-        yield case("empty", maker.operand("contiguous", (0, 4)), target)
+    operands = {
+        "special values": maker.plain(values),
+        "0-d": maker.operand("contiguous", ()),
+        "empty": maker.operand("contiguous", (0, 4)),
+    }
+    for label, operand in operands.items():  # the same to every dtype, in one kernel
+        for target in dtypes.REAL:
+            yield case(label, operand, target)
     for turn, (label, operand) in enumerate(maker.every_layout()):
         yield case(label, operand, dtypes.REAL[(maker.turn + turn) % len(dtypes.REAL)])
 
 
 def bitcasts(maker: Maker) -> Cases:
     """Between dtypes of one width; a bool is no free choice of bits."""
-    for target in dtypes.REAL:
-        if target.itemsize == maker.dtype.itemsize and target.kind != "b" and maker.dtype.kind != "b":
-            for label, operand in maker.every_layout():
-                yield maker.case(f"to {target.name}, {label}", [operand], (target,))
-            yield maker.case(f"to {target.name}, empty", [maker.operand("contiguous", (0, 4))], (target,))
+    targets = [each for each in dtypes.REAL if each.itemsize == maker.dtype.itemsize and each.kind != "b"]
+    if maker.dtype.kind == "b":
+        return
+    for label, operand in [*maker.every_layout(), ("empty", maker.operand("contiguous", (0, 4)))]:
+        for target in targets:
+            yield maker.case(f"to {target.name}, {label}", [operand], (target,))
 
 
 def views(maker: Maker) -> Cases:

@@ -25,6 +25,7 @@ from webgrad.runtime.device import CpuDevice, open_device
 from webgrad.runtime.webgpu import Device
 
 __all__ = [
+    "ALL_BUT_NONE",
     "LAYOUTS",
     "SHAPES",
     "AnyDevice",
@@ -211,13 +212,16 @@ class Case:
     slack: Array | float = 0.0
 
 
+ALL_BUT_NONE = "all cases together, but none alone"
+
+
 def differences(build: Callable[[], Iterable[Case]], *, may_flush: bool = False) -> list[str]:
     """Compute all cases in one go; a line for each that is wrong. Where that fails, once more one by one."""
     cases = list(build())
     try:
         evaluate([case.node for case in cases])
     except Exception as error:
-        return _failures(build(), may_flush) or [f"all cases together, but none alone: {error!r}"]
+        return _failures(build(), may_flush) or [f"{ALL_BUT_NONE}: {error!r}"]
     found = [(case, _difference(case, read(case.node), may_flush)) for case in cases]
     return [f"{case.label} ({case.node.sig.dtype.name}): {text}" for case, text in found if text]
 

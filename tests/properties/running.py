@@ -17,6 +17,7 @@ import numpy as np
 
 from tests.properties.helpers import AnyDevice, Array, gpu, on, wide
 from tests.properties.programs import Program, Step, Value, allowed, needed, values_of
+from webgrad.device_profile import DeviceProfile
 from webgrad.errors import BufferError
 from webgrad.evaluate.evaluate import evaluate, read
 from webgrad.evaluate.gpu_plan import GpuPlan
@@ -25,7 +26,6 @@ from webgrad.graph.snapshot import Snapshot, snapshot, walk
 from webgrad.lower.choices import Choice
 from webgrad.lower.compile import choices_of, compile_schedule
 from webgrad.lower.passes import PASSES
-from webgrad.runtime.profile import DeviceProfile
 from webgrad.runtime.webgpu import Device
 from webgrad.schedule.pairs import split_pairs
 from webgrad.schedule.plan import Group, Schedule
@@ -122,7 +122,7 @@ def _planned(program: Program, device: Device, *, fuse: bool = True) -> Results:
     roots, held = program.build(device)
     walked = walk(roots)
     plan = GpuPlan(split_pairs(snapshot(walked, roots)), device, fuse=fuse)
-    most = max((len(step.bound) for step in plan.steps if step.pipeline is not None), default=0)
+    most = max((len(step.launch.bound) for step in plan.steps if step.pipeline is not None), default=0)
     assert most <= device.profile.max_storage_buffers, (
         f"a kernel has {most} bindings, too many for the profile"
     )

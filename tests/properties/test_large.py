@@ -15,12 +15,12 @@ import pytest
 
 from tests.properties.helpers import Array, gpu, place
 from webgrad import dtypes
+from webgrad.device_profile import ProfileKind
 from webgrad.evaluate.evaluate import evaluate, read
 from webgrad.graph.node import Node
 from webgrad.observing import Observer, observe
 from webgrad.ops import primitives as p
 from webgrad.ops.table import TABLE
-from webgrad.runtime.profile import ProfileKind
 from webgrad.runtime.webgpu import Device
 
 pytestmark = [pytest.mark.gpu, pytest.mark.property]

@@ -9,7 +9,8 @@ import pytest
 
 from tests.runtime.helpers import Bench, bench, floats
 from webgrad.runtime.buffers import Buffer
-from webgrad.runtime.resolve import Pending, Resolved, ResolvedQueues
+from webgrad.runtime.pending import Pending
+from webgrad.runtime.resolve import Resolved, ResolvedQueues
 
 # What a queue that was seen before must not make.
 MADE = ("buffers_created", "bind_groups_created", "pipelines_compiled", "queues_resolved")

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from tests.runtime.helpers import Bench, floats
 from webgrad.errors import BufferError, DTypeError
+from webgrad.runtime import contents
 from webgrad.runtime.context import UPLOADS_PER_SUBMIT
 from webgrad.runtime.native import native_object_counts
 from webgrad.runtime.transfer import as_bytes, is_constant, write_bytes
@@ -271,7 +272,7 @@ def test_what_changes_during_a_read_leaves_no_old_host_copy(
     alone: Bench, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     x, kept = alone.upload(floats(5)), alone.upload(floats(1))
-    collected = alone.queue._collected
+    collected = contents.collected
 
     def overtaken(*arguments: Any) -> Any:
         """As if another thread had come while this one waited."""
@@ -284,7 +285,7 @@ def test_what_changes_during_a_read_leaves_no_old_host_copy(
             alone.device.flush()
         return result
 
-    monkeypatch.setattr(alone.queue, "_collected", overtaken)
+    monkeypatch.setattr(contents, "collected", overtaken)
     assert alone.device.read(kept, keep=True).view(np.float32).tolist() == [1]
     monkeypatch.undo()
     assert alone.device.read(kept, keep=True).view(np.float32).tolist() == [10]

@@ -9,18 +9,18 @@ from __future__ import annotations
 import pytest
 
 from tests.graph.helpers import CPU, graph_of, tensor
+from webgrad.device_profile import PORTABLE, DeviceProfile
+from webgrad.functions.array.creation import arange
+from webgrad.functions.array.elementwise import sqrt, where
+from webgrad.functions.array.manipulation import roll
+from webgrad.functions.array.products import linear
+from webgrad.functions.learning.activations import gelu, softmax
+from webgrad.functions.learning.attention import scaled_dot_product_attention
+from webgrad.functions.learning.normalisation import layer_norm
 from webgrad.graph.node import Node
 from webgrad.graph.snapshot import Snapshot
+from webgrad.kernels.launch import Launch
 from webgrad.lower.compile import compile_schedule
-from webgrad.lower.emit import Emitted
-from webgrad.ops.activations import gelu, softmax
-from webgrad.ops.attention import scaled_dot_product_attention
-from webgrad.ops.creation import arange
-from webgrad.ops.elementwise import sqrt, where
-from webgrad.ops.manipulation import roll
-from webgrad.ops.normalise import layer_norm
-from webgrad.ops.products import linear
-from webgrad.runtime.profile import PORTABLE, DeviceProfile
 from webgrad.schedule.plan import Group, Schedule
 from webgrad.schedule.schedule import schedule
 from webgrad.tensor import Tensor
@@ -63,7 +63,7 @@ def planned(*roots: Node | Tensor, profile: DeviceProfile = SOFTWARE, fuse: bool
     return schedule(graph_of(*roots), profile, fuse=fuse)
 
 
-def launches(*roots: Node | Tensor, profile: DeviceProfile = SOFTWARE) -> list[Emitted]:
+def launches(*roots: Node | Tensor, profile: DeviceProfile = SOFTWARE) -> list[Launch]:
     """Every launch of a graph, verified after each pass."""
     compiled = compile_schedule(planned(*roots, profile=profile), profile, check=True)
     return [each for _, made in compiled for each in made]

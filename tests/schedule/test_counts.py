@@ -20,11 +20,11 @@ from tests.schedule.graphs import (
     transformer_block,
 )
 from webgrad import dtypes
-from webgrad.ops.activations import gelu, log_softmax, relu, softmax
-from webgrad.ops.attention import scaled_dot_product_attention
-from webgrad.ops.losses import cross_entropy, mse_loss
-from webgrad.ops.normalise import layer_norm, rms_norm
-from webgrad.runtime.profile import DeviceProfile
+from webgrad.device_profile import DeviceProfile
+from webgrad.functions.learning.activations import gelu, log_softmax, relu, softmax
+from webgrad.functions.learning.attention import scaled_dot_product_attention
+from webgrad.functions.learning.losses import cross_entropy, mse_loss
+from webgrad.functions.learning.normalisation import layer_norm, rms_norm
 from webgrad.schedule.size import MAX_SIZE, group_size
 from webgrad.tensor import Tensor
 

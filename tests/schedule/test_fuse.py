@@ -9,11 +9,11 @@ import pytest
 from tests.graph.helpers import apply, fold, graph_of, tensor, value
 from tests.schedule.graphs import PORTABLE, SOFTWARE, assert_valid, planned
 from webgrad import dtypes
+from webgrad.device_profile import DeviceProfile
+from webgrad.functions.learning.activations import softmax
 from webgrad.graph.node import Node
 from webgrad.ops import primitives
-from webgrad.ops.activations import softmax
 from webgrad.ops.table import TABLE
-from webgrad.runtime.profile import DeviceProfile
 from webgrad.schedule import fuse
 from webgrad.schedule.plan import Schedule
 
@@ -91,8 +91,8 @@ def test_a_map_pulled_at_many_indices_is_stored() -> None:
             total = apply("add", total, part)
         return total
 
-    assert stored_ops(planned(build(fuse.MAX_MAPS))) == ["add"]
-    assert stored_ops(planned(build(fuse.MAX_MAPS + 2))) == ["exp", "add"]
+    assert stored_ops(planned(build(fuse.MAX_INDEX_MAPS))) == ["add"]
+    assert stored_ops(planned(build(fuse.MAX_INDEX_MAPS + 2))) == ["exp", "add"]
 
 
 def test_a_kernel_reads_no_more_than_the_device_binds() -> None:

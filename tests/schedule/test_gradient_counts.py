@@ -9,11 +9,11 @@ import pytest
 from tests.graph.helpers import tensor
 from tests.schedule.graphs import PORTABLE, SOFTWARE, assert_valid, planned
 from webgrad import dtypes
+from webgrad.device_profile import DeviceProfile
+from webgrad.functions.learning.activations import gelu, relu, softmax
+from webgrad.functions.learning.losses import cross_entropy, mse_loss
+from webgrad.functions.learning.normalisation import layer_norm, rms_norm
 from webgrad.gradients.autograd import value_and_grad
-from webgrad.ops.activations import gelu, relu, softmax
-from webgrad.ops.losses import cross_entropy, mse_loss
-from webgrad.ops.normalise import layer_norm, rms_norm
-from webgrad.runtime.profile import DeviceProfile
 from webgrad.tensor import Tensor
 
 pytestmark = pytest.mark.golden

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from tests.graph.helpers import apply, fold, numbers, value
 from tests.schedule.graphs import INTEGRATED, PORTABLE, PROFILES, SOFTWARE, assert_valid, planned
 from webgrad import dtypes
+from webgrad.device_profile import DeviceProfile
 from webgrad.graph.node import Node
 from webgrad.ops import primitives
-from webgrad.runtime.profile import DeviceProfile
 from webgrad.schedule.size import MAX_SIZE, group_size
 
 

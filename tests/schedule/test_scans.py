@@ -7,12 +7,12 @@ import pytest
 
 from tests.graph.helpers import apply, graph_of, value
 from tests.schedule.graphs import PORTABLE, SOFTWARE, assert_valid, planned
-from tests.schedule.test_split import PROFILES, computed, leaves_of, node_of
+from tests.schedule.test_split_reductions import PROFILES, computed, leaves_of, node_of
 from webgrad import dtypes
+from webgrad.device_profile import DeviceProfile
 from webgrad.graph.snapshot import Snapshot
 from webgrad.ops import primitives
 from webgrad.ops.table import TABLE
-from webgrad.runtime.profile import DeviceProfile
 from webgrad.schedule.scans import split_scans
 
 

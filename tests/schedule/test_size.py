@@ -13,11 +13,11 @@ import pytest
 from tests.graph.helpers import tensor
 from tests.schedule.graphs import SOFTWARE, launches, planned
 from webgrad import dtypes
+from webgrad.device_profile import DeviceProfile
+from webgrad.functions.array.elementwise import exp, sin
+from webgrad.functions.learning.activations import softmax
 from webgrad.graph.snapshot import Snapshot
 from webgrad.lower.size import emitted_size
-from webgrad.ops.activations import softmax
-from webgrad.ops.elementwise import exp, sin
-from webgrad.runtime.profile import DeviceProfile
 from webgrad.schedule.plan import Group
 from webgrad.schedule.size import COMPONENT, MAX_SIZE, group_size
 from webgrad.tensor import Tensor

@@ -12,13 +12,13 @@ from tests.lower.helpers import lowered
 from tests.properties.helpers import gpu
 from tests.properties.running import profiled
 from tests.schedule.graphs import INTEGRATED, PORTABLE, SOFTWARE
-from tests.schedule.test_split import computed, leaves_of
+from tests.schedule.test_split_reductions import computed, leaves_of
 from webgrad import dtypes
+from webgrad.device_profile import DeviceProfile
 from webgrad.evaluate.evaluate import read
 from webgrad.graph.node import Node, leaf
 from webgrad.graph.snapshot import Snapshot
 from webgrad.ops import primitives
-from webgrad.runtime.profile import DeviceProfile
 from webgrad.schedule.split_products import split_products
 
 Array = np.ndarray[Any, Any]

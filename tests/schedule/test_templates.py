@@ -8,9 +8,9 @@ from tests.graph.helpers import CPU, apply, fold, graph_of, value
 from tests.schedule.graphs import SOFTWARE, assert_valid, planned
 from tests.schedule.test_fuse import stored_ops
 from webgrad import dtypes
+from webgrad.functions.learning.activations import leaky_relu
 from webgrad.graph.node import Node, scalar
 from webgrad.ops import primitives
-from webgrad.ops.activations import leaky_relu
 from webgrad.ops.table import TABLE
 from webgrad.schedule import fuse
 from webgrad.schedule.fuse import choose_stored
@@ -29,7 +29,7 @@ def test_a_contraction_takes_cheap_maps_on_its_way_in() -> None:
 
     def dear() -> Node:
         x = a
-        for _ in range(fuse.HOLE_COST // TABLE["exp"].cost + 1):
+        for _ in range(fuse.MAX_OPERAND_COST // TABLE["exp"].cost + 1):
             x = apply("exp", x)
         return primitives.contract(x, b)
 

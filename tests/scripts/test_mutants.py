@@ -76,3 +76,15 @@ def test_a_fault_that_no_test_sees_is_not_found(tmp_path: Path, monkeypatch: pyt
     copies.add(0)
     harmless = Fault(fault.file, "def plus(a, b):", "def plus(a, b, c=0):", "nothing")
     assert tried(harmless, copies, fuzz=False)[0] == ""
+
+
+@posix
+def test_a_test_that_fails_in_every_copy_finds_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fault = small_tree(tmp_path / "tree", monkeypatch)
+    here = f"def test_home():\n    assert {str(tmp_path / 'tree')!r} in __file__\n"
+    (tmp_path / "tree/tests/ops/test_sums.py").write_text(here)  # passes in the tree itself, in no copy of it
+    copies = Copies(tmp_path)
+    copies.add(0)
+    assert tried(fault, copies, fuzz=False)[0] == ""

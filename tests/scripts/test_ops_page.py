@@ -27,11 +27,13 @@ def test_every_primitive_has_a_row_that_says_what_it_does() -> None:
 
 def test_every_public_function_is_there() -> None:
     text = page()
-    listed = {name for home, _ in MODULES for name in importlib.import_module(f"webgrad.ops.{home}").__all__}
+    listed = {
+        name for home, _ in MODULES for name in importlib.import_module(f"webgrad.functions.{home}").__all__
+    }
     public = {
         name
         for name in webgrad.__all__
-        if getattr(getattr(webgrad, name), "__module__", "").startswith("webgrad.ops")
+        if getattr(getattr(webgrad, name), "__module__", "").startswith("webgrad.functions")
     }
     assert sorted(public - listed) == []
     assert [name for name in listed if f"\n| [`{name}`](reference/" not in text] == []
@@ -39,9 +41,9 @@ def test_every_public_function_is_there() -> None:
 
 def test_every_function_has_a_sentence() -> None:
     functions = [
-        (name, getattr(importlib.import_module(f"webgrad.ops.{home}"), name))
+        (name, getattr(importlib.import_module(f"webgrad.functions.{home}"), name))
         for home, _ in MODULES
-        for name in importlib.import_module(f"webgrad.ops.{home}").__all__
+        for name in importlib.import_module(f"webgrad.functions.{home}").__all__
     ]
     assert len(functions) > 150
     assert [name for name, function in functions if not sentence(function).endswith((".", "…"))] == []

@@ -98,7 +98,7 @@ def test_asking_whether_it_is_on_loads_nothing() -> None:
 import sys, webgrad
 from webgrad.tuning import is_on
 assert not is_on()
-sys.exit(any(name in sys.modules for name in ("wgpu", "webgrad.tuning.choosing", "webgrad.tuning.entries")))
+sys.exit(any(name in sys.modules for name in ("wgpu", "webgrad.tuning.choice", "webgrad.tuning.entries")))
 """
     done = run_python(code)
     assert done.returncode == 0, done.stderr

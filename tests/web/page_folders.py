@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from webgrad.web.page import page_files
-from webgrad.web.serving import serving
+from webgrad.web.server import serving
 
 MOCKS = Path(__file__).parent / "mocks"
 PIXEL = (

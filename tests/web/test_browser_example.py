@@ -16,7 +16,7 @@ from tests.browser import WEBGPU, Browser
 from tests.missing import need_package, need_program
 from tests.pages import DrivenPage
 from tests.web.pyodide_site import EXAMPLE, make_site
-from webgrad.web.serving import serving
+from webgrad.web.server import serving
 
 pytestmark = pytest.mark.web
 SHOTS = os.environ.get("WEBGRAD_SHOTS")  # a folder to put screenshots into, to be looked at
@@ -92,7 +92,7 @@ def test_an_error_shows_the_programs_own_lines_first(page: DrivenPage) -> None:
     assert "ShapeError: matmul" in shown
     assert shown.endswith("line 4: x @ x")
     assert "after" not in shown
-    assert "webgrad/ops" in page.evaluate("whole.textContent")
+    assert "webgrad/functions" in page.evaluate("whole.textContent")
     shoot(page, "error")
     write(page, "1 + 1")
     assert run(page) == "2\n", "the next program begins anew"

@@ -17,7 +17,7 @@ from webgrad.models.gguf_tokenizer import Parts
 from webgrad.models.template import CHATML
 from webgrad.models.tokenizer import BREAK, Tokenizer
 from webgrad.web.chat_segments import chat_segments
-from webgrad.web.tokenizing import tokenizer_spec
+from webgrad.web.tokenizer_data import tokenizer_spec
 
 CONTROL = (
     "<|im_start|>",

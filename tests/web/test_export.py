@@ -126,6 +126,41 @@ def _order() -> Any:
     return function, {"x": wg.zeros((5, 33))}, [("run", {"x": ROWS})], [expected]
 
 
+def _own_kernel() -> Any:
+    """A user's kernel: parameters beside padding, and a result that begins with a value."""
+    source = """
+    struct Params { factor: f32, shift: vec2<u32> }
+    @group(0) @binding(0) var<storage, read_write> total: array<f32>;
+    @group(0) @binding(1) var<storage, read_write> place: array<u32>;
+    @group(0) @binding(2) var<storage, read> x: array<f32>;
+    var<uniform> p: Params;
+    @compute @workgroup_size(64)
+    fn add_to(@builtin(global_invocation_id) id: vec3<u32>) {
+        if (id.x >= arrayLength(&total)) { return; }
+        total[id.x] += p.factor * x[id.x] + f32(p.shift.y);
+        place[id.x] = id.x;
+    }"""
+    add_to = wg.kernel(
+        source,
+        threads=lambda total, place, x, **_: x.size,
+        results=lambda total, place, x, **_: [(x.shape, x.dtype), (x.shape, wg.uint32)],
+        reference=lambda total, place, x, factor, shift: (total + factor * x + shift[1], x.astype(np.uint32)),
+        device="cpu",
+    )
+
+    def run(x: Any, factor: Any, shift: Any) -> Any:
+        total, place = add_to(x * 2, None, x.T + 1, factor=factor, shift=(0, shift))
+        return {"total": total, "place": place.astype(wg.int32)}
+
+    x = random.standard_normal((3, 3)).astype(np.float32)
+    calls: list[Call] = [("run", {"x": x, "factor": each, "shift": at}) for at, each in enumerate((2.5, 1.0))]
+    wanted = [
+        {"total": x * 2 + factor * (x.T + 1) + at, "place": np.arange(9).reshape(3, 3)}
+        for at, factor in enumerate((2.5, 1.0))
+    ]
+    return run, (wg.zeros((3, 3)), 1.0, 1), calls, wanted
+
+
 PROGRAMS: dict[str, Program] = {
     "mlp": _mlp,
     "cnn": _cnn,
@@ -134,6 +169,7 @@ PROGRAMS: dict[str, Program] = {
     "training": _training,
     "dtypes": _dtypes,
     "order": _order,
+    "a kernel of one's own": _own_kernel,
 }
 
 

@@ -22,7 +22,7 @@ from webgrad.jit.pytree import flatten
 from webgrad.runtime.device import opened_devices
 from webgrad.web.declarations import declarations
 from webgrad.web.paper import PaperDevice, tracing_device
-from webgrad.web.tracing import Graph
+from webgrad.web.trace import Graph
 
 Program = Callable[[], tuple[Callable[..., Any], dict[str, Any]]]  # a function, and inputs to call it with
 NAMES = ("__proto__", "constructor", "toString", "class", "naïve π", "a'\"`\n</script>", "")

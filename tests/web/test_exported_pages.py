@@ -11,7 +11,7 @@ import webgrad as wg
 from tests.documents import blocks_of
 from tests.pages import DrivenBrowser, DrivenPage
 from tests.web.page_folders import FACTS, mock_files, served
-from webgrad.web.serving import serving
+from webgrad.web.server import serving
 
 pytestmark = pytest.mark.web
 

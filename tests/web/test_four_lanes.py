@@ -12,7 +12,7 @@ import pytest
 import webgrad as wg
 from tests.browser import Browser
 from webgrad.nn import functional
-from webgrad.web.serving import serving
+from webgrad.web.server import serving
 
 pytestmark = pytest.mark.web
 VARIANT = "software, subgroups of 4"

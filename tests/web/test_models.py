@@ -20,7 +20,7 @@ from tests.web.small_models import small_bert, small_decoder
 from webgrad.models import EmbeddingModel, LanguageModel
 from webgrad.web.embedding import embedding_bundle, export_embedding_model
 from webgrad.web.language import CHUNKS, export_language_model, language_bundle
-from webgrad.web.serving import serving
+from webgrad.web.server import serving
 
 TOLERANCE = 1e-4
 IDS = [int(each) for each in np.random.default_rng(5).integers(3, 250, 45)]

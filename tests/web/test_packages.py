@@ -9,7 +9,7 @@ import pytest
 
 from tests.pages import DrivenPage
 from tests.web.typescript import type_errors
-from webgrad.web.serving import serving
+from webgrad.web.server import serving
 
 pytestmark = pytest.mark.web
 

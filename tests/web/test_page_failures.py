@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import webgrad as wg
-from webgrad.web.serving import serving
+from webgrad.web.server import serving
 
 pytest.importorskip("fcntl")  # pipes to a browser are made for POSIX only
 

@@ -20,7 +20,7 @@ from tests.firefox import Firefox
 from tests.missing import need_package, need_program
 from tests.pages import BrowserError
 from tests.web.pyodide_site import Run, make_site, python_in_page, python_in_worker
-from webgrad.web.serving import serving
+from webgrad.web.server import serving
 
 pytestmark = pytest.mark.web
 

@@ -22,7 +22,7 @@ from webgrad.models.pretokenizers import PRETOKENIZERS
 from webgrad.models.sentencepiece_file import read_model
 from webgrad.models.tokenizer import Tokenizer
 from webgrad.web.expressions import PROBE
-from webgrad.web.tokenizing import tokenizer_file, tokenizer_spec
+from webgrad.web.tokenizer_data import tokenizer_file, tokenizer_spec
 
 MODELS = Path(__file__).parents[1] / "models"
 FIXTURE = MODELS / "smollm2_tokens.json"

@@ -13,11 +13,11 @@ from tests.pages import DrivenPage
 from tests.web.test_tokenizer import smollm2
 from tests.web.tokens import check_ids, difficult_texts
 from webgrad.models.tokenizer import Tokenizer
-from webgrad.web import tokenizing
-from webgrad.web.serving import serving
+from webgrad.web import tokenizer_data
+from webgrad.web.server import serving
 
 pytestmark = pytest.mark.web
-TOKENIZER = Path(tokenizing.__file__).with_name("tokenizer.js")
+TOKENIZER = Path(tokenizer_data.__file__).with_name("tokenizer.js")
 ENCODE = """
 (async () => {
   const { makeTokenizer } = await import("./tokenizer.js");
@@ -35,7 +35,7 @@ def test_real_models_on_difficult_texts(web_page: DrivenPage, tmp_path: Path) ->
     (tmp_path / "index.html").write_text("<!doctype html><title>Tokens</title>", encoding="utf-8")
     (tmp_path / "texts.json").write_text(json.dumps(texts), encoding="utf-8")
     for name, tokenizer in ways.items():
-        (tmp_path / f"{name}.json").write_bytes(tokenizing.tokenizer_file(tokenizer))
+        (tmp_path / f"{name}.json").write_bytes(tokenizer_data.tokenizer_file(tokenizer))
     with serving(tmp_path) as address:
         web_page.open(address)
         for name, tokenizer in ways.items():

@@ -15,7 +15,7 @@ from scripts.browser import find
 from scripts.make_token_fixture import PIECES
 from tests.limits import HANG
 from webgrad.models.tokenizer import Tokenizer
-from webgrad.web.tokenizing import tokenizer_spec
+from webgrad.web.tokenizer_data import tokenizer_spec
 
 __all__ = ["check_ids", "check_same", "difficult_texts", "tokenize"]
 

@@ -8,7 +8,7 @@ import pytest
 
 from webgrad.errors import CompileError
 from webgrad.wgsl import Program, program_from_source
-from webgrad.wgsl.limits import MOST_BRANCHES, MOST_DEPTH
+from webgrad.wgsl.limits import MAX_BRANCHES, MAX_DEPTH
 
 HEADER = "@group(0) @binding(0) var<storage, read_write> x: array<f32>;\n"
 
@@ -32,9 +32,9 @@ DEEP: dict[str, Callable[[int], str]] = {
 
 @pytest.mark.parametrize("what", DEEP)
 def test_an_expression_nested_too_deep_is_refused(what: str) -> None:
-    with pytest.raises(CompileError, match=rf"kernel:\d+: .*more than {MOST_DEPTH:,} brackets and operators"):
-        kernel(DEEP[what](MOST_DEPTH + 10))
-    assert kernel(DEEP[what](MOST_DEPTH // 4)).entry == "main"
+    with pytest.raises(CompileError, match=rf"kernel:\d+: .*more than {MAX_DEPTH:,} brackets and operators"):
+        kernel(DEEP[what](MAX_DEPTH + 10))
+    assert kernel(DEEP[what](MAX_DEPTH // 4)).entry == "main"
 
 
 def test_a_binding_of_a_deep_type_is_refused_before_it_is_laid_out() -> None:
@@ -71,9 +71,9 @@ BRANCHES = {"ifs": nested, "else-ifs": chain, "cases": switch}
 
 @pytest.mark.parametrize("what", BRANCHES)
 def test_too_many_open_branches_are_refused(what: str) -> None:
-    with pytest.raises(CompileError, match=rf"kernel:\d+: more than {MOST_BRANCHES} blocks"):
-        kernel(BRANCHES[what](MOST_BRANCHES + 1))
-    assert kernel(BRANCHES[what](MOST_BRANCHES - 2)).entry == "main"
+    with pytest.raises(CompileError, match=rf"kernel:\d+: more than {MAX_BRANCHES} blocks"):
+        kernel(BRANCHES[what](MAX_BRANCHES + 1))
+    assert kernel(BRANCHES[what](MAX_BRANCHES - 2)).entry == "main"
 
 
 def test_chains_one_after_another_do_not_add_up() -> None:
@@ -84,7 +84,7 @@ def test_branches_of_callers_count() -> None:
     inner = f"fn inner() {{ {nested(40)} }}\n"
     middle = "fn middle() { if (x[0] > 1.0) { inner(); } }\n"
     assert kernel("middle();", inner + middle).entry == "main"
-    with pytest.raises(CompileError, match=f"more than {MOST_BRANCHES} blocks"):
+    with pytest.raises(CompileError, match=f"more than {MAX_BRANCHES} blocks"):
         kernel(nested(30).replace("x[0] = 1.0;", "middle();"), inner + middle)
 
 

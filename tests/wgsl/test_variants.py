@@ -9,7 +9,7 @@ import pytest
 
 from webgrad.errors import TemplateError
 from webgrad.wgsl import template
-from webgrad.wgsl.variants import all_variants, template_variants, variant_lines
+from webgrad.wgsl.variants import all_variants, variant_keys, variant_lines
 
 BODY = """
 #ifdef EXTRA
@@ -98,4 +98,4 @@ def test_mistakes_name_the_line(header: str, message: str) -> None:
 def test_a_variant_without_an_entry_is_an_error(kernels: Path) -> None:
     (kernels / "a.pwgsl").write_text("//! variants: N=1\n#if N == 2\n@compute\n#endif\n")
     with pytest.raises(TemplateError, match=r"a.pwgsl:1: with {'N': '1'} there is no @compute entry point"):
-        list(template_variants("a.pwgsl"))
+        list(variant_keys("a.pwgsl"))

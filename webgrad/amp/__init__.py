@@ -16,7 +16,7 @@ Like any other program this uses webgrad's public names, but for `autocast`, whi
 
 from __future__ import annotations
 
-from webgrad.ops.autocast import autocast
+from webgrad.functions.learning.autocast import autocast
 
 from .scaler import GradScaler
 

@@ -22,7 +22,7 @@ from types import FrameType
 
 from .. import __version__
 from ..errors import WebgradError
-from ..starting import INTERRUPTED, heed_interrupts
+from ..startup import INTERRUPTED, heed_interrupts
 from .options import Parser, one_line
 
 __all__ = ["main"]

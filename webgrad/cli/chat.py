@@ -16,11 +16,11 @@ from pathlib import Path
 import webgrad as wg
 
 from ..config import cache_path, settings
-from .answering import Answer, report_json
+from .answers import Answer, report_json
 from .info import in_short
 from .options import Parser, add_device, add_json, add_settings, clean, one_line, settings_of
+from .prompt import LineReader, lines_of, text_of
 from .protocols import language_model
-from .reading import LineReader, lines_of, text_of
 from .talk import COMMANDS, Conversation, is_command
 from .terminal import Output, is_terminal
 

@@ -19,10 +19,10 @@ import webgrad as wg
 from ..tools.checking.check import COMPARES, check
 from ..tools.checking.models import LEAST, ModelReport, Step, check_embedding, check_language
 from ..tools.checking.verdict import CheckReport, Divergence, plain
-from ..tools.choosing import gpu_for
+from ..tools.gpu_choice import gpu_for
 from . import protocols
 from .options import Parser, add_json, clean, count
-from .running import output_aside, run_script
+from .script import output_aside, run_script
 from .text import encodable
 
 __all__ = ["main"]

@@ -17,8 +17,8 @@ import webgrad as wg
 
 from ..arrays import Array, np
 from .options import Parser, add_device, add_json, clean, count
+from .prompt import lines_of
 from .protocols import embedding_model
-from .reading import lines_of
 from .terminal import Output, columns, is_terminal
 
 __all__ = ["main"]

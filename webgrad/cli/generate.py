@@ -10,10 +10,10 @@ import json
 import sys
 from collections.abc import Sequence
 
-from .answering import report_json, report_text, show
+from .answers import report_json, report_text, show
 from .options import Parser, add_device, add_json, add_settings, clean, settings_of
+from .prompt import text_of
 from .protocols import language_model
-from .reading import text_of
 from .terminal import Output
 
 __all__ = ["main"]

@@ -16,13 +16,13 @@ from typing import Any
 import webgrad as wg
 
 from ..observing import observe
-from ..tools.choosing import gpu_for
 from ..tools.debug import Dump, text_name
+from ..tools.gpu_choice import gpu_for
 from ..tools.kernels import Finding, Shipped, Variant, Watch, findings, shipped
 from ..tools.profiling.table import columns, readable_seconds
 from . import protocols
 from .options import Parser, add_device, add_json
-from .running import output_aside, run_script
+from .script import output_aside, run_script
 from .text import encodable
 
 __all__ = ["main"]

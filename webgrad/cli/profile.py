@@ -14,7 +14,7 @@ from .. import set_default_device
 from ..tools.profiling.profile import profile
 from ..tools.profiling.table import as_text
 from .options import Parser, add_device, add_json, count
-from .running import add_script, check_script, output_aside, run_script
+from .script import add_script, check_script, output_aside, run_script
 from .text import encodable
 
 __all__ = ["main"]

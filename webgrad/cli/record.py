@@ -12,9 +12,9 @@ from collections.abc import Sequence
 
 import webgrad as wg
 
-from ..tools.choosing import gpu_for
+from ..tools.gpu_choice import gpu_for
 from .options import Parser, add_device, count
-from .running import add_script, check_script, run_script
+from .script import add_script, check_script, run_script
 
 __all__ = ["main"]
 

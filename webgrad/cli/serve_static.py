@@ -11,7 +11,7 @@ import sys
 import webbrowser
 from collections.abc import Sequence
 
-from ..web.serving import LOOPBACK, is_loopback, listen
+from ..web.server import LOOPBACK, is_loopback, listen
 from .options import Parser, checked, whole
 
 __all__ = ["main"]

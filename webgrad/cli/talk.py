@@ -16,7 +16,7 @@ from typing import Any
 
 import webgrad as wg
 
-from .answering import Answer, report_text, show
+from .answers import Answer, report_text, show
 from .options import SETTINGS, clean, one_line
 from .protocols import LanguageModel, Report
 from .terminal import Output, terminal_width

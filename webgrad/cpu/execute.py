@@ -13,7 +13,7 @@ from time import perf_counter_ns
 from typing import Any
 
 from ..arrays import Array, np
-from ..runtime.profile import DeviceProfile
+from ..device_profile import DeviceProfile
 from ..schedule.plan import Schedule
 from .assembly import Assembly
 from .groups import add_group
@@ -26,7 +26,7 @@ CPU_PROFILE = DeviceProfile("software", max_storage_buffers=64, max_binding_byte
 
 
 class CpuPlan:
-    """A schedule for NumPy. Make schedules for it with `schedule(graph, CPU_PROFILE, split=False)`."""
+    """A schedule for NumPy. Make schedules for it with `schedule(graph, CPU_PROFILE, CPU_PASSES)`."""
 
     def __init__(self, schedule: Schedule) -> None:
         graph = schedule.graph

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..arrays import Array, np
-from ..ops.maps import float_power
+from ..ops.references import float_power
 from .error_function import END, SERIES, SLOPE, TAIL
 from .native.maps import mapped
 from .threads import Scratch

@@ -42,7 +42,7 @@ WINDOWS = 3  # windows that are only multiplied and summed: BLAS takes blocks so
 TILE = 1 << 8  # sides of a block where something is read across its memory
 SHORT_TILES = 1 << 6  # sides from which that pays
 _PLAIN = ("reshape", "expand")
-_WHOLE = ("contract", "attend", "scan", "sort", "scatter", "fft", "decode")
+_WHOLE = ("contract", "attend", "scan", "sort", "scatter", "fft", "decode", "kernel")
 
 
 def add_group(assembly: Assembly, group: Group) -> None:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import webgrad as wg
 
 from ..arrays import np
-from .fetching import Client, Source, files_of
+from .downloads import Client, Source, files_of
 from .idx import read_idx
 
 __all__ = ["FASHION_CLASSES", "Images", "fashion_mnist", "mnist", "shakespeare", "text"]

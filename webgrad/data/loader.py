@@ -13,8 +13,8 @@ from typing import Any
 import webgrad as wg
 
 from ..arrays import np
-from .ahead import ahead
 from .order import generator_of, permutation, seed_or_drawn
+from .prefetch import ahead
 from .sets import as_dataset, batch_of, is_on_device
 
 __all__ = ["DataLoader"]

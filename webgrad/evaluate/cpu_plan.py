@@ -13,9 +13,6 @@ from typing import Any
 from ..arrays import Array
 from ..cpu.execute import CPU_PROFILE, CpuPlan
 from ..cpu.memory import is_own
-from ..cpu.pairs import keep_pairs
-from ..cpu.thin import keep_narrow
-from ..cpu.turned import write_turned
 from ..errors import OutOfMemoryError
 from ..graph.node import Node
 from ..graph.snapshot import Snapshot
@@ -23,6 +20,7 @@ from ..lower.threads import name_of
 from ..observing import Note, observers, stage
 from ..runtime.host import memory_bytes
 from ..runtime.stats import readable_bytes
+from ..schedule.cpu_passes import CPU_PASSES
 from ..schedule.plan import Group
 from ..schedule.schedule import schedule
 from ..schedule.work import work_of
@@ -61,11 +59,8 @@ class HostPlan:
         count = len(graph)
         self.leaves = [at for at, sig in enumerate(graph.sigs) if sig.kind == "leaf"]
         self.scalars = [at for at, sig in enumerate(graph.sigs) if sig.kind == "scalar"]
-        write_turned(graph)
-        keep_narrow(graph)
-        keep_pairs(graph)
         with stage("schedule"):
-            made = schedule(graph, CPU_PROFILE, split=False)
+            made = schedule(graph, CPU_PROFILE, CPU_PASSES)
         outputs = {each for group in made.groups for each in group.outputs}
         graph.roots = tuple(dict.fromkeys([*graph.roots, *sorted(outputs & graph.held)]))
         self.stored = graph.roots

@@ -20,6 +20,7 @@ from ..config import settings
 from ..errors import ArgumentError, ConfigError, OutOfMemoryError, WebgradError
 from ..graph.holders import largest_arrays, name_buffers
 from ..graph.node import Node, Signature, backlog, where_made
+from ..graph.refcounts import NAMED
 from ..graph.snapshot import Snapshot, Walk, snapshot, walk
 from ..graph.trace import refuse_in_trace
 from ..observing import observers, stage
@@ -206,12 +207,12 @@ def _made(roots: list[Node], walked: Walk, replaces: Mapping[int, int] | None = 
 
 def _planned(roots: list[Node], walked: Walk, replaces: Mapping[int, int] | None) -> Plan:
     _state.made += 1
-    graph = split_pairs(snapshot(walked, roots))
+    graph = snapshot(walked, roots)
     if observers():
         graph.lines = [each.where for each in walked.nodes]
     device = roots[0].sig.device
     if isinstance(device, CpuDevice):
-        from .cpu_plan import HostPlan
+        from .cpu_plan import HostPlan  # here, and the next one: importing webgrad loads no backend
 
         return HostPlan(graph, device)
     from .gpu_plan import GpuPlan
@@ -337,8 +338,8 @@ def _source(node: Node) -> tuple[Node, list[Signature]]:
         while base.storage is None and base.sig.kind in ("move", "view") and len(base.inputs) == 1:
             moves.append(base.sig)
             base = base.inputs[0]
-        # Held by this name, its reader's inputs and the call; more is somebody's who may ask again.
-        is_kept = base.storage is not None or getrefcount(base) > 3
+        # Held by this name and its reader's inputs; more is somebody's who may ask again.
+        is_kept = base.storage is not None or getrefcount(base) > NAMED + 1
         return (base, moves) if is_kept and base.sig.nbytes <= HOST_COPIES else (node, [])
 
 

@@ -13,57 +13,43 @@ from typing import Any
 from ..errors import WebgradError
 from ..graph.node import Node
 from ..graph.snapshot import Snapshot
+from ..kernels.launch import Bound, Launch
 from ..lower.compile import alias_of, compile_schedule
-from ..lower.emit import Bound, Emitted
 from ..observing import Note, observers, stage
 from ..runtime.buffers import Buffer
+from ..runtime.command_list import CommandList
 from ..runtime.pipelines import Pipeline
-from ..runtime.recording import Recording
 from ..runtime.webgpu import Device
 from ..schedule.plan import Schedule
 from ..schedule.schedule import schedule
 from ..schedule.work import Work, work_of
-from ..tuning.choosing import choosing
+from ..tuning.choice import choosing
 
-__all__ = ["GpuPlan", "GpuRecording"]
+__all__ = ["GpuPlan", "GpuReplay", "Step"]
 
 
-class _Step:
-    """One launch over numbered values, and what is let go after it; without a pipeline, a value's second
-    number.
-    """
+class Step:
+    """A launch made ready on a device, and what is let go after it; without one, a value's second number."""
 
     __slots__ = (
         "about",
-        "bound",
         "drop",
-        "grid",
         "inputs",
-        "label",
+        "launch",
         "more",
         "origin",
         "outputs",
-        "pack",
         "pipeline",
-        "scalars",
         "simple",
         "sizes",
-        "tail",
-        "updates",
     )
 
     about: Note
-    bound: tuple[Bound, ...]
-    grid: tuple[int, int, int]
-    label: str
+    launch: Launch
     more: Buffer | None
     origin: int
-    pack: Callable[..., bytes]
-    scalars: tuple[int, ...]
-    simple: bool
+    simple: bool  # whether it binds whole values, and makes one new one
     sizes: list[int]
-    tail: bytes
-    updates: bool
 
     def __init__(self, inputs: list[int], outputs: list[int]) -> None:
         self.inputs = inputs
@@ -72,36 +58,32 @@ class _Step:
         self.pipeline: Pipeline | None = None
 
     @classmethod
-    def launch(cls, device: Device, emitted: Emitted, graph: Snapshot, about: Note, origin: int) -> _Step:
-        """The step of an emitted kernel; `origin` is the node that it is about."""
-        count = len(emitted.bound) - emitted.writes
-        written = dict.fromkeys(each.value for each in emitted.bound[count:])
-        step = cls([each.value for each in emitted.bound[:count]], list(written))
+    def of(cls, device: Device, launch: Launch, graph: Snapshot, about: Note, origin: int) -> Step:
+        """The step of a launch; `origin` is the node that it is about."""
+        count = len(launch.bound) - launch.writes
+        step = cls(list(launch.values[:count]), list(dict.fromkeys(launch.written)))
+        step.launch, step.origin = launch, origin
         step.pipeline = device.pipeline(
-            emitted.program, in_place=emitted.in_place, replacing=emitted.replacing
+            launch.program, checked=launch.checked, in_place=launch.in_place, replacing=launch.replacing
         )
-        step.grid = emitted.grid
-        step.label = emitted.kernel.name
-        step.scalars, step.pack, step.tail = emitted.scalars, emitted.front.pack, emitted.tail
-        step.more = device.upload(emitted.more, keep=True) if emitted.more else None
+        step.more = device.upload(launch.more, keep=True) if launch.more else None
         step.sizes = [graph.sigs[each].nbytes for each in step.outputs]
         step.about = replace(
             about,
-            name=step.label,
-            numbers=emitted.front.size,
-            dtypes=tuple([graph.sigs[each.value].dtype.name for each in emitted.bound[count:]]),
+            name=launch.kernel.name,
+            numbers=launch.front.size,
+            dtypes=tuple([graph.sigs[each].dtype.name for each in launch.written]),
         )
-        step.origin = origin
-        step.bound, step.updates = emitted.bound, emitted.updates
-        whole = not any(each.nbytes for each in emitted.bound)
-        step.simple = emitted.writes == 1 and whole and not emitted.updates
+        whole = not any(each.nbytes for each in launch.bound)
+        step.simple = launch.writes == 1 and whole and not launch.updates
         return step
 
     def params(self, nodes: list[Node]) -> bytes:
         """The parameters: run-time numbers first."""
-        if not self.scalars:
-            return self.tail
-        return self.pack(*[nodes[each].storage for each in self.scalars]) + self.tail
+        launch = self.launch
+        if not launch.scalars:
+            return launch.params
+        return launch.front.pack(*[nodes[each].storage for each in launch.scalars]) + launch.params
 
     def note(self, nodes: list[Node]) -> Note:
         """What it is about, for those who watch."""
@@ -141,17 +123,17 @@ class GpuPlan:
             )
         for each in observers():
             each.planned(device, made, compiled)
-        self.steps: list[_Step] = []
+        self.steps: list[Step] = []
         self.empty: list[int] = []
         for groups, launches in compiled:
             empty = [each for group in groups for each in group.outputs if not graph.sigs[each].size]
             self.empty += empty
             alias = None if launches or empty else alias_of(graph, groups)
             if alias is not None:
-                self.steps.append(_Step([alias[1]], [alias[0]]))
+                self.steps.append(Step([alias[1]], [alias[0]]))
             if launches:
                 about, origin = _about(work_of(graph, groups, count).share(len(launches)))
-                self.steps += [_Step.launch(device, each, graph, about, origin) for each in launches]
+                self.steps += [Step.of(device, each, graph, about, origin) for each in launches]
         kept = {each for group in made.groups for each in group.outputs if each < count}
         self.stored = tuple(sorted((kept & graph.held) | set(graph.roots)))
         self._free_early()
@@ -160,7 +142,7 @@ class GpuPlan:
         self._only = self.steps[0] if alone and self.stored == tuple(self.steps[0].outputs) else None
 
     def _free_early(self) -> None:
-        last: dict[int, _Step] = {}
+        last: dict[int, Step] = {}
         for step in self.steps:
             for each in (*step.inputs, *step.outputs):
                 last[each] = step
@@ -176,7 +158,7 @@ class GpuPlan:
         if step is not None and step.pipeline is not None:  # a single op, as in a REPL: the short way
             inputs = [nodes[each].storage for each in step.inputs]
             found = self.device.compute(
-                step.pipeline, inputs, step.sizes[0], step.params(nodes), step.grid, step.label
+                step.pipeline, inputs, step.sizes[0], step.params(nodes), step.launch.grid, step.about.name
             )
             if annotate is not None:
                 annotate(step.note(nodes))
@@ -190,16 +172,16 @@ class GpuPlan:
                     if step.pipeline is None:
                         values[step.outputs[0]] = values[step.inputs[0]]
                     else:
-                        params = step.params(nodes)
+                        launch, params = step.launch, step.params(nodes)
                         if step.simple:
                             inputs = [step.more if each < 0 else values[each] for each in step.inputs]
                             values[step.outputs[0]] = compute(
-                                step.pipeline, inputs, step.sizes[0], params, step.grid, step.label
+                                step.pipeline, inputs, step.sizes[0], params, launch.grid, step.about.name
                             )
                         else:
                             self._allocate(step, values, allocate)
-                            buffers = [self._buffer(step, values, each) for each in step.bound]
-                            dispatch(step.pipeline, buffers, params, step.grid)
+                            buffers = [self._buffer(step, values, each) for each in launch.bound]
+                            dispatch(step.pipeline, buffers, params, launch.grid)
                         if annotate is not None:
                             annotate(step.note(nodes))
                     for each in step.drop:
@@ -210,16 +192,16 @@ class GpuPlan:
             raise
         return [values[each] for each in self.stored]
 
-    def record(self) -> GpuRecording:
-        """The same kernels as a recording, to be run again over other buffers."""
-        return GpuRecording(self)
+    def record(self) -> GpuReplay:
+        """The same kernels as a list of commands, to be run again over other buffers."""
+        return GpuReplay(self)
 
-    def _allocate(self, step: _Step, values: dict[int, Any], allocate: Any) -> None:
+    def _allocate(self, step: Step, values: dict[int, Any], allocate: Any) -> None:
         for each, nbytes in zip(step.outputs, step.sizes, strict=True):
-            if not (step.updates and each in values):
-                values[each] = allocate(nbytes, step.label)
+            if not (step.launch.updates and each in values):
+                values[each] = allocate(nbytes, step.about.name)
 
-    def _buffer(self, step: _Step, values: dict[int, Any], bound: Bound) -> Buffer | None:
+    def _buffer(self, step: Step, values: dict[int, Any], bound: Bound) -> Buffer | None:
         """What a binding gets: a value, a part of it, or the step's own parameters."""
         if bound.value < 0:
             return step.more
@@ -229,22 +211,22 @@ class GpuPlan:
         return whole
 
 
-class GpuRecording:
+class GpuReplay:
     """A plan's commands, recorded once: a run fills in leaves and numbers, and submits."""
 
     def __init__(self, plan: GpuPlan) -> None:
         self.plan = plan
-        self.recording = recording = Recording(plan.device.queue.limits.max_binding)
+        self.commands = commands = CommandList(plan.device.queue.limits.max_binding)
         slots = {
-            each: recording.slot(nbytes, given=True)
+            each: commands.slot(nbytes, given=True)
             for each, nbytes in zip(plan.sources, plan.source_bytes, strict=True)
         }
         self.constants: list[Buffer] = []  # parameters of steps that are more than travel with a command
         self.params: list[bytes] = []
-        self.packed: list[tuple[int, _Step]] = []  # where parameters hold numbers of the run
-        self.users: dict[int, list[tuple[int, _Step]]] = {}  # those of each number
+        self.packed: list[tuple[int, Step]] = []  # where parameters hold numbers of the run
+        self.users: dict[int, list[tuple[int, Step]]] = {}  # those of each number
         for each in plan.empty:
-            slots[each] = recording.slot(0)
+            slots[each] = commands.slot(0)
         for step in plan.steps:
             if step.pipeline is None:
                 slots[step.outputs[0]] = slots[step.inputs[0]]
@@ -252,30 +234,30 @@ class GpuRecording:
                 self._add(step, slots)
         # The numbers of the last run and its parameters: one attribute, since threads may meet here.
         self.last: tuple[list[Any], list[bytes]] = [None] * len(self.users), self.params
-        recording.outputs += [slots[each] for each in plan.stored]
-        kept = frozenset(recording.outputs)  # a result may be a leaf in another shape, in the same memory
+        commands.outputs += [slots[each] for each in plan.stored]
+        kept = frozenset(commands.outputs)  # a result may be a leaf in another shape, in the same memory
         self.donable = {each: at for at, each in enumerate(plan.sources) if slots[each] not in kept}
 
-    def _add(self, step: _Step, slots: dict[int, int]) -> None:
-        recording = self.recording
+    def _add(self, step: Step, slots: dict[int, int]) -> None:
+        commands = self.commands
         more = -1
         if step.more is not None:
-            more = recording.slot(step.more.nbytes, given=True)
+            more = commands.slot(step.more.nbytes, given=True)
             self.constants.append(step.more)
         for each, nbytes in zip(step.outputs, step.sizes, strict=True):
-            if not (step.updates and each in slots):
-                slots[each] = recording.slot(nbytes)
+            if not (step.launch.updates and each in slots):
+                slots[each] = commands.slot(nbytes)
         bound = []
-        for part in step.bound:
+        for part in step.launch.bound:
             slot = more if part.value < 0 else slots[part.value]
-            bound.append(recording.view(slot, part.start, part.nbytes) if part.nbytes else slot)
+            bound.append(commands.view(slot, part.start, part.nbytes) if part.nbytes else slot)
         assert step.pipeline is not None
-        recording.launch(step.pipeline, step.grid, bound)
-        if step.scalars:
+        commands.launch(step.pipeline, step.launch.grid, bound)
+        if step.launch.scalars:
             self.packed.append((len(self.params), step))
-            for each in set(step.scalars):
+            for each in set(step.launch.scalars):
                 self.users.setdefault(each, []).append(self.packed[-1])
-        self.params.append(step.tail)
+        self.params.append(step.launch.params)
 
     def run(self, nodes: list[Node], donated: frozenset[int] = frozenset()) -> list[Any]:
         """Buffers for `stored`; `donated` are the numbers of leaves whose memory may be taken over."""
@@ -284,7 +266,7 @@ class GpuRecording:
         given = frozenset(self.donable[each] for each in donated if each in self.donable)
         params = self._packed(nodes) if self.packed else self.params
         notes = [each.note(nodes) for each in plan.steps if each.pipeline is not None] if observers() else ()
-        return plan.device.queue.replay(self.recording, inputs + self.constants, params, given, notes)
+        return plan.device.queue.replay(self.commands, inputs + self.constants, params, given, notes)
 
     def _packed(self, nodes: list[Node]) -> list[bytes]:
         """The parameters of a run: those of the last one, but where another number stands in them."""

@@ -12,17 +12,17 @@ from contextlib import ContextDecorator
 from typing import Any, TypeVar
 
 from ..errors import ArgumentError, GradientError
-from ..graph.history import Call, kept_on, recording, recording_set
+from ..functions.array.creation import ones
+from ..functions.learning.autocast import autocast, autocast_dtype
 from ..graph.node import Node
-from ..graph.slots import GradientSlot
 from ..jit.pytree import flatten, unflatten
 from ..ops import primitives
-from ..ops.autocast import autocast, autocast_dtype
-from ..ops.creation import ones
-from ..ops.own_gradient import results_of
 from ..tensor import Tensor
 from .differentiate import order_of, pull_back
-from .requires_grad import detached, fitting, zeros_for
+from .history import Call, kept_on, recording, recording_set
+from .own import results_of
+from .requires_grad import detached, gradient_like, zeros_for
+from .slots import GradientSlot
 
 __all__ = [
     "checkpoint",
@@ -155,7 +155,7 @@ def value_and_grad(
                 f"function was called with {len(args)} in order (those given by name have no number)"
             )
         leaves: list[Tensor] = []
-        shapes = [flatten(args[at], leaves, numbers=False) for at in places]
+        specs = [flatten(args[at], leaves, numbers=False) for at in places]
         if not leaves:
             raise ArgumentError(
                 f"value_and_grad: there is no tensor in what argnums={argnums!r} names, so nothing to "
@@ -164,13 +164,13 @@ def value_and_grad(
         with recording_set(True):
             inner, tracked = _fresh(leaves)
             given, parts = list(args), iter(map(Tensor, inner))
-            for at, shape in zip(places, shapes, strict=True):
-                given[at] = unflatten(shape, parts)
+            for at, spec in zip(places, specs, strict=True):
+                given[at] = unflatten(spec, parts)
             result = function(*given, **kwargs)
             value, aux = _checked_value(result, has_aux)
             value, found = _gradients(value, inner, tracked)
         gathered = iter(found)
-        gradients = tuple(unflatten(shape, gathered) for shape in shapes)
+        gradients = tuple(unflatten(spec, gathered) for spec in specs)
         answer = gradients[0] if isinstance(argnums, int) else gradients
         return ((value, aux), answer) if has_aux else (value, answer)
 
@@ -275,7 +275,7 @@ def custom_gradient(function: Callable[..., tuple[Any, Callable[..., Any]]]) -> 
         result, pull = answer
         if not recording.on or all(each.node.history is None for each in given):
             return result
-        shape, results = _found_tensors(result)
+        spec, results = _found_tensors(result)
 
         def pulled(gradients: list[Any]) -> list[Any]:
             found = pull(*gradients)
@@ -286,12 +286,12 @@ def custom_gradient(function: Callable[..., tuple[Any, Callable[..., Any]]]) -> 
                     "give one for each, in order, None where there is none"
                 )
             return [
-                None if each is None else fitting("custom_gradient", each, x)
+                None if each is None else gradient_like("custom_gradient", each, x)
                 for each, x in zip(found, given, strict=True)
             ]
 
         call = Call(tuple(each.node for each in given), len(results), pulled)
-        return unflatten(shape, iter(results_of(call, results)))
+        return unflatten(spec, iter(results_of(call, results)))
 
     return differentiable
 
@@ -324,15 +324,15 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         try:
             again_args, again_kwargs = unflatten(nesting, iter([Tensor(each) for each in nodes]))
             with autocast(half or "float16", enabled=half is not None):
-                shape, results = _found_tensors(function(*again_args, **again_kwargs))
-            return shape, results, recording.made
+                spec, results = _found_tensors(function(*again_args, **again_kwargs))
+            return spec, results, recording.made
         finally:
             recording.made, recording.draws, recording.repeat = before
 
-    shape, results, made = run(repeat=False)
+    spec, results, made = run(repeat=False)
     sources = _sources(results, made)
     if not sources:
-        return unflatten(shape, iter(results))
+        return unflatten(spec, iter(results))
     known = {id(each): each for each in sources}
 
     def pulled(gradients: list[Any]) -> list[Any]:
@@ -353,7 +353,7 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         return [found.get(identity) for identity in known]
 
     call = Call(tuple(sources), len(results), pulled)
-    return unflatten(shape, iter(results_of(call, results)))
+    return unflatten(spec, iter(results_of(call, results)))
 
 
 def _sources(results: Sequence[Tensor], made: set[int]) -> list[Node]:

@@ -2,7 +2,7 @@
 
 In: tensors with the gradients of what was computed from them, and the nodes whose gradients are wanted. Out:
 those gradients, as lazy tensors that are scheduled and fused like any other. What an op's gradient is stands
-in its row of the table, as text over the functions of `ops/gradients.py`. Nothing here recurses.
+in its row of the table, as text over the functions of `gradients/rules.py`. Nothing here recurses.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any
 
 from ..errors import GradientError
-from ..graph.history import CAPTURED, Call, History
 from ..graph.node import Node, backlog
 from ..graph.op import Op
-from ..graph.slots import GradientSlot
-from ..ops import gradients as rules
 from ..tensor import Tensor
+from . import rules as rules
+from .history import CAPTURED, Call, History
+from .slots import GradientSlot
 
 __all__ = ["accumulate", "order_of", "pull_back"]
 

@@ -9,15 +9,15 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import DTypeError, GradientError
-from ..graph.history import History, recording_set
+from ..functions.array.creation import asarray, ones
 from ..graph.node import Node
-from ..graph.slots import GradientSlot
 from ..graph.trace import current_trace
 from ..ops import primitives
-from ..ops.creation import asarray, ones
 from ..ops.views import share
 from ..tensor import Tensor
 from .differentiate import accumulate, order_of, pull_back
+from .history import History, recording_set
+from .slots import GradientSlot
 
 __all__ = [
     "HookHandle",
@@ -26,7 +26,7 @@ __all__ = [
     "backward",
     "copied",
     "detached",
-    "fitting",
+    "gradient_like",
     "gradient_of",
     "retain_gradient",
     "set_data",
@@ -141,10 +141,10 @@ def set_gradient(x: Tensor, value: Any) -> None:
         raise GradientError(
             "grad is set on a tensor that does not ask for one: call x.requires_grad_() first"
         )
-    slot.grad = None if value is None else fitting("grad", value, x)
+    slot.grad = None if value is None else gradient_like("grad", value, x)
 
 
-def fitting(what: str, value: Any, x: Tensor) -> Tensor:
+def gradient_like(what: str, value: Any, x: Tensor) -> Tensor:
     """A gradient for a tensor: of its shape, device and dtype."""
     found = value if isinstance(value, Tensor) else asarray(value, dtype=x.dtype, device=x.device)
     if found.shape != x.shape:
@@ -191,7 +191,7 @@ def add_hook(x: Tensor, hook: Callable[[Tensor], Any]) -> HookHandle:
 
     def checked(gradient: Tensor) -> Tensor | None:
         found = hook(gradient)
-        return None if found is None else fitting("a hook's result", found, gradient)
+        return None if found is None else gradient_like("a hook's result", found, gradient)
 
     history.hooks.append(checked)
     return HookHandle(history.hooks, checked)
@@ -216,7 +216,7 @@ def backward(x: Tensor, gradient: Any, retain_graph: bool | None, create_graph: 
             "x.real or x.imag of it, or say backward(gradient=…)"
         )
     seed = ones(x.shape, dtype=x.dtype, device=x.device) if gradient is None else gradient
-    seed = fitting("backward", seed, x)
+    seed = gradient_like("backward", seed, x)
     slots = {id(node): node for node in order_of([x.node]) if isinstance(node.history, GradientSlot)}
     with recording_set(create_graph):
         keep = create_graph if retain_graph is None else bool(retain_graph)

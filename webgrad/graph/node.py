@@ -18,11 +18,11 @@ from typing import Any
 from weakref import ref
 
 from ..errors import DTypeError
-from .history import History, recording
+from ..gradients.history import History, recording
 from .op import LEAF, SCALAR, Op
+from .refcounts import LISTED
 
 __all__ = [
-    "REFERENCES",
     "Node",
     "Signature",
     "backlog",
@@ -95,9 +95,6 @@ class Node:
         self.inputs = ()
 
 
-REFERENCES = next(
-    map(sys.getrefcount, [object()])
-)  # to an object that only a list holds, counted in this way
 _LIMIT = 1 << 16  # signatures kept of each table
 _interned: dict[tuple[Any, ...], Signature] = {}
 _results: dict[tuple[Any, ...], Signature] = {}
@@ -225,7 +222,7 @@ class Backlog:
         return [
             node
             for node, count in zip(waiting, counts, strict=True)
-            if count - uses.get(id(node), 0) > REFERENCES
+            if count - uses.get(id(node), 0) > LISTED
         ]
 
     def waiting(self) -> list[Node]:

@@ -33,6 +33,7 @@ Kind = Literal[
     "sort",  # the permutation that sorts
     "scatter",  # elements written to computed places
     "fft",  # Fourier transforms
+    "kernel",  # a result of a kernel that a user wrote
 ]
 Infer = Callable[[tuple[Any, ...], tuple[Any, ...]], tuple[tuple[int, ...], Any]]
 
@@ -59,10 +60,19 @@ class Op:
     domain: tuple[float, float] = (-1e3, 1e3)  # floats the tests draw from, beside special values
     tolerance: float = 0.0  # of float32 against NumPy in float64, in units in the last place; 0: equal
     doc: str = ""
-    # By each input, as text over the functions of `ops/gradients.py`: g is the result's gradient, y the
+    example: str = ""  # of a map op that is a public function and a method: `[1, 2], 3 -> [4 5]`
+    function: str = ""  # what that is called, where it is not called as the row
+    # what that gives for integers and bools, where the row is for floats only
+    integers: Literal["float32", "same", "true", "false"] = "float32"
+    # By each input, as text over the functions of `gradients/rules.py`: g is the result's gradient, y the
     # result, a, b, c (or xs) the inputs; "0" where it is always that. One text that is no tuple gives all.
     # (): declared to have none.
     gradient: str | tuple[str, ...] | None = None
+
+    @property
+    def public(self) -> str:
+        """The name of the function and method that the row alone makes; "" where it makes none."""
+        return (self.function or self.name) if self.example else ""
 
     @property
     def numpy(self) -> Callable[..., Any]:

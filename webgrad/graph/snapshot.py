@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from math import copysign
 from typing import Any, NamedTuple
 
-from .node import REFERENCES, Node, Signature
+from .node import Node, Signature
+from .refcounts import LISTED
 
 __all__ = ["Snapshot", "Walk", "snapshot", "walk"]
 
@@ -140,7 +141,7 @@ def walk(roots: Sequence[Node]) -> Walk:
     held = [
         number
         for number, (references, used) in enumerate(zip(counts, uses, strict=True))
-        if references - used > REFERENCES and nodes[number].inputs
+        if references - used > LISTED and nodes[number].inputs
     ]
     code.append(-1)
     code += [numbers[id(each)] for each in roots]

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from .clients import Ran, pip_download, run_client
 from .gguf import part_names
-from .opening import PICKLED, load, load_metadata, open
 from .quantised_rows import Blocks
+from .readers import PICKLED, load, load_metadata, open
 from .replace import replacing
 from .tensors import check_writable, save
 from .weights import Weights

@@ -16,15 +16,25 @@ import webgrad as wg
 
 from ..arrays import Array, np
 from .gguf_types import ARRAY, BOOL, NUMBERS, TEXT, TYPES, TensorType
-from .mapped import is_possible, map_file, shown, view_of
+from .memory_map import is_possible, map_file, shown, view_of
 from .quantised_rows import Blocks
 from .weights import Contents, Row
 
-__all__ = ["ALIGNMENT", "HEAD", "MAGIC", "NESTING", "PAIRS", "SIDES", "TENSORS", "part_names", "read_gguf"]
+__all__ = [
+    "ALIGNMENT",
+    "HEAD",
+    "MAGIC",
+    "MAX_DIMENSIONS",
+    "NESTING",
+    "PAIRS",
+    "TENSORS",
+    "part_names",
+    "read_gguf",
+]
 
 MAGIC = b"GGUF"
 ALIGNMENT = 32  # of tensors, where general.alignment does not say otherwise
-SIDES = 4  # the most that a tensor has
+MAX_DIMENSIONS = 4  # the most that a tensor has
 HEAD = 1 << 27  # bytes: metadata and the list of tensors end before this
 _KEY = 1 << 16  # bytes of a name
 TENSORS = 1 << 15
@@ -98,7 +108,7 @@ def _read_file(path: Path) -> Contents:
     cursor = _Cursor(path, data)
     _check_version(cursor, bytes(data[:4]))
     tensors, pairs = cursor.unsigned(), cursor.unsigned()
-    cursor.check_count(tensors, TENSORS, 24, "tensors")  # a name's length, sides, type and place
+    cursor.check_count(tensors, TENSORS, 24, "tensors")  # a name's length, sizes, type and place
     cursor.check_count(pairs, PAIRS, 13, "values")
     metadata = _metadata(cursor, pairs)
     listed = [_listed(cursor) for _ in range(tensors)]
@@ -262,18 +272,18 @@ def _alignment(cursor: _Cursor, metadata: dict[str, Any]) -> int:
 
 # Tensors
 
-_Listed = tuple[str, tuple[int, ...], int, int]  # name, sides in NumPy's order, type, place
+_Listed = tuple[str, tuple[int, ...], int, int]  # name, sizes in NumPy's order, type, place
 
 
 def _listed(cursor: _Cursor) -> _Listed:
     name = cursor.text("the name of a tensor", _KEY)
     count = cursor.number(4)
-    if count > SIDES:
-        cursor.fail(f"{shown(name)} has {count:,} sides, and GGUF has up to {SIDES}")
-    sides = tuple(cursor.unsigned() for _ in range(count))
-    if not is_possible(sides):
-        cursor.fail(f"{shown(name)} has the sides {sides}, which no memory holds")
-    return name, sides[::-1], cursor.number(4), cursor.unsigned()
+    if count > MAX_DIMENSIONS:
+        cursor.fail(f"{shown(name)} has {count:,} dimensions, and GGUF has up to {MAX_DIMENSIONS}")
+    sizes = tuple(cursor.unsigned() for _ in range(count))
+    if not is_possible(sizes):
+        cursor.fail(f"{shown(name)} has the shape {sizes}, which no memory holds")
+    return name, sizes[::-1], cursor.number(4), cursor.unsigned()
 
 
 def _rows(cursor: _Cursor, data: Array, alignment: int, listed: list[_Listed]) -> dict[str, Row]:

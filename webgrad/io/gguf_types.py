@@ -52,25 +52,11 @@ def _plain(name: str, dtype: object) -> TensorType:
     return TensorType(name, 1, made.itemsize, made)
 
 
-def _blocks(name: str) -> TensorType:
-    return TensorType(name, FORMATS[name].weights, FORMATS[name].nbytes)
-
-
-# Tensors: the number of a type → what it is
-TYPES: dict[int, TensorType] = {
+# Those that are no blocks webgrad computes with
+_OTHERS: dict[int, TensorType] = {
     0: _plain("F32", "<f4"),
     1: _plain("F16", "<f2"),
-    2: _blocks("Q4_0"),
-    3: _blocks("Q4_1"),
-    6: _blocks("Q5_0"),
-    7: _blocks("Q5_1"),
-    8: _blocks("Q8_0"),
     9: TensorType("Q8_1", 32, 36),
-    10: _blocks("Q2_K"),
-    11: _blocks("Q3_K"),
-    12: _blocks("Q4_K"),
-    13: _blocks("Q5_K"),
-    14: _blocks("Q6_K"),
     15: TensorType("Q8_K", 256, 292),
     16: TensorType("IQ2_XXS", 256, 66),
     17: TensorType("IQ2_XS", 256, 74),
@@ -93,4 +79,13 @@ TYPES: dict[int, TensorType] = {
     40: TensorType("NVFP4", 64, 36),
     41: TensorType("Q1_0", 128, 18),
 }
+# Tensors: the number of a type → what it is
+TYPES: dict[int, TensorType] = dict(
+    sorted(
+        (
+            *_OTHERS.items(),
+            *((each.number, TensorType(each.name, each.weights, each.nbytes)) for each in FORMATS.values()),
+        )
+    )
+)
 TYPE_NUMBERS: dict[str, int] = {each.name: number for number, each in TYPES.items() if each.is_readable}

@@ -16,13 +16,15 @@ from typing import Any
 import webgrad as wg
 
 from ..arrays import np
-from .gguf import ALIGNMENT, HEAD, MAGIC, NESTING, PAIRS, SIDES, TENSORS
+from ..ops.blocks import FORMATS
+from .gguf import ALIGNMENT, HEAD, MAGIC, MAX_DIMENSIONS, NESTING, PAIRS, TENSORS
 from .gguf_types import ARRAY, BOOL, NUMBERS, TEXT, TYPE_NUMBERS, TYPES
 from .quantised_rows import Blocks
 
 __all__ = ["GGUF_FORMATS", "dtype_of", "gguf_parts"]
 
-GGUF_FORMATS = ("F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1")  # what tensors can be turned into
+# What tensors can be turned into
+GGUF_FORMATS = ("F32", "F16", "BF16", *(each.name for each in FORMATS.values() if each.can_quantise))
 _NAME = 64  # bytes of a tensor's name, says the format
 _VALUE_NUMBERS = {dtype: number for number, dtype in NUMBERS.items()}
 _BY_DTYPE = {each.dtype: each.name for each in TYPES.values() if each.dtype is not None}
@@ -100,8 +102,10 @@ def _planned(name: Any, value: Any, format: str | None) -> _Planned:
         raise wg.ArgumentError(f"io.save: {name!r} is no name of a tensor in GGUF: texts up to {_NAME} bytes")
     if not isinstance(value, wg.Tensor | wg.QuantisedTensor | Blocks | np.ndarray | np.generic):
         raise wg.DTypeError(f"io.save: {name} is a {type(value).__name__}, not a tensor or a NumPy array")
-    if len(value.shape) > SIDES:
-        raise wg.ShapeError(f"io.save: {name} has the shape {value.shape}, and GGUF has up to {SIDES} sides")
+    if len(value.shape) > MAX_DIMENSIONS:
+        raise wg.ShapeError(
+            f"io.save: {name} has the shape {value.shape}, and GGUF has up to {MAX_DIMENSIONS} dimensions"
+        )
     return _Planned(name, value, _form(name, value, format), tuple(value.shape))
 
 
@@ -131,9 +135,9 @@ def _form(name: str, value: Any, format: str | None) -> str:
 
 
 def _listed(planned: _Planned, place: int) -> bytes:
-    sides = planned.shape[::-1]
+    sizes = planned.shape[::-1]
     return _text(planned.name, "a name") + struct.pack(
-        f"<I{len(sides)}QIQ", len(sides), *sides, TYPE_NUMBERS[planned.form], place
+        f"<I{len(sizes)}QIQ", len(sizes), *sizes, TYPE_NUMBERS[planned.form], place
     )
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import webgrad as wg
 
 from ..arrays import Array, np
-from .mapped import is_possible, map_file, view_of
+from .memory_map import is_possible, map_file, view_of
 from .weights import Contents, Row
 
 __all__ = ["FORMS", "MAGIC", "ONLY", "read_npy", "read_npz"]
@@ -189,8 +189,8 @@ def _header(name: str, head: bytes) -> tuple[int, str, np.dtype[Any], bool, tupl
     if length > _HEADER or start > len(head):
         raise wg.ModelFileError(f"{name} is damaged: its header is said to have {length:,} bytes")
     text = head[8 + width : start].decode("latin-1")
-    descr, order, sides = (pattern.search(text) for pattern in _FIELDS)
-    if descr is None or order is None or sides is None:
+    descr, order, sizes = (pattern.search(text) for pattern in _FIELDS)
+    if descr is None or order is None or sizes is None:
         raise wg.ModelFileError(
             f"{name}: its header is none of a plain array: {text[:80]!r}; arrays of records or objects are "
             "not read"
@@ -200,10 +200,10 @@ def _header(name: str, head: bytes) -> tuple[int, str, np.dtype[Any], bool, tupl
     if form is None:
         why = "objects are pickles, which can hold code" if "O" in code else f"webgrad has {', '.join(FORMS)}"
         raise wg.ModelFileError(f"{name} is an array of {code!r}: {why}")
-    return start, form, np.dtype(code), order[1] == "True", _sides(name, sides[1])
+    return start, form, np.dtype(code), order[1] == "True", _sizes(name, sizes[1])
 
 
-def _sides(name: str, text: str) -> tuple[int, ...]:
+def _sizes(name: str, text: str) -> tuple[int, ...]:
     numbers = [part.strip().removesuffix("L") for part in text.split(",")]
     numbers = [part for part in numbers if part]
     if not all(part.isdecimal() and len(part) < 20 for part in numbers):

@@ -15,9 +15,10 @@ from typing import Any
 
 import webgrad as wg
 
-from ..arrays import Array, ml_dtypes, np
+from ..arrays import Array, np
+from ..dtypes import REAL, complex64
 from ..runtime.shield import shield
-from .mapped import is_possible, map_file, shown, view_of
+from .memory_map import is_possible, map_file, shown, view_of
 from .weights import Contents, Row
 
 __all__ = ["CODES", "HEADER", "INDEX", "SUFFIX", "TENSORS", "read_folder", "read_index", "read_safetensors"]
@@ -29,23 +30,7 @@ _MOST = {b"{": 2 * TENSORS, b'"': 1 << 20, b",": 1 << 20}  # in JSON; its texts 
 _LISTED = 1 << 25  # bytes of an index; by its quotes it has up to 262,144 tensors
 _SHARDS = 10_000
 CODES: dict[str, np.dtype[Any]] = {
-    code: np.dtype(dtype)
-    for code, dtype in (
-        ("BOOL", "?"),
-        ("I8", "i1"),
-        ("I16", "<i2"),
-        ("I32", "<i4"),
-        ("I64", "<i8"),
-        ("U8", "u1"),
-        ("U16", "<u2"),
-        ("U32", "<u4"),
-        ("U64", "<u8"),
-        ("BF16", ml_dtypes.bfloat16),
-        ("F16", "<f2"),
-        ("F32", "<f4"),
-        ("F64", "<f8"),
-        ("C64", "<c8"),
-    )
+    each.short.upper(): each.numpy.newbyteorder("<") for each in (*REAL, complex64)
 }
 
 
@@ -129,7 +114,7 @@ def _row(path: Path, name: str, entry: dict[str, Any], body: Array) -> Row:
         raise wg.ModelFileError(f"{path} is damaged: {name} lies outside of it")
     dtype = CODES.get(code)
     if not is_possible(shape):
-        raise wg.ModelFileError(f"{path}: {name} has the sides {str(shape)[:80]}, which no array has")
+        raise wg.ModelFileError(f"{path}: {name} has the shape {str(shape)[:80]}, which no array has")
     if dtype is not None and math.prod(shape) * dtype.itemsize != end - start:
         raise wg.ModelFileError(f"{path} is damaged: {name} of shape {shape} has {end - start:,} bytes")
 

@@ -15,7 +15,7 @@ from typing import Any
 import webgrad as wg
 
 from ..arrays import Array
-from .mapped import shown
+from .memory_map import shown
 from .quantised_rows import Blocks
 
 __all__ = ["Contents", "Row", "Weights"]
@@ -85,7 +85,7 @@ class Weights(Mapping[str, "wg.Tensor | wg.QuantisedTensor"]):
         return sum(row.nbytes for row in self._rows.values())
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """A tensor's sides, in NumPy's order."""
+        """A tensor's shape, in NumPy's order."""
         return self._row(name).shape
 
     def form(self, name: str) -> str:

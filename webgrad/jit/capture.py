@@ -17,10 +17,10 @@ from typing import Any, ParamSpec, TypeVar, overload
 from .. import dtypes
 from ..errors import ArgumentError
 from ..evaluate.evaluate import compute, compute_waiting, is_checked
-from ..graph.history import recording
+from ..gradients.history import recording
+from ..gradients.slots import GradientSlot
 from ..graph.node import Node, scalar, signature
 from ..graph.op import LEAF
-from ..graph.slots import GradientSlot
 from ..graph.trace import RuntimeFloat, RuntimeInt, current_trace, one_at_a_time
 from ..observing import stage
 from ..ops.views import Alias, base_of, join, mirrored, relation
@@ -28,15 +28,15 @@ from ..tensor import Tensor
 from ..tuning import is_on
 from .closures import device_of, is_still, names_of, store_numbers
 from .pytree import TreeSpec, flatten, objects_of, unflatten
-from .replay import Capture, fitted
+from .replay import Capture, runtime_number
 from .trace import traced
 
 __all__ = ["jit"]
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
-CAPTURES = 64  # kept of one function, for different arguments; the least used go first
-VARIANTS = 4  # for the same arguments: a model in training or not, gradients there or not
+MAX_CAPTURES = 64  # kept of one function, for different arguments; the least used go first
+MAX_VARIANTS = 4  # for the same arguments: a model in training or not, gradients there or not
 
 
 class Jit:
@@ -92,19 +92,22 @@ class Jit:
                     capture = self._capture(specs, named, arguments)
                 leaves = capture.first_leaves(arguments)
                 alive = [each for each in variants if not each.is_dead()]
-                variants[:] = [capture, *alive[: VARIANTS - 1]]
-                if len(self._captures) > CAPTURES:
+                variants[:] = [capture, *alive[: MAX_VARIANTS - 1]]
+                if len(self._captures) > MAX_CAPTURES:
                     self._captures.popitem(last=False)
             return capture.run(arguments, leaves)
 
     def _plainly(self, specs: list[TreeSpec], named: list[tuple[str, TreeSpec]], arguments: list[Any]) -> Any:
         """The function's own code, over its tensors themselves and numbers as it would get them."""
-        device = device_of(
-            self.function, [*arguments, *(each for spec in specs for each in objects_of(spec))]
-        )
+        device = self._device(specs, arguments)
         given = iter([each if isinstance(each, Tensor) else _number(each, device) for each in arguments])
         args = [unflatten(each, given) for each in specs]
         return self.function(*args, **{name: unflatten(each, given) for name, each in named})
+
+    def _device(self, specs: list[TreeSpec], arguments: list[Any]) -> Any:
+        """Where numbers are."""
+        objects = [each for spec in specs for each in objects_of(spec)]
+        return device_of(self.function, [*arguments, *objects])
 
     def _flattened(self, place: int | str, value: Any, arguments: list[Any]) -> TreeSpec:
         if place not in self._static:
@@ -125,9 +128,7 @@ class Jit:
         compute_waiting()
         store_numbers()
         compute([each.node for each in arguments if isinstance(each, Tensor)])
-        device = device_of(
-            self.function, [*arguments, *(each for spec in specs for each in objects_of(spec))]
-        )
+        device = self._device(specs, arguments)
         made = {id(each): _placeholder(each, device) for each in arguments if isinstance(each, Tensor)}
         _share_alike([each for each in arguments if isinstance(each, Tensor)], made)
         given = [
@@ -188,7 +189,7 @@ def _placeholder(value: Any, device: Any) -> Tensor:
         if value.requires_grad:
             node.history = GradientSlot(made)
         return made
-    value = fitted(value)
+    value = runtime_number(value)
     if isinstance(value, float):
         return Tensor(scalar(RuntimeFloat(value), dtypes.float32, device))
     return Tensor(scalar(RuntimeInt(value), dtypes.int32, device))
@@ -196,7 +197,7 @@ def _placeholder(value: Any, device: Any) -> Tensor:
 
 def _number(value: Any, device: Any) -> Tensor:
     """An argument's number as a captured function gets it, but known."""
-    value = fitted(value)
+    value = runtime_number(value)
     return Tensor(scalar(value, dtypes.float32 if isinstance(value, float) else dtypes.int32, device))
 
 

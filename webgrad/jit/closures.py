@@ -32,8 +32,8 @@ __all__ = [
 
 Names = list[tuple[Callable[[], Any], Any]]  # what gives a name's value, and what that was
 
-LOOKED_INTO = 1000  # objects
-_NOT_LOOKED_INTO = (type, ModuleType, FunctionType, str, bytes, int, float, Node)
+MAX_SEARCHED = 1000  # objects
+_NOT_SEARCHED = (type, ModuleType, FunctionType, str, bytes, int, float, Node)
 
 
 def tensors_that_refer_to(what: Iterable[Any]) -> list[Tensor]:
@@ -66,9 +66,9 @@ def device_of(function: Callable[..., Any], given: Sequence[Any]) -> Any:
     for each in seen:
         if isinstance(each, Tensor):
             return each.node.sig.device
-        if id(each) not in known and len(known) < LOOKED_INTO and not isinstance(each, _NOT_LOOKED_INTO):
+        if id(each) not in known and len(known) < MAX_SEARCHED and not isinstance(each, _NOT_SEARCHED):
             known.add(id(each))
-            seen += [part for part in gc.get_referents(each) if not isinstance(part, _NOT_LOOKED_INTO)]
+            seen += [part for part in gc.get_referents(each) if not isinstance(part, _NOT_SEARCHED)]
     return default_device()
 
 

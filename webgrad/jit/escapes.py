@@ -12,8 +12,9 @@ from collections import Counter
 from collections.abc import Awaitable, Container, Iterator, Sequence
 
 from ..errors import CaptureError
-from ..graph.node import REFERENCES, Node, backlog, where_made
-from ..graph.slots import GradientSlot
+from ..gradients.slots import GradientSlot
+from ..graph.node import Node, backlog, where_made
+from ..graph.refcounts import LISTED
 from ..graph.trace import Trace, is_runtime
 from ..tensor import Tensor
 from .pytree import TreeSpec, objects_of
@@ -56,7 +57,7 @@ def _held_twice(states: Container[int], was: Sequence[Node], leaves: list[Tensor
     found = [
         tensor
         for tensor, count in zip(leaves, counts, strict=True)
-        if count > REFERENCES - 1 + times[id(tensor)] and id(tensor) not in states
+        if count > LISTED - 1 + times[id(tensor)] and id(tensor) not in states
     ]
     made = {id(node) for node in _made_of(was, [each.node for each in found if each.node.storage is None])}
     return [tensor for tensor in found if id(tensor.node) in made]
@@ -78,9 +79,9 @@ def _made_of(sources: Sequence[Node], nodes: list[Node]) -> list[Node]:
     return [node for node in nodes if depends[id(node)]]
 
 
-def refuse_fixed(shape: TreeSpec, trace: Trace) -> None:
+def refuse_fixed(spec: TreeSpec, trace: Trace) -> None:
     """Refuse results whose tensors could not be replaced by another call's."""
-    for value in objects_of(shape):
+    for value in objects_of(spec):
         held = gc.get_referents(value)
         held += gc.get_referents(*[each for each in held if isinstance(each, dict | list | tuple | set)])
         made = [each for each in held if isinstance(each, Tensor) and each.node.storage is None]

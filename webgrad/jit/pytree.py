@@ -68,7 +68,7 @@ def flatten(value: Any, leaves: list[Any], *, numbers: bool) -> TreeSpec:
         return TreeSpec("dict", tuple(value), parts)
     if numbers:
         if isinstance(value, np.ndarray):
-            from ..ops.creation import asarray
+            from ..functions.array.creation import asarray
 
             return flatten(asarray(value), leaves, numbers=numbers)
         if isinstance(value, np.generic):

@@ -16,20 +16,22 @@ from weakref import ref
 
 from ..errors import ArgumentError, CaptureError
 from ..evaluate.evaluate import Recorded, compute, evaluation_lock, plan_for, submit
-from ..graph.history import CAPTURED, History, recording_set
+from ..gradients.history import CAPTURED, History, recording_set
+from ..gradients.slots import GradientSlot
 from ..graph.node import Node, Signature, leaf, scalar
 from ..graph.op import LEAF
-from ..graph.slots import GradientSlot
+from ..graph.refcounts import ITEM
 from ..graph.trace import is_runtime, plain
 from ..observing import stage
 from ..ops.views import Alias, base_of, join, mirrored, shares_with, told
+from ..ops.writes import give
 from ..runtime.shield import shield
-from ..tensor import Tensor, give
+from ..tensor import Tensor
 from .closures import Names, is_still, tensors_that_refer_to
 from .pytree import unflatten
 from .trace import Traced, is_open
 
-__all__ = ["Capture", "fitted"]
+__all__ = ["Capture", "runtime_number"]
 
 
 class _Part:
@@ -84,7 +86,7 @@ class Capture:
     """
 
     def __init__(self, traced: Traced, given: Sequence[Tensor], was: Sequence[Node], names: Names) -> None:
-        self.shape = traced.shape
+        self.spec = traced.spec
         self.names = names
         self.draws = [draw for draw, _ in traced.draws]
         # for the first run
@@ -135,11 +137,11 @@ class Capture:
 
     def _views(self, aliases: Sequence[Alias | None]) -> list[tuple[int, Alias]]:
         """The results that share elements with arguments, with tensors that were there, or each other."""
-        counted = Counter(id(each) for alias in aliases for each in _line(alias))
+        counted = Counter(id(each) for alias in aliases for each in _ancestors(alias))
         self.there = {
             id(each): each
             for alias in aliases
-            for each in _line(alias)
+            for each in _ancestors(alias)
             if any(tensor.alias is each for tensor in each.members.alive()) and id(each) not in self.given
         }
         return [
@@ -148,7 +150,7 @@ class Capture:
             if alias is not None
             and any(
                 counted[id(each)] > 1 or id(each) in self.there or id(each) in self.given
-                for each in _line(alias)
+                for each in _ancestors(alias)
             )
         ]
 
@@ -202,7 +204,7 @@ class Capture:
 
     def run(self, arguments: Sequence[Any], leaves: list[Node]) -> Any:
         """The results of a call, after what it changes was changed."""
-        numbers = [fitted(each) for each in arguments if not isinstance(each, Tensor)]
+        numbers = [runtime_number(each) for each in arguments if not isinstance(each, Tensor)]
         numbers += self.drawn or [each for draw in self.draws for each in draw()]
         self.drawn = []
         for each in self.replaced:  # first, so that the new ones lie where the old ones did
@@ -280,7 +282,7 @@ class Capture:
             known.update(zip(self.given, map(base_of, tensors), strict=True))
             for at, alias in self.views:
                 join(made[at], mirrored(alias, known))
-        return unflatten(self.shape, iter(made))
+        return unflatten(self.spec, iter(made))
 
     def _refuse_both(self, tensors: Sequence[Tensor]) -> None:
         """Refuse an argument that is closed over too, itself or a view of it, where either is changed: they
@@ -319,7 +321,7 @@ class Capture:
         return nodes
 
 
-def _line(alias: Alias | None) -> Iterator[Alias]:
+def _ancestors(alias: Alias | None) -> Iterator[Alias]:
     """An alias, what it was made of, and so on."""
     while alias is not None:
         yield alias
@@ -377,16 +379,13 @@ def _origin(
 
 def _is_free(leaves: list[Node], at: int) -> bool:
     """Whether only its tensor and this list hold a leaf, and only the leaf its storage."""
-    return sys.getrefcount(leaves[at]) <= _LEAF_HOLDERS and sys.getrefcount(leaves[at].storage) <= 2
-
-
-_LEAF_HOLDERS = 3  # the tensor, the list, and the argument of getrefcount
+    return sys.getrefcount(leaves[at]) <= ITEM + 1 and sys.getrefcount(leaves[at].storage) <= ITEM
 
 
 # Numbers
 
 
-def fitted(value: Any) -> Any:
+def runtime_number(value: Any) -> Any:
     """A run-time number as its dtype holds it: floats that are too large for float32 are infinite."""
     if isinstance(value, float):
         return math.copysign(math.inf, value) if abs(value) >= _INFINITE else value

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 from weakref import ref
 
 from ..errors import CaptureError
-from ..graph.history import CAPTURED, History
+from ..gradients.history import CAPTURED, History
+from ..gradients.slots import GradientSlot
 from ..graph.node import Node
-from ..graph.slots import GradientSlot
 from ..graph.trace import Draw, RuntimeFloat, RuntimeInt, Trace, tracing
 from ..ops.views import Alias
 from ..tensor import Tensor
@@ -25,9 +25,9 @@ __all__ = ["Traced", "is_open", "traced"]
 
 
 class Traced(NamedTuple):
-    """What a function did: the shape and nodes of its result, what it changed (tensor, before, after)."""
+    """What a function did: the spec and nodes of its result, what it changed (tensor, before, after)."""
 
-    shape: TreeSpec
+    spec: TreeSpec
     results: list[Node]
     changed: list[tuple[ref[Tensor], Node, Node]]
     draws: list[tuple[Draw, list[RuntimeFloat | RuntimeInt]]]
@@ -49,8 +49,8 @@ def traced(function: Callable[[], Any], was: Sequence[Node]) -> Traced:
         with tracing(trace):
             result = function()
         leaves: list[Tensor] = []
-        shape = flatten(result, leaves, numbers=False)
-        refuse_fixed(shape, trace)
+        spec = flatten(result, leaves, numbers=False)
+        refuse_fixed(spec, trace)
         del result
         slots = _left_gradients(trace, was)
         _drop_histories([each.node for each in leaves])
@@ -75,7 +75,7 @@ def traced(function: Callable[[], Any], was: Sequence[Node]) -> Traced:
         firsts = {id(each): at for at, each in reversed([*enumerate(leaves)])}
         repeated = [(at, firsts[id(each)]) for at, each in enumerate(leaves) if firsts[id(each)] != at]
         return Traced(
-            *(shape, results, changed, trace.draws, slots, gradients, empty, replaced, trace.watched),
+            *(spec, results, changed, trace.draws, slots, gradients, empty, replaced, trace.watched),
             *(aliases, repeated),
         )
     finally:

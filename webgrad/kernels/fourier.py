@@ -1,6 +1,6 @@
 """Which kernels transform rows of complex numbers: passes over memory, or through workgroups' own.
 
-In: profile, dtype and sizes. Out: a `LaunchPlan` over the buffers SOURCE, RESULT and up to two temporaries.
+In: profile, dtype and sizes. Out: a `Launches` over the buffers SOURCE, RESULT and up to two temporaries.
 The invariant: every launch reads what the one before it wrote, the first SOURCE, and the last writes RESULT.
 """
 
@@ -9,11 +9,10 @@ from __future__ import annotations
 import struct
 from functools import lru_cache
 
+from webgrad.device_profile import DeviceProfile
 from webgrad.errors import ShapeError
-from webgrad.kernels.launch import Launch, ceil_div, grid_for, has_workgroups, pack
-from webgrad.kernels.ordering import LaunchPlan, LaunchStep
+from webgrad.kernels.launch import Launch, Launches, ceil_div, grid_for, has_workgroups, pack
 from webgrad.ops.transforms import halves_have_kernels, has_kernels
-from webgrad.runtime.profile import DeviceProfile
 from webgrad.wgsl import load_template
 
 __all__ = ["RESULT", "SOURCE", "SPARE", "fourier_launches", "real_launches"]
@@ -38,36 +37,36 @@ def fourier_launches(
     inverse: bool = False,
     scale: float = 1.0,
     inner: int = 1,
-) -> LaunchPlan:
+) -> Launches:
     """The transforms of (rows, length, inner) complex numbers along the length, times a scale.
 
     The dtype, f32 or f64, is that of their parts.
     """
     _check(rows * inner, length, length > 1 and has_kernels(length))
     if rows * inner == 0:
-        return LaunchPlan(())
+        return Launches(())
     launches = _passes(profile, dtype, rows, length, inverse, scale, inner)
-    return _in_turn(launches, rows * length * inner * _BYTES[dtype])
+    return _chained(launches, rows * length * inner * _BYTES[dtype])
 
 
 @lru_cache(maxsize=1024)
 def real_launches(
     profile: DeviceProfile, dtype: str, rows: int, length: int, inverse: bool = False, scale: float = 1.0
-) -> LaunchPlan:
+) -> Launches:
     """The first length / 2 + 1 complex numbers of the transforms of (rows, length) real ones, of an even
     length; with `inverse` real numbers from those.
     """
     half = length // 2
     _check(rows, length, halves_have_kernels(length))
     if rows == 0:
-        return LaunchPlan(())
+        return Launches(())
     if inverse:
         inner = _passes(profile, dtype, rows, half, True, scale)
-        launches = [_halves(profile, dtype, "fourier_join", rows, half, 1.0 if inner else scale), *inner]
+        launches = [_half_step(profile, dtype, "fourier_join", rows, half, 1.0 if inner else scale), *inner]
     else:
         inner = _passes(profile, dtype, rows, half, False, 1.0)
-        launches = [*inner, _halves(profile, dtype, "fourier_split", rows, half, 0.5 * scale)]
-    return _in_turn(launches, rows * half * _BYTES[dtype])
+        launches = [*inner, _half_step(profile, dtype, "fourier_split", rows, half, 0.5 * scale)]
+    return _chained(launches, rows * half * _BYTES[dtype])
 
 
 def _check(rows: int, length: int, offered: bool) -> None:
@@ -78,12 +77,12 @@ def _check(rows: int, length: int, offered: bool) -> None:
         )
 
 
-def _in_turn(launches: list[Launch], nbytes: int) -> LaunchPlan:
+def _chained(launches: list[Launch], nbytes: int) -> Launches:
     """Each reads what the one before it wrote, to one of two temporaries or the result."""
     last = len(launches) - 1
     chain = [SOURCE, *(SPARE + at % 2 for at in range(last)), RESULT]
-    steps = (LaunchStep(each, (chain[at], chain[at + 1])) for at, each in enumerate(launches))
-    return LaunchPlan(tuple(steps), (nbytes,) * min(last, 2))
+    in_turn = (each.over(chain[at], chain[at + 1]) for at, each in enumerate(launches))
+    return Launches(tuple(in_turn), (nbytes,) * min(last, 2))
 
 
 def _passes(
@@ -107,7 +106,7 @@ def _passes(
             "stride": length // radix * inner,
             "span": span * inner,
             "inner": inner,
-            **_parts_of_turn(span * radix),
+            **_angle_step(span * radix),
             "sign": -1.0 if inverse else 1.0,
             **_scale_parts(scale if at == len(radices) - 1 else 1.0),
         }
@@ -116,7 +115,7 @@ def _passes(
     return launches
 
 
-def _parts_of_turn(count: int) -> dict[str, float]:
+def _angle_step(count: int) -> dict[str, float]:
     """2^32 / count as a whole number and the rest."""
     return {"part": 2**32 // count, "part_rest": 2**32 % count / count}
 
@@ -138,16 +137,16 @@ def _pass_radices(length: int) -> list[int]:
             odd.append(radix)
             length //= radix
     bits = length.bit_length() - 1
-    return sorted([*(1 << each for each in _even(bits, PASS_BITS)), *odd], reverse=True)
+    return sorted([*(1 << each for each in _even_parts(bits, PASS_BITS)), *odd], reverse=True)
 
 
 def _group_radices(length: int, held: int) -> list[int]:
     """The radices of passes through workgroup memory: one if that holds a row; none for one number."""
     bits = length.bit_length() - 1
-    return [length] if 1 < length <= held else [1 << each for each in _even(bits, GROUP_BITS)]
+    return [length] if 1 < length <= held else [1 << each for each in _even_parts(bits, GROUP_BITS)]
 
 
-def _even(bits: int, most: int) -> list[int]:
+def _even_parts(bits: int, most: int) -> list[int]:
     """So many bits in as few parts as can be, all about alike."""
     count = ceil_div(bits, most)
     return [ceil_div(bits - at, count) for at in range(count)]
@@ -155,24 +154,24 @@ def _even(bits: int, most: int) -> list[int]:
 
 def _by_threads(profile: DeviceProfile, dtype: str, radix: int, numbers: dict[str, float]) -> Launch:
     """A pass over memory, columns dealt out to threads."""
-    return _dealt_out(profile, dtype, "fourier_pass", numbers, {"RADIX": radix})
+    return _launch_over_columns(profile, dtype, "fourier_pass", numbers, {"RADIX": radix})
 
 
-def _halves(profile: DeviceProfile, dtype: str, entry: str, rows: int, half: int, scale: float) -> Launch:
+def _half_step(profile: DeviceProfile, dtype: str, entry: str, rows: int, half: int, scale: float) -> Launch:
     """The step between real numbers as complex ones, and the first half of their transform."""
     numbers = {
         "count": rows * (half // 2 + 1),
         "stride": half // 2 + 1,
         "span": half,
         "inner": 1,
-        **_parts_of_turn(2 * half),
+        **_angle_step(2 * half),
         "sign": 1.0,
         **_scale_parts(scale),
     }
-    return _dealt_out(profile, dtype, entry, numbers, {})
+    return _launch_over_columns(profile, dtype, entry, numbers, {})
 
 
-def _dealt_out(
+def _launch_over_columns(
     profile: DeviceProfile, dtype: str, entry: str, numbers: dict[str, float], more: dict[str, int]
 ) -> Launch:
     software = profile.kind == "software"

@@ -20,7 +20,7 @@ from webgrad import (
 
 from .decompositions import eig, eigh, eigvals, eigvalsh, matrix_rank, pinv, qr, svd, svdvals
 from .products import cross, diagonal, matrix_norm, matrix_power, multi_dot, norm, trace
-from .solving import cholesky, det, inv, lstsq, slogdet, solve
+from .solvers import cholesky, det, inv, lstsq, slogdet, solve
 
 __all__ = [
     "LinAlgError",

@@ -60,7 +60,7 @@ def wide(name: str, x: Tensor) -> Tensor:
             f"linalg.{name} is not offered for {x.dtype.name}, only for floats and complex numbers: convert "
             "with x.astype(webgrad.float32)"
         )
-    return x.astype(wg.float32) if x.dtype.itemsize == 2 else x
+    return x.astype(x.dtype.wide, copy=False)
 
 
 def square(name: str, x: Any) -> Tensor:
@@ -82,7 +82,7 @@ def refuse_oblong(name: str, x: Tensor) -> None:
 def restored(result: Tensor, x: Any) -> Tensor:
     """A result in the 16-bit dtype that a user's tensor has; in its own where that has none."""
     dtype = getattr(x, "dtype", None)
-    is_narrow = isinstance(dtype, wg.DType) and dtype.kind == "f" and dtype.itemsize == 2
+    is_narrow = isinstance(dtype, wg.DType) and dtype.is_half
     return result.astype(dtype) if is_narrow and result.dtype.kind == "f" else result
 
 

@@ -82,9 +82,7 @@ def matrix_power(x: Tensor, n: int, /) -> Tensor:
     refuse_oblong("matrix_power", power)
     left = n.__index__()
     if left < 0:
-        from .solving import inv
-
-        power, left = inv(power), -left
+        power, left = wg.linalg.inv(power), -left
     if left == 0:
         whole: Tensor = _identities(power)
         return whole
@@ -132,16 +130,16 @@ def multi_dot(tensors: Sequence[Tensor], /) -> Tensor:
     return result[0] if is_row else result
 
 
-def _cuts(sides: list[int]) -> dict[tuple[int, int], int]:
+def _cuts(sizes: list[int]) -> dict[tuple[int, int], int]:
     """Where to cut each run of a chain of matrices, so that there is least to multiply."""
-    count = len(sides) - 1
+    count = len(sizes) - 1
     cost = {(at, at): 0 for at in range(count)}
     cuts = {}
     for length in range(1, count):
         for start in range(count - length):
             end = start + length
             choices = [
-                (cost[start, cut] + cost[cut + 1, end] + sides[start] * sides[cut + 1] * sides[end + 1], cut)
+                (cost[start, cut] + cost[cut + 1, end] + sizes[start] * sizes[cut + 1] * sizes[end + 1], cut)
                 for cut in range(start, end)
             ]
             cost[start, end], cuts[start, end] = min(choices)
@@ -173,9 +171,7 @@ def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: Any = "fro") -> Te
     if ord is None or (isinstance(ord, str) and ord == "fro"):
         result = wg.vector_norm(matrices, axis=(-2, -1), keepdims=True)
     elif (isinstance(ord, str) and ord == "nuc") or ord in (2, -2):
-        from .decompositions import svdvals
-
-        values = svdvals(matrices)[..., None]
+        values = wg.linalg.svdvals(matrices)[..., None]
         result = wg.sum(values, axis=(-2, -1), keepdims=True) if ord == "nuc" else _extreme(values, ord)
     elif ord in (1, -1, math.inf, -math.inf):
         sums = wg.sum(wg.abs(matrices), axis=-2 if abs(ord) == 1 else -1, keepdims=True)

@@ -10,18 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ..device_profile import DeviceProfile
 from ..dtypes import float64, int32, uint32
 from ..errors import DTypeError
 from ..graph.snapshot import Snapshot
 from ..ops.table import TABLE
-from ..runtime.profile import DeviceProfile
 from ..schedule.plan import Group
 from .choices import Choice
 from .holes import F32x4, argument, make_hole, zero_beyond
-from .index import Index, flatten, unflatten
+from .index import Index, broadcast, flatten, unflatten
 from .ir import U32, Hole, Instruction, Kernel, Template
 from .pull import Puller
-from .threads import name_of
+from .threads import kernel_of
 
 __all__ = ["attention_choices", "lower_attention"]
 
@@ -128,10 +128,7 @@ def _mask(attention: _Attention) -> Hole:
 
     def fill(*given: Instruction) -> Instruction:
         whole = [argument(puller, each, *side) for each, side in zip(given, sides.items(), strict=True)]
-        shape = attention.graph.sigs[number].shape
-        return puller.pull(
-            number, tuple(Index({}, 0) if side == 1 else at for side, at in zip(shape, whole, strict=True))
-        )
+        return puller.pull(number, broadcast(whole, attention.graph.sigs[number].shape))
 
     return make_hole(puller, "hole_mask", dict.fromkeys(sides, U32), fill)
 
@@ -259,15 +256,7 @@ def lower_attention(
     ]
     if attention.masked:
         holes.append(_mask(attention))
-    puller = attention.puller
     blocks = numbers["row_blocks"] * numbers["chunks"] * numbers["pairs"]
-    return Kernel(
-        name_of(graph, group),
-        tuple(puller.buffers),
-        tuple((number, graph.sigs[number].dtype) for number in puller.scalars),
-        (),
-        workgroup,
-        -(-blocks // workgroup) if lanes == 1 else blocks,
-        Template(file, tuple(sorted(defines.items())), tuple(numbers.items()), requires),
-        tuple(holes),
-    )
+    groups = -(-blocks // workgroup) if lanes == 1 else blocks
+    template = Template(file, tuple(sorted(defines.items())), tuple(numbers.items()), requires)
+    return kernel_of(group, attention.puller, workgroup, groups, template, holes)

@@ -27,17 +27,16 @@ def cast_text(source: DType, target: DType, by_bits: bool, value: str, width: in
     if source.kind == "b":
         return f"select({made}(), {made}(1), {value})" if target.compute not in _WIDE else f"{made}({value})"
     if source.kind == "f" and target.kind in "iu":
-        name = target.compute if target.itemsize >= 4 else f"{target.kind}{8 * target.itemsize}"
-        return f"wg_cast_{source.compute}_{name}({value})"
+        return f"wg_cast_{source.compute}_{target.short}({value})"
     if target.kind == "f":
         made = "wg_cast_f64_f32" if source.compute == "f64" else made
         wide = value if source.compute == target.compute else f"{made}({value})"
-        if target.itemsize == 2 and not (source.kind == "f" and source is target):
-            return f"wg_round_{'f16' if target.name == 'float16' else 'bf16'}({wide})"
+        if target.is_half and source is not target:
+            return f"wg_round_{target.short}({wide})"
         return wide
     wide = _integer(source.compute, target.compute, value, width)
-    if target.itemsize < 4 and not (source.kind == target.kind and source.itemsize <= target.itemsize):
-        return f"wg_wrap_{target.kind}{8 * target.itemsize}({wide})"
+    if target.is_packed and not (source.kind == target.kind and source.itemsize <= target.itemsize):
+        return f"wg_wrap_{target.short}({wide})"
     return wide
 
 
@@ -55,7 +54,7 @@ def _integer(source: str, target: str, value: str, width: int) -> str:
 
 
 def _by_bits(source: DType, target: DType, value: str, width: int) -> str:
-    if source.itemsize >= 4:
+    if not source.is_packed:
         same = source.compute == target.compute
         return value if same else f"bitcast<{_type(target.compute, width)}>({value})"
     return _from_bits(target, _to_bits(source, value), width)
@@ -64,12 +63,12 @@ def _by_bits(source: DType, target: DType, value: str, width: int) -> str:
 def _to_bits(dtype: DType, value: str) -> str:
     """The bits of a packed dtype's element, as u32."""
     if dtype.kind == "f":
-        return f"wg_{'f16' if dtype.name == 'float16' else 'bf16'}_bits({value})"
+        return f"wg_{dtype.short}_bits({value})"
     if dtype.kind == "b":
         return f"select(U(0u), U(1u), {value})"
     if dtype.kind == "u":
         return value
-    return f"(bitcast<U>({value}) & U({(1 << 8 * dtype.itemsize) - 1}u))"
+    return f"(bitcast<U>({value}) & U({(1 << dtype.bits) - 1}u))"
 
 
 def _from_bits(dtype: DType, bits: str, width: int) -> str:
@@ -84,4 +83,4 @@ def _from_bits(dtype: DType, bits: str, width: int) -> str:
         return f"{bits} != U(0u)"
     if dtype.kind == "u":
         return bits
-    return f"wg_wrap_i{8 * dtype.itemsize}(bitcast<I>({bits}))"
+    return f"wg_wrap_{dtype.short}(bitcast<I>({bits}))"

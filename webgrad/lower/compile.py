@@ -9,24 +9,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from ..device_profile import DeviceProfile
 from ..errors import DTypeError, WebgradError
 from ..graph.node import check_offered
 from ..graph.snapshot import Snapshot
+from ..kernels.launch import Launch, Replacing
 from ..observing import stage
-from ..runtime.profile import DeviceProfile
 from ..schedule.plan import Group, Schedule
-from .alike import renumbered, structure
 from .attention import attention_choices, lower_attention
 from .choices import Choice
 from .contract import contraction_choices, lower_contraction
 from .domains import lower_maps, lower_rows, row_choices
-from .emit import Emitted, Replacing, emit
+from .emit import emit
 from .ir import Kernel, verify
-from .ordering import fourier_kernels, scatter_kernels, sort_kernels
 from .overwrite import overwriting, replaced_values
 from .passes import PASSES
 from .quantised import lower_quantised, quantised_choices
 from .scan import lower_scan
+from .structures import renumbered, structure
+from .whole_values import fourier_kernels, scatter_kernels, sort_kernels, user_kernels
 
 __all__ = ["Choose", "alias_of", "choices_of", "compile_bundle", "compile_schedule", "lower_bundle"]
 
@@ -46,14 +47,14 @@ def compile_schedule(
     offered: bool = True,
     choose: Choose | None = None,
     replaces: Mapping[int, int] = _NOTHING,
-) -> list[tuple[tuple[Group, ...], list[Emitted]]]:
+) -> list[tuple[tuple[Group, ...], list[Launch]]]:
     """The launches of each bundle, in order; bundles whose results are empty have none.
 
     With `offered` what GPUs do not offer is an error; without, it has no launches. `choose` says by which of
     its choices a bundle is made. `replaces` are results with the leaves whose memory they may take over.
     """
     made = []
-    done: dict[object, tuple[tuple[int, ...], list[Emitted]]] = {}
+    done: dict[object, tuple[tuple[int, ...], list[Launch]]] = {}
     for bundle in plan.bundles:
         groups = tuple(plan.groups[each] for each in bundle)
         try:
@@ -91,7 +92,7 @@ def compile_bundle(
     check: bool = False,
     choice: Choice | None = None,
     replaces: Mapping[int, int] = _NOTHING,
-) -> list[Emitted]:
+) -> list[Launch]:
     """The launches of groups that go together, made by a choice of theirs."""
     live = [group for group in groups if graph.sigs[group.outputs[0]].size]
     if not live:
@@ -112,22 +113,22 @@ def compile_bundle(
             if check:
                 verify(kernel)
     with stage("emit"):
-        emitted = emit(kernel, profile)
+        launch = emit(kernel, profile)
         replaced = replaced_values(graph, live, replaces)
-        replacing = _replacing(replaced, kernel, emitted, profile) if replaced else None
-    return [replace(emitted, choice=choice, replacing=replacing)]
+        replacing = _replacing(replaced, kernel, launch, profile) if replaced else None
+    return [replace(launch, choice=choice, replacing=replacing)]
 
 
 def _replacing(
-    replaced: dict[int, int], kernel: Kernel, emitted: Emitted, profile: DeviceProfile
+    replaced: dict[int, int], kernel: Kernel, launch: Launch, profile: DeviceProfile
 ) -> Replacing | None:
     """The variant whose results take over the memory of what they replace, and which bindings these are."""
-    if any(each.nbytes for each in emitted.bound):
+    if any(each.nbytes for each in launch.bound):
         return None
     variant = emit(overwriting(kernel, replaced), profile)
-    if variant.tail != emitted.tail or variant.more != emitted.more:
+    if variant.params != launch.params or variant.more != launch.more:
         return None
-    places = {each.value: at for at, each in enumerate(emitted.bound)}
+    places = {each.value: at for at, each in enumerate(launch.bound)}
     pairs = tuple((places[old], places[new]) for new, old in replaced.items())
     return pairs, variant.program
 
@@ -174,10 +175,11 @@ def alias_of(graph: Snapshot, groups: Sequence[Group]) -> tuple[int, int] | None
     return group.outputs[0], group.reads[0]
 
 
-_WHOLE: dict[str, Callable[..., list[Emitted]]] = {
+_WHOLE: dict[str, Callable[..., list[Launch]]] = {
     "sort": sort_kernels,
     "scatter": scatter_kernels,
     "fft": fourier_kernels,
+    "kernel": user_kernels,
 }
 _LOWER: dict[str, Callable[..., Kernel]] = {
     "rows": lower_rows,

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import math
 
+from ..device_profile import DeviceProfile
 from ..graph.snapshot import Snapshot
-from ..runtime.profile import DeviceProfile
 from ..schedule.plan import Group
 from .builder import LANE
 from .choices import Choice
 from .forms import WIDE, form_of, offered
 from .holes import F32x4, argument, make_hole, make_stages, store_lanes, zero_beyond
-from .index import ZERO, Index, unflatten
+from .index import ZERO, Index, broadcast, unflatten
 from .ir import U32, Hole, Instruction, Kernel, Template
 from .pull import Puller
-from .threads import name_of
+from .threads import kernel_of
 
 __all__ = ["contraction_choices", "lower_contraction"]
 
@@ -72,7 +72,7 @@ class _Product:
         height = math.prod(self.lines)
         (output,) = group.outputs
         few = self.width < WIDE[profile.kind] and self.width < height
-        self.swapped = few and graph.sigs[output].dtype.itemsize >= 4
+        self.swapped = few and not graph.sigs[output].dtype.is_packed
         self.m, self.n = (self.width, height) if self.swapped else (height, self.width)
         self.puller = _Watched(graph, group)
         self.stretch = self.k
@@ -98,10 +98,7 @@ class _Product:
 
     def _broadcast(self, number: int, at: list[Index], less: int) -> tuple[Index, ...]:
         """The leading indices of an operand, all but the last `less`."""
-        shape = self.graph.sigs[number].shape
-        count = len(shape) - less
-        at = at[len(at) - count :] if count else []
-        return tuple(ZERO if side == 1 else each for side, each in zip(shape, at, strict=False))
+        return broadcast(at, self.graph.sigs[number].shape[:-less])
 
     def result(self, batch: Index, row: Index, column: Index) -> Index:
         """Where an element of the template's C is in memory."""
@@ -184,24 +181,17 @@ def _load_b(
 ) -> tuple[Hole, ...]:
     puller = product.puller
 
-    def along_columns(
-        batch: Instruction, column: Instruction, outer: Instruction, step: Instruction
-    ) -> Instruction:
-        inner = argument(puller, step, "step", product.stretch if single else 4 * steps)
-        group = argument(puller, column, "column", columns)
-        if product.n % 4 == 0:
-            group = group.limited(product.n // 4)
-        n = (group * 4 + puller.new_lane()).limited(product.n)
-        batch_at = argument(puller, batch, "batch", product.count)
-        k = product.k_at(outer, inner.limited(product.stretch))
-        value = puller.pull(*product.right(batch_at, k, n))
-        return zero_beyond(puller, value, inner, product.stretch)
-
-    def of_a_column(
-        batch: Instruction, column: Instruction, outer: Instruction, step: Instruction
-    ) -> Instruction:
-        inner = argument(puller, step, "step", steps) * 4 + puller.new_lane()
-        n = argument(puller, column, "column", 4 * columns).limited(product.n)
+    def fill(batch: Instruction, column: Instruction, outer: Instruction, step: Instruction) -> Instruction:
+        if along_k:
+            inner = argument(puller, step, "step", steps) * 4 + puller.new_lane()
+            n = argument(puller, column, "column", 4 * columns)
+        else:
+            inner = argument(puller, step, "step", product.stretch if single else 4 * steps)
+            group = argument(puller, column, "column", columns)
+            if product.n % 4 == 0:
+                group = group.limited(product.n // 4)
+            n = group * 4 + puller.new_lane()
+        n = n.limited(product.n)
         batch_at = argument(puller, batch, "batch", product.count)
         k = product.k_at(outer, inner.limited(product.stretch))
         value = puller.pull(*product.right(batch_at, k, n))
@@ -212,7 +202,7 @@ def _load_b(
         ("hole_b_outer", {"outer": U32}),
         ("hole_b", {"step": U32}),
     ]
-    return make_stages(puller, stages, of_a_column if along_k else along_columns)
+    return make_stages(puller, stages, fill)
 
 
 def _store_c(product: _Product) -> Hole:
@@ -286,14 +276,5 @@ def lower_contraction(
     }
     defines = (*form.defines, ("NESTED", "1")) if outers > 1 else form.defines
     template = Template(form.file, tuple(sorted(defines)), tuple(numbers.items()), form.requires)
-    puller = product.puller
-    return Kernel(
-        name_of(graph, group),
-        tuple(puller.buffers),
-        tuple((number, graph.sigs[number].dtype) for number in puller.scalars),
-        (),
-        form.workgroup,
-        row_blocks * column_blocks * product.count,
-        template,
-        holes,
-    )
+    groups = row_blocks * column_blocks * product.count
+    return kernel_of(group, product.puller, form.workgroup, groups, template, holes)

@@ -9,16 +9,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from ..device_profile import DeviceProfile
 from ..graph.snapshot import Snapshot
-from ..runtime.profile import DeviceProfile
 from ..schedule.plan import Group, folded_along, goes_by_fours, is_flat, joins_pairs
 from ..schedule.size import MAX_SIZE
 from .choices import Choice
-from .index import Index, constant, flatten, unflatten
+from .index import ZERO, Index, constant, flatten, unflatten
 from .ir import U32, Kernel
 from .pull import Puller
 from .size import emitted_size
-from .threads import Threads, close, deal, kernel_of, open_steps
+from .threads import Threads, deal, kernel_of, open_steps
 from .unroll import window_folds
 
 __all__ = ["lower_maps", "lower_rows", "row_choices"]
@@ -49,21 +49,21 @@ def lower_maps(graph: Snapshot, groups: list[Group], profile: DeviceProfile) -> 
     for group in groups:
         # One by one if short: with fours there are four times the loads and stores to compile, each time.
         vector = goes_by_fours(graph, group, profile)
-        size = graph.sigs[group.outputs[0]].size
-        threads = deal(profile, -(-size // 4) if vector else size)
+        threads = deal(profile, _steps(graph, group, vector))
         build = puller.builder
         number = build.emit("thread", U32, (), "group")
         build.open_if(build.compare("<", number, build.size(first + threads.groups)))
         build.open_if(build.compare(">=", number, build.size(first)))
         _flat_map(puller, group, threads, first, vector=vector)
-        close(puller, 2)
+        build.close()
+        build.close()
         first += threads.groups
-    return kernel_of(graph, groups[0], puller, threads.workgroup, first)
+    return kernel_of(groups[0], puller, threads.workgroup, first)
 
 
 def _lower_map(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
     sig = graph.sigs[group.outputs[0]]
-    packed = any(graph.sigs[each].dtype.itemsize < 4 for each in group.outputs)
+    packed = any(graph.sigs[each].dtype.is_packed for each in group.outputs)
     if sig.shape[-1:] == (2,) and not packed and any(joins_pairs(graph, each) for each in group.inside):
         return _by_pairs(graph, group, profile)
     columns = sig.shape[-1] if sig.shape else 1
@@ -96,47 +96,50 @@ def _divisions(kernel: Kernel) -> int:
 
 
 def _by_fours(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
-    threads = deal(profile, -(-graph.sigs[group.outputs[0]].size // 4))
-    puller = _puller(graph, group)
-    _flat_map(puller, group, threads)
-    return kernel_of(graph, group, puller, threads.workgroup, threads.groups)
-
-
-def _flat_map(
-    puller: Puller, group: Group, threads: Threads, first_group: int = 0, *, vector: bool = True
-) -> None:
-    step, opened = open_steps(puller, threads, first_group)
-    place = puller.loop_index(step, threads.count, vector)
-    _store_all(puller, group, place)
-    close(puller, opened)
+    return _by_steps(graph, group, profile, vector=True)
 
 
 def _by_clamped_fours(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
     """Packed results that are no whole groups of four: spare lanes repeat the last element."""
-    size = graph.sigs[group.outputs[0]].size
-    threads = deal(profile, -(-size // 4))
-    puller = _puller(graph, group)
-    step, opened = open_steps(puller, threads)
-    place = puller.loop_index(step, threads.count, vector=True)
-    _store_all(puller, group, place, place.limited(size))
-    close(puller, opened)
-    return kernel_of(graph, group, puller, threads.workgroup, threads.groups)
+    return _by_steps(graph, group, profile, vector=True, clamped=True)
 
 
 def _by_ones(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
-    threads = deal(profile, graph.sigs[group.outputs[0]].size)
+    return _by_steps(graph, group, profile, vector=False)
+
+
+def _by_steps(
+    graph: Snapshot, group: Group, profile: DeviceProfile, *, vector: bool, clamped: bool = False
+) -> Kernel:
+    """A step is four elements in memory, or one."""
+    threads = deal(profile, _steps(graph, group, vector))
     puller = _puller(graph, group)
-    step, opened = open_steps(puller, threads)
-    _store_all(puller, group, puller.loop_index(step, threads.count, vector=False))
-    close(puller, opened)
-    return kernel_of(graph, group, puller, threads.workgroup, threads.groups)
+    _flat_map(puller, group, threads, vector=vector, clamped=clamped)
+    return kernel_of(group, puller, threads.workgroup, threads.groups)
 
 
-def _store_all(puller: Puller, group: Group, place: Index, read_at: Index | None = None) -> None:
-    values = []
-    for each in group.outputs:
-        shape = puller.graph.sigs[each].shape
-        values.append(puller.pull(each, unflatten(place if read_at is None else read_at, shape)))
+def _steps(graph: Snapshot, group: Group, vector: bool) -> int:
+    size = graph.sigs[group.outputs[0]].size
+    return -(-size // 4) if vector else size
+
+
+def _flat_map(
+    puller: Puller,
+    group: Group,
+    threads: Threads,
+    first_group: int = 0,
+    *,
+    vector: bool,
+    clamped: bool = False,
+) -> None:
+    place = puller.loop_index(open_steps(puller, threads, first_group), threads.count, vector)
+    size = puller.graph.sigs[group.outputs[0]].size
+    _store_all(puller, group, place, place.limited(size) if clamped else place)
+    puller.builder.close()
+
+
+def _store_all(puller: Puller, group: Group, place: Index, read_at: Index) -> None:
+    values = [puller.pull(each, unflatten(read_at, puller.graph.sigs[each].shape)) for each in group.outputs]
     for each, value in zip(group.outputs, values, strict=True):
         puller.store(each, place, value)
 
@@ -148,14 +151,13 @@ def _by_pairs(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
     for vector in (True, False) if count % 4 == 0 else (False,):
         threads = deal(profile, count // 4 if vector else count)
         puller = _puller(graph, group)
-        step, opened = open_steps(puller, threads)
-        place = puller.loop_index(step, threads.count, vector)
+        place = puller.loop_index(open_steps(puller, threads), threads.count, vector)
         at = unflatten(place, sides)
         values = [[puller.pull(each, (*at, constant(part))) for part in (0, 1)] for each in group.outputs]
         for each, parts in zip(group.outputs, values, strict=True):
             puller.store_pairs(each, place, parts)
-        close(puller, opened)
-        kernel = kernel_of(graph, group, puller, threads.workgroup, threads.groups)
+        puller.builder.close()
+        kernel = kernel_of(group, puller, threads.workgroup, threads.groups)
         quick = sides[-1:] and (sides[-1] % 4 == 0 or not _divisions(kernel))
         if quick and emitted_size(kernel) <= MAX_SIZE:
             break
@@ -170,14 +172,14 @@ def _by_rows(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
     steps = columns // 4 if vector else columns
     threads = deal(profile, rows, steps)
     puller = _puller(graph, group)
-    row, opened = open_steps(puller, threads)
-    row_index = puller.loop_index(row, rows, vector=False)
+    row_index = puller.loop_index(open_steps(puller, threads), rows, vector=False)
     build = puller.builder
     loop = build.open_loop(build.constant(0), build.size(steps), build.constant(1))
     place = row_index * columns + puller.loop_index(loop, steps, vector)
-    _store_all(puller, group, place)
-    close(puller, opened + 1)
-    return kernel_of(graph, group, puller, threads.workgroup, threads.groups)
+    _store_all(puller, group, place, place)
+    build.close()
+    build.close()
+    return kernel_of(group, puller, threads.workgroup, threads.groups)
 
 
 # Rows
@@ -205,7 +207,7 @@ def _rows_of(graph: Snapshot, group: Group) -> _Rows:
     along, length = folded_along(graph, group)
     # Lanes are rows where rows lie side by side; a packed result's four must be one word's.
     across = not along and bool(sides) and sides[-1] % 4 == 0
-    by_lanes = not _free(graph, group.outputs[0], group.row_axes[0]) if sig.dtype.itemsize < 4 else across
+    by_lanes = not _free(graph, group.outputs[0], group.row_axes[0]) if sig.dtype.is_packed else across
     steps = -(-rows // 4) if by_lanes else rows
     return _Rows(sides, rows, steps, length + spread, along and not by_lanes, length, by_lanes)
 
@@ -265,19 +267,19 @@ def lower_rows(graph: Snapshot, group: Group, profile: DeviceProfile, choice: Ch
         puller.threads = workgroup
         # A row that is not there is the last one again: barriers need every thread.
         row = build.arithmetic("min", build.emit("thread", U32, (), "group"), build.size(shape.rows - 1))
-        opened = 0
     else:
         looped = profile.kind == "software"
         threads = Threads(shape.steps, dealt["rows"], 8 if looped else 64, looped)
-        row, opened = open_steps(puller, threads)
+        row = open_steps(puller, threads)
         workgroup, groups = threads.workgroup, threads.groups
-        puller.row_depth = opened
+        puller.row_depth = 1
     row_index = puller.loop_index(row, shape.steps, shape.by_lanes)
     clamped = row_index.limited(shape.rows) if shape.by_lanes and shape.rows % 4 else row_index
     for output, axes in zip(group.outputs, group.row_axes, strict=True):
         _store_row(puller, output, axes, row_index, clamped, shape.sides)
-    close(puller, opened)
-    return kernel_of(graph, group, puller, workgroup, groups)
+    if puller.row_depth:
+        build.close()
+    return kernel_of(group, puller, workgroup, groups)
 
 
 def _store_row(
@@ -287,7 +289,7 @@ def _store_row(
     free = _free(puller.graph, output, row_axes)
     at = dict(zip(row_axes, unflatten(clamped, sides), strict=True))
     if not free:
-        indices = tuple(at.get(axis, Index({}, 0)) for axis in range(len(shape)))
+        indices = tuple(at.get(axis, ZERO) for axis in range(len(shape)))
         value = puller.pull(output, indices)
         if puller.threads > 1:
             local = build.emit("thread", U32, (), "local")
@@ -308,6 +310,6 @@ def _store_row(
         start, step = build.emit("thread", U32, (), "local"), build.constant(puller.threads)
     loop = build.open_loop(start, build.size(steps), step)
     at |= dict(zip(free, unflatten(puller.loop_index(loop, steps, vector), spreads), strict=True))
-    indices = tuple(at.get(axis, Index({}, 0)) for axis in range(len(shape)))
+    indices = tuple(at.get(axis, ZERO) for axis in range(len(shape)))
     puller.store(output, flatten(indices, shape), puller.pull(output, indices))
     build.close()

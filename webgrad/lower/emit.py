@@ -1,7 +1,7 @@
 """From kernel IR to a Program whose text is the pipeline's key: a new length is not a new text.
 
-In: a `Kernel` and a device's profile. Out: `Emitted`: the Program, how its parameters are filled, and what is
-bound. `writer.py` writes the statements; here they get their declarations.
+In: a `Kernel` and a device's profile. Out: a `Launch`: the Program, how its parameters are filled, and what
+is bound. `writer.py` writes the statements; here they get their declarations.
 """
 
 from __future__ import annotations
@@ -9,60 +9,26 @@ from __future__ import annotations
 import re
 import struct
 from array import array
-from dataclasses import dataclass
 from typing import Any
 
+from ..device_profile import DeviceProfile
 from ..errors import LaunchError
-from ..runtime.profile import DeviceProfile
+from ..kernels.launch import Bound, Launch
 from ..wgsl import Binding, Field, Program
 from ..wgsl.library import functions
 from ..wgsl.template import expand_template
-from .choices import Choice
 from .decoders import decoder_text
 from .ir import Kernel, Template
 from .writer import Writer, parts_of, wgsl_type
 
-__all__ = ["Bound", "Emitted", "Replacing", "emit"]
+__all__ = ["assemble", "emit", "grid_of"]
 
 MAX_WORDS = 32  # parameters that travel with a command; the rest goes through a buffer
 _STRUCT_CODES = {"f32": "f", "i32": "i", "u32": "I", "bool": "I", "i64": "q", "u64": "Q", "f64": "d"}
 _MORE = -1  # the value number of the buffer with parameters
 
-# Pairs of bindings (input, output), and the variant in which each output is written where its input lies
-Replacing = tuple[tuple[tuple[int, int], ...], Program]
 
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """One binding: the value, or the part of it that starts at a byte."""
-
-    value: int
-    start: int = 0
-    nbytes: int = 0  # 0: all of it
-
-
-@dataclass(frozen=True, slots=True)
-class Emitted:
-    """A kernel ready to be launched. `scalars` are packed by `front`; `tail` follows; `more` is uploaded
-    once.
-    """
-
-    kernel: Kernel
-    program: Program
-    bound: tuple[Bound, ...]
-    front: struct.Struct
-    scalars: tuple[int, ...]
-    tail: bytes
-    more: bytes
-    grid: tuple[int, int, int]
-    writes: int  # how many of the last bindings are written
-    updates: bool = False  # whether it may write to what is there already
-    in_place: tuple[tuple[int, Program | None], ...] = ()  # (input, the variant that overwrites it)
-    replacing: Replacing | None = None
-    choice: Choice | None = None  # by which it was made, where that was chosen
-
-
-def emit(kernel: Kernel, profile: DeviceProfile) -> Emitted:
+def emit(kernel: Kernel, profile: DeviceProfile) -> Launch:
     """The Program of a kernel."""
     if kernel.template is not None:
         return _emit_template(kernel, kernel.template, profile)
@@ -80,7 +46,7 @@ def emit(kernel: Kernel, profile: DeviceProfile) -> Emitted:
     return assemble(writer, entry, grid)
 
 
-def _emit_template(kernel: Kernel, template: Template, profile: DeviceProfile) -> Emitted:
+def _emit_template(kernel: Kernel, template: Template, profile: DeviceProfile) -> Launch:
     """A template's text with its holes as functions before it, and its numbers as parameters."""
     writer = Writer(kernel, profile)
     grid = grid_of(kernel.groups, profile)
@@ -99,7 +65,7 @@ def grid_of(groups: int, profile: DeviceProfile) -> tuple[int, int, int]:
 
 def assemble(
     writer: Writer, entry: str, grid: tuple[int, int, int], requires: frozenset[str] = frozenset()
-) -> Emitted:
+) -> Launch:
     """Declarations, functions and the entry point; parameters get their places."""
     kernel = writer.kernel
     fields, codes = _scalar_fields(kernel)
@@ -146,16 +112,15 @@ def assemble(
     )
     tail = b"".join(_packed(each) for each in writer.words[:room]) + bytes(spare)
     more = b"".join(_packed(each) for each in spilled)
-    return Emitted(
-        kernel,
+    return Launch(
         program,
-        tuple(bound),
-        struct.Struct("<" + codes),
-        tuple(number for number, _ in kernel.scalars),
         tail,
-        more,
         grid,
-        sum(binding.access == "read_write" for binding in bindings),
+        bound=tuple(bound),
+        front=struct.Struct("<" + codes),
+        scalars=tuple(number for number, _ in kernel.scalars),
+        more=more,
+        kernel=kernel,
     )
 
 

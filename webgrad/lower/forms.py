@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ..device_profile import DeviceProfile
 from ..kernels.launch import has_workgroups
-from ..runtime.profile import DeviceProfile
+from ..schedule.plan import MAX_THIN_ROWS
 from .choices import Choice
 
 __all__ = ["WIDE", "Form", "form_of", "offered"]
 
-THIN = (1, 2, 4, 8)  # rows up to which reading B is the whole cost
+THIN = (1, 2, 4, MAX_THIN_ROWS)  # the numbers of rows for which there are kernels of thin products
 WIDE = {"software": 17, "integrated": 9, "discrete": 9}  # columns below which C is computed transposed
 SUBGROUPS = (4, 8)  # sizes that matmul_lanes is the default for
 GPU_SUBGROUPS = (4, 8, 16, 32)  # and those it can do
@@ -47,11 +48,11 @@ def offered(profile: DeviceProfile, m: int, n: int, along_k: bool) -> tuple[Choi
     lanes = profile.subgroup_size if "subgroups" in profile.features else 0
     by_lanes: list[Choice] = []
     if lanes in (GPU_SUBGROUPS if has_workgroups(profile) else SUBGROUPS):
-        tall = TALL.get(lanes, (16, 8)) if rows > 8 else (rows,)
+        tall = TALL.get(lanes, (16, 8)) if rows > MAX_THIN_ROWS else (rows,)
         by_lanes = [(("lanes", lanes), ("rows", each)) for each in tall]
     if has_workgroups(profile):
         tiles: list[Choice] = [(("side", 64),), (("side", 32),)]
-        if rows > 8:
+        if rows > MAX_THIN_ROWS:
             return (*tiles, *by_lanes)
         thin: list[Choice] = [(("thin", rows), ("along", int(each))) for each in (along_k, not along_k)]
         return (*thin, tiles[1], *by_lanes)

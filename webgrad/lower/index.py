@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-__all__ = ["ZERO", "Atom", "Index", "constant", "flatten", "unflatten", "variable"]
+__all__ = ["ZERO", "Atom", "Index", "broadcast", "constant", "flatten", "unflatten", "variable"]
 
 
 class Atom:
@@ -268,6 +268,12 @@ def flatten(indices: Sequence[Index], shape: Sequence[int]) -> Index:
             result = index * stride + result
         stride *= side
     return result
+
+
+def broadcast(indices: Sequence[Index], shape: Sequence[int]) -> tuple[Index, ...]:
+    """The indices, into an operand of a shape, of the element that is broadcast to these."""
+    last = indices[len(indices) - len(shape) :]
+    return tuple(ZERO if side == 1 else index for side, index in zip(shape, last, strict=True))
 
 
 def unflatten(index: Index, shape: Sequence[int]) -> tuple[Index, ...]:

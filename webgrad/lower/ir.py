@@ -34,7 +34,9 @@ Values are used after they are made, in the same block or one inside it. `verify
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+import textwrap
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -285,7 +287,7 @@ def _type_problem(kernel: Kernel, each: Instruction) -> str:
             return f"{value} in a buffer of {buffer.dtype.name}"
         if each.op == "store" and not buffer.written:
             return "writes to what is only read"
-        if each.op == "store" and value.width == 1 and buffer.dtype.itemsize < 4:
+        if each.op == "store" and value.width == 1 and buffer.dtype.is_packed:
             return "a single element of a packed dtype is stored"
     if each.op == "decode":
         if not 0 <= each.data[0] < len(kernel.buffers) or types != [U32, U32]:
@@ -300,36 +302,44 @@ def _type_problem(kernel: Kernel, each: Instruction) -> str:
 
 
 def show(kernel: Kernel) -> str:
-    """A kernel as text."""
+    """A kernel as text: %1 is a value of the graph, v1 one of the kernel, under the name it has in WGSL."""
     lines = [f"kernel {kernel.name}: {kernel.groups} workgroups of {kernel.workgroup}"]
     for number, buffer in enumerate(kernel.buffers):
         way = "out" if buffer.written else "in"
-        lines.append(f"  {way} b{number}: {buffer.dtype.name}[{buffer.size}]  (value %{buffer.value})")
+        lines.append(f"  {way} %{buffer.value}: {buffer.dtype.name}[{buffer.size}]  (binding {number})")
     if kernel.template is not None:
         defines = " ".join(f"{name}={value}" for name, value in kernel.template.defines)
         numbers = " ".join(f"{name}={value}" for name, value in kernel.template.numbers)
-        lines.append(f"  template {kernel.template.file} {defines}: {numbers}")
+        lines.append(f"  template {kernel.template.file} {defines}:")
+        lines += textwrap.wrap(numbers, 100, initial_indent="    ", subsequent_indent="    ")
     names: dict[int, str] = {}
-    lines += _listing(kernel.body, names, 1)
+    counter = itertools.count()
+    lines += _listing(kernel, kernel.body, names, counter, 1)
     for hole in kernel.holes:
         lines.append(f"  hole {hole.name}({', '.join(name for name, _ in hole.arguments)})")
-        lines += _listing(hole.body, names, 2)
+        lines += _listing(kernel, hole.body, names, counter, 2)
         if hole.results:
             lines.append(f"    return {', '.join(names[id(each)] for each in hole.results)}")
     return "\n".join(lines)
 
 
-def _listing(body: tuple[Instruction, ...], names: dict[int, str], indent: int) -> list[str]:
+def _listing(
+    kernel: Kernel, body: tuple[Instruction, ...], names: dict[int, str], counter: Iterator[int], indent: int
+) -> list[str]:
+    """A line for each instruction; what is known from the start (numbers, arguments) is shown at its uses."""
     lines = []
     for each in body:
+        if each.op in ("const", "scalar", "thread", "argument"):
+            names[id(each)] = f"s{each.data}" if each.op == "scalar" else str(each.data)
+            continue
         if each.op in ("end_loop", "end_if"):
             indent -= 1
             lines.append("  " * indent + each.op)
             continue
         args = ", ".join(names.get(id(arg), "?") for arg in each.args)
-        text = f"{each.op}({args}){_shown(each)}"
+        text = f"{each.op}({args}){_shown(kernel, each)}"
         if each.type is not None:
-            names[id(each)] = f"%{len(names)}"
+            names[id(each)] = f"{_LETTERS.get(each.op, 'v')}{next(counter)}"
             text = f"{names[id(each)]}: {each.type!r} = {text}"
         lines.append("  " * indent + text)
         if each.op in _OPENERS:
@@ -337,7 +347,10 @@ def _listing(body: tuple[Instruction, ...], names: dict[int, str], indent: int) 
     return lines
 
 
-def _shown(each: Instruction) -> str:
+_LETTERS = {"loop": "n", "register": "r"}
+
+
+def _shown(kernel: Kernel, each: Instruction) -> str:
     data = each.data
     if data is None:
         return ""
@@ -346,7 +359,12 @@ def _shown(each: Instruction) -> str:
     if each.op == "cast":
         return f" {data[0].name} → {data[1].name}{' by bits' if data[2] else ''}"
     if each.op in ("load", "store"):
-        return f" b{data}"
+        return f" {_buffer_name(kernel, data)}"
     if each.op == "decode":
-        return f" b{data[0]} {data[1]}"
+        return f" {_buffer_name(kernel, data[0])} {data[1]}"
     return f" {data}"
+
+
+def _buffer_name(kernel: Kernel, number: int) -> str:
+    """The graph's value in a buffer; a kernel that breaks the grammar is shown as well."""
+    return f"%{kernel.buffers[number].value}" if 0 <= number < len(kernel.buffers) else "?"

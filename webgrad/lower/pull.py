@@ -11,13 +11,14 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..dtypes import int32, uint32
+from ..dtypes import DType, int32, uint32
 from ..graph.snapshot import Snapshot
 from ..ops.blocks import FORMATS
 from ..ops.table import TABLE
 from .builder import LANE, Builder
-from .index import ZERO, Index, constant, flatten, unflatten, variable
+from .index import Index, broadcast, constant, flatten, unflatten, variable
 from .ir import U32, Buffer, Instruction, Size, Type
+from .movement import moved
 
 __all__ = ["Puller"]
 
@@ -89,7 +90,7 @@ class Puller:
         if number in self.given or (buffer is not None and not self.buffers[buffer].written):
             return []
         if sig.kind == "map":
-            return [(each, self._broadcast(each, indices)) for each in inputs]
+            return [(each, broadcast(indices, self.graph.sigs[each].shape)) for each in inputs]
         if sig.kind == "cast":
             return [(inputs[0], indices)]
         if sig.kind == "move" and sig.op.name != "pad":
@@ -113,15 +114,12 @@ class Puller:
         sig = self.graph.sigs[number]
         args = [self.pull(*each) for each in self._sources(number, indices)]
         value = self.builder.apply(sig.op, sig.dtype.compute, *args)
-        if sig.dtype.kind in "iu" and sig.dtype.itemsize < 4:
-            wide = int32 if sig.dtype.kind == "i" else uint32
-            value = self.builder.cast(value, wide, sig.dtype)  # wraps
-        return value
+        return self._wrapped(value, sig.dtype)
 
-    def _broadcast(self, number: int, indices: Indices) -> Indices:
-        shape = self.graph.sigs[number].shape
-        last = indices[len(indices) - len(shape) :]
-        return tuple(ZERO if side == 1 else index for side, index in zip(shape, last, strict=True))
+    def _wrapped(self, value: Instruction, dtype: DType) -> Instruction:
+        """An integer that was computed in 32 bits as its own type holds it."""
+        packed = dtype.is_packed and dtype.kind in "iu"
+        return self.builder.cast(value, dtype.wide, dtype) if packed else value
 
     def _cast(self, number: int, indices: Indices) -> Instruction:
         sig = self.graph.sigs[number]
@@ -239,9 +237,8 @@ class Puller:
             at = indices[axis : axis + rank]
             before, after = indices[:axis], indices[axis + rank :]
         else:
-            at = self._broadcast(index, indices)
-            shape = self.graph.sigs[source].shape
-            whole = tuple(ZERO if side == 1 else each for side, each in zip(shape, indices, strict=True))
+            at = broadcast(indices, self.graph.sigs[index].shape)
+            whole = broadcast(indices, self.graph.sigs[source].shape)
             before, after = whole[:axis], whole[axis + 1 :]
         side = self.graph.sigs[source].shape[axis]
         place = self._place(self.pull(index, at), self.graph.sigs[index].dtype, side)
@@ -322,9 +319,7 @@ class Puller:
             fold = TABLE[str(sig.op.wgsl)]
             total = value if total is None else build.apply(fold, sig.dtype.compute, total, value)
         assert total is not None
-        if sig.dtype.kind in "iu" and sig.dtype.itemsize < 4:
-            total = build.cast(total, int32 if sig.dtype.kind == "i" else uint32, sig.dtype)
-        return total
+        return self._wrapped(total, sig.dtype)
 
     def _fold_loop(
         self,
@@ -377,9 +372,7 @@ class Puller:
             )
         if shared > 1:
             total = build.here("combine", total.type, (total,), fold)
-        if sig.dtype.kind in "iu" and sig.dtype.itemsize < 4:
-            total = build.cast(total, int32 if sig.dtype.kind == "i" else uint32, sig.dtype)
-        return total
+        return self._wrapped(total, sig.dtype)
 
     def _accumulate(self, fold: Any, type: Type, register: Instruction, value: Instruction) -> None:
         build = self.builder
@@ -471,33 +464,6 @@ class Puller:
             group = self.group_of(first.shifted(4 * half) + self.new_lane())
             assert group is not None
             build.here("store", None, (build.index(group), build.widened(build.lanes(four), 4)), buffer)
-
-
-def moved(sig: Any, shape: tuple[int, ...], indices: Indices) -> Indices:
-    """The indices of the input that a movement's indices mean."""
-    name = sig.op.name
-    if name == "reshape":
-        return unflatten(flatten(indices, sig.shape), shape)
-    if name == "permute":
-        order = dict(zip(sig.attributes[0], indices, strict=True))
-        return tuple(order[axis] for axis in range(len(indices)))
-    if name == "expand":
-        last = indices[len(indices) - len(shape) :]
-        return tuple(ZERO if side == 1 else index for side, index in zip(shape, last, strict=True))
-    if name == "slice":
-        return tuple(
-            (index * step).shifted(start)
-            for index, (start, _, step) in zip(indices, sig.attributes[0], strict=True)
-        )
-    if name == "window":
-        axis, _, stride, dilation = sig.attributes
-        place = indices[axis] * stride + indices[-1] * dilation
-        return (*indices[:axis], place, *indices[axis + 1 : -1])
-    assert name == "flip", name
-    return tuple(
-        (index * -1).shifted(side - 1) if axis in sig.attributes[0] else index
-        for axis, (index, side) in enumerate(zip(indices, shape, strict=True))
-    )
 
 
 _PULLERS: dict[str, Any] = {

@@ -8,26 +8,22 @@ from __future__ import annotations
 
 import math
 
+from ..device_profile import DeviceProfile
 from ..graph.snapshot import Snapshot
 from ..ops.blocks import FORMATS
-from ..runtime.profile import DeviceProfile
-from ..schedule.plan import Group
+from ..schedule.plan import MAX_THIN_ROWS, Group
 from .choices import Choice
 from .holes import F32x4, argument, make_hole, store_lanes
 from .index import Index, unflatten
 from .ir import U32, Hole, Instruction, Kernel, Template, Type
 from .pull import Puller
-from .threads import name_of
+from .threads import kernel_of
 
 __all__ = ["lower_quantised", "quantised_choices"]
 
 DEPTH = 64  # threads of a GPU's workgroup along k
 FEW_ROWS = 2  # rows of A up to which lanes hold different parts of a row, not different rows
 SOME_ROWS = 4  # rows of A that a thread takes by itself
-THIN = 8  # rows of A that a GPU's thread takes at most; schedule/packed.py sends it no more
-# format → units of a block, pairs of planes in a block: see kernels/blocks.pwgsl
-_PLANES = dict.fromkeys(("Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0"), (1, 1))
-_PLANES |= {"Q4_K": (8, 8), "Q5_K": (8, 8), "Q2_K": (4, 8), "Q3_K": (4, 8), "Q6_K": (4, 8)}
 
 
 class _Product:
@@ -109,13 +105,14 @@ def quantised_choices(graph: Snapshot, group: Group, profile: DeviceProfile) -> 
     m = math.prod(graph.sigs[graph.inputs[group.center][0]].shape[:-1])
     name = graph.sigs[group.center].attributes[0]
     if not _lanes(profile):
-        most = SOME_ROWS if profile.kind == "software" else THIN
+        most = SOME_ROWS if profile.kind == "software" else MAX_THIN_ROWS
         sides = dict.fromkeys((_least(m, most), _least(m, most // 2)))
         return tuple((("rows", each),) for each in sides)
     if m <= FEW_ROWS:
         return tuple((("rows", _least(m, FEW_ROWS)), ("columns", each)) for each in (2, 1, 4))
-    # More rows are quicker, and compile longer: too long where a column has three words to load.
-    sides = dict.fromkeys(_least(m, each) for each in ((8, 16) if name == "Q6_K" else (16, 8)))
+    # More rows are quicker, and compile longer.
+    most = FORMATS[name].most_rows
+    sides = dict.fromkeys(_least(m, each) for each in sorted((8, 16), key=lambda each: each != most))
     return tuple((("rows", each),) for each in sides)
 
 
@@ -139,15 +136,15 @@ def lower_quantised(
     else:
         defines |= {"FORM": "threads", "DEPTH": str(DEPTH)}
         workgroup, columns = DEPTH, 1
-    units, pairs = _PLANES[product.format]
-    depth = product.k // FORMATS[product.format].weights
+    format = FORMATS[product.format]
+    depth = product.k // format.weights
     row_blocks, column_blocks = -(-product.m // rows), -(-product.n // (4 * columns))
     numbers = {
         "n": product.n,
         "depth": depth,
         "blocks": depth * product.n,
-        "units": units,
-        "pairs": pairs,
+        "units": format.units,
+        "pairs": format.pairs,
         "four": 4,
         "rows": rows,
         "half": DEPTH // 2,
@@ -161,14 +158,4 @@ def lower_quantised(
         product.load_words("hole_words", 4),
         product.store_c(),
     )
-    puller = product.puller
-    return Kernel(
-        name_of(graph, group),
-        tuple(puller.buffers),
-        tuple((number, graph.sigs[number].dtype) for number in puller.scalars),
-        (),
-        workgroup,
-        row_blocks * column_blocks,
-        template,
-        holes,
-    )
+    return kernel_of(group, product.puller, workgroup, row_blocks * column_blocks, template, holes)

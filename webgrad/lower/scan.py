@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import math
 
+from ..device_profile import DeviceProfile
 from ..graph.snapshot import Snapshot
 from ..ops.table import TABLE
-from ..runtime.profile import DeviceProfile
 from ..schedule.plan import Group
 from .index import Index, flatten, unflatten
 from .ir import Instruction, Kernel, Type
 from .pull import BLOCK, Puller
-from .threads import close, deal, kernel_of, open_steps
+from .threads import deal, kernel_of, open_steps
 
 __all__ = ["lower_scan"]
 
@@ -66,7 +66,7 @@ def lower_scan(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
     threads = deal(profile, scan.steps, max(1, scan.chunk // 4))
     puller = Puller(graph, group.outputs, group.reads)
     build = puller.builder
-    row, opened = open_steps(puller, threads)
+    row = open_steps(puller, threads)
     at = list(unflatten(puller.loop_index(row, scan.steps, scan.by_lanes), scan.sides))
     start = _start(scan, puller, at)
     width = 4 if scan.vector else 1
@@ -83,8 +83,8 @@ def lower_scan(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
         loop = build.open_loop(first, stop, build.constant(1))
         _step(scan, puller, at, total, puller.loop_index(loop, steps, scan.vector), None)
         build.close()
-    close(puller, opened)
-    return kernel_of(graph, group, puller, threads.workgroup, threads.groups)
+    build.close()
+    return kernel_of(group, puller, threads.workgroup, threads.groups)
 
 
 def _start(scan: _Scan, puller: Puller, at: list[Index]) -> Instruction:

@@ -6,15 +6,16 @@ step. On software adapters a thread takes a stretch of steps; on GPUs each step 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..device_profile import DeviceProfile
 from ..graph.snapshot import Snapshot
-from ..runtime.profile import DeviceProfile
 from ..schedule.plan import Group
-from .ir import U32, Instruction, Kernel
+from .ir import U32, Hole, Instruction, Kernel, Template
 from .pull import Puller
 
-__all__ = ["Threads", "close", "deal", "kernel_of", "name_of", "open_steps"]
+__all__ = ["Threads", "deal", "kernel_of", "name_of", "open_steps"]
 
 CHUNK = 256  # steps of a thread's stretch on software adapters, at least
 SPREAD = 512  # threads a stretch is cut for there, at most
@@ -44,8 +45,8 @@ def deal(profile: DeviceProfile, steps: int, work: int = 1) -> Threads:
     return Threads(steps, 1, 64)
 
 
-def open_steps(puller: Puller, threads: Threads, first_group: int = 0) -> tuple[Instruction, int]:
-    """The step of this thread, in an open loop or condition; gives it and how many blocks were opened."""
+def open_steps(puller: Puller, threads: Threads, first_group: int = 0) -> Instruction:
+    """The step of this thread, in a loop or condition that is opened here."""
     build = puller.builder
     group = build.emit("thread", U32, (), "group")
     if first_group:
@@ -55,17 +56,11 @@ def open_steps(puller: Puller, threads: Threads, first_group: int = 0) -> tuple[
     count = build.size(threads.count, "count")
     if not threads.looped:
         build.open_if(build.compare("<", thread, count))
-        return thread, 1
+        return thread
     chunk = build.size(threads.chunk, "chunk")
     start = build.arithmetic("*", thread, chunk)
     stop = build.arithmetic("min", build.arithmetic("+", start, chunk), count)
-    return build.open_loop(start, stop, build.constant(1)), 1
-
-
-def close(puller: Puller, blocks: int) -> None:
-    """End so many blocks."""
-    for _ in range(blocks):
-        puller.builder.close()
+    return build.open_loop(start, stop, build.constant(1))
 
 
 def name_of(graph: Snapshot, group: Group) -> str:
@@ -76,14 +71,23 @@ def name_of(graph: Snapshot, group: Group) -> str:
     return "_".join([group.kind, *names[:6], *(["more"] if len(names) > 6 else [])])
 
 
-def kernel_of(graph: Snapshot, group: Group, puller: Puller, workgroup: int, groups: int) -> Kernel:
-    """The kernel that a puller has built."""
-    scalars = tuple((number, graph.sigs[number].dtype) for number in puller.scalars)
+def kernel_of(
+    group: Group,
+    puller: Puller,
+    workgroup: int,
+    groups: int,
+    template: Template | None = None,
+    holes: Sequence[Hole] = (),
+) -> Kernel:
+    """The kernel that a puller has built: its instructions, or a template with the holes it has filled."""
+    sigs = puller.graph.sigs
     return Kernel(
-        name_of(graph, group),
+        name_of(puller.graph, group),
         tuple(puller.buffers),
-        scalars,
-        puller.builder.body(),
+        tuple((number, sigs[number].dtype) for number in puller.scalars),
+        puller.builder.body() if template is None else (),
         workgroup,
         groups,
+        template,
+        tuple(holes),
     )

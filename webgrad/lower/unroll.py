@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from ..graph.snapshot import Snapshot
 from ..schedule.axes import Axes, through_map, through_move
-from ..schedule.size import MOST_TERMS
+from ..schedule.size import MAX_UNROLLED_TERMS
 
 __all__ = ["window_folds"]
 
@@ -28,7 +28,7 @@ def window_folds(graph: Snapshot, nodes: Iterable[int]) -> frozenset[int]:
         if sig.kind == "reduce":
             shape, axes = graph.sigs[inputs[0]].shape, frozenset(sig.attributes[0])
             terms = math.prod(shape[axis] for axis in axes)
-            few = 0 < terms <= MOST_TERMS and terms * cost.get(inputs[0], 0) <= MAX_UNROLLED_COST
+            few = 0 < terms <= MAX_UNROLLED_TERMS and terms * cost.get(inputs[0], 0) <= MAX_UNROLLED_COST
             if few and axes <= elements.get(inputs[0], frozenset()):
                 found.add(node)
             continue

@@ -10,8 +10,8 @@ import math
 import re
 from typing import Any
 
+from ..device_profile import DeviceProfile
 from ..dtypes import DType
-from ..runtime.profile import DeviceProfile
 from ..wgsl.library import spell
 from .casts import cast_text
 from .ir import Buffer, Hole, Instruction, Kernel, Size, Type
@@ -228,10 +228,8 @@ class Writer:
     def element(self, buffer: int) -> str:
         """What a buffer is an array of."""
         dtype = self.kernel.buffers[buffer].dtype
-        if dtype.itemsize == 1:
-            return "u32"
-        if dtype.itemsize == 2:
-            return "vec2<u32>" if buffer in self.vector else "u32"
+        if dtype.is_packed:
+            return "vec2<u32>" if dtype.itemsize == 2 and buffer in self.vector else "u32"
         scalar = dtype.compute
         return f"vec4<{scalar}>" if buffer in self.vector else scalar
 
@@ -247,27 +245,27 @@ class Writer:
     def load(self, buffer: int, index: str, width: int) -> str:
         """The element, or the group of four, at an index."""
         dtype = self.kernel.buffers[buffer].dtype
-        name, per_word = _packed_name(dtype), 4 // dtype.itemsize
+        per_word = 4 // dtype.itemsize
         vector = buffer in self.vector
         if width == 4:
             value = self.at(buffer, index)
-            return self.called(f"wg_unpack4_{name}({value})", 4) if name else value
-        if not name:
+            return self.called(f"wg_unpack4_{dtype.short}({value})", 4) if dtype.is_packed else value
+        if not dtype.is_packed:
             return f"{self.at(buffer, f'{index} >> 2u')}[{index} & 3u]" if vector else self.at(buffer, index)
         if per_word == 4 or not vector:
             shift = 2 if per_word == 4 else 1
             word = self.at(buffer, f"{index} >> {shift}u")
         else:
             word = f"{self.at(buffer, f'{index} >> 2u')}[({index} >> 1u) & 1u]"
-        return self.called(f"wg_unpack1_{name}({word}, {index} & {per_word - 1}u)", 1)
+        return self.called(f"wg_unpack1_{dtype.short}({word}, {index} & {per_word - 1}u)", 1)
 
     def store(self, buffer: int, index: str, value: str, type: Type | None) -> str:
         """Write an element, or a group of four."""
         assert type is not None
-        name = _packed_name(self.kernel.buffers[buffer].dtype)
+        dtype = self.kernel.buffers[buffer].dtype
         self.accessed.add((buffer, True))
-        if name:
-            value = self.called(f"wg_pack4_{name}({value})", 4)
+        if dtype.is_packed:
+            value = self.called(f"wg_pack4_{dtype.short}({value})", 4)
         if self.parts(buffer) > 1:
             lane = f", {index} & 3u" if type.width == 1 and buffer in self.vector else ""
             unit = f"{index} >> 2u" if lane else index
@@ -284,15 +282,6 @@ def _width(each: Instruction) -> int:
     if each.op == "store":
         return each.args[1].type.width if each.args[1].type else 0
     return 0
-
-
-def _packed_name(dtype: DType) -> str:
-    """The library's word for a dtype of less than 32 bits; empty for the others."""
-    if dtype.itemsize >= 4:
-        return ""
-    return {"bool": "bool", "float16": "f16", "bfloat16": "bf16"}.get(dtype.name) or (
-        f"{dtype.kind}{8 * dtype.itemsize}"
-    )
 
 
 def _wide_constant(scalar: str, value: Any) -> str:

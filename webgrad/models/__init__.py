@@ -6,9 +6,9 @@ Like any other program this uses webgrad's public names only.
 from __future__ import annotations
 
 from .embedding import EmbeddingModel
-from .known import Entry, catalogue
+from .known_models import Entry, catalogue
 from .language import Generation, LanguageModel, Report
-from .loading import load
+from .loader import load
 from .store import Pulled, locate, pull, pulled, remove
 from .template import ChatTemplate
 from .tokenizer import Tokenizer

@@ -11,7 +11,7 @@ import webgrad as wg
 from webgrad import nn
 
 from .layers import ACTIVATIONS, Embedding, LayerNorm, Projection
-from .published import Published
+from .published_weights import Published
 from .settings import Settings
 
 __all__ = ["Bert"]

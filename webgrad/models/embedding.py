@@ -19,7 +19,7 @@ from webgrad.errors import ArgumentError, ModelFileError
 
 from ..arrays import np
 from .bert import Bert
-from .published import Published
+from .published_weights import Published
 from .reader import Reader, read_json
 from .settings import Settings, rows_of, settings_of_config, settings_of_gguf
 from .tokenizer import Tokenizer
@@ -27,7 +27,7 @@ from .tokenizer import Tokenizer
 __all__ = ["EmbeddingModel", "EmbeddingSettings", "load_embedding", "load_encoder"]
 
 # Lengths that batches are padded to: few, so that what was captured for one is found again.
-SIDES = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+LENGTHS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 GGUF_POOLINGS = {1: "mean", 2: "cls", 3: "last"}  # 0 is none, 4 ranks pairs of texts
 
 
@@ -110,12 +110,12 @@ class EmbeddingModel:
         return [*ids[: longest - 1], ids[last]]
 
     def _batch(self, rows: list[list[int]], batch_size: int) -> tuple[Tensor, Tensor]:
-        """Ids (count, side) and lengths (count,); rows are added up to a power of two, of one token each."""
+        """Ids (count, length) and lengths (count,); rows of one token fill up to a power of two."""
         count = min(batch_size, 1 << (len(rows) - 1).bit_length())
         longest = max(len(row) for row in rows)
-        side = longest if longest > SIDES[-1] else SIDES[bisect.bisect_left(SIDES, longest)]
-        side = min(side, self.settings.longest)
-        ids, lengths = np.zeros((count, side), np.int32), np.ones(count, np.int32)
+        length = longest if longest > LENGTHS[-1] else LENGTHS[bisect.bisect_left(LENGTHS, longest)]
+        length = min(length, self.settings.longest)
+        ids, lengths = np.zeros((count, length), np.int32), np.ones(count, np.int32)
         for number, row in enumerate(rows):
             ids[number, : len(row)] = row
             lengths[number] = len(row)

@@ -12,7 +12,7 @@ from webgrad import nn
 
 from .caches import Cache, Places
 from .layers import ACTIVATIONS, Embedding, LayerNorm, Projection
-from .published import Published
+from .published_weights import Published
 from .settings import Settings
 
 __all__ = ["GPT2"]

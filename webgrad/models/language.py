@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import webgrad as wg
 
-from .decoding import Decoder, Decoding
+from .decoder import Decoder, Decoding
 from .sampling import Sampling
 from .settings import Settings
-from .stopping import Stopper, checked_stops
+from .stop_strings import Stopper, checked_stops
 
 if TYPE_CHECKING:
     from .tokenizer import Tokenizer

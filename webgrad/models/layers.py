@@ -12,7 +12,7 @@ from typing import Any
 import webgrad as wg
 from webgrad import nn
 
-from .published import Matrix, Published
+from .published_weights import Matrix, Published
 
 __all__ = ["ACTIVATIONS", "Embedding", "LayerNorm", "Projection", "RMSNorm"]
 

@@ -13,7 +13,7 @@ from webgrad import nn
 
 from .caches import Cache, Places
 from .layers import ACTIVATIONS, Embedding, Projection, RMSNorm
-from .published import Published
+from .published_weights import Published
 from .rotary import Rotary, tables
 from .settings import Settings
 

@@ -17,7 +17,7 @@ import webgrad as wg
 __all__ = ["Reader", "read_json", "read_text", "shown"]
 
 _MOST_BYTES = 1 << 24  # of a file of settings
-_LARGEST = 1 << 24  # of any side: beyond that a file is damaged
+_LARGEST = 1 << 24  # of any dimension: beyond that a file is damaged
 _SMALLEST_NUMBER, _LARGEST_NUMBER = 1e-30, 1e30  # what float32 can be multiplied and divided by
 
 

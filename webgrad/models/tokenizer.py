@@ -18,8 +18,8 @@ from webgrad.errors import ArgumentError, ModelFileError
 
 from .folder_tokenizer import parts_from_folder
 from .gguf_tokenizer import Parts, import_tokenizers, parts_from_gguf, protected
-from .streaming import StreamDecoder, spelling_of
 from .template import CHATML, ChatTemplate, check_messages
+from .text_stream import StreamDecoder, spelling_of
 
 __all__ = ["Tokenizer"]
 

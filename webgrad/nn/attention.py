@@ -16,8 +16,8 @@ from webgrad.errors import ArgumentError, DTypeError, ShapeError
 
 from . import functional as F
 from . import init
-from .checks import check_floats, check_sides
-from .dropping import check_probability
+from .checks import check_floats, check_sizes
+from .dropout_functions import check_probability
 from .linear import Linear
 from .module import Module
 from .parameter import Parameter
@@ -55,7 +55,7 @@ class MultiheadAttention(Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        check_sides("MultiheadAttention", embed_dim=embed_dim, num_heads=num_heads)
+        check_sizes("MultiheadAttention", embed_dim=embed_dim, num_heads=num_heads)
         if embed_dim % num_heads:
             raise ArgumentError(
                 f"MultiheadAttention: embed_dim={embed_dim} must be a multiple of num_heads={num_heads}"
@@ -252,7 +252,9 @@ class MultiheadAttention(Module):
             raise ShapeError(f"{told}: all have the axes ({order}), or (positions, columns)")
         wanted = (self.embed_dim, self.kdim, self.vdim)
         if (query.shape[-1], key.shape[-1], value.shape[-1]) != wanted:
-            raise ShapeError(f"{told}: the last sides must be embed_dim, kdim and vdim, here {wanted}")
+            raise ShapeError(
+                f"{told}: the last axes must have the sizes embed_dim, kdim and vdim, here {wanted}"
+            )
         if key.shape[:-1] != value.shape[:-1]:
             raise ShapeError(f"{told}: key and value must have as many positions; the axes are ({order})")
         batch = 0 if self.batch_first else 1

@@ -9,7 +9,7 @@ from typing import Any
 
 import webgrad as wg
 
-__all__ = ["check_channels", "check_features", "check_floats", "check_sides", "check_tensor"]
+__all__ = ["check_channels", "check_features", "check_floats", "check_sizes", "check_tensor"]
 
 
 def check_tensor(name: object, x: Any) -> None:
@@ -32,7 +32,7 @@ def check_features(layer: object, x: Any, features: int) -> None:
     check_tensor(layer, x)
     if x.ndim == 0 or x.shape[-1] != features:
         raise wg.ShapeError(
-            f"{layer} takes x (…, {features}), whose last side is its features; this x is {x.shape}"
+            f"{layer} takes x (…, {features}), whose last axis has its features; this x is {x.shape}"
         )
 
 
@@ -42,14 +42,14 @@ def check_channels(layer: object, x: Any, channels: int, axes: int, *, batch: bo
     ranks = (axes + 2,) if batch else (axes + 1, axes + 2)
     at = x.ndim - axes - 1
     if x.ndim not in ranks or x.shape[at] != channels:
-        sides = ["L", "H, W", "D, H, W"][axes - 1] if axes else ""
-        shape = f"{channels}, {sides}" if axes else f"{channels},"
+        sizes = ["L", "H, W", "D, H, W"][axes - 1] if axes else ""
+        shape = f"{channels}, {sizes}" if axes else f"{channels},"
         wanted = f"(N, {shape.rstrip(',')})" + ("" if batch else f" or ({shape})")
         raise wg.ShapeError(f"{layer} takes x {wanted}; this x is {x.shape}")
 
 
-def check_sides(layer: str, **sides: Any) -> None:
+def check_sizes(layer: str, **sizes: Any) -> None:
     """Raise where a number of features or channels is none."""
-    for name, side in sides.items():
-        if not isinstance(side, int) or isinstance(side, bool) or side < 1:
-            raise wg.ArgumentError(f"{layer}: {name} is a whole number from 1 on, not {side!r}")
+    for name, size in sizes.items():
+        if not isinstance(size, int) or isinstance(size, bool) or size < 1:
+            raise wg.ArgumentError(f"{layer}: {name} is a whole number from 1 on, not {size!r}")

@@ -358,7 +358,7 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """One axis as several, of the sides given; one of them may be -1.
+    """One axis as several, of the sizes given; one of them may be -1.
 
     >>> wg.nn.Unflatten(1, (3, -1))(wg.zeros((2, 12))).shape
     (2, 3, 4)

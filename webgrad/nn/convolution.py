@@ -1,6 +1,6 @@
 """Convolutions, and transposed ones: one base for each, by PyTorch's names and arguments.
 
-In: x (N, C, …) or (C, …). Out: the same with other channels and sides. Weights lie as PyTorch's:
+In: x (N, C, …) or (C, …). Out: the same with other channels and sizes. Weights lie as PyTorch's:
 (out, in / groups, …), of transposed ones (in, out / groups, …).
 """
 
@@ -14,7 +14,7 @@ import webgrad as wg
 
 from . import functional as F
 from . import init
-from .checks import check_channels, check_sides
+from .checks import check_channels, check_sizes
 from .module import Module
 from .parameter import Parameter
 
@@ -58,7 +58,7 @@ class _Convolution(Module):
     ) -> None:
         super().__init__()
         name = type(self).__name__
-        check_sides(name, in_channels=in_channels, out_channels=out_channels, groups=groups)
+        check_sizes(name, in_channels=in_channels, out_channels=out_channels, groups=groups)
         if in_channels % groups or out_channels % groups:
             raise wg.ArgumentError(
                 f"{name}: in_channels {in_channels} and out_channels {out_channels} must be multiples of "
@@ -140,7 +140,7 @@ class _Plain(_Convolution):
                 )
             if self.padding == "same" and any(each != 1 for each in self.stride):
                 raise wg.ArgumentError(
-                    f"{type(self).__name__}: padding='same' keeps the sides, and so needs a stride of 1, not "
+                    f"{type(self).__name__}: padding='same' keeps the sizes, and so needs a stride of 1, not "
                     f"{self.stride}"
                 )
 
@@ -148,8 +148,8 @@ class _Plain(_Convolution):
         """The widths around x, the last axis first, as `F.pad` takes them."""
         if isinstance(self.padding, str):
             totals = [
-                each * (side - 1) if self.padding == "same" else 0
-                for each, side in zip(self.dilation, self.kernel_size, strict=True)
+                each * (size - 1) if self.padding == "same" else 0
+                for each, size in zip(self.dilation, self.kernel_size, strict=True)
             ]
             pairs = [(total // 2, total - total // 2) for total in totals]
         else:
@@ -239,7 +239,7 @@ class _Transposed(_Convolution):
         return (self.in_channels, self.out_channels // self.groups, *self.kernel_size)
 
     def forward(self, x: wg.Tensor, output_size: Sequence[int] | None = None) -> wg.Tensor:
-        """x (N, in_channels, …) → (N, out_channels, …); output_size names sides that several would fit."""
+        """x (N, in_channels, …) → (N, out_channels, …); output_size names sizes that several would fit."""
         check_channels(self, x, self.in_channels, self.axes)
         more = self.output_padding if output_size is None else self._more(x, output_size)
         return type(self).function(
@@ -247,15 +247,15 @@ class _Transposed(_Convolution):
         )
 
     def _more(self, x: wg.Tensor, output_size: Sequence[int]) -> tuple[int, ...]:
-        """The output_padding that gives the wanted sides."""
+        """The output_padding that gives the wanted sizes."""
         wanted = tuple(output_size)[-self.axes :]
         widths: Any = self.padding
         options = zip(
             x.shape[-self.axes :], self.stride, widths, self.dilation, self.kernel_size, strict=True
         )
         least = tuple(
-            (side - 1) * step - 2 * width + apart * (kernel - 1) + 1
-            for side, step, width, apart, kernel in options
+            (size - 1) * step - 2 * width + apart * (kernel - 1) + 1
+            for size, step, width, apart, kernel in options
         )
         more = tuple(want - low for want, low in zip(wanted, least, strict=len(wanted) == self.axes))
         if len(wanted) != self.axes or any(

@@ -40,7 +40,7 @@ def _wide(name: str, *tensors: wg.Tensor) -> list[wg.Tensor]:
     """Tensors of floats in the dtype that their loss is computed in."""
     for each in tensors:
         check_floats(name, each)
-    return [each.astype(wg.float32) if each.dtype.itemsize < 4 else each for each in tensors]
+    return [each.astype(each.dtype.wide, copy=False) for each in tensors]
 
 
 def _reduced(name: str, loss: wg.Tensor, reduction: str, like: wg.Tensor) -> wg.Tensor:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import webgrad as wg
 
-from . import dropping
+from . import dropout_functions
 from .module import Module
 
 __all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout"]
@@ -20,7 +20,7 @@ class _Dropout(Module):
 
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
-        dropping.check_probability(type(self).__name__, p)
+        dropout_functions.check_probability(type(self).__name__, p)
         self.p, self.inplace = p, inplace
 
     def forward(self, x: wg.Tensor) -> wg.Tensor:
@@ -38,7 +38,7 @@ class Dropout(_Dropout):
     [1.0, 1.0]
     """
 
-    _function = staticmethod(dropping.dropout)
+    _function = staticmethod(dropout_functions.dropout)
 
 
 class Dropout1d(_Dropout):
@@ -48,7 +48,7 @@ class Dropout1d(_Dropout):
     0.0
     """
 
-    _function = staticmethod(dropping.dropout1d)
+    _function = staticmethod(dropout_functions.dropout1d)
 
 
 class Dropout2d(_Dropout):
@@ -58,7 +58,7 @@ class Dropout2d(_Dropout):
     0.0
     """
 
-    _function = staticmethod(dropping.dropout2d)
+    _function = staticmethod(dropout_functions.dropout2d)
 
 
 class Dropout3d(_Dropout):
@@ -68,7 +68,7 @@ class Dropout3d(_Dropout):
     0.0
     """
 
-    _function = staticmethod(dropping.dropout3d)
+    _function = staticmethod(dropout_functions.dropout3d)
 
 
 class AlphaDropout(_Dropout):
@@ -78,7 +78,7 @@ class AlphaDropout(_Dropout):
     [1.0, 1.0]
     """
 
-    _function = staticmethod(dropping.alpha_dropout)
+    _function = staticmethod(dropout_functions.alpha_dropout)
 
 
 class FeatureAlphaDropout(_Dropout):
@@ -88,4 +88,4 @@ class FeatureAlphaDropout(_Dropout):
     [[1.0, 1.0]]
     """
 
-    _function = staticmethod(dropping.feature_alpha_dropout)
+    _function = staticmethod(dropout_functions.feature_alpha_dropout)

@@ -93,14 +93,7 @@ from .distances import (
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
 )
-from .dropping import (
-    alpha_dropout,
-    dropout,
-    dropout1d,
-    dropout2d,
-    dropout3d,
-    feature_alpha_dropout,
-)
+from .dropout_functions import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, feature_alpha_dropout
 from .spatial import (
     channel_shuffle,
     local_response_norm,

@@ -1,4 +1,4 @@
-"""Modules that change the sides of images and signals: upsampling, pixels and channels, padding.
+"""Modules that change the sizes of images and signals: upsampling, pixels and channels, padding.
 
 In: x (N, C, …). Out: the same with other sides. Paddings take PyTorch's widths: one number, or
 (left, right, top, bottom, …).
@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 import webgrad as wg
 
 from . import functional as F
-from .applied import Applied
 from .checks import check_tensor
+from .function_modules import Applied
 from .module import Module
 
 __all__ = [

@@ -167,7 +167,7 @@ def dirac_(tensor: wg.Tensor, groups: int = 1) -> wg.Tensor:
     each = outputs // groups
     channels = wg.tile(wg.eye(each, inputs, dtype=tensor.dtype, device=tensor.device), (groups, 1))
     values = channels.reshape((outputs, inputs, *[1] * len(kernel)))
-    widths = [(side // 2, side - side // 2 - 1) for side in kernel]
+    widths = [(size // 2, size - size // 2 - 1) for size in kernel]
     return _fill(tensor, wg.pad(values, [(0, 0), (0, 0), *widths]))
 
 

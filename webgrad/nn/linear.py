@@ -13,7 +13,7 @@ import webgrad as wg
 
 from . import functional as F
 from . import init
-from .checks import check_features, check_sides
+from .checks import check_features, check_sizes
 from .module import Module
 from .parameter import Parameter
 
@@ -35,7 +35,7 @@ class Linear(Module):
         self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
     ) -> None:
         super().__init__()
-        check_sides("Linear", in_features=in_features, out_features=out_features)
+        check_sizes("Linear", in_features=in_features, out_features=out_features)
         self.in_features, self.out_features = in_features, out_features
         self.weight = Parameter(wg.empty((out_features, in_features), dtype=dtype, device=device))
         self.register_parameter(
@@ -80,7 +80,7 @@ class Bilinear(Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        check_sides(
+        check_sizes(
             "Bilinear", in1_features=in1_features, in2_features=in2_features, out_features=out_features
         )
         self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
@@ -128,7 +128,7 @@ class Embedding(Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        check_sides("Embedding", num_embeddings=num_embeddings, embedding_dim=embedding_dim)
+        check_sizes("Embedding", num_embeddings=num_embeddings, embedding_dim=embedding_dim)
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
             raise wg.ArgumentError(
                 f"Embedding: padding_idx {padding_idx} is no row of {num_embeddings} embeddings"

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import webgrad as wg
 
 from . import functional as F
-from .applied import Applied
+from .function_modules import Applied
 
 __all__ = [
     "BCELoss",

@@ -8,44 +8,21 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 from weakref import ref
 
 import webgrad as wg
 
 from ..arrays import has_numpy
+from .hooks import HookHandle
 from .parameter import Parameter, assign
+from .state import LoadedState, load_state
 
-__all__ = ["HookHandle", "LoadedState", "Module"]
+__all__ = ["Module"]
 
 Self = TypeVar("Self", bound="Module")
 Named = TypeVar("Named")
 _MEMBERS = ("_parameters", "_buffers", "_modules")  # what attributes may be, by where they are kept
-
-
-class LoadedState(NamedTuple):
-    """What `load_state_dict` found no values for, and what it found no place for."""
-
-    missing_keys: list[str]
-    unexpected_keys: list[str]
-
-
-class HookHandle:
-    """What takes a hook away again: by `remove()`, or at the end of a with block."""
-
-    def __init__(self, hooks: dict[HookHandle, Any], hook: Any) -> None:
-        self._hooks = hooks
-        hooks[self] = hook
-
-    def remove(self) -> None:
-        """The hook is called no more."""
-        self._hooks.pop(self, None)
-
-    def __enter__(self) -> HookHandle:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.remove()
 
 
 class Module:
@@ -347,39 +324,7 @@ class Module:
         >>> layer.load_state_dict({"weight": np.ones((1, 2)), "bias": np.zeros(1)})
         LoadedState(missing_keys=[], unexpected_keys=[])
         """
-        if not isinstance(state, Mapping):
-            raise wg.DTypeError(
-                f"load_state_dict takes a dict of tensors by their names, not a {type(state).__name__}"
-            )
-        own = dict(self._state())
-        found = LoadedState(
-            [name for name in own if name not in state], [name for name in state if name not in own]
-        )
-        values = {name: _value(name, state[name], tensor) for name, tensor in own.items() if name in state}
-        self._check_state(own, values, found, strict)
-        with wg.no_grad():
-            for name, value in values.items():
-                own[name][...] = value
-        return found
-
-    def _check_state(
-        self, own: dict[str, wg.Tensor], values: dict[str, wg.Tensor], found: LoadedState, strict: bool
-    ) -> None:
-        wrong = [
-            f"{name} is {own[name].shape} in the module and {value.shape} in the state"
-            for name, value in values.items()
-            if own[name].shape != value.shape
-        ]
-        lines = [f"shapes that differ: {'; '.join(wrong)}"] if wrong else []
-        if strict and found.unexpected_keys:
-            lines.insert(0, f"unexpected keys: {', '.join(map(str, found.unexpected_keys))}")
-        if strict and found.missing_keys:
-            lines.insert(0, f"missing keys: {', '.join(found.missing_keys)}")
-        if lines:
-            hint = "" if wrong and len(lines) == 1 else "; strict=False leaves names that do not fit alone"
-            raise (wg.ShapeError if wrong else wg.ArgumentError)(
-                f"load_state_dict of {type(self).__name__}: nothing was loaded{hint}\n  " + "\n  ".join(lines)
-            )
+        return load_state(type(self).__name__, dict(self._state()), state, strict)
 
     # Modes, devices, dtypes: for this module and all below it
 
@@ -524,12 +469,3 @@ def _dotted(path: str, name: str) -> str:
 
 def _indented(text: str) -> str:
     return text.replace("\n", "\n  ")
-
-
-def _value(name: str, given: Any, tensor: wg.Tensor) -> wg.Tensor:
-    """A value of a state as this tensor would hold it; memory that is the user's is not kept."""
-    try:
-        value = given if isinstance(given, wg.Tensor) else wg.asarray(given, device=tensor.device, copy=True)
-    except wg.DTypeError as error:
-        raise wg.DTypeError(f"load_state_dict: {name}: {error}") from None
-    return value.detach().to(tensor.dtype, device=tensor.device)

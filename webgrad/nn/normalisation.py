@@ -13,8 +13,8 @@ import webgrad as wg
 
 from . import functional as F
 from . import init
-from .applied import Applied
-from .checks import check_channels, check_sides, check_tensor
+from .checks import check_channels, check_sizes, check_tensor
+from .function_modules import Applied
 from .module import Module
 from .parameter import Parameter
 
@@ -74,7 +74,7 @@ class _Running(_Scaled):
         bias: bool,
     ) -> None:
         super().__init__()
-        check_sides(type(self).__name__, num_features=num_features)
+        check_sizes(type(self).__name__, num_features=num_features)
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
         self._scale(num_features, affine, affine and bias, device, dtype)
@@ -215,7 +215,7 @@ class _InstanceNorm(_Running):
         if self.running_mean is not None and self.running_var is not None:
             momentum = self._watched("momentum") or 0.0
             later = tuple(range(2, x.ndim))
-            wide = x.detach().astype(wg.float32) if x.dtype.itemsize < 4 else x.detach()
+            wide = x.detach().astype(x.dtype.wide, copy=False)
             mean, var = wide.mean(axis=later).mean(axis=0), wide.var(axis=later, correction=1.0).mean(axis=0)
             self._keep(
                 self.running_mean + (mean - self.running_mean) * momentum,
@@ -257,24 +257,24 @@ class InstanceNorm3d(_InstanceNorm):
 # By layer, by group
 
 
-def _sides(layer: str, normalized_shape: int | Sequence[int]) -> tuple[int, ...]:
-    sides = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
-    if not sides:
-        raise wg.ArgumentError(f"{layer}: normalized_shape names at least one side")
-    for side in sides:
-        check_sides(layer, **{"a side of normalized_shape": side})
-    return sides
+def _sizes(layer: str, normalized_shape: int | Sequence[int]) -> tuple[int, ...]:
+    sizes = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    if not sizes:
+        raise wg.ArgumentError(f"{layer}: normalized_shape has at least one size")
+    for size in sizes:
+        check_sizes(layer, **{"a size in normalized_shape": size})
+    return sizes
 
 
-def _check_last(layer: Module, x: wg.Tensor, sides: tuple[int, ...]) -> None:
+def _check_last(layer: Module, x: wg.Tensor, sizes: tuple[int, ...]) -> None:
     check_tensor(layer, x)
-    if x.shape[-len(sides) :] != sides:
-        wanted = ", ".join(map(str, sides))
+    if x.shape[-len(sizes) :] != sizes:
+        wanted = ", ".join(map(str, sizes))
         raise wg.ShapeError(f"{layer} takes x (…, {wanted}); this x is {x.shape}")
 
 
 class LayerNorm(_Scaled):
-    """y = (x - E[x]) / √(Var[x] + eps) · γ + β over the last axes, whose sides are normalized_shape.
+    """y = (x - E[x]) / √(Var[x] + eps) · γ + β over the last axes, whose sizes are normalized_shape.
 
     >>> wg.nn.LayerNorm(2, eps=0.0)(wg.asarray([[1.0, 3.0]])).tolist()
     [[-1.0, 1.0]]
@@ -290,7 +290,7 @@ class LayerNorm(_Scaled):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        self.normalized_shape = _sides("LayerNorm", normalized_shape)
+        self.normalized_shape = _sizes("LayerNorm", normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
         self._scale(self.normalized_shape, elementwise_affine, elementwise_affine and bias, device, dtype)
         self.reset_parameters()
@@ -308,7 +308,7 @@ class LayerNorm(_Scaled):
 
 
 class RMSNorm(_Scaled):
-    """y = x / √(E[x²] + eps) · γ over the last axes, whose sides are normalized_shape.
+    """y = x / √(E[x²] + eps) · γ over the last axes, whose sizes are normalized_shape.
 
     >>> wg.nn.RMSNorm(2, eps=0.0)(wg.asarray([[3.0, 3.0]])).tolist()
     [[1.0, 1.0]]
@@ -323,7 +323,7 @@ class RMSNorm(_Scaled):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        self.normalized_shape = _sides("RMSNorm", normalized_shape)
+        self.normalized_shape = _sizes("RMSNorm", normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
         self._scale(self.normalized_shape, elementwise_affine, False, device, dtype)
         self.reset_parameters()
@@ -356,7 +356,7 @@ class GroupNorm(_Scaled):
         bias: bool = True,
     ) -> None:
         super().__init__()
-        check_sides("GroupNorm", num_groups=num_groups, num_channels=num_channels)
+        check_sizes("GroupNorm", num_groups=num_groups, num_channels=num_channels)
         if num_channels % num_groups:
             raise wg.ArgumentError(
                 f"GroupNorm: {num_channels} channels do not make {num_groups} equal groups"

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import webgrad as wg
 
 from . import functional as F
-from .applied import Applied
+from .function_modules import Applied
 
 __all__ = [
     "AdaptiveAvgPool1d",
@@ -86,7 +86,7 @@ class _Unpool(Applied):
         )
 
     def forward(self, x: wg.Tensor, indices: wg.Tensor, output_size: Any = None) -> wg.Tensor:
-        """The values of a max pool back in their places; output_size names sides that several would fit."""
+        """The values of a max pool back in their places; output_size names sizes that several would fit."""
         return type(self).function(  # type: ignore[no-any-return]
             x, indices, self.kernel_size, self.stride, self.padding, output_size
         )

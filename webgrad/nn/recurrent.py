@@ -16,13 +16,13 @@ from webgrad import Tensor
 from webgrad.errors import ArgumentError, ShapeError
 
 from . import functional as F
-from .checks import check_floats, check_sides
-from .dropping import check_probability
+from .checks import check_floats, check_sizes
+from .dropout_functions import check_probability
 from .module import Module
 from .parameter import Parameter
-from .unrolled import GRU as GRU_STEP
-from .unrolled import LSTM as LSTM_STEP
-from .unrolled import PLAIN, State, Step, Weights, unroll
+from .unroll import GRU as GRU_STEP
+from .unroll import LSTM as LSTM_STEP
+from .unroll import PLAIN, State, Step, Weights, unroll
 
 __all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNCell"]
 
@@ -57,7 +57,7 @@ class _Recurrent(Module):
     ) -> None:
         super().__init__()
         name = type(self).__name__
-        check_sides(name, input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
+        check_sizes(name, input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
         check_probability(name, dropout)
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         if proj_size and not 0 < proj_size < hidden_size:
@@ -306,7 +306,7 @@ class _Cell(Module):
         self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
     ) -> None:
         super().__init__()
-        check_sides(type(self).__name__, input_size=input_size, hidden_size=hidden_size)
+        check_sizes(type(self).__name__, input_size=input_size, hidden_size=hidden_size)
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bool(bias)
         rows, bound = self._step.gates * hidden_size, 1 / math.sqrt(hidden_size)
         kind = wg.float32 if dtype is None else dtype

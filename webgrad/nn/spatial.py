@@ -36,8 +36,8 @@ def pad(x: wg.Tensor, pad: int | Sequence[int], mode: str = "constant", value: f
         raise wg.ArgumentError(f"pad: mode must be one of {names}, not {mode!r}")
     pairs = [(0, 0)] * (x.ndim - len(widths) // 2) + list(zip(widths[-2::-2], widths[::-2], strict=True))
     cut = tuple(
-        slice(max(-before, 0), side - max(-after, 0))
-        for (before, after), side in zip(pairs, x.shape, strict=True)
+        slice(max(-before, 0), size - max(-after, 0))
+        for (before, after), size in zip(pairs, x.shape, strict=True)
     )
     if any(width < 0 for width in widths):
         x = x[cut]
@@ -65,9 +65,9 @@ def _around(x: wg.Tensor, pairs: Sequence[tuple[int, int]]) -> wg.Tensor:
     for axis, (before, after) in enumerate(pairs):
         if before or after:
             whole = (slice(None),) * axis
-            side = x.shape[axis]
+            size = x.shape[axis]
             x = wg.concat(
-                [x[(*whole, slice(side - before, side))], x, x[(*whole, slice(0, after))]], axis=axis
+                [x[(*whole, slice(size - before, size))], x, x[(*whole, slice(0, after))]], axis=axis
             )
     return x
 
@@ -126,8 +126,8 @@ def channel_shuffle(x: wg.Tensor, groups: int) -> wg.Tensor:
         raise wg.ShapeError(
             f"channel_shuffle: the channels of x {x.shape}, axis 1, do not make {groups} groups"
         )
-    samples, channels, *sides = x.shape
-    split = x.reshape((samples, groups, channels // groups, *sides))
+    samples, channels, *sizes = x.shape
+    split = x.reshape((samples, groups, channels // groups, *sizes))
     return split.swapaxes(1, 2).reshape(x.shape)
 
 
@@ -144,7 +144,7 @@ def local_response_norm(
         raise wg.ShapeError(
             f"local_response_norm takes x (N, C, …) and a size from 1 on, not {x.shape}, {size}"
         )
-    wide = x.astype(wg.float32) if x.dtype.itemsize < 4 else x
+    wide = x.astype(x.dtype.wide, copy=False)
     widths = [(0, 0)] * x.ndim
     widths[1] = (size // 2, (size - 1) // 2)
     squares = wg.pad(wide * wide, widths)

@@ -19,7 +19,7 @@ from webgrad.errors import ArgumentError, ShapeError
 from . import functional as F
 from . import init
 from .attention import MultiheadAttention
-from .checks import check_sides
+from .checks import check_sizes
 from .containers import ModuleList
 from .dropout import Dropout
 from .linear import Linear
@@ -165,7 +165,7 @@ class TransformerDecoderLayer(_Layer):
 
 
 def _copies(layer: Module, count: int) -> ModuleList:
-    check_sides(type(layer).__name__, num_layers=count)
+    check_sizes(type(layer).__name__, num_layers=count)
     return ModuleList([copy.deepcopy(layer) for _ in range(count)])
 
 
@@ -306,7 +306,7 @@ class Transformer(Module):
         if src.ndim != tgt.ndim or (src.ndim == 3 and src.shape[batch] != tgt.shape[batch]):
             raise ShapeError(f"{told}: both have a batch, of equal size (axis {batch}), or none")
         if src.shape[-1] != self.d_model or tgt.shape[-1] != self.d_model:
-            raise ShapeError(f"{told}: the last sides must be d_model={self.d_model}")
+            raise ShapeError(f"{told}: the last axes must have the size d_model={self.d_model}")
         memory = self.encoder(src, src_mask, src_key_padding_mask, is_causal=src_is_causal)
         result: Tensor = self.decoder(
             tgt,

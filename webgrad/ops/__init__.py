@@ -1,1 +1,1 @@
-"""What can be computed: the table of primitives, shape rules, and everything composed of them."""
+"""What an op is: its row, its shape rule, and the nodes made of it. Functions of users are in functions/."""

@@ -31,7 +31,8 @@ _BREADTH = {
 
 def combiner(name: str) -> Combine:
     """A binary row of the table as a function of nodes and numbers."""
-    return _SPECIAL.get(name) or functools.partial(elementwise, TABLE[name])
+    op = TABLE[name]
+    return _power if name == "power" else functools.partial(of_floats if op.types == "f" else elementwise, op)
 
 
 def _is_floating(value: Operand) -> bool:
@@ -91,8 +92,3 @@ def fitted(op: str, result: Node, target: Node) -> Node:
 
 
 _DIVIDE, _MULTIPLY, _POWER = TABLE["divide"], TABLE["multiply"], TABLE["power"]
-_SPECIAL: dict[str, Combine] = {
-    "divide": functools.partial(of_floats, _DIVIDE),
-    "atan2": functools.partial(of_floats, TABLE["atan2"]),
-    "power": _power,
-}

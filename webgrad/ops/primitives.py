@@ -12,7 +12,7 @@ from typing import Any
 
 from ..dtypes import DType, dtype_of_scalar, float32, part_of, promote
 from ..errors import DeviceError, DTypeError, ShapeError
-from ..graph.history import recording
+from ..gradients.history import recording
 from ..graph.node import Node, make, scalar, source
 from ..graph.op import SCALAR, Op
 from ..graph.trace import current_trace, is_runtime
@@ -133,8 +133,8 @@ def is_joined(x: Node) -> bool:
 
 def _computed(op: Op, operands: Sequence[Node | Number], dtype: DType, device: Any) -> Node:
     """A map op over complex numbers, by the formula for their parts; real numbers stay so in arithmetic."""
-    from .complex_functions import computed
-    from .complex_maps import ARITHMETIC, FORMULAS
+    from ..functions.complex.application import computed
+    from ..functions.complex.formulas import ARITHMETIC, FORMULAS
 
     if op.name in ARITHMETIC:
         return computed(op.name, _parted(op.name, operands, dtype, device))
@@ -235,14 +235,13 @@ def constant(op: str, value: Any, dtype: DType, device: Any, *, wrap: bool = Fal
         value = bool(value) if dtype.kind == "b" else float(value) if dtype.kind == "f" else int(value)
     except (TypeError, ValueError, OverflowError):
         raise DTypeError(f"{op}: {value!r} is no number that {dtype.name} holds") from None
-    if dtype.kind == "f" and (dtype.itemsize == 2 or not -_LARGEST < value < _LARGEST):
+    if dtype.kind == "f" and (dtype.is_half or not -_LARGEST < value < _LARGEST):
         value = stored(value, dtype)
     if dtype.kind in "iu":
-        bits = 8 * dtype.itemsize
-        low, high = (-(1 << (bits - 1)), 1 << (bits - 1)) if dtype.kind == "i" else (0, 1 << bits)
-        if not low <= value < high:
+        low, high = dtype.limits
+        if not low <= value <= high:
             raise DTypeError(
-                f"{op}: {value} does not fit {dtype.name}, which holds {low} to {high - 1}: use a wider "
+                f"{op}: {value} does not fit {dtype.name}, which holds {low} to {high}: use a wider "
                 "type, for a tensor by x.astype"
             )
     return scalar(value, dtype, device)
@@ -250,11 +249,10 @@ def constant(op: str, value: Any, dtype: DType, device: Any, *, wrap: bool = Fal
 
 def _fitted(value: Any, dtype: DType) -> int:
     """A number as a cast makes it fit an integer type: floats stop at its ends, integers wrap."""
-    bits = 8 * dtype.itemsize
-    low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if dtype.kind == "i" else (0, (1 << bits) - 1)
+    low, high = dtype.limits
     if isinstance(value, float):
         return 0 if value != value else int(min(max(value, low), high))
-    wrapped: int = (int(value) - low) % (1 << bits) + low
+    wrapped: int = (int(value) - low) % (1 << dtype.bits) + low
     return wrapped
 
 
@@ -363,7 +361,7 @@ def _folded(op: Op, x: Node, axes: tuple[int, ...]) -> Node:
         return as_complex(reduce(op, as_real(x), axes))
     if op.name != "prod":
         check_kind(op.name, op.types, x.sig.dtype)
-    from .complex_functions import product_over
+    from ..functions.complex.application import product_over
 
     return product_over(x, axes)
 
@@ -381,7 +379,7 @@ def concat(xs: Sequence[Node], axis: int) -> Node:
 def contract(a: Node, b: Node) -> Node:
     """(…, m, k) @ (…, k, n)."""
     if a.sig.dtype.kind == "c" or b.sig.dtype.kind == "c":
-        from .complex_functions import matrix_product
+        from ..functions.complex.application import matrix_product
 
         return matrix_product(*_parted("matmul", (a, b), *_met("matmul", (a, b))))
     return make(TABLE["matmul"], common("matmul", (a, b)))
@@ -421,7 +419,7 @@ def scan(op: Op, x: Node, axis: int) -> Node:
             return as_complex(scan(op, as_real(x), axis))
         if op.name != "cumulative_prod":
             check_kind(op.name, op.types, x.sig.dtype)
-        from .complex_functions import running_product
+        from ..functions.complex.application import running_product
 
         return running_product(x, axis)
     return make(op, (x,), (axis,))

@@ -11,9 +11,9 @@ from operator import attrgetter
 from typing import Any
 
 from ..arrays import Array, np
+from ..dtypes import as_dtype
 from ..graph.node import Signature
 from ..graph.op import LEAF, SCALAR, Op
-from ..values import limits_of
 from . import shapes
 from .maps import MAPS
 from .ordered import ORDERED
@@ -115,17 +115,17 @@ def _scan(fold: str) -> Any:
 
 
 def lowest(dtype: Any) -> Any:
-    """The value that is never larger than another: where a maximum starts."""
+    """The value of a dtype, ours or NumPy's, that is never larger than another: where a maximum starts."""
     if dtype.kind == "b":
         return False
-    return limits_of(dtype)[0] if dtype.kind in "iu" else -math.inf
+    return as_dtype(dtype).limits[0] if dtype.kind in "iu" else -math.inf
 
 
 def highest(dtype: Any) -> Any:
     """The value that is never smaller than another: where a minimum starts."""
     if dtype.kind == "b":
         return True
-    return limits_of(dtype)[1] if dtype.kind in "iu" else math.inf
+    return as_dtype(dtype).limits[1] if dtype.kind in "iu" else math.inf
 
 
 def _convert(sig: Signature, x: Array) -> Array:

@@ -2,7 +2,7 @@
 
 In: float32 or float64, pairs along the last axis. Out: the sums over n of x · exp(∓2πi·jk/n), times a scale.
 GPUs have lengths that are products of 2, 3, 5 and 7, of real numbers even ones; others are composed of those
-(`ops/fourier.py`). The cpu has every length.
+(`functions/fourier/transform.py`). The cpu has every length.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _irfft(sig: Signature, x: Array) -> Array:
 
 
 def _check(op: str, sig: Signature, pairs: bool) -> None:
-    if sig.dtype.kind != "f" or sig.dtype.itemsize < 4:
+    if sig.dtype.kind != "f" or sig.dtype.is_half:
         raise DTypeError(f"{op} is not offered for {sig.dtype.name}, only for float32 and float64")
     if (
         len(sig.shape) < 1 + pairs

@@ -18,7 +18,7 @@ from weakref import ref
 
 from .. import dtypes
 from ..errors import ShapeError
-from ..graph.history import recording, recording_set
+from ..gradients.history import recording, recording_set
 from ..graph.node import Node, scalar
 from ..graph.op import SCALAR
 from . import primitives

@@ -416,7 +416,7 @@ def _check_numbers(name: str, group: Group, keys: Iterable[str]) -> None:
 
 def _state_dtype(parameter: Tensor) -> wg.DType:
     """State and arithmetic of half-precision parameters are float32."""
-    return wg.float32 if parameter.dtype.itemsize < 4 else parameter.dtype
+    return parameter.dtype.wide
 
 
 def _part(dtype: wg.DType) -> wg.DType:

@@ -278,7 +278,7 @@ def _no_adapter(asked: str, adapters: Sequence[AdapterInfo], settings: Settings)
 def _found(disabled_backends: frozenset[str]) -> tuple[list[tuple[AdapterInfo, Any]], str]:
     """The adapters with their raw objects, not yet numbered, and the problem where none can be asked for."""
     if sys.platform == "emscripten":
-        from .browser import find_adapter
+        from .browser import find_adapter  # here: it needs Pyodide
 
         adapter, problem = find_adapter()
         return [] if adapter is None else [(adapter, None)], problem

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from .references import Tagged
 
 if TYPE_CHECKING:
+    from .pending import Pending, Size
     from .queue import Queue
-    from .resolve import Pending, Size
 
 __all__ = ["Buffer", "Virtual", "naming"]
 

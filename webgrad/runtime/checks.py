@@ -13,8 +13,8 @@ from operator import index
 
 from ..errors import LaunchError
 from .buffers import Buffer, Virtual
+from .pending import Grid
 from .pipelines import PADDING, Pipeline
-from .resolve import Grid
 
 __all__ = ["Limits", "check_launch", "checked_grid"]
 
@@ -78,7 +78,8 @@ def _check_sizes(pipeline: Pipeline, buffers: Sequence[Buffer], most: int) -> No
                 "out, or pass the length as a parameter"
             )
         to_the_byte = pipeline.exact or virtual.view is not None  # else it is padded to PADDING bytes
-        if nbytes < binding.bytes and (binding.bytes > PADDING or (nbytes and to_the_byte)):
+        bound = -(-nbytes // 4) * 4  # whole words
+        if bound < binding.bytes and (binding.bytes > PADDING or (nbytes and to_the_byte)):
             raise LaunchError(
                 f"{label}: {binding.name} ({binding.type}) needs {binding.bytes} bytes, not {nbytes}"
             )

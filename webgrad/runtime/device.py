@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any
 from ..arrays import has_numpy, missing
 from ..config import Settings
 from ..config import settings as current_settings
+from ..device_profile import PORTABLE
 from ..errors import ForkError
 from ..observing import opened
 from . import adapters
 from .adapters import AdapterInfo
-from .profile import PORTABLE
 from .stats import Counters, Stats, host_memory
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def _cpu(why: str) -> CpuDevice:
 
 
 def _gpu(choice: adapters.Choice, settings: Settings) -> Device:
-    from .webgpu import Device
+    from .webgpu import Device  # here: whoever uses the cpu alone loads no queue
 
     return Device(choice.adapter, settings, choice.reason)
 
@@ -216,7 +216,7 @@ async def open_device_async(spec: DeviceLike = None) -> Device | CpuDevice:
     'cpu'
     """
     if sys.platform == "emscripten":
-        from .browser import open_adapter
+        from .browser import open_adapter  # here: it needs Pyodide
 
         await open_adapter()
         return open_device(spec)

@@ -15,13 +15,15 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from ctypes import c_size_t, c_void_p
 from itertools import starmap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wgpu.backends.wgpu_native import ffi, lib
 
 from .calls import address_of, library
 from .layer import PARAMS_STRIDE, UNIFORM, Copy, Encoder, Handle, Prepared, Row
-from .native import NativeDevice
+
+if TYPE_CHECKING:
+    from .native import NativeDevice
 
 __all__ = ["make_encoder"]
 

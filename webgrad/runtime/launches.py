@@ -18,13 +18,14 @@ from .transfer import Bytes, ReadBack, read_bytes
 
 if TYPE_CHECKING:
     from ..wgsl import Program
+    from .pending import Pending
     from .queue import Queue
-    from .resolve import Pending, Resolved
+    from .resolve import Resolved
 
-__all__ = ["Bound", "Flush", "Launch"]
+__all__ = ["BoundRange", "Flush", "FlushedLaunch"]
 
 
-class Bound(NamedTuple):
+class BoundRange(NamedTuple):
     """What a launch binds: a physical buffer's number, a part of it, and whether that may be written to."""
 
     buffer: int
@@ -33,7 +34,7 @@ class Bound(NamedTuple):
     access: str
 
 
-class Launch(NamedTuple):
+class FlushedLaunch(NamedTuple):
     """One dispatch of a flush."""
 
     row: Row
@@ -67,11 +68,11 @@ class Launch(NamedTuple):
         return Note(self.name, bytes_read=read, bytes_written=written)
 
     @property
-    def bound(self) -> list[Bound]:
+    def bound(self) -> list[BoundRange]:
         """Its bindings, in order."""
         accesses = self.row.pipeline.pipeline.accesses
         return [
-            Bound(buffer, offset, nbytes, access)
+            BoundRange(buffer, offset, nbytes, access)
             for buffer, (offset, nbytes), access in zip(
                 self.row.group.buffers, self.sizes, accesses, strict=True
             )
@@ -102,7 +103,7 @@ class Flush:
             notes = list(compress(notes, resolved.launched))
         virtuals = pending.virtuals
         self.launches = [
-            Launch(row, each, note, tuple([_part(virtuals[slot]) for slot in row.slots]))
+            FlushedLaunch(row, each, note, tuple([_part(virtuals[slot]) for slot in row.slots]))
             for row, each, note in zip(resolved.prepared.rows, params, notes, strict=True)
         ]
         self.prepared = resolved.prepared
@@ -127,14 +128,14 @@ class Flush:
         """All launches in one pass, as it is where nobody watches."""
         return self.queue.context.encode(self.prepared, [each.params for each in self.launches], self.copies)
 
-    def run(self, launch: Launch) -> None:
+    def run(self, launch: FlushedLaunch) -> None:
         """Run one launch, and wait for it."""
         self.begun = True
         context = self.queue.context
         prepared = context.encoder.prepare([launch.row])
         context.submit(context.encode(prepared, [launch.params], ())).wait()
 
-    def read(self, bound: Bound) -> Bytes:
+    def read(self, bound: BoundRange) -> Bytes:
         """The bytes of a binding as they are now; waits for what was run."""
         context = self.queue.context
         nbytes = (bound.nbytes + 3) & ~3

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -18,13 +17,15 @@ from ctypes import CDLL, c_void_p
 from typing import Any, NoReturn
 from weakref import ref
 
+import wgpu
 from wgpu.backends.wgpu_native import ffi, lib
 from wgpu.backends.wgpu_native._ffi import lib_path
 
 from ..errors import CompileError, DeviceError, DeviceLostError, OutOfMemoryError
 from ..wgsl import Dialect, Parameters
-from .adapters import FEATURE_NAMES
 from .calls import Calls, PlainCalls, QuickCalls, Reply, address_of
+from .device_request import callback, feature_numbers, request_device, text_of
+from .encode import make_encoder
 from .layer import MAX_PARAMS, STORAGE, Answers, Copy, DeviceLayer, Encoder, Handle
 from .shield import shield
 from .transfer import read_bytes
@@ -40,31 +41,9 @@ _scope = threading.local()
 _UNHEARD = 0, "its answer was not heard: the stack or the memory of Python is full"
 
 
-def _text(view: Any) -> str:
-    if not view.data or view.length > 1 << 24:
-        return ""
-    return str(ffi.unpack(view.data, view.length).decode("utf-8", "replace"))
-
-
-def _callback(signature: str) -> Callable[[Callable[..., None]], Any]:
-    """ffi.callback with a type."""
-    decorate: Callable[[Callable[..., None]], Any] = ffi.callback(signature)
-    return decorate
-
-
-@_callback("void(WGPUPopErrorScopeStatus, WGPUErrorType, WGPUStringView, void *, void *)")
+@callback("void(WGPUPopErrorScopeStatus, WGPUErrorType, WGPUStringView, void *, void *)")
 def _on_scope(status: int, kind: int, message: Any, _1: Any, _2: Any) -> None:
-    _scope.error = None if kind == _NO_ERROR else (kind, _text(message))
-
-
-@_callback("void(WGPUDevice const *, WGPUErrorType, WGPUStringView, void *, void *)")
-def _on_uncaptured(device: Any, kind: int, message: Any, ticket: Any, _2: Any) -> None:
-    logging.getLogger("webgrad").error("the GPU driver reported: %s", _text(message))
-
-
-@_callback("void(WGPURequestDeviceStatus, WGPUDevice, WGPUStringView, void *, void *)")
-def _on_device(status: int, device: Any, message: Any, ticket: Any, _2: Any) -> None:
-    ffi.from_handle(ticket).append((status, device, _text(message)))
+    _scope.error = None if kind == _NO_ERROR else (kind, text_of(message))
 
 
 def _view(text: bytes) -> Any:
@@ -73,31 +52,6 @@ def _view(text: bytes) -> Any:
     view.data = data
     view.length = len(text)
     return view, data
-
-
-def _open(adapter: Any, features: Sequence[int], on_lost: Handle) -> Handle:
-    limits = ffi.new("WGPULimits *")
-    lib.wgpuAdapterGetLimits(adapter._internal, limits)
-    limits.nextInChain = ffi.NULL
-    required = ffi.new("WGPUFeatureName[]", list(features))
-    descriptor = ffi.new("WGPUDeviceDescriptor *")
-    descriptor.requiredFeatureCount = len(features)
-    descriptor.requiredFeatures = required
-    descriptor.requiredLimits = limits
-    descriptor.deviceLostCallbackInfo.mode = lib.WGPUCallbackMode_AllowSpontaneous
-    descriptor.deviceLostCallbackInfo.callback = ffi.cast("WGPUDeviceLostCallback", on_lost)
-    descriptor.uncapturedErrorCallbackInfo.callback = _on_uncaptured
-    answers: list[tuple[int, Handle, str]] = []
-    ticket = ffi.new_handle(answers)
-    info = ffi.new("WGPURequestDeviceCallbackInfo *")
-    info.mode = lib.WGPUCallbackMode_AllowSpontaneous
-    info.callback = _on_device
-    info.userdata1 = ticket
-    lib.wgpuAdapterRequestDevice(adapter._internal, descriptor, info[0])
-    if not answers or answers[0][0] != 1:
-        reason = answers[0][2].strip() if answers else "the driver gave no answer"
-        raise DeviceError(f"the adapter refused to open a device: {reason}")
-    return answers[0][1]
 
 
 # What the driver calls back outlives its device: it may call while that is dropped, or long after.
@@ -153,7 +107,7 @@ class NativeDevice:
         self._reads: dict[int, Reply] = {}  # that the driver may still have to answer
         self._releases: list[_Release] = []
         _keep_alive.extend((self._reads, self._releases))
-        self.device = _open(adapter, features, on_lost.address)
+        self.device = request_device(adapter, features, on_lost.address)
         self.queue = lib.wgpuDeviceGetQueue(self.device)
         self._release_at_end("wgpuDeviceRelease", self.device)
         self._release_at_end("wgpuQueueRelease", self.queue)
@@ -391,8 +345,6 @@ class NativeDevice:
 
     def make_encoder(self, kind: str, make_buffer: Callable[[int, int], Handle]) -> Encoder:
         """The encoder called "fast" or "plain"."""
-        from .encode import make_encoder
-
         return make_encoder(kind, self, make_buffer)
 
     def write(self, buffer: Handle, offset: int, data: Any) -> None:
@@ -529,20 +481,9 @@ class NativeDevice:
 
 def open_native(adapter: Any, features: frozenset[str], done: Answers, *, quick: bool) -> NativeDevice:
     """Open a device of a wgpu-py adapter, with features by their names."""
-    numbers = _feature_numbers(features)
+    numbers = feature_numbers(features)
     with shield:  # the driver calls back
         return NativeDevice(adapter, numbers, done, immediates="immediates" in features, quick=quick)
-
-
-def _feature_numbers(features: frozenset[str]) -> list[int]:
-    from wgpu.backends.wgpu_native._mappings import enum_str2int, enummap
-
-    numbers = []
-    for feature in sorted(features):
-        name = FEATURE_NAMES[feature]
-        number = enummap.get(f"FeatureName.{name}")
-        numbers.append(enum_str2int["NativeFeature"][name] if number is None else number)
-    return numbers
 
 
 def native_of(layer: DeviceLayer) -> NativeDevice:
@@ -554,7 +495,5 @@ def native_of(layer: DeviceLayer) -> NativeDevice:
 
 def native_object_counts() -> dict[str, int]:
     """How many objects of each kind wgpu-native holds, for leak tests."""
-    import wgpu
-
     report = wgpu.diagnostics.get_dict()["wgpu_native_counts"]
     return {str(kind): int(row["count"]) for kind, row in report.items() if row["count"]}

@@ -19,10 +19,13 @@ from .stats import Counters, readable_bytes
 __all__ = ["Physical", "Pool", "size_class"]
 
 _LARGEST_STEP = 1 << 20
+_UNBOUND = 1 << 62  # bytes: more than any device binds
 
 
-def size_class(nbytes: int) -> int:
+def size_class(nbytes: int, max_binding: int = _UNBOUND) -> int:
     """The size a buffer of `nbytes` gets: at most an eighth more, a multiple of 256, so that sizes repeat.
+
+    One that can be bound as a whole stays so: it gets no more than `max_binding`.
 
     >>> size_class(0), size_class(1000), size_class(70_000)
     (256, 1024, 73728)
@@ -30,7 +33,8 @@ def size_class(nbytes: int) -> int:
     if nbytes <= 256:
         return 256
     step = min(max(1 << ((nbytes - 1).bit_length() - 4), 256), _LARGEST_STEP)
-    return (nbytes + step - 1) // step * step
+    size = (nbytes + step - 1) // step * step
+    return max_binding if nbytes <= max_binding < size else size
 
 
 @dataclass(slots=True)

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..config import Settings
 from ..config import settings as current_settings
+from ..device_profile import DeviceProfile, ProfileKind
 from ..errors import DTypeError, LaunchError
 from ..observing import opened
 from ..wgsl import Program
@@ -25,7 +26,6 @@ from .device import AnyDevice, register
 from .host import memory_bytes
 from .layer import Answers, DeviceLayer
 from .pipelines import Pipeline
-from .profile import DeviceProfile, ProfileKind
 from .queue import Queue
 from .stats import Counters, Stats
 from .transfer import Bytes
@@ -103,10 +103,10 @@ class Device(AnyDevice):
 
     def _open_layer(self, done: Answers) -> DeviceLayer:
         if self.info.backend == "browser":
-            from .browser import open_browser
+            from .browser import open_browser  # here: it needs Pyodide
 
             return open_browser(done)
-        from .native import open_native
+        from .native import open_native  # here: it loads wgpu-native, which browsers have not
 
         quick = self.settings.encoder == "fast"
         return open_native(adapters.raw_adapter(self.info.index), self.features, done, quick=quick)

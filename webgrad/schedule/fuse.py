@@ -1,4 +1,4 @@
-"""Passes 2 and 3: which nodes are stored. All others are computed inside the kernels that need them.
+"""Which nodes are stored: the rules of fusion. All others are computed inside the kernels that need them.
 
 Forward, inputs first: what a kernel that ends here would hold (its `Content`), and cuts where that is not
 possible or too much. Backward, results first: who pulls a value, and at how many different indices; cuts
@@ -14,29 +14,29 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from ..device_profile import DeviceProfile
 from ..graph.node import Signature
 from ..graph.snapshot import Snapshot
-from ..runtime.profile import DeviceProfile
 from .axes import Axes, nontrivial, through_map, through_move
-from .packed import whole_inputs
+from .packed_products import whole_inputs
 from .plan import bindings_of
 from .size import MAX_SIZE, NO_LOADS, Loads, cost_of, lanes_of, loads_at, size_of, way
 
 __all__ = ["Content", "choose_stored", "is_source"]
 
 MAX_RECOMPUTE_COST = 24  # additions from which a map is stored rather than computed by several kernels
-REPEATED = 48  # additions that kernels may repeat, all together, where each of them is cheap
-LOAD = 8  # additions that reading one more value counts for there
+MAX_REPEATED_COST = 48  # additions that kernels may repeat, all together, where each of them is cheap
+LOAD_COST = 8  # additions that reading one more value counts for there
 MAX_SCALARS = 12  # run-time numbers in one kernel: they travel with the command, beside its sizes
 MAX_NESTING = 5  # indices of indices: expressions and branches grow with each, some of them twofold
-MAX_MAPS = 4  # different indices at which a map is computed in one kernel, unless all that is little work
-MAX_FOLDED = 3  # kernels that fold the same rows instead of one that stores what comes of it
-LIGHT = 80  # additions that may be done again so
+MAX_INDEX_MAPS = 4  # different indices at which a kernel computes a map, unless all that is little work
+MAX_REFOLDING_KERNELS = 3  # kernels that fold the same rows instead of one that stores what comes of it
+MAX_REFOLDED_COST = 80  # additions that may be done again so
 MAX_LOOPS = 2  # loops over a row that compute a value with a fold before it
-OVERLAP_COST = 24  # additions that overlapping windows repeat for each element before it is stored instead
-HOLE_COST = 12  # additions that a contraction computes for each element it loads
-ATTEND_COSTS = (48, 2, 2, 12, 12, 12)  # of attention: for query, key, value, scale, length and mask
-ROUNDS = 8
+MAX_OVERLAP_COST = 24  # additions that overlapping windows repeat for each element; more: it is stored
+MAX_OPERAND_COST = 12  # additions that a contraction computes for each element it loads
+MAX_ATTENTION_COSTS = (48, 2, 2, 12, 12, 12)  # of attention: for query, key, value, scale, length and mask
+MAX_ROUNDS = 8  # forward and backward, until nothing more is stored
 
 
 ContentKind = Literal["map", "rows", "contract", "attend"]
@@ -80,10 +80,10 @@ def choose_stored(
         fixed |= {each for each in order if graph.sigs[each].kind != "move"}
     for each in order:
         fixed |= {source for source in whole_inputs(graph, each) if not is_source(graph.sigs[source])}
-        if graph.sigs[each].kind in ("sort", "scatter", "scan", "fft"):
+        if graph.sigs[each].kind in ("sort", "scatter", "scan", "fft", "kernel"):
             fixed.add(each)
     known = _Known(graph, order, profile)
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ROUNDS):
         stored, contents = _settled(graph, order, set(fixed), known)
         centers = {each for each in stored - fixed if graph.sigs[each].kind in _CENTERS}
         if centers:  # known from the start, what follows a contraction need not be stored in its stead
@@ -277,11 +277,11 @@ def _cut_misfits(
     if sig.kind == "contract":
         for each in inputs:
             part = content_of(each)
-            if part.kind != "map" or part.cost > HOLE_COST or len(part.reads) > 2:
+            if part.kind != "map" or part.cost > MAX_OPERAND_COST or len(part.reads) > 2:
                 stored |= _cut_moved(graph, each, stored)
         return
     if sig.kind == "attend":
-        for each, most in zip(graph.inputs[number], ATTEND_COSTS, strict=False):
+        for each, most in zip(graph.inputs[number], MAX_ATTENTION_COSTS, strict=False):
             part = content_of(each)
             work = sum(cost_of(graph, one) for one in part.inside if graph.sigs[one].kind != "move")
             if part.kind != "map" or work > most or len(part.reads) > 3:
@@ -312,7 +312,7 @@ def _cut_moved(graph: Snapshot, number: int, stored: set[int]) -> set[int]:
         (found, *_) = graph.inputs[found]
     if graph.sigs[found].size > graph.sigs[number].size or is_source(graph.sigs[found]):
         return {number}
-    return {number} if found in stored and cost > HOLE_COST else {found}
+    return {number} if found in stored and cost > MAX_OPERAND_COST else {found}
 
 
 def _cut_overlap(graph: Snapshot, number: int, content_of: ContentOf, stored: set[int]) -> None:
@@ -322,7 +322,7 @@ def _cut_overlap(graph: Snapshot, number: int, content_of: ContentOf, stored: se
         sig, number = graph.sigs[number], graph.inputs[number][0]
         if sig.op.name == "window":
             times *= sig.attributes[1] / sig.attributes[2]
-    is_dear = content_of(number).cost * (times - 1) > OVERLAP_COST
+    is_dear = content_of(number).cost * (times - 1) > MAX_OVERLAP_COST
     if is_dear and number not in stored and not is_source(graph.sigs[number]):
         stored.add(number)
 
@@ -442,11 +442,13 @@ def _too_often(
         if len(owners) > 1:
             return not _is_read_anyway(graph, number, contents, owners)
         return not whole and len(maps) > MAX_LOOPS
-    effort = content.cost + LOAD * max(0, len(content.reads) - 1)
-    if len(owners) > 1 and (content.cost > MAX_RECOMPUTE_COST or effort * (len(owners) - 1) > REPEATED):
+    effort = content.cost + LOAD_COST * max(0, len(content.reads) - 1)
+    if len(owners) > 1 and (
+        content.cost > MAX_RECOMPUTE_COST or effort * (len(owners) - 1) > MAX_REPEATED_COST
+    ):
         return True
     most = max(Counter(owner for owner, _ in maps).values(), default=0)  # in one kernel
-    return most > MAX_MAPS and content.cost * most > MAX_RECOMPUTE_COST
+    return most > MAX_INDEX_MAPS and content.cost * most > MAX_RECOMPUTE_COST
 
 
 def _is_read_anyway(graph: Snapshot, number: int, contents: dict[int, Content], owners: set[int]) -> bool:
@@ -457,7 +459,7 @@ def _is_read_anyway(graph: Snapshot, number: int, contents: dict[int, Content], 
     """
     content = contents[number]
     whole = content.rows == nontrivial(graph.sigs[number].shape)
-    if len(owners) > MAX_FOLDED or content.cost > LIGHT:
+    if len(owners) > MAX_REFOLDING_KERNELS or content.cost > MAX_REFOLDED_COST:
         return False
     for owner in owners:
         if contents[owner].kind != "rows":

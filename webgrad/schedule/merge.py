@@ -7,17 +7,40 @@ nothing is merged across a dependency that leads through another kernel.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from ..device_profile import DeviceProfile
 from ..graph.snapshot import Snapshot
-from ..runtime.profile import DeviceProfile
 from .fuse import MAX_SCALARS
 from .plan import Group, bindings_of, folded_along, goes_by_element, goes_by_fours, is_flat, picked
 from .size import MAX_SIZE, group_size
 
-__all__ = ["bundle", "merge"]
+__all__ = ["bundle", "join_launches", "merge"]
 
-FEW_WORDS = (
+MAX_COMMAND_WORDS = (
     24  # of numbers and places: with the sizes, all of a flat map's parameters travel with the command
 )
+
+
+def join_launches(graph: Snapshot, groups: list[Group]) -> list[Group]:
+    """Results of one launch of a user's kernel are one group, which stands where the first of them did."""
+    made: list[Group] = []
+    places: dict[object, int] = {}
+    for group in groups:
+        if group.kind == "kernel":
+            call, place = graph.sigs[group.center].attributes
+            key = call, graph.inputs[group.center]
+            at = places.get(key)
+            if at is not None and all(graph.sigs[each].attributes[1] != place for each in made[at].outputs):
+                made[at] = replace(
+                    made[at],
+                    outputs=made[at].outputs + group.outputs,
+                    inside=made[at].inside + group.inside,
+                )
+                continue
+            places[key] = len(made)
+        made.append(group)
+    return made
 
 
 def merge(graph: Snapshot, groups: list[Group], profile: DeviceProfile, *, rows: bool = True) -> list[Group]:
@@ -135,7 +158,7 @@ def _bindings(graph: Snapshot, groups: list[Group], profile: DeviceProfile) -> i
     it takes many elements of longer values: the place of each is one.
     """
     values = {each for group in groups for each in (*group.reads, *group.outputs)}
-    few = len(groups) == 1 and is_flat(graph, groups[0]) and _words(graph, groups[0]) <= FEW_WORDS
+    few = len(groups) == 1 and is_flat(graph, groups[0]) and _words(graph, groups[0]) <= MAX_COMMAND_WORDS
     return (not few) + sum(bindings_of(graph.sigs[each], profile) for each in values)
 
 

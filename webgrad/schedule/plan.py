@@ -10,11 +10,12 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal
 
+from ..device_profile import DeviceProfile
 from ..graph.node import Signature
 from ..graph.snapshot import Snapshot
-from ..runtime.profile import DeviceProfile
 
 __all__ = [
+    "MAX_THIN_ROWS",
     "Group",
     "GroupKind",
     "Schedule",
@@ -28,7 +29,8 @@ __all__ = [
     "picked",
 ]
 
-LONG = 1 << 15  # elements from which a map of a bundle goes by fours on software adapters
+MAX_THIN_ROWS = 8  # rows of A up to which a product is thin: reading B is its whole cost
+MIN_VECTOR_SIZE = 1 << 15  # elements from which a map of a bundle goes by fours on software adapters
 
 GroupKind = Literal[
     "map",  # element by element
@@ -39,6 +41,7 @@ GroupKind = Literal[
     "sort",
     "scatter",
     "fft",
+    "kernel",  # a launch of a kernel that a user wrote
 ]
 
 
@@ -55,7 +58,7 @@ class Group:
     `outputs` are stored, those of a map of one shape; `reads` are the stored nodes it takes, `scalars` the
     numbers. `inside` are its nodes, inputs first. `row_axes` (rows): of each output, the axes that its folds
     depend on; the sides of these are the same for all.
-    `center` (contract, attend, scan, sort, scatter, fft): the node the kernel is about.
+    `center` (contract, attend, scan, sort, scatter, fft, kernel): the node the kernel is about.
     """
 
     kind: GroupKind
@@ -94,7 +97,7 @@ def goes_by_fours(graph: Snapshot, group: Group, profile: DeviceProfile) -> bool
 
     It is twice as quick on software adapters, and takes as many times longer to compile.
     """
-    long = profile.kind == "software" and graph.sigs[group.outputs[0]].size >= LONG
+    long = profile.kind == "software" and graph.sigs[group.outputs[0]].size >= MIN_VECTOR_SIZE
     return long or any(graph.sigs[each].dtype.itemsize < 4 for each in group.outputs)
 
 

@@ -1,4 +1,4 @@
-"""Pass 1b, rewrite: long running totals of few rows are cut into chunks, so that there is work for every
+"""Long running totals of few rows are cut into chunks, so that there is work for every
 thread.
 
 A scan of x becomes that of (x, totals) with attributes (axis, chunk): each chunk begins with what the chunks
@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import math
 
+from ..device_profile import DeviceProfile
 from ..graph.node import signature
 from ..graph.snapshot import Snapshot
 from ..ops.table import TABLE
-from ..runtime.profile import DeviceProfile
 
 __all__ = ["split_scans"]
 
 SOFTWARE_THREADS, GPU_THREADS = 1024, 16384  # that a scan is cut for
 SOFTWARE_CHUNK, GPU_CHUNK = 2048, 128  # elements: shorter chunks are not worth their totals,
-SHORT = 1024  # nor are shorter axes worth two more launches
+MIN_SPLIT_LENGTH = 1024  # nor are shorter axes worth two more launches
 LINE = 16  # elements: chunks are an odd number of lines of the cache, lest all begin in the same place of it
 _FOLDS = {str(row.wgsl): row for row in TABLE.values() if row.kind == "reduce"}
 
@@ -65,7 +65,7 @@ def _chunk(profile: DeviceProfile, shape: tuple[int, ...], axis: int) -> int:
     rows = math.prod(shape) // max(1, length)
     if not last and shape[-1] % 4 == 0:  # four rows are a thread's
         rows //= 4
-    if not rows or 8 * rows > wanted or length < SHORT:
+    if not rows or 8 * rows > wanted or length < MIN_SPLIT_LENGTH:
         return 0
     chunk = max(least, -(-length * rows // wanted))
     return (chunk // LINE | 1) * LINE if chunk < length else 0

@@ -1,48 +1,35 @@
-"""From a graph to groups: split, choose what is stored, gather each stored node's kernel, merge what can
-share one.
+"""From a graph to groups: the backend's passes, then choose what is stored, gather each stored node's kernel,
+merge what can share one.
 
-In: a `Snapshot` (whose folds are rewritten in place) and a device's profile. Out: a `Schedule`.
+In: a `Snapshot`, which the passes rewrite in place, and a device's profile. Out: a `Schedule`.
 """
 
 from __future__ import annotations
 
+from ..device_profile import DeviceProfile
 from ..graph.snapshot import Snapshot
-from ..runtime.profile import DeviceProfile
-from .attend import split_attention
 from .fuse import Content, choose_stored, is_source
-from .merge import bundle, merge
-from .packed import keep_packed
+from .merge import bundle, join_launches, merge
+from .passes import GPU_PASSES, Passes
 from .plan import Group, GroupKind, Schedule
-from .rewrite import rewrite
-from .scans import split_scans
-from .share import share_equals
-from .split import split_folds
-from .split_products import split_products
-from .turn import turn_products
 
 __all__ = ["schedule"]
 
 
-def schedule(graph: Snapshot, profile: DeviceProfile, *, fuse: bool = True, split: bool = True) -> Schedule:
-    """Group the nodes of a graph into kernels.
-
-    Without `fuse` every node but a movement is a kernel; without `split` ops stay as they are, for NumPy.
-    """
-    share_equals(graph)
-    keep_packed(graph, profile)
-    turn_products(graph)
-    if split:
-        rewrite(graph)
-        split_products(graph, profile)
-        split_scans(graph, profile)
-        split_attention(graph, profile)
-        split_folds(graph, profile)
+def schedule(
+    graph: Snapshot, profile: DeviceProfile, backend: Passes = GPU_PASSES, *, fuse: bool = True
+) -> Schedule:
+    """Group the nodes of a graph into kernels. Without `fuse` every node but a movement is a kernel."""
+    for each in backend.passes:
+        each.change(graph, profile)
     stored, contents = choose_stored(graph, profile, fuse=fuse)
     order = graph.order()
     place = {number: at for at, number in enumerate(order)}
     groups = [_group(graph, number, stored, contents[number], place) for number in order if number in stored]
+    if backend.shares_kernels:
+        groups = join_launches(graph, groups)
     if fuse:
-        groups = merge(graph, groups, profile, rows=split)
+        groups = merge(graph, groups, profile, rows=backend.shares_kernels)
     bundles = bundle(graph, groups, profile) if fuse else tuple((each,) for each in range(len(groups)))
     return Schedule(graph, tuple(groups), bundles)
 
@@ -69,7 +56,7 @@ def _group(graph: Snapshot, root: int, stored: set[int], content: Content, place
     sig = graph.sigs[root]
     kind: GroupKind = content.kind
     center = content.center
-    if sig.kind in ("scan", "sort", "scatter", "fft"):
+    if sig.kind in ("scan", "sort", "scatter", "fft", "kernel"):
         kind, center = sig.kind, root
     inside.sort(key=place.__getitem__)
     return Group(

@@ -19,7 +19,7 @@ from .plan import Group, joins_pairs
 __all__ = [
     "COMPONENT",
     "MAX_SIZE",
-    "MOST_TERMS",
+    "MAX_UNROLLED_TERMS",
     "NO_LOADS",
     "SHARED",
     "TEMPLATE",
@@ -39,7 +39,9 @@ SHARED = 2  # the same where all threads share the address
 PIECE_COST = 12  # additions that an input of a concat counts for
 TEMPLATE = 180  # additions that the text of a product or of attention counts for, without its holes
 FLOAT64 = 3  # times the text of a function of float32
-MOST_TERMS = 12  # elements of a window that are written out: each is a load, and loads are slow to compile
+MAX_UNROLLED_TERMS = (
+    12  # elements of a window that are written out: each is a load, and loads are slow to compile
+)
 
 # A value, a hash of how its index is made, how often that is written out (`_repeated`); 0: all threads share
 # the address.
@@ -126,7 +128,7 @@ def _terms(graph: Snapshot, number: int) -> int:
     """How many elements a fold over windows writes out; 0: it is a loop."""
     shape = graph.sigs[graph.inputs[number][0]].shape
     terms = math.prod(shape[axis] for axis in graph.sigs[number].attributes[0])
-    return terms if terms <= MOST_TERMS else 0
+    return terms if terms <= MAX_UNROLLED_TERMS else 0
 
 
 def size_of(graph: Snapshot, kind: str, outputs: Iterable[int], loads: Loads, cost: int, lanes: int) -> int:

@@ -1,4 +1,4 @@
-"""Pass 1b, rewrite: matrix products with a long k are split, so that there is work for every thread.
+"""Matrix products with a long k are split, so that there is work for every thread.
 
 (m, k) @ (k, n) becomes P products over k / P, a batch of them, and a sum over P. Where no good P divides k,
 both operands are padded with zeros, which costs no kernel. Split are products with few blocks of C; and, on
@@ -10,18 +10,20 @@ from __future__ import annotations
 import math
 
 from .. import dtypes
+from ..device_profile import DeviceProfile
 from ..graph.node import signature
 from ..graph.snapshot import Snapshot
 from ..ops.table import TABLE
-from ..runtime.profile import DeviceProfile
 from .axes import factors
+from .plan import MAX_THIN_ROWS
 
 __all__ = ["split_products"]
 
-THIN_ROWS = 8
-STREAMS = 32  # rows of B that are walked along at once: processors fetch ahead in so many places, not in more
-LONG_ROW = 1024  # elements from which a row of B is pages away from the next
-LARGE = 2**21  # elements of B from which it comes from far away
+MAX_STREAMS = (
+    32  # rows of B that are walked along at once: processors fetch ahead in so many places, not in more
+)
+MIN_LONG_ROW = 1024  # elements from which a row of B is pages away from the next
+MIN_FAR_SIZE = 2**21  # elements of B from which it comes from far away
 
 
 def split_products(graph: Snapshot, profile: DeviceProfile) -> None:
@@ -40,8 +42,8 @@ def _split(graph: Snapshot, number: int, profile: DeviceProfile) -> None:
     count = 1 if one_b else math.prod(shape[:-2])
     merged = _merged(graph, a, len(a_shape) - 1) | _merged(graph, b, len(b_shape) - 2)
     parts = _few(profile, count, m, n, k)
-    if parts <= 1 and m <= THIN_ROWS and _is_far(graph, b, profile):
-        parts = -(-k // STREAMS)
+    if parts <= 1 and m <= MAX_THIN_ROWS and _is_far(graph, b, profile):
+        parts = -(-k // MAX_STREAMS)
     chunk = _chunk(k, parts, merged) if parts > 1 else k
     if chunk < k:
         _in_parts(graph, number, m if one_b else 0, k, n, chunk)
@@ -60,7 +62,7 @@ def _is_far(graph: Snapshot, b: int, profile: DeviceProfile) -> bool:
     """Whether a software adapter would walk down a B that comes from far away, across its rows."""
     sig = graph.sigs[b]
     k, n = sig.shape[-2:]
-    large = profile.kind == "software" and n >= LONG_ROW and k * n >= LARGE
+    large = profile.kind == "software" and n >= MIN_LONG_ROW and k * n >= MIN_FAR_SIZE
     return large and _along(graph, b) == len(sig.shape) - 1
 
 

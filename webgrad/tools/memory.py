@@ -101,7 +101,7 @@ class MemoryReport:
         """Those that are alike and of one line in one row: a list that grows is the first one."""
         alike: dict[tuple[str, ...], list[TensorMemory]] = {}
         for each in self.tensors:
-            key = (each.dtype, _sides(each.shape), each.device, _made(each))
+            key = (each.dtype, _sizes(each.shape), each.device, _made(each))
             alike.setdefault(key, []).append(each)
         rows = [
             (sum(each.nbytes for each in found), sum(each.count for each in found), key)
@@ -216,7 +216,7 @@ def _by_line(rows: Sequence[TensorMemory]) -> tuple[LineMemory, ...]:
     return tuple(sorted(found, key=lambda each: -each.nbytes))
 
 
-def _sides(shape: tuple[int, ...]) -> str:
+def _sizes(shape: tuple[int, ...]) -> str:
     return " × ".join(map(str, shape)) or "one number"
 
 

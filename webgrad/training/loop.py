@@ -285,7 +285,7 @@ def _parts_of(batch: Any) -> Sequence[Any]:
 
 
 def _samples(batch: Any) -> int:
-    """How many samples a batch has: the first side of its first array."""
+    """How many samples a batch has: the first size of its first array."""
     while not hasattr(batch, "shape"):
         values = list(batch.values()) if isinstance(batch, Mapping) else batch
         if not isinstance(values, tuple | list) or not values:

@@ -1,7 +1,7 @@
 """Tuning: kernels chosen by measuring, where their lowering knows more ways than one. Off unless asked for.
 
 In: `wg.tune()` or WEBGRAD_TUNE, and the groups of a plan that is being made. Out: a choice for each, found in
-memory, on disk (`entries.py`), or by running every candidate (`measure.py`); `choosing.py` decides. The
+memory, on disk (`entries.py`), or by running every candidate (`measure.py`); `choice.py` decides. The
 invariant: without tuning kernels come from the device's profile alone, and no file is touched.
 """
 

@@ -24,7 +24,7 @@ from ..runtime.shield import shield
 __all__ = ["Candidate", "Entries", "Entry", "entries_folder"]
 
 FORMAT = 1
-KEPT = 4096  # entries in memory
+MAX_ENTRIES = 4096  # entries in memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def entries_folder() -> Path | None:
 class Entries:
     """Entries by key. `folder` is None where they are kept in memory only."""
 
-    def __init__(self, folder: Path | None, limit: int = KEPT) -> None:
+    def __init__(self, folder: Path | None, limit: int = MAX_ENTRIES) -> None:
         self.folder = folder
         self._limit = limit
         self._memory: dict[str, Entry] = {}

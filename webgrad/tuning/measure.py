@@ -15,35 +15,35 @@ from ..arrays import Array, np
 from ..errors import DeviceLostError, WebgradError
 from ..graph.node import Signature
 from ..graph.snapshot import Snapshot
+from ..kernels.launch import Bound, Launch
 from ..lower.choices import Choice
 from ..lower.compile import compile_bundle
-from ..lower.emit import Bound, Emitted
 from ..runtime.buffers import Buffer
 from ..runtime.pipelines import Pipeline
 from ..runtime.queue import Recorder
-from ..runtime.timing import Timer
+from ..runtime.timer import Timer
 from ..runtime.webgpu import Device
 from ..schedule.plan import Group
 from .entries import Candidate
 
-__all__ = ["TOLERANCE", "Launch", "launch_of", "measure"]
+__all__ = ["TOLERANCE", "DispatchArguments", "dispatch_of", "measure"]
 
 Numbers = Mapping[int, Any]  # the run-time numbers by node
 
-LIMIT = 2.0  # seconds for all candidates of one kernel
+MAX_SECONDS = 2.0  # seconds for all candidates of one kernel
 ROUNDS = 7
 # What a sample should take, in seconds, and how often a kernel is run for it at most: by GPU timestamps, and
 # by the clock, which also counts what a submission costs.
-SAMPLE, MOST_RUNS = 4e-3, 64
-CLOCKED_SAMPLE, CLOCKED_MOST_RUNS = 20e-3, 1024
-HOPELESS = 2.0  # times the best: not timed again, after two rounds
+SAMPLE, MAX_RUNS = 4e-3, 64
+CLOCKED_SAMPLE, MAX_CLOCKED_RUNS = 20e-3, 1024
+MAX_SLOWDOWN = 2.0  # times the best: not timed again, after two rounds
 _PATTERN = 65_521  # elements of data before it repeats: a prime, so that no two rows are alike
 _POISON = 0x5A
 # dtype → what results may differ by, of the largest; other dtypes must be equal
 TOLERANCE = {"float16": 1e-2, "bfloat16": 5e-2, "float32": 1e-4, "float64": 1e-9}
 
 
-class Launch(NamedTuple):
+class DispatchArguments(NamedTuple):
     """A kernel over buffers, ready to be recorded."""
 
     pipeline: Pipeline
@@ -59,13 +59,13 @@ def measure(
     offered: Sequence[Choice],
     numbers: Numbers | None = None,
     *,
-    limit: float = LIMIT,
+    limit: float = MAX_SECONDS,
 ) -> tuple[Candidate, ...]:
     """Time the choices for a bundle. An error of the default's own, as of a lost device, is raised."""
     stop = time.monotonic() + limit
     trial = _Trial(device, graph, groups, numbers or {})
     dropped: dict[Choice, str] = {}
-    runs: dict[Choice, list[Launch]] = {}
+    runs: dict[Choice, list[DispatchArguments]] = {}
     with Timer(device) as timer:
         for choice in offered:
             try:
@@ -85,16 +85,16 @@ def measure(
     return tuple(Candidate(each, best.get(each), dropped.get(each, "")) for each in offered)
 
 
-def _timed(timer: Timer, runs: Mapping[Choice, list[Launch]], stop: float) -> dict[Choice, float]:
+def _timed(timer: Timer, runs: Mapping[Choice, list[DispatchArguments]], stop: float) -> dict[Choice, float]:
     """The best time of each, in rounds, so that a change of the machine's mood is the same for all."""
     best = {choice: timer.seconds(_recording(launches, 1)) for choice, launches in runs.items()}
     default, least = next(iter(runs)), min(best.values())
-    sample, most = (SAMPLE, MOST_RUNS) if timer.exact else (CLOCKED_SAMPLE, CLOCKED_MOST_RUNS)
+    sample, most = (SAMPLE, MAX_RUNS) if timer.exact else (CLOCKED_SAMPLE, MAX_CLOCKED_RUNS)
     count = max(1, min(most, math.ceil(sample / max(least, 1e-7))))
     for number in range(ROUNDS):
         least = min(best.values())
         for choice, launches in runs.items():
-            hopeless = number > 1 and choice != default and best[choice] > HOPELESS * least
+            hopeless = number > 1 and choice != default and best[choice] > MAX_SLOWDOWN * least
             if number and (hopeless or time.monotonic() > stop):
                 continue
             seconds = timer.seconds(_recording(launches, count)) / count
@@ -102,7 +102,7 @@ def _timed(timer: Timer, runs: Mapping[Choice, list[Launch]], stop: float) -> di
     return best
 
 
-def _recording(launches: Sequence[Launch], count: int) -> Callable[[Recorder], None]:
+def _recording(launches: Sequence[DispatchArguments], count: int) -> Callable[[Recorder], None]:
     def record(recorder: Recorder) -> None:
         for _ in range(count):
             for each in launches:
@@ -111,9 +111,11 @@ def _recording(launches: Sequence[Launch], count: int) -> Callable[[Recorder], N
     return record
 
 
-def launch_of(device: Device, emitted: Emitted, values: Mapping[int, Buffer], numbers: Numbers) -> Launch:
-    """An emitted kernel over the buffers of its values, all of which are there."""
-    more = device.upload(emitted.more) if emitted.more else None
+def dispatch_of(
+    device: Device, launch: Launch, values: Mapping[int, Buffer], numbers: Numbers
+) -> DispatchArguments:
+    """A launch over the buffers of its values, all of which are there."""
+    more = device.upload(launch.more) if launch.more else None
 
     def buffer(bound: Bound) -> Buffer:
         if bound.value < 0:
@@ -122,9 +124,11 @@ def launch_of(device: Device, emitted: Emitted, values: Mapping[int, Buffer], nu
         whole = values[bound.value]
         return device.queue.view(whole, bound.start, bound.nbytes) if bound.nbytes else whole
 
-    params = emitted.front.pack(*[numbers[each] for each in emitted.scalars]) + emitted.tail
-    buffers = [buffer(each) for each in emitted.bound]
-    return Launch(device.pipeline(emitted.program), buffers, params, emitted.grid)
+    params = launch.front.pack(*[numbers[each] for each in launch.scalars]) + launch.params
+    buffers = [buffer(each) for each in launch.bound]
+    return DispatchArguments(
+        device.pipeline(launch.program, checked=launch.checked), buffers, params, launch.grid
+    )
 
 
 class _Trial:
@@ -141,7 +145,7 @@ class _Trial:
         self._values = {each: device.upload(_data(graph.sigs[each], 1)) for each in reads}
         self._values |= {each: device.allocate(graph.sigs[each].nbytes) for each in self._outputs}
 
-    def launches(self, choice: Choice) -> list[Launch]:
+    def launches(self, choice: Choice) -> list[DispatchArguments]:
         """What a choice runs, compiled."""
         device = self._device
         made = compile_bundle(
@@ -152,15 +156,15 @@ class _Trial:
             device.queue.compile(each.pipeline)
         return launches
 
-    def _launch(self, emitted: Emitted) -> Launch:
-        for bound in emitted.bound:
+    def _launch(self, launch: Launch) -> DispatchArguments:
+        for bound in launch.bound:
             if bound.value >= 0 and bound.value not in self._values:  # between two launches of one choice
                 nbytes = self._graph.sigs[bound.value].nbytes
                 self._values[bound.value] = self._device.allocate(nbytes)
-        numbers = {each: self._numbers.get(each, 1) for each in emitted.scalars}
-        return launch_of(self._device, emitted, self._values, numbers)
+        numbers = {each: self._numbers.get(each, 1) for each in launch.scalars}
+        return dispatch_of(self._device, launch, self._values, numbers)
 
-    def agrees(self, launches: Sequence[Launch], timer: Timer) -> bool:
+    def agrees(self, launches: Sequence[DispatchArguments], timer: Timer) -> bool:
         """Run it once: whether its results are the default's, which is the first that comes."""
         found = self._results(launches)
         if not self._expected:
@@ -170,7 +174,7 @@ class _Trial:
             self._expected = found
         return all(map(_equal, found, self._expected))
 
-    def _results(self, launches: Sequence[Launch]) -> list[Array]:
+    def _results(self, launches: Sequence[DispatchArguments]) -> list[Array]:
         device, sigs = self._device, self._graph.sigs
         for each in self._outputs:  # or a kernel that writes nothing would leave the last one's results
             device.queue.write(self._values[each], np.full(sigs[each].nbytes, _POISON, np.uint8))

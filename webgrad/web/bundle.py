@@ -27,9 +27,9 @@ from ..runtime.transfer import as_bytes
 from ..tuning import tune
 from .declarations import declarations, module_text
 from .paper import VARIANTS, Variant, tracing_device
-from .planning import Planner, Schedules
+from .plan import Planner, Schedules
 from .shards import SHARD, Stored, write_shards
-from .tracing import Graph, Held, trace_on_paper
+from .trace import Graph, Held, trace_on_paper
 
 __all__ = ["Bundle"]
 

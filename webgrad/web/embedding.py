@@ -16,7 +16,7 @@ from webgrad.models import EmbeddingModel
 from .bundle import Bundle
 from .export import named_tensors
 from .folder import write_export
-from .tokenizing import tokenizer_file
+from .tokenizer_data import tokenizer_file
 
 __all__ = ["embedding_bundle", "export_embedding_model"]
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ArgumentError
+from ..functions.learning.quantised import QuantisedTensor
 from ..jit.closures import named_in
-from ..ops.quantised import QuantisedTensor
 from .bundle import Bundle
 from .folder import check_target, write_export
 from .pictures import picture_facts

@@ -16,14 +16,14 @@ from typing import Any
 import webgrad as wg
 from webgrad.errors import ArgumentError, ModelFileError
 from webgrad.models import LanguageModel
-from webgrad.models.decoding import Decoding
+from webgrad.models.decoder import Decoding
 from webgrad.models.sampling import Kind, Sampling
 
 from .bundle import Bundle
 from .chat_segments import chat_segments
 from .export import named_tensors
 from .folder import write_export
-from .tokenizing import tokenizer_file
+from .tokenizer_data import tokenizer_file
 
 __all__ = ["CHUNKS", "export_language_model", "language_bundle"]
 

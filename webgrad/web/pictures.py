@@ -14,7 +14,7 @@ from typing import Any
 
 from ..arrays import np
 from ..errors import ArgumentError
-from .tracing import Graph
+from .trace import Graph
 
 __all__ = ["picture_facts"]
 
@@ -60,13 +60,13 @@ def picture_facts(
 
 
 def _layout(shape: tuple[int, ...]) -> tuple[str, int, int, int]:
-    sides = shape[1:] if len(shape) in (3, 4) and shape[0] == 1 else shape
-    if len(sides) == 2:
-        return "channels-first", 1, *sides
-    if len(sides) == 3 and sides[0] in _CHANNELS:
-        return "channels-first", *sides
-    if len(sides) == 3 and sides[2] in _CHANNELS:
-        return "channels-last", sides[2], sides[0], sides[1]
+    sizes = shape[1:] if len(shape) in (3, 4) and shape[0] == 1 else shape
+    if len(sizes) == 2:
+        return "channels-first", 1, *sizes
+    if len(sizes) == 3 and sizes[0] in _CHANNELS:
+        return "channels-first", *sizes
+    if len(sizes) == 3 and sizes[2] in _CHANNELS:
+        return "channels-last", sizes[2], sizes[0], sizes[1]
     raise ArgumentError(
         f"export: an input of shape {shape} is no picture: labels are for (1, channels, height, width) or "
         "(1, height, width, channels), with 1 or 3 channels"

@@ -18,19 +18,6 @@ __all__ = ["SHARD", "Stored", "write_shards"]
 
 SHARD = 255 << 20  # bytes of tensors in a file: with its header it stays below 256 MiB
 _ALIGNMENT = 8
-_NAMES = {
-    "bool": "BOOL",
-    "int8": "I8",
-    "int16": "I16",
-    "int32": "I32",
-    "uint8": "U8",
-    "uint16": "U16",
-    "uint32": "U32",
-    "float16": "F16",
-    "bfloat16": "BF16",
-    "float32": "F32",
-    "complex64": "C64",
-}
 
 
 class Stored(NamedTuple):
@@ -86,7 +73,7 @@ def _write(path: Path, tensors: Mapping[str, Stored]) -> tuple[dict[str, int], s
     end = 0
     for name, each in tensors.items():
         offsets = [end, end + each.nbytes]
-        header[name] = {"dtype": _NAMES[each.dtype.name], "shape": list(each.shape), "data_offsets": offsets}
+        header[name] = {"dtype": each.dtype.short.upper(), "shape": list(each.shape), "data_offsets": offsets}
         end = offsets[1]
     text = json.dumps(header, separators=(",", ":")).encode()
     text = text.ljust(_up(len(text)))

@@ -1,5 +1,5 @@
 // Text to token ids and back, the same as Python's: makeTokenizer(spec), where spec is the tokenizer.json
-// that webgrad/web/tokenizing.py writes. A text goes through: added tokens are found, the rest is normalized,
+// that webgrad/web/tokenizer_data.py writes. A text goes through: added tokens are found, the rest is normalized,
 // cut into words, and each word becomes ids by merges (BPE), longest pieces (WordPiece) or the likeliest
 // pieces (Unigram). Sets of characters come with the spec, so a browser's Unicode version does not matter.
 
@@ -395,7 +395,7 @@ const makeStream = (tokens, decoder, skipped) => {
   };
 };
 
-/** A tokenizer of what webgrad/web/tokenizing.py writes. */
+/** A tokenizer of what webgrad/web/tokenizer_data.py writes. */
 const makeTokenizer = (spec) => {
   if (spec.format !== "webgrad-tokenizer" || spec.version !== 1) {
     throw new Error(`this is no tokenizer that this page can read (${spec.format} ${spec.version})`);

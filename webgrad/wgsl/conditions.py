@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import lshift, rshift
 
 __all__ = ["ExpressionError", "Symbol", "Value", "evaluate", "split_words"]
 
@@ -56,16 +57,10 @@ def _divide(left: int, right: int) -> int:
     return quotient if (left < 0) == (right < 0) else -quotient
 
 
-def _shift_left(left: int, right: int) -> int:
+def _shift(operator: Callable[[int, int], int], left: int, right: int) -> int:
     if not 0 <= right < 64:
         raise ExpressionError(f"shift by {right}: allowed are 0 to 63")
-    return left << right
-
-
-def _shift_right(left: int, right: int) -> int:
-    if not 0 <= right < 64:
-        raise ExpressionError(f"shift by {right}: allowed are 0 to 63")
-    return left >> right
+    return operator(left, right)
 
 
 _BINARY: dict[str, Callable[[int, int], int]] = {
@@ -78,8 +73,8 @@ _BINARY: dict[str, Callable[[int, int], int]] = {
     "<=": lambda a, b: int(a <= b),
     ">": lambda a, b: int(a > b),
     ">=": lambda a, b: int(a >= b),
-    "<<": _shift_left,
-    ">>": _shift_right,
+    "<<": lambda a, b: _shift(lshift, a, b),
+    ">>": lambda a, b: _shift(rshift, a, b),
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
     "*": lambda a, b: a * b,

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from webgrad.errors import TemplateError
-from webgrad.wgsl.tokens import TokenError, comment_end
+from webgrad.wgsl.source import message_at
+from webgrad.wgsl.tokens import TokenError, without_comments
 
 __all__ = ["Conditional", "Directive", "Line", "Loop", "Node", "Place", "parse_tree", "template_error"]
 
 MAX_NESTING = 32
 _BREAKS = re.compile(r"\r\n|[\r\v\f\x85\u2028\u2029]")
-_COMMENT = re.compile(r"//[^\n]*|/\*")
 _DIRECTIVE = re.compile(r"[ \t]*#[ \t]*(\w*)(.*)", re.DOTALL)
 _PLAIN = frozenset({"define", "undef", "include", "error"})
 _CONDITIONS = frozenset({"if", "ifdef", "ifndef"})
@@ -72,9 +72,7 @@ Node = Line | Directive | Conditional | Loop
 
 def template_error(place: Place, message: str) -> TemplateError:
     """A TemplateError that says where, what, and shows the line."""
-    shown = place.text.strip()
-    shown = shown if len(shown) <= 160 else shown[:157] + "..."
-    return TemplateError(f"{place.file}:{place.line}: {message}\n    {shown}")
+    return TemplateError(message_at(place.file, place.line, message, place.text))
 
 
 @lru_cache(maxsize=64)  # an include is read for every variant
@@ -85,21 +83,11 @@ def parse_tree(text: str, file: str) -> tuple[Node, ...]:
 
 
 def _strip_comments(text: str, file: str) -> str:
-    """The text with each comment replaced by a space and its line breaks; block comments nest, as in WGSL."""
-    pieces: list[str] = []
-    position = 0
-    while match := _COMMENT.search(text, position):
-        pieces.append(text[position : match.start()] + " ")
-        position = match.end()
-        if match.group() == "/*":
-            try:
-                position = comment_end(text, match.start())
-            except TokenError as error:
-                line = text.count("\n", 0, error.offset)
-                raise template_error(Place(file, line + 1, text.split("\n")[line]), str(error)) from None
-            pieces.append("\n" * text.count("\n", match.start(), position))
-    pieces.append(text[position:])
-    return "".join(pieces)
+    try:
+        return without_comments(text)
+    except TokenError as error:
+        line = text.count("\n", 0, error.offset)
+        raise template_error(Place(file, line + 1, text.split("\n")[line]), str(error)) from None
 
 
 def _logical_lines(text: str, file: str) -> Iterator[Line]:

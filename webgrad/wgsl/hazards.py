@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from webgrad.errors import CompileError
-from webgrad.wgsl.scopes import Resolution
+from webgrad.wgsl.scopes import RESULT_MEMBERS, SWIZZLE, Resolution
 from webgrad.wgsl.syntax import Declaration, Module
 from webgrad.wgsl.tokens import Token
 
@@ -70,8 +70,6 @@ _RESULTS = (
     (re.compile(r"unpack(2x16|4x8)\w+|quantizeToF16"), "f32"),
     (re.compile(r"all|any|subgroupAll|subgroupAny"), "bool"),
 )
-# Members of vectors and of what built-in functions give: they have the traits of the whole.
-_INHERITING = re.compile(r"[xyzw]{1,4}|[rgba]{1,4}|old_value|exchanged|fract|whole|exp")
 _ENDS = frozenset(";{}")
 _COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", "&&", "||", "!"})
 
@@ -255,7 +253,8 @@ class _Scan:
         frame = self.frames[-1]
         if self.source.is_text(index - 1, "."):
             if name in self.values.members:
-                inherited = frame.last and _INHERITING.fullmatch(name) is not None
+                # Members of vectors and of what built-in functions give have the traits of the whole.
+                inherited = frame.last and (name in RESULT_MEMBERS or SWIZZLE.fullmatch(name) is not None)
                 frame.last = self.values.members[name] or inherited
             return index + 1
         stop = self.source.template_end(index + 1) or index + 1

@@ -136,22 +136,7 @@ class Layouts:
             return []
         if self.source.tokens[start].text != "<" or self.source.template_end(start) != stop:
             raise self.source.error(start, f"`{self.source.tokens[start].text}` does not belong in a type")
-        spans: list[tuple[int, int]] = []
-        begin = index = start + 1
-        while index < stop - 1:
-            text = self.source.tokens[index].text
-            if text == "<" and (end := self.source.template_end(index)):
-                index = end
-                continue
-            if text in ("(", "["):
-                index = self.source.pairs[index]
-            elif text == ",":
-                spans.append((begin, index))
-                begin = index + 1
-            index += 1
-        if begin < stop - 1:
-            spans.append((begin, stop - 1))
-        return spans
+        return self.source.split(start + 1, stop - 1)
 
     def _component(self, suffix: str, arguments: list[tuple[int, int]], index: int) -> Layout:
         if suffix and not arguments:

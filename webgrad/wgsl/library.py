@@ -46,7 +46,7 @@ def _source() -> dict[str, _Function]:
 
 
 @cache
-def _written(name: str) -> tuple[_Function, tuple[str, ...]]:
+def _in_kernels(name: str) -> tuple[_Function, tuple[str, ...]]:
     """A function as it is in kernels, by its name there, and the names that it calls."""
     source = _source()
     base, _, width = name.rpartition("_")
@@ -103,7 +103,7 @@ def functions(wanted: Iterable[str]) -> str:
     while waiting:
         name = waiting.pop()
         if name not in found:
-            found[name], calls = _written(name)
+            found[name], calls = _in_kernels(name)
             waiting += calls
     ordered = sorted(found.values(), key=lambda each: each.place)
     return "".join(f"{each.text}\n" for each in ordered)

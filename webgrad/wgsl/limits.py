@@ -13,11 +13,11 @@ from webgrad.wgsl.scopes import Resolution
 from webgrad.wgsl.source import Source
 from webgrad.wgsl.syntax import Declaration, Module
 
-__all__ = ["MOST_BRANCHES", "MOST_DEPTH", "MOST_TOKENS", "check_branches", "check_depth"]
+__all__ = ["MAX_BRANCHES", "MAX_DEPTH", "MAX_TOKENS", "check_branches", "check_depth"]
 
-MOST_DEPTH = 1000  # brackets open at once, with the operators before each in its expression
-MOST_BRANCHES = 64  # blocks open at once, those of the callers too; a chain of else-ifs or cases counts each
-MOST_TOKENS = 2_000_000  # of the entry point with everything it calls put in
+MAX_DEPTH = 1000  # brackets open at once, with the operators before each in its expression
+MAX_BRANCHES = 64  # blocks open at once, those of the callers too; a chain of else-ifs or cases counts each
+MAX_TOKENS = 2_000_000  # of the entry point with everything it calls put in
 
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 _SEPARATORS = frozenset({",", ";", ":", "=", "return"})
@@ -47,10 +47,10 @@ def check_depth(source: Source) -> None:
         elif token.kind == "sign":
             chains[-1] += 1
             depth += 1
-        if depth > MOST_DEPTH:
+        if depth > MAX_DEPTH:
             raise source.error(
                 index,
-                f"the expression is more than {MOST_DEPTH:,} brackets and operators deep, which shader "
+                f"the expression is more than {MAX_DEPTH:,} brackets and operators deep, which shader "
                 "compilers do not survive: split it with `let`",
             )
 
@@ -109,20 +109,20 @@ class _Branches:
             branches, tokens = self.known.get(call.name, (0, 0))
             deepest = max(deepest, call.branches + branches)
             length += tokens
-            if deepest > MOST_BRANCHES or length > MOST_TOKENS:
+            if deepest > MAX_BRANCHES or length > MAX_TOKENS:
                 raise self.refusal(call.index, deepest)
         return deepest, length
 
     def refusal(self, index: int, branches: int) -> Exception:
-        if branches > MOST_BRANCHES:
+        if branches > MAX_BRANCHES:
             return self.source.error(
                 index,
-                f"more than {MOST_BRANCHES} blocks are open at once here, counting those of the callers and "
+                f"more than {MAX_BRANCHES} blocks are open at once here, counting those of the callers and "
                 "each `else if` and `case` of a chain; drivers do not survive that: use a table, or less",
             )
         return self.source.error(
             index,
-            f"with every call put in, as drivers do, the kernel is longer than {MOST_TOKENS:,} words here: "
+            f"with every call put in, as drivers do, the kernel is longer than {MAX_TOKENS:,} words here: "
             "call less, or in a loop",
         )
 
@@ -143,7 +143,7 @@ class _Branches:
                 branches += weight
                 chain, switch = 0, False
                 deepest = max(deepest, branches)
-                if branches > MOST_BRANCHES:
+                if branches > MAX_BRANCHES:
                     raise self.refusal(index, branches)
             elif text == "}":
                 closed = blocks.pop()

@@ -139,7 +139,7 @@ def _expand(
         if macro is None or macro.name in token.hidden:
             output.append(token)
         elif macro.parameters is None:
-            _push(stack, _object_body(macro, token), budget)
+            _push(stack, [_Token(part, token.hidden | {macro.name}) for part in macro.body], budget)
         elif (opening := _skip_space(stack, "(")) is None:
             output.append(token)
         else:
@@ -180,11 +180,6 @@ def _paste(
     budget.step(len(before) + len(after))
     joined = [_Token(part, hidden) for part in split_tokens(left_end.text + right_end.text)]
     return before + (joined or [_Token("", hidden)]) + after
-
-
-def _object_body(macro: Macro, token: _Token) -> list[_Token]:
-    hidden = token.hidden | {macro.name}
-    return [_Token(part, hidden) for part in macro.body]
 
 
 def _arguments(macro: Macro, stack: list[_Token], budget: Budget) -> list[list[_Token]]:

@@ -12,21 +12,18 @@ import re
 import string
 from collections.abc import Iterator
 
-from webgrad.wgsl.scopes import Local, Resolution, reachable, resolve
+from webgrad.wgsl.scopes import RESULT_MEMBERS, SWIZZLE, Resolution, reachable, resolve
 from webgrad.wgsl.source import Source
-from webgrad.wgsl.syntax import Declaration, Module, parse_module
+from webgrad.wgsl.syntax import RESOURCE_SPACES, Declaration, Module, parse_module
 
 __all__ = ["minify"]
 
-_RESOURCE_SPACES = ("storage", "uniform", "immediate", "push_constant")
 # Keywords, reserved words and built-in functions of at most three letters: what a generated name could hit.
 _SHORT_WORDS = """
 as do fn if is of or abs all any asm bit cos dot exp fma for get let log max min mix mod mut new nil not pow
 ptr pub ref set sin std tan try use var
 """
 _TAKEN = frozenset(_SHORT_WORDS.split())
-_SWIZZLE = re.compile(r"[xyzw]{1,4}|[rgba]{1,4}")
-_RESULT_MEMBERS = frozenset({"fract", "whole", "exp", "old_value", "exchanged"})  # of modf, frexp, atomics
 # Calls that do more than give a value.
 _EFFECTS = re.compile(
     r"atomic[A-Z]\w*|\w+Barrier|texture\w*|workgroupUniformLoad|subgroup[A-Z]\w*|quad[A-Z]\w*"
@@ -57,10 +54,8 @@ def minify(text: str, entry: str) -> str:
 def _unreachable(module: Module, resolution: Resolution, entry: str) -> Iterator[tuple[int, int]]:
     roots = {entry} & module.names.keys()
     for one in module.declarations:
-        if one.kind == "var" and one.spaces and one.spaces[0] in _RESOURCE_SPACES:
+        if one.kind == "var" and one.spaces and one.spaces[0] in RESOURCE_SPACES:
             roots.add(one.name)
-        elif one.kind == "const_assert":
-            roots |= resolution.references[one.start]
     kept = reachable(module, resolution, roots)
     for one in module.declarations:
         if one.name and one.name not in kept:
@@ -112,7 +107,7 @@ def _names(module: Module, resolution: Resolution, entry: str) -> dict[int, str]
     slots: dict[tuple[int, str], list[int]] = {}
     for local in resolution.locals:
         # Locals that are never visible together share a name, across functions too.
-        slots.setdefault((local.visible, ""), []).extend(_occurrences(local))
+        slots.setdefault((local.visible, ""), []).extend((local.index, *local.uses))
     for name, uses in resolution.globals.items():
         if name != entry:
             slots[-1, name] = uses
@@ -121,14 +116,10 @@ def _names(module: Module, resolution: Resolution, entry: str) -> dict[int, str]
     members = [
         uses
         for name, uses in resolution.members.items()
-        if name in declared and not _SWIZZLE.fullmatch(name) and name not in _RESULT_MEMBERS
+        if name in declared and not SWIZZLE.fullmatch(name) and name not in RESULT_MEMBERS
     ]
-    kept = {name for name in declared if _SWIZZLE.fullmatch(name)}
-    return found | _assign(members, _TAKEN | _RESULT_MEMBERS | kept, swizzles=False)
-
-
-def _occurrences(local: Local) -> list[int]:
-    return [local.index, *local.uses]
+    kept = {name for name in declared if SWIZZLE.fullmatch(name)}
+    return found | _assign(members, _TAKEN | RESULT_MEMBERS | kept, swizzles=False)
 
 
 def _assign(
@@ -136,7 +127,7 @@ def _assign(
 ) -> dict[int, str]:
     """One name for the tokens of each group; the most frequent group gets the shortest."""
     fresh = (
-        name for name in _short_names() if name not in taken and (swizzles or not _SWIZZLE.fullmatch(name))
+        name for name in _short_names() if name not in taken and (swizzles or not SWIZZLE.fullmatch(name))
     )
     ordered = sorted(groups, key=lambda uses: (-len(uses), min(uses)))
     return {index: name for uses, name in zip(ordered, fresh, strict=False) for index in uses}

@@ -9,12 +9,12 @@ from __future__ import annotations
 import functools
 import struct
 from collections.abc import Sequence
-from typing import SupportsFloat, SupportsIndex
+from typing import Any, SupportsFloat, SupportsIndex
 
 from webgrad.errors import LaunchError
 from webgrad.wgsl.program import Program
 
-__all__ = ["Packer", "ParamValue", "packer"]
+__all__ = ["Packer", "ParamValue", "flat_packer", "packer"]
 
 ParamScalar = SupportsIndex | SupportsFloat
 ParamValue = ParamScalar | Sequence[ParamScalar]
@@ -40,6 +40,11 @@ class Packer:
         self._struct = struct.Struct(f"{layout}{size - end}x")
 
     @property
+    def format(self) -> str:
+        """The layout, as `struct` has it."""
+        return self._struct.format
+
+    @property
     def size(self) -> int:
         """The number of bytes."""
         return self._struct.size
@@ -50,22 +55,16 @@ class Packer:
             if self._scalar:
                 return self._struct.pack(*values)
             return self._struct.pack(*self._flatten(values))
-        except (struct.error, OverflowError, TypeError):
+        except (struct.error, OverflowError, TypeError, ValueError):
             raise self._mistake(values) from None
 
-    def _flatten(self, values: Sequence[ParamValue]) -> list[ParamScalar]:
-        if len(values) != len(self._fields):
-            raise self._mistake(values)
-        flat: list[ParamScalar] = []
+    def _flatten(self, values: Sequence[ParamValue]) -> list[Any]:
+        flat: list[Any] = []
         for (_, _, count), value in zip(self._fields, values, strict=True):
-            if isinstance(value, Sequence):
-                if count == 1 or len(value) != count:
-                    raise self._mistake(values)
-                flat.extend(value)
-            elif count > 1:
-                raise self._mistake(values)
-            else:
-                flat.append(value)
+            parts = (value,) if count == 1 else value
+            if not isinstance(parts, Sequence) or len(parts) != count:
+                raise TypeError
+            flat += parts
         return flat
 
     def _mistake(self, values: Sequence[ParamValue]) -> LaunchError:
@@ -90,6 +89,17 @@ class Packer:
 def packer(program: Program) -> Packer:
     """The packer of a program's params."""
     fields = [(field.name, field.type, field.offset) for field in program.params]
+    return Packer(program.label, fields, program.params_size)
+
+
+@functools.lru_cache(maxsize=4096)
+def flat_packer(program: Program) -> Packer:
+    """The same for one number after another, those of vectors too."""
+    fields = []
+    for field in program.params:
+        component, count = _split(field.type)
+        names = [field.name] if count == 1 else [f"{field.name}.{each}" for each in "xyzw"[:count]]
+        fields += [(name, component, field.offset + 4 * at) for at, name in enumerate(names)]
     return Packer(program.label, fields, program.params_size)
 
 

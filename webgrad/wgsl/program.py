@@ -7,10 +7,11 @@ only what the entry point reaches is left, and line i of `text` came from `origi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from typing import Literal
 
-__all__ = ["Access", "Binding", "Field", "Program"]
+__all__ = ["Access", "Binding", "Field", "Program", "reads_first"]
 
 Access = Literal["read", "read_write"]
 
@@ -55,3 +56,16 @@ class Program:
     def __hash__(self) -> int:
         # Texts keep their hash: a Program is a cheap dictionary key although its tables are long.
         return hash((self.label, self.text, self.entry))
+
+
+def reads_first(program: Program) -> Program:
+    """The same program with the bindings that are written behind all others."""
+    order = sorted(range(len(program.bindings)), key=lambda at: program.bindings[at].access == "read_write")
+    if order == sorted(order):
+        return program
+    text = re.sub(
+        r"@group\(0\) @binding\((\d+)\)",
+        lambda found: f"@group(0) @binding({order.index(int(found[1]))})",
+        program.text,
+    )
+    return replace(program, text=text, bindings=tuple(program.bindings[at] for at in order))

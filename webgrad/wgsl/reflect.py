@@ -19,7 +19,7 @@ from webgrad.wgsl.preprocess import Expanded
 from webgrad.wgsl.program import Access, Binding, Field, Program
 from webgrad.wgsl.scopes import Resolution, reachable, resolve
 from webgrad.wgsl.source import Source
-from webgrad.wgsl.syntax import Declaration, Module, parse_module
+from webgrad.wgsl.syntax import PARAM_SPACES, RESOURCE_SPACES, Declaration, Module, parse_module
 
 __all__ = ["entry_names", "reflect"]
 
@@ -27,9 +27,8 @@ _PARAM_TYPE = re.compile(r"(vec[234]<)?[iuf]32>?")
 _SUBGROUP_FUNCTION = re.compile(r"(subgroup|quad)[A-Z]\w*")
 _SUBGROUP_VALUES = frozenset({"subgroup_invocation_id", "subgroup_size", "subgroup_id", "num_subgroups"})
 _HALF_TYPE = re.compile(r"f16|vec[234]h|mat[234]x[234]h")
-_NUMBER_SUFFIX = re.compile(r"(l[iuf]|[iuh])$")
-_SPACES = ("storage", "uniform", "immediate", "push_constant", "private", "workgroup")
-_PARAM_SPACES = ("uniform", "immediate", "push_constant")
+_SUFFIXED = re.compile(r"\.?[0-9].*?(l[iuf]|[iuh])")  # a number
+_SPACES = (*RESOURCE_SPACES, "private", "workgroup")
 
 
 def entry_names(expanded: Expanded) -> tuple[str, ...]:
@@ -63,11 +62,7 @@ class _Reflection:
         self.layouts = Layouts(module)
         self.resolution: Resolution = resolve(module)
         self.entry = self.find_entry(label, entry)
-        roots = {self.entry.name}
-        for one in module.declarations:
-            if one.kind == "const_assert":
-                roots |= self.resolution.references[one.start]
-        self.names = reachable(module, self.resolution, roots)
+        self.names = reachable(module, self.resolution, {self.entry.name})
         check_branches(module, self.resolution, self.entry)
         check_hazards(module, self.resolution, self.names)
         check_pointers(module, self.resolution, self.names)
@@ -86,7 +81,7 @@ class _Reflection:
                 return one
         raise CompileError(f"{label}: there is no @compute entry point `{name}`; there is {listed}")
 
-    def kept(self, one: Declaration) -> bool:
+    def is_kept(self, one: Declaration) -> bool:
         if one.kind == "directive":
             # Features are enabled by the renderer, from what is used.
             return self.source.tokens[one.start].text != "enable"
@@ -126,7 +121,7 @@ class _Reflection:
                     one.index,
                     f"var `{one.name}` needs an address space: var<storage, read>, var<workgroup> …",
                 )
-            if one.type[0] == one.type[1] and (space in _PARAM_SPACES or space == "storage"):
+            if one.type[0] == one.type[1] and space in RESOURCE_SPACES:
                 raise self.source.error(one.index, f"var<{space}> `{one.name}` has no type")
             if space != "storage":
                 continue
@@ -160,7 +155,7 @@ class _Reflection:
         return Binding(slot.declaration.name, access, layout.spelling, stride, layout.size)
 
     def params_variable(self, variables: list[Declaration]) -> Declaration | None:
-        found = [one for one in variables if one.spaces and one.spaces[0] in _PARAM_SPACES]
+        found = [one for one in variables if one.spaces and one.spaces[0] in PARAM_SPACES]
         if len(found) > 1:
             raise self.source.error(
                 found[1].index,
@@ -198,7 +193,7 @@ class _Reflection:
             raise self.source.error(
                 self.entry.index, f"entry point `{self.entry.name}` needs @workgroup_size(64), say"
             )
-        sizes = [self.layouts.constant(span) for span in self.split(attribute.start, attribute.stop)]
+        sizes = [self.layouts.constant(span) for span in self.source.split(attribute.start, attribute.stop)]
         if len(sizes) > 3 or min(sizes) < 1:
             raise self.source.error(
                 attribute.index, f"@workgroup_size takes one to three numbers from 1 up, not {sizes}"
@@ -206,55 +201,27 @@ class _Reflection:
         x, y, z = [*sizes, 1, 1][:3]
         return x, y, z
 
-    def split(self, start: int, stop: int) -> list[tuple[int, int]]:
-        """Token ranges between the commas outside brackets."""
-        spans: list[tuple[int, int]] = []
-        begin = index = start
-        while index < stop:
-            if self.source.tokens[index].text == "(":
-                index = self.source.pairs[index]
-            elif self.source.tokens[index].text == ",":
-                spans.append((begin, index))
-                begin = index + 1
-            index += 1
-        return [*spans, (begin, stop)] if begin < stop else spans
+    def reached(self) -> list[Declaration]:
+        return [self.module.names[name] for name in self.names]
 
     def externals(self) -> set[str]:
-        words: set[str] = set()
-        for name in self.names:
-            words |= self.resolution.externals[self.module.names[name].start]
-        return words
+        return set().union(*(self.resolution.externals[one.start] for one in self.reached()))
 
     def requires(self, slots: list[_Slot]) -> frozenset[str]:
         """The features the reachable text needs."""
         words = self.externals()
-        suffixes = self.number_suffixes()
+        texts = [self.module.words((one.start, one.stop)) for one in self.reached()]
+        # Of the numbers; a plain f is left out, being a hexadecimal digit too.
+        suffixes = {match.group(1) for text in texts for word in text if (match := _SUFFIXED.fullmatch(word))}
+        types = [_whole(slot.layout) for slot in slots] + ["".join(text) for text in texts]
         found = {
             "f16": "h" in suffixes or any(_HALF_TYPE.fullmatch(word) for word in words),
             "f64": "f64" in words or "lf" in suffixes,
             "int64": bool(words & {"i64", "u64"} or suffixes & {"li", "lu"}),
             "subgroups": bool(words & _SUBGROUP_VALUES) or any(map(_SUBGROUP_FUNCTION.fullmatch, words)),
-            "f32-atomics": any("atomic<f32>" in _whole(slot.layout) for slot in slots)
-            or self.float_atomics(),
+            "f32-atomics": any("atomic<f32>" in each for each in types),
         }
         return frozenset(name for name, used in found.items() if used)
-
-    def number_suffixes(self) -> set[str]:
-        """Of the numbers in the reachable text; a plain f is left out, being a hexadecimal digit too."""
-        suffixes: set[str] = set()
-        for name in self.names:
-            one = self.module.names[name]
-            for token in self.source.tokens[one.start : one.stop]:
-                if token.kind == "number" and (match := _NUMBER_SUFFIX.search(token.text)):
-                    suffixes.add(match.group())
-        return suffixes
-
-    def float_atomics(self) -> bool:
-        for name in self.names:
-            one = self.module.names[name]
-            if "atomic<f32>" in "".join(self.module.words((one.start, one.stop))):
-                return True
-        return False
 
     # --- the text
 
@@ -265,24 +232,24 @@ class _Reflection:
         edits = [
             (*self.characters(one.start, one.stop), "")
             for one in self.module.declarations
-            if not self.kept(one)
+            if not self.is_kept(one)
         ]
         for number, slot in enumerate(slots):
-            edits.append(self.placed(slot.declaration, f"@group(0) @binding({number}) var<", 2))
+            edits.append(self.renumbered(slot.declaration, f"@group(0) @binding({number}) var<", 2))
         if params is not None:
-            edits.append(self.placed(params, "@group(1) @binding(0) var<uniform>", 4))
+            edits.append(self.renumbered(params, "@group(1) @binding(0) var<uniform>", 4))
         text = _apply(self.source.text, sorted(edits))
-        kept = [
+        lines = [
             (line.rstrip(), origin)
             for line, origin in zip(text.split("\n"), expanded.origins, strict=False)
             if line.strip()
         ]
-        return "".join(line + "\n" for line, _ in kept), tuple(origin for _, origin in kept)
+        return "".join(line + "\n" for line, _ in lines), tuple(origin for _, origin in lines)
 
     def characters(self, start: int, stop: int) -> tuple[int, int]:
         return self.source.tokens[start].start, self.source.tokens[stop - 1].end
 
-    def placed(self, one: Declaration, replacement: str, count: int) -> tuple[int, int, str]:
+    def renumbered(self, one: Declaration, replacement: str, count: int) -> tuple[int, int, str]:
         """Replaces a variable's attributes and the first `count` tokens from `var` on."""
         keyword = one.attributes[-1].stop if one.attributes else one.start
         while self.source.tokens[keyword].text != "var":

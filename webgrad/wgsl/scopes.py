@@ -7,14 +7,19 @@ is visible from the end of its own declaration to the end of its block, as WGSL 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from webgrad.wgsl.syntax import Attribute, Declaration, Module
 
-__all__ = ["Local", "Resolution", "reachable", "resolve"]
+__all__ = ["RESULT_MEMBERS", "SWIZZLE", "Local", "Resolution", "reachable", "resolve"]
 
 # Attributes whose arguments are words of their own, not expressions.
 _LITERAL_ATTRIBUTES = frozenset({"builtin", "diagnostic", "interpolate", "invariant", "compute", "must_use"})
+
+
+SWIZZLE = re.compile(r"[xyzw]{1,4}|[rgba]{1,4}")  # members of vectors
+RESULT_MEMBERS = frozenset({"fract", "whole", "exp", "old_value", "exchanged"})  # of modf, frexp, atomics
 
 
 @dataclass(slots=True)
@@ -49,9 +54,10 @@ def resolve(module: Module) -> Resolution:
 
 
 def reachable(module: Module, resolution: Resolution, roots: set[str]) -> set[str]:
-    """The names of all globals that the roots use, directly or not, with the roots."""
+    """The names of all globals that the roots and const_asserts use, directly or not, with the roots."""
+    asserts = (one.start for one in module.declarations if one.kind == "const_assert")
     found: set[str] = set()
-    pending = sorted(roots)
+    pending = sorted(roots.union(*(resolution.references[start] for start in asserts)))
     while pending:
         name = pending.pop()
         if name in found:

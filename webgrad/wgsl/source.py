@@ -11,7 +11,16 @@ from dataclasses import dataclass, field
 from webgrad.errors import CompileError
 from webgrad.wgsl.tokens import Token, TokenError, closing, template_lists, tokenize
 
-__all__ = ["Source"]
+__all__ = ["Source", "message_at"]
+
+MAX_SHOWN = 160  # characters of a line in a message
+
+
+def message_at(file: str, line: int, message: str, text: str) -> str:
+    """What an error says: the place, the message, and the line."""
+    shown = text.strip()
+    shown = shown if len(shown) <= MAX_SHOWN else shown[: MAX_SHOWN - 3] + "..."
+    return f"{file}:{line}: {message}\n    {shown}"
 
 
 @dataclass(slots=True)
@@ -44,9 +53,7 @@ class Source:
         """A CompileError that says where, what, and shows the line."""
         line = self.line_of(offset)
         file, number = self.origins[line] if line < len(self.origins) else ("text", line + 1)
-        shown = self.text.split("\n")[line].strip()
-        shown = shown if len(shown) <= 160 else shown[:157] + "..."
-        return CompileError(f"{file}:{number}: {message}\n    {shown}")
+        return CompileError(message_at(file, number, message, self.text.split("\n")[line]))
 
     def error(self, index: int, message: str) -> CompileError:
         """The same for the token with this index; an index past the end means the last token."""
@@ -61,3 +68,14 @@ class Source:
     def is_text(self, index: int, text: str) -> bool:
         """Whether there is such a token at this index."""
         return index < len(self.tokens) and self.tokens[index].text == text
+
+    def split(self, start: int, stop: int) -> list[tuple[int, int]]:
+        """The token ranges between commas outside brackets and template lists; the last may be left empty."""
+        spans: list[tuple[int, int]] = []
+        begin = index = start
+        while index < stop:
+            if self.tokens[index].text == ",":
+                spans.append((begin, index))
+                begin = index + 1
+            index = (self.pairs.get(index) or self.templates.get(index) or index) + 1
+        return [*spans, (begin, stop)] if begin < stop else spans

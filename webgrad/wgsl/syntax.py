@@ -11,12 +11,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
+from webgrad.errors import CompileError
 from webgrad.wgsl.source import Source
 
-__all__ = ["Attribute", "Declaration", "Member", "Module", "parse_module"]
+__all__ = ["PARAM_SPACES", "RESOURCE_SPACES", "Attribute", "Declaration", "Member", "Module", "parse_module"]
 
 Kind = Literal["fn", "struct", "var", "const", "override", "alias", "const_assert", "directive"]
 _DIRECTIVES = ("enable", "requires", "diagnostic")
+PARAM_SPACES = ("uniform", "immediate", "push_constant")
+RESOURCE_SPACES = ("storage", *PARAM_SPACES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,17 +106,19 @@ class _Parser:
         index = self.position + ahead
         return self.tokens[index].text if index < len(self.tokens) else ""
 
+    def unexpected(self, what: str) -> CompileError:
+        found = f"`{self.text()}`" if self.text() else "the end of the text"
+        return self.source.error(self.position, f"{what}, not {found}")
+
     def expect(self, text: str, where: str) -> int:
         if self.text() != text:
-            found = f"`{self.text()}`" if self.text() else "the end of the text"
-            raise self.source.error(self.position, f"`{text}` is expected {where}, not {found}")
+            raise self.unexpected(f"`{text}` is expected {where}")
         self.position += 1
         return self.position - 1
 
     def name(self, what: str) -> tuple[str, int]:
         if self.position >= len(self.tokens) or self.tokens[self.position].kind != "word":
-            found = f"`{self.text()}`" if self.text() else "the end of the text"
-            raise self.source.error(self.position, f"the name of {what} is expected, not {found}")
+            raise self.unexpected(f"the name of {what} is expected")
         self.position += 1
         return self.text(-1), self.position - 1
 
@@ -148,14 +153,14 @@ class _Parser:
         start = self.position
         attributes = self.attributes()
         keyword = self.text()
-        self.position += 1
         if keyword == ";" and not attributes:
+            self.position += 1
             return None
         parse = _KINDS.get(keyword)
         if parse is None:
             expected = "fn, struct, var, const, override, alias, const_assert or a directive"
-            found = f"`{keyword}`" if keyword else "the end of the text"
-            raise self.source.error(self.position - 1, f"a declaration ({expected}) is expected, not {found}")
+            raise self.unexpected(f"a declaration ({expected}) is expected")
+        self.position += 1
         return parse(self, start, attributes)
 
     def directive(self, start: int, attributes: tuple[Attribute, ...]) -> Declaration:

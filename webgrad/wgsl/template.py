@@ -62,22 +62,18 @@ def _load(name: str, including: str) -> tuple[str, str]:
 
 
 @lru_cache(maxsize=1024)
-def _expand(name: str, defines: tuple[tuple[str, str], ...]) -> Expanded:
+def expand_template(name: str, defines: tuple[tuple[str, str], ...]) -> Expanded:
+    """The WGSL lines of a template with all its entry points."""
     text = template_text(name)
     _check_defines(name, text, defines)
     return preprocess(text, file=name, defines=dict(defines), loader=_load)
-
-
-def expand_template(name: str, defines: tuple[tuple[str, str], ...]) -> Expanded:
-    """The WGSL lines of a template with all its entry points."""
-    return _expand(name, defines)
 
 
 @lru_cache(maxsize=4096)
 def _program(name: str, entry: str, defines: tuple[tuple[str, str], ...]) -> Program:
     shown = ", ".join(f"{key}={value}" for key, value in defines)
     label = f"{name} {entry} [{shown}]" if shown else f"{name} {entry}"
-    return reflect(_expand(name, defines), entry=entry, label=label, defines=defines)
+    return reflect(expand_template(name, defines), entry=entry, label=label, defines=defines)
 
 
 def load_template(name: str, entry: str, **defines: DefineValue) -> Program:
@@ -101,7 +97,7 @@ def program_from_source(
 
 def clear_templates() -> None:
     """Forgets every loaded template, so that changed files are read again."""
-    for cache in (template_text, _expand, _program):
+    for cache in (template_text, expand_template, _program):
         cache.cache_clear()
 
 

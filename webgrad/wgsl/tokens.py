@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple
 
-__all__ = ["Token", "TokenError", "closing", "comment_end", "template_lists", "tokenize"]
+__all__ = ["Token", "TokenError", "closing", "template_lists", "tokenize", "without_comments"]
 
 Kind = Literal["word", "number", "sign"]
 _KINDS: dict[str, Kind] = {"word": "word", "number": "number", "sign": "sign"}
@@ -22,7 +22,6 @@ _PATTERN = re.compile(
           0[xX](?:[0-9a-fA-F]*\.[0-9a-fA-F]+|[0-9a-fA-F]+\.?)(?:[pP][+-]?[0-9]+)?(?:l[iuf]|[iufh])?
         | (?:[0-9]*\.[0-9]+|[0-9]+\.?)(?:[eE][+-]?[0-9]+)?(?:l[iuf]|[iufh])?
       )
-    | (?P<space>//[^\n\r\v\f\x85\u2028\u2029]*)
     | (?P<sign><<=|->|&&|\|\||\+\+|--|\+=|-=|\*=|/=|%=|&=|\|=|\^=|==|!=|<=|<<|[-+*/%&|^!~<>=(){}\[\];:,.@])
     | (?P<stranger>\S)
     """,
@@ -30,6 +29,7 @@ _PATTERN = re.compile(
 )
 _COMMENT = re.compile(r"//[^\n\r\v\f\x85\u2028\u2029]*|/\*")
 _COMMENT_EDGE = re.compile(r"/\*|\*/")
+_NO_BREAK = re.compile(r"[^\n]")
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -60,7 +60,7 @@ def tokenize(text: str) -> list[Token]:
     ['let', 'x', '=', 'a', '<', 'vec2', '<', 'f32', '>', '>', '(', '1.5e3f', ')', ';']
     """
     tokens: list[Token] = []
-    for match in _PATTERN.finditer(_blank_block_comments(text)):
+    for match in _PATTERN.finditer(without_comments(text)):
         kind = _KINDS.get(match.lastgroup or "")
         if kind is not None:
             tokens.append(Token(kind, match.group(), match.start()))
@@ -69,20 +69,18 @@ def tokenize(text: str) -> list[Token]:
     return tokens
 
 
-def _blank_block_comments(text: str) -> str:
-    """The text with spaces for block comments, so that offsets stay."""
-    if "/*" not in text:
-        return text
+def without_comments(text: str) -> str:
+    """The text with spaces for comments, so that offsets and lines stay; block comments nest."""
     pieces: list[str] = []
     position = 0
     while match := _COMMENT.search(text, position):
-        end = comment_end(text, match.start()) if match.group() == "/*" else match.end()
-        pieces += [text[position : match.start()], " " * (end - match.start())]
+        end = _comment_end(text, match.start()) if match.group() == "/*" else match.end()
+        pieces += [text[position : match.start()], _NO_BREAK.sub(" ", text[match.start() : end])]
         position = end
     return "".join([*pieces, text[position:]])
 
 
-def comment_end(text: str, start: int) -> int:
+def _comment_end(text: str, start: int) -> int:
     """The offset behind the block comment that begins at `start`."""
     depth = 0
     for match in _COMMENT_EDGE.finditer(text, start):

@@ -18,14 +18,7 @@ from webgrad.wgsl.program import Program
 from webgrad.wgsl.reflect import entry_names
 from webgrad.wgsl.template import expand_template, load_template, template_names, template_text
 
-__all__ = [
-    "VariantLine",
-    "all_variants",
-    "first_variants",
-    "template_variants",
-    "variant_keys",
-    "variant_lines",
-]
+__all__ = ["VariantLine", "all_variants", "variant_keys", "variant_lines"]
 
 _HEADER = re.compile(r"\s*//!\s*(\w*)\s*(:?)(.*)")
 _ENTRIES = re.compile(r"\s*([\w|]+)(?=\s|$)(?!\s*=)")
@@ -94,21 +87,6 @@ def variant_keys(name: str) -> Iterator[tuple[str, dict[str, str]]]:
                     yield entry, defines
 
 
-def template_variants(name: str) -> Iterator[Program]:
-    """Every declared variant of one template."""
-    for entry, defines in variant_keys(name):
-        yield load_template(name, entry, **defines)
-
-
-def first_variants(name: str) -> Iterator[Program]:
-    """The first declared variant of each entry point of one template."""
-    first: dict[str, dict[str, str]] = {}
-    for entry, defines in variant_keys(name):
-        first.setdefault(entry, defines)
-    for entry, defines in first.items():
-        yield load_template(name, entry, **defines)
-
-
 def _entries(place: Place, name: str, defines: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
     entries = entry_names(expand_template(name, defines))
     if not entries:
@@ -124,4 +102,5 @@ def all_variants() -> Iterator[Program]:
             raise TemplateError(
                 f"{name} has an entry point and declares neither variants nor holes: {_NOTATION}"
             )
-        yield from template_variants(name)
+        for entry, defines in variant_keys(name):
+            yield load_template(name, entry, **defines)

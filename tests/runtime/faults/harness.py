@@ -112,7 +112,7 @@ def check_books(bench: Bench) -> None:
     """The pool's accounts agree with its buffers, and no buffer is lent to two tensors or to none."""
     queue = bench.queue
     with queue.lock:
-        queue._drain()
+        queue.drain()
         pool = queue.context.pool
         sizes = {buffer: physical.size for buffer, physical in pool.buffers.items()}
         listed = [buffer for buffers in pool._lists.values() for buffer in buffers]
@@ -121,8 +121,8 @@ def check_books(bench: Bench) -> None:
         assert pool.bytes_free == sum(sizes[buffer] for buffer in pool.free)
         assert sorted(listed) == sorted(pool.free)
         assert all(buffers == sorted(buffers) for buffers in pool._lists.values())
-        held = [each.physical for each in queue._virtual if each.physical]
-        held += [each.physical for each in queue._pending.virtuals if each.pending is None and each.physical]
+        held = [each.physical for each in queue.virtuals if each.physical]
+        held += [each.physical for each in queue.pending.virtuals if each.pending is None and each.physical]
         assert len(set(held)) == len(held)
         assert set(held) == set(sizes) - pool.free
 

@@ -17,6 +17,7 @@ from tests.runtime.faults.harness import LOSS_POINTS, check_books, fresh_kernel,
 from tests.runtime.helpers import Bench, Floats, bench, floats
 from webgrad.errors import BufferError, DeviceLostError
 from webgrad.runtime.buffers import Buffer
+from webgrad.runtime.contents import start_read
 from webgrad.runtime.native import native_object_counts
 
 pytestmark = [pytest.mark.gpu, pytest.mark.fault]
@@ -211,7 +212,7 @@ def test_events_and_reads_outlive_their_device() -> None:
     private.spin(y, 1000)
     event = private.device.flush()
     assert event is not None
-    started = private.queue._start_read(y)
+    started = start_read(private.queue, y)
     assert started is not None
     private.queue.context.native.destroy()
     with pytest.raises(DeviceLostError):
@@ -277,16 +278,16 @@ def test_a_device_that_cannot_be_opened_again_is_tried_at_every_use(monkeypatch:
     private.queue.context.native.destroy()
     with pytest.raises(DeviceLostError):
         private.numbers(kept)
-    reopen = private.queue._open_context
+    reopen = private.queue.open_context
 
     def refuse() -> Any:
         raise DeviceLostError("still resetting")
 
-    monkeypatch.setattr(private.queue, "_open_context", refuse)
+    monkeypatch.setattr(private.queue, "open_context", refuse)
     for _ in range(2):
         with pytest.raises(DeviceLostError, match="still resetting"):
             private.numbers(kept)
-    monkeypatch.setattr(private.queue, "_open_context", reopen)
+    monkeypatch.setattr(private.queue, "open_context", reopen)
     np.testing.assert_array_equal(private.numbers(kept), VALUES)
 
 

@@ -13,7 +13,7 @@ from tests.runtime.faults.harness import check_books
 from tests.runtime.helpers import Bench, Floats, bench
 from webgrad.config import MemoryBudget
 from webgrad.errors import OutOfMemoryError
-from webgrad.runtime.recording import Recording
+from webgrad.runtime.command_list import CommandList
 
 pytestmark = [pytest.mark.gpu, pytest.mark.fault]
 
@@ -119,13 +119,13 @@ def test_a_recording_runs_past_work_without_room() -> None:
     x, few = private.upload(ROW, "x"), private.upload(FEW)
     stuck = too_much(private, x)
     refused(private, stuck[0])
-    recording = Recording(private.queue.limits.max_binding)
-    given = recording.slot(FEW.nbytes, given=True), recording.slot(ROW.nbytes, given=True)
-    made = recording.slot(FEW.nbytes)
-    recording.launch(private.add_pipeline, (1, 1, 1), [given[0], given[1], made])
-    recording.outputs.append(made)
+    commands = CommandList(private.queue.limits.max_binding)
+    given = commands.slot(FEW.nbytes, given=True), commands.slot(ROW.nbytes, given=True)
+    made = commands.slot(FEW.nbytes)
+    commands.launch(private.add_pipeline, (1, 1, 1), [given[0], given[1], made])
+    commands.outputs.append(made)
     for _ in range(3):
-        [found] = private.queue.replay(recording, [few, x], [np.uint32(5).tobytes()])
+        [found] = private.queue.replay(commands, [few, x], [np.uint32(5).tobytes()])
         np.testing.assert_array_equal(private.numbers(found), FEW + ROW[:5])
         check_books(private)
     refused(private, stuck[0])

@@ -17,7 +17,7 @@ import numpy as np
 from webgrad.cpu import code
 from webgrad.cpu.operations import Operation, operation_of
 from webgrad.evaluate.evaluate import clear_plans
-from webgrad.lower import passes, pull
+from webgrad.lower import movement, passes, pull
 from webgrad.lower.builder import Builder
 from webgrad.lower.ir import Instruction
 from webgrad.wgsl import library, template
@@ -38,12 +38,12 @@ def library_fault(old: str, new: str) -> Iterator[None]:
         }
 
     try:
-        library._written.cache_clear()
+        library._in_kernels.cache_clear()
         clear_plans()
         with patch.object(library, "_source", source):
             yield
     finally:
-        library._written.cache_clear()
+        library._in_kernels.cache_clear()
         clear_plans()
 
 
@@ -57,12 +57,12 @@ def template_fault(name: str, old: str, new: str) -> Iterator[None]:
         return right(wanted).replace(old, new) if wanted == name else right(wanted)
 
     try:
-        template._expand.cache_clear()
+        template.expand_template.cache_clear()
         clear_plans()
         with patch.object(template, "template_text", text):
             yield
     finally:
-        template._expand.cache_clear()
+        template.expand_template.cache_clear()
         clear_plans()
 
 
@@ -91,7 +91,7 @@ def loop_fault() -> Iterator[None]:
 @contextmanager
 def move_fault(op: str) -> Iterator[None]:
     """A movement looks one place beside, along the last axis, but not beyond it."""
-    right = pull.moved
+    right = movement.moved
 
     def moved(sig: Any, shape: tuple[int, ...], indices: Any) -> Any:
         found = right(sig, shape, indices)

@@ -23,8 +23,8 @@ from tests.tools.checking.faults import (
 )
 from webgrad import nn, optim
 from webgrad.evaluate.evaluate import clear_plans
-from webgrad.schedule import split
-from webgrad.tools.checking import checked_graph, referring, running
+from webgrad.schedule import split_reductions
+from webgrad.tools.checking import checked_graph, kernel_runs, reference
 
 pytestmark = pytest.mark.gpu
 
@@ -100,14 +100,14 @@ def test_a_fault_is_named(name: str) -> None:
 
 
 def test_a_rewrite_that_is_wrong() -> None:
-    right = split._in_parts
+    right = split_reductions._in_parts
 
     def wrong(graph: Any, number: int, source: int, before: int, length: int, after: int, parts: int) -> None:
         right(graph, number, source, before, length, after, parts)
         reshaped = graph.inputs[number][0]
         graph.inputs[reshaped] = graph.inputs[reshaped][:1] * len(graph.inputs[reshaped])  # twice the body
 
-    with patch.object(split, "_in_parts", wrong):
+    with patch.object(split_reductions, "_in_parts", wrong):
         report = wg.check(lambda x: x.sum(), tensor(50_001))
     first = report.first
     assert first is not None
@@ -139,7 +139,7 @@ def test_a_cpu_that_is_wrong(op: str, device: str, function: Callable[[wg.Tensor
 
 def test_a_run_that_gives_other_values() -> None:
     x = tensor(64, device="webgpu")
-    right = running.array_of
+    right = kernel_runs.array_of
     seen: list[str] = []
 
     def corrupted(device: Any, buffer: Any, sig: Any) -> Any:
@@ -274,7 +274,7 @@ def test_a_kernel_that_cannot_be_compiled_is_told() -> None:
 
 def test_what_does_not_fit_the_host_is_told() -> None:
     x = tensor(30, 30)
-    with patch.object(referring, "memory_bytes", lambda: 4 * 40 * 100):
+    with patch.object(reference, "memory_bytes", lambda: 4 * 40 * 100):
         report = wg.check(lambda: wg.exp(x * 2))
     assert report.kernels == 0
     assert "does not fit the host's memory" in str(report)

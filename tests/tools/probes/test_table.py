@@ -200,7 +200,7 @@ def test_a_compiler_that_loses_nan_when_loading(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.gpu
 @pytest.mark.parametrize("told", [-1.0, 0.0, 1e9, None])
 def test_a_clock_that_cannot_be_right(monkeypatch: pytest.MonkeyPatch, told: float | None) -> None:
-    from webgrad.runtime.timing import Timer
+    from webgrad.runtime.timer import Timer
 
     monkeypatch.setattr(Timer, "both", lambda *_: (told, 0.01))
     [found] = findings_of("GPU's clock", "webgpu:0")

@@ -16,10 +16,10 @@ import webgrad as wg
 from webgrad.errors import ArgumentError
 from webgrad.observing import Observer, observe, observers
 from webgrad.runtime.adapters import list_adapters
-from webgrad.runtime.launches import Flush, Launch
+from webgrad.runtime.launches import Flush, FlushedLaunch
 from webgrad.runtime.webgpu import Device
-from webgrad.tools.profiling import collecting
-from webgrad.tools.profiling.collecting import Collector
+from webgrad.tools.profiling import collector
+from webgrad.tools.profiling.collector import Collector
 from webgrad.tools.profiling.profile import Profile
 from webgrad.wgsl import program_from_source
 
@@ -234,7 +234,7 @@ def test_what_has_run_one_by_one_is_not_run_again(monkeypatch: pytest.MonkeyPatc
     once, other = (device.upload(np.zeros(8, np.float32)) for _ in range(2))
     run, launched = Flush.run, []
 
-    def crowded(self: Flush, launch: Launch) -> None:
+    def crowded(self: Flush, launch: FlushedLaunch) -> None:
         launched.append(launch)
         if len(launched) == 2:
             raise wg.OutOfMemoryError("no room")
@@ -299,7 +299,7 @@ def test_launches_keep_their_lines_where_others_are_left_out_for_want_of_room() 
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_a_profile_that_is_full_ends_and_says_so(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collecting, "MOST_KEPT", 100)
+    monkeypatch.setattr(collector, "MOST_KEPT", 100)
     x = wg.ones(10, device=device)
     with wg.profile() as found:
         for number in range(50):

@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from webgrad.observing import Note
-from webgrad.tools.profiling.collecting import Collected
+from webgrad.tools.profiling.collector import Collected
 from webgrad.tools.profiling.summary import self_intervals, summarise
 
 MILLISECOND = 1_000_000

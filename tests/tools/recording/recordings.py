@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from webgrad.tools.recording.recorded import Binding, Dispatch, Origin, RecordingWriter
+from webgrad.tools.recording.file_format import Binding, Dispatch, Origin, RecordingWriter
 
 DOUBLE = """
 struct Params { count: u32 }

@@ -13,10 +13,10 @@ import pytest
 
 import webgrad as wg
 from webgrad.runtime.adapters import list_adapters
-from webgrad.runtime.launches import Flush, Launch
+from webgrad.runtime.launches import Flush, FlushedLaunch
 from webgrad.runtime.webgpu import Device
-from webgrad.tools.recording.reading import RecordingReader
-from webgrad.tools.recording.recorded import Dispatch, RecordingWriter
+from webgrad.tools.recording.file_format import Dispatch, RecordingWriter
+from webgrad.tools.recording.reader import RecordingReader
 
 pytestmark = pytest.mark.gpu
 DEVICE = "webgpu:0"
@@ -218,7 +218,7 @@ def test_memory_that_is_not_there_in_the_middle(tmp_path: Path, monkeypatch: pyt
     buffer, longer = (kernel.device.upload(np.zeros(count, np.float32)) for count in (5, 6))
     run = Flush.run
 
-    def crowded(self: Flush, launch: Launch) -> None:
+    def crowded(self: Flush, launch: FlushedLaunch) -> None:
         if launch.sizes[0][1] > 20:
             raise wg.OutOfMemoryError("no room")
         run(self, launch)

@@ -18,7 +18,7 @@ from ...graph.snapshot import Walk
 from ...jit.pytree import flatten
 from ...runtime.device import DeviceLike
 from ...runtime.webgpu import Device
-from ..choosing import gpu_for
+from ..gpu_choice import gpu_for
 from .checked_graph import CheckedGraph
 from .verdict import CheckReport
 

@@ -17,20 +17,20 @@ from ...evaluate.cpu_plan import HostPlan
 from ...graph.node import Node, Signature, check_offered, signature, where_made
 from ...graph.op import LEAF
 from ...graph.snapshot import Snapshot, Walk, snapshot
+from ...kernels.launch import Launch
 from ...lower.compile import compile_schedule
-from ...lower.emit import Emitted
 from ...runtime.webgpu import Device
+from ...schedule.common_subexpressions import share_common_subexpressions
 from ...schedule.pairs import split_pairs
 from ...schedule.plan import Group
 from ...schedule.schedule import schedule
-from ...schedule.share import share_equals
-from ...tuning.choosing import choosing
-from .bounding import bounded
-from .comparing import Comparison, compare
-from .hosting import on_cpu
-from .referring import TooLarge, between, referred
+from ...tuning.choice import choosing
+from .bounds import bounded
+from .comparison import Comparison, compare
+from .host_parts import on_cpu
+from .kernel_runs import Values, array_of, compared_alone
+from .reference import TooLarge, between, referred
 from .rounding import Bounded, exact
-from .running import Values, array_of, compared_alone
 from .verdict import CheckReport, Divergence
 
 __all__ = ["CheckedGraph"]
@@ -49,7 +49,7 @@ class CheckedGraph:
         self.walked = walked
         self.count = len(walked.nodes)
         self.graph = self._placed(split_pairs(snapshot(walked, roots)))
-        share_equals(self.graph)
+        share_common_subexpressions(self.graph)
         self.lacking = {} if roots[0].sig.device.is_gpu else _lacking(self.graph, device)
         self.work = _without(self.graph, self.lacking)
         self.numbers = {at: each.storage for at, each in enumerate(self.nodes) if each.sig.kind == "scalar"}
@@ -93,7 +93,7 @@ class CheckedGraph:
                     self.known.pop(each, None)
         for each in self.lacking:  # those that no kernel reads
             self._ready(each)
-        if not report.divergences:
+        if not report.divergences and all(map(self._has_reference, self.work.order())):
             self._drift()
 
     def _skip(self, what: str) -> None:
@@ -144,7 +144,7 @@ class CheckedGraph:
 
     # One kernel
 
-    def _kernel(self, groups: tuple[Group, ...], launches: list[Emitted]) -> None:
+    def _kernel(self, groups: tuple[Group, ...], launches: list[Launch]) -> None:
         outputs = [each for group in groups for each in group.outputs]
         reads = dict.fromkeys(each for group in groups for each in group.reads)
         if all(self._ready(each) for each in reads):
@@ -162,11 +162,19 @@ class CheckedGraph:
             each: array_of(self.device, self.values.buffers[each], self.work.sigs[each]) for each in outputs
         }
         try:
-            self._compare(groups, launches, found)
+            if self._has_reference(groups[0].center):
+                self._compare(groups, launches, found)
+            else:
+                self._skip(f"{self._name(outputs[0])} (a kernel of your own without a reference)")
         except TooLarge:
             self._skip(f"{self._name(outputs[0])} (its reference does not fit the host's memory)")
         for each, array in found.items():
             self.known[each] = exact(array)
+
+    def _has_reference(self, number: int) -> bool:
+        """Whether the cpu can compute a node: not what a user's kernel does, unless the user says how."""
+        sig = self.work.sigs[number] if number >= 0 else None
+        return sig is None or sig.kind != "kernel" or sig.attributes[0].reference is not None
 
     def _ready(self, number: int) -> bool:
         """Whether the GPU has a value; one that it cannot compute itself comes from the cpu."""
@@ -189,7 +197,7 @@ class CheckedGraph:
                 except WebgradError:  # a dtype that the device does not have
                     continue
 
-    def _compare(self, groups: tuple[Group, ...], launches: list[Emitted], found: dict[int, Array]) -> None:
+    def _compare(self, groups: tuple[Group, ...], launches: list[Launch], found: dict[int, Array]) -> None:
         report = self.report
         own = [each for each in found if each < self.count]
         parts = [each for each in found if each >= self.count]
@@ -242,7 +250,7 @@ class CheckedGraph:
         graph: Snapshot,
         number: int,
         groups: tuple[Group, ...],
-        launches: list[Emitted],
+        launches: list[Launch],
         result: Comparison,
     ) -> Divergence:
         """The first op on the way to a wrong value that is wrong by itself; else the value's own."""
@@ -279,7 +287,7 @@ class CheckedGraph:
         number: int,
         cause: str,
         result: Comparison,
-        launches: Sequence[Emitted],
+        launches: Sequence[Launch],
         ops: tuple[str, ...],
     ) -> Divergence:
         sig = graph.sigs[number]

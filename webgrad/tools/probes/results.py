@@ -75,10 +75,10 @@ def _products(device: AnyDevice, dtype: str, sizes: Sequence[tuple[int, int, int
     wrong = [
         f"{size} by {error:.3g} times what rounding allows" for size, error in errors.items() if error > 1
     ]
-    side = 256 if _is_slow(device) else 2048
-    ours, numpy = _product_speed(device, side, dtype), _numpy_speed(side)
-    text = f"{len(sizes)} sizes right; {significant(ours)}\N{NO-BREAK SPACE}GFLOP/s at {side}"
-    figures: dict[str, Any] = {"gflops": ours, "numpy_gflops": numpy, "side": side, "errors": errors}
+    size = 256 if _is_slow(device) else 2048
+    ours, numpy = _product_speed(device, size, dtype), _numpy_speed(size)
+    text = f"{len(sizes)} sizes right; {significant(ours)}\N{NO-BREAK SPACE}GFLOP/s at {size}"
+    figures: dict[str, Any] = {"gflops": ours, "numpy_gflops": numpy, "size": size, "errors": errors}
     found = judged(f"matmul {dtype}", text, wrong, **figures)
     if not wrong and not _is_slow(device) and ours < numpy:
         return note(
@@ -91,9 +91,9 @@ def _products(device: AnyDevice, dtype: str, sizes: Sequence[tuple[int, int, int
     return found
 
 
-def _product_speed(device: AnyDevice, side: int, dtype: str) -> float:
+def _product_speed(device: AnyDevice, size: int, dtype: str) -> float:
     """GFLOP/s of a product, four of them in a row."""
-    a, b = (wg.asarray(_normal(seed, side, side) / side**0.5, device=device) for seed in (0, 1))
+    a, b = (wg.asarray(_normal(seed, size, size) / size**0.5, device=device) for seed in (0, 1))
     a, b = a.astype(getattr(wg, dtype)), b.astype(getattr(wg, dtype))
 
     def run() -> None:
@@ -103,12 +103,12 @@ def _product_speed(device: AnyDevice, side: int, dtype: str) -> float:
         wg.eval(value)
         wg.synchronize(device)
 
-    return 4 * 2 * side**3 / quickest(run) / 1e9
+    return 4 * 2 * size**3 / quickest(run) / 1e9
 
 
-def _numpy_speed(side: int) -> float:
-    a = _normal(0, side, side)
-    return 2 * side**3 / quickest(lambda: a @ a, 1) / 1e9
+def _numpy_speed(size: int) -> float:
+    a = _normal(0, size, size)
+    return 2 * size**3 / quickest(lambda: a @ a, 1) / 1e9
 
 
 def matmul(device: AnyDevice) -> Finding:

@@ -81,7 +81,7 @@ def latency(device: Device) -> Finding:
 
 def launches(device: Device) -> Finding:
     """What the host pays for a launch that is recorded, for one that is replayed, and when that is done."""
-    from ...runtime.recording import Recording
+    from ...runtime.command_list import CommandList
 
     pipeline = device.pipeline(_program("1.5"))
     start = device.upload(np.ones(64, np.float32))
@@ -93,16 +93,16 @@ def launches(device: Device) -> Finding:
                 value = recorder.compute(pipeline, (value,), 256)
         device.flush()
 
-    recording = Recording(device.queue.limits.max_binding)
-    slot = recording.slot(256, given=True)
+    commands = CommandList(device.queue.limits.max_binding)
+    slot = commands.slot(256, given=True)
     for _ in range(_LAUNCHES):
-        source, slot = slot, recording.slot(256)
-        recording.launch(pipeline, (1, 1, 1), (source, slot))
-    recording.outputs.append(slot)
+        source, slot = slot, commands.slot(256)
+        commands.launch(pipeline, (1, 1, 1), (source, slot))
+    commands.outputs.append(slot)
     params = [b""] * _LAUNCHES
 
     def replay() -> object:
-        return device.queue.replay(recording, [start], params)
+        return device.queue.replay(commands, [start], params)
 
     times: dict[str, list[float]] = {"recorded": [], "replayed": [], "finished": []}
     for _ in range(5):
@@ -147,7 +147,7 @@ def compiling(device: Device) -> Finding:
 def clock(device: Device) -> Finding:
     """Whether the GPU's timestamps run forwards, and as quickly as the host's clock."""
     from ...runtime.native import native_of
-    from ...runtime.timing import Timer
+    from ...runtime.timer import Timer
 
     name = "GPU's clock"
     if "timestamps" not in device.features:

@@ -15,12 +15,15 @@ from types import TracebackType
 from typing import Any
 
 from ...errors import ArgumentError, ModelFileError, WebgradError
+from ...io.replace import replacing
 from ...observing import observe
 from ...runtime.device import flushes_ended, opened_devices
-from .building import telling
-from .collecting import Collected, Collector
+from .build_times import telling
+from .collector import Collected, Collector
+from .report import page
 from .summary import KernelRow, StageRow, Summary, summarise
 from .table import as_text
+from .timeline import page_data
 from .trace import chrome_trace
 
 __all__ = ["Profile", "profile"]
@@ -119,8 +122,6 @@ class Profile:
 
     def as_dict(self) -> dict[str, Any]:
         """All of it as plain data, as the page gets it."""
-        from .timeline import page_data
-
         assert self._found is not None, self.summary
         return page_data(self._found, self.summary, self.title)
 
@@ -131,11 +132,7 @@ class Profile:
             assert self._found is not None, self.summary
             text = chrome_trace(self._found, self.summary)
         else:
-            from .report import page
-
             text = page(self.as_dict())
-        from ...io.replace import replacing  # which needs all of webgrad
-
         with replacing(path) as temporary:
             try:
                 temporary.write_text(text, encoding="utf-8")

@@ -15,7 +15,7 @@ from typing import Any
 
 from ...graph.node import line_of
 from ...observing import STAGES
-from .collecting import Collected, Kernel, Span
+from .collector import Collected, Kernel, Span
 
 __all__ = ["KernelRow", "StageRow", "Summary", "self_intervals", "short_line", "stage_name", "summarise"]
 

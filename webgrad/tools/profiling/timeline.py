@@ -13,7 +13,7 @@ from typing import Any
 
 from ... import __version__
 from ...runtime.device import opened_devices
-from .collecting import MOST_EVENTS, Collected, Span
+from .collector import MOST_EVENTS, Collected, Span
 from .summary import Summary, short_line, stage_name
 
 __all__ = ["page_data"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from .collecting import MOST_EVENTS, Collected
+from .collector import MOST_EVENTS, Collected
 from .summary import Summary, short_line, stage_name
 
 __all__ = ["chrome_trace"]

@@ -16,15 +16,16 @@ from dataclasses import replace
 from operator import index
 from typing import TYPE_CHECKING, Any
 
+from ... import __version__
 from ...errors import ArgumentError, BufferError, ModelFileError, OutOfMemoryError
 from ...graph.node import line_of
 from ...observing import Observer, observe
 from ...runtime.device import default_device, default_while, flushes_ended, opened_gpus
 from ...runtime.stats import readable_bytes
-from .recorded import Binding, Dispatch, Origin, RecordingWriter
+from .file_format import Binding, Dispatch, Origin, RecordingWriter
 
 if TYPE_CHECKING:
-    from ...runtime.launches import Flush, Launch
+    from ...runtime.launches import Flush, FlushedLaunch
     from ...runtime.queue import Queue
     from ...runtime.webgpu import Device
 
@@ -170,7 +171,7 @@ class _Keeper(Observer):
         return self._one_by_one(flush, new)
 
     def _one_by_one(self, flush: Flush, new: list[int]) -> Any:
-        waiting: list[Launch] = []
+        waiting: list[FlushedLaunch] = []
         for launch, number in zip(flush.launches, new, strict=True):
             if number < 0:
                 waiting.append(launch)
@@ -181,7 +182,7 @@ class _Keeper(Observer):
             self._keep(flush, launch, number)
         return _together(flush, waiting, flush.copies) if waiting else flush.rest()
 
-    def _counted(self, launch: Launch) -> int:
+    def _counted(self, launch: FlushedLaunch) -> int:
         """The number of a launch that is met for the first time, else -1; it is counted."""
         fixed = launch.params[launch.note.numbers :] if launch.note is not None else launch.params
         program = launch.program
@@ -191,7 +192,7 @@ class _Keeper(Observer):
         self.counts[number] += 1
         return number if self.counts[number] == 1 else -1
 
-    def _keep(self, flush: Flush, launch: Launch, number: int) -> None:
+    def _keep(self, flush: Flush, launch: FlushedLaunch, number: int) -> None:
         """Run a launch, and keep it with its contents as far as there is room."""
         bindings = _bindings(launch)
         kept = self._has_room(launch)
@@ -205,7 +206,7 @@ class _Keeper(Observer):
             )
         self.found[number] = _dispatch(launch, self._kernel(launch), bindings)
 
-    def _has_room(self, launch: Launch) -> bool:
+    def _has_room(self, launch: FlushedLaunch) -> bool:
         wanted = sum(each.nbytes * (1 + (each.access == "read_write")) for each in launch.bound)
         fits = self.failure is None and self.writer.fits(wanted)
         if not fits and not self._full and self.failure is None:
@@ -219,7 +220,7 @@ class _Keeper(Observer):
             )
         return fits
 
-    def _contents(self, flush: Flush, launch: Launch, access: str = "") -> list[str] | None:
+    def _contents(self, flush: Flush, launch: FlushedLaunch, access: str = "") -> list[str] | None:
         """What its buffers, or those of one access, hold now; None where it cannot be read or written."""
         try:
             return [
@@ -232,7 +233,7 @@ class _Keeper(Observer):
             pass  # there is no room to read it, and the launch itself needs none
         return None
 
-    def _kernel(self, launch: Launch) -> int:
+    def _kernel(self, launch: FlushedLaunch) -> int:
         program = launch.program
         if self.failure is None:
             try:
@@ -266,13 +267,13 @@ class _Keeper(Observer):
             self.failure = error
 
 
-def _together(flush: Flush, launches: list[Launch], copies: Any) -> Any:
+def _together(flush: Flush, launches: list[FlushedLaunch], copies: Any) -> Any:
     context = flush.queue.context
     prepared = context.encoder.prepare([each.row for each in launches])
     return context.encode(prepared, [each.params for each in launches], copies)
 
 
-def _bindings(launch: Launch) -> tuple[Binding, ...]:
+def _bindings(launch: FlushedLaunch) -> tuple[Binding, ...]:
     """A launch's buffers, without contents; dtypes are known of what is written."""
     dtypes = iter(launch.note.dtypes if launch.note is not None else ())
     return tuple(
@@ -287,7 +288,7 @@ def _bindings(launch: Launch) -> tuple[Binding, ...]:
     )
 
 
-def _dispatch(launch: Launch, kernel: int, bindings: tuple[Binding, ...]) -> Dispatch:
+def _dispatch(launch: FlushedLaunch, kernel: int, bindings: tuple[Binding, ...]) -> Dispatch:
     note = launch.about
     more = len(note.ops) - _OPS_SHOWN
     ops = " ".join(note.ops[:_OPS_SHOWN]) + (f" and {more} more" if more > 0 else "")
@@ -307,8 +308,6 @@ def _dispatch(launch: Launch, kernel: int, bindings: tuple[Binding, ...]) -> Dis
 
 
 def _origin(device: Device) -> Origin:
-    from ... import __version__
-
     info = device.info
     return Origin(
         __version__,

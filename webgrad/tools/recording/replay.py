@@ -20,14 +20,14 @@ from ...runtime.device import DeviceLike
 from ...runtime.pipelines import Pipeline
 from ...runtime.queue import Recorder
 from ...runtime.stats import readable_bytes
-from ...runtime.timing import Timer
+from ...runtime.timer import Timer
 from ...runtime.webgpu import Device
 from ...wgsl import Program, program_from_source
-from ..choosing import gpu_for
-from .comparing import Outcome, compare, element_type
-from .reading import RecordingReader
+from ..gpu_choice import gpu_for
+from .comparison import Outcome, compare, element_type
+from .file_format import Binding, Dispatch, Kernel
+from .reader import RecordingReader
 from .record import whole_number
-from .recorded import Binding, Dispatch, Kernel
 from .report import Replayed, ReplayReport
 
 __all__ = ["replay"]

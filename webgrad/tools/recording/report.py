@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..profiling.table import NAME, columns, readable_seconds
-from .comparing import Outcome
-from .recorded import Dispatch, Origin
+from .comparison import Outcome
+from .file_format import Dispatch, Origin
 
 __all__ = ["ReplayReport", "Replayed"]
 

@@ -1,0 +1,77 @@
+"""Write the stubs of what is made of tables, for type checkers and editors: `python -m scripts.stubs`.
+
+In: the rows of `webgrad.ops.table`, and what `webgrad.functions` makes of them. Out: `.pyi` files beside the
+modules. A test fails where they are not what this would write.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from pathlib import Path
+
+from scripts.system import ROOT
+from webgrad.functions.array import maps
+from webgrad.functions.method_table import FUNCTIONS
+
+__all__ = ["main", "stubs"]
+
+NOTE = "# made by `python -m scripts.stubs`"
+MAPS = """
+from typing import Any
+
+from ...tensor import Tensor
+
+"""
+METHODS = """
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import Any
+
+from ..tensor import Tensor
+
+FUNCTIONS: Mapping[ModuleType, str]
+
+class FunctionMethods:
+    __slots__ = ()
+"""
+
+
+def stubs() -> dict[Path, str]:
+    """The stubs as they should be, by their files."""
+    folder = ROOT / "webgrad" / "functions"
+    return {folder / "array" / "maps.pyi": _maps(), folder / "method_table.pyi": _methods()}
+
+
+def _maps() -> str:
+    ordered = sorted(maps.__all__, key=_natural)
+    names = "".join(f'    "{name}",\n' for name in ordered)
+    lines = [f"def {name}{inspect.signature(getattr(maps, name))}: ..." for name in ordered]
+    text = "\n".join(lines).replace("'", "")
+    return f"{NOTE}\n{MAPS}__all__ = [\n{names}]\n\n{text}\n"
+
+
+def _methods() -> str:
+    lines = []
+    for module, names in FUNCTIONS.items():
+        for name in names.split():
+            result = inspect.signature(getattr(module, name)).return_annotation
+            lines.append(f"    {name}: Callable[..., {'Tensor' if result == 'Tensor' else 'Any'}]")
+    return f"{NOTE}\n{METHODS}" + "\n".join(lines) + "\n"
+
+
+def _natural(name: str) -> list[int | str]:
+    """The order in which ruff wants names: log2 before log10."""
+    return [int(each) if each.isdigit() else each for each in re.split(r"(\d+)", name)]
+
+
+def main() -> int:
+    """The command line."""
+    for path, text in stubs().items():
+        path.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""NumPy's and the array API's functions."""

@@ -1,0 +1,230 @@
+"""Counting: how often whole numbers occur, and how many values fall between edges.
+
+In: tensors of values, weights of the same shape. Out: counts (int32) or sums of weights, and edges. Shapes
+must be known without waiting: only `bincount` without `length` reads its values first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from operator import index
+from typing import Any
+
+from ... import dtypes
+from ...arrays import np
+from ...errors import ArgumentError, DeviceError, DTypeError, ShapeError
+from ...graph.node import Node, make
+from ...ops import primitives
+from ...ops.capabilities import sorts_elements, takes_int64_places
+from ...ops.shapes import check_kind
+from ...ops.table import TABLE
+from ...tensor import Tensor
+from .creation import arange, as_tensor, asarray
+from .elementwise import clip, floor, isnan, logical_and, minimum, where
+from .indexing import take
+from .reductions import max as largest
+from .reductions import min as smallest
+from .reductions import sum as total
+from .scatters import write_rows
+from .sorting import searchsorted
+
+__all__ = ["bincount", "histogram"]
+
+MAX_COUNTS = (1 << 31) - 2  # counts: one more is where numbers go that are not wanted
+
+
+def bincount(
+    x: Tensor, weights: Tensor | None = None, minlength: int = 0, *, length: int | None = None
+) -> Tensor:
+    """How often each whole number occurs in x, or the sum of its weights; of one dimension.
+
+    The result is as long as the largest number asks for, `minlength` at least: to know that, x is read. With
+    `length` it has that length, nothing is read, and numbers outside are not counted.
+
+    >>> wg.bincount(wg.asarray([1, 1, 3])).tolist()
+    [0, 2, 0, 1]
+    """
+    x = as_tensor("bincount", x)
+    check_kind("bincount", "biu", x.dtype)
+    if x.ndim != 1:
+        raise ShapeError(f"bincount takes a tensor of one dimension, not of shape {x.shape}")
+    least = _whole("bincount: minlength", minlength)
+    if length is None:
+        side = max(least, _needed(x))
+        _check_side(side)
+        return _counted("bincount", x, weights, x, side)
+    side = max(least, _whole("bincount: length", length))
+    _check_side(side)
+    places = _unsigned(x.astype(dtypes.int32) if x.dtype.is_packed else x)
+    return _counted("bincount", minimum(places, side), weights, x, side, outside=True)
+
+
+def _check_side(side: int) -> None:
+    if side > MAX_COUNTS:
+        raise ArgumentError(
+            f"bincount: counts of the numbers below {side:,} are more than a tensor may have elements; give "
+            "a smaller length, beyond which nothing is counted"
+        )
+
+
+def histogram(
+    x: Tensor,
+    bins: int | Sequence[float] | Tensor = 10,
+    range: tuple[float, float] | None = None,
+    weights: Tensor | None = None,
+    density: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """How many elements of x lie between edges, and the edges, one more than there are bins.
+
+    `bins` are a number of bins of equal width over `range` (without it, from x's smallest to its largest
+    element, NaN apart), or their edges in rising order. A bin has its left edge, the last one both. What
+    lies outside, and NaN, is not counted. With `density` the result is one of a probability: its integral
+    is 1.
+
+    >>> [each.tolist() for each in wg.histogram(wg.asarray([1.0, 2.0, 2.5, 9.0]), 2, range=(0, 4))]
+    [[1, 2], [0.0, 2.0, 4.0]]
+    """
+    x = as_tensor("histogram", x)
+    check_kind("histogram", "biuf", x.dtype)
+    values = (x if x.dtype is dtypes.float64 else x.astype(dtypes.float32)).reshape(-1)
+    even = not isinstance(bins, (Sequence, Tensor, np.ndarray))
+    count = _whole("histogram: bins", bins) if even else 0
+    if even and not count:
+        raise ArgumentError("histogram: bins are at least 1")
+    edges = _even(values, count, range) if even else _given(bins, values)
+    count = edges.size - 1
+    if weights is None and sorts_elements(x.device):
+        primitives.check_device("histogram", values.node, edges.node)
+        counts = Tensor(make(TABLE["counts_between"], (values.node, edges.node)))
+    else:
+        flat = None if weights is None else as_tensor("histogram", weights)
+        if flat is not None and flat.shape != x.shape:
+            raise ShapeError(f"histogram: weights of shape {flat.shape} for elements of shape {x.shape}")
+        places = _evenly(values, edges, count) if even else _between(values, edges)
+        column = None if flat is None else flat.reshape(-1)
+        counts = _counted("histogram", places, column, values, count, outside=True)
+    if density:
+        widths = edges[1:] - edges[:-1]
+        heights = counts.astype(edges.dtype)
+        counts = heights / (total(heights) * widths)
+    return counts, edges
+
+
+def _whole(what: str, number: Any) -> int:
+    try:
+        found = index(number)
+    except TypeError:
+        raise ArgumentError(f"{what} is a whole number, not {number!r}") from None
+    if found < 0:
+        raise ArgumentError(f"{what} is 0 or more, not {found}")
+    return found
+
+
+def _unsigned(x: Tensor) -> Tensor:
+    """Without a sign: negative numbers become larger than all others."""
+    if x.dtype.kind != "i":
+        return x
+    return Tensor(make(TABLE["bitcast"], (x.node,), (dtypes.as_dtype(f"uint{x.dtype.bits}"),)))
+
+
+def _needed(x: Tensor) -> int:
+    """One more than the largest element, which is waited for."""
+    if not x.size:
+        return 0
+    high = int(largest(_unsigned(x)).item())
+    if x.dtype.kind == "i" and high > x.dtype.limits[1]:
+        low = int(smallest(x).item())
+        raise ArgumentError(f"bincount counts numbers from 0 on, and {low} is among them; or give a length")
+    return high + 1
+
+
+def _counted(
+    op: str, places: Tensor, weights: Tensor | None, x: Tensor, side: int, *, outside: bool = False
+) -> Tensor:
+    """The sums of weights (or ones) at places from 0 to side - 1; `outside`: and what is at side is not
+    wanted.
+    """
+    rows = side + 1 if outside else side
+    if weights is None:
+        ones = primitives.expand(primitives.constant(op, 1, dtypes.int32, x.device), (x.size, 1))
+        return _added(op, places, ones, rows)[:side]
+    weights = as_tensor(op, weights)
+    if weights.device is not x.device:
+        raise DeviceError(
+            f"{op}: x is on {x.device.name}, the weights on {weights.device.name}: move one with to_device"
+        )
+    if weights.shape != x.shape:
+        raise ShapeError(f"{op}: weights of shape {weights.shape} for elements of shape {x.shape}")
+    if weights.dtype.kind == "b":
+        raise DTypeError(f"{op}: weights are numbers, not bool: convert them with astype")
+    return _added(op, places, weights.node, rows)[:side]
+
+
+def _added(op: str, places: Tensor, values: Node, rows: int) -> Tensor:
+    start = primitives.constant(op, 0, values.sig.dtype, values.sig.device)
+    column = primitives.reshape(values, (places.size, 1))
+    plain = takes_int64_places(places.device) and places.dtype.kind in "iu"  # NumPy takes any of these
+    at = places.node if plain else primitives.cast(places.node, dtypes.int32)
+    sums = write_rows(op, "add", primitives.expand(start, (rows, 1)), at, column)
+    return Tensor(primitives.reshape(sums, (rows,)))
+
+
+# Edges
+
+
+def _given(bins: Any, values: Tensor) -> Tensor:
+    if not isinstance(bins, Tensor):
+        try:
+            edges = [float(each) for each in bins]
+        except TypeError:
+            edges = []
+        if len(edges) < 2 or not all(low <= high for low, high in pairwise(edges)):
+            raise ArgumentError("histogram: edges are at least two numbers that never fall")
+        return asarray(edges, values.dtype, device=values.device)
+    if bins.ndim != 1 or bins.size < 2:
+        raise ShapeError(f"histogram: edges have one dimension and two elements or more, not {bins.shape}")
+    return bins.astype(values.dtype)
+
+
+def _between(values: Tensor, edges: Tensor) -> Tensor:
+    """Which bin values are in; what is in none has the number after the last."""
+    count = edges.size - 1
+    found = searchsorted(edges, values, side="right") - 1
+    found = where(values == edges[count], count - 1, found)
+    return where(found < 0, count, found)
+
+
+def _even(values: Tensor, count: int, range: tuple[float, float] | None) -> Tensor:
+    """Edges at equal distances; the second half from the other end, so that the last is exact."""
+    device, dtype = values.device, values.dtype
+    low: Tensor | float
+    high: Tensor | float
+    if range is not None:
+        low, high = map(float, range)
+        if not (math.isfinite(low) and math.isfinite(high) and low <= high):
+            raise ArgumentError(f"histogram: a range is two finite numbers that rise, not {range!r}")
+        low, high = (low - 0.5, high + 0.5) if low == high else (low, high)
+    elif not values.size:
+        low, high = 0.0, 1.0
+    else:
+        missing = isnan(values)  # not counted, so not in the range either
+        low, high = smallest(where(missing, math.inf, values)), largest(where(missing, -math.inf, values))
+        alone = low == high
+        low, high = where(alone, low - 0.5, low), where(alone, high + 0.5, high)
+    steps = arange(count + 1, dtype=dtype, device=device)
+    # Multiplied first: what is a whole number then stays one.
+    rising, falling = low + (high - low) * steps / count, high - (high - low) * (count - steps) / count
+    return where(steps < count / 2, rising, falling)
+
+
+def _evenly(values: Tensor, edges: Tensor, count: int) -> Tensor:
+    """As `_between`: by a division, which may be one bin off, so that the edges are asked too."""
+    low, high = edges[0], edges[count]
+    found = floor((values - low) * (count / (high - low)))
+    found = clip(found, 0, count - 1).astype(dtypes.int32)
+    found = found - (values < take(edges, found)).astype(dtypes.int32)
+    beyond = logical_and(values >= take(edges, found + 1), found < count - 1)
+    found = found + beyond.astype(dtypes.int32)
+    return where(logical_and(values >= low, values <= high), found, count)

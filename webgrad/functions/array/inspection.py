@@ -1,0 +1,87 @@
+"""The namespace as the array API asks about it: what it can do, its devices, and their data types.
+
+In: a device, or none for the default one. Out: the truth about it: 64-bit types, and complex numbers made of
+them, are listed for the devices that have them only.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import dtypes
+from ...dtypes import DType
+from ...ops.shapes import most_axes
+from ...runtime.adapters import list_adapters, rank
+from ...runtime.device import DeviceLike, open_device
+from .types import STANDARD, isdtype
+
+__all__ = ["__array_namespace_info__"]
+
+
+class Info:
+    """What `__array_namespace_info__` gives: the namespace's devices, types and abilities."""
+
+    __slots__ = ()
+
+    def capabilities(self) -> dict[str, bool | int | None]:
+        """Whether masks and data-dependent shapes work (they do, and synchronise), and the most dimensions.
+
+        >>> wg.__array_namespace_info__().capabilities()["boolean indexing"]
+        True
+        """
+        return {
+            "boolean indexing": True,
+            "data-dependent shapes": True,
+            "max dimensions": most_axes() - 1,  # one holds the parts of complex numbers
+        }
+
+    def devices(self) -> tuple[str, ...]:
+        """The names of the devices that can be used, each GPU once; a tensor's device equals its name.
+
+        >>> "cpu" in wg.__array_namespace_info__().devices()
+        True
+        """
+        every = list_adapters()
+        return ("cpu", *(each.device for each in every if not rank(each, every)[0]))
+
+    def default_device(self) -> str:
+        """The name of the device that is used where none is named."""
+        return open_device(None).name
+
+    def default_dtypes(self, *, device: DeviceLike = None) -> dict[str, DType]:
+        """The types that are made where none is named, the same on every device.
+
+        >>> wg.__array_namespace_info__().default_dtypes()["integral"]
+        webgrad.int32
+        """
+        open_device(device)  # an error, where there is no such device
+        return {
+            "real floating": dtypes.float32,
+            "complex floating": dtypes.complex64,
+            "integral": dtypes.int32,
+            "indexing": dtypes.int32,
+        }
+
+    def dtypes(
+        self, *, device: DeviceLike = None, kind: str | tuple[str, ...] | None = None
+    ) -> dict[str, DType]:
+        """The array API's data types that a device has, by name; of some kinds, as `isdtype` names them.
+
+        >>> list(wg.__array_namespace_info__().dtypes(device="cpu", kind="real floating"))
+        ['float32', 'float64']
+        """
+        features = open_device(device).info.features
+        return {
+            each.name: each
+            for each in STANDARD
+            if (not each.feature or each.feature in features) and (kind is None or isdtype(each, kind))
+        }
+
+
+def __array_namespace_info__() -> Any:
+    """The namespace's devices, types and abilities, as the array API asks for them.
+
+    >>> wg.__array_namespace_info__().default_dtypes(device="cpu")["real floating"]
+    webgrad.float32
+    """
+    return Info()

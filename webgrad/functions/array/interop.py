@@ -1,0 +1,280 @@
+"""The way in and out: other libraries' arrays and Python's values to tensors, and tensors to them.
+
+In: anything NumPy can read, or that has the buffer protocol or DLPack. Out: Tensors, or host copies of them.
+The invariant: what goes out is a copy of its own, what comes in is copied unless `copy=False` asks to share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from ... import dtypes, errors
+from ...arrays import Array, has_numpy, np
+from ...cpu.memory import empty
+from ...dtypes import DType, as_dtype
+from ...errors import ArgumentError, DeviceError, DTypeError, NoAdapterError, ProtocolError, ShapeError
+from ...evaluate.evaluate import read
+from ...gradients.history import Call, History, recording
+from ...graph.node import leaf, scalar, signature
+from ...graph.op import SCALAR
+from ...ops.table import TABLE
+from ...runtime.device import AnyDevice, CpuDevice, DeviceLike, open_device
+from ...tensor import Tensor, own_array
+from ...values import NARROW, Values, values_of
+
+__all__ = ["from_dlpack", "from_numpy"]
+
+_HOST = (1, 3, 11)  # DLPack's kDLCPU and the two kinds of host memory that a GPU has pinned
+
+
+# In
+
+
+def host_array(op: str, value: Any, dtype: DType | None = None) -> Any:
+    """A value as an array of a dtype that webgrad has, the one asked for or its own; Values without NumPy.
+
+    Python's numbers have no dtype of their own: lists of floats are float32, of ints int32.
+    """
+    if not has_numpy():
+        return values_of(op, value, dtype)
+    if isinstance(value, (bytes, bytearray)):
+        value = memoryview(value)
+    has_dtype = hasattr(value, "dtype") or hasattr(value, "__array__") or _is_buffer(value)
+    array = _by_numpy(op, value)
+    own = as_dtype(array.dtype)
+    array = array.astype(own.numpy, copy=False)  # to this machine's byte order
+    wanted = dtype or (own if has_dtype else NARROW.get(own, own))
+    if not has_dtype and wanted.kind in "iu" and own.kind in "iu":
+        _refuse_overflow(op, array, wanted)
+    return array if wanted is own else converted(array, wanted)
+
+
+def _is_buffer(value: Any) -> bool:
+    try:
+        memoryview(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _by_numpy(op: str, value: Any) -> Array:
+    if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
+        return _by_dlpack(op, value)
+    try:
+        array = np.asarray(value)
+    except ValueError as error:  # lists of different lengths
+        raise ShapeError(f"{op}: these values do not make an array: {error}") from None
+    except TypeError as error:
+        raise DTypeError(f"{op}: a {type(value).__name__} cannot be read as an array: {error}") from None
+    if array.dtype.kind in "OSUMmVc" and array.dtype not in _known():
+        raise DTypeError(
+            f"{op}: a {type(value).__name__} of {array.dtype} values holds no numbers or bools of a type "
+            f"that webgrad has: {', '.join(_DTYPE_NAMES)}"
+        )
+    return array
+
+
+def _by_dlpack(op: str, value: Any) -> Array:
+    kind = int(value.__dlpack_device__()[0])
+    if kind not in _HOST:
+        raise DeviceError(
+            f"{op}: this {type(value).__name__} is in the memory of another library's device (DLPack kind "
+            f"{kind}): copy it to the host first"
+        )
+    try:
+        return np.from_dlpack(value)
+    except BufferError as error:
+        raise errors.BufferError(f"{op}: this {type(value).__name__} cannot be exported: {error}") from None
+    except (RuntimeError, TypeError) as error:
+        raise DTypeError(f"{op}: NumPy cannot read this {type(value).__name__} by DLPack: {error}") from None
+
+
+def _refuse_overflow(op: str, array: Array, dtype: DType) -> None:
+    limits = np.iinfo(dtype.numpy)
+    if array.size and (int(array.min()) < limits.min or int(array.max()) > limits.max):
+        outside = int(array.max()) if int(array.max()) > limits.max else int(array.min())
+        raise DTypeError(
+            f"{op}: {outside} does not fit {dtype.name}, which holds {limits.min} to {limits.max}: pass a "
+            "wider type, such as dtype=webgrad.int64"
+        )
+
+
+def converted(array: Any, dtype: DType) -> Any:
+    """An array, or Values, in another dtype, by the rule that tensors are converted by."""
+    if isinstance(array, Values):
+        return array.astype(dtype)
+    if array.dtype.kind == "c" and dtype.kind not in "cb":
+        raise DTypeError(
+            f"{array.dtype.name} to {dtype.name}: a complex number has two parts: take .real, .imag or abs()"
+        )
+    row = TABLE["cast"]
+    with np.errstate(all="ignore"):
+        result: Array = row.numpy(signature(row, array.shape, dtype, None, (dtype,)), array)
+    return result
+
+
+def check_dtype(op: str, dtype: DType, device: AnyDevice) -> None:
+    """Refuse a dtype that a device has not."""
+    if dtype.feature and dtype.feature not in device.info.features:
+        narrow = {"f": "float32", "c": "complex64"}.get(dtype.kind, "int32")
+        raise DTypeError(
+            f"{op}: {device.name} ({device.info.name}) has no {dtype.name}: pass dtype=webgrad.{narrow}, or "
+            "use device='cpu'"
+        )
+
+
+def place(op: str, array: Any, device: Any, *, copy: bool | None = None) -> Tensor:
+    """A tensor of an array's values on a device; copy=False shares the array's memory, or raises."""
+    dtype = as_dtype(array.dtype)
+    check_dtype(op, dtype, device)
+    if not isinstance(device, CpuDevice):
+        if copy is False:
+            raise errors.BufferError(
+                f"{op}: copy=False cannot be had on {device.name}: values must be sent to it"
+            )
+        storage: Any = device.upload(array)
+    elif copy is False:
+        if not array.flags.c_contiguous:
+            raise errors.BufferError(f"{op}: copy=False cannot be had of an array that is not contiguous")
+        storage = array.view()
+        storage.flags.writeable = False  # what the user may still hold is never written to
+    else:
+        storage = empty(array.shape, array.dtype)
+        np.copyto(storage, array)
+    return Tensor(leaf(storage, array.shape, dtype, device))
+
+
+def from_numpy(array: Array, device: DeviceLike = None) -> Tensor:
+    """A tensor of a NumPy array's values, copied.
+
+    >>> wg.from_numpy(np.ones(2, np.int8)).dtype
+    webgrad.int8
+    """
+    if not isinstance(array, np.ndarray):
+        raise DTypeError(f"from_numpy takes a NumPy array, not a {type(array).__name__}: use webgrad.asarray")
+    return place("from_numpy", host_array("from_numpy", array), open_device(device))
+
+
+def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = None) -> Tensor:
+    """A tensor of the values of another library's array, by the DLPack protocol; where they are, or `device`.
+
+    They are copied, unless `copy=False` asks to share them, on the cpu; then they must not be written to.
+
+    >>> wg.from_dlpack(np.arange(3.0)).tolist()
+    [0.0, 1.0, 2.0]
+    """
+    if isinstance(x, Tensor):
+        where = x.device if device is None else open_device(device)
+        if copy is False and where is not x.device:
+            raise errors.BufferError(
+                f"from_dlpack: copy=False cannot be had from {x.device.name} to {where.name}: values must be "
+                "sent"
+            )
+        return Tensor(move(x, where).node)
+    if not hasattr(x, "__dlpack__"):
+        raise ProtocolError(f"from_dlpack: a {type(x).__name__} has no __dlpack__: use webgrad.asarray")
+    array = host_array("from_dlpack", _by_dlpack("from_dlpack", x))
+    return place("from_dlpack", array, open_device("cpu" if device is None else device), copy=copy)
+
+
+def move(x: Tensor, device: AnyDevice) -> Tensor:
+    """The same values on another device; a gradient goes back to where they came from."""
+    if device is x.device:
+        return x
+    if x.node.sig.op is SCALAR:
+        return Tensor(scalar(x.node.storage, x.dtype, device))
+    fresh = x.device.is_gpu  # what is read from a GPU is nobody else's, or nobody writes to it
+    moved = place(
+        "to_device", read(x.node), device, copy=False if fresh and isinstance(device, CpuDevice) else None
+    )
+    if x.node.history is not None and recording.on:
+        home = x.device
+        call = Call((x.node,), 1, lambda gradients: [move(gradients[0], home)])
+        moved.node.history = History(0, (call,))
+    return moved
+
+
+# Out
+
+
+def to_numpy(x: Tensor, dtype: Any, copy: bool | None) -> Array:
+    """What np.asarray(x) gives."""
+    if copy is False:
+        raise errors.BufferError("a tensor gives NumPy a copy of its values: copy=False cannot be had")
+    array = own_array(read(x.node), x)
+    return array if dtype is None else array.astype(dtype, copy=False)
+
+
+def to_dlpack(x: Tensor, stream: Any, max_version: Any, dl_device: Any, copy: bool | None) -> Any:
+    """A DLPack capsule in host memory: a copy, or with copy=False, on the cpu, the values themselves.
+
+    What is shared must not be written to: consumers of DLPack 1.0 are told so.
+    """
+    if stream is not None:
+        raise ArgumentError(f"__dlpack__: the host has no streams, and stream={stream!r} was given")
+    if dl_device is not None and tuple(map(int, dl_device)) != x.__dlpack_device__():
+        raise errors.BufferError(
+            f"a tensor is exported to host memory only, not to DLPack device {tuple(dl_device)}"
+        )
+    if x.dtype is dtypes.bfloat16:
+        raise errors.BufferError(
+            "bfloat16 cannot be exported by DLPack: convert with x.astype(webgrad.float32) first"
+        )
+    versioned = max_version is not None and tuple(max_version) >= (1, 0)
+    if copy is not False:
+        array = own_array(read(x.node), x)
+    elif x.device.is_gpu:
+        raise errors.BufferError(f"copy=False cannot be had of a tensor on {x.device.name}: it is read")
+    else:
+        array = read(x.node).view()
+        array.flags.writeable = False
+        array = array if versioned else np.asarray(_Exposed(array))
+    return array.__dlpack__(max_version=(1, 0)) if versioned and _numpy_versioned() else array.__dlpack__()
+
+
+class _Exposed:
+    """An array's memory as NumPy takes it from others, writable: DLPack before 1.0 knows nothing else."""
+
+    def __init__(self, array: Array) -> None:
+        self.array = array
+        start = array.__array_interface__["data"][0]
+        self.__array_interface__ = array.__array_interface__ | {"data": (start, False)}
+
+
+@cache
+def _numpy_versioned() -> bool:
+    """From NumPy 2.1 on; before that capsules are of the old kind, which every consumer takes."""
+    return tuple(map(int, np.__version__.split(".")[:2])) >= (2, 1)
+
+
+def restore(array: Any, device: str, requires_grad: bool = False) -> Tensor:
+    """A pickled tensor: on the device it was on, or on the default one where there is no such adapter."""
+    try:
+        where = open_device(device)
+    except NoAdapterError:
+        where = open_device(None)
+    if isinstance(array, Values) and has_numpy():  # it was pickled where there is none
+        array = np.frombuffer(array.data, array.dtype.numpy).reshape(array.shape)
+    return place("unpickling", array, where).requires_grad_(requires_grad)
+
+
+@cache
+def _known() -> tuple[Any, ...]:
+    return tuple(each.numpy for each in (*dtypes.REAL, *dtypes.COMPLEX))
+
+
+def targets_of(targets: Sequence[Any], dtype: Any, device: Any) -> tuple[DType | None, Any]:
+    """The dtype and the device that `x.to(...)` names, None where it names none."""
+    for each in targets:
+        if isinstance(each, Tensor):
+            dtype, device = each.dtype, each.device
+        elif isinstance(each, AnyDevice) or (isinstance(each, str) and each not in _DTYPE_NAMES):
+            device = each
+        elif each is not None:
+            dtype = each
+    return None if dtype is None else as_dtype(dtype), device
+
+
+_DTYPE_NAMES = tuple(each.name for each in (*dtypes.REAL, *dtypes.COMPLEX))

@@ -1,0 +1,282 @@
+"""Keys of x[key]: what a key selects, read once into a `Selection`.
+
+In: a tensor and a key of NumPy's kinds. Out: spans of the axes, which become movement, and index arrays.
+Indices the host knows are checked here; those in tensors count from the end when negative, and are clamped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import index as whole
+from typing import Any
+
+from ... import dtypes
+from ...arrays import Array, has_numpy, np
+from ...dtypes import DType
+from ...errors import DeviceError, DTypeError, IndexingError
+from ...evaluate.evaluate import read
+from ...graph.node import Node
+from ...ops import primitives
+from ...ops.primitives import elementwise
+from ...ops.table import TABLE
+from ...tensor import Tensor
+from ...values import Values, packed, values_of
+from .interop import converted
+from .masks import is_read, nonzero
+
+__all__ = [
+    "Indices",
+    "Selection",
+    "Span",
+    "checked",
+    "clamped",
+    "index_dtype",
+    "index_node",
+    "select",
+    "selected",
+]
+
+Span = tuple[int, int, int]  # of an axis: the first index, how many, the step, which may be negative
+Indices = Array | Values | Node  # of the host, or of the device
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What a key selects: spans of every axis, seen in a shape; then, of some axes, what arrays index."""
+
+    spans: tuple[Span, ...]
+    shape: tuple[int, ...]  # without the axes of single indices, with the new axes
+    axes: tuple[int, ...]  # the axes of `shape` that are indexed by arrays
+    arrays: tuple[Indices, ...]
+    apart: bool  # something stands between the arrays: their axes then come first in the result
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """How many elements of each axis of the tensor."""
+        return tuple(count for _, count, _ in self.spans)
+
+    @property
+    def others(self) -> tuple[int, ...]:
+        """The axes of `shape` that no array indexes."""
+        return tuple(axis for axis in range(len(self.shape)) if axis not in self.axes)
+
+    @property
+    def place(self) -> int:
+        """Where the arrays' axes are in the result."""
+        return 0 if self.apart else self.axes[0]
+
+
+def select(x: Tensor, key: Any) -> Selection:
+    """Read a key."""
+    return selected([_entry(x, each) for each in (key if isinstance(key, tuple) else (key,))], x.shape)
+
+
+def selected(entries: list[Any], shape: tuple[int, ...]) -> Selection:
+    """What the entries of a key select from a shape."""
+    rank = len(shape)
+    if not any(each is Ellipsis for each in entries):
+        entries.append(Ellipsis)
+    elif sum(each is Ellipsis for each in entries) > 1:
+        raise IndexingError("x[…]: an index can have only one ellipsis (...)")
+    used = sum(map(_axes_used, entries))
+    if used > rank:
+        raise IndexingError(f"x[…]: {used} indices for a tensor of {rank} dimensions (shape {shape})")
+    if any(map(_is_array, entries)):  # beside arrays, a single index is one too
+        entries = [_listed(each) if isinstance(each, int) else each for each in entries]
+    return _walk(entries, shape, rank - used)
+
+
+def _entry(x: Tensor, each: Any) -> Any:
+    """One part of a key as None, Ellipsis, a slice, an int, or an array of ints or bools."""
+    if each is None or each is Ellipsis or each.__class__ is slice:
+        return each
+    if isinstance(each, Tensor):
+        return _tensor_entry(x, each)
+    if isinstance(each, (list, tuple, np.ndarray, bool, np.bool_)):
+        return _array_entry(each)
+    try:
+        return whole(each)
+    except TypeError:
+        raise IndexingError(
+            f"x[…]: {each!r} is no index: use whole numbers, slices, None, ..., or lists and tensors of "
+            "whole numbers or bools"
+        ) from None
+
+
+def _tensor_entry(x: Tensor, each: Tensor) -> Any:
+    if each.dtype.kind == "b":
+        if each.device is x.device and not is_read(each):
+            return each.node
+        return read(each.node)  # how many it selects is the result's shape, so it must be known now
+    return index_node("x[…]", each, x)
+
+
+def index_node(op: str, indices: Tensor, x: Tensor) -> Node:
+    """The node of a tensor of indices into another; an error for what holds none."""
+    if indices.dtype.kind not in "iu":
+        raise IndexingError(
+            f"{op}: a {indices.dtype.name} tensor holds no indices: convert with astype(webgrad.int32)"
+        )
+    if indices.device is not x.device:
+        raise DeviceError(
+            f"{op}: the indices are on {indices.device.name} and the tensor on {x.device.name}: move them "
+            f"with indices.to_device({x.device.name!r})"
+        )
+    return indices.node
+
+
+def _array_entry(each: Any) -> Any:
+    try:
+        array = _listed(each)
+    except (ValueError, DTypeError):
+        raise IndexingError(f"x[…]: {each!r} is no array of indices") from None
+    if not array.size and not isinstance(each, np.ndarray):
+        return converted(array, dtypes.int64)  # an empty list has no type of its own
+    if array.dtype.kind not in "biu":
+        raise IndexingError(f"x[…]: {array.dtype} values are no indices: use whole numbers or bools")
+    return array
+
+
+def _listed(value: Any) -> Any:
+    return np.asarray(value) if has_numpy() else values_of("x[…]", value)
+
+
+def _is_mask(entry: Any) -> bool:
+    if isinstance(entry, Node):
+        return bool(entry.sig.dtype.kind == "b")
+    return isinstance(entry, (np.ndarray, Values)) and entry.dtype.kind == "b"
+
+
+def _is_array(entry: Any) -> bool:
+    return isinstance(entry, (np.ndarray, Values, Node))
+
+
+def _axes_used(entry: Any) -> int:
+    if entry is None or entry is Ellipsis:
+        return 0
+    return len(_sides(entry)) if _is_mask(entry) else 1
+
+
+def _sides(entry: Indices) -> tuple[int, ...]:
+    return entry.sig.shape if isinstance(entry, Node) else entry.shape
+
+
+def _walk(entries: list[Any], sides: tuple[int, ...], hidden: int) -> Selection:
+    """From what the key is made of; `hidden` axes are under its ellipsis."""
+    spans: list[Span] = []
+    shape: list[int] = []
+    axes: list[int] = []
+    arrays: list[Indices] = []
+    for entry in entries:
+        new_spans, new_sides, indices = _read(entry, len(spans), sides, hidden)
+        axes += range(len(shape), len(shape) + len(indices))
+        arrays += indices
+        spans += new_spans
+        shape += new_sides
+    return Selection(tuple(spans), tuple(shape), tuple(axes), tuple(arrays), _apart(entries))
+
+
+def _read(
+    entry: Any, axis: int, sides: tuple[int, ...], hidden: int
+) -> tuple[list[Span], Sequence[int], list[Indices]]:
+    """What an entry says of the axes from `axis` on: their spans, sides that are seen, and index arrays."""
+    if entry is None:
+        return [], [1], []
+    if entry is Ellipsis:
+        under = sides[axis : axis + hidden]
+        return [(0, side, 1) for side in under], under, []
+    if isinstance(entry, slice):
+        span = _span(entry, sides[axis])
+        return [span], [span[1]], []
+    if isinstance(entry, int):
+        side = sides[axis]
+        if not -side <= entry < side:
+            raise _outside("x[…]", entry, axis, sides)
+        return [(entry % side, 1, 1)], [], []
+    indices = _split(entry, axis, sides)
+    indexed = sides[axis : axis + _axes_used(entry)]
+    return [(0, side, 1) for side in indexed], indexed or [1], indices
+
+
+def _apart(entries: list[Any]) -> bool:
+    """Whether something stands between arrays."""
+    are = list(map(_is_array, entries))
+    return any(are) and not all(are[are.index(True) : len(are) - are[::-1].index(True)])
+
+
+def _split(entry: Any, axis: int, sides: tuple[int, ...]) -> list[Indices]:
+    """The index arrays of an entry, one for each axis it uses; a mask of no axes selects from a new one."""
+    if not _is_mask(entry):
+        if isinstance(entry, Node):
+            return [clamped(entry, axis, sides)]
+        return [checked("x[…]", entry, axis, sides)]
+    own = _sides(entry)
+    if not own:
+        return [converted(_listed([0] if entry.tolist() else []), dtypes.int64)]
+    covered = sides[axis : axis + len(own)]
+    sides_agree = all(each in (0, side) for each, side in zip(own, covered, strict=False))
+    if len(covered) < len(own) or not sides_agree:  # as in NumPy, a mask of no elements selects nothing
+        raise IndexingError(
+            f"x[mask]: the mask's shape {own} is not that of the axes it selects from, {covered}: "
+            f"axis {axis} on of a tensor of shape {sides}"
+        )
+    if isinstance(entry, Node):  # on a GPU, where its places stay; how many there are is read
+        return [each.node for each in nonzero(Tensor(entry))]
+    return list(entry.nonzero())
+
+
+def _span(entry: slice, side: int) -> Span:
+    try:
+        start, stop, step = entry.indices(side)
+    except (TypeError, ValueError) as error:
+        raise IndexingError(f"x[…]: {entry} is no slice of an axis of side {side}: {error}") from None
+    count = len(range(start, stop, step))
+    return (start, count, step if count > 1 else 1) if count else (0, 0, 1)
+
+
+def checked(op: str, indices: Any, axis: int, shape: tuple[int, ...]) -> Any:
+    """Indices of the host, from 0 on; an error for those outside."""
+    side = shape[axis]
+    if isinstance(indices, Values):
+        numbers = indices.numbers()
+        for each in numbers:
+            if not -side <= each < side:
+                raise _outside(op, each, axis, shape)
+        return packed([each % side for each in numbers], dtypes.int64, indices.shape)
+    wide = indices.astype(np.int64)
+    outside = (wide < -side) | (wide >= side)
+    if outside.any():
+        raise _outside(op, wide[outside].reshape(-1)[0], axis, shape)
+    return np.where(wide < 0, wide + side, wide)
+
+
+def _outside(op: str, index: int, axis: int, shape: tuple[int, ...]) -> IndexingError:
+    return IndexingError(
+        f"{op}: index {index} is out of range for axis {axis} of shape {shape}, whose side is {shape[axis]}"
+    )
+
+
+def clamped(indices: Node, axis: int, shape: tuple[int, ...]) -> Node:
+    """Indices of a tensor, from 0 on and inside."""
+    side = shape[axis]
+    if not side and indices.sig.size:
+        raise IndexingError(f"indices into axis {axis} of shape {shape}, which is empty")
+    dtype = indices.sig.dtype
+    if side - 1 <= dtype.limits[1]:  # clamped before it is cast, and could wrap
+        indices = elementwise(_MINIMUM, indices, max(0, side - 1))
+    result = primitives.cast(indices, index_dtype(side))
+    if dtype.kind == "i":
+        wrapped = elementwise(_ADD, result, side)
+        result = primitives.choose(elementwise(_LESS, result, 0), wrapped, result)
+        result = elementwise(_MAXIMUM, result, 0)
+    return elementwise(_MINIMUM, result, max(0, side - 1))
+
+
+def index_dtype(rows: int) -> DType:
+    """What holds the indices of so many rows."""
+    return dtypes.int32 if rows < 1 << 31 else dtypes.int64
+
+
+_ADD, _LESS = TABLE["add"], TABLE["less"]
+_MAXIMUM, _MINIMUM = TABLE["maximum"], TABLE["minimum"]

@@ -1,0 +1,289 @@
+"""Writing to computed places, slices along an axis or single elements: set, added, or the larger or smaller.
+
+In: a tensor, places along one axis, updates. Out: a new tensor. Updates to one place are applied in their
+order, so results are the same on every run: of several set the last stays. Places in tensors may be negative,
+counted from the end, and are moved inside where they are out of range; the host's are checked at the call.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ... import dtypes
+from ...arrays import has_numpy, np
+from ...dtypes import DType, promote
+from ...errors import DeviceError, DTypeError, IndexingError, ShapeError
+from ...graph.node import Node
+from ...ops import primitives
+from ...ops.capabilities import takes_int64_places
+from ...ops.primitives import elementwise
+from ...ops.shapes import broadcast, normalise_axis
+from ...ops.table import TABLE
+from ...tensor import Tensor
+from ...values import Values, packed, values_of
+from .creation import as_any_number, as_tensor, asarray
+from .interop import converted
+from .reductions import compute_dtype
+
+__all__ = [
+    "index_add",
+    "index_max",
+    "index_min",
+    "index_set",
+    "scatter",
+    "scatter_add",
+    "scatter_max",
+    "scatter_min",
+    "scatter_set",
+]
+
+Number = bool | int | float | complex
+
+
+def index_set(x: Tensor, index: Any, updates: Tensor | Number, axis: int = 0) -> Tensor:
+    """x with the slices `index` of an axis replaced by those of `updates`, which broadcast to their shape.
+
+    >>> wg.index_set(wg.zeros(4), [1, 3], wg.asarray([5.0, 6.0])).tolist()
+    [0.0, 5.0, 0.0, 6.0]
+    """
+    return _by_slices("index_set", "set", x, index, updates, axis)
+
+
+def index_add(x: Tensor, index: Any, updates: Tensor | Number, axis: int = 0) -> Tensor:
+    """x with `updates` added to the slices `index` of an axis; an index that is there twice is added twice.
+
+    >>> wg.index_add(wg.zeros(3), [0, 0, 2], 1.0).tolist()
+    [2.0, 0.0, 1.0]
+    """
+    return _by_slices("index_add", "add", x, index, updates, axis)
+
+
+def index_max(x: Tensor, index: Any, updates: Tensor | Number, axis: int = 0) -> Tensor:
+    """x with the slices `index` of an axis, or those of `updates` where they are larger; NaN stays.
+
+    >>> wg.index_max(wg.asarray([1, 5]), [0, 1], 3).tolist()
+    [3, 5]
+    """
+    return _by_slices("index_max", "max", x, index, updates, axis)
+
+
+def index_min(x: Tensor, index: Any, updates: Tensor | Number, axis: int = 0) -> Tensor:
+    """x with the slices `index` of an axis, or those of `updates` where they are smaller; NaN stays.
+
+    >>> wg.index_min(wg.asarray([1, 5]), [0, 1], 3).tolist()
+    [1, 3]
+    """
+    return _by_slices("index_min", "min", x, index, updates, axis)
+
+
+def scatter_set(x: Tensor, index: Any, updates: Tensor | Number, axis: int = -1) -> Tensor:
+    """x with single elements replaced: the inverse of take_along_axis.
+
+    `index` has as many dimensions as x, and broadcasts to it on all axes but `axis`.
+
+    >>> wg.scatter_set(wg.zeros((2, 3)), [[0], [2]], 1.0).tolist()
+    [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    return _by_elements("scatter_set", "set", x, index, updates, axis)
+
+
+def scatter(x: Tensor, index: Any, updates: Tensor | Number, axis: int = -1) -> Tensor:
+    """`scatter_set`, by PyTorch's name.
+
+    >>> wg.scatter(wg.zeros(3), [2, 0], wg.asarray([5.0, 7.0])).tolist()
+    [7.0, 0.0, 5.0]
+    """
+    return _by_elements("scatter", "set", x, index, updates, axis)
+
+
+def scatter_add(x: Tensor, index: Any, updates: Tensor | Number, axis: int = -1) -> Tensor:
+    """x with updates added to single elements; `index` as in `scatter_set`.
+
+    >>> wg.scatter_add(wg.zeros(3), [0, 0, 1], 1.0).tolist()
+    [2.0, 1.0, 0.0]
+    """
+    return _by_elements("scatter_add", "add", x, index, updates, axis)
+
+
+def scatter_max(x: Tensor, index: Any, updates: Tensor | Number, axis: int = -1) -> Tensor:
+    """x with updates where they are larger than its elements; `index` as in `scatter_set`; NaN stays.
+
+    >>> wg.scatter_max(wg.zeros(2), [1, 1], wg.asarray([5.0, 7.0])).tolist()
+    [0.0, 7.0]
+    """
+    return _by_elements("scatter_max", "max", x, index, updates, axis)
+
+
+def scatter_min(x: Tensor, index: Any, updates: Tensor | Number, axis: int = -1) -> Tensor:
+    """x with updates where they are smaller than its elements; `index` as in `scatter_set`; NaN stays.
+
+    >>> wg.scatter_min(wg.zeros(2), [1, 1], wg.asarray([-5.0, -7.0])).tolist()
+    [0.0, -7.0]
+    """
+    return _by_elements("scatter_min", "min", x, index, updates, axis)
+
+
+def _by_slices(op: str, how: str, x: Tensor, index: Any, updates: Any, axis: int) -> Tensor:
+    x = as_tensor(op, x)
+    along = normalise_axis(op, axis, x.ndim)
+    places = _places(op, index, x, along)
+    if len(places.sig.shape) > 1:
+        raise ShapeError(f"{op}: the index has one dimension, not the shape {places.sig.shape}")
+    places = primitives.reshape(places, (places.sig.size,))
+    count, others = places.sig.size, (*x.shape[:along], *x.shape[along + 1 :])
+    shape = (*x.shape[:along], count, *x.shape[along + 1 :])
+    values = _values(op, updates, x, shape)
+    order = (along, *(each for each in range(x.ndim) if each != along))
+    base = primitives.permute(x.node, order)
+    columns = math.prod(others)
+    rows = primitives.reshape(base, (x.shape[along], columns))
+    changed = write_rows(
+        op, how, rows, places, primitives.reshape(primitives.permute(values, order), (count, columns))
+    )
+    back = tuple(order.index(each) for each in range(x.ndim))
+    return Tensor(primitives.permute(primitives.reshape(changed, base.sig.shape), back))
+
+
+def _by_elements(op: str, how: str, x: Tensor, index: Any, updates: Any, axis: int) -> Tensor:
+    x = as_tensor(op, x)
+    along = normalise_axis(op, axis, x.ndim)
+    places = _places(op, index, x, along)
+    if len(places.sig.shape) != x.ndim:
+        raise ShapeError(
+            f"{op}: x {x.shape} and the index {places.sig.shape} must have the same number of dimensions"
+        )
+    shape = (*x.shape[:along], places.sig.shape[along], *x.shape[along + 1 :])
+    if broadcast(op, [places.sig.shape, shape]) != shape:
+        raise ShapeError(
+            f"{op}: the index {places.sig.shape} does not broadcast to {shape} beside x {x.shape}"
+        )
+    if x.size >= 2**31:
+        raise ShapeError(f"{op}: x {x.shape} has 2**31 elements or more; write to it in parts")
+    values = _values(op, updates, x, shape)
+    return Tensor(_write_flat(op, how, x.node, primitives.expand(places, shape), values, along))
+
+
+def _write_flat(op: str, how: str, x: Node, places: Node, values: Node, axis: int) -> Node:
+    """Elements as rows of one column: their places counted through the whole tensor, the axis innermost."""
+    rank = len(x.sig.shape)
+    order = (*(each for each in range(rank) if each != axis), axis)
+    base = primitives.permute(x, order)
+    side, lines = x.sig.shape[axis], math.prod(base.sig.shape[:-1])
+    flat = primitives.permute(places, order)
+    if lines != 1:  # of one line places out of range are clamped when they are written to
+        line = primitives.iota(lines, dtypes.int32, x.sig.device)
+        line = primitives.reshape(line, (*base.sig.shape[:-1], 1))
+        inside = elementwise(TABLE["maximum"], elementwise(TABLE["minimum"], flat, side - 1), 0)
+        flat = elementwise(TABLE["add"], elementwise(TABLE["multiply"], line, side), inside)
+    column = primitives.reshape(primitives.permute(values, order), (values.sig.size, 1))
+    changed = write_rows(
+        op, how, primitives.reshape(base, (x.sig.size, 1)), primitives.reshape(flat, (flat.sig.size,)), column
+    )
+    return primitives.permute(
+        primitives.reshape(changed, base.sig.shape), tuple(order.index(each) for each in range(rank))
+    )
+
+
+def write_rows(op: str, how: str, base: Node, places: Node, values: Node) -> Node:
+    """base (rows, columns) with rows written. 16-bit floats are added in float32, and rounded once."""
+    dtype = base.sig.dtype
+    if how == "add" and dtype.kind == "b":
+        raise DTypeError(f"{op} is not offered for bool: convert it with astype, or use max, which is or")
+    if not base.sig.size or not places.sig.size:
+        return base
+    if how == "min":  # the largest, where everything is the other way round
+        changed = write_rows(op, "max", _reversed(base), places, _reversed(values))
+        return _reversed(changed)
+    computed = compute_dtype(dtype) if how == "add" else dtype
+    changed = primitives.scatter(
+        TABLE[f"scatter_{how}"], primitives.cast(base, computed), places, primitives.cast(values, computed)
+    )
+    return primitives.cast(changed, dtype)
+
+
+def _reversed(x: Node) -> Node:
+    """Elements in the opposite order."""
+    kind = x.sig.dtype.kind
+    name = "negative" if kind == "f" else "logical_not" if kind == "b" else "bitwise_invert"
+    return elementwise(TABLE[name], x)
+
+
+# Arguments
+
+
+def _places(op: str, index: Any, x: Tensor, axis: int) -> Node:
+    """The index on x's device, counted from the front: int32, or int64 on the cpu."""
+    side = x.shape[axis]
+    if not isinstance(index, Tensor):
+        return asarray(_checked(op, index, side, axis), device=x.device).node
+    if index.dtype.kind not in "iu":
+        raise DTypeError(f"{op}: places are whole numbers, not {index.dtype.name}; for a mask use where")
+    if index.device is not x.device:
+        raise DeviceError(
+            f"{op}: x is on {x.device.name}, the index on {index.device.name}: move one with to_device"
+        )
+    node = index.node
+    if node.sig.dtype is dtypes.int64 and takes_int64_places(x.device):
+        return _from_front(node, side)
+    if node.sig.dtype in (dtypes.uint32, dtypes.int64, dtypes.uint64) and side:
+        node = elementwise(TABLE["minimum"], node, side - 1)  # int32 might not hold it
+    if node.sig.dtype is dtypes.int64:
+        node = elementwise(TABLE["maximum"], node, -side)
+    node = primitives.cast(node, dtypes.int32)
+    return node if index.dtype.kind == "u" else _from_front(node, side)
+
+
+def _from_front(node: Node, side: int) -> Node:
+    from_end = elementwise(TABLE["add"], node, side)
+    return primitives.choose(elementwise(TABLE["less"], node, 0), from_end, node)
+
+
+def _checked(op: str, index: Any, side: int, axis: int) -> Any:
+    """An index of the host's, every place of which x has."""
+    try:
+        places: Any = np.asarray(index) if has_numpy() else values_of(op, index)
+    except ValueError:
+        raise IndexingError(f"{op}: {index!r} is no index: its lists have different lengths") from None
+    if places.size == 0:
+        return converted(places, dtypes.int32)
+    if places.dtype.kind not in "iu":
+        raise IndexingError(f"{op}: places are whole numbers, not {places.dtype}")
+    if isinstance(places, Values):
+        numbers = places.numbers()
+        for each in numbers:
+            if not -side <= each < side:
+                raise IndexingError(f"{op}: axis {axis} has {side} places, and {each} is none of them")
+        return packed([each % side for each in numbers], dtypes.int32, places.shape)
+    wrong = places[(places < -side) | (places >= side)]
+    if wrong.size:
+        raise IndexingError(f"{op}: axis {axis} has {side} places, and {wrong.flat[0]} is none of them")
+    return np.where(places < 0, places + side, places).astype(np.int32)
+
+
+def _values(op: str, updates: Any, x: Tensor, shape: tuple[int, ...]) -> Node:
+    """The updates in x's dtype and a shape."""
+    if not isinstance(updates, Tensor):
+        number = as_any_number(op, updates)
+        return primitives.expand(
+            primitives.constant(op, _checked_number(op, number, x.dtype), x.dtype, x.device), shape
+        )
+    if updates.device is not x.device:
+        raise DeviceError(
+            f"{op}: x is on {x.device.name}, the updates on {updates.device.name}: move one with to_device"
+        )
+    if promote(x.dtype, updates.dtype) is not x.dtype:
+        raise DTypeError(
+            f"{op}: {x.dtype.name} does not hold updates of {updates.dtype.name}: convert one with astype"
+        )
+    if len(updates.shape) > len(shape) or broadcast(op, [updates.shape, shape]) != shape:
+        raise ShapeError(
+            f"{op}: updates of shape {updates.shape} do not fit {shape}, what the index names of x"
+        )
+    return primitives.expand(primitives.cast(updates.node, x.dtype), shape)
+
+
+def _checked_number(op: str, number: Number, dtype: DType) -> Number:
+    if isinstance(number, float) and dtype.kind not in "fc":
+        raise DTypeError(f"{op}: {dtype.name} does not hold {number}: convert x with astype first")
+    return number

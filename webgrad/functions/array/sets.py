@@ -1,0 +1,184 @@
+"""Sets: the distinct elements of a tensor, and whether elements are among others.
+
+In: tensors of any dtype. Out: tensors on the same device. Elements are sorted there, and equal neighbours are
+one element: NaN, which equals nothing, is distinct each time, and -0.0 is 0.0. How many there are is the
+result's shape, so `unique_*` compute and read one number: they synchronise, and cannot be captured.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ... import dtypes
+from ...graph.node import Node
+from ...ops import primitives
+from ...ops.capabilities import sorts_elements
+from ...ops.primitives import elementwise
+from ...ops.table import TABLE
+from ...tensor import Tensor
+from ..complex.parts import imag, real
+from .creation import as_tensor, zeros
+from .elementwise import equal, logical_not, not_equal
+from .indexing import take
+from .manipulation import concat
+from .masks import places_of_true
+from .reductions import any as any_of
+from .reshaping import flatten, part, reshape
+from .rows import operands
+from .scans import cumulative_sum
+from .scatters import index_set
+from .sorting import argsort, searchsorted, sort
+
+__all__ = ["isin", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
+
+
+class UniqueAll(NamedTuple):
+    """What `unique_all` gives."""
+
+    values: Tensor
+    indices: Tensor
+    inverse_indices: Tensor
+    counts: Tensor
+
+
+class UniqueCounts(NamedTuple):
+    """What `unique_counts` gives."""
+
+    values: Tensor
+    counts: Tensor
+
+
+class UniqueInverse(NamedTuple):
+    """What `unique_inverse` gives."""
+
+    values: Tensor
+    inverse_indices: Tensor
+
+
+class _Groups:
+    """A tensor's elements in order, where equal ones begin, and what is asked about them, as it is needed.
+
+    Where nobody asks for `places` in x, the cpu sorts the elements themselves; GPUs have the order anyway.
+    """
+
+    def __init__(self, op: str, x: Tensor, places: bool) -> None:
+        self.x = as_tensor(op, x)
+        self.flat = flatten(self.x)
+        if not places and self.flat.dtype.kind != "c" and sorts_elements(self.x.device):
+            self.sorted = sort(self.flat)
+        else:
+            self.order = _order(self.flat)
+            self.sorted = take(self.flat, self.order)
+        self.first = _beginnings(self.sorted)
+        self.starts = places_of_true(self.first)  # where its length, one number, is read
+
+    @property
+    def values(self) -> Tensor:
+        return take(self.sorted, self.starts)
+
+    @property
+    def indices(self) -> Tensor:
+        return take(self.order, self.starts)  # sorting is stable: the first of equal ones comes first
+
+    @property
+    def inverse_indices(self) -> Tensor:
+        group = cumulative_sum(self.first, axis=0, dtype=dtypes.int32) - 1
+        there = index_set(zeros(self.flat.shape, dtypes.int32, device=self.x.device), self.order, group)
+        return reshape(there, self.x.shape)
+
+    @property
+    def counts(self) -> Tensor:
+        end = Tensor(
+            primitives.reshape(
+                primitives.constant("unique", self.flat.size, dtypes.int32, self.x.device), (1,)
+            )
+        )
+        ends = concat([part(self.starts, 0, 1, self.starts.size), end]) if self.starts.size else self.starts
+        return ends - self.starts
+
+
+def _order(flat: Tensor) -> Tensor:
+    """The stable order of the elements; complex numbers by their real parts, then by the imaginary ones."""
+    if flat.dtype.kind != "c":
+        return argsort(flat)
+    by_imaginary = argsort(imag(flat))
+    return take(by_imaginary, argsort(take(real(flat), by_imaginary)))
+
+
+def _beginnings(line: Tensor) -> Tensor:
+    """Whether an element differs from the one before it; the first does."""
+    count = line.size
+    if count < 2:
+        return Tensor(primitives.expand(_true(line), line.shape))
+    changes = not_equal(part(line, 0, 1, count), part(line, 0, 0, count - 1))
+    return concat([Tensor(primitives.expand(_true(line), (1,))), changes])
+
+
+def _true(like: Tensor) -> Node:
+    return primitives.constant("unique", True, dtypes.bool, like.device)
+
+
+def unique_all(x: Tensor, /) -> UniqueAll:
+    """The distinct elements in order, the first place of each, what makes x of them, and their counts.
+
+    Computes x and reads how many there are: it synchronises.
+
+    >>> [each.tolist() for each in wg.unique_all(wg.asarray([3, 1, 3]))]
+    [[1, 3], [1, 0], [1, 0, 1], [1, 2]]
+    """
+    found = _Groups("unique_all", x, places=True)
+    return UniqueAll(found.values, found.indices, found.inverse_indices, found.counts)
+
+
+def unique_counts(x: Tensor, /) -> UniqueCounts:
+    """The distinct elements in order, and how often each is there; computes x, and synchronises.
+
+    >>> wg.unique_counts(wg.asarray([3, 1, 3])).counts.tolist()
+    [1, 2]
+    """
+    found = _Groups("unique_counts", x, places=False)
+    return UniqueCounts(found.values, found.counts)
+
+
+def unique_inverse(x: Tensor, /) -> UniqueInverse:
+    """The distinct elements in order, and their indices that make x; computes x, and synchronises.
+
+    >>> wg.unique_inverse(wg.asarray([3, 1, 3])).inverse_indices.tolist()
+    [1, 0, 1]
+    """
+    found = _Groups("unique_inverse", x, places=True)
+    return UniqueInverse(found.values, found.inverse_indices)
+
+
+def unique_values(x: Tensor, /) -> Tensor:
+    """The distinct elements in order; computes x, and synchronises.
+
+    >>> wg.unique_values(wg.asarray([3, 1, 3])).tolist()
+    [1, 3]
+    """
+    return _Groups("unique_values", x, places=False).values
+
+
+def isin(x1: Any, x2: Any, /, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
+    """Whether each element of x1 is one of x2; with `invert` whether it is not. One of them may be a number.
+
+    `assume_unique` is there for NumPy's sake: x2 is sorted and searched, where doubles do no harm.
+
+    >>> wg.isin(wg.asarray([1, 2, 3]), wg.asarray([3, 1])).tolist()
+    [True, False, True]
+    """
+    wanted, among = (Tensor(each) for each in primitives.common("isin", operands("isin", x1, x2)))
+    found = _search(wanted, flatten(among))
+    return logical_not(found) if invert else found
+
+
+def _search(wanted: Tensor, line: Tensor) -> Tensor:
+    if line.size <= MAX_COMPARED_ONE_BY_ONE or line.dtype.kind == "c":  # which have no order to search in
+        return any_of(equal(reshape(wanted, (*wanted.shape, 1)), line), axis=-1)
+    ordered = sort(line)
+    place = searchsorted(ordered, wanted)
+    last = elementwise(TABLE["minimum"], place.node, line.size - 1)  # what is larger than all has none
+    return equal(take(ordered, Tensor(last)), wanted)
+
+
+MAX_COMPARED_ONE_BY_ONE = 8  # so many are compared one by one

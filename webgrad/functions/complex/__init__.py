@@ -1,0 +1,1 @@
+"""Functions of complex numbers, as formulas over pairs of floats."""

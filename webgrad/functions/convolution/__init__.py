@@ -1,0 +1,1 @@
+"""Convolution and pooling, all made of one movement, `window`."""

@@ -1,0 +1,1 @@
+"""Functions of machine learning: activations, normalisation, losses, attention, quantised weights."""

@@ -1,0 +1,221 @@
+"""Images in other sizes: interpolation along the axes after samples and channels, one axis after another.
+
+In: a tensor (N, C, L), (N, C, H, W) or (N, C, D, H, W), and the size or scale wanted. Out: a tensor of that
+size, equal to PyTorch's. Which elements an output element is made of, and how much of each, is worked out on
+the host for each axis, once, and travels as two small constants.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from ... import dtypes
+from ...errors import ArgumentError, DTypeError, ShapeError
+from ...ops import primitives
+from ...tensor import Tensor
+from ..array.creation import as_tensor, asarray
+from ..array.interop import host_array
+from ..array.reductions import converted, floating, fold
+from ..array.reshaping import whole
+
+__all__ = ["interpolate"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    """How one axis is resized: coordinates are multiplied by `scale` from output to input."""
+
+    side: int
+    wanted: int
+    scale: float
+    align_corners: bool
+    in_image: bool  # of two axes
+    precise: bool  # in float64; else in float32, as PyTorch does, so that ties fall the same way
+
+    def rounded(self, numbers: Iterable[float]) -> array[float]:
+        """Numbers in the precision that this axis is computed in."""
+        return array("d" if self.precise else "f", numbers)
+
+    def coordinates(self) -> array[float]:
+        """Where the centre of each output element lies in the input."""
+        places = self.rounded(range(self.wanted))
+        if self.align_corners:
+            (step,) = self.rounded([(self.side - 1) / max(self.wanted - 1, 1)])
+            return self.rounded(each * step for each in places)
+        (scale,) = self.rounded([self.scale])
+        centres = self.rounded(each + 0.5 for each in places)
+        return self.rounded(each - 0.5 for each in self.rounded(each * scale for each in centres))
+
+
+Lines = Sequence[Sequence[float]]
+Taps = tuple[Lines, Lines | None]  # indices (taps, wanted); their weights, None where there is one tap
+
+
+def _nearest(axis: _Axis) -> Taps:
+    if axis.in_image and axis.wanted in (axis.side, 2 * axis.side):  # PyTorch: whatever the factor was
+        return [[each * axis.side // axis.wanted for each in range(axis.wanted)]], None
+    return _starting(axis, 0)
+
+
+def _nearest_exact(axis: _Axis) -> Taps:
+    return _starting(axis, 0.5)
+
+
+def _starting(axis: _Axis, start: float) -> Taps:
+    """In float32 whatever the precision, as in PyTorch."""
+    (scale,) = array("f", [axis.scale])
+    places = array("f", [each * scale for each in array("f", [each + start for each in range(axis.wanted)])])
+    return [[min(int(each), axis.side - 1) for each in places]], None
+
+
+def _linear(axis: _Axis) -> Taps:
+    places = [max(each, 0.0) for each in axis.coordinates()]
+    low = [min(int(each), axis.side - 1) for each in places]
+    apart = axis.rounded(place - each for place, each in zip(places, low, strict=True))
+    part = [min(max(each, 0.0), 1.0) for each in apart]
+    return [low, [min(each + 1, axis.side - 1) for each in low]], [
+        axis.rounded(1 - each for each in part),
+        part,
+    ]
+
+
+# Keys' convolution with a = -0.75: at distances below 1, and from there to 2, as polynomials.
+_NEAR = (1.25, -2.25, 0.0, 1.0)
+_FAR = (-0.75, 3.75, -6.0, 3.0)
+
+
+def _cubic(axis: _Axis) -> Taps:
+    """Keys' convolution, edges repeated."""
+    places = axis.coordinates()
+    low = [math.floor(each) for each in places]
+    part = axis.rounded(place - each for place, each in zip(places, low, strict=True))
+    index = [[min(max(each + tap, 0), axis.side - 1) for each in low] for tap in range(-1, 3)]
+    distances = (
+        (_FAR, [each + 1 for each in part]),
+        (_NEAR, part),
+        (_NEAR, [1 - each for each in part]),
+        (_FAR, [2 - each for each in part]),
+    )
+    return index, [_polynomial(axis, coefficients, axis.rounded(x)) for coefficients, x in distances]
+
+
+def _polynomial(axis: _Axis, coefficients: Sequence[float], x: array[float]) -> array[float]:
+    """By Horner's rule, rounded after each step."""
+    result = axis.rounded([coefficients[0]] * len(x))
+    for coefficient in coefficients[1:]:
+        product = axis.rounded(each * factor for each, factor in zip(result, x, strict=True))
+        result = axis.rounded(each + coefficient for each in product)
+    return result
+
+
+# mode → the taps of one axis, and how many axes it is for
+_MODES: dict[str, tuple[Callable[[_Axis], Taps], tuple[int, ...]]] = {
+    "nearest": (_nearest, (1, 2, 3)),
+    "nearest-exact": (_nearest_exact, (1, 2, 3)),
+    "linear": (_linear, (1,)),
+    "bilinear": (_linear, (2,)),
+    "trilinear": (_linear, (3,)),
+    "bicubic": (_cubic, (2,)),
+}
+
+# Modes in which an axis whose side stays is left alone, even if a factor of 1.1 made the same side.
+_STILL = ("linear", "bilinear", "trilinear")
+
+
+@lru_cache(maxsize=128)
+def _taps(mode: str, axis: _Axis) -> tuple[Any, Any]:
+    """Of one axis, as arrays."""
+    index, weights = _MODES[mode][0](axis)
+    number = dtypes.float64 if axis.precise else dtypes.float32
+    found = None if weights is None else host_array("interpolate", list(map(list, weights)), number)
+    return host_array("interpolate", index if found is not None else index[0], dtypes.int32), found
+
+
+def interpolate(
+    x: Tensor,
+    size: int | Sequence[int] | None = None,
+    scale_factor: float | Sequence[float] | None = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+) -> Tensor:
+    """x (N, C, …) resized along its axes after the channels, to a size or by a factor, as PyTorch does it.
+
+    Modes: nearest, nearest-exact, linear (one axis), bilinear and bicubic (two axes), trilinear (three).
+
+    >>> wg.interpolate(wg.asarray([[[1.0, 3.0]]]), size=4, mode="linear").tolist()
+    [[[1.0, 1.5, 2.5, 3.0]]]
+    """
+    op = "interpolate"
+    x = as_tensor(op, x)
+    count = x.ndim - 2
+    _check_mode(op, x, mode, align_corners)
+    wide = x if mode.startswith("nearest") else floating(f"{op} with mode={mode!r}", x)
+    precise = x.dtype.itemsize == 8
+    targets = _targets(op, x, size, scale_factor)
+    for at in reversed(range(count)):
+        wanted, factor = targets[at]
+        side = x.shape[2 + at]
+        scale = side / wanted if factor is None else 1 / factor
+        how = _Axis(side, wanted, scale, bool(align_corners), count == 2, precise)
+        wide = _resized(wide, 2 + at, mode, how)
+    return converted(wide, x.dtype)
+
+
+def _check_mode(op: str, x: Tensor, mode: str, align_corners: bool | None) -> None:
+    if mode not in _MODES:
+        raise ArgumentError(f"{op}: mode must be one of {', '.join(map(repr, _MODES))}, not {mode!r}")
+    if x.ndim - 2 not in _MODES[mode][1]:
+        ranks = " or ".join(str(2 + each) for each in _MODES[mode][1])
+        raise ArgumentError(
+            f"{op} with mode={mode!r} takes {ranks} axes (samples, channels, …), not {x.shape}"
+        )
+    if align_corners is not None and mode.startswith("nearest"):
+        raise ArgumentError(f"{op}: align_corners has no meaning with mode={mode!r}; leave it out")
+    if 0 in x.shape[1:]:
+        raise ShapeError(f"{op}: there is nothing to interpolate in a tensor of shape {x.shape}")
+
+
+def _targets(op: str, x: Tensor, size: Any, scale_factor: Any) -> list[tuple[int, float | None]]:
+    """For each axis the side wanted, and the factor where one was given."""
+    if (size is None) == (scale_factor is None):
+        raise ArgumentError(f"{op} takes either size or scale_factor")
+    given = scale_factor if size is None else size
+    sides = x.shape[2:]
+    several = list(given) if isinstance(given, Sequence) else [given] * len(sides)
+    if len(several) != len(sides):
+        raise ShapeError(
+            f"{op} of a tensor of shape {x.shape}: give one number for each of its {len(sides)} last axes, "
+            f"or one for all, not {given!r}"
+        )
+    if size is not None:
+        found: list[tuple[int, float | None]] = [
+            (whole(op, "a side of size", each), None) for each in several
+        ]
+    else:
+        if not all(isinstance(each, (int, float)) and each > 0 and math.isfinite(each) for each in several):
+            raise DTypeError(f"{op}: scale_factor is a positive number for each axis, not {given!r}")
+        found = [(math.floor(side * each), float(each)) for side, each in zip(sides, several, strict=True)]
+    if any(side < 1 for side, _ in found):
+        raise ShapeError(
+            f"{op}: no side of the result may be below 1, as in {tuple(side for side, _ in found)}"
+        )
+    return found
+
+
+def _resized(x: Tensor, axis: int, mode: str, how: _Axis) -> Tensor:
+    """One axis: a few elements taken for each new one, and their weighted sum."""
+    if how.side == how.wanted and (mode in _STILL or how.align_corners or how.scale == 1):
+        return x
+    index, weights = _taps(mode, how)
+    places = asarray(index, device=x.device)
+    taken = Tensor(primitives.take(x.node, places.node, axis))
+    if weights is None:
+        return taken
+    shape = (*weights.shape, *[1] * (x.ndim - 1 - axis))
+    factors = asarray(weights, x.dtype, device=x.device).reshape(shape)
+    return fold("sum", taken * factors, (axis,))

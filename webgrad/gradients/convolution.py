@@ -1,0 +1,84 @@
+"""Convolutions and their gradients: three functions, each of which has the other two as its gradients.
+
+With y = conv(x, w): of x it is the transposed convolution of y's gradient with w, of w the product of x's
+windows with y's gradient, and since all three are linear in both of their operands, so it goes on to any
+order. In: tensors and a `Geometry`, checked. Out: tensors made of one matrix product each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..functions.convolution.products import Phases, multiplied, weight_sums
+from ..functions.convolution.windows import Sides, Widths, cropped_or_padded
+from ..ops import primitives
+from ..tensor import Tensor
+from .own import own_gradient
+
+__all__ = ["Geometry", "convolved", "transposed", "weight_gradient"]
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """How a kernel goes over images of some sides; `widths` is padding, or where negative what is cut off."""
+
+    kernel: Sides
+    stride: Sides
+    dilation: Sides
+    widths: Widths
+    sides: Sides
+    groups: int
+
+
+def convolved(x: Tensor, weight: Tensor, how: Geometry) -> Tensor:
+    """Images x (N, C, sides) with a weight (O, C / groups, kernel): (N, O, windows)."""
+
+    def compute() -> Tensor:
+        padded = cropped_or_padded(x.node, how.widths)
+        return multiplied(padded, weight, how.stride, how.dilation, how.groups)
+
+    return own_gradient(
+        compute,
+        (x, lambda g: transposed(g, weight, how)),
+        (weight, lambda g: weight_gradient(x, g, how)),
+    )
+
+
+def transposed(y: Tensor, weight: Tensor, how: Geometry) -> Tensor:
+    """y (N, O, windows) spread with a weight (O, C / groups, kernel) to images (N, C, sides).
+
+    Of outputs that are `stride` apart, each is a plain convolution with a part of the kernel. All these are
+    one convolution with as many times more output channels, which then are laid side by side.
+    """
+
+    def compute() -> Tensor:
+        if 0 in how.sides:
+            return _zeros(y, (y.shape[0], weight.shape[1] * how.groups, *how.sides))
+        cut = tuple(before for before, _ in how.widths)
+        phases = Phases(y.node, weight.node, how.stride, how.dilation, how.groups, cut, how.sides)
+        return phases.joined(multiplied(phases.data, phases.weight, *phases.how))
+
+    return own_gradient(
+        compute,
+        (y, lambda g: convolved(g, weight, how)),
+        (weight, lambda g: weight_gradient(g, y, how)),
+    )
+
+
+def weight_gradient(x: Tensor, y: Tensor, how: Geometry) -> Tensor:
+    """Images x (N, C, sides) by y (N, O, windows), summed over all windows: (O, C / groups, kernel)."""
+
+    def compute() -> Tensor:
+        padded = cropped_or_padded(x.node, how.widths)
+        return weight_sums(padded, y.node, how.kernel, how.stride, how.dilation, how.groups)
+
+    return own_gradient(
+        compute,
+        (x, lambda g: transposed(y, g, how)),
+        (y, lambda g: convolved(x, g, how)),
+    )
+
+
+def _zeros(like: Tensor, shape: Sides) -> Tensor:
+    zero = primitives.constant("convolution", 0, like.dtype, like.device)
+    return Tensor(primitives.expand(zero, shape))

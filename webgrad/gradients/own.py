@@ -1,0 +1,56 @@
+"""Gradients of their own for what is made of many nodes: one rule for all of them, instead of each one's.
+
+In: what computes a value, and what it is computed from, each with a rule from the value's gradient to its
+own. Out: the value, whose history is a `Call`. Rules are made of ops that have gradients themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..graph.node import Node
+from ..ops import primitives
+from ..tensor import Tensor
+from .history import Call, History, recording, recording_set
+
+__all__ = ["own_gradient", "results_of"]
+
+Rule = Callable[[Tensor], Tensor]
+
+
+def own_gradient(compute: Callable[[], Tensor], *sources: tuple[Tensor, Rule]) -> Tensor:
+    """A new tensor that `compute` makes of the sources, with their rules as its history.
+
+    Sources must be tensors of our own, since others may get another value before the rules are asked.
+    """
+    if not recording.on or all(x.node.history is None for x, _ in sources):
+        return compute()
+    with recording_set(False):
+        result = compute()
+    wanted = [x.node.history is not None for x, _ in sources]
+
+    def pull(gradients: list[Any]) -> list[Any]:
+        (g,) = gradients
+        return [rule(g) if each else None for each, (_, rule) in zip(wanted, sources, strict=True)]
+
+    _remember(result.node, Call(tuple(x.node for x, _ in sources), 1, pull), 0)
+    return result
+
+
+def results_of(call: Call, results: Sequence[Tensor]) -> list[Tensor]:
+    """A call's results, whoever holds them, with its history instead of their own."""
+    made = []
+    for at, each in enumerate(results):
+        with recording_set(False):
+            node = primitives.alias(each.node)
+        if each.dtype.kind in "fc":
+            _remember(node, call, at)
+        made.append(Tensor(node))
+    return made
+
+
+def _remember(node: Node, call: Call, place: int) -> None:
+    node.history = History(place, (call,))
+    if recording.made is not None:
+        recording.made.add(id(node))

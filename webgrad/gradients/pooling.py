@@ -1,0 +1,261 @@
+"""Pooling backwards: every window's gradient to its first largest element, or to all of its elements.
+
+In: a gradient (N, C, windows) and how windows lie. Out: one of the images (N, C, sides). An element gathers
+from the windows that it is in, a few along each axis, so that nothing is larger than the images. All is made
+of ops that have gradients themselves.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .. import dtypes
+from ..functions.array.elementwise import maximum, where
+from ..functions.array.reductions import fold
+from ..functions.convolution.windows import Sides, Widths, cropped_or_padded, spans, taps_first
+from ..graph.node import Node
+from ..ops import primitives
+from ..ops.capabilities import prefers_slices
+from ..tensor import Tensor
+
+__all__ = ["Frame", "plane", "side_by_side", "spread_evenly", "to_first_largest", "to_places", "windows"]
+
+FEW = 32  # elements and strides along the axes of a window, up to which it is taken apart by them
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """How windows lie: `around` is the padding asked for, `widths` also what ceil_mode adds at the end."""
+
+    kernel: Sides
+    stride: Sides
+    dilation: Sides
+    around: Sides
+    widths: Widths
+    counts: Sides  # windows along each axis
+
+
+def side_by_side(sides: Sides, counts: Sides) -> Frame:
+    """So many windows that do not overlap and leave nothing out."""
+    kernel = tuple(side // number for side, number in zip(sides, counts, strict=True))
+    none, one = (0,) * len(sides), (1,) * len(sides)
+    return Frame(kernel, kernel, one, none, tuple(zip(none, none, strict=True)), counts)
+
+
+def windows(x: Node, frame: Frame, value: float) -> Node:
+    """(…, sides) padded with a value, as (…, elements of a window, windows)."""
+    before = len(x.sig.shape) - len(frame.kernel)
+    padded = primitives.pad(x, (*[(0, 0)] * before, *frame.widths), value)
+    return taps_first(padded, frame.kernel, frame.stride, frame.dilation)
+
+
+def plane(x: Tensor) -> Node:
+    """The place of every element of the last axes, flattened."""
+    return _plane_of(x.shape[2:], x)
+
+
+# The largest element
+
+
+def to_first_largest(x: Tensor, g: Tensor, frame: Frame) -> Tensor:
+    """The gradient of the maximum of every window; of several that are equal the first gets it."""
+    if _goes_by_axes(g, frame):
+        return _by_comparing(x, g, frame)
+    count, end = len(frame.kernel), math.prod(x.shape[2:])
+    taps = Tensor(windows(x.node, frame, -math.inf))
+    places = Tensor(windows(plane(x), frame, end))
+    axes = tuple(range(2, 2 + count))
+    largest = fold("max", taps, axes)
+    kept = primitives.reshape(largest.node, (*taps.shape[:2], *[1] * count, *taps.shape[2 + count :]))
+    return to_places(fold("min", where(taps == Tensor(kept), places, end), axes), g, x.shape, frame)
+
+
+def to_places(places: Tensor, g: Tensor, shape: Sides, frame: Frame) -> Tensor:
+    """g to the places in the plane that `places` names for each window; what is out of it goes nowhere.
+
+    Along an axis the element at q · stride + r is in windows q, q - 1, …, as many as a window has strides.
+    """
+    sides, count = shape[2:], len(frame.kernel)
+    each = [
+        -(-span // step) for span, step in zip(spans(frame.kernel, frame.dilation), frame.stride, strict=True)
+    ]
+    steps = [
+        -(-(side + before) // step)
+        for side, (before, _), step in zip(sides, frame.widths, frame.stride, strict=True)
+    ]
+    around = tuple(
+        (number - 1, whole - windows)
+        for number, whole, windows in zip(each, steps, frame.counts, strict=True)
+    )
+    found = _gathered(places.node, around, each, math.prod(sides))
+    gradient = _gathered(g.node, around, each, 0)
+    own = cropped_or_padded(
+        _plane_of(sides, places),
+        tuple(
+            (before, whole * step - side - before)
+            for side, (before, _), whole, step in zip(sides, frame.widths, steps, frame.stride, strict=True)
+        ),
+        -1,
+    )
+    pairs = tuple(side for pair in zip(steps, frame.stride, strict=True) for side in pair)
+    own = primitives.reshape(own, (*pairs, *[1] * count))
+    hit = where(Tensor(found) == Tensor(own), Tensor(gradient), 0.0)
+    total = fold("sum", hit, tuple(range(2 + 2 * count, 2 + 3 * count))) if math.prod(each) > 1 else hit
+    long = tuple(whole * step for whole, step in zip(steps, frame.stride, strict=True))
+    result = primitives.reshape(total.node, (*shape[:2], *long))
+    return Tensor(_cut_out(result, sides, frame))
+
+
+def _plane_of(sides: Sides, like: Tensor) -> Node:
+    return primitives.reshape(primitives.iota(math.prod(sides), dtypes.int32, like.node.sig.device), sides)
+
+
+def _gathered(x: Node, around: Widths, each: Sequence[int], value: float) -> Node:
+    """(N, C, windows) as (N, C, steps, 1, steps, 1, …, windows that reach here…)."""
+    count = len(each)
+    x = cropped_or_padded(x, around, value)
+    for at, number in enumerate(each):
+        x = primitives.window(x, 2 + at, number)
+    shape = x.sig.shape
+    pairs = tuple(side for whole in shape[2 : 2 + count] for side in (whole, 1))
+    return primitives.reshape(x, (*shape[:2], *pairs, *shape[2 + count :]))
+
+
+def _cut_out(x: Node, sides: Sides, frame: Frame) -> Node:
+    """The elements that are no padding; zeros where no window came."""
+    long = x.sig.shape[2:]
+    return cropped_or_padded(
+        x,
+        tuple(
+            (-before, side + before - length)
+            for side, (before, _), length in zip(sides, frame.widths, long, strict=True)
+        ),
+    )
+
+
+# Axis by axis, as NumPy likes it: whole arrays of every element of the windows, in long rows
+
+
+def _goes_by_axes(g: Tensor, frame: Frame) -> bool:
+    return prefers_slices(g.device) and sum(frame.kernel) + sum(frame.stride) <= FEW
+
+
+def _by_comparing(x: Tensor, g: Tensor, frame: Frame) -> Tensor:
+    """The first largest by comparing element with element, the last axis first."""
+    largest = x
+    contests = []
+    for axis in reversed(range(2, x.ndim)):
+        widths = [(0, 0)] * x.ndim
+        widths[axis] = frame.widths[axis - 2]
+        padded = primitives.pad(largest.node, tuple(widths), -math.inf)
+        first, *others = _apart(padded, axis, frame)
+        largest = Tensor(first)
+        later = []  # whether each element is larger than all before it
+        for at, each in enumerate(others, 1):
+            wins = Tensor(each) > largest
+            inside = _first_inside(at, axis, x, frame)
+            later.append(wins if inside is None else wins | inside)
+            largest = maximum(largest, Tensor(each))
+        contests.append((axis, later))
+    for axis, later in reversed(contests):
+        parts = []
+        for wins in reversed(later):
+            parts.append(where(wins, g, 0.0))
+            g = where(wins, 0.0, g)
+        g = _together([g, *reversed(parts)], axis, x.shape[axis], frame)
+    return g
+
+
+def _first_inside(at: int, axis: int, x: Tensor, frame: Frame) -> Tensor | None:
+    """Whether an element of each window along an axis is the first that is no padding: it wins, whatever it
+    is. None: it is that of no window.
+    """
+    step, apart, count = (each[axis - 2] for each in (frame.stride, frame.dilation, frame.counts))
+    start = at * apart - frame.widths[axis - 2][0]
+    if start >= apart:
+        return None
+    places = Tensor(primitives.iota(count, dtypes.int32, x.device)) * step + start
+    along = (count, *[1] * (x.ndim - 1 - axis))
+    return ((places >= 0) & (places < apart)).reshape(along)
+
+
+def _apart(x: Node, axis: int, frame: Frame) -> list[Node]:
+    """The first elements of all windows along an axis, the second ones, …"""
+    at = axis - 2
+    size, step, apart, count = (
+        each[at] for each in (frame.kernel, frame.stride, frame.dilation, frame.counts)
+    )
+    ranges = [(0, side, 1) for side in x.sig.shape]
+    found = []
+    for start in range(0, size * apart, apart):
+        ranges[axis] = (start, start + (count - 1) * step + 1, step)
+        found.append(primitives.slice_(x, tuple(ranges)))
+    return found
+
+
+def _together(parts: Sequence[Tensor], axis: int, side: int, frame: Frame) -> Tensor:
+    """The same backwards, with what meets in one place added up, and without the padding."""
+    step, apart = frame.stride[axis - 2], frame.dilation[axis - 2]
+    reach = (len(parts) - 1) * apart // step
+    shape = parts[0].shape
+    phases: list[Tensor | None] = [None] * step  # the sums for every `step`-th place from each on
+    for at, part in enumerate(parts):
+        late, phase = divmod(at * apart, step)
+        widths = [(0, 0)] * len(shape)
+        widths[axis] = (late, reach - late)
+        moved, known = Tensor(primitives.pad(part.node, tuple(widths))), phases[phase]
+        phases[phase] = moved if known is None else known + moved
+    thin = (*shape[:axis], shape[axis] + reach, 1, *shape[axis + 1 :])
+    zero = primitives.constant("pooling", 0, parts[0].dtype, parts[0].device)
+    nodes = [
+        primitives.expand(zero, thin) if each is None else primitives.reshape(each.node, thin)
+        for each in phases
+    ]
+    whole = (*shape[:axis], (shape[axis] + reach) * step, *shape[axis + 1 :])
+    result = primitives.reshape(primitives.concat(nodes, axis + 1), whole)
+    ends = [(0, 0)] * len(shape)
+    before = frame.widths[axis - 2][0]
+    ends[axis] = (-before, side + before - whole[axis])
+    return Tensor(cropped_or_padded(result, tuple(ends)))
+
+
+# All elements
+
+
+def spread_evenly(g: Tensor, sides: Sides, frame: Frame) -> Tensor:
+    """The gradient of the sum of every window, whose elements are side by side."""
+    if _goes_by_axes(g, frame):
+        for axis in range(2, g.ndim):
+            g = _together([g] * frame.kernel[axis - 2], axis, sides[axis - 2], frame)
+        return g
+    node = g.node
+    for at, (size, step) in enumerate(zip(frame.kernel, frame.stride, strict=True)):
+        (before, _), side = frame.widths[at], sides[at]
+        node = _spread_along(node, 2 + at, size, step, -(-(side + before) // step))
+    return Tensor(_cut_out(node, sides, frame))
+
+
+def _spread_along(g: Node, axis: int, size: int, step: int, steps: int) -> Node:
+    """Windows along an axis to the `steps` × `step` elements they are made of."""
+    shape = g.sig.shape
+    number = -(-size // step)
+    around = [(0, 0)] * len(shape)
+    around[axis] = (number - 1, steps - shape[axis])
+    g = cropped_or_padded(g, tuple(around))
+    whole = (*shape[:axis], steps, *shape[axis + 1 :])
+    if size % step == 0:
+        if number > 1:
+            g = fold("sum", Tensor(primitives.window(g, axis, number)), (len(shape),)).node
+        wide = (*whole[: axis + 1], step, *whole[axis + 1 :])
+        g = primitives.expand(primitives.reshape(g, (*whole[: axis + 1], 1, *whole[axis + 1 :])), wide)
+    else:
+        reaching = Tensor(primitives.window(g, axis, number))  # the last one is the window that begins here
+        elements = Tensor(primitives.iota(step, dtypes.int32, g.sig.device)).reshape((step, 1))
+        earlier = Tensor(primitives.iota(number, dtypes.int32, g.sig.device))
+        inside = elements + (number - 1 - earlier) * step < size
+        inside = inside.reshape((step, *[1] * (len(shape) - axis - 1), number))
+        apart = reaching.reshape((*whole[: axis + 1], 1, *whole[axis + 1 :], number))
+        g = fold("sum", where(inside, apart, 0.0), (len(shape) + 1,)).node
+    return primitives.reshape(g, (*whole[:axis], steps * step, *whole[axis + 1 :]))

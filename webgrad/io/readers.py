@@ -1,0 +1,145 @@
+"""Opening files of weights: which reader a path is for, and what is not read at all.
+
+In: a path to a file or a folder. Out: `Weights`. Which format it is, its name says, or else its first bytes.
+Files that can hold code are refused with the way to convert them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import webgrad as wg
+
+from ..arrays import Array
+from .gguf import MAGIC as GGUF_MAGIC
+from .gguf import part_names, read_gguf
+from .memory_map import head_of, map_file
+from .numpy_files import MAGIC as NUMPY_MAGIC
+from .numpy_files import read_npy, read_npz
+from .quantised_rows import Blocks
+from .safetensors_files import INDEX, read_folder, read_index, read_safetensors
+from .weights import Contents, Weights
+
+__all__ = ["PICKLED", "load", "load_metadata", "open"]
+
+Reader = Callable[[Path], Contents]
+READERS: dict[str, Reader] = {
+    ".gguf": read_gguf,
+    ".safetensors": read_safetensors,
+    ".npz": read_npz,
+    ".npy": read_npy,
+}
+PICKLED = (".pt", ".pth", ".bin", ".ckpt", ".pkl", ".pickle", ".joblib")
+_ZIP = b"PK\x03\x04"
+_PICKLE = tuple(b"\x80" + bytes([protocol]) for protocol in range(2, 6))
+
+
+def open(path: str | os.PathLike[str]) -> Weights:
+    """A file of weights (.gguf, .safetensors, .npz, .npy), or a folder of safetensors, as a mapping.
+
+    Tensors are read when they are asked for. See `Weights`.
+
+    >>> import tempfile
+    >>> path = tempfile.gettempdir() + "/webgrad-open.npz"
+    >>> np.savez(path, bias=np.zeros(3, np.float16))
+    >>> wg.io.open(path)["bias"]
+    tensor([0., 0., 0.], dtype=float16, device=cpu)
+    """
+    target = Path(path)
+    return Weights(target, _reader(target)(target))
+
+
+def load(path: str | os.PathLike[str], device: Any = None) -> dict[str, Any]:
+    """All tensors of a file, or of a folder of safetensors, by their names, copied to a device.
+
+    >>> import tempfile
+    >>> path = tempfile.gettempdir() + "/webgrad-load.safetensors"
+    >>> wg.io.save(path, {"weight": wg.ones(3)})
+    >>> wg.io.load(path)["weight"].tolist()
+    [1.0, 1.0, 1.0]
+    """
+    with open(path) as weights:
+        return {name: _copied(weights.host(name), device) for name in weights}
+
+
+def _copied(host: Array | Blocks, device: Any) -> wg.Tensor | wg.QuantisedTensor:
+    return host.tensor(device) if isinstance(host, Blocks) else wg.asarray(host, device=device)
+
+
+def load_metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What is beside the tensors of a file; the tensors are not read.
+
+    >>> import tempfile
+    >>> path = tempfile.gettempdir() + "/webgrad-metadata.safetensors"
+    >>> wg.io.save(path, {"weight": wg.ones(3)}, {"licence": "CC0"})
+    >>> wg.io.load_metadata(path)
+    {'licence': 'CC0'}
+    """
+    with open(path) as weights:
+        return dict(weights.metadata)
+
+
+def _reader(path: Path) -> Reader:
+    if os.path.isdir(path):  # noqa: PTH112  (the method raises where a name is too long)
+        return _reader_of_folder(path)
+    if path.name.endswith(INDEX):
+        return read_index
+    by_name = READERS.get(path.suffix.lower())
+    if path.suffix.lower() in PICKLED:
+        raise _refusal(path)
+    head = head_of(path, 9)
+    if (head.startswith(_PICKLE) and not _is_like_safetensors(head)) or _is_torch_zip(path, head):
+        raise _refusal(path)
+    found = by_name or _by_first_bytes(head)
+    if found is None:
+        raise wg.ModelFileError(
+            f"{path} is none of the files that webgrad reads, whose names end in {', '.join(READERS)}"
+        )
+    return found
+
+
+def _reader_of_folder(path: Path) -> Reader:
+    """Of a folder: its safetensors, or its only .gguf file."""
+    try:
+        names = sorted(os.listdir(path))  # noqa: PTH208
+    except OSError as error:
+        raise wg.ModelFileError(f"{path} cannot be read: {error.strerror or error}") from None
+    if any(name.endswith((".safetensors", INDEX)) for name in names):
+        return read_folder
+    models = [name for name in names if name.endswith(".gguf")]
+    if len(models) == 1 or (models and models == part_names(models[0])):
+        return lambda folder: read_gguf(folder / models[0])
+    if models:
+        raise wg.ModelFileError(f"{path} has several .gguf files: give one of them, {', '.join(models[:8])}")
+    pickled = next((name for name in names if name.endswith(PICKLED)), None)
+    if pickled is not None:
+        raise _refusal(path / pickled)
+    raise wg.ModelFileError(f"{path} is a folder without .safetensors or .gguf files")
+
+
+def _by_first_bytes(head: bytes) -> Reader | None:
+    for magic, reader in ((GGUF_MAGIC, read_gguf), (NUMPY_MAGIC, read_npy), (_ZIP, read_npz)):
+        if head.startswith(magic):
+            return reader
+    return read_safetensors if _is_like_safetensors(head) else None
+
+
+def _is_like_safetensors(head: bytes) -> bool:
+    """Whether eight bytes of length, under four thousand million, and an object follow each other."""
+    return head[4:9] == b"\0\0\0\0{"
+
+
+def _is_torch_zip(path: Path, head: bytes) -> bool:
+    """Whether this is torch.save's zip: the first file in it is named .../data.pkl, or nearly the first."""
+    return head.startswith(_ZIP) and b"/data.pkl" in map_file(path)[:4096].tobytes()
+
+
+def _refusal(path: Path) -> wg.ModelFileError:
+    return wg.ModelFileError(
+        f"{path} is a pickle, or named like one, which can hold code: webgrad does not read it. In an "
+        "environment with torch, and if you trust the file, convert it: "
+        'safetensors.torch.save_file(torch.load(path, weights_only=True), "model.safetensors")'
+    )

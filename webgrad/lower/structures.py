@@ -1,0 +1,62 @@
+"""Groups of one structure are lowered once: the layers of a model are alike.
+
+In: a graph and the groups of a launch. Out: their structure, whatever their numbers are, with these numbers
+in order; and the launches of one such bundle as those of another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from ..graph.snapshot import Snapshot
+from ..kernels.launch import Bound, Launch
+from ..schedule.plan import Group
+
+__all__ = ["renumbered", "structure"]
+
+
+def structure(
+    graph: Snapshot, groups: Sequence[Group], replaces: Mapping[int, int]
+) -> tuple[tuple[object, ...], tuple[int, ...]]:
+    """What lowering sees of groups: two bundles with equal structures have the same kernel, over the numbers
+    that are given with them.
+    """
+    places: dict[int, int] = {}
+    code: list[object] = []
+
+    def note(numbers: Sequence[int]) -> None:
+        code.append(len(numbers))
+        for number in numbers:
+            if number not in places:
+                places[number] = len(places)
+                code.append(graph.sigs[number].number)
+            code.append(places[number])
+
+    for group in groups:
+        code += (group.kind, group.row_axes)
+        note(group.reads)
+        note(group.scalars)
+        for number in group.inside:
+            note((*graph.inputs[number], number))
+        note(group.outputs)
+        if group.center >= 0:
+            note((group.center,))
+        code += [places.get(replaces.get(each, -1), -1) for each in group.outputs]
+    return tuple(code), tuple(places)
+
+
+def renumbered(launches: Sequence[Launch], old: Sequence[int], new: Sequence[int]) -> list[Launch]:
+    """The launches of one bundle over the values of another of the same structure."""
+    names = dict(zip(old, new, strict=True))
+    made = []
+    for each in launches:
+        kernel = replace(
+            each.kernel,
+            buffers=tuple(replace(one, value=names[one.value]) for one in each.kernel.buffers),
+            scalars=tuple((names[number], dtype) for number, dtype in each.kernel.scalars),
+        )
+        bound = tuple(Bound(names.get(one.value, one.value), one.start, one.nbytes) for one in each.bound)
+        scalars = tuple(names[number] for number in each.scalars)
+        made.append(replace(each, kernel=kernel, bound=bound, scalars=scalars))
+    return made

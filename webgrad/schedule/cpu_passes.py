@@ -1,0 +1,24 @@
+"""The passes over a graph for the cpu, in the order in which they run; `passes.py` has those for GPUs.
+
+NumPy takes ops of every size and dtype as they are, so nothing is split or legalised.
+"""
+
+from __future__ import annotations
+
+from ..cpu.pairs import keep_pairs
+from ..cpu.thin import keep_narrow
+from ..cpu.turned import write_turned
+from .passes import PAIRS, SHARED, Pass, Passes, on_any_profile
+
+__all__ = ["CPU_PASSES"]
+
+CPU_PASSES = Passes(
+    (
+        PAIRS,
+        Pass(on_any_profile(write_turned), "a scatter between two transposes writes through the view"),
+        Pass(on_any_profile(keep_narrow), "thin products and attention read half-width operands as stored"),
+        Pass(on_any_profile(keep_pairs), "formulas over parts of complex numbers become NumPy's own ops"),
+        *SHARED,
+    ),
+    shares_kernels=False,
+)
