@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import stat
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,6 +42,42 @@ def test_an_error_leaves_the_old(tmp_path: Path, error: type[BaseException]) -> 
         write()
     assert path.read_text() == "old"
     assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="this system has no SIGALRM")
+@pytest.mark.parametrize("call", ["lstat", "stat", "listdir"])
+def test_a_time_out_is_not_taken_for_an_answer_of_the_system(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    """os.path says no for every OSError, and the TimeoutError of a handler is one."""
+    path = tmp_path / "weights.safetensors"
+    wg.io.save(path, {"w": wg.ones((2,))})
+    calls: dict[str, list[Callable[[], object]]] = {
+        "lstat": [lambda: wg.io.save(path, {"w": wg.zeros((2,))})],
+        "stat": [lambda: wg.io.save(path, {"w": wg.zeros((2,))}), lambda: wg.io.load(path)],
+        "listdir": [lambda: wg.io.load(tmp_path)],
+    }
+    ask = getattr(os, call)
+
+    def struck(*arguments: Any, **options: Any) -> Any:
+        answer = ask(*arguments, **options)
+        setattr(os, call, ask)  # once
+        signal.raise_signal(signal.SIGALRM)
+        return answer
+
+    def handle(number: int, frame: object) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, handle)
+    try:
+        for use in calls[call]:
+            with monkeypatch.context() as patch, pytest.raises(TimeoutError):
+                patch.setattr(os, call, struck)
+                use()
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert wg.io.load(path)["w"].tolist() == [1, 1]
+    assert [each.name for each in tmp_path.iterdir()] == [path.name]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has other permissions")

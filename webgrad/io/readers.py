@@ -14,6 +14,7 @@ from typing import Any
 import webgrad as wg
 
 from ..arrays import Array
+from ..runtime.shield import shield
 from .gguf import MAGIC as GGUF_MAGIC
 from .gguf import part_names, read_gguf
 from .memory_map import head_of, map_file
@@ -83,7 +84,9 @@ def load_metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _reader(path: Path) -> Reader:
-    if os.path.isdir(path):  # noqa: PTH112  (the method raises where a name is too long)
+    with shield:  # a handler's TimeoutError is an OSError, which isdir would take for a no
+        is_folder = os.path.isdir(path)  # noqa: PTH112  (the method raises where a name is too long)
+    if is_folder:
         return _reader_of_folder(path)
     if path.name.endswith(INDEX):
         return read_index
@@ -103,10 +106,11 @@ def _reader(path: Path) -> Reader:
 
 def _reader_of_folder(path: Path) -> Reader:
     """Of a folder: its safetensors, or its only .gguf file."""
-    try:
-        names = sorted(os.listdir(path))  # noqa: PTH208
-    except OSError as error:
-        raise wg.ModelFileError(f"{path} cannot be read: {error.strerror or error}") from None
+    with shield:
+        try:
+            names = sorted(os.listdir(path))  # noqa: PTH208
+        except OSError as error:
+            raise wg.ModelFileError(f"{path} cannot be read: {error.strerror or error}") from None
     if any(name.endswith((".safetensors", INDEX)) for name in names):
         return read_folder
     models = [name for name in names if name.endswith(".gguf")]

@@ -2,6 +2,9 @@
 
 In: a path. Out: a temporary path in the same folder to write to. The invariant: under the path there is
 always the old contents or the new, whatever happens meanwhile.
+
+An OSError of a signal's handler, such as TimeoutError, is not the system's, and os.path's questions answer
+every OSError with no. Therefore all of these stand under the shield.
 """
 
 from __future__ import annotations
@@ -29,12 +32,14 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     if "\0" in str(path):
         raise wg.ModelFileError(f"{str(path)!r} cannot be written: there is a NUL in the name")
-    target = Path(os.path.realpath(path))  # where a link leads, so that it stays a link
+    with shield:
+        target = Path(os.path.realpath(path))  # where a link leads, so that it stays a link
+        is_folder = os.path.isdir(target)  # noqa: PTH112  (the method raises where a name is too long)
     if not target.parent.is_dir():
         raise wg.ModelFileError(
             f"{target} cannot be written: there is no folder {target.parent}; make it first"
         )
-    if os.path.isdir(target):  # noqa: PTH112  (the method raises where a name is too long)
+    if is_folder:
         raise wg.ModelFileError(f"{target} cannot be written: it is a folder")
     # Named before it is made: Ctrl-C between the two would leave it behind.
     temporary = target.parent / f".{target.name}.{secrets.token_urlsafe(6)}.partial"
@@ -45,9 +50,6 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     finally:
         with shield, suppress(OSError):  # in its place by now, or never made
             temporary.unlink()
-
-
-# An OSError of a signal's handler, such as TimeoutError, is not the system's: hence the shields.
 
 
 def _create(temporary: Path, target: Path) -> None:

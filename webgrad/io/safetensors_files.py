@@ -165,7 +165,8 @@ def read_index(path: Path) -> Contents:
             raise wg.ModelFileError(
                 f"{path} names {shown(name)}, which is no {SUFFIX} file in its own folder"
             )
-    missing = [name for name in files if not os.path.isfile(path.parent / name)]  # noqa: PTH113  (raises nothing)
+    with shield:  # a handler's TimeoutError is an OSError, which isfile would take for a no
+        missing = [name for name in files if not os.path.isfile(path.parent / name)]  # noqa: PTH113  (raises nothing)
     if missing:
         some = ", ".join(map(shown, missing[:4])) + (" …" if len(missing) > 4 else "")
         raise wg.ModelFileError(
