@@ -8,8 +8,6 @@ from .array import elementwise, indexing, manipulation, maps, products, pytorch,
 from .complex import parts
 from .learning import activations
 
-__all__ = ["FunctionMethods"]
-
 FUNCTIONS = {
     maps: " ".join(name for name in maps.__all__ if name != "equal"),  # x.equal(y) is one bool in PyTorch
     reductions: "sum prod mean var std max min argmax argmin any all count_nonzero logsumexp norm",

@@ -25,8 +25,6 @@ from .complex import parts
 from .method_table import FunctionMethods
 from .pytorch_methods import PytorchMethods
 
-__all__ = ["Methods"]
-
 
 class Methods(FunctionMethods, PytorchMethods):
     """What Tensor has beside its operators and its values."""

@@ -20,9 +20,6 @@ from .ordered import ORDERED
 from .packed import PACKED
 from .transforms import TRANSFORMS
 
-__all__ = ["TABLE"]
-
-
 # Movement, index and scan ops, as NumPy does them: from the result's signature and the arrays.
 
 

@@ -15,8 +15,6 @@ from ..graph.node import Signature, signature
 from ..graph.op import Op
 from . import shapes
 
-__all__ = ["TRANSFORMS", "halves_have_kernels", "has_kernels"]
-
 Sigs = tuple[Signature, ...]
 Result = tuple[tuple[int, ...], Any]
 

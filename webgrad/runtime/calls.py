@@ -23,8 +23,6 @@ except (ImportError, OSError, RuntimeError) as error:  # other modules of this f
         f"this needs a GPU, and wgpu cannot be loaded ({error}): pip install 'wgpu==0.32.*' brings it"
     ) from error
 
-__all__ = ["Calls", "PlainCalls", "QuickCalls", "Reply", "address_of", "library"]
-
 _SPONTANEOUS = int(lib.WGPUCallbackMode_AllowSpontaneous)
 _READ = 1  # WGPUMapMode
 

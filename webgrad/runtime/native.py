@@ -30,8 +30,6 @@ from .layer import MAX_PARAMS, STORAGE, Answers, Copy, DeviceLayer, Encoder, Han
 from .shield import shield
 from .transfer import read_bytes
 
-__all__ = ["NativeDevice", "native_object_counts", "native_of", "open_native"]
-
 _VALIDATION, _OUT_OF_MEMORY = 1, 2  # error filters; the third, Internal, aborts in wgpu-native 29
 _NO_ERROR = 1
 _COMPUTE = 0x4

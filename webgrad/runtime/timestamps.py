@@ -20,8 +20,6 @@ from .layer import Handle
 from .native import native_of
 from .transfer import ReadBack
 
-__all__ = ["PassTimes", "Timestamps"]
-
 _TIMES = 16  # bytes: two times of 64 bits
 _RESOLVE = 0x200 | 0x04  # QueryResolve | CopySrc
 _IN_A_SET = 1024  # launches that a set of queries has times for; WebGPU allows 4096 queries
