@@ -10,15 +10,14 @@ import importlib
 import inspect
 import sys
 from collections.abc import Iterator
-from types import ModuleType
 
 import webgrad as wg
-from scripts.reference_page import anchors, told_elsewhere
+from scripts.reference_page import anchors, names_of, told_elsewhere
 from scripts.system import ROOT
 from webgrad.graph.op import Op
 from webgrad.ops.table import TABLE
 
-__all__ = ["PAGE", "main", "page", "says", "sentence"]
+__all__ = ["PAGE", "functions_of", "main", "page", "says", "sentence"]
 
 PAGE = ROOT / "docs" / "ops.md"
 KINDS = {"b": "bool", "i": "integers", "u": "unsigned", "f": "floats", "c": "complex"}
@@ -74,10 +73,10 @@ BOUNDS = {
 MODULES = (
     ("array.creation", "Making tensors"),
     ("array.interop", "From other libraries"),
-    ("array.elementwise", "Element by element"),
+    ("array.elementwise array.maps", "Element by element"),
     ("complex.parts", "Complex numbers"),
     ("array.indexing", "Indexing"),
-    ("array.manipulation", "Shapes and arrangement"),
+    ("array.manipulation array.reshaping", "Shapes and arrangement"),
     ("array.reductions", "Over axes"),
     ("array.scans", "Along an axis"),
     ("array.sorting", "Order"),
@@ -190,19 +189,20 @@ def says(op: Op) -> str:
 
 def _functions() -> Iterator[str]:
     addresses = anchors()
-    for name, title in MODULES:
-        module = importlib.import_module(f"webgrad.functions.{name}")
+    for homes, title in MODULES:
         yield f"\n### {title}\n"
         yield "| | |\n|---|---|"
-        for each in _public(module):
-            function = getattr(module, each)
-            spelling = f"wg.random.{each}" if name == "random" else f"wg.{each}"
+        for name, function in functions_of(homes):
+            spelling = f"wg.random.{name}" if homes == "random" else f"wg.{name}"
             address = addresses[told_elsewhere(spelling, function) or spelling]
-            yield f"| [`{each}`](reference/{address}) | {sentence(function)} |"
+            yield f"| [`{name}`](reference/{address}) | {sentence(function)} |"
 
 
-def _public(module: ModuleType) -> list[str]:
-    return sorted(module.__all__, key=str.lower)
+def functions_of(homes: str) -> list[tuple[str, object]]:
+    """The public functions of some modules of functions, by their names."""
+    modules = [importlib.import_module(f"webgrad.functions.{home}") for home in homes.split()]
+    space, names = (wg.random, wg.random.__all__) if homes == "random" else (wg, names_of(*modules))
+    return [(name, getattr(space, name)) for name in sorted(names, key=str.lower)]
 
 
 def sentence(function: object) -> str:

@@ -12,14 +12,16 @@ import importlib
 import inspect
 import sys
 from collections.abc import Iterator, Mapping
+from types import ModuleType
 from typing import Any
 
 import webgrad as wg
 from scripts.reference_entries import cell, entry, first_paragraph, function_of, members, prose
-from scripts.reference_table import CONSTANTS, FUNCTIONS, PAGES, Page, Section
+from scripts.reference_table import CONSTANTS, PAGES, Page, Section
+from scripts.stubs import in_order
 from scripts.system import ROOT
 
-__all__ = ["FOLDER", "PAGES", "main", "pages", "public_names"]
+__all__ = ["FOLDER", "PAGES", "main", "names_of", "pages", "public_names"]
 
 FOLDER = ROOT / "docs" / "reference"
 NOTE = "<!-- made by `python -m scripts.reference_page` -->"
@@ -48,22 +50,20 @@ def public_names() -> dict[str, Any]:
     }
 
 
+def names_of(*modules: ModuleType) -> list[str]:
+    """The public names that modules of functions give webgrad."""
+    homes = {module.__name__.removeprefix("webgrad.") for module in modules}
+    return [name for name, home in wg._HOMES.items() if home in homes]
+
+
 def home(spelling: str, thing: Any) -> str:
     """The module that a name is told of, as a section names it."""
     space, name = spelling.rsplit(".", 1)
     if space == "wg" and name in wg._HOMES:
         return wg._HOMES[name]
-    if isinstance(thing, wg.DType) or thing is wg.DType:
-        return "dtypes"
     if name in CONSTANTS:
         return "constants"
-    if space == "wg" and (exporting := [each for each in FUNCTIONS if name in _module(each).__all__]):
-        return exporting[0]
     return str(getattr(thing, "__module__", "")).removeprefix("webgrad.")
-
-
-def _module(name: str) -> Any:
-    return importlib.import_module(f"webgrad.{name}")
 
 
 def _fits(homes: tuple[str, ...], found: str) -> bool:
@@ -123,10 +123,11 @@ def anchors() -> dict[str, str]:
 
 
 def _names_of(page: Page, section: Section, places: Mapping[str, tuple[str, str]]) -> list[tuple[str, Any]]:
-    """The names of a section that have an entry there."""
+    """The names of a section that have an entry there, in alphabetical order."""
     names = public_names()
     own = [each for each, place in places.items() if place == (page.name, section.title)]
-    return [(each, names[each]) for each in own if told_elsewhere(each, names[each]) is None]
+    ordered = sorted(own, key=in_order)
+    return [(each, names[each]) for each in ordered if told_elsewhere(each, names[each]) is None]
 
 
 def pages() -> dict[str, str]:

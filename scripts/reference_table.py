@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["CONSTANTS", "FUNCTIONS", "PAGES", "Page", "Section"]
+__all__ = ["CONSTANTS", "PAGES", "Page", "Section"]
 
 CONSTANTS = {
     "__array_api_version__": "The version of the array API standard whose names these are.",
@@ -69,14 +69,17 @@ PAGES = (
         "elements",
         "Element by element",
         "Arithmetic, comparisons and functions of single elements; operands are broadcast and promoted.",
-        _of(("Functions", "functions.array.elementwise"), ("Complex numbers", "functions.complex.parts")),
+        _of(
+            ("Functions", "functions.array.elementwise functions.array.maps"),
+            ("Complex numbers", "functions.complex.parts"),
+        ),
     ),
     Page(
         "arrangement",
         "Shapes, indices and order",
         "The same elements at other places.",
         _of(
-            ("Shapes and arrangement", "functions.array.manipulation"),
+            ("Shapes and arrangement", "functions.array.manipulation functions.array.reshaping"),
             ("Indexing", "functions.array.indexing"),
             ("Writing to computed places", "functions.array.scatters"),
             ("Order", "functions.array.sorting"),
@@ -213,7 +216,3 @@ PAGES = (
     Page("linalg", "wg.linalg", "Linear algebra.", (Section("Linear algebra", "wg.linalg"),)),
     Page("fft", "wg.fft", "Fourier transforms.", (Section("Fourier transforms", "wg.fft"),)),
 )
-
-
-_HOMES = [home for page in PAGES for section in page.sections for home in section.homes]
-FUNCTIONS = [home for home in _HOMES if home.startswith("functions.")]

@@ -1,6 +1,7 @@
 """Write the stubs of what is made of tables, for type checkers and editors: `python -m scripts.stubs`.
 
-In: the rows of `webgrad.ops.table`, and what `webgrad.functions` makes of them. Out: `.pyi` files beside the
+In: webgrad's table of public names, the rows of `webgrad.ops.table`, and what `webgrad.functions` makes of
+them. Out: `.pyi` files beside the
 modules. A test fails where they are not what this would write.
 """
 
@@ -11,13 +12,34 @@ import re
 import sys
 from pathlib import Path
 
+import webgrad as wg
 from scripts.system import ROOT
 from webgrad.functions.array import maps
 from webgrad.functions.method_table import FUNCTIONS
 
-__all__ = ["main", "stubs"]
+__all__ = ["in_order", "main", "stubs"]
 
 NOTE = "# made by `python -m scripts.stubs`"
+NAMES = """
+# ruff: noqa: I001  (in the order of their homes)
+
+from collections.abc import Mapping
+
+"""
+CONSTANTS = """
+__version__: str
+__array_api_version__: str
+newaxis: None
+e: float
+inf: float
+nan: float
+pi: float
+__all__: list[str]
+
+_NAMES: Mapping[str, str]
+_HOMES: Mapping[str, str]
+_LIBRARIES: frozenset[str]
+"""
 MAPS = """
 from typing import Any
 
@@ -40,12 +62,22 @@ class FunctionMethods:
 
 def stubs() -> dict[Path, str]:
     """The stubs as they should be, by their files."""
-    folder = ROOT / "webgrad" / "functions"
-    return {folder / "array" / "maps.pyi": _maps(), folder / "method_table.pyi": _methods()}
+    folder = ROOT / "webgrad"
+    return {
+        folder / "__init__.pyi": _names(),
+        folder / "functions" / "array" / "maps.pyi": _maps(),
+        folder / "functions" / "method_table.pyi": _methods(),
+    }
+
+
+def _names() -> str:
+    homes = {**dict.fromkeys(wg._LIBRARIES | {"errors", "observing"}, ""), "random": "functions", **wg._HOMES}
+    lines = sorted(f"from .{home} import {name} as {name}\n" for name, home in homes.items())
+    return f"{NOTE}\n{NAMES}{''.join(lines)}{CONSTANTS}"
 
 
 def _maps() -> str:
-    ordered = sorted(maps.__all__, key=_natural)
+    ordered = sorted(maps.__all__, key=in_order)
     names = "".join(f'    "{name}",\n' for name in ordered)
     lines = [f"def {name}{inspect.signature(getattr(maps, name))}: ..." for name in ordered]
     text = "\n".join(lines).replace("'", "")
@@ -61,8 +93,8 @@ def _methods() -> str:
     return f"{NOTE}\n{METHODS}" + "\n".join(lines) + "\n"
 
 
-def _natural(name: str) -> list[int | str]:
-    """The order in which ruff wants names: log2 before log10."""
+def in_order(name: str) -> list[int | str]:
+    """Names in alphabetical order, numbers in them as numbers: log2 before log10."""
     return [int(each) if each.isdigit() else each for each in re.split(r"(\d+)", name)]
 
 

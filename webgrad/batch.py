@@ -41,8 +41,6 @@ from .runtime.webgpu import Device
 from .tensor import Tensor
 from .wgsl.packing import ParamValue
 
-__all__ = ["Batch", "BatchArray"]
-
 _DTYPES = frozenset(
     map(np.dtype, ("f4", "f2", ml_dtypes.bfloat16, "i4", "i2", "i1", "u4", "u2", "u1"))
 )  # what every GPU has

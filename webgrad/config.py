@@ -21,24 +21,6 @@ from typing import Any, Literal, NamedTuple
 
 from .errors import ConfigError
 
-__all__ = [
-    "BACKENDS",
-    "FEATURES",
-    "LEVELS",
-    "OPTIONS",
-    "MemoryBudget",
-    "Option",
-    "Settings",
-    "cache_path",
-    "child_environment",
-    "config_path",
-    "load_settings",
-    "reload",
-    "settings",
-    "unknown_variables",
-    "wants_colours",
-]
-
 BACKENDS = ("vulkan", "metal", "dx12", "opengl")
 FEATURES = ("f16", "f64", "int64", "subgroups", "timestamps", "immediates", "f32-atomics")
 # What WEBGRAD_DEBUG may write about; tools/debug.py has a writer for each.

@@ -38,8 +38,6 @@ from .wgsl import Program, program_from_source
 from .wgsl.packing import ParamValue, packer
 from .wgsl.program import reads_first
 
-__all__ = ["Kernel", "kernel"]
-
 Grid = int | Sequence[int]
 GridOf = Grid | Callable[..., Grid]  # or a function of a call's arguments that gives it
 Result = tuple[Sequence[int], Any]  # the shape and dtype of a result

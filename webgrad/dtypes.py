@@ -15,32 +15,6 @@ from typing import Any, Literal
 from .arrays import has_numpy, ml_dtypes, np
 from .errors import DTypeError
 
-__all__ = [
-    "COMPLEX",
-    "REAL",
-    "DType",
-    "as_dtype",
-    "bfloat16",
-    "bool",
-    "complex64",
-    "complex128",
-    "complex_of",
-    "dtype_of_scalar",
-    "float16",
-    "float32",
-    "float64",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "part_of",
-    "promote",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-]
-
 Kind = Literal["b", "i", "u", "f", "c"]  # bool, signed, unsigned, float, complex
 
 

@@ -16,8 +16,6 @@ from typing import Any
 
 from .errors import ArgumentError
 
-__all__ = ["STAGES", "Note", "Observer", "observe", "observers", "opened", "stage", "unobserved", "wanted"]
-
 # host stage → what it does; times of a stage are without those of stages inside of it
 STAGES: Mapping[str, str] = {
     "build": "making nodes: tensors' functions, and calls of captured functions",

@@ -11,8 +11,6 @@ import signal
 import sys
 from types import FrameType
 
-__all__ = ["INTERRUPTED", "heed_interrupts", "is_command"]
-
 INTERRUPTED = 130  # what a shell makes of SIGINT
 
 

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 else:
     Methods = object  # functions/methods.py gives Tensor what it has
 
-__all__ = ["Tensor", "operand", "own_array", "view"]
-
 Binary = Callable[["Tensor", Any], "Tensor"]
 _NUMBERS: tuple[Any, ...] = (bool, int, float, complex)
 _PLAIN = frozenset(_NUMBERS)

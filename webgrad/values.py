@@ -17,8 +17,6 @@ from . import dtypes
 from .dtypes import DType
 from .errors import DTypeError, ShapeError
 
-__all__ = ["NARROW", "Values", "flat_bytes", "float_limits_of", "packed", "stored", "values_of"]
-
 # The letters that struct, array and memoryview have for a type; bfloat16 and complex numbers have none.
 _LETTERS: dict[DType, Any] = {
     dtypes.bool: "?",

@@ -11,7 +11,7 @@ import pytest
 
 from scripts.accuracy import lacks
 from webgrad.functions.array import manipulation as move
-from webgrad.functions.array import products, reductions, scans, sorting
+from webgrad.functions.array import products, reductions, reshaping, scans, sorting
 from webgrad.functions.array.creation import asarray
 from webgrad.functions.learning import activations, images, losses, normalisation, positions
 from webgrad.tensor import Tensor
@@ -100,8 +100,8 @@ CASES: dict[str, Callable[[Any], Tensor]] = {
     "diagonal": lambda of: move.diagonal(of.images, 1, 1, 3),
     "diag": lambda of: move.diag(of.seven, -2),
     "one_hot": lambda of: move.one_hot(of.bytes, 5),
-    "flip": lambda of: move.flip(of.images, (1, 3)),
-    "moveaxis": lambda of: move.moveaxis(of.images, 0, 2) + 1,
+    "flip": lambda of: reshaping.flip(of.images, (1, 3)),
+    "moveaxis": lambda of: reshaping.moveaxis(of.images, 0, 2) + 1,
     "split": lambda of: move.split(of.x, [2, 3], 1)[1],
     "unstack": lambda of: move.unstack(of.images, 1)[3],
     # Activations

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 
 import pytest
 
 import webgrad
-from scripts.ops_page import BOUNDS, CELLS, MODULES, PAGE, SENTENCES, page, says, sentence
+from scripts.ops_page import BOUNDS, CELLS, MODULES, PAGE, SENTENCES, functions_of, page, says, sentence
 from webgrad.ops.table import TABLE
 
 ROWS = {op.name: op for op in TABLE.values() if op.kind not in ("leaf", "scalar")}
@@ -27,9 +26,7 @@ def test_every_primitive_has_a_row_that_says_what_it_does() -> None:
 
 def test_every_public_function_is_there() -> None:
     text = page()
-    listed = {
-        name for home, _ in MODULES for name in importlib.import_module(f"webgrad.functions.{home}").__all__
-    }
+    listed = {name for homes, _ in MODULES for name, _ in functions_of(homes)}
     public = {
         name
         for name in webgrad.__all__
@@ -40,11 +37,7 @@ def test_every_public_function_is_there() -> None:
 
 
 def test_every_function_has_a_sentence() -> None:
-    functions = [
-        (name, getattr(importlib.import_module(f"webgrad.functions.{home}"), name))
-        for home, _ in MODULES
-        for name in importlib.import_module(f"webgrad.functions.{home}").__all__
-    ]
+    functions = [(name, function) for homes, _ in MODULES for name, function in functions_of(homes)]
     assert len(functions) > 150
     assert [name for name, function in functions if not sentence(function).endswith((".", "…"))] == []
 

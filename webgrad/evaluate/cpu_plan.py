@@ -25,8 +25,6 @@ from ..schedule.plan import Group
 from ..schedule.schedule import schedule
 from ..schedule.work import work_of
 
-__all__ = ["HostPlan"]
-
 
 def _check_room(graph: Snapshot) -> None:
     """Refuse results that the machine's memory cannot hold: systems grant more than there is, and stall."""

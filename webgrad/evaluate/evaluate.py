@@ -31,26 +31,6 @@ from ..schedule.pairs import split_pairs
 from ..tuning import is_on
 from ..values import Values, packed
 
-__all__ = [
-    "PLANS_KEPT",
-    "Plan",
-    "Recorded",
-    "checking",
-    "clear_plans",
-    "compute",
-    "compute_waiting",
-    "evaluate",
-    "evaluation_lock",
-    "is_checked",
-    "limit_backlog",
-    "plan_for",
-    "plans",
-    "read",
-    "read_async",
-    "snapshot_of",
-    "submit",
-]
-
 PLANS_KEPT = 1024
 HOST_COPIES = 1 << 16  # bytes: of what is no larger a copy stays on the host once it was read
 

@@ -25,8 +25,6 @@ from ..schedule.schedule import schedule
 from ..schedule.work import Work, work_of
 from ..tuning.choice import choosing
 
-__all__ = ["GpuPlan", "GpuReplay", "Step"]
-
 
 class Step:
     """A launch made ready on a device, and what is let go after it; without one, a value's second number."""

@@ -20,17 +20,6 @@ from ..ops.table import TABLE
 from ..tensor import Tensor
 from ..wgsl import Binding, Program
 
-__all__ = [
-    "bound_tensors",
-    "check_size",
-    "check_tensor",
-    "host_numbers",
-    "listed",
-    "numbers_of",
-    "result_shapes",
-    "stored_node",
-]
-
 Bound = tuple[Binding, Tensor | None]  # None: a result that is made
 _NUMBERS: dict[str, DType] = {"f32": float32, "i32": int32, "u32": uint32}
 

@@ -4,19 +4,26 @@ In: nothing. Out: a class with the functions as members: those of the table belo
 an op. `method_table.pyi`, which `python -m scripts.stubs` writes, tells type checkers of them.
 """
 
-from .array import elementwise, indexing, manipulation, maps, products, pytorch, reductions, scans, sorting
+from .array import (
+    elementwise,
+    indexing,
+    manipulation,
+    maps,
+    products,
+    pytorch,
+    reductions,
+    reshaping,
+    scans,
+    sorting,
+)
 from .complex import parts
 from .learning import activations
-
-__all__ = ["FunctionMethods"]
 
 FUNCTIONS = {
     maps: " ".join(name for name in maps.__all__ if name != "equal"),  # x.equal(y) is one bool in PyTorch
     reductions: "sum prod mean var std max min argmax argmin any all count_nonzero logsumexp norm",
-    manipulation: (
-        "flatten squeeze unsqueeze broadcast_to swapaxes moveaxis flip roll repeat tile split "
-        "chunk unstack tril triu diagonal repeat_interleave"
-    ),
+    reshaping: "flatten squeeze unsqueeze broadcast_to swapaxes moveaxis flip",
+    manipulation: "roll repeat tile split chunk unstack tril triu diagonal repeat_interleave",
     elementwise: "square reciprocal clip clamp pow lerp",
     parts: "conj angle",
     activations: "relu gelu silu softmax log_softmax",

@@ -20,12 +20,10 @@ from ..ops.views import share
 from ..ops.writes import replace
 from ..runtime.device import DeviceLike, open_device
 from ..tensor import Tensor, view
-from .array import display, elementwise, indexing, interop, manipulation
+from .array import display, elementwise, indexing, interop, reshaping
 from .complex import parts
 from .method_table import FunctionMethods
 from .pytorch_methods import PytorchMethods
-
-__all__ = ["Methods"]
 
 
 class Methods(FunctionMethods, PytorchMethods):
@@ -38,7 +36,7 @@ class Methods(FunctionMethods, PytorchMethods):
     @property
     def mT(self: Tensor) -> Tensor:
         """The last two axes exchanged."""
-        return manipulation.matrix_transpose(self)
+        return reshaping.matrix_transpose(self)
 
     @property
     def real(self: Tensor) -> Tensor:
@@ -248,7 +246,7 @@ class Methods(FunctionMethods, PytorchMethods):
         >>> wg.arange(6).reshape(2, -1).shape
         (2, 3)
         """
-        return manipulation.reshape(self, _together(shape))
+        return reshaping.reshape(self, _together(shape))
 
     def view(self: Tensor, *shape: Any) -> Tensor:
         """The same elements in another shape, as a view; what is written to it is seen in this tensor.
@@ -258,7 +256,7 @@ class Methods(FunctionMethods, PytorchMethods):
         >>> x.tolist()
         [[0.0, 0.0], [0.0, 1.0]]
         """
-        return manipulation.reshape(self, _together(shape), copy=False)
+        return reshaping.reshape(self, _together(shape), copy=False)
 
     def permute(self: Tensor, *axes: Any) -> Tensor:
         """Axis i of the result is axis axes[i] of this one.
@@ -266,7 +264,7 @@ class Methods(FunctionMethods, PytorchMethods):
         >>> wg.ones((2, 3, 4)).permute(2, 0, 1).shape
         (4, 2, 3)
         """
-        return manipulation.permute_dims(self, _together(axes))
+        return reshaping.permute_dims(self, _together(axes))
 
     def transpose(self: Tensor, *axes: Any) -> Tensor:
         """Two axes exchanged, as in PyTorch; all in reverse order, or in that of a sequence, as in NumPy.
@@ -277,9 +275,9 @@ class Methods(FunctionMethods, PytorchMethods):
         if not axes:
             return self.T
         return (
-            manipulation.swapaxes(self, *axes)
+            reshaping.swapaxes(self, *axes)
             if len(axes) == 2
-            else manipulation.permute_dims(self, _together(axes))
+            else reshaping.permute_dims(self, _together(axes))
         )
 
     def expand(self: Tensor, *shape: Any) -> Tensor:
@@ -288,7 +286,7 @@ class Methods(FunctionMethods, PytorchMethods):
         >>> wg.asarray([[1], [2]]).expand(2, 3).tolist()
         [[1, 1, 1], [2, 2, 2]]
         """
-        return manipulation.expand(self, _together(shape))
+        return reshaping.expand(self, _together(shape))
 
     def type_as(self: Tensor, other: Tensor) -> Tensor:
         """In the dtype of another tensor.

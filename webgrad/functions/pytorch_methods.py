@@ -17,8 +17,6 @@ from ..gradients.requires_grad import set_data
 if TYPE_CHECKING:
     from ..tensor import Tensor
 
-__all__ = ["PytorchMethods"]
-
 
 def _converted(dtype: DType) -> Callable[[Any], Tensor]:
     def method(self: Any) -> Tensor:

@@ -14,8 +14,6 @@ from ..functions.array.reductions import converted, fold, shift_of, widened
 from ..ops import primitives
 from ..tensor import Tensor
 
-__all__ = ["attended", "composed"]
-
 LOWEST = -3.4028234e38
 
 

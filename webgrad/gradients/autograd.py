@@ -24,17 +24,6 @@ from .own import results_of
 from .requires_grad import detached, gradient_like, zeros_for
 from .slots import GradientSlot
 
-__all__ = [
-    "checkpoint",
-    "custom_gradient",
-    "enable_grad",
-    "grad",
-    "is_grad_enabled",
-    "no_grad",
-    "set_grad_enabled",
-    "value_and_grad",
-]
-
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 

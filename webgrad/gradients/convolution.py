@@ -15,8 +15,6 @@ from ..ops import primitives
 from ..tensor import Tensor
 from .own import own_gradient
 
-__all__ = ["Geometry", "convolved", "transposed", "weight_gradient"]
-
 
 @dataclass(frozen=True, slots=True)
 class Geometry:

@@ -19,8 +19,6 @@ from . import rules as rules
 from .history import CAPTURED, Call, History
 from .slots import GradientSlot
 
-__all__ = ["accumulate", "order_of", "pull_back"]
-
 Vertex = Node | Call
 Seeds = Sequence[tuple[Node, Tensor]]
 _NONE = "0"

@@ -12,8 +12,6 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["CAPTURED", "Call", "History", "Recording", "kept_on", "recording", "recording_set"]
-
 Hook = Callable[[Any], Any]
 CAPTURED = "captured"  # instead of a signature: the result of a captured function, whose graph is gone
 

@@ -17,22 +17,6 @@ from ..ops import primitives
 from ..ops.table import TABLE
 from ..tensor import Tensor
 
-__all__ = [
-    "kept_rows",
-    "largest_base",
-    "largest_update",
-    "last_rows",
-    "others_product",
-    "rows_of",
-    "running_extreme",
-    "running_product",
-    "scattered",
-    "sum_to_come",
-    "unsorted",
-    "untaken",
-    "untaken_along",
-]
-
 Shape = tuple[int, ...]
 
 

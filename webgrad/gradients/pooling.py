@@ -20,8 +20,6 @@ from ..ops import primitives
 from ..ops.capabilities import prefers_slices
 from ..tensor import Tensor
 
-__all__ = ["Frame", "plane", "side_by_side", "spread_evenly", "to_first_largest", "to_places", "windows"]
-
 FEW = 32  # elements and strides along the axes of a window, up to which it is taken apart by them
 
 

@@ -19,21 +19,6 @@ from .differentiate import accumulate, order_of, pull_back
 from .history import History, recording_set
 from .slots import GradientSlot
 
-__all__ = [
-    "HookHandle",
-    "add_hook",
-    "ask_for_gradient",
-    "backward",
-    "copied",
-    "detached",
-    "gradient_like",
-    "gradient_of",
-    "retain_gradient",
-    "set_data",
-    "set_gradient",
-    "zeros_for",
-]
-
 
 def ask_for_gradient(x: Tensor, wanted: bool) -> None:
     """Make a tensor ask for a gradient, or stop asking."""

@@ -11,8 +11,6 @@ from weakref import ref
 
 from ..graph.trace import current_trace
 
-__all__ = ["GradientSlot"]
-
 
 class GradientSlot:
     """What a tensor that asks for a gradient has for a history: the place where that is put.

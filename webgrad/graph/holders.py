@@ -13,8 +13,6 @@ from typing import Any
 
 from .node import Node, where_made
 
-__all__ = ["alive", "holders", "largest_arrays", "name_buffers", "words_of"]
-
 
 def alive(*kinds: type) -> list[Any]:
     """Every object of these classes, and of classes made from them."""

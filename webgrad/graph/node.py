@@ -22,22 +22,6 @@ from ..gradients.history import History, recording
 from .op import LEAF, SCALAR, Op
 from .refcounts import LISTED
 
-__all__ = [
-    "Node",
-    "Signature",
-    "backlog",
-    "check_offered",
-    "clear_signatures",
-    "leaf",
-    "line_of",
-    "make",
-    "scalar",
-    "signature",
-    "source",
-    "user_frame",
-    "where_made",
-]
-
 
 class Signature:
     """What is known of a node without its inputs. Interned: equal ones are the same object."""

@@ -13,8 +13,6 @@ from typing import Any, Literal, cast
 
 from ..arrays import np
 
-__all__ = ["LEAF", "SCALAR", "Kind", "Op"]
-
 Kind = Literal[
     "leaf",  # storage: a buffer of the device, or a NumPy array on the cpu
     "scalar",  # one number, known to the host; a parameter of kernels

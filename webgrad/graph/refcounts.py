@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from sys import getrefcount
 
-__all__ = ["ARGUMENT", "ITEM", "LISTED", "NAMED"]
-
 
 def _of_named() -> int:
     held = object()

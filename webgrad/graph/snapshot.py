@@ -15,8 +15,6 @@ from typing import Any, NamedTuple
 from .node import Node, Signature
 from .refcounts import LISTED
 
-__all__ = ["Snapshot", "Walk", "snapshot", "walk"]
-
 Key = tuple[int, ...]
 
 

@@ -16,20 +16,6 @@ from weakref import ref
 from ..errors import CaptureError
 from .node import Node, backlog
 
-__all__ = [
-    "Draw",
-    "RuntimeFloat",
-    "RuntimeInt",
-    "Trace",
-    "current_trace",
-    "is_runtime",
-    "one_at_a_time",
-    "plain",
-    "refuse_in_trace",
-    "tracing",
-]
-
-
 Draw = Callable[[], Sequence[int | float]]
 
 

@@ -6,8 +6,6 @@ from collections.abc import Iterable
 
 from .node import Node
 
-__all__ = ["pending"]
-
 
 def pending(roots: Iterable[Node]) -> list[Node]:
     """The nodes under `roots`, leaves included, each once, inputs before what uses them."""

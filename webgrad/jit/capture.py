@@ -31,8 +31,6 @@ from .pytree import TreeSpec, flatten, objects_of, unflatten
 from .replay import Capture, runtime_number
 from .trace import traced
 
-__all__ = ["jit"]
-
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 MAX_CAPTURES = 64  # kept of one function, for different arguments; the least used go first

@@ -20,16 +20,6 @@ from ..graph.op import SCALAR
 from ..runtime.device import default_device
 from ..tensor import Tensor
 
-__all__ = [
-    "Names",
-    "device_of",
-    "is_still",
-    "named_in",
-    "names_of",
-    "store_numbers",
-    "tensors_that_refer_to",
-]
-
 Names = list[tuple[Callable[[], Any], Any]]  # what gives a name's value, and what that was
 
 MAX_SEARCHED = 1000  # objects

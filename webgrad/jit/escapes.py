@@ -19,8 +19,6 @@ from ..graph.trace import Trace, is_runtime
 from ..tensor import Tensor
 from .pytree import TreeSpec, objects_of
 
-__all__ = ["refuse_fixed", "refuse_frozen", "refuse_kept"]
-
 
 def refuse_kept(trace: Trace, was: Sequence[Node], leaves: list[Tensor]) -> None:
     """Raise where a tensor that was made of the arguments is held by more than the leaves of the result."""

@@ -16,8 +16,6 @@ from ..graph.trace import current_trace
 from ..runtime.device import DeviceLike, open_device
 from ..tensor import Tensor
 
-__all__ = ["fresh", "watch"]
-
 Value = TypeVar("Value")
 
 

@@ -16,8 +16,6 @@ from ..arrays import np
 from ..dtypes import DType
 from ..tensor import Tensor
 
-__all__ = ["TreeSpec", "flatten", "objects_of", "unflatten"]
-
 _VALUES = (bool, str, bytes, type(None), DType, type, type(Ellipsis))  # static, compared by value
 
 

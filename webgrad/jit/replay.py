@@ -31,8 +31,6 @@ from .closures import Names, is_still, tensors_that_refer_to
 from .pytree import unflatten
 from .trace import Traced, is_open
 
-__all__ = ["Capture", "runtime_number"]
-
 
 class _Part:
     """What is computed on one device. `feeds` are the leaves and numbers that are others in each run."""

@@ -21,8 +21,6 @@ from .closures import Names
 from .escapes import refuse_fixed, refuse_frozen, refuse_kept
 from .pytree import TreeSpec, flatten
 
-__all__ = ["Traced", "is_open", "traced"]
-
 
 class Traced(NamedTuple):
     """What a function did: the spec and nodes of its result, what it changed (tensor, before, after)."""

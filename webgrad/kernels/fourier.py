@@ -15,8 +15,6 @@ from webgrad.kernels.launch import Launch, Launches, ceil_div, grid_for, has_wor
 from webgrad.ops.transforms import halves_have_kernels, has_kernels
 from webgrad.wgsl import load_template
 
-__all__ = ["RESULT", "SOURCE", "SPARE", "fourier_launches", "real_launches"]
-
 SOURCE, RESULT, SPARE = 0, 1, 2  # numbers of a transform's buffers; temporary i is SPARE + i
 _BYTES = {"f32": 8, "f64": 16}  # of a complex number
 

@@ -17,20 +17,6 @@ from webgrad.lower.ir import Kernel
 from webgrad.wgsl import Program
 from webgrad.wgsl.packing import Packer, packer
 
-__all__ = [
-    "FLOATS",
-    "INTEGERS",
-    "Bound",
-    "Launch",
-    "Launches",
-    "Replacing",
-    "ceil_div",
-    "check_dtype",
-    "grid_for",
-    "has_workgroups",
-    "pack",
-]
-
 FLOATS = frozenset({"f32", "f16", "bf16"})
 INTEGERS = frozenset({"i32", "i16", "i8", "u32", "u16", "u8"})
 _SHORT_NAMES = {

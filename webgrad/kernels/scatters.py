@@ -21,17 +21,6 @@ from webgrad.kernels.sorting import (
 )
 from webgrad.wgsl import Program, load_template
 
-__all__ = [
-    "BASE",
-    "INDEX",
-    "MAX_SOFTWARE_IN_TURN",
-    "RESULT",
-    "SPARES",
-    "UPDATES",
-    "copy_launch",
-    "scatter_launches",
-]
-
 BASE, INDEX, UPDATES, RESULT, SPARES = range(5)  # numbers of buffers; temporary i is SPARES + i
 
 MAX_SOFTWARE_IN_TURN = 1024  # updates: up to here they go in turn, each owner of rows reading all of them;

@@ -24,16 +24,6 @@ from webgrad.kernels.launch import (
 )
 from webgrad.wgsl import Program, load_template
 
-__all__ = [
-    "KEYS",
-    "ORDER",
-    "SCATTERS",
-    "TEMPORARIES",
-    "scatter_launch",
-    "sort_launches",
-    "stored_type",
-]
-
 KEYS, ORDER, TEMPORARIES = 0, 1, 2  # numbers of a sort's buffers; temporary i is TEMPORARIES + i
 
 SOFTWARE_MERGED = 512  # keys: up to here a software adapter gives each row one thread

@@ -23,8 +23,6 @@ from .ir import U32, Hole, Instruction, Kernel, Template
 from .pull import Puller
 from .threads import kernel_of
 
-__all__ = ["attention_choices", "lower_attention"]
-
 MAX_ROWS = 16  # rows in the registers of one subgroup
 FOUR_LANES_ROWS = 8  # the same by four lanes: 1.5 times as quick as 16 on SwiftShader
 MAX_VALUES = 32  # parts of rows there: more compile slowly

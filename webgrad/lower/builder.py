@@ -13,8 +13,6 @@ from ..dtypes import DType
 from .index import Atom, Index
 from .ir import BOOL, U32, Instruction, Size, Type
 
-__all__ = ["LANE", "Builder"]
-
 LANE = "lane"  # the kind of the variable that counts the four lanes of a vector
 
 

@@ -6,8 +6,6 @@ from __future__ import annotations
 
 from ..dtypes import DType
 
-__all__ = ["cast_text"]
-
 _WIDE = {"i64", "u64", "f64"}
 
 

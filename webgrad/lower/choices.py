@@ -7,6 +7,4 @@ default for the profile; all of them compute the same.
 
 from __future__ import annotations
 
-__all__ = ["Choice"]
-
 Choice = tuple[tuple[str, int], ...]

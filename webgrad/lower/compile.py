@@ -29,8 +29,6 @@ from .scan import lower_scan
 from .structures import renumbered, structure
 from .whole_values import fourier_kernels, scatter_kernels, sort_kernels, user_kernels
 
-__all__ = ["Choose", "alias_of", "choices_of", "compile_bundle", "compile_schedule", "lower_bundle"]
-
 LEAST_TUNED = 1 << 14  # elements that a kernel touches, from which it may matter how it is made
 Pass = Callable[[Kernel], Kernel]
 # Which of its choices a bundle is made by; None: the default.

@@ -21,8 +21,6 @@ from .ir import U32, Hole, Instruction, Kernel, Template
 from .pull import Puller
 from .threads import kernel_of
 
-__all__ = ["contraction_choices", "lower_contraction"]
-
 Place = tuple[int, tuple[Index, ...]]  # a node and indices
 
 

@@ -14,8 +14,6 @@ from ..wgsl.template import expand_template
 if TYPE_CHECKING:
     from .writer import Writer
 
-__all__ = ["decoder_text"]
-
 _NAMES = re.compile(r"\b(block_\w+|decode[14])\b")
 
 

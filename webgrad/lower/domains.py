@@ -21,8 +21,6 @@ from .size import emitted_size
 from .threads import Threads, deal, kernel_of, open_steps
 from .unroll import window_folds
 
-__all__ = ["lower_maps", "lower_rows", "row_choices"]
-
 WIDE_ROW = 64  # steps of a row from which a workgroup shares it on GPUs
 FEW_ROWS = 256  # rows up to which sharing one may pay on software adapters, where a barrier is dear
 LONGEST_ALONE = 1 << 16  # elements of a row that one thread of a GPU may be tried on: a watchdog waits

@@ -21,8 +21,6 @@ from .decoders import decoder_text
 from .ir import Kernel, Template
 from .writer import Writer, parts_of, wgsl_type
 
-__all__ = ["assemble", "emit", "grid_of"]
-
 MAX_WORDS = 32  # parameters that travel with a command; the rest goes through a buffer
 _STRUCT_CODES = {"f32": "f", "i32": "i", "u32": "I", "bool": "I", "i64": "q", "u64": "Q", "f64": "d"}
 _MORE = -1  # the value number of the buffer with parameters

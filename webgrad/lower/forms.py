@@ -15,8 +15,6 @@ from ..kernels.launch import has_workgroups
 from ..schedule.plan import MAX_THIN_ROWS
 from .choices import Choice
 
-__all__ = ["WIDE", "Form", "form_of", "offered"]
-
 THIN = (1, 2, 4, MAX_THIN_ROWS)  # the numbers of rows for which there are kernels of thin products
 WIDE = {"software": 17, "integrated": 9, "discrete": 9}  # columns below which C is computed transposed
 SUBGROUPS = (4, 8)  # sizes that matmul_lanes is the default for

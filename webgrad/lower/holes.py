@@ -13,8 +13,6 @@ from .index import Index, variable
 from .ir import Hole, Instruction, Type
 from .pull import Puller
 
-__all__ = ["F32x4", "argument", "make_hole", "make_stages", "store_lanes", "zero_beyond"]
-
 F32x4 = Type("f32", 4)
 
 

@@ -11,8 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-__all__ = ["ZERO", "Atom", "Index", "broadcast", "constant", "flatten", "unflatten", "variable"]
-
 
 class Atom:
     """A part of an index that arithmetic does not look into. `low` and `high` bound it, both included."""

@@ -43,21 +43,6 @@ from typing import Any, NamedTuple
 from ..dtypes import DType
 from ..errors import WebgradError
 
-__all__ = [
-    "BOOL",
-    "U32",
-    "Buffer",
-    "Hole",
-    "Instruction",
-    "Kernel",
-    "KernelError",
-    "Size",
-    "Template",
-    "Type",
-    "show",
-    "verify",
-]
-
 
 class KernelError(WebgradError):
     """A kernel that breaks the grammar: a mistake in webgrad itself."""

@@ -9,8 +9,6 @@ from __future__ import annotations
 from ..graph.node import Signature
 from .index import Index, broadcast, flatten, unflatten
 
-__all__ = ["moved"]
-
 
 def moved(sig: Signature, shape: tuple[int, ...], indices: tuple[Index, ...]) -> tuple[Index, ...]:
     """The indices of the input that a movement's indices mean."""

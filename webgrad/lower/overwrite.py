@@ -15,8 +15,6 @@ from ..graph.snapshot import Snapshot
 from ..schedule.plan import Group, is_flat, picked
 from .ir import Instruction, Kernel
 
-__all__ = ["overwriting", "replaced_values"]
-
 
 def replaced_values(graph: Snapshot, groups: Sequence[Group], wanted: Mapping[int, int]) -> dict[int, int]:
     """Of the results that are to replace a value, those of a launch that may: {result: value}."""

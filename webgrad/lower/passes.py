@@ -8,8 +8,6 @@ from typing import Any
 
 from .ir import Instruction, Kernel
 
-__all__ = ["PASSES", "drop_unused", "fold_constants", "order_buffers", "share_values"]
-
 Results = tuple[Instruction, ...]  # the values that leave a body
 Changed = tuple[list[Instruction], Results]
 Change = Callable[[tuple[Instruction, ...], Results], Changed]

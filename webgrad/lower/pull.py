@@ -20,8 +20,6 @@ from .index import Index, broadcast, constant, flatten, unflatten, variable
 from .ir import U32, Buffer, Instruction, Size, Type
 from .movement import moved
 
-__all__ = ["Puller"]
-
 Indices = tuple[Index, ...]
 BLOCK = 64  # terms added in one go: sums of sums keep the rounding error small
 

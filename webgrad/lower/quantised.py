@@ -19,8 +19,6 @@ from .ir import U32, Hole, Instruction, Kernel, Template, Type
 from .pull import Puller
 from .threads import kernel_of
 
-__all__ = ["lower_quantised", "quantised_choices"]
-
 DEPTH = 64  # threads of a GPU's workgroup along k
 FEW_ROWS = 2  # rows of A up to which lanes hold different parts of a row, not different rows
 SOME_ROWS = 4  # rows of A that a thread takes by itself

@@ -18,8 +18,6 @@ from .ir import Instruction, Kernel, Type
 from .pull import BLOCK, Puller
 from .threads import deal, kernel_of, open_steps
 
-__all__ = ["lower_scan"]
-
 
 class _Scan:
     """One scan: its sizes, and how its threads lie."""

@@ -9,8 +9,6 @@ from __future__ import annotations
 from ..schedule.size import COMPONENT, SHARED, TEMPLATE, wide_factor
 from .ir import Instruction, Kernel
 
-__all__ = ["emitted_size"]
-
 _SINGLE = frozenset({"arithmetic", "compare", "cast", "select"})
 
 

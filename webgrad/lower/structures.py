@@ -13,8 +13,6 @@ from ..graph.snapshot import Snapshot
 from ..kernels.launch import Bound, Launch
 from ..schedule.plan import Group
 
-__all__ = ["renumbered", "structure"]
-
 
 def structure(
     graph: Snapshot, groups: Sequence[Group], replaces: Mapping[int, int]

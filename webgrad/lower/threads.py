@@ -15,8 +15,6 @@ from ..schedule.plan import Group
 from .ir import U32, Hole, Instruction, Kernel, Template
 from .pull import Puller
 
-__all__ = ["Threads", "deal", "kernel_of", "name_of", "open_steps"]
-
 CHUNK = 256  # steps of a thread's stretch on software adapters, at least
 SPREAD = 512  # threads a stretch is cut for there, at most
 

@@ -13,8 +13,6 @@ from ..graph.snapshot import Snapshot
 from ..schedule.axes import Axes, through_map, through_move
 from ..schedule.size import MAX_UNROLLED_TERMS
 
-__all__ = ["window_folds"]
-
 MAX_UNROLLED_COST = 220  # additions that are written out, for all elements together
 
 

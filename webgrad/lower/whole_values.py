@@ -26,8 +26,6 @@ from ..schedule.plan import Group
 from ..wgsl.packing import flat_packer
 from .ir import Buffer, Kernel, Template
 
-__all__ = ["fourier_kernels", "scatter_kernels", "sort_kernels", "user_kernels"]
-
 
 def sort_kernels(graph: Snapshot, group: Group, profile: DeviceProfile) -> list[Launch]:
     """The launches that give the order of keys along their last axis."""

@@ -16,8 +16,6 @@ from ..wgsl.library import spell
 from .casts import cast_text
 from .ir import Buffer, Hole, Instruction, Kernel, Size, Type
 
-__all__ = ["Writer", "parts_of", "wgsl_type"]
-
 _CALL = re.compile(r"\bwg_\w+")
 _SUFFIX = {"u32": "u", "i32": "i", "f32": "f", "i64": "li", "u64": "lu", "f64": "lf"}
 

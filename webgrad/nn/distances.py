@@ -59,7 +59,7 @@ def cosine_similarity(x1: wg.Tensor, x2: wg.Tensor, axis: int = 1, eps: float = 
     >>> wg.nn.functional.cosine_similarity(wg.asarray([[3.0, 4.0]]), wg.asarray([[4.0, 3.0]])).tolist()
     [0.9599999785423279]
     """
-    pair: list[wg.Tensor] = wg.broadcast_arrays(*_wide("cosine_similarity", x1, x2))
+    pair = wg.broadcast_arrays(*_wide("cosine_similarity", x1, x2))
     a, b = pair
     # The root of what is never 0, for the gradient's sake
     lengths = [wg.sqrt(wg.clip((each * each).sum(axis=axis), min=eps * eps)) for each in pair]

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 
 from ..arrays import Array, np
 
-__all__ = ["FORMATS", "Format", "decode_blocks", "from_words", "to_words", "word_count"]
-
 Regions = Sequence[Array]  # (blocks, bytes) each
 
 

@@ -12,15 +12,6 @@ from typing import Any
 
 from .transforms import halves_have_kernels, has_kernels
 
-__all__ = [
-    "has_host_memory",
-    "has_real_transform",
-    "has_transform",
-    "prefers_slices",
-    "sorts_elements",
-    "takes_int64_places",
-]
-
 
 def has_host_memory(device: Any) -> bool:
     """Whether values lie in the host's memory: reading them moves nothing."""

@@ -25,8 +25,6 @@ from .rows import (
     words,
 )
 
-__all__ = ["MAPS"]
-
 ARITHMETIC = (
     row("add", "x1 + x2. >>> [1, 2], 3 -> [4 5]", spelled("({0} + {1})", *NUMBERS), gradient=("g", "g")),
     row(

@@ -16,8 +16,6 @@ from ..graph.op import Op
 from .primitives import alias, cast, elementwise
 from .table import TABLE
 
-__all__ = ["Operand", "combiner", "fitted", "of_floats"]
-
 Operand = Node | bool | int | float | complex
 Combine = Callable[[Operand, Operand], Node]
 _BREADTH = {

@@ -15,8 +15,6 @@ from ..errors import DTypeError
 from ..graph.node import Signature
 from ..graph.op import Op
 
-__all__ = ["ORDERED"]
-
 Sigs = tuple[Signature, ...]
 Result = tuple[tuple[int, ...], Any]
 Infer = Callable[[Sigs, tuple[Any, ...]], Result]

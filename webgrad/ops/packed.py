@@ -16,8 +16,6 @@ from ..graph.node import Signature
 from ..graph.op import Op
 from .blocks import FORMATS, decode_blocks, word_count
 
-__all__ = ["PACKED", "decoded_rows"]
-
 
 def decoded_rows(words: Array, name: str, shape: tuple[int, ...], rows: slice | Array) -> Array:
     """float32 (rows, columns): a run of rows of a tensor seen as a matrix, or those an index array names."""

@@ -20,25 +20,6 @@ from ..values import stored
 from .shapes import broadcast, check_kind, check_rank
 from .table import TABLE
 
-__all__ = [
-    "alias",
-    "as_complex",
-    "as_real",
-    "axes_of",
-    "cast",
-    "choose",
-    "concat",
-    "contract",
-    "elementwise",
-    "factors",
-    "iota",
-    "is_joined",
-    "join",
-    "parts",
-    "reduce",
-    "reshape",
-]
-
 Number = bool | int | float | complex
 _LARGEST = (2 - 2.0**-23) * 2.0**127  # of float32
 _CAST = TABLE["cast"]

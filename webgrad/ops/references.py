@@ -11,22 +11,6 @@ from typing import Any
 
 from ..arrays import Array, np
 
-__all__ = [
-    "GELU_CUBIC",
-    "GELU_SCALE",
-    "erf",
-    "erfc",
-    "float_power",
-    "floor_divide",
-    "gelu",
-    "gelu_tanh",
-    "power",
-    "random_bits",
-    "rsqrt",
-    "sigmoid",
-    "threefry",
-]
-
 # gelu's approximation: x sigmoid(GELU_SCALE (x + GELU_CUBIC x³))
 GELU_SCALE = math.sqrt(8 / math.pi)
 GELU_CUBIC = 0.044715

@@ -14,20 +14,6 @@ from ..graph.node import Signature
 from ..graph.op import Op
 from . import shapes
 
-__all__ = [
-    "INTEGERS",
-    "NUMBERS",
-    "called",
-    "choice",
-    "comparison",
-    "logical",
-    "of_floats",
-    "question",
-    "row",
-    "spelled",
-    "words",
-]
-
 Sigs = tuple[Signature, ...]
 Spelling = str | dict[str, str]
 INTEGERS = ("i32", "u32", "i64", "u64")

@@ -19,18 +19,6 @@ from ..errors import AxisError, BufferError, DTypeError, ShapeError
 from ..graph.node import Signature
 from ..graph.op import Infer
 
-__all__ = [
-    "attended",
-    "broadcast",
-    "concat",
-    "contract",
-    "elementwise",
-    "normalise_axes",
-    "normalise_axis",
-    "reduced",
-    "same",
-]
-
 Shape = tuple[int, ...]
 Sigs = tuple[Signature, ...]
 Result = tuple[Shape, DType]

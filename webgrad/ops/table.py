@@ -7,7 +7,6 @@ Adding a map op is adding a row to `ops/maps.py`.
 from __future__ import annotations
 
 import math
-from operator import attrgetter
 from typing import Any
 
 from ..arrays import Array, np
@@ -19,9 +18,6 @@ from .maps import MAPS
 from .ordered import ORDERED
 from .packed import PACKED
 from .transforms import TRANSFORMS
-
-__all__ = ["TABLE"]
-
 
 # Movement, index and scan ops, as NumPy does them: from the result's signature and the arrays.
 
@@ -58,7 +54,9 @@ def _inside(index: Array, side: int) -> Array:
     return np.clip(index.astype(np.int64), 0, max(side - 1, 0))
 
 
-def _scatter(how: str) -> Any:
+def _scatter(how: str, types: str, *gradient: str) -> Op:
+    name = f"scatter_{how}"
+
     def scatter(sig: Signature, base: Array, index: Array, updates: Array) -> Array:
         result = base.copy()
         rows = _inside(index, base.shape[0])
@@ -68,7 +66,8 @@ def _scatter(how: str) -> Any:
             {"add": np.add, "max": np.maximum}[how].at(result, rows, updates)
         return result
 
-    return scatter
+    rule = shapes.scattered(name, types)
+    return Op(name, "scatter", 3, scatter, types=types, infer=rule, gradient=gradient)
 
 
 def _sort(sig: Signature, keys: Array) -> Array:
@@ -96,22 +95,6 @@ def _attention(
     return (
         weights @ np.where(key[:, None] < count, v, 0) / np.maximum(weights.sum(axis=3, keepdims=True), 0.5)
     )
-
-
-def _reduce(fold: str) -> Any:
-    def reduce(sig: Signature, x: Array) -> Any:
-        start = _LEAST.get(fold)
-        more = {"initial": start(x.dtype)} if start else {"dtype": x.dtype}
-        return getattr(np, fold)(x, axis=sig.attributes[0], **more)
-
-    return reduce
-
-
-def _scan(fold: str) -> Any:
-    def scan(sig: Signature, x: Array, *totals: Array) -> Any:
-        return attrgetter(fold)(np)(x, axis=sig.attributes[0])  # totals of chunks say nothing new
-
-    return scan
 
 
 def lowest(dtype: Any) -> Any:
@@ -148,7 +131,39 @@ def _converted(sigs: tuple[Signature, ...], attributes: tuple[Any, ...]) -> Any:
     return sigs[0].shape, attributes[0]
 
 
-_LEAST = {"max": lowest, "min": highest}
+def _move(name: str, reference: Any, infer: Any, *gradient: str) -> Op:
+    return Op(name, "move", len(gradient), reference, infer=infer, gradient=gradient)
+
+
+# Folding: `wgsl` names the map op that folds two values, of which `identity` changes none.
+
+
+def _reduce(name: str, wgsl: str, types: str, identity: Any, gradient: str, **more: Any) -> Op:
+    def reduce(sig: Signature, x: Array) -> Any:
+        start = {"initial": identity(x.dtype)} if name in ("max", "min") else {"dtype": x.dtype}
+        return getattr(np, name)(x, axis=sig.attributes[0], **start)
+
+    rule = shapes.reduced(name, types)
+    return Op(
+        name, "reduce", 1, reduce, wgsl, types, infer=rule, identity=identity, gradient=(gradient,), **more
+    )
+
+
+def _scan(name: str, wgsl: str, types: str, identity: Any, gradient: str, **more: Any) -> Op:
+    def scan(sig: Signature, x: Array, *totals: Array) -> Any:
+        return getattr(np, wgsl).accumulate(x, axis=sig.attributes[0])  # totals of chunks say nothing new
+
+    rule = shapes.scanned(name, types)
+    return Op(name, "scan", 1, scan, wgsl, types, infer=rule, identity=identity, gradient=(gradient,), **more)
+
+
+def _zero(dtype: Any) -> int:
+    return 0
+
+
+def _one(dtype: Any) -> int:
+    return 1
+
 
 ROWS = (
     LEAF,
@@ -201,50 +216,18 @@ ROWS = (
         gradient=("as_real(g)",),
     ),
     # Movement
-    Op(
-        "reshape",
-        "move",
-        1,
-        lambda sig, x: x.reshape(sig.shape),
-        infer=shapes.reshaped,
-        gradient=("reshaped(g, a.shape)",),
-    ),
-    Op(
+    _move("reshape", lambda sig, x: x.reshape(sig.shape), shapes.reshaped, "reshaped(g, a.shape)"),
+    _move(
         "permute",
-        "move",
-        1,
         lambda sig, x: x.transpose(sig.attributes[0]),
-        infer=shapes.permuted,
-        gradient=("permuted_back(g, *attributes)",),
+        shapes.permuted,
+        "permuted_back(g, *attributes)",
     ),
-    Op(
-        "expand",
-        "move",
-        1,
-        lambda sig, x: np.broadcast_to(x, sig.shape),
-        infer=shapes.expanded,
-        gradient=("summed_to(g, a.shape)",),
-    ),
-    Op(
-        "pad",
-        "move",
-        2,
-        _pad,
-        infer=shapes.padded,
-        gradient=("unpadded(g, *attributes)", "padding_of(g, *attributes)"),
-    ),
-    Op("slice", "move", 1, _slice, infer=shapes.sliced, gradient=("unsliced(g, a.shape, *attributes)",)),
-    Op(
-        "flip",
-        "move",
-        1,
-        lambda sig, x: np.flip(x, sig.attributes[0]),
-        infer=shapes.same,
-        gradient=("flipped(g, *attributes)",),
-    ),
-    Op(
-        "window", "move", 1, _window, infer=shapes.windowed, gradient=("unwindowed(g, a.shape, *attributes)",)
-    ),
+    _move("expand", lambda sig, x: np.broadcast_to(x, sig.shape), shapes.expanded, "summed_to(g, a.shape)"),
+    _move("pad", _pad, shapes.padded, "unpadded(g, *attributes)", "padding_of(g, *attributes)"),
+    _move("slice", _slice, shapes.sliced, "unsliced(g, a.shape, *attributes)"),
+    _move("flip", lambda sig, x: np.flip(x, sig.attributes[0]), shapes.same, "flipped(g, *attributes)"),
+    _move("window", _window, shapes.windowed, "unwindowed(g, a.shape, *attributes)"),
     # Computed indices
     Op("take", "gather", 2, _take, infer=shapes.taken, gradient=("untaken(g, a.shape, b, *attributes)", "0")),
     Op(
@@ -255,31 +238,9 @@ ROWS = (
         infer=shapes.taken_along,
         gradient=("untaken_along_broadcast(g, a.shape, b, *attributes)", "0"),
     ),
-    Op(
-        "scatter_set",
-        "scatter",
-        3,
-        _scatter("set"),
-        infer=shapes.scattered("scatter_set", "biuf"),
-        gradient=("kept_rows(g, b)", "0", "last_rows(g, b)"),
-    ),
-    Op(
-        "scatter_add",
-        "scatter",
-        3,
-        _scatter("add"),
-        types="iuf",
-        infer=shapes.scattered("scatter_add", "iuf"),
-        gradient=("g", "0", "rows_of(g, b)"),
-    ),
-    Op(
-        "scatter_max",
-        "scatter",
-        3,
-        _scatter("max"),
-        infer=shapes.scattered("scatter_max", "biuf"),
-        gradient=("largest_base(g, y, a, b, c)", "0", "largest_update(g, y, a, b, c)"),
-    ),
+    _scatter("set", "biuf", "kept_rows(g, b)", "0", "last_rows(g, b)"),
+    _scatter("add", "iuf", "g", "0", "rows_of(g, b)"),
+    _scatter("max", "biuf", "largest_base(g, y, a, b, c)", "0", "largest_update(g, y, a, b, c)"),
     Op(
         "concat",
         "concat",
@@ -288,101 +249,23 @@ ROWS = (
         infer=shapes.concat,
         gradient=("part_of(g, xs, *attributes, at)",),
     ),
-    # Folding; `wgsl` names the map op that folds two values
-    Op(
-        "sum",
-        "reduce",
-        1,
-        _reduce("sum"),
-        "add",
-        "iuf",
-        infer=shapes.reduced("sum", "iuf"),
-        identity=lambda dtype: 0,
-        domain=(-10, 10),
-        gradient=("unfolded(g, a.shape, *attributes)",),
+    # Folding
+    _reduce("sum", "add", "iuf", _zero, "unfolded(g, a.shape, *attributes)", domain=(-10, 10)),
+    _reduce("prod", "multiply", "iuf", _one, "others_product(g, a, *attributes)", domain=(0.5, 1.5)),
+    _reduce("max", "maximum", "biuf", lowest, "extreme(g, y, a, *attributes)"),
+    _reduce("min", "minimum", "biuf", highest, "extreme(g, y, a, *attributes)"),
+    _scan("cumulative_sum", "add", "iuf", _zero, "sum_to_come(g, *attributes)"),
+    _scan(
+        "cumulative_prod", "multiply", "iuf", _one, "running_product(g, y, a, *attributes)", domain=(0.5, 1.5)
     ),
-    Op(
-        "prod",
-        "reduce",
-        1,
-        _reduce("prod"),
-        "multiply",
-        "iuf",
-        infer=shapes.reduced("prod", "iuf"),
-        identity=lambda dtype: 1,
-        domain=(0.5, 1.5),
-        gradient=("others_product(g, a, *attributes)",),
-    ),
-    Op(
-        "max",
-        "reduce",
-        1,
-        _reduce("max"),
-        "maximum",
-        infer=shapes.reduced("max", "biuf"),
-        identity=lowest,
-        gradient=("extreme(g, y, a, *attributes)",),
-    ),
-    Op(
-        "min",
-        "reduce",
-        1,
-        _reduce("min"),
-        "minimum",
-        infer=shapes.reduced("min", "biuf"),
-        identity=highest,
-        gradient=("extreme(g, y, a, *attributes)",),
-    ),
-    Op(
-        "cumulative_sum",
-        "scan",
-        1,
-        _scan("cumsum"),
-        "add",
-        "iuf",
-        infer=shapes.scanned("cumulative_sum", "iuf"),
-        identity=lambda dtype: 0,
-        gradient=("sum_to_come(g, *attributes)",),
-    ),
-    Op(
-        "cumulative_prod",
-        "scan",
-        1,
-        _scan("cumprod"),
-        "multiply",
-        "iuf",
-        infer=shapes.scanned("cumulative_prod", "iuf"),
-        identity=lambda dtype: 1,
-        domain=(0.5, 1.5),
-        gradient=("running_product(g, y, a, *attributes)",),
-    ),
-    Op(
-        "cumulative_max",
-        "scan",
-        1,
-        _scan("maximum.accumulate"),
-        "maximum",
-        infer=shapes.scanned("cumulative_max", "biuf"),
-        identity=lowest,
-        gradient=("running_extreme(g, y, a, *attributes)",),
-    ),
-    Op(
-        "cumulative_min",
-        "scan",
-        1,
-        _scan("minimum.accumulate"),
-        "minimum",
-        infer=shapes.scanned("cumulative_min", "biuf"),
-        identity=highest,
-        gradient=("running_extreme(g, y, a, *attributes)",),
-    ),
+    _scan("cumulative_max", "maximum", "biuf", lowest, "running_extreme(g, y, a, *attributes)"),
+    _scan("cumulative_min", "minimum", "biuf", highest, "running_extreme(g, y, a, *attributes)"),
     Op(
         "matmul",
         "contract",
         2,
         lambda sig, a, b: a @ b,
-        "",
-        "iuf",
+        types="iuf",
         infer=shapes.contract,
         domain=(-2, 2),
         gradient=("first_factor(g, a, b)", "second_factor(g, a, b)"),
@@ -392,8 +275,7 @@ ROWS = (
         "attend",
         -1,
         _attention,
-        "",
-        "f",
+        types="f",
         infer=shapes.attended,
         domain=(-2, 2),
         cost=24,
@@ -404,8 +286,7 @@ ROWS = (
         "sort",
         1,
         _sort,
-        "",
-        "u",
+        types="u",
         infer=shapes.sorting,
         doc="Stable, along the last axis.",
         gradient=(),

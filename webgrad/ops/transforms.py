@@ -15,8 +15,6 @@ from ..graph.node import Signature, signature
 from ..graph.op import Op
 from . import shapes
 
-__all__ = ["TRANSFORMS", "halves_have_kernels", "has_kernels"]
-
 Sigs = tuple[Signature, ...]
 Result = tuple[tuple[int, ...], Any]
 
@@ -116,38 +114,32 @@ def _doubled(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
     return (*sig.shape[:-2], length), sig.dtype
 
 
+def _transform(name: str, reference: Any, infer: Any, gradient: str, doc: str) -> Op:
+    return Op(
+        name, "fft", 1, reference, types="f", infer=infer, domain=(-2, 2), gradient=(gradient,), doc=doc
+    )
+
+
 TRANSFORMS = (
-    Op(
+    _transform(
         "fft",
-        "fft",
-        1,
         _fft,
-        types="f",
-        infer=_same,
-        domain=(-2, 2),
-        doc="The Fourier transform of pairs along an axis, attributes = (inverse, scale, axis).",
-        gradient=("transformed(g, not attributes[0], *attributes[1:])",),
+        _same,
+        "transformed(g, not attributes[0], *attributes[1:])",
+        "The Fourier transform of pairs along an axis, attributes = (inverse, scale, axis).",
     ),
-    Op(
+    _transform(
         "rfft",
-        "fft",
-        1,
         _rfft,
-        types="f",
-        infer=_halved,
-        domain=(-2, 2),
-        doc="The first n // 2 + 1 pairs of the transform of real numbers, attributes = (scale,).",
-        gradient=("real_from_half(half_weighted(g, a.shape[-1], 0.5), a.shape[-1], attributes[0])",),
+        _halved,
+        "real_from_half(half_weighted(g, a.shape[-1], 0.5), a.shape[-1], attributes[0])",
+        "The first n // 2 + 1 pairs of the transform of real numbers, attributes = (scale,).",
     ),
-    Op(
+    _transform(
         "irfft",
-        "fft",
-        1,
         _irfft,
-        types="f",
-        infer=_doubled,
-        domain=(-2, 2),
-        doc="Real numbers from the first half of their transform, attributes = (n, scale).",
-        gradient=("half_weighted(half_of_real(g, attributes[1]), attributes[0], 2.0)",),
+        _doubled,
+        "half_weighted(half_of_real(g, attributes[1]), attributes[0], 2.0)",
+        "Real numbers from the first half of their transform, attributes = (n, scale).",
     ),
 )

@@ -16,8 +16,6 @@ from ..errors import DeviceError, LaunchError
 from ..graph.node import Signature
 from ..graph.op import Op
 
-__all__ = ["KERNEL", "KernelCall"]
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class KernelCall:

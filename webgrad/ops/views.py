@@ -24,25 +24,6 @@ from ..graph.op import SCALAR
 from . import primitives
 from .table import TABLE
 
-__all__ = [
-    "Alias",
-    "Change",
-    "Move",
-    "as_numbers",
-    "as_parts",
-    "base_of",
-    "changes",
-    "diagonal",
-    "join",
-    "mirrored",
-    "one_part",
-    "relation",
-    "share",
-    "shares_with",
-    "spread",
-    "told",
-]
-
 Shape = tuple[int, ...]
 Span = tuple[int, int, int]  # start, stop, step
 Move = tuple[Callable[[Node, Any], Node], Any]  # a primitive, and what it takes beside the node

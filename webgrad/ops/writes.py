@@ -20,8 +20,6 @@ from ..runtime.shield import shield
 from . import primitives
 from .views import Change, changes
 
-__all__ = ["give", "replace"]
-
 
 def replace(tensor: Any, node: Node) -> None:
     """Give a tensor another value, and what shares elements with it; who captures a function wants to know.

@@ -24,21 +24,6 @@ from .declarations import hasten
 from .host import install_advice, memory_bytes, processor_cores, processor_name, this_host
 from .shield import shield
 
-__all__ = [
-    "FEATURE_NAMES",
-    "PROMISED",
-    "AdapterInfo",
-    "AdapterKind",
-    "Choice",
-    "choose",
-    "clear_adapters",
-    "cpu_device",
-    "devices",
-    "enumeration_problem",
-    "list_adapters",
-    "raw_adapter",
-]
-
 AdapterKind = Literal["discrete", "integrated", "other", "software", "cpu"]
 
 # webgrad's name of a feature → wgpu-py's

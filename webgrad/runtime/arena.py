@@ -11,8 +11,6 @@ from typing import Generic, TypeVar
 
 from ..errors import StaleBufferError
 
-__all__ = ["INDEX_MASK", "Arena"]
-
 Value = TypeVar("Value")
 
 INDEX_BITS = 32

@@ -28,8 +28,6 @@ from ..wgsl import Dialect, Parameters
 from .adapters import AdapterInfo
 from .layer import PARAMS_STRIDE, READBACK, STORAGE, Answers, Copy, Encoder, Handle, Prepared, Row
 
-__all__ = ["BROWSERS_NAMES", "BrowserDevice", "find_adapter", "open_adapter", "open_browser"]
-
 # webgrad's name of a feature → the browser's. Timestamps are left out: passes are not timed there.
 BROWSERS_NAMES = {"f16": "shader-f16", "subgroups": "subgroups"}
 _ERRORS: Mapping[str, type[WebgradError]] = {

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from .pending import Pending, Size
     from .queue import Queue
 
-__all__ = ["Buffer", "Virtual", "naming"]
-
 
 class Virtual:
     """The queue's record of a virtual buffer."""

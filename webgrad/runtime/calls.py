@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterable
-from ctypes import c_int, c_size_t, c_uint32, c_uint64, c_void_p
-from typing import Any, Protocol
+from ctypes import c_int, c_size_t, c_uint64, c_void_p
+from typing import Any
 
 from ..errors import DeviceError
 from .layer import Answers, Copy, Handle
@@ -23,42 +23,8 @@ except (ImportError, OSError, RuntimeError) as error:  # other modules of this f
         f"this needs a GPU, and wgpu cannot be loaded ({error}): pip install 'wgpu==0.32.*' brings it"
     ) from error
 
-__all__ = ["Calls", "PlainCalls", "QuickCalls", "Reply", "address_of", "library"]
-
 _SPONTANEOUS = int(lib.WGPUCallbackMode_AllowSpontaneous)
 _READ = 1  # WGPUMapMode
-
-
-class Calls(Protocol):
-    """What a flush asks of the driver."""
-
-    def push_scope(self, kind: int) -> None: ...
-
-    def pop_scope(self) -> None: ...
-
-    def begin(self, descriptor: Handle | None = None) -> tuple[Handle, Handle]: ...
-
-    def end(self, encoder: Handle, compute_pass: Handle, copies: Iterable[Copy]) -> Handle: ...
-
-    def copy(self, copies: Iterable[Copy]) -> Handle: ...
-
-    def own(self, commands: Handle) -> Handle: ...
-
-    def resolve(self, queries: Handle, target: Handle, copies: Iterable[Copy]) -> Handle: ...
-
-    def release(self, encoder: Handle, compute_pass: Handle) -> None: ...
-
-    def touch(self) -> None: ...
-
-    def release_commands(self, commands: Handle) -> None: ...
-
-    def submit(self, commands: Handle | None, *, may_block: bool) -> None: ...
-
-    def when_done(self) -> None: ...
-
-    def poll(self) -> None: ...
-
-    def map_read(self, buffer: Handle, nbytes: int, reply: int) -> None: ...
 
 
 _FirstArgument = ctypes.CFUNCTYPE(None, c_int)
@@ -90,11 +56,63 @@ def library() -> ctypes.PyDLL:
     return ctypes.PyDLL(lib_path)
 
 
-class PlainCalls:
+class Calls:
+    """What a flush asks of the driver, by functions of wgpu-native with handles in a form of their own."""
+
+    def __init__(self, functions: Any, null: Any, device: Handle, queue: Handle) -> None:
+        self._functions, self._null = functions, null
+        self._device, self._queue = self.own(device), self.own(queue)
+
+    def own(self, handle: Handle) -> Handle:
+        """What cffi made, as these functions take it."""
+        return handle
+
+    def push_scope(self, kind: int) -> None:
+        self._functions.wgpuDevicePushErrorScope(self._device, kind)
+
+    def begin(self, descriptor: Handle | None = None) -> tuple[Handle, Handle]:
+        encoder = self._encoder()
+        how = self._null if descriptor is None else self.own(descriptor)
+        return encoder, self._functions.wgpuCommandEncoderBeginComputePass(encoder, how)
+
+    def _encoder(self) -> Handle:
+        return self._functions.wgpuDeviceCreateCommandEncoder(self._device, self._null)
+
+    def end(self, encoder: Handle, compute_pass: Handle, copies: Iterable[Copy]) -> Handle:
+        self._functions.wgpuComputePassEncoderEnd(compute_pass)
+        return self._copy_and_finish(encoder, copies)
+
+    def copy(self, copies: Iterable[Copy]) -> Handle:
+        encoder = self._encoder()
+        commands = self._copy_and_finish(encoder, copies)
+        self._functions.wgpuCommandEncoderRelease(encoder)
+        return commands
+
+    def _copy_and_finish(self, encoder: Handle, copies: Iterable[Copy]) -> Handle:
+        copy, own = self._functions.wgpuCommandEncoderCopyBufferToBuffer, self.own
+        for source, offset, target, nbytes in copies:
+            copy(encoder, own(source), offset, own(target), 0, nbytes)
+        return self._functions.wgpuCommandEncoderFinish(encoder, self._null)
+
+    def release(self, encoder: Handle, compute_pass: Handle) -> None:
+        self._functions.wgpuComputePassEncoderRelease(compute_pass)
+        self._functions.wgpuCommandEncoderRelease(encoder)
+
+    def touch(self) -> None:
+        self._functions.wgpuCommandEncoderRelease(self._encoder())
+
+    def release_commands(self, commands: Handle) -> None:
+        self._functions.wgpuCommandBufferRelease(commands)
+
+    def poll(self) -> None:
+        self._functions.wgpuDevicePoll(self._device, 0, self._null)
+
+
+class PlainCalls(Calls):
     """Through cffi: works wherever wgpu does."""
 
     def __init__(self, device: Handle, queue: Handle, on_scope: Handle, on_done: int) -> None:
-        self._device, self._queue = device, queue
+        super().__init__(lib, ffi.NULL, device, queue)
         self._scope_info = ffi.new("WGPUPopErrorScopeCallbackInfo *")
         self._scope_info.mode, self._scope_info.callback = _SPONTANEOUS, on_scope
         self._done_info = ffi.new("WGPUQueueWorkDoneCallbackInfo *")
@@ -103,63 +121,15 @@ class PlainCalls:
         self._map_info = ffi.new("WGPUBufferMapCallbackInfo *")
         self._map_info.mode = _SPONTANEOUS
 
-    def push_scope(self, kind: int) -> None:
-        lib.wgpuDevicePushErrorScope(self._device, kind)
-
     def pop_scope(self) -> None:
         lib.wgpuDevicePopErrorScope(self._device, self._scope_info[0])
 
-    def begin(self, descriptor: Handle | None = None) -> tuple[Handle, Handle]:
-        encoder = lib.wgpuDeviceCreateCommandEncoder(self._device, ffi.NULL)
-        return encoder, lib.wgpuCommandEncoderBeginComputePass(encoder, descriptor or ffi.NULL)
-
-    def end(self, encoder: Handle, compute_pass: Handle, copies: Iterable[Copy]) -> Handle:
-        lib.wgpuComputePassEncoderEnd(compute_pass)
-        return self._copy_and_finish(encoder, copies)
-
-    def copy(self, copies: Iterable[Copy]) -> Handle:
-        encoder = lib.wgpuDeviceCreateCommandEncoder(self._device, ffi.NULL)
-        commands = self._copy_and_finish(encoder, copies)
-        lib.wgpuCommandEncoderRelease(encoder)
-        return commands
-
-    def resolve(self, queries: Handle, target: Handle, copies: Iterable[Copy]) -> Handle:
-        encoder = lib.wgpuDeviceCreateCommandEncoder(self._device, ffi.NULL)
-        lib.wgpuCommandEncoderResolveQuerySet(encoder, queries, 0, 2, target, 0)
-        commands = self._copy_and_finish(encoder, copies)
-        lib.wgpuCommandEncoderRelease(encoder)
-        return commands
-
-    def _copy_and_finish(self, encoder: Handle, copies: Iterable[Copy]) -> Handle:
-        for source, offset, target, nbytes in copies:
-            lib.wgpuCommandEncoderCopyBufferToBuffer(encoder, source, offset, target, 0, nbytes)
-        return lib.wgpuCommandEncoderFinish(encoder, ffi.NULL)
-
-    def own(self, commands: Handle) -> Handle:
-        """A command buffer that was made by cffi, as `submit` takes it."""
-        return commands
-
-    def release(self, encoder: Handle, compute_pass: Handle) -> None:
-        lib.wgpuComputePassEncoderRelease(compute_pass)
-        lib.wgpuCommandEncoderRelease(encoder)
-
-    def touch(self) -> None:
-        lib.wgpuCommandEncoderRelease(lib.wgpuDeviceCreateCommandEncoder(self._device, ffi.NULL))
-
-    def release_commands(self, commands: Handle) -> None:
-        lib.wgpuCommandBufferRelease(commands)
-
     def submit(self, commands: Handle | None, *, may_block: bool) -> None:
-        if commands is None:
-            lib.wgpuQueueSubmit(self._queue, 0, ffi.NULL)
-        else:
-            lib.wgpuQueueSubmit(self._queue, 1, ffi.new("WGPUCommandBuffer[1]", [commands]))
+        given = [] if commands is None else [commands]
+        lib.wgpuQueueSubmit(self._queue, len(given), ffi.new("WGPUCommandBuffer[]", given))
 
     def when_done(self) -> None:
         lib.wgpuQueueOnSubmittedWorkDone(self._queue, self._done_info[0])
-
-    def poll(self) -> None:
-        lib.wgpuDevicePoll(self._device, False, ffi.NULL)
 
     def map_read(self, buffer: Handle, nbytes: int, reply: int) -> None:
         self._map_info.callback = ffi.cast("WGPUBufferMapCallback", reply)
@@ -191,10 +161,6 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
         None,
         (c_void_p, c_void_p, c_uint64, c_void_p, c_uint64, c_uint64),
     ),
-    "wgpuCommandEncoderResolveQuerySet": (
-        None,
-        (c_void_p, c_void_p, c_uint32, c_uint32, c_void_p, c_uint64),
-    ),
     "wgpuCommandEncoderFinish": (c_void_p, (c_void_p, c_void_p)),
     "wgpuCommandEncoderRelease": (None, (c_void_p,)),
     "wgpuComputePassEncoderEnd": (None, (c_void_p,)),
@@ -207,88 +173,37 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
 }
 
 
-class QuickCalls:
-    """Through ctypes, keeping the GIL."""
+class QuickCalls(Calls):
+    """Through ctypes, keeping the GIL; handles are addresses."""
 
     def __init__(self, device: Handle, queue: Handle, on_scope: Handle, on_done: int) -> None:
-        quick, blocking = library(), ctypes.CDLL(lib_path)
-        self._call = {}
+        quick = library()
         for name, (result, arguments) in _SIGNATURES.items():
             function = getattr(quick, name)
             function.restype, function.argtypes = result, arguments
-            self._call[name] = function
-        self._blocking_submit = blocking.wgpuQueueSubmit
+        super().__init__(quick, None, device, queue)
+        self._blocking_submit = ctypes.CDLL(lib_path).wgpuQueueSubmit
         self._blocking_submit.restype, self._blocking_submit.argtypes = _SIGNATURES["wgpuQueueSubmit"]
-        self._device, self._queue = address_of(device), address_of(queue)
         self._scope_info = _CallbackInfo(None, _SPONTANEOUS, address_of(on_scope), None, None)
         self._done_info = _CallbackInfo(None, _SPONTANEOUS, on_done, None, None)
         self._map_info = _CallbackInfo(None, _SPONTANEOUS, None, None, None)
 
-    def push_scope(self, kind: int) -> None:
-        self._call["wgpuDevicePushErrorScope"](self._device, kind)
+    def own(self, handle: Handle) -> Handle:
+        return address_of(handle)
 
     def pop_scope(self) -> None:
-        self._call["wgpuDevicePopErrorScope"](self._device, self._scope_info)
-
-    def begin(self, descriptor: Handle | None = None) -> tuple[Handle, Handle]:
-        encoder = self._call["wgpuDeviceCreateCommandEncoder"](self._device, None)
-        address = None if descriptor is None else address_of(descriptor)
-        return encoder, self._call["wgpuCommandEncoderBeginComputePass"](encoder, address)
-
-    def end(self, encoder: Handle, compute_pass: Handle, copies: Iterable[Copy]) -> Handle:
-        self._call["wgpuComputePassEncoderEnd"](compute_pass)
-        return self._copy_and_finish(encoder, copies)
-
-    def copy(self, copies: Iterable[Copy]) -> Handle:
-        encoder = self._call["wgpuDeviceCreateCommandEncoder"](self._device, None)
-        commands = self._copy_and_finish(encoder, copies)
-        self._call["wgpuCommandEncoderRelease"](encoder)
-        return commands
-
-    def resolve(self, queries: Handle, target: Handle, copies: Iterable[Copy]) -> Handle:
-        encoder = self._call["wgpuDeviceCreateCommandEncoder"](self._device, None)
-        resolve = self._call["wgpuCommandEncoderResolveQuerySet"]
-        resolve(encoder, address_of(queries), 0, 2, address_of(target), 0)
-        commands = self._copy_and_finish(encoder, copies)
-        self._call["wgpuCommandEncoderRelease"](encoder)
-        return commands
-
-    def _copy_and_finish(self, encoder: Handle, copies: Iterable[Copy]) -> Handle:
-        for source, offset, target, nbytes in copies:
-            self._call["wgpuCommandEncoderCopyBufferToBuffer"](
-                encoder, address_of(source), offset, address_of(target), 0, nbytes
-            )
-        return self._call["wgpuCommandEncoderFinish"](encoder, None)
-
-    def own(self, commands: Handle) -> Handle:
-        """A command buffer that was made by cffi, as `submit` takes it."""
-        return address_of(commands)
-
-    def release(self, encoder: Handle, compute_pass: Handle) -> None:
-        self._call["wgpuComputePassEncoderRelease"](compute_pass)
-        self._call["wgpuCommandEncoderRelease"](encoder)
-
-    def touch(self) -> None:
-        self._call["wgpuCommandEncoderRelease"](
-            self._call["wgpuDeviceCreateCommandEncoder"](self._device, None)
-        )
-
-    def release_commands(self, commands: Handle) -> None:
-        self._call["wgpuCommandBufferRelease"](commands)
+        self._functions.wgpuDevicePopErrorScope(self._device, self._scope_info)
 
     def submit(self, commands: Handle | None, *, may_block: bool) -> None:
-        submit = self._blocking_submit if may_block else self._call["wgpuQueueSubmit"]
+        submit = self._blocking_submit if may_block else self._functions.wgpuQueueSubmit
         if commands is None:
             submit(self._queue, 0, None)
         else:
             submit(self._queue, 1, ctypes.byref(c_void_p(commands)))
 
     def when_done(self) -> None:
-        self._call["wgpuQueueOnSubmittedWorkDone"](self._queue, self._done_info)
-
-    def poll(self) -> None:
-        self._call["wgpuDevicePoll"](self._device, 0, None)
+        self._functions.wgpuQueueOnSubmittedWorkDone(self._queue, self._done_info)
 
     def map_read(self, buffer: Handle, nbytes: int, reply: int) -> None:
         self._map_info.callback = reply
-        self._call["wgpuBufferMapAsync"](address_of(buffer), _READ, 0, nbytes, self._map_info)
+        self._functions.wgpuBufferMapAsync(address_of(buffer), _READ, 0, nbytes, self._map_info)

@@ -16,8 +16,6 @@ from .buffers import Buffer, Virtual
 from .pending import Grid
 from .pipelines import PADDING, Pipeline
 
-__all__ = ["Limits", "check_launch", "checked_grid"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:

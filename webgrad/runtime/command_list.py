@@ -24,8 +24,6 @@ from .submission import flush_pending
 if TYPE_CHECKING:
     from .queue import Queue
 
-__all__ = ["CommandList", "replay"]
-
 _numbers = count()
 
 

@@ -20,8 +20,6 @@ from .transfer import Bytes, ReadBack, as_bytes, constant, freeze, read_bytes
 if TYPE_CHECKING:
     from .queue import Queue
 
-__all__ = ["collected", "fill", "read", "read_async", "start_read", "upload", "uses_slot", "write"]
-
 
 def write(queue: Queue, buffer: Buffer, data: Any, *, keep: bool = False) -> None:
     """Fill a buffer from host memory. Only a buffer that pending commands use makes a flush.

@@ -20,8 +20,6 @@ from .resolve import Resolved, ResolvedQueues
 from .stats import Counters
 from .transfer import Bytes, Staging, wait_until, write_bytes
 
-__all__ = ["Context", "Event"]
-
 UPLOADS_PER_SUBMIT = 16 << 20  # a write's staging memory is kept until a submit: submit after so many bytes
 
 

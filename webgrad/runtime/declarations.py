@@ -10,8 +10,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-__all__ = ["hasten"]
-
 _PREFIX = "typedef "
 
 

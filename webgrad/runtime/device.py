@@ -30,25 +30,6 @@ from .stats import Counters, Stats, host_memory
 if TYPE_CHECKING:
     from .webgpu import Device
 
-__all__ = [
-    "AnyDevice",
-    "CpuDevice",
-    "DeviceLike",
-    "default_device",
-    "default_while",
-    "flushes_ended",
-    "instead_while",
-    "open_device",
-    "open_device_async",
-    "opened_devices",
-    "opened_gpus",
-    "register",
-    "reset_stats",
-    "set_default_device",
-    "stats",
-    "synchronize",
-]
-
 
 class AnyDevice:
     """What GPUs and the cpu have in common."""

@@ -17,8 +17,6 @@ from ..errors import DeviceError
 from .adapters import FEATURE_NAMES
 from .layer import Handle
 
-__all__ = ["callback", "feature_numbers", "request_device", "text_of"]
-
 
 def text_of(view: Any) -> str:
     """What the driver says."""

@@ -25,8 +25,6 @@ from .layer import PARAMS_STRIDE, UNIFORM, Copy, Encoder, Handle, Prepared, Row
 if TYPE_CHECKING:
     from .native import NativeDevice
 
-__all__ = ["make_encoder"]
-
 
 def make_encoder(kind: str, native: NativeDevice, make_buffer: Callable[[int, int], Handle]) -> Encoder:
     """The encoder called "fast" or "plain"."""

@@ -17,8 +17,6 @@ from .layer import DeviceLayer, Handle
 from .pool import Pool
 from .stats import Counters
 
-__all__ = ["BindGroup", "BindGroups", "Layout"]
-
 Range = tuple[int, int, int]  # physical buffer, offset, bytes
 
 

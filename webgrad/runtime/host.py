@@ -16,16 +16,6 @@ from pathlib import Path
 
 from .shield import shield
 
-__all__ = [
-    "Host",
-    "cache_bytes",
-    "install_advice",
-    "memory_bytes",
-    "processor_cores",
-    "processor_name",
-    "this_host",
-]
-
 OS_RELEASE = Path("/etc/os-release")
 CPU_INFO = Path("/proc/cpuinfo")
 CACHE_SIZE = Path("/sys/devices/system/cpu/cpu0/cache/index2/size")  # "2048K"

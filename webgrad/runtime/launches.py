@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from .queue import Queue
     from .resolve import Resolved
 
-__all__ = ["BoundRange", "Flush", "FlushedLaunch"]
-
 
 class BoundRange(NamedTuple):
     """What a launch binds: a physical buffer's number, a part of it, and whether that may be written to."""

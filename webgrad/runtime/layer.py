@@ -17,21 +17,6 @@ if TYPE_CHECKING:
     from .groups import BindGroup
     from .pipelines import Compiled
 
-__all__ = [
-    "MAX_PARAMS",
-    "PARAMS_STRIDE",
-    "READBACK",
-    "STORAGE",
-    "UNIFORM",
-    "Answers",
-    "Copy",
-    "DeviceLayer",
-    "Encoder",
-    "Handle",
-    "Prepared",
-    "Row",
-]
-
 Handle = Any
 Copy = tuple[Handle, int, Handle, int]  # source, offset, target, bytes
 Answers = list[int]  # what a device adds to when it is done with something

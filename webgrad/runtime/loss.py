@@ -16,8 +16,6 @@ from .shield import shield
 if TYPE_CHECKING:
     from .queue import Queue
 
-__all__ = ["discard", "note_loss"]
-
 
 def note_loss(queue: Queue) -> None:
     """Where the device is gone: drop what was pending, and open a new one at the next use."""

@@ -23,14 +23,12 @@ from wgpu.backends.wgpu_native._ffi import lib_path
 
 from ..errors import CompileError, DeviceError, DeviceLostError, OutOfMemoryError
 from ..wgsl import Dialect, Parameters
-from .calls import Calls, PlainCalls, QuickCalls, Reply, address_of
+from .calls import PlainCalls, QuickCalls, Reply, address_of
 from .device_request import callback, feature_numbers, request_device, text_of
 from .encode import make_encoder
 from .layer import MAX_PARAMS, STORAGE, Answers, Copy, DeviceLayer, Encoder, Handle
 from .shield import shield
 from .transfer import read_bytes
-
-__all__ = ["NativeDevice", "native_object_counts", "native_of", "open_native"]
 
 _VALIDATION, _OUT_OF_MEMORY = 1, 2  # error filters; the third, Internal, aborts in wgpu-native 29
 _NO_ERROR = 1
@@ -112,7 +110,7 @@ class NativeDevice:
         self._release_at_end("wgpuDeviceRelease", self.device)
         self._release_at_end("wgpuQueueRelease", self.queue)
         calls = QuickCalls if quick else PlainCalls
-        self._calls: Calls = calls(self.device, self.queue, _on_scope, on_done.address)
+        self._calls = calls(self.device, self.queue, _on_scope, on_done.address)
         self._entries = ffi.new("WGPUBindGroupEntry[]", 64)
         self._group_descriptor = ffi.new("WGPUBindGroupDescriptor *")
         self._group_descriptor.entries = self._entries
@@ -374,38 +372,21 @@ class NativeDevice:
 
     def copy(self, copies: Iterable[Copy]) -> Handle:
         """A command buffer with nothing but copies in it."""
-        self.push_scope()
-        commands = self._calls.copy(copies)
-        error = self.pop_scope()
-        if error:
-            self._calls.release_commands(commands)
-            self.fail(error, "recording a copy")
-        return commands
-
-    def resolve(self, queries: Handle, target: Handle, copies: Iterable[Copy]) -> Handle:
-        """A command buffer that writes the two times of a query set into a buffer, and then copies."""
-        self.push_scope()
-        commands = self._calls.resolve(queries, target, copies)
-        error = self.pop_scope()
-        if error:
-            self._calls.release_commands(commands)
-            self.fail(error, "reading timestamps")
-        return commands
+        calls = self._calls
+        return self._guarded("recording a copy", lambda: calls.copy(copies), calls.release_commands)
 
     def encode_apart(self, fill: Callable[[Handle], None]) -> Handle:
         """A command buffer of whatever `fill` puts into an encoder, by cffi: for those who watch."""
-        self.push_scope()
-        encoder = lib.wgpuDeviceCreateCommandEncoder(self.device, ffi.NULL)
-        try:
-            fill(encoder)
-            commands = self._calls.own(lib.wgpuCommandEncoderFinish(encoder, ffi.NULL))
-        finally:
-            error = self.pop_scope()
-            lib.wgpuCommandEncoderRelease(encoder)
-        if error:
-            self._calls.release_commands(commands)
-            self.fail(error, "recording commands")
-        return commands
+
+        def encoded() -> Handle:
+            encoder = lib.wgpuDeviceCreateCommandEncoder(self.device, ffi.NULL)
+            try:
+                fill(encoder)
+                return self._calls.own(lib.wgpuCommandEncoderFinish(encoder, ffi.NULL))
+            finally:
+                lib.wgpuCommandEncoderRelease(encoder)
+
+        return self._guarded("recording commands", encoded, self._calls.release_commands)
 
     def abandon(self, encoder: Handle, compute_pass: Handle) -> None:
         """Give up an open encoder after an error of our own."""

@@ -16,8 +16,6 @@ from .pipelines import Pipeline
 if TYPE_CHECKING:
     from .buffers import Buffer, Virtual
 
-__all__ = ["Command", "Grid", "Head", "Part", "Pending", "Size"]
-
 View = tuple[int, int, int]  # the slot it is a part of, offset, bytes
 Size = int | View
 Grid = tuple[int, int, int]

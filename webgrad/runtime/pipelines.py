@@ -20,8 +20,6 @@ from .groups import BindGroups, Layout
 from .layer import MAX_PARAMS, DeviceLayer, Handle
 from .stats import Counters
 
-__all__ = ["PADDING", "Compiled", "Compiler", "Pipeline"]
-
 _numbers = itertools.count(1)
 STACK = 64 << 20  # bytes for a compiling thread: compilers recurse, and some systems give only 512 KiB
 # Of this thread, where the system has such a clock: one of the wall would count waiting for the driver too.

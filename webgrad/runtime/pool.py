@@ -16,8 +16,6 @@ from .arena import Arena
 from .layer import DeviceLayer, Handle
 from .stats import Counters, readable_bytes
 
-__all__ = ["Physical", "Pool", "size_class"]
-
 _LARGEST_STEP = 1 << 20
 _UNBOUND = 1 << 62  # bytes: more than any device binds
 

@@ -32,8 +32,6 @@ from .shield import shield
 from .stats import Counters, readable_bytes
 from .submission import flush_early
 
-__all__ = ["Queue", "Recorder"]
-
 FIRST_CUT = 64  # commands before the first flush after a read: the GPU should start early
 CUT_GROWTH = 4
 LARGE = 1 << 16  # bytes from which a buffer counts towards what may be pending

@@ -11,8 +11,6 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 from weakref import ref
 
-__all__ = ["Tagged", "tagged"]
-
 Referent = TypeVar("Referent")
 
 

@@ -25,8 +25,6 @@ from .references import Tagged, tagged
 if TYPE_CHECKING:
     from .context import Context
 
-__all__ = ["Resolved", "ResolvedQueues", "resolve"]
-
 Uncompiled = tuple[Pipeline, BindGroup, int, Grid, list[int]]  # a Row whose pipeline is not waited for yet
 
 

@@ -26,8 +26,6 @@ from signal import valid_signals
 from types import FrameType
 from typing import Any
 
-__all__ = ["Shield", "shield"]
-
 Handler = Callable[[int, FrameType | None], Any]
 
 _SIGNALS = (SIGINT,) if sys.platform == "emscripten" else tuple(sorted(map(int, valid_signals())))

@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-__all__ = ["Counters", "HostMemory", "Stats", "counted", "host_memory", "readable_bytes"]
-
 FLUSH_CAUSES = ("read", "synchronize", "eval", "execute", "full", "bytes", "write", "replay")
 
 

@@ -26,8 +26,6 @@ from .shield import shield
 if TYPE_CHECKING:
     from .queue import Queue
 
-__all__ = ["encode", "flush", "flush_early", "flush_pending", "synchronize"]
-
 Wanted = tuple[Virtual, Handle]  # what is read, and the read-back buffer it is copied to
 
 

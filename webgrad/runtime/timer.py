@@ -17,8 +17,6 @@ from .webgpu import Device
 if TYPE_CHECKING:
     from .timestamps import Timestamps
 
-__all__ = ["Timer"]
-
 
 class Timer:
     """Times commands on a device, while it is open. `close` it, or use it in a `with` statement."""

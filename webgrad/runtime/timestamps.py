@@ -20,8 +20,6 @@ from .layer import Handle
 from .native import native_of
 from .transfer import ReadBack
 
-__all__ = ["PassTimes", "Timestamps"]
-
 _TIMES = 16  # bytes: two times of 64 bits
 _RESOLVE = 0x200 | 0x04  # QueryResolve | CopySrc
 _IN_A_SET = 1024  # launches that a set of queries has times for; WebGPU allows 4096 queries
@@ -58,10 +56,13 @@ class Timestamps:
         """What lies between the two times of the last pass."""
         staging = self._context.staging
         size, handle = staging.take(_TIMES)
+
+        def resolve(encoder: Handle) -> None:
+            lib.wgpuCommandEncoderResolveQuerySet(encoder, self._queries, 0, 2, self._target, 0)
+            lib.wgpuCommandEncoderCopyBufferToBuffer(encoder, self._target, 0, handle, 0, _TIMES)
+
         try:
-            self._context.submit(
-                self._native.resolve(self._queries, self._target, [(self._target, 0, handle, _TIMES)])
-            )
+            self._context.submit(self._native.encode_apart(resolve))
         except BaseException:
             staging.give(size, handle)
             raise

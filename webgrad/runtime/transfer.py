@@ -20,19 +20,6 @@ from ..values import Values, flat_bytes
 from .layer import READBACK, Answers, DeviceLayer, Handle
 from .shield import shield
 
-__all__ = [
-    "Bytes",
-    "ReadBack",
-    "Staging",
-    "as_bytes",
-    "constant",
-    "freeze",
-    "is_constant",
-    "read_bytes",
-    "wait_until",
-    "write_bytes",
-]
-
 if TYPE_CHECKING:
     Bytes = np.ndarray[Any, np.dtype[np.uint8]]  # where there is no NumPy, a flat memoryview of format "B"
 else:

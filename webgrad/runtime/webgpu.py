@@ -30,8 +30,6 @@ from .queue import Queue
 from .stats import Counters, Stats
 from .transfer import Bytes
 
-__all__ = ["Device"]
-
 _PROFILES: dict[str, ProfileKind] = {
     "software": "software",
     "integrated": "integrated",

@@ -13,8 +13,6 @@ from ..graph.node import signature
 from ..graph.snapshot import Snapshot
 from ..ops.table import TABLE
 
-__all__ = ["chunks_of", "split_attention"]
-
 MAX_SOFTWARE_BLOCKS = 64  # workgroups from which there is work for every core
 MAX_GPU_BLOCKS = 512
 MIN_SOFTWARE_KEYS = 1024  # keys of a chunk, at least: joining fewer takes longer than they do

@@ -11,8 +11,6 @@ from collections.abc import Sequence
 
 from ..graph.node import Signature
 
-__all__ = ["factors", "nontrivial", "through_map", "through_move"]
-
 Axes = frozenset[int]
 
 

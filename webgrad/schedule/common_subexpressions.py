@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from ..graph.snapshot import Snapshot
 
-__all__ = ["share_common_subexpressions"]
-
 MAX_SHARED_SIZE = 1 << 12  # elements up to which equal values are computed once
 
 

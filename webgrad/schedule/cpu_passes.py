@@ -10,8 +10,6 @@ from ..cpu.thin import keep_narrow
 from ..cpu.turned import write_turned
 from .passes import PAIRS, SHARED, Pass, Passes, on_any_profile
 
-__all__ = ["CPU_PASSES"]
-
 CPU_PASSES = Passes(
     (
         PAIRS,

@@ -22,8 +22,6 @@ from .packed_products import whole_inputs
 from .plan import bindings_of
 from .size import MAX_SIZE, NO_LOADS, Loads, cost_of, lanes_of, loads_at, size_of, way
 
-__all__ = ["Content", "choose_stored", "is_source"]
-
 MAX_RECOMPUTE_COST = 24  # additions from which a map is stored rather than computed by several kernels
 MAX_REPEATED_COST = 48  # additions that kernels may repeat, all together, where each of them is cheap
 LOAD_COST = 8  # additions that reading one more value counts for there

@@ -14,8 +14,6 @@ from ..graph.node import signature
 from ..graph.snapshot import Snapshot
 from ..ops.table import TABLE
 
-__all__ = ["legalise"]
-
 MAX_SHARED_UPDATES = 1024  # to rows that share words: the kernels that are quick with many write whole words
 MIN_BINDING_BYTES = 1 << 27  # bytes: what every device binds at once
 

@@ -15,8 +15,6 @@ from .fuse import MAX_SCALARS
 from .plan import Group, bindings_of, folded_along, goes_by_element, goes_by_fours, is_flat, picked
 from .size import MAX_SIZE, group_size
 
-__all__ = ["bundle", "join_launches", "merge"]
-
 MAX_COMMAND_WORDS = (
     24  # of numbers and places: with the sizes, all of a flat map's parameters travel with the command
 )

@@ -14,8 +14,6 @@ from ..graph.snapshot import Snapshot
 from ..ops.table import TABLE
 from .plan import MAX_THIN_ROWS
 
-__all__ = ["keep_packed", "whole_inputs"]
-
 
 def keep_packed(graph: Snapshot, profile: DeviceProfile) -> None:
     """Rewrite a graph in place; numbers of nodes stay."""

@@ -12,8 +12,6 @@ from ..graph.node import Signature, signature
 from ..graph.snapshot import Snapshot
 from ..ops.table import TABLE
 
-__all__ = ["split_pairs"]
-
 
 def split_pairs(graph: Snapshot) -> Snapshot:
     """The same graph without complex dtypes; nothing is done to one that has none."""

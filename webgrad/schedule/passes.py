@@ -22,8 +22,6 @@ from .split_products import split_products
 from .split_reductions import split_reductions
 from .transposed_products import transpose_products
 
-__all__ = ["GPU_PASSES", "Pass", "Passes", "on_any_profile"]
-
 Change = Callable[[Snapshot, DeviceProfile], None]
 
 

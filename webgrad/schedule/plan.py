@@ -14,21 +14,6 @@ from ..device_profile import DeviceProfile
 from ..graph.node import Signature
 from ..graph.snapshot import Snapshot
 
-__all__ = [
-    "MAX_THIN_ROWS",
-    "Group",
-    "GroupKind",
-    "Schedule",
-    "bindings_of",
-    "folded_along",
-    "goes_by_element",
-    "goes_by_fours",
-    "is_flat",
-    "is_part",
-    "joins_pairs",
-    "picked",
-]
-
 MAX_THIN_ROWS = 8  # rows of A up to which a product is thin: reading B is its whole cost
 MIN_VECTOR_SIZE = 1 << 15  # elements from which a map of a bundle goes by fours on software adapters
 

@@ -15,8 +15,6 @@ from ..graph.node import signature
 from ..graph.snapshot import Snapshot
 from ..ops.table import TABLE
 
-__all__ = ["split_scans"]
-
 SOFTWARE_THREADS, GPU_THREADS = 1024, 16384  # that a scan is cut for
 SOFTWARE_CHUNK, GPU_CHUNK = 2048, 128  # elements: shorter chunks are not worth their totals,
 MIN_SPLIT_LENGTH = 1024  # nor are shorter axes worth two more launches

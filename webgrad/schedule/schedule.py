@@ -13,8 +13,6 @@ from .merge import bundle, join_launches, merge
 from .passes import GPU_PASSES, Passes
 from .plan import Group, GroupKind, Schedule
 
-__all__ = ["schedule"]
-
 
 def schedule(
     graph: Snapshot, profile: DeviceProfile, backend: Passes = GPU_PASSES, *, fuse: bool = True

@@ -16,23 +16,6 @@ from ..graph.node import Signature
 from ..graph.snapshot import Snapshot
 from .plan import Group, joins_pairs
 
-__all__ = [
-    "COMPONENT",
-    "MAX_SIZE",
-    "MAX_UNROLLED_TERMS",
-    "NO_LOADS",
-    "SHARED",
-    "TEMPLATE",
-    "Loads",
-    "cost_of",
-    "group_size",
-    "lanes_of",
-    "loads_at",
-    "size_of",
-    "way",
-    "wide_factor",
-]
-
 MAX_SIZE = 620  # additions that the text of one kernel may come to: half a second of compiling
 COMPONENT = 10  # additions that take as long to compile as loading or storing 32 bits
 SHARED = 2  # the same where all threads share the address

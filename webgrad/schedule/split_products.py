@@ -17,8 +17,6 @@ from ..ops.table import TABLE
 from .axes import factors
 from .plan import MAX_THIN_ROWS
 
-__all__ = ["split_products"]
-
 MAX_STREAMS = (
     32  # rows of B that are walked along at once: processors fetch ahead in so many places, not in more
 )

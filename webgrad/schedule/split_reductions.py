@@ -14,8 +14,6 @@ from ..graph.node import Signature, signature
 from ..graph.snapshot import Snapshot
 from ..ops.table import TABLE
 
-__all__ = ["split_reductions"]
-
 
 def split_reductions(graph: Snapshot, profile: DeviceProfile) -> None:
     """Rewrite the reductions of a graph in place."""

@@ -11,8 +11,6 @@ from ..graph.node import signature
 from ..graph.snapshot import Snapshot
 from ..ops.table import TABLE
 
-__all__ = ["transpose_products"]
-
 
 def transpose_products(graph: Snapshot) -> None:
     """Rewrite a graph in place; numbers of nodes stay."""

@@ -13,8 +13,6 @@ from typing import NamedTuple
 from ..graph.snapshot import Snapshot
 from .plan import Group
 
-__all__ = ["Work", "work_of"]
-
 
 class Work(NamedTuple):
     """What a kernel does; `origin` is the node it is about, or -1 where only rewriting made its nodes."""

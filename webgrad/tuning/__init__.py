@@ -13,8 +13,6 @@ from contextvars import ContextVar
 
 from ..config import settings
 
-__all__ = ["is_on", "tune"]
-
 _asked: ContextVar[bool | None] = ContextVar("webgrad_tune", default=None)
 
 

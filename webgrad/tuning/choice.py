@@ -29,8 +29,6 @@ from . import is_on
 from .entries import Candidate, Entries, Entry, entries_folder
 from .measure import measure
 
-__all__ = ["choosing", "entries", "key_of", "known"]
-
 MIN_GAIN = 1.03  # a choice that gains less than this over the default is noise
 
 

@@ -21,8 +21,6 @@ from ..config import cache_path, settings
 from ..lower.choices import Choice
 from ..runtime.shield import shield
 
-__all__ = ["Candidate", "Entries", "Entry", "entries_folder"]
-
 FORMAT = 1
 MAX_ENTRIES = 4096  # entries in memory
 

@@ -26,8 +26,6 @@ from ..runtime.webgpu import Device
 from ..schedule.plan import Group
 from .entries import Candidate
 
-__all__ = ["TOLERANCE", "DispatchArguments", "dispatch_of", "measure"]
-
 Numbers = Mapping[int, Any]  # the run-time numbers by node
 
 MAX_SECONDS = 2.0  # seconds for all candidates of one kernel

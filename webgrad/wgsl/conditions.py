@@ -12,8 +12,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import lshift, rshift
 
-__all__ = ["ExpressionError", "Symbol", "Value", "evaluate", "split_words"]
-
 MAX_DEPTH = 64
 MAX_BITS = 128  # hostile shifts must not build huge numbers
 _WORD = re.compile(

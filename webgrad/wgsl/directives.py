@@ -16,8 +16,6 @@ from webgrad.errors import TemplateError
 from webgrad.wgsl.source import message_at
 from webgrad.wgsl.tokens import TokenError, without_comments
 
-__all__ = ["Conditional", "Directive", "Line", "Loop", "Node", "Place", "parse_tree", "template_error"]
-
 MAX_NESTING = 32
 _BREAKS = re.compile(r"\r\n|[\r\v\f\x85\u2028\u2029]")
 _DIRECTIVE = re.compile(r"[ \t]*#[ \t]*(\w*)(.*)", re.DOTALL)

@@ -17,8 +17,6 @@ from webgrad.wgsl.scopes import RESULT_MEMBERS, SWIZZLE, Resolution
 from webgrad.wgsl.syntax import Declaration, Module
 from webgrad.wgsl.tokens import Token
 
-__all__ = ["check_hazards"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Trait:

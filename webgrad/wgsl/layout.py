@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from webgrad.wgsl.conditions import ExpressionError, Value, evaluate, split_words
 from webgrad.wgsl.syntax import Attribute, Declaration, Module
 
-__all__ = ["Layout", "Layouts", "MemberLayout"]
-
 MAX_DEPTH = 32
 _SCALARS = {"bool": 4, "i32": 4, "u32": 4, "f32": 4, "f16": 2, "i64": 8, "u64": 8, "f64": 8}
 _SUFFIXES = {"i": "i32", "u": "u32", "f": "f32", "h": "f16"}

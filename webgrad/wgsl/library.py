@@ -15,8 +15,6 @@ from pathlib import Path
 
 from webgrad.errors import ShaderError
 
-__all__ = ["WORDS", "functions", "names", "spell"]
-
 WORDS = {"F": "f32", "I": "i32", "U": "u32", "B": "bool", "L": "i64", "M": "u64", "D": "f64"}
 WIDTHS = (1, 4)
 _FILES = tuple(Path(__file__).with_name(name) for name in ("library.wgsl", "library64.wgsl"))

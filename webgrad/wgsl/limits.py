@@ -13,8 +13,6 @@ from webgrad.wgsl.scopes import Resolution
 from webgrad.wgsl.source import Source
 from webgrad.wgsl.syntax import Declaration, Module
 
-__all__ = ["MAX_BRANCHES", "MAX_DEPTH", "MAX_TOKENS", "check_branches", "check_depth"]
-
 MAX_DEPTH = 1000  # brackets open at once, with the operators before each in its expression
 MAX_BRANCHES = 64  # blocks open at once, those of the callers too; a chain of else-ifs or cases counts each
 MAX_TOKENS = 2_000_000  # of the entry point with everything it calls put in

@@ -12,8 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-__all__ = ["Budget", "Macro", "MacroError", "UnclosedCall", "expand", "parse_definition", "split_tokens"]
-
 MAX_NESTING = 48
 _TOKEN = re.compile(r"\s+|[^\W\d]\w*|0[xX][\w.]+|\.?\d[\w.]*|##|.", re.DOTALL)
 _NAME = re.compile(r"[^\W\d]\w*")

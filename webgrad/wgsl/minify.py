@@ -16,8 +16,6 @@ from webgrad.wgsl.scopes import RESULT_MEMBERS, SWIZZLE, Resolution, reachable, 
 from webgrad.wgsl.source import Source
 from webgrad.wgsl.syntax import RESOURCE_SPACES, Declaration, Module, parse_module
 
-__all__ = ["minify"]
-
 # Keywords, reserved words and built-in functions of at most three letters: what a generated name could hit.
 _SHORT_WORDS = """
 as do fn if is of or abs all any asm bit cos dot exp fma for get let log max min mix mod mut new nil not pow

@@ -14,8 +14,6 @@ from typing import Any, SupportsFloat, SupportsIndex
 from webgrad.errors import LaunchError
 from webgrad.wgsl.program import Program
 
-__all__ = ["Packer", "ParamValue", "flat_packer", "packer"]
-
 ParamScalar = SupportsIndex | SupportsFloat
 ParamValue = ParamScalar | Sequence[ParamScalar]
 

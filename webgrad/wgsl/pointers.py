@@ -13,8 +13,6 @@ from webgrad.wgsl.scopes import Resolution
 from webgrad.wgsl.source import Source
 from webgrad.wgsl.syntax import Declaration, Module
 
-__all__ = ["check_pointers"]
-
 
 def check_pointers(module: Module, resolution: Resolution, names: set[str]) -> None:
     """Refuse pointers to elements and members as arguments, in the functions with these names."""

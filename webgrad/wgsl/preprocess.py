@@ -25,8 +25,6 @@ from webgrad.wgsl.directives import (
 )
 from webgrad.wgsl.macros import Budget, Macro, MacroError, UnclosedCall, expand, parse_definition
 
-__all__ = ["DefineValue", "Expanded", "Loader", "normalise_defines", "preprocess"]
-
 MAX_OUTPUT = 1_000_000
 MAX_STEPS = 400_000
 MAX_INCLUDES = 16

@@ -11,8 +11,6 @@ import re
 from dataclasses import dataclass, replace
 from typing import Literal
 
-__all__ = ["Access", "Binding", "Field", "Program", "reads_first"]
-
 Access = Literal["read", "read_write"]
 
 

@@ -21,8 +21,6 @@ from webgrad.wgsl.scopes import Resolution, reachable, resolve
 from webgrad.wgsl.source import Source
 from webgrad.wgsl.syntax import PARAM_SPACES, RESOURCE_SPACES, Declaration, Module, parse_module
 
-__all__ = ["entry_names", "reflect"]
-
 _PARAM_TYPE = re.compile(r"(vec[234]<)?[iuf]32>?")
 _SUBGROUP_FUNCTION = re.compile(r"(subgroup|quad)[A-Z]\w*")
 _SUBGROUP_VALUES = frozenset({"subgroup_invocation_id", "subgroup_size", "subgroup_id", "num_subgroups"})

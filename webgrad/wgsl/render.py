@@ -13,8 +13,6 @@ from typing import Literal
 from webgrad.wgsl.minify import minify as minify_text
 from webgrad.wgsl.program import Program
 
-__all__ = ["Dialect", "Parameters", "render"]
-
 Dialect = Literal["naga", "tint"]
 # With the command itself; in a uniform buffer that is a group of its own; in one behind the storage buffers
 Parameters = Literal["immediates", "group", "last"]

@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 
 from webgrad.wgsl.syntax import Attribute, Declaration, Module
 
-__all__ = ["RESULT_MEMBERS", "SWIZZLE", "Local", "Resolution", "reachable", "resolve"]
-
 # Attributes whose arguments are words of their own, not expressions.
 _LITERAL_ATTRIBUTES = frozenset({"builtin", "diagnostic", "interpolate", "invariant", "compute", "must_use"})
 

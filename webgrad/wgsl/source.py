@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from webgrad.errors import CompileError
 from webgrad.wgsl.tokens import Token, TokenError, closing, template_lists, tokenize
 
-__all__ = ["Source", "message_at"]
-
 MAX_SHOWN = 160  # characters of a line in a message
 
 

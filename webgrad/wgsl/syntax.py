@@ -14,8 +14,6 @@ from typing import Literal
 from webgrad.errors import CompileError
 from webgrad.wgsl.source import Source
 
-__all__ = ["PARAM_SPACES", "RESOURCE_SPACES", "Attribute", "Declaration", "Member", "Module", "parse_module"]
-
 Kind = Literal["fn", "struct", "var", "const", "override", "alias", "const_assert", "directive"]
 _DIRECTIVES = ("enable", "requires", "diagnostic")
 PARAM_SPACES = ("uniform", "immediate", "push_constant")

@@ -16,16 +16,6 @@ from webgrad.wgsl.preprocess import DefineValue, Expanded, normalise_defines, pr
 from webgrad.wgsl.program import Program
 from webgrad.wgsl.reflect import reflect
 
-__all__ = [
-    "KERNELS",
-    "clear_templates",
-    "expand_template",
-    "load_template",
-    "program_from_source",
-    "template_names",
-    "template_text",
-]
-
 KERNELS = Path(__file__).parent.parent / "kernels"
 _WORD = re.compile(r"[^\W\d]\w*")
 _INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]*)"', re.MULTILINE)

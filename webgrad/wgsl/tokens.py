@@ -10,8 +10,6 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple
 
-__all__ = ["Token", "TokenError", "closing", "template_lists", "tokenize", "without_comments"]
-
 Kind = Literal["word", "number", "sign"]
 _KINDS: dict[str, Kind] = {"word": "word", "number": "number", "sign": "sign"}
 

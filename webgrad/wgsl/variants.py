@@ -18,8 +18,6 @@ from webgrad.wgsl.program import Program
 from webgrad.wgsl.reflect import entry_names
 from webgrad.wgsl.template import expand_template, load_template, template_names, template_text
 
-__all__ = ["VariantLine", "all_variants", "variant_keys", "variant_lines"]
-
 _HEADER = re.compile(r"\s*//!\s*(\w*)\s*(:?)(.*)")
 _ENTRIES = re.compile(r"\s*([\w|]+)(?=\s|$)(?!\s*=)")
 _CHOICE = re.compile(r"\s*([^\W\d]\w*)\s*=\s*([\w.\-+|]+)\s*")

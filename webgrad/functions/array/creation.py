@@ -24,23 +24,6 @@ from ...runtime.device import AnyDevice, DeviceLike, open_device
 from ...tensor import Tensor
 from .interop import check_dtype, host_array, move, place
 
-__all__ = [
-    "arange",
-    "asarray",
-    "empty",
-    "empty_like",
-    "eye",
-    "full",
-    "full_like",
-    "linspace",
-    "meshgrid",
-    "ones",
-    "ones_like",
-    "tensor",
-    "zeros",
-    "zeros_like",
-]
-
 Shape = int | Sequence[int]
 Number = bool | int | float
 _DEFAULTS = {bool: dtypes.bool, int: dtypes.int32, float: dtypes.float32, complex: dtypes.complex64}

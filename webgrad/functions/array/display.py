@@ -19,8 +19,6 @@ from ...values import Values
 from .plain_text import plain_text
 from .reshaping import axis_slice
 
-__all__ = ["html", "represent", "text"]
-
 MAX_SHOWN = 1000  # elements that are read to be shown
 MAX_COMPUTED_BYTES = (
     1 << 28

@@ -20,8 +20,6 @@ from .creation import as_tensor
 from .manipulation import diagonal
 from .reductions import converted, fold, widened
 
-__all__ = ["contracted", "parse"]
-
 Labels = list[int]
 Operand = tuple[Tensor, Labels]
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"  # in the order of implicit outputs

@@ -21,36 +21,11 @@ from ...ops.table import TABLE
 from ...runtime.device import DeviceLike
 from ...tensor import Tensor
 from ...values import float_limits_of
-from . import maps
 from .creation import as_tensor
 from .interop import check_dtype
 from .maps import *  # noqa: F403
 from .maps import abs, exp, isfinite, isinf, isnan, log1p, maximum, minimum, sigmoid, sqrt
 from .rows import function_of, operands, truth_of
-
-__all__ = [
-    "allclose",
-    "array_equal",
-    "astype",
-    "bitcast",
-    "clamp",
-    "clip",
-    "copysign",
-    "hypot",
-    "isclose",
-    "lerp",
-    "logaddexp",
-    "nan_to_num",
-    "nextafter",
-    "positive",
-    "pow",
-    "reciprocal",
-    "signbit",
-    "square",
-    "where",
-]
-__all__ += maps.__all__
-__all__.sort()
 
 
 def as_floats(op: str, *values: Any) -> list[Tensor]:

@@ -11,8 +11,6 @@ from ...graph.node import backlog
 from ...graph.trace import current_trace
 from ...tensor import Tensor
 
-__all__ = ["eval"]
-
 
 def eval(*tensors: Any) -> None:
     """Compute tensors, or all that are in lists, tuples and dicts: submits the work and returns; reads wait.

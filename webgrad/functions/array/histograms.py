@@ -30,8 +30,6 @@ from .reductions import sum as total
 from .scatters import write_rows
 from .sorting import searchsorted
 
-__all__ = ["bincount", "histogram"]
-
 MAX_COUNTS = (1 << 31) - 2  # counts: one more is where numbers go that are not wanted
 
 

@@ -24,10 +24,7 @@ from ...values import Values
 from .creation import as_tensor
 from .interop import converted, host_array, place
 from .keys import Selection, Span, checked, clamped, index_dtype, index_node, select, selected
-from .masks import nonzero
-
-__all__ = ["nonzero", "take", "take_along_axis"]
-
+from .masks import nonzero as nonzero
 
 # Reading by a selection
 

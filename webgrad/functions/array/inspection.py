@@ -15,8 +15,6 @@ from ...runtime.adapters import list_adapters, rank
 from ...runtime.device import DeviceLike, open_device
 from .types import STANDARD, isdtype
 
-__all__ = ["__array_namespace_info__"]
-
 
 class Info:
     """What `__array_namespace_info__` gives: the namespace's devices, types and abilities."""

@@ -24,8 +24,6 @@ from ...runtime.device import AnyDevice, CpuDevice, DeviceLike, open_device
 from ...tensor import Tensor, own_array
 from ...values import NARROW, Values, values_of
 
-__all__ = ["from_dlpack", "from_numpy"]
-
 _HOST = (1, 3, 11)  # DLPack's kDLCPU and the two kinds of host memory that a GPU has pinned
 
 

@@ -25,18 +25,6 @@ from ...values import Values, packed, values_of
 from .interop import converted
 from .masks import is_read, nonzero
 
-__all__ = [
-    "Indices",
-    "Selection",
-    "Span",
-    "checked",
-    "clamped",
-    "index_dtype",
-    "index_node",
-    "select",
-    "selected",
-]
-
 Span = tuple[int, int, int]  # of an axis: the first index, how many, the step, which may be negative
 Indices = Array | Values | Node  # of the host, or of the device
 

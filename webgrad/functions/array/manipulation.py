@@ -1,4 +1,4 @@
-"""Tensors joined, cut, repeated, padded and masked; and, from `reshaping`, in other shapes and orders.
+"""Tensors joined, cut, repeated, padded and masked.
 
 In: tensors, axes and sizes as Python numbers. Out: tensors made of movement nodes and of conditions on
 indices, which fuse with whatever reads them. Everything is checked at the call.
@@ -19,33 +19,10 @@ from ...ops import primitives, views
 from ...ops.shapes import check_kind, normalise_axis
 from ...tensor import Tensor, view
 from ...values import Values
-from . import reshaping
 from .creation import as_tensor, asarray
 from .elementwise import abs as absolute
 from .elementwise import clip, where
-from .reshaping import *  # noqa: F403  (one public module for all movement)
 from .reshaping import expand_dims, flatten, moveaxis, part, reshape, squeeze, whole, wholes
-
-__all__ = [
-    *reshaping.__all__,
-    "chunk",
-    "concat",
-    "diag",
-    "diagonal",
-    "hstack",
-    "one_hot",
-    "pad",
-    "repeat",
-    "repeat_interleave",
-    "roll",
-    "split",
-    "stack",
-    "tile",
-    "tril",
-    "triu",
-    "unstack",
-    "vstack",
-]
 
 MAX_CONCAT_INPUTS = 6  # of one concat: a kernel binds at most eight buffers on every device
 

@@ -17,8 +17,6 @@ from .creation import as_tensor
 from .interop import converted, place
 from .sorting import searchsorted
 
-__all__ = ["is_read", "nonzero", "places_of_true"]
-
 MAX_READ_FLAGS = 1 << 14  # bools: to read so many takes no longer than to read how many of them are true
 
 

@@ -9,8 +9,6 @@ from collections.abc import Iterator
 
 from ...values import Values
 
-__all__ = ["plain_text"]
-
 DIGITS = 6  # significant ones of a float
 
 

@@ -25,8 +25,6 @@ from .reshaping import moveaxis, wholes
 if TYPE_CHECKING:
     from ..learning.quantised import QuantisedTensor
 
-__all__ = ["dot", "einsum", "linear", "matmul", "outer", "tensordot", "vecdot"]
-
 
 def _pair(op: str, a: Any, b: Any) -> tuple[Tensor, Tensor]:
     """Two tensors of numbers on one device, brought to one dtype, or a complex one and that of its parts."""

@@ -33,29 +33,6 @@ from .products import matmul
 from .reductions import max as largest
 from .reductions import min as smallest
 
-__all__ = [
-    "amax",
-    "amin",
-    "bmm",
-    "cat",
-    "div",
-    "eq",
-    "gather",
-    "ge",
-    "gt",
-    "index_select",
-    "le",
-    "lt",
-    "masked_fill",
-    "mm",
-    "mul",
-    "ne",
-    "neg",
-    "numel",
-    "sub",
-    "unbind",
-]
-
 cat = concat
 unbind = unstack
 amax = largest

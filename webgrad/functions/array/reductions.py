@@ -25,24 +25,6 @@ from .creation import as_number, as_tensor, zeros_like
 from .elementwise import abs as absolute
 from .elementwise import exp, isfinite, isnan, log, not_equal, sqrt, where
 
-__all__ = [
-    "all",
-    "any",
-    "argmax",
-    "argmin",
-    "count_nonzero",
-    "logsumexp",
-    "max",
-    "mean",
-    "min",
-    "norm",
-    "prod",
-    "std",
-    "sum",
-    "var",
-    "vector_norm",
-]
-
 Axis = int | Sequence[int] | None
 ACCUMULATORS = {  # the dtype of sums and products, where it is not the elements' own
     dtypes.bool: dtypes.int32,

@@ -20,24 +20,6 @@ from ...ops.shapes import broadcast, normalise_axes, normalise_axis
 from ...tensor import Tensor, view
 from .creation import as_shape, as_tensor
 
-__all__ = [
-    "broadcast_arrays",
-    "broadcast_shapes",
-    "broadcast_to",
-    "expand",
-    "expand_dims",
-    "flatten",
-    "flip",
-    "matrix_transpose",
-    "moveaxis",
-    "permute_dims",
-    "reshape",
-    "squeeze",
-    "swapaxes",
-    "transpose",
-    "unsqueeze",
-]
-
 Shape = tuple[int, ...]
 
 

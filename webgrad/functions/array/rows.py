@@ -19,8 +19,6 @@ from ...ops.table import TABLE
 from ...tensor import Tensor, operand
 from .creation import as_tensor, full_like
 
-__all__ = ["function_of", "functions_of", "operands", "truth_of"]
-
 _LIST, _AS_TENSOR = re.compile(r"(\[[^]]*\])"), r"wg.asarray(\1)"
 _FOUR_DIGITS = re.compile(r"\.\d{4}")
 # what a row of floats gives for integers and bools, where it does not take them as float32

@@ -23,18 +23,6 @@ from .interop import check_dtype
 from .reductions import ACCUMULATORS, compute_dtype
 from .reshaping import axis_slice
 
-__all__ = [
-    "cummax",
-    "cummin",
-    "cumprod",
-    "cumsum",
-    "cumulative_max",
-    "cumulative_min",
-    "cumulative_prod",
-    "cumulative_sum",
-    "diff",
-]
-
 
 def cumulative_sum(
     x: Tensor, axis: int | None = None, dtype: Any = None, include_initial: bool = False

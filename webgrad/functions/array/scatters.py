@@ -26,18 +26,6 @@ from .creation import as_any_number, as_tensor, asarray
 from .interop import converted
 from .reductions import compute_dtype
 
-__all__ = [
-    "index_add",
-    "index_max",
-    "index_min",
-    "index_set",
-    "scatter",
-    "scatter_add",
-    "scatter_max",
-    "scatter_min",
-    "scatter_set",
-]
-
 Number = bool | int | float | complex
 
 

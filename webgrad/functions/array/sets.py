@@ -29,8 +29,6 @@ from .scans import cumulative_sum
 from .scatters import index_set
 from .sorting import argsort, searchsorted, sort
 
-__all__ = ["isin", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
-
 
 class UniqueAll(NamedTuple):
     """What `unique_all` gives."""

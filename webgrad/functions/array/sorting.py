@@ -25,8 +25,6 @@ from ...tensor import Tensor
 from .creation import as_tensor
 from .reshaping import axis_slice
 
-__all__ = ["argsort", "searchsorted", "sort", "topk"]
-
 MAX_SORTED_WHOLE = 8192  # elements: up to here all of them are sorted, whatever is wanted,
 MIN_SELECTED_SHARE = 32  # and where more than one of so many is wanted
 _INFINITIES = {

@@ -17,8 +17,6 @@ from ...tensor import Tensor
 from ...values import float_limits_of
 from .interop import check_dtype
 
-__all__ = ["can_cast", "finfo", "iinfo", "isdtype", "result_type"]
-
 KINDS = {
     "bool": "b",
     "signed integer": "i",

@@ -22,8 +22,6 @@ from ..array.elementwise import cos, cosh, exp, exp2, log, sign, sin, sinh, sqrt
 from .formulas import ARITHMETIC, FORMULAS, Pair
 from .parts import conj, real
 
-__all__ = ["computed", "matrix_product", "product_over", "running_product"]
-
 Slope = Callable[..., Tensor]
 
 

@@ -40,8 +40,6 @@ from ..array.elementwise import (
     where,
 )
 
-__all__ = ["ARITHMETIC", "FORMULAS", "Pair"]
-
 
 class Pair(NamedTuple):
     """The parts of complex numbers."""

@@ -14,18 +14,6 @@ from ...tensor import Tensor, view
 from ..array.creation import as_tensor, zeros_like
 from ..array.elementwise import as_floats, atan2, cos, isnan, negative, signbit, sin, where
 
-__all__ = [
-    "angle",
-    "complex",
-    "conj",
-    "imag",
-    "is_complex",
-    "polar",
-    "real",
-    "view_as_complex",
-    "view_as_real",
-]
-
 
 def real(x: Tensor) -> Tensor:
     """The real parts of complex numbers; real numbers are their own.

@@ -26,15 +26,6 @@ from ..array.reductions import converted, floating, fold
 from .pooling import first_largest
 from .windows import Sides, batched, per_axis, unbatched
 
-__all__ = [
-    "adaptive_avg_pool1d",
-    "adaptive_avg_pool2d",
-    "adaptive_avg_pool3d",
-    "adaptive_max_pool1d",
-    "adaptive_max_pool2d",
-    "adaptive_max_pool3d",
-]
-
 
 def _adaptive(op: str, count: int, x: Any, output_size: Any) -> tuple[Tensor, Sides, bool]:
     data, was_batched = batched(op, as_tensor(op, x), count)

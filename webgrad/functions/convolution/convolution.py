@@ -20,8 +20,6 @@ from ..array.reshaping import whole
 from ..learning.autocast import in_half
 from .windows import PerAxis, Sides, Widths, batched, check_inside, per_axis, spans, unbatched
 
-__all__ = ["conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"]
-
 Padding = PerAxis | str
 
 

@@ -25,8 +25,6 @@ from ..array.reductions import converted, floating, fold
 from ..array.reshaping import whole
 from .windows import PerAxis, batched, check_inside, per_axis, spans, unbatched
 
-__all__ = ["avg_pool1d", "avg_pool2d", "avg_pool3d", "max_pool1d", "max_pool2d", "max_pool3d"]
-
 MANY = 12  # elements of a window from which its axes are folded one after another
 
 

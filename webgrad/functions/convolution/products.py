@@ -14,8 +14,6 @@ from ...tensor import Tensor
 from ..array.reductions import converted, fold, widened
 from .windows import Sides, cropped_or_padded, spans, taps_first
 
-__all__ = ["Phases", "multiplied", "weight_sums"]
-
 
 def multiplied(x: Node, weight: Tensor, stride: Sides, dilation: Sides, groups: int) -> Tensor:
     """The convolution of what is padded already: one product, or a sum where every channel is by itself."""

@@ -22,8 +22,6 @@ from ..array.reductions import converted
 from ..array.reshaping import wholes
 from .windows import PerAxis, Sides, batched, per_axis, unbatched
 
-__all__ = ["max_unpool1d", "max_unpool2d", "max_unpool3d"]
-
 
 def _max_unpool(
     op: str,

@@ -25,8 +25,6 @@ from ..array.reductions import converted, widened
 from ..array.reductions import fold as folded
 from ..array.reshaping import wholes
 
-__all__ = ["fold", "unfold"]
-
 Sides = tuple[int, ...]
 Widths = tuple[tuple[int, int], ...]
 PerAxis = int | Sequence[int]

@@ -12,8 +12,6 @@ from collections.abc import Iterable
 from ... import dtypes
 from ...values import Values, packed
 
-__all__ = ["chirp", "chirp_transform", "matrix", "twiddle_factors"]
-
 
 def _roots_of_unity(parts: Iterable[int], whole: int, inverse: bool) -> list[complex]:
     """exp(∓2πi · parts / whole), parts between 0 and whole."""

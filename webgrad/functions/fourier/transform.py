@@ -20,8 +20,6 @@ from ..complex.parts import conj
 from . import twiddles
 from .twiddles import tables
 
-__all__ = ["half_of_real", "half_weighted", "mirrored", "real_from_half", "transformed"]
-
 SHORT = 64  # numbers: up to here a product with a matrix is quicker than Bluestein's way
 
 

@@ -18,8 +18,6 @@ from ...graph.node import Node, leaf
 from ...values import Values
 from . import lists
 
-__all__ = ["Tables", "chirp", "chirp_transform", "matrix", "tables", "twiddle_factors"]
-
 LIMIT = 64 << 20  # bytes
 
 

@@ -22,34 +22,6 @@ from ..array.elementwise import exp, expm1, log, log1p, minimum, sigmoid, sign, 
 from ..array.reductions import converted, floating, fold, shift_of
 from ..array.reshaping import part
 
-__all__ = [
-    "celu",
-    "elu",
-    "gelu",
-    "glu",
-    "hardshrink",
-    "hardsigmoid",
-    "hardswish",
-    "hardtanh",
-    "leaky_relu",
-    "log_softmax",
-    "logsigmoid",
-    "mish",
-    "prelu",
-    "relu",
-    "relu6",
-    "selu",
-    "silu",
-    "softmax",
-    "softmin",
-    "softplus",
-    "softshrink",
-    "softsign",
-    "swish",
-    "tanhshrink",
-    "threshold",
-]
-
 # "Self-Normalizing Neural Networks", Klambauer et al. 2017: the fixed point with mean 0 and variance 1
 _SELU_ALPHA = 1.6732632423543772
 _SELU_SCALE = 1.0507009873554805

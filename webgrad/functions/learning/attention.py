@@ -25,8 +25,6 @@ from ..array.reductions import converted
 from ..array.reshaping import whole
 from .autocast import in_half
 
-__all__ = ["scaled_dot_product_attention"]
-
 OP = "scaled_dot_product_attention"
 MOST_COLUMNS = 256  # of a head in one kernel
 Shape = tuple[int, ...]

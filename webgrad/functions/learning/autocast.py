@@ -18,8 +18,6 @@ from ...errors import DTypeError
 from ...graph.trace import current_trace
 from ...tensor import Tensor
 
-__all__ = ["autocast", "autocast_dtype", "in_half"]
-
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 

@@ -23,8 +23,6 @@ from ..array.interop import host_array
 from ..array.reductions import converted, floating, fold
 from ..array.reshaping import whole
 
-__all__ = ["interpolate"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Axis:

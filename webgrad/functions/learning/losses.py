@@ -23,18 +23,6 @@ from ..array.elementwise import clip, exp, log, log1p, where
 from ..array.reductions import average, converted, floating, fold, shift_of
 from .activations import log_of_sigmoid
 
-__all__ = [
-    "binary_cross_entropy",
-    "binary_cross_entropy_with_logits",
-    "cross_entropy",
-    "huber_loss",
-    "kl_div",
-    "l1_loss",
-    "mse_loss",
-    "nll_loss",
-    "smooth_l1_loss",
-]
-
 _REDUCTIONS: dict[str, Callable[[Tensor, tuple[int, ...]], Tensor]] = {
     "mean": average,
     "sum": lambda loss, axes: fold("sum", loss, axes),

@@ -21,16 +21,6 @@ from ..array.elementwise import clip, rsqrt
 from ..array.reductions import average, converted, floating, power_norm
 from ..array.reshaping import wholes
 
-__all__ = [
-    "batch_norm",
-    "batch_norm_training",
-    "group_norm",
-    "instance_norm",
-    "layer_norm",
-    "normalize",
-    "rms_norm",
-]
-
 Shape = tuple[int, ...]
 
 

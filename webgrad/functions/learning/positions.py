@@ -23,8 +23,6 @@ from ..array.manipulation import concat
 from ..array.reductions import converted, floating, widened
 from ..array.reshaping import expand_dims, part, whole
 
-__all__ = ["apply_rotary", "rotary_angles", "rotary_embedding"]
-
 
 def rotary_embedding(
     x: Tensor,

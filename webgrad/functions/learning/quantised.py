@@ -28,8 +28,6 @@ from ..array.interop import move, place
 from ..array.manipulation import concat
 from ..array.products import matmul, with_bias
 
-__all__ = ["QuantisedTensor", "from_blocks", "quantise", "quantised_linear"]
-
 
 def _format(op: str, name: Any) -> Format:
     known = ", ".join(FORMATS)
