@@ -21,9 +21,9 @@ __all__ = [
     "FLOATS",
     "INTEGERS",
     "Bound",
+    "InPlace",
     "Launch",
     "Launches",
-    "Replacing",
     "ceil_div",
     "check_dtype",
     "grid_for",
@@ -46,8 +46,9 @@ _SHORT_NAMES = {
 }
 
 
-# Pairs of bindings (input, output), and the variant in which each output is written where its input lies
-Replacing = tuple[tuple[tuple[int, int], ...], Program]
+# Pairs of bindings (input, output), and the variant that writes each output where its input lies, and binds
+# the output only. No program: then nothing is left to do.
+InPlace = tuple[tuple[tuple[int, int], ...], Program | None]
 _NO_NUMBERS = struct.Struct("<")
 _NOT_LOWERED = Kernel("", (), (), (), 0, 0)
 
@@ -65,16 +66,14 @@ class Launch:
     """A program over numbered values in binding order, inputs first and what is written last.
 
     Run-time numbers (`scalars`) are packed by `front`; `params` follow them; `more` is uploaded once, where
-    parameters are more than travel with a command. `in_place` holds the variants (i, program) whose output
-    overwrites input i: one buffer less; None for a program is no launch at all.
+    parameters are more than travel with a command. `in_place` are variants for where inputs are donated; the
+    first that fits is taken.
     """
 
     program: Program
     params: bytes
     grid: tuple[int, int, int]
-    in_place: tuple[tuple[int, Program | None], ...] = ()
-    replacing: Replacing | None = None
-    updates: bool = False  # whether it may write to what is there already
+    in_place: tuple[InPlace, ...] = ()
     checked: bool | None = None  # whether it keeps the compiler's bounds checks; None: as the device is set
     bound: tuple[Bound, ...] = ()
     front: struct.Struct | Packer = _NO_NUMBERS
