@@ -11,7 +11,7 @@ import struct
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from webgrad.device_profile import DeviceProfile
+from webgrad.device_profile import PORTABLE, DeviceProfile
 from webgrad.errors import DTypeError, LaunchError
 from webgrad.lower.ir import Kernel
 from webgrad.wgsl import Program
@@ -150,9 +150,9 @@ def check_dtype(op: str, dtype: str, offered: frozenset[str]) -> str:
 
 
 def has_workgroups(profile: DeviceProfile) -> bool:
-    """Whether kernels with 256 threads and workgroup memory are both possible and worth it."""
+    """Whether kernels with all the threads and memory that WebGPU promises a workgroup are worth it."""
     return (
         profile.kind != "software"
-        and profile.max_invocations >= 256
-        and profile.max_workgroup_storage >= 16384
+        and profile.max_invocations >= PORTABLE.max_invocations
+        and profile.max_workgroup_storage >= PORTABLE.max_workgroup_storage
     )

@@ -20,6 +20,7 @@ from ..graph.node import Signature
 from ..graph.op import Infer
 
 __all__ = [
+    "MAX_GPU_COUNT",
     "attended",
     "broadcast",
     "concat",
@@ -31,6 +32,7 @@ __all__ = [
     "same",
 ]
 
+MAX_GPU_COUNT = (1 << 32) - 1  # elements: kernels' indices have 32 bits
 Shape = tuple[int, ...]
 Sigs = tuple[Signature, ...]
 Result = tuple[Shape, DType]
@@ -142,10 +144,10 @@ def normalise_axes(op: str, axes: int | Sequence[int] | None, rank: int) -> tupl
 
 def _check_countable(op: str, sig: Signature) -> None:
     """Refuse an index that 32 bits do not hold; only what is never stored can be so large."""
-    if sig.device.is_gpu and sig.size >= 1 << 32:
+    if sig.device.is_gpu and sig.size > MAX_GPU_COUNT:
         raise ShapeError(
-            f"{op}: {sig!r} has {sig.size:,} elements, and GPUs count to 4,294,967,295: work in parts, or on "
-            "the cpu with x.to_device('cpu')"
+            f"{op}: {sig!r} has {sig.size:,} elements, and GPUs count to {MAX_GPU_COUNT:,}: work in parts, "
+            "or on the cpu with x.to_device('cpu')"
         )
 
 
