@@ -50,7 +50,7 @@ GRAPHS = (
     *planted(
         "schedule/merge.py",
         (
-            "if set(other.outputs) & set(group.reads) and not _in_place(graph, group, set(other.outputs)):",
+            "if set(other.outputs) & set(group.reads) and not _reads_own(graph, group, set(other.outputs)):",
             "if False:",
             "maps are merged although one reads the other's result at another place",
         ),
@@ -87,9 +87,9 @@ GRAPHS = (
     *planted(
         "lower/whole_values.py",
         (
-            "(source, made[place]), False)",
-            "(made[place], source), False)",
-            "what a result of a user's kernel begins with is overwritten",
+            "(source, made[place]))",
+            "(made[place], source))",
+            "what a result of a user's kernel begins with is written to",
         ),
         (
             "scalars=inputs[count:], checked=True",
@@ -108,9 +108,9 @@ GRAPHS = (
         tests=("tests/evaluate/test_gpu_plan.py", "tests/lower/test_lowering.py"),
     ),
     *planted(
-        "lower/overwrite.py",
-        ("and readers[old] == 1\n", "", "a value is overwritten that another group still reads"),
-        ("and old not in elsewhere\n", "", "a value is overwritten that is read at other places"),
+        "lower/in_place.py",
+        ("and readers[leaf] == 1\n", "", "a value is overwritten that another group still reads"),
+        ("and leaf not in elsewhere\n", "", "a value is overwritten that is read at other places"),
     ),
     *planted(
         "lower/index.py",
@@ -203,14 +203,14 @@ RUNTIME = (
             "a queue is replayed while its buffers hold something else",
         ),
         (
-            "and sizes[slot] == sizes[output] and bases.count(slot) == 1:",
-            "and sizes[slot] == sizes[output]:",
-            "an input that is read twice is overwritten",
+            "and bases.count(slots[old]) == 1\n",
+            "",
+            "an input that is read twice is donated",
         ),
         (
-            "if slot in dying and physical[slot] and sizes",
-            "if physical[slot] and sizes",
-            "an input that is needed later is overwritten",
+            "slots[old] in dying\n                and physical",
+            "physical",
+            "an input that is needed later is donated",
         ),
         (
             "if not held[slot]:\n                        dying[position].append(slot)",

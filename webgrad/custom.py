@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import index
 from typing import Any
 
+from .device_profile import PORTABLE
 from .errors import DeviceError, GradientError, LaunchError
 from .functions.kernel_arguments import (
     bound_tensors,
@@ -167,7 +168,7 @@ class Kernel:
         if threads is not None and min(counts) >= 0:
             size = self.program.workgroup_size
             counts = tuple(-(-count // width) for count, width in zip(counts, size, strict=True))
-        most = device.queue.limits.max_workgroups if isinstance(device, Device) else (1 << 16) - 1
+        most = device.queue.limits.max_workgroups if isinstance(device, Device) else PORTABLE.max_workgroups
         return checked_grid(label, counts, most)
 
     # Over tensors

@@ -31,4 +31,4 @@ class DeviceProfile:
         return self.max_binding_bytes // 4096 * 4096 or self.max_binding_bytes
 
 
-PORTABLE = DeviceProfile("discrete")  # the least any WebGPU device has
+PORTABLE = DeviceProfile("discrete")  # its limits are the least that WebGPU promises of every device

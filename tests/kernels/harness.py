@@ -118,18 +118,17 @@ def _read(buffer: Any, dtype: Any, count: int) -> Array:
     return np.frombuffer(data[: count * np.dtype(dtype).itemsize], dtype)
 
 
-def run(
-    launch: Launch, inputs: Sequence[Array], dtype: Any, count: int, in_place: int | None = None
-) -> Array:
-    """The output of one launch; with `in_place` that of the variant that overwrites this input."""
+def run(launch: Launch, inputs: Sequence[Array], dtype: Any, count: int, *, in_place: bool = False) -> Array:
+    """The output of one launch; with `in_place` that of its variant."""
     buffers = [_upload(values.tobytes()) for values in inputs]
-    if in_place is None:
+    if not in_place:
         target = _upload(b"\xee" * (count * np.dtype(dtype).itemsize))
         _dispatch(launch.program, launch, [*buffers, target])
     else:
-        target, variant = buffers[in_place], dict(launch.in_place)[in_place]
+        ((((old, _),), variant),) = launch.in_place
         assert variant is not None
-        _dispatch(variant, launch, buffers)
+        target = buffers.pop(old)
+        _dispatch(variant, launch, [*buffers, target])
     return _read(target, dtype, count)
 
 

@@ -42,8 +42,14 @@ def run_plan(plan: Launches, base: Array, index: Array, updates: Array, there: b
     for at, nbytes in enumerate(plan.temporary_bytes):
         buffers[SPARES + at] = _upload(b"\xdd" * nbytes)
     for step in plan.launches:
-        assert not there or BASE not in step.values
-        _dispatch(step.program, step, [buffers[number] for number in step.values])
+        if there and step.in_place:  # as resolving does where the base is donated
+            ((((old, _),), variant),) = step.in_place
+            bound = [buffers[number] for at, number in enumerate(step.values) if at != old]
+            if variant is not None:
+                _dispatch(variant, step, bound)
+        else:
+            assert not there or BASE not in step.values
+            _dispatch(step.program, step, [buffers[number] for number in step.values])
     for at, nbytes in enumerate(plan.temporary_bytes):
         _read(buffers[SPARES + at], np.uint8, nbytes)  # nothing is written behind a temporary either
     return _read(buffers[RESULT], base.dtype, base.size).reshape(base.shape)
@@ -64,7 +70,7 @@ def check(profile: DeviceProfile, how: str, dtype: str, rows: int, columns: int,
     exact = how == "set" or base.dtype.kind in "iu" or how == "max"
     expected = scattered(how, base if exact else base.astype(np.float64), index, updates)
     for there in (False, True):
-        plan = scatter_launches(profile, how, dtype, rows, columns, count, there)
+        plan = scatter_launches(profile, how, dtype, rows, columns, count)
         actual = run_plan(plan, base, index, updates, there)
         if exact:
             np.testing.assert_array_equal(actual.astype(np.float64), expected.astype(np.float64))
@@ -154,8 +160,8 @@ def test_few_updates_are_one_launch_and_a_large_base_is_copied_before() -> None:
     assert len(scatter_launches(SOFTWARE, "set", "f32", 100, 8, 1).launches) == 1
     copied = scatter_launches(SOFTWARE, "set", "f32", 10**5, 8, 1).launches
     assert [step.program.entry for step in copied] == ["scatter_copy", "scatter"]
-    there = scatter_launches(SOFTWARE, "set", "f32", 10**5, 8, 1, there=True).launches
-    assert [step.values for step in there] == [(INDEX, UPDATES, RESULT)]
+    assert copied[0].in_place == ((((0, 1),), None),)
+    assert copied[1].values == (INDEX, UPDATES, RESULT)
 
 
 def test_programs_do_not_depend_on_sizes() -> None:

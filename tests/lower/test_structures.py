@@ -32,7 +32,7 @@ def told(launch: Launch) -> tuple[object, ...]:
         launch.more,
         launch.grid,
         launch.writes,
-        launch.replacing,
+        launch.in_place,
         launch.kernel.buffers,
         launch.kernel.scalars,
     )
@@ -57,16 +57,16 @@ def test_layers_that_are_alike_have_the_launches_they_would_have_alone(
         assert [told(each) for each in launches] == [told(each) for each in alone]
 
 
-def test_a_result_that_replaces_its_value_is_another_structure() -> None:
+def test_a_result_that_takes_its_leafs_storage_is_another_structure() -> None:
     plan = planned(apply("exp", value(64)), apply("exp", value(64)), fuse=False)
     first, second = plan.groups
-    replaces = {first.outputs[0]: first.reads[0]}
-    codes = [structure(plan.graph, [each], {}) for each in (first, second)]
+    codes = [structure(plan.graph, [each]) for each in (first, second)]
     assert codes[0][0] == codes[1][0]
     assert codes[0][1] != codes[1][1]
-    assert structure(plan.graph, [first], replaces)[0] != codes[0][0]
-    launches = [each for _, made in compile_schedule(plan, SOFTWARE, replaces=replaces) for each in made]
-    assert [each.replacing is not None for each in launches] == [True, False]
+    plan.graph.donations = {first.outputs[0]: first.reads[0]}
+    assert structure(plan.graph, [first])[0] != codes[0][0]
+    launches = [each for _, made in compile_schedule(plan, SOFTWARE) for each in made]
+    assert [len(each.in_place) for each in launches] == [1, 0]
 
 
 def test_an_optimisers_step_is_as_it_would_be_alone() -> None:

@@ -15,6 +15,8 @@ from webgrad.io.gguf_types import TYPE_NUMBERS
 from webgrad.io.gguf_writer import GGUF_FORMATS
 from webgrad.ops.blocks import FORMATS, decode_blocks, from_words, to_words, word_count
 from webgrad.ops.packed import decoded_rows
+from webgrad.wgsl.preprocess import preprocess
+from webgrad.wgsl.template import template_text, values_of
 
 
 def test_the_formats_are_those_of_gguf() -> None:
@@ -37,8 +39,17 @@ def test_a_format_is_one_row() -> None:
     assert naming == {"ops/blocks.py", "functions/learning/quantised.py", "cpu/native/formats.py"}
     assert FORMATS.keys() <= TYPE_NUMBERS.keys()
     assert set(QUANTISERS) == set(GGUF_FORMATS) & FORMATS.keys()
-    section = (package / "kernels" / "blocks.pwgsl").read_text("utf-8")
-    assert all(f"FORMAT == {name}" in section for name in FORMATS)
+    assert values_of("FORMAT", template_text("blocks.pwgsl")) == tuple(FORMATS)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_formats_section_is_of_its_rows_sizes(name: str) -> None:
+    text = '#include "blocks.pwgsl"\nconst units = UNITS;\nconst groups = BLOCK_GROUPS;\n'
+    found = preprocess(
+        text, file="a.pwgsl", defines={"FORMAT": name}, loader=lambda file, _: (file, template_text(file))
+    ).text
+    assert f"const units = {FORMATS[name].units};" in found
+    assert f"const groups = {FORMATS[name].weights // 4}u;" in found
 
 
 @pytest.mark.parametrize("name", FORMATS)

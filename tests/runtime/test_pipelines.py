@@ -53,14 +53,22 @@ def test_a_pipeline_is_compiled_once(alone: Bench) -> None:
 @pytest.mark.gpu
 def test_one_program_is_one_pipeline_for_each_way_to_compile_it(alone: Bench) -> None:
     program = program_from_source(SCALE, label="scale")
-    in_place = [(0, program_from_source(SCALE_IN_PLACE, label="scale over 0"))]
+    in_place = [(((0, 1),), program_from_source(SCALE_IN_PLACE, label="scale over 0"))]
     device = alone.device
     assert device.pipeline(program) is device.pipeline(program)
     assert device.pipeline(program) is device.pipeline(program, checked=False)
     assert device.pipeline(program, checked=True) is not device.pipeline(program)
     assert device.pipeline(program, in_place=in_place) is device.pipeline(program, in_place=tuple(in_place))
     assert device.pipeline(program).in_place == ()
-    assert [index for index, _ in device.pipeline(program, in_place=in_place).in_place] == [0]
+    assert [pairs for pairs, _ in device.pipeline(program, in_place=in_place).in_place] == [((0, 1),)]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("pairs", [((9, 1),), ((1, 0),), ((-1, 1),), ((0, 1), (0, 1))])
+def test_a_variant_for_other_bindings_is_refused(alone: Bench, pairs: tuple[tuple[int, int], ...]) -> None:
+    program, variant = (program_from_source(each, label="scale") for each in (SCALE, SCALE_IN_PLACE))
+    with pytest.raises(LaunchError, match=r"scale in place of .* \(input, output\) by binding"):
+        alone.device.pipeline(program, in_place=[(pairs, variant)])
 
 
 @pytest.mark.gpu

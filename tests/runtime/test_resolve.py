@@ -80,7 +80,7 @@ def test_either_input_may_be_taken_over(encoded: Bench, target: int) -> None:
 
 @pytest.mark.gpu
 def test_where_nothing_is_left_to_do_in_place_nothing_is_launched(encoded: Bench) -> None:
-    copy = encoded.device.pipeline(encoded.scale_pipeline.program, in_place=[(0, None)])
+    copy = encoded.device.pipeline(encoded.scale_pipeline.program, in_place=[(((0, 1),), None)])
     for held in (True, False):
         x = encoded.upload(np.arange(5))
         y, before = encoded.device.allocate(x.nbytes), encoded.stats

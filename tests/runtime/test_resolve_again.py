@@ -147,7 +147,7 @@ def resolved(rows: int, inputs: list[int], touched: set[int] | None = None) -> R
         outcome=(),
         to_lend=(),
         to_give=(),
-        overwritten=(),
+        changed=(),
         in_place=0,
         peak=0,
     )

@@ -43,9 +43,9 @@ def test_texts_that_do_different_things_are_not_needless() -> None:
 
 
 def test_what_was_never_launched() -> None:
-    (found,) = findings([variant(), variant(TEXT.replace("*", "-"), 0, role="replacing")])
+    (found,) = findings([variant(), variant(TEXT.replace("*", "-"), 0, role="in place")])
     assert found.kind == "never launched"
-    assert "replacing" in found.what
+    assert "in place" in found.what
 
 
 def test_texts_that_differ_in_names_only() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+from itertools import product
 from typing import Any
 
 import ml_dtypes
@@ -14,6 +16,7 @@ from scripts.accuracy import compute, lacks, launch
 from tests.wgsl.naga import compiles
 from tests.wgsl.tint import ask, needs_tint
 from webgrad.errors import ShaderError
+from webgrad.ops import references
 from webgrad.runtime.adapters import list_adapters
 from webgrad.wgsl import library
 
@@ -55,6 +58,43 @@ def test_functions_come_with_what_they_call_each_once() -> None:
     assert "//" not in text
     assert text == library.functions(["wg_erfc_4", "wg_gelu_4", "wg_gelu_4"])
     assert library.functions([]) == ""
+
+
+def body(name: str) -> str:
+    found = re.search(rf"^fn {name}\(.*?^}}", library.functions([name]), re.MULTILINE | re.DOTALL)
+    assert found is not None
+    return found[0]
+
+
+def floats(name: str) -> set[float]:
+    return {float(each) for each in re.findall(r"(?<![\w.])\d+\.\d+(?:e-?\d+)?", body(name))}
+
+
+@pytest.mark.parametrize("name", ["wg_gelu_tanh_1", "wg_gelu_tanh_f64_1"])
+def test_gelus_factors_are_the_references(name: str) -> None:
+    for factor in (references.GELU_SCALE, references.GELU_SCALE * references.GELU_CUBIC):  # in two parts each
+        sums = [one + other for one, other in product(floats(name), repeat=2)]
+        assert any(math.isclose(each, factor, rel_tol=1e-11) for each in sums)
+
+
+@pytest.mark.parametrize(
+    ("name", "coefficients"),
+    [
+        ("wg_erf_1", references.ERF_NEAR),
+        ("wg_erfc_near_1", references.ERFC_NEAR),
+        ("wg_normal_tail_1", references.NORMAL_TAIL),
+    ],
+)
+def test_polynomials_are_the_references(name: str, coefficients: tuple[float, ...]) -> None:
+    assert set(map(abs, coefficients)) <= floats(name)
+
+
+def test_random_bits_are_the_references() -> None:
+    text = body("wg_random_bits_1")
+    turns = [int(each) for each in re.findall(r"wg_rotate_1\(y, u32\((\d+)u\)\)", text)]
+    first, second = references.THREEFRY_ROTATIONS
+    assert turns == [*first, *second, *first, *second, *first]
+    assert f"{references.THREEFRY_PARITY:#x}u" in text
 
 
 def test_unknown_functions_are_named() -> None:

@@ -47,6 +47,16 @@ def test_a_line_is_a_cross_product(kernels: Path) -> None:
     ]
 
 
+def test_a_star_is_every_value_that_is_asked_for(kernels: Path) -> None:
+    (kernels / "kinds.pwgsl").write_text(
+        "#if T == a\n#elif T == b\n#elif T == a\n#endif\n#if T != c\n#endif\n"
+    )
+    header = '#define N 1\n//! variants: one T=*\n#include "kinds.pwgsl"\n'
+    assert labels(kernels, header) == ["one [T=a]", "one [T=b]"]
+    with pytest.raises(TemplateError, match=r"`M=\*`: a name or value is empty or there twice"):
+        variant_lines("//! variants: M=*", "a.pwgsl")
+
+
 def test_entries_are_named_or_all(kernels: Path) -> None:
     assert labels(kernels, "//! variants: N=1; EXTRA=-|1") == [
         "one [N=1]",

@@ -17,13 +17,12 @@ from typing import Any
 from ..tools import doctor
 from .info import versions
 from .options import Parser, add_device, add_json
-from .text import encodable, wrap
+from .text import NARROW, encodable, wrap
 
 __all__ = ["main"]
 
 _VERDICTS = ("ok", "note", "problem")
 _NAME = 20  # columns of a finding's name
-_NARROW = 60  # below this many columns a text goes under its name
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -81,7 +80,7 @@ def _print_text(reports: Iterable[tuple[str, Iterable[doctor.Finding]]]) -> int:
 def lines_of(finding: doctor.Finding, width: int) -> list[str]:
     """A finding as text: verdict, name, what was found; below it the advice."""
     head = f"  {finding.verdict:7}  {finding.name:{_NAME}} "
-    if width < _NARROW:
+    if width < NARROW:
         lines = [head.rstrip(), *wrap(finding.text, width, first="    ", rest="    ")]
         return lines + wrap(finding.advice, width, first="    > ", rest="      ")
     margin = " " * len(head)

@@ -10,9 +10,9 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-__all__ = ["NO_BREAK", "Line", "encodable", "layout", "size", "wrap"]
+__all__ = ["NARROW", "NO_BREAK", "Line", "encodable", "layout", "size", "wrap"]
 
-_NARROW = 60  # below this many columns a text goes under its label instead of beside it
+NARROW = 60  # below this many columns a text goes under its label instead of beside it
 NO_BREAK = "\N{NO-BREAK SPACE}"  # keeps "32 KiB" on one line; printed as a plain space
 _PLAIN = {"✓": "+", "–": "-", "·": "|", "×": "x", "µ": "u", "…": "..."}
 
@@ -33,7 +33,7 @@ def layout(lines: Iterable[Line], width: int) -> Iterator[str]:
         if not line.text:
             yield from [""] if number else []
             yield from wrap(line.label, width)
-        elif width < _NARROW:
+        elif width < NARROW:
             yield from wrap(line.label, width, first="  ")
             yield from wrap(line.text, width, first="    ", rest="    ")
         else:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..arrays import Array, np
-from ..ops.references import float_power
+from ..ops.references import GELU_CUBIC, GELU_SCALE, float_power
 from .error_function import END, SERIES, SLOPE, TAIL
 from .native.maps import mapped
 from .threads import Scratch
@@ -132,7 +132,7 @@ def _gelu(x: Array, out: Array) -> None:
 
 
 def _gelu_tanh(x: Array, out: Array) -> None:
-    """x / (1 + exp(-2u)) with u = √(2/π) (x + 0.044715 x³); far out on the left it is 0, at -inf too."""
+    """x sigmoid(GELU_SCALE (x + GELU_CUBIC x³)); far out on the left it is 0, at -inf too."""
     wide, u = _doubles(2, x.size)
     near = bool(x.min() >= -10)  # else the divisor may be more than float32 holds; and not so where NaN is
     if near:
@@ -141,8 +141,8 @@ def _gelu_tanh(x: Array, out: Array) -> None:
         np.maximum(x, np.float32(-1e3), out=out)
         np.copyto(wide, out)  # ufuncs that convert go by small buffers: a copy of its own is quicker
     np.multiply(wide, wide, out=u)
-    u *= -math.sqrt(8 / math.pi) * 0.044715
-    u -= math.sqrt(8 / math.pi)
+    u *= -GELU_SCALE * GELU_CUBIC
+    u -= GELU_SCALE
     u *= wide
     np.exp(u, out=u)
     u += 1

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from sys import getrefcount
 from typing import Any, Protocol
@@ -53,7 +53,7 @@ class Recorded(Protocol):
     """A plan that is run again and again, and submits by itself."""
 
     def run(self, nodes: list[Node], donated: frozenset[int]) -> list[Any]:
-        """Storage for the plan's `stored`; `donated` are numbers of leaves whose storage may be reused."""
+        """Storage for the plan's `stored`; `donated` are leaves, by number, whose storage is given up."""
         ...
 
 
@@ -173,11 +173,11 @@ def _run(roots: list[Node]) -> None:
         nodes[number].settle(storage)
 
 
-def _made(roots: list[Node], walked: Walk, replaces: Mapping[int, int] | None = None) -> Plan:
+def _made(roots: list[Node], walked: Walk, changed: Sequence[tuple[Node, Node]] = ()) -> Plan:
     """A new plan; an error on the way knows the node that is to blame, where its number is known."""
     try:
         with stage("plan"):
-            return _planned(roots, walked, replaces)
+            return _planned(roots, walked, changed)
     except WebgradError as error:
         blamed = getattr(error, "value", len(walked.nodes))
         if blamed < len(walked.nodes):
@@ -185,9 +185,9 @@ def _made(roots: list[Node], walked: Walk, replaces: Mapping[int, int] | None = 
         raise
 
 
-def _planned(roots: list[Node], walked: Walk, replaces: Mapping[int, int] | None) -> Plan:
+def _planned(roots: list[Node], walked: Walk, changed: Sequence[tuple[Node, Node]]) -> Plan:
     _state.made += 1
-    graph = snapshot(walked, roots)
+    graph = snapshot(walked, roots, changed)
     if observers():
         graph.lines = [each.where for each in walked.nodes]
     device = roots[0].sig.device
@@ -197,7 +197,7 @@ def _planned(roots: list[Node], walked: Walk, replaces: Mapping[int, int] | None
         return HostPlan(graph, device)
     from .gpu_plan import GpuPlan
 
-    return GpuPlan(graph, device, fuse=device.settings.fuse, nodes=walked.nodes, replaces=replaces)
+    return GpuPlan(graph, device, fuse=device.settings.fuse, nodes=walked.nodes)
 
 
 def compute(nodes: Sequence[Node]) -> None:
@@ -216,21 +216,15 @@ def compute_waiting() -> None:
                 compute([node])
 
 
-def plan_for(roots: list[Node], replaced: Sequence[tuple[Node, Node]] = ()) -> tuple[Plan, list[Node]]:
+def plan_for(roots: list[Node], changed: Sequence[tuple[Node, Node]] = ()) -> tuple[Plan, list[Node]]:
     """A plan that stores nothing but the roots, of one device, and the graph's nodes by number.
 
-    `replaced` are roots with the leaves that they replace, and whose memory they may take over.
+    `changed` are leaves with the roots that may take their storage, where a run donates it.
     """
     with _state.lock:
         walked = walk(roots)
-        numbers = walked.numbers
-        replaces = {
-            numbers[id(new)]: numbers[id(old)]
-            for new, old in replaced
-            if id(new) in numbers and id(old) in numbers
-        }
         try:
-            plan = _made(roots, walked._replace(held=[]), replaces)
+            plan = _made(roots, walked._replace(held=[]), changed)
         except WebgradError as error:
             raise _placed(error, roots[0].sig, roots[0]) from None
     return plan, walked.nodes
@@ -338,7 +332,7 @@ def _number(node: Node) -> Any:
 
 
 def _storage(node: Node) -> Any:
-    """A node's storage, computed if need be; whoever holds it keeps it from being taken over."""
+    """A node's storage, computed if need be; whoever holds it keeps it from being donated."""
     with _state.lock:
         _record([node])
         return node.storage

@@ -6,7 +6,7 @@ plan is made, and only that is kept: a run packs the run-time numbers and record
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -35,19 +35,19 @@ class Step:
         "inputs",
         "launch",
         "more",
+        "new",
         "origin",
         "outputs",
         "pipeline",
         "simple",
-        "sizes",
     )
 
     about: Note
     launch: Launch
     more: Buffer | None
+    new: list[tuple[int, int]]  # the outputs that it is the first to write to, with their bytes
     origin: int
     simple: bool  # whether it binds whole values, and makes one new one
-    sizes: list[int]
 
     def __init__(self, inputs: list[int], outputs: list[int]) -> None:
         self.inputs = inputs
@@ -56,16 +56,17 @@ class Step:
         self.pipeline: Pipeline | None = None
 
     @classmethod
-    def of(cls, device: Device, launch: Launch, graph: Snapshot, about: Note, origin: int) -> Step:
-        """The step of a launch; `origin` is the node that it is about."""
+    def of(
+        cls, device: Device, launch: Launch, graph: Snapshot, about: Note, origin: int, made: set[int]
+    ) -> Step:
+        """The step of a launch; `origin` is the node that it is about, `made` what was written before it."""
         count = len(launch.bound) - launch.writes
         step = cls(list(launch.values[:count]), list(dict.fromkeys(launch.written)))
         step.launch, step.origin = launch, origin
-        step.pipeline = device.pipeline(
-            launch.program, checked=launch.checked, in_place=launch.in_place, replacing=launch.replacing
-        )
+        step.pipeline = device.pipeline(launch.program, checked=launch.checked, in_place=launch.in_place)
         step.more = device.upload(launch.more, keep=True) if launch.more else None
-        step.sizes = [graph.sigs[each].nbytes for each in step.outputs]
+        step.new = [(each, graph.sigs[each].nbytes) for each in step.outputs if each not in made]
+        made.update(step.outputs)
         step.about = replace(
             about,
             name=launch.kernel.name,
@@ -73,7 +74,7 @@ class Step:
             dtypes=tuple([graph.sigs[each].dtype.name for each in launch.written]),
         )
         whole = not any(each.nbytes for each in launch.bound)
-        step.simple = launch.writes == 1 and whole and not launch.updates
+        step.simple = launch.writes == len(step.new) == 1 and whole
         return step
 
     def params(self, nodes: list[Node]) -> bytes:
@@ -104,7 +105,6 @@ class GpuPlan:
         *,
         fuse: bool = True,
         nodes: Sequence[Node] = (),
-        replaces: Mapping[int, int] | None = None,
         scheduler: Callable[..., Schedule] = schedule,
     ) -> None:
         self.device = device
@@ -116,13 +116,12 @@ class GpuPlan:
         graph = made.graph
         numbers = {at: each.storage for at, each in enumerate(nodes) if each.sig.kind == "scalar"}
         with choosing(device, numbers) as choose:
-            compiled = compile_schedule(
-                made, device.profile, check=device.settings.checks, choose=choose, replaces=replaces or {}
-            )
+            compiled = compile_schedule(made, device.profile, check=device.settings.checks, choose=choose)
         for each in observers():
             each.planned(device, made, compiled)
         self.steps: list[Step] = []
         self.empty: list[int] = []
+        written: set[int] = set()
         for groups, launches in compiled:
             empty = [each for group in groups for each in group.outputs if not graph.sigs[each].size]
             self.empty += empty
@@ -131,7 +130,7 @@ class GpuPlan:
                 self.steps.append(Step([alias[1]], [alias[0]]))
             if launches:
                 about, origin = _about(work_of(graph, groups, count).share(len(launches)))
-                self.steps += [Step.of(device, each, graph, about, origin) for each in launches]
+                self.steps += [Step.of(device, each, graph, about, origin, written) for each in launches]
         kept = {each for group in made.groups for each in group.outputs if each < count}
         self.stored = tuple(sorted((kept & graph.held) | set(graph.roots)))
         self._free_early()
@@ -156,7 +155,7 @@ class GpuPlan:
         if step is not None and step.pipeline is not None:  # a single op, as in a REPL: the short way
             inputs = [nodes[each].storage for each in step.inputs]
             found = self.device.compute(
-                step.pipeline, inputs, step.sizes[0], step.params(nodes), step.launch.grid, step.about.name
+                step.pipeline, inputs, step.new[0][1], step.params(nodes), step.launch.grid, step.about.name
             )
             if annotate is not None:
                 annotate(step.note(nodes))
@@ -174,10 +173,11 @@ class GpuPlan:
                         if step.simple:
                             inputs = [step.more if each < 0 else values[each] for each in step.inputs]
                             values[step.outputs[0]] = compute(
-                                step.pipeline, inputs, step.sizes[0], params, launch.grid, step.about.name
+                                step.pipeline, inputs, step.new[0][1], params, launch.grid, step.about.name
                             )
                         else:
-                            self._allocate(step, values, allocate)
+                            for each, nbytes in step.new:
+                                values[each] = allocate(nbytes, step.about.name)
                             buffers = [self._buffer(step, values, each) for each in launch.bound]
                             dispatch(step.pipeline, buffers, params, launch.grid)
                         if annotate is not None:
@@ -193,11 +193,6 @@ class GpuPlan:
     def record(self) -> GpuReplay:
         """The same kernels as a list of commands, to be run again over other buffers."""
         return GpuReplay(self)
-
-    def _allocate(self, step: Step, values: dict[int, Any], allocate: Any) -> None:
-        for each, nbytes in zip(step.outputs, step.sizes, strict=True):
-            if not (step.launch.updates and each in values):
-                values[each] = allocate(nbytes, step.about.name)
 
     def _buffer(self, step: Step, values: dict[int, Any], bound: Bound) -> Buffer | None:
         """What a binding gets: a value, a part of it, or the step's own parameters."""
@@ -234,7 +229,7 @@ class GpuReplay:
         self.last: tuple[list[Any], list[bytes]] = [None] * len(self.users), self.params
         commands.outputs += [slots[each] for each in plan.stored]
         kept = frozenset(commands.outputs)  # a result may be a leaf in another shape, in the same memory
-        self.donable = {each: at for at, each in enumerate(plan.sources) if slots[each] not in kept}
+        self._donatable = {each: at for at, each in enumerate(plan.sources) if slots[each] not in kept}
 
     def _add(self, step: Step, slots: dict[int, int]) -> None:
         commands = self.commands
@@ -242,9 +237,8 @@ class GpuReplay:
         if step.more is not None:
             more = commands.slot(step.more.nbytes, given=True)
             self.constants.append(step.more)
-        for each, nbytes in zip(step.outputs, step.sizes, strict=True):
-            if not (step.launch.updates and each in slots):
-                slots[each] = commands.slot(nbytes)
+        for each, nbytes in step.new:
+            slots[each] = commands.slot(nbytes)
         bound = []
         for part in step.launch.bound:
             slot = more if part.value < 0 else slots[part.value]
@@ -257,14 +251,19 @@ class GpuReplay:
                 self.users.setdefault(each, []).append(self.packed[-1])
         self.params.append(step.launch.params)
 
+    def donations(self, leaves: Iterable[int]) -> frozenset[int]:
+        """Leaves that are donated, as inputs of the commands: but for those that are results themselves."""
+        return frozenset(self._donatable[each] for each in leaves if each in self._donatable)
+
     def run(self, nodes: list[Node], donated: frozenset[int] = frozenset()) -> list[Any]:
-        """Buffers for `stored`; `donated` are the numbers of leaves whose memory may be taken over."""
+        """Buffers for `stored`; `donated` are the numbers of leaves whose storage the caller gives up."""
         plan = self.plan
         inputs = [nodes[each].storage for each in plan.sources]
-        given = frozenset(self.donable[each] for each in donated if each in self.donable)
         params = self._packed(nodes) if self.packed else self.params
         notes = [each.note(nodes) for each in plan.steps if each.pipeline is not None] if observers() else ()
-        return plan.device.queue.replay(self.commands, inputs + self.constants, params, given, notes)
+        return plan.device.queue.replay(
+            self.commands, inputs + self.constants, params, self.donations(donated), notes
+        )
 
     def _packed(self, nodes: list[Node]) -> list[bytes]:
         """The parameters of a run: those of the last one, but where another number stands in them."""

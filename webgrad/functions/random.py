@@ -23,6 +23,7 @@ from ..graph.node import Node, make, scalar
 from ..graph.trace import current_trace
 from ..ops import primitives
 from ..ops.primitives import elementwise
+from ..ops.references import THREEFRY_PARITY, THREEFRY_ROTATIONS
 from ..ops.shapes import broadcast, normalise_axis
 from ..ops.table import TABLE
 from ..runtime.device import DeviceLike, open_device
@@ -49,16 +50,15 @@ __all__ = [
 Shape = int | Sequence[int]
 Key = tuple[int, int]
 _WORD = 0xFFFFFFFF
-_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _DIGITS = {dtypes.float32: 24, dtypes.float16: 11, dtypes.bfloat16: 8}  # binary digits a float holds
 
 
 def threefry(key: Key, counter: Key) -> Key:
     """Threefry-2x32 with 20 rounds over two 32-bit words: what derives a draw's key from the generator's."""
-    keys = (*key, key[0] ^ key[1] ^ 0x1BD11BDA)
+    keys = (*key, key[0] ^ key[1] ^ THREEFRY_PARITY)
     x, y = (counter[0] + keys[0]) & _WORD, (counter[1] + keys[1]) & _WORD
     for block in range(5):
-        for turn in _ROTATIONS[block % 2]:
+        for turn in THREEFRY_ROTATIONS[block % 2]:
             x = (x + y) & _WORD
             y = ((y << turn | y >> (32 - turn)) & _WORD) ^ x
         x = (x + keys[(block + 1) % 3]) & _WORD

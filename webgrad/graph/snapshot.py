@@ -8,7 +8,7 @@ a+b.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import copysign
 from typing import Any, NamedTuple
 
@@ -16,15 +16,17 @@ from .node import Node, Signature
 from .refcounts import LISTED
 
 Key = tuple[int, ...]
+_NONE: Mapping[int, int] = {}
 
 
 class Snapshot:
     """Signatures and inputs by number; `held` are those that someone outside the graph still refers to.
 
+    `donations` says which result may take the storage of which leaf, in runs to which that leaf is donated.
     `lines` are the user's, as nodes keep them, where somebody watches.
     """
 
-    __slots__ = ("held", "inputs", "lines", "roots", "sigs")
+    __slots__ = ("donations", "held", "inputs", "lines", "roots", "sigs")
 
     def __init__(
         self,
@@ -32,11 +34,13 @@ class Snapshot:
         inputs: list[tuple[int, ...]],
         roots: tuple[int, ...],
         held: frozenset[int] = frozenset(),
+        donations: Mapping[int, int] = _NONE,
     ) -> None:
         self.sigs = sigs
         self.inputs = inputs
         self.roots = roots
         self.held = held
+        self.donations = donations
         self.lines: list[Any] = []
 
     def __len__(self) -> int:
@@ -44,7 +48,7 @@ class Snapshot:
 
     def copy(self) -> Snapshot:
         """The same, to be scheduled once more: that adds nodes."""
-        return Snapshot(self.sigs.copy(), self.inputs.copy(), self.roots, self.held)
+        return Snapshot(self.sigs.copy(), self.inputs.copy(), self.roots, self.held, self.donations)
 
     def add(self, sig: Signature, inputs: tuple[int, ...]) -> int:
         """A new node behind the others; gives its number."""
@@ -148,12 +152,20 @@ def walk(roots: Sequence[Node]) -> Walk:
     return Walk(tuple(code), nodes, numbers, held)
 
 
-def snapshot(walked: Walk, roots: Sequence[Node]) -> Snapshot:
-    """The graph that was walked, as numbers."""
+def snapshot(walked: Walk, roots: Sequence[Node], changed: Iterable[tuple[Node, Node]] = ()) -> Snapshot:
+    """The graph that was walked, as numbers.
+
+    `changed` are leaves with the nodes that their tensors get instead, which may take their storage.
+    """
     numbers = walked.numbers
     return Snapshot(
         [node.sig for node in walked.nodes],
         [tuple(numbers[id(each)] for each in node.inputs) for node in walked.nodes],
         tuple(numbers[id(each)] for each in roots),
         frozenset(walked.held),
+        {
+            numbers[id(after)]: numbers[id(before)]
+            for before, after in changed
+            if id(before) in numbers and id(after) in numbers
+        },
     )

@@ -80,12 +80,6 @@ _OTHERS: dict[int, TensorType] = {
     41: TensorType("Q1_0", 128, 18),
 }
 # Tensors: the number of a type → what it is
-TYPES: dict[int, TensorType] = dict(
-    sorted(
-        (
-            *_OTHERS.items(),
-            *((each.number, TensorType(each.name, each.weights, each.nbytes)) for each in FORMATS.values()),
-        )
-    )
-)
+_BLOCKS = {each.number: TensorType(each.name, each.weights, each.nbytes) for each in FORMATS.values()}
+TYPES: dict[int, TensorType] = dict(sorted((_OTHERS | _BLOCKS).items()))
 TYPE_NUMBERS: dict[str, int] = {each.name: number for number, each in TYPES.items() if each.is_readable}

@@ -35,8 +35,8 @@ from .trace import Traced, is_open
 class _Part:
     """What is computed on one device. `feeds` are the leaves and numbers that are others in each run."""
 
-    def __init__(self, roots: list[Node], replaced: Sequence[tuple[Node, Node]]) -> None:
-        self.plan, self.nodes = plan_for(roots, replaced)
+    def __init__(self, roots: list[Node], changed: Sequence[tuple[Node, Node]]) -> None:
+        self.plan, self.nodes = plan_for(roots, changed)
         numbers = {id(node): number for number, node in enumerate(self.nodes)}
         self.roots = [numbers[id(root)] for root in roots]
         self.leaf_feeds: list[tuple[int, int]] = []
@@ -109,8 +109,8 @@ class Capture:
         self.slots = [(slot, node is not None) for slot, node in traced.slots]
         results += [node for _, node in traced.slots if node is not None]
         by_device = _by_device(results)
-        replaced = [(after, before) for _, before, after in traced.changed]
-        self.parts = [_Part(each, replaced) for each in by_device]
+        changed = [(before, after) for _, before, after in traced.changed]
+        self.parts = [_Part(each, changed) for each in by_device]
         self._close_over(leaves, results, traced.gradients)
         self.first = leaves[self.arguments :]
         self.sigs = [node.sig for node in self.first]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from functools import lru_cache
 
-from webgrad.device_profile import DeviceProfile
+from webgrad.device_profile import PORTABLE, DeviceProfile
 from webgrad.errors import ShapeError
 from webgrad.kernels.launch import Launch, Launches, ceil_div, grid_for, has_workgroups, pack
 from webgrad.ops.transforms import halves_have_kernels, has_kernels
@@ -22,7 +22,7 @@ ODD_RADICES = (7, 5, 3)
 SOFTWARE_THREADS = 512  # at most: a workgroup is slow to start, so each thread takes several columns
 SOFTWARE_WIDTH, GPU_WIDTH = 8, 64  # threads to a workgroup of passes over memory
 PASS_BITS = 4  # 16 elements in registers
-GROUP_BYTES = 16384  # of workgroup memory, which every WebGPU device has
+GROUP_BYTES = PORTABLE.max_workgroup_storage  # that a transform may take
 GROUP_BITS = 8  # more would leave too few columns side by side for memory to be read in long pieces
 
 

@@ -11,7 +11,7 @@ import struct
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from webgrad.device_profile import DeviceProfile
+from webgrad.device_profile import PORTABLE, DeviceProfile
 from webgrad.errors import DTypeError, LaunchError
 from webgrad.lower.ir import Kernel
 from webgrad.wgsl import Program
@@ -32,8 +32,9 @@ _SHORT_NAMES = {
 }
 
 
-# Pairs of bindings (input, output), and the variant in which each output is written where its input lies
-Replacing = tuple[tuple[tuple[int, int], ...], Program]
+# Pairs of bindings (input, output), and the variant that writes each output where its input lies, and binds
+# the output only. No program: then nothing is left to do.
+InPlace = tuple[tuple[tuple[int, int], ...], Program | None]
 _NO_NUMBERS = struct.Struct("<")
 _NOT_LOWERED = Kernel("", (), (), (), 0, 0)
 
@@ -51,16 +52,14 @@ class Launch:
     """A program over numbered values in binding order, inputs first and what is written last.
 
     Run-time numbers (`scalars`) are packed by `front`; `params` follow them; `more` is uploaded once, where
-    parameters are more than travel with a command. `in_place` holds the variants (i, program) whose output
-    overwrites input i: one buffer less; None for a program is no launch at all.
+    parameters are more than travel with a command. `in_place` are variants for where inputs are donated; the
+    first that fits is taken.
     """
 
     program: Program
     params: bytes
     grid: tuple[int, int, int]
-    in_place: tuple[tuple[int, Program | None], ...] = ()
-    replacing: Replacing | None = None
-    updates: bool = False  # whether it may write to what is there already
+    in_place: tuple[InPlace, ...] = ()
     checked: bool | None = None  # whether it keeps the compiler's bounds checks; None: as the device is set
     bound: tuple[Bound, ...] = ()
     front: struct.Struct | Packer = _NO_NUMBERS
@@ -137,9 +136,9 @@ def check_dtype(op: str, dtype: str, offered: frozenset[str]) -> str:
 
 
 def has_workgroups(profile: DeviceProfile) -> bool:
-    """Whether kernels with 256 threads and workgroup memory are both possible and worth it."""
+    """Whether kernels with all the threads and memory that WebGPU promises a workgroup are worth it."""
     return (
         profile.kind != "software"
-        and profile.max_invocations >= 256
-        and profile.max_workgroup_storage >= 16384
+        and profile.max_invocations >= PORTABLE.max_invocations
+        and profile.max_workgroup_storage >= PORTABLE.max_workgroup_storage
     )

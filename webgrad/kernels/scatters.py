@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from webgrad.device_profile import DeviceProfile
-from webgrad.kernels.launch import Launch, Launches, ceil_div, grid_for, has_workgroups, pack
+from webgrad.kernels.launch import InPlace, Launch, Launches, ceil_div, grid_for, has_workgroups, pack
 from webgrad.kernels.sorting import (
     KEYS,
     ORDER,
@@ -19,7 +19,7 @@ from webgrad.kernels.sorting import (
     sort_launches,
     stored_type,
 )
-from webgrad.wgsl import Program, load_template
+from webgrad.wgsl import load_template
 
 BASE, INDEX, UPDATES, RESULT, SPARES = range(5)  # numbers of buffers; temporary i is SPARES + i
 
@@ -59,13 +59,13 @@ class _Scatter:
         """One more launch, of so many threads."""
         typed = entry not in ("scatter_copy", "scatter_keys")
         defines: dict[str, str | int] = {} if self.width == 8 else {"WIDTH": self.width}
-        in_place: tuple[tuple[int, Program | None], ...] = ()
+        in_place: tuple[InPlace, ...] = ()
         if typed:
             defines |= {"HOW": self.how, "T": self.stored}
         if typed and self.odd and entry != "scatter_atomic":
             defines["ODD"] = 1
         if entry == "scatter_copy":
-            in_place = ((0, None),)  # what lies there already is not copied
+            in_place = ((((0, 1),), None),)  # what lies there already is not copied
             if "int64" in self.profile.features and not self.on_gpu:
                 defines["B64"] = 1
         program = load_template("scatters.pwgsl", entry, **defines)
@@ -85,23 +85,21 @@ class _Scatter:
 
 @lru_cache(maxsize=4096)
 def scatter_launches(
-    profile: DeviceProfile, how: str, dtype: str, rows: int, columns: int, count: int, there: bool = False
+    profile: DeviceProfile, how: str, dtype: str, rows: int, columns: int, count: int
 ) -> Launches:
     """base (rows, columns) with `count` rows of updates written to the rows that an int32 index names.
 
-    With `there` RESULT holds base already, and BASE is not bound. Indices outside go to the nearest row.
+    Indices outside go to the nearest row.
     """
-    # It also checks the arguments.
-    launch = scatter_launch(profile, how, dtype, rows, columns, count, update=True)
+    whole = scatter_launch(profile, how, dtype, rows, columns, count)  # also checks the arguments
     scatter = _Scatter(profile, how, dtype, rows, columns, count)
     many = _are_many(scatter)
     nbytes = rows * scatter.columns * scatter.unit_bytes
-    if not (many or there or nbytes >= MIN_COPIED_BYTES):
-        whole = scatter_launch(profile, how, dtype, rows, columns, count)
+    if not many and nbytes < MIN_COPIED_BYTES:
         return Launches((whole.over(BASE, INDEX, UPDATES, RESULT),))
-    if not there:
-        scatter.launches.append(copy_launch(profile, nbytes))
+    scatter.launches.append(copy_launch(profile, nbytes))
     if not many:
+        launch = scatter_launch(profile, how, dtype, rows, columns, count, in_place=True)
         scatter.launches.append(launch.over(INDEX, UPDATES, RESULT))
     elif scatter.on_gpu and scatter.stored in ("i32", "u32") and how != "set":
         _by_atomics(scatter)
@@ -113,7 +111,7 @@ def scatter_launches(
 
 
 def copy_launch(profile: DeviceProfile, nbytes: int) -> Launch:
-    """One buffer's bytes in another; no launch where the first is given up for the second."""
+    """One buffer's bytes in another; no launch where the first is donated to the second."""
     groups = ceil_div(nbytes, 16)
     copy = _Scatter(profile, "set", "u32", 1, 4 * groups, groups)
     copy.step("scatter_copy", (BASE, RESULT), copy.threads(groups))

@@ -166,15 +166,16 @@ def scatter_launch(
     columns: int,
     count: int,
     *,
-    update: bool = False,
+    in_place: bool = False,
 ) -> Launch:
     """base (rows, columns) with `count` rows of updates written to the rows that an index names.
 
     Buffers (base, index, updates, y). `how` is set, add or max. The index is int32; what lies outside of 0 to
     rows - 1 goes to the nearest row. float16 and bfloat16 are rounded after each addition.
 
-    With `update` y holds base already: buffers (index, updates, y), and only the rows named are touched. The
-    work goes by the updates then, not by the rows: a token written to a cache of any length costs the same.
+    With `in_place` y holds base already: buffers (index, updates, y), and only the rows named are touched.
+    The work goes by the updates then, not by the rows: a token written to a cache of any length costs the
+    same.
     """
     if how not in SCATTERS:
         raise DTypeError(f"there is no scatter {how!r}; there are {', '.join(SCATTERS)}")
@@ -187,7 +188,7 @@ def scatter_launch(
     if feature and feature not in profile.features:
         raise DTypeError(f"scatter {how} of {dtype} needs an adapter with {feature}: convert it, or use cpu")
     stored, elements = stored_type(how, dtype, columns)
-    return _scatter(profile, how, stored, rows, elements, count, update)
+    return _scatter(profile, how, stored, rows, elements, count, in_place)
 
 
 def stored_type(how: str, dtype: str, columns: int) -> tuple[str, int]:
@@ -203,7 +204,7 @@ def stored_type(how: str, dtype: str, columns: int) -> tuple[str, int]:
 
 
 def _scatter(
-    profile: DeviceProfile, how: str, stored: str, rows: int, columns: int, count: int, update: bool
+    profile: DeviceProfile, how: str, stored: str, rows: int, columns: int, count: int, in_place: bool
 ) -> Launch:
     owners, width = (GPU_OWNERS, 64) if has_workgroups(profile) else (SOFTWARE_OWNERS, 8)
     odd = columns % 4 != 0 or stored in _WIDE
@@ -212,7 +213,8 @@ def _scatter(
         defines["ODD"] = 1
     if width != 8:
         defines["WIDTH"] = width
-    program = load_template("scatter.pwgsl", "scatter", **defines, **({"INPLACE": 2} if update else {}))
+    variant = load_template("scatter.pwgsl", "scatter", **defines, INPLACE=1)
+    program = variant if in_place else load_template("scatter.pwgsl", "scatter", **defines)
     if rows * columns >= 2**32 or count * columns >= 2**32:
         raise LaunchError(f"scatter of ({count}, {columns}) into ({rows}, {columns}): too many elements")
     units = columns if odd else columns // 4
@@ -225,7 +227,4 @@ def _scatter(
         parts = units * ceil_div(rows, share)
     grid = grid_for(profile, ceil_div(parts, width))
     params = pack(program, parts=parts, rows=rows, columns=units, count=count, share=share, grid_x=grid[0])
-    if update:
-        return Launch(program, params, grid)
-    in_place = load_template("scatter.pwgsl", "scatter", **defines, INPLACE=1)
-    return Launch(program, params, grid, ((0, in_place),))
+    return Launch(program, params, grid, () if in_place else ((((0, 3),), variant),))

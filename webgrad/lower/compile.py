@@ -6,14 +6,14 @@ In: a `Schedule` and a device's profile. Out: `Launch`es in order, over the grap
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ..device_profile import DeviceProfile
 from ..errors import DTypeError, WebgradError
 from ..graph.node import check_offered
 from ..graph.snapshot import Snapshot
-from ..kernels.launch import Launch, Replacing
+from ..kernels.launch import InPlace, Launch
 from ..observing import stage
 from ..schedule.plan import Group, Schedule
 from .attention import attention_choices, lower_attention
@@ -21,8 +21,8 @@ from .choices import Choice
 from .contract import contraction_choices, lower_contraction
 from .domains import lower_maps, lower_rows, row_choices
 from .emit import emit
+from .in_place import in_place_kernel, in_place_results
 from .ir import Kernel, verify
-from .overwrite import overwriting, replaced_values
 from .passes import PASSES
 from .quantised import lower_quantised, quantised_choices
 from .scan import lower_scan
@@ -33,7 +33,6 @@ LEAST_TUNED = 1 << 14  # elements that a kernel touches, from which it may matte
 Pass = Callable[[Kernel], Kernel]
 # Which of its choices a bundle is made by; None: the default.
 Choose = Callable[[Snapshot, tuple[Group, ...]], Choice | None]
-_NOTHING: Mapping[int, int] = {}
 
 
 def compile_schedule(
@@ -44,12 +43,11 @@ def compile_schedule(
     check: bool = False,
     offered: bool = True,
     choose: Choose | None = None,
-    replaces: Mapping[int, int] = _NOTHING,
 ) -> list[tuple[tuple[Group, ...], list[Launch]]]:
     """The launches of each bundle, in order; bundles whose results are empty have none.
 
     With `offered` what GPUs do not offer is an error; without, it has no launches. `choose` says by which of
-    its choices a bundle is made. `replaces` are results with the leaves whose memory they may take over.
+    its choices a bundle is made.
     """
     made = []
     done: dict[object, tuple[tuple[int, ...], list[Launch]]] = {}
@@ -57,20 +55,12 @@ def compile_schedule(
         groups = tuple(plan.groups[each] for each in bundle)
         try:
             choice = None if choose is None else choose(plan.graph, groups)
-            code, numbers = structure(plan.graph, groups, replaces)
+            code, numbers = structure(plan.graph, groups)
             alike = None if groups[0].kind in _WHOLE else done.get((code, choice))
             if alike is not None:
                 made.append((groups, renumbered(alike[1], alike[0], numbers)))
                 continue
-            launches = compile_bundle(
-                plan.graph,
-                groups,
-                profile,
-                passes=passes,
-                check=check,
-                choice=choice,
-                replaces=replaces,
-            )
+            launches = compile_bundle(plan.graph, groups, profile, passes=passes, check=check, choice=choice)
             done[code, choice] = numbers, launches
         except WebgradError as error:
             if offered or not isinstance(error, DTypeError):
@@ -89,7 +79,6 @@ def compile_bundle(
     passes: Sequence[Pass] = PASSES,
     check: bool = False,
     choice: Choice | None = None,
-    replaces: Mapping[int, int] = _NOTHING,
 ) -> list[Launch]:
     """The launches of groups that go together, made by a choice of theirs."""
     live = [group for group in groups if graph.sigs[group.outputs[0]].size]
@@ -112,23 +101,23 @@ def compile_bundle(
                 verify(kernel)
     with stage("emit"):
         launch = emit(kernel, profile)
-        replaced = replaced_values(graph, live, replaces)
-        replacing = _replacing(replaced, kernel, launch, profile) if replaced else None
-    return [replace(launch, choice=choice, replacing=replacing)]
+        in_place = _in_place(graph, live, kernel, launch, profile)
+    return [replace(launch, choice=choice, in_place=in_place)]
 
 
-def _replacing(
-    replaced: dict[int, int], kernel: Kernel, launch: Launch, profile: DeviceProfile
-) -> Replacing | None:
-    """The variant whose results take over the memory of what they replace, and which bindings these are."""
-    if any(each.nbytes for each in launch.bound):
-        return None
-    variant = emit(overwriting(kernel, replaced), profile)
+def _in_place(
+    graph: Snapshot, groups: list[Group], kernel: Kernel, launch: Launch, profile: DeviceProfile
+) -> tuple[InPlace, ...]:
+    """The variant whose results take the storage of leaves that they replace, if there are such results."""
+    results = in_place_results(graph, groups)
+    if not results or any(each.nbytes for each in launch.bound):
+        return ()
+    variant = emit(in_place_kernel(kernel, results), profile)
     if variant.params != launch.params or variant.more != launch.more:
-        return None
+        return ()
     places = {each.value: at for at, each in enumerate(launch.bound)}
-    pairs = tuple((places[old], places[new]) for new, old in replaced.items())
-    return pairs, variant.program
+    pairs = tuple((places[leaf], places[result]) for result, leaf in results.items())
+    return ((pairs, variant.program),)
 
 
 def choices_of(graph: Snapshot, groups: Sequence[Group], profile: DeviceProfile) -> tuple[Choice, ...]:

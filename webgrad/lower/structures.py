@@ -6,7 +6,7 @@ in order; and the launches of one such bundle as those of another.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ..graph.snapshot import Snapshot
@@ -14,9 +14,7 @@ from ..kernels.launch import Bound, Launch
 from ..schedule.plan import Group
 
 
-def structure(
-    graph: Snapshot, groups: Sequence[Group], replaces: Mapping[int, int]
-) -> tuple[tuple[object, ...], tuple[int, ...]]:
+def structure(graph: Snapshot, groups: Sequence[Group]) -> tuple[tuple[object, ...], tuple[int, ...]]:
     """What lowering sees of groups: two bundles with equal structures have the same kernel, over the numbers
     that are given with them.
     """
@@ -40,7 +38,7 @@ def structure(
         note(group.outputs)
         if group.center >= 0:
             note((group.center,))
-        code += [places.get(replaces.get(each, -1), -1) for each in group.outputs]
+        code += [places.get(graph.donations.get(each, -1), -1) for each in group.outputs]
     return tuple(code), tuple(places)
 
 

@@ -85,13 +85,11 @@ def user_kernels(graph: Snapshot, group: Group, profile: DeviceProfile) -> list[
             made[place] = graph.add(signature(LEAF, shape, dtype, sig.device), ())
     count = call.reads + len(call.given)
     launches = [
-        _emitted(graph, "copy", copy_launch(profile, graph.sigs[source].nbytes), (source, made[place]), False)
+        _emitted(graph, "copy", copy_launch(profile, graph.sigs[source].nbytes), (source, made[place]))
         for place, source in zip(call.given, inputs[call.reads : count], strict=True)
     ]
     values = [*inputs[: call.reads], *[made[place] for place in range(len(call.results))]]
-    launch = _emitted(
-        graph, call.program.label, Launch(call.program, b"", call.grid), values, bool(call.given)
-    )
+    launch = _emitted(graph, call.program.label, Launch(call.program, b"", call.grid), values)
     return [
         *launches,
         replace(launch, front=flat_packer(call.program), scalars=inputs[count:], checked=True),
@@ -122,17 +120,11 @@ def _transform(sig: Signature, source: Signature, profile: DeviceProfile) -> Lau
 def _all_emitted(
     graph: Snapshot, name: str, launches: Sequence[Launch], numbers: Sequence[int]
 ) -> list[Launch]:
-    """Launches in order; those that write to what one before them wrote to say so."""
-    there: set[int] = set()
-    made = []
-    for launch in launches:
-        again = not there.isdisjoint(launch.written)
-        made.append(_emitted(graph, name, launch, [numbers[each] for each in launch.values], again))
-        there.update(launch.written)
-    return made
+    """Launches in order, over values of the graph by the numbers of an operation's buffers."""
+    return [_emitted(graph, name, each, [numbers[value] for value in each.values]) for each in launches]
 
 
-def _emitted(graph: Snapshot, name: str, launch: Launch, values: Sequence[int], again: bool) -> Launch:
+def _emitted(graph: Snapshot, name: str, launch: Launch, values: Sequence[int]) -> Launch:
     """A launch over values of the graph."""
     program = launch.program
     written = [binding.access == "read_write" for binding in program.bindings]
@@ -144,4 +136,4 @@ def _emitted(graph: Snapshot, name: str, launch: Launch, values: Sequence[int], 
     file = program.label.partition(" ")[0]
     template = Template(file, program.defines, (), program.requires)
     kernel = Kernel(name, buffers, (), (), program.workgroup_size[0], math.prod(launch.grid), template)
-    return replace(launch.over(*values), kernel=kernel, updates=again)
+    return replace(launch.over(*values), kernel=kernel)

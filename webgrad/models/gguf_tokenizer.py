@@ -13,16 +13,15 @@ from typing import Any
 
 from webgrad.errors import ModelFileError
 
-from .growth import check_growth
+from .growth import LONGEST_TOKEN, check_growth
 from .pretokenizers import PRETOKENIZERS
+from .text_stream import SPACE
 
 __all__ = ["Parts", "frame", "import_tokenizers", "parts_from_gguf", "protected", "stop_ids"]
 
 UNKNOWN, CONTROL, USER_DEFINED, BYTE = 2, 3, 4, 6  # token types, as SentencePiece numbers them
 MOST_TOKENS = 1_000_000
-LONGEST_TOKEN = 1024  # characters
 MOST_CUTS = 200_000_000  # letters of all ways to cut all tokens in two; published ones have 20 million
-SPACE = "▁"  # SentencePiece's mark for one
 # What ends an answer, or a turn of it, where a vocabulary has it as a control token.
 END_TOKENS = (
     *("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>"),

@@ -17,14 +17,14 @@ from webgrad.errors import ModelFileError
 
 from .patterns import check_pattern
 
-__all__ = ["check_growth"]
+__all__ = ["LONGEST_TOKEN", "check_growth"]
 
 MOST = 40  # times: of published tokenizers a letter becomes at most 36
 MOST_STEPS = 64  # of each kind; published tokenizers have up to ten
 COMPOSED = 18  # letters that compatibility forms make of one that a step has put in
 FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 BYTES = 4  # that a letter has, each of which becomes a letter
-LONGEST_TOKEN = 1024
+LONGEST_TOKEN = 1024  # characters
 LONGEST_SPECIAL = 128  # letters of a special token: at each letter of a message all lengths are looked up
 LONGEST_UNIGRAM = 128  # at each letter of a text all unigrams that begin there are weighed
 LONGEST_WORD = 200  # of WordPiece, which looks up all parts of a word

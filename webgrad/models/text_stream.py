@@ -11,9 +11,9 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Spelling", "StreamDecoder", "spelling_of"]
+__all__ = ["SPACE", "Spelling", "StreamDecoder", "spelling_of"]
 
-SPACE = "▁"
+SPACE = "▁"  # SentencePiece's mark for one
 
 
 @dataclass(frozen=True)

@@ -29,9 +29,13 @@ class Format:
     regions: tuple[tuple[int, int], ...]  # (start in GGUF's block, bytes)
     weights_of: Callable[[Regions], Array]  # float32 (blocks, weights) from the regions
     units: int = 1  # in a block: see kernels/blocks.pwgsl
-    pairs: int = 1  # of planes in a block
     most_rows: int = 16  # of A by one unpacked weight: fewer where a column has three words to load
     can_quantise: bool = False  # whether floats can be made such blocks
+
+    @property
+    def pairs(self) -> int:
+        """Pairs of planes in a block."""
+        return self.weights // 32
 
 
 # What the weights are
@@ -161,11 +165,11 @@ FORMATS: dict[str, Format] = {
         Format("Q5_0", 6, 32, 22, ((6, 16), (2, 4), (0, 2)), _q5_0),
         Format("Q5_1", 7, 32, 24, ((8, 16), (4, 4), (0, 4)), _q5_1),
         Format("Q8_0", 8, 32, 34, ((2, 32), (0, 2)), _q8_0, can_quantise=True),
-        Format("Q2_K", 10, 256, 84, ((16, 64), (0, 16), (80, 4)), _q2_k, 4, 8),
-        Format("Q3_K", 11, 256, 110, ((32, 64), (0, 32), (96, 12), (108, 2)), _q3_k, 4, 8),
-        Format("Q4_K", 12, 256, 144, ((0, 144),), _q4_k, 8, 8),
-        Format("Q5_K", 13, 256, 176, ((0, 176),), _q5_k, 8, 8),
-        Format("Q6_K", 14, 256, 210, ((0, 128), (128, 64), (192, 16), (208, 2)), _q6_k, 4, 8, 8),
+        Format("Q2_K", 10, 256, 84, ((16, 64), (0, 16), (80, 4)), _q2_k, 4),
+        Format("Q3_K", 11, 256, 110, ((32, 64), (0, 32), (96, 12), (108, 2)), _q3_k, 4),
+        Format("Q4_K", 12, 256, 144, ((0, 144),), _q4_k, 8),
+        Format("Q5_K", 13, 256, 176, ((0, 176),), _q5_k, 8),
+        Format("Q6_K", 14, 256, 210, ((0, 128), (128, 64), (192, 16), (208, 2)), _q6_k, 4, 8),
     )
 }
 

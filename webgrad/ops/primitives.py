@@ -17,7 +17,7 @@ from ..graph.node import Node, make, scalar, source
 from ..graph.op import SCALAR, Op
 from ..graph.trace import current_trace, is_runtime
 from ..values import stored
-from .shapes import broadcast, check_kind, check_rank
+from .shapes import MAX_GPU_COUNT, broadcast, check_kind, check_rank
 from .table import TABLE
 
 Number = bool | int | float | complex
@@ -239,8 +239,8 @@ def _fitted(value: Any, dtype: DType) -> int:
 
 def iota(length: int, dtype: DType, device: Any) -> Node:
     """0, 1, 2, …"""
-    if device.is_gpu and length >= 1 << 32:
-        raise ShapeError(f"arange of {length:,} elements: GPUs count to 4,294,967,295; make it in parts")
+    if device.is_gpu and length > MAX_GPU_COUNT:
+        raise ShapeError(f"arange of {length:,} elements: GPUs count to {MAX_GPU_COUNT:,}; make it in parts")
     return source(TABLE["iota"], (length,), dtype, device)
 
 

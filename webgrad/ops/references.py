@@ -59,17 +59,18 @@ def sigmoid(x: Array) -> Array:
     return share
 
 
-# The error function: math's in float64. In float32 the kernels' approximations, ten times as fast.
+# The error function: math's in float64. In float32 the kernels' approximations (wgsl/library.wgsl), ten times
+# as fast.
 
-_ERF_NEAR = (
+ERF_NEAR = (
     *(0.128379166, -0.37612626, 0.112835787, -0.0268533472),
     *(0.0051871622, -0.00079978531, 7.80690316e-5),
 )
-_ERFC_NEAR = (
+ERFC_NEAR = (
     *(1.02158272, -0.687160909, 0.279471517, -0.0364359021, -0.0215028133),
     *(0.00643521547, 0.00304291351, -0.000726362225, -0.000529147452, -4.67994578e-5),
 )
-_NORMAL_TAIL = (
+NORMAL_TAIL = (
     *(0.737438381, -0.539486647, 0.274453729, -0.0809261724, 0.00109971117, 0.00831780024),
     *(-0.00116977841, -0.00109307421, 0.000136255403, 0.000172092492, 2.57185293e-5),
 )
@@ -97,7 +98,7 @@ def _times_exp_square(factor: Array, x: Array, scale: float) -> Array:
 def _erfc_near(x: Array) -> Array:
     """erfc of float32 numbers from 0 up."""
     below = x + np.float32(2)
-    return _times_exp_square(_polynomial(2 * (x / below) - 1, _ERFC_NEAR) / below, x, -1)
+    return _times_exp_square(_polynomial(2 * (x / below) - 1, ERFC_NEAR) / below, x, -1)
 
 
 def erf(x: Array) -> Array:
@@ -105,7 +106,7 @@ def erf(x: Array) -> Array:
     if x.dtype != np.float32:
         return np.asarray(_of_math("erf")(x)).astype(x.dtype)
     size = np.minimum(np.abs(x), np.float32(4))
-    near = size + size * _polynomial(size * size, _ERF_NEAR)
+    near = size + size * _polynomial(size * size, ERF_NEAR)
     return np.copysign(np.where(size < 1, near, 1 - _erfc_near(size)), x)
 
 
@@ -124,7 +125,7 @@ def gelu(x: Array) -> Array:
         return np.where(np.isneginf(x), 0, x * share)
     size = np.minimum(np.abs(x), np.float32(15))
     share = size / (size + np.float32(3.25))
-    tail = _times_exp_square(share * _polynomial(2 * share - 1, _NORMAL_TAIL), size, -0.5)
+    tail = _times_exp_square(share * _polynomial(2 * share - 1, NORMAL_TAIL), size, -0.5)
     return np.maximum(x, np.float32(0)) - tail
 
 
@@ -140,15 +141,17 @@ def rsqrt(x: Array) -> Array:
     return 1 / np.sqrt(x)
 
 
-_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+# Threefry-2x32: by how many bits words are rotated, in turn, and what a third word of the key is made with
+THREEFRY_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+THREEFRY_PARITY = 0x1BD11BDA
 
 
 def threefry(counter0: Array, counter1: Array, key0: Array, key1: Array) -> tuple[Array, Array]:
     """Threefry-2x32 with 20 rounds: two random uint32 words for a counter of two words, by a key of two."""
-    keys = (key0, key1, key0 ^ key1 ^ np.uint32(0x1BD11BDA))
+    keys = (key0, key1, key0 ^ key1 ^ np.uint32(THREEFRY_PARITY))
     x, y = counter0 + key0, counter1 + key1
     for block in range(5):
-        for turn in _ROTATIONS[block % 2]:
+        for turn in THREEFRY_ROTATIONS[block % 2]:
             x = x + y
             y = ((y << np.uint32(turn)) | (y >> np.uint32(32 - turn))) ^ x
         x = x + keys[(block + 1) % 3]

@@ -19,6 +19,7 @@ from ..errors import AxisError, BufferError, DTypeError, ShapeError
 from ..graph.node import Signature
 from ..graph.op import Infer
 
+MAX_GPU_COUNT = (1 << 32) - 1  # elements: kernels' indices have 32 bits
 Shape = tuple[int, ...]
 Sigs = tuple[Signature, ...]
 Result = tuple[Shape, DType]
@@ -130,10 +131,10 @@ def normalise_axes(op: str, axes: int | Sequence[int] | None, rank: int) -> tupl
 
 def _check_countable(op: str, sig: Signature) -> None:
     """Refuse an index that 32 bits do not hold; only what is never stored can be so large."""
-    if sig.device.is_gpu and sig.size >= 1 << 32:
+    if sig.device.is_gpu and sig.size > MAX_GPU_COUNT:
         raise ShapeError(
-            f"{op}: {sig!r} has {sig.size:,} elements, and GPUs count to 4,294,967,295: work in parts, or on "
-            "the cpu with x.to_device('cpu')"
+            f"{op}: {sig!r} has {sig.size:,} elements, and GPUs count to {MAX_GPU_COUNT:,}: work in parts, "
+            "or on the cpu with x.to_device('cpu')"
         )
 
 

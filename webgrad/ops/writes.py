@@ -35,7 +35,7 @@ def replace(tensor: Any, node: Node) -> None:
     history = tensor.node.history
     if history is not None:
         if not _stays(tensor, not recording.on):
-            node = _overwritten(tensor.node, node)
+            node = _still_requiring(tensor.node, node)
         else:
             if sys.getrefcount(node) > ARGUMENT or node.storage is not None:
                 node = primitives.alias(node)
@@ -43,7 +43,7 @@ def replace(tensor: Any, node: Node) -> None:
     tensor.node = node
 
 
-def _overwritten(old: Node, node: Node) -> Node:
+def _still_requiring(old: Node, node: Node) -> Node:
     """A new value of a tensor that gradients go through. Where they do not go through the new one, it still
     requires them, as in PyTorch: what it was computed from gets 0.
     """
@@ -76,7 +76,7 @@ def _with_history(change: Change) -> Node:
     if history is None:
         return node
     if not _stays(tensor, keeps):
-        return _overwritten(tensor.node, node)
+        return _still_requiring(tensor.node, node)
     with recording_set(False):
         node = primitives.alias(node)
     node.history = history

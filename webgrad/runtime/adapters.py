@@ -19,6 +19,7 @@ from typing import Any, Literal
 from ..arrays import has_numpy, missing
 from ..config import Settings
 from ..config import settings as current_settings
+from ..device_profile import PORTABLE
 from ..errors import DeviceError, ForkError, NoAdapterError
 from .declarations import hasten
 from .host import install_advice, memory_bytes, processor_cores, processor_name, this_host
@@ -41,12 +42,12 @@ FEATURE_NAMES: Mapping[str, str] = MappingProxyType(
 # what WebGPU's specification has every adapter offer
 PROMISED: Mapping[str, int] = MappingProxyType(
     {
-        "max-storage-buffers-per-shader-stage": 8,
-        "max-storage-buffer-binding-size": 128 << 20,
+        "max-storage-buffers-per-shader-stage": PORTABLE.max_storage_buffers,
+        "max-storage-buffer-binding-size": PORTABLE.max_binding_bytes,
         "max-buffer-size": 256 << 20,
-        "max-compute-workgroup-storage-size": 16 << 10,
-        "max-compute-invocations-per-workgroup": 256,
-        "max-compute-workgroups-per-dimension": 65535,
+        "max-compute-workgroup-storage-size": PORTABLE.max_workgroup_storage,
+        "max-compute-invocations-per-workgroup": PORTABLE.max_invocations,
+        "max-compute-workgroups-per-dimension": PORTABLE.max_workgroups,
         "min-storage-buffer-offset-alignment": 256,
     }
 )

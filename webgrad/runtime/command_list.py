@@ -85,25 +85,20 @@ class CommandList:
 class _Replayed(Pending):
     """The commands of a list, pending; what makes two of them the same is known beforehand."""
 
-    __slots__ = ("donated", "given", "number", "source")
+    __slots__ = ("donated", "number", "source")
 
     def __init__(self, source: CommandList, donated: frozenset[int]) -> None:
         super().__init__(source.heads)
         self.number = source.number
         self.source = ref(source)
         self.donated = donated
-        self.given = frozenset(source.inputs[each] for each in donated)
-
-    def given_away(self) -> frozenset[int]:
-        """The inputs that were donated."""
-        return self.given
 
     def dropped(self) -> list[Virtual]:
-        """None: inputs that may be taken over are their tensors' until that was done."""
+        """None: inputs that are donated are their tensors' until all has run."""
         return []
 
     def key(self) -> object:
-        """The list's number, and which of its inputs may be taken over."""
+        """The list's number, and which of its inputs are donated."""
         return self.number, self.donated
 
     def owner(self) -> object:
@@ -121,14 +116,14 @@ def replay(
 ) -> list[Buffer]:
     """Run a list of commands over other buffers, in a submission of its own; gives its outputs.
 
-    `donated` are the numbers of inputs that nobody needs afterwards: their memory may be taken over, and
-    they are freed. `notes` are what its commands are about, where somebody watches.
+    `donated` are the numbers of inputs that nobody needs afterwards: results may take their buffers, and they
+    are freed. `notes` are what its commands are about, where somebody watches.
     """
     with shield, queue.lock:
         queue.enter()
         pending = commands.pending(donated, params)
         if queue.pending.code:
-            _flush_before(queue, pending, commands, inputs)
+            _flush_before(queue, pending, commands, inputs, donated)
         idle, crowded = queue.pending, queue.crowded
         waiting = [(each.virtual, each.virtual.slot) for each in inputs if idle.owns(each.virtual)]
         pending.notes = dict(enumerate(notes))
@@ -160,13 +155,23 @@ def replay(
         return [outputs.get(slot) or given[slot] for slot in commands.outputs]
 
 
-def _flush_before(queue: Queue, pending: Pending, commands: CommandList, inputs: Sequence[Buffer]) -> None:
+def _flush_before(
+    queue: Queue,
+    pending: Pending,
+    commands: CommandList,
+    inputs: Sequence[Buffer],
+    donated: frozenset[int],
+) -> None:
     """Run what a list's inputs wait for; where there is no room for all that is pending, no more."""
-    written = pending.given_away() | {
+    written = {
         slot
         for pipeline, _, slots, _ in pending.commands()
         for slot, access in zip(slots, pipeline.accesses, strict=True)
         if access == "read_write"
     }
-    changed = [each for slot, each in zip(commands.inputs, inputs, strict=True) if slot in written]
+    changed = [
+        each
+        for number, (slot, each) in enumerate(zip(commands.inputs, inputs, strict=True))
+        if slot in written or number in donated
+    ]
     flush_pending(queue, "replay", read=inputs, written=changed)

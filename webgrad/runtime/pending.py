@@ -81,10 +81,6 @@ class Pending:
             found.append((pipeline, grid, code[first:after], code[after:at]))
         return found
 
-    def given_away(self) -> frozenset[int]:
-        """The slots of state that nobody needs after the command that replaces it: a recording's only."""
-        return frozenset()
-
     def dropped(self) -> list[Virtual]:
         """The buffers that only these commands keep."""
         return [each for each in self.virtuals if each.pending is None and each.physical]

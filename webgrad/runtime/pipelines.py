@@ -20,6 +20,8 @@ from .groups import BindGroups, Layout
 from .layer import MAX_PARAMS, DeviceLayer, Handle
 from .stats import Counters
 
+Pairs = tuple[tuple[int, int], ...]  # bindings: inputs with the outputs that may take their buffers
+
 _numbers = itertools.count(1)
 STACK = 64 << 20  # bytes for a compiling thread: compilers recurse, and some systems give only 512 KiB
 # Of this thread, where the system has such a clock: one of the wall would count waiting for the driver too.
@@ -30,9 +32,8 @@ PADDING = 32  # every buffer has a multiple of this many bytes: four numbers of 
 class Pipeline:
     """A program and how it is to be compiled.
 
-    `in_place` pairs an input's index with the variant that overwrites it, None where nothing is left to do
-    then; `replacing` pairs (input, output) bindings with the variant in which every such output takes over
-    its input's buffer.
+    `in_place` are pairs of bindings (input, output) with the variant that writes each output where its input
+    lies, and binds only the outputs; None where nothing is left to do then.
     """
 
     __slots__ = (
@@ -45,7 +46,6 @@ class Pipeline:
         "number",
         "params_size",
         "program",
-        "replacing",
     )
 
     def __init__(
@@ -53,8 +53,7 @@ class Pipeline:
         program: Program,
         *,
         checked: bool,
-        in_place: tuple[tuple[int, Pipeline | None], ...] = (),
-        replacing: tuple[tuple[tuple[int, int], ...], Pipeline] | None = None,
+        in_place: tuple[tuple[Pairs, Pipeline | None], ...] = (),
     ) -> None:
         if program.params_size > MAX_PARAMS:
             raise LaunchError(
@@ -64,11 +63,20 @@ class Pipeline:
         self.program = program
         self.checked = checked
         self.in_place = in_place
-        self.replacing = replacing
         self.number = next(_numbers)
         self.arity = len(program.bindings)
         self.params_size = program.params_size
         self.accesses = tuple(binding.access for binding in program.bindings)
+        for pairs, variant in in_place:
+            fit = all(
+                self.accesses[old : old + 1] == ("read",) and self.accesses[new : new + 1] == ("read_write",)
+                for old, new in pairs
+            )
+            if not fit or (variant is not None and variant.arity != self.arity - len(pairs)):
+                raise LaunchError(
+                    f"{program.label} in place of {pairs}: these are (input, output) by binding, and the "
+                    "variant binds all but the inputs"
+                )
         self.exact = program.uses_array_length  # then a binding must end where its buffer does
         # Every launch must be checked in full, unless it writes to its last binding alone and minds no sizes.
         self.careful = (

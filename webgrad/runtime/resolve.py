@@ -39,7 +39,7 @@ class Resolved:
     outcome: tuple[tuple[int, int], ...]  # (slot, buffer) of held tensors that got their buffer here
     to_lend: tuple[int, ...]
     to_give: tuple[int, ...]
-    overwritten: tuple[int, ...]  # slots that came with contents and are written to
+    changed: tuple[int, ...]  # held slots that came with contents and are written to
     in_place: int
     launched: tuple[bool, ...] | None = None  # of each command, where not all are: there is nothing to do
     peak: int = 0  # bytes it has lent at most, beyond what was lent before
@@ -170,7 +170,6 @@ class _Walk:
         self.sizes = [each.size for each in pending.virtuals]
         self.held = pending.held()
         self.physical = pending.placed = list(inputs)
-        self.donated = pending.given_away()
         self.inputs = set(filter(None, inputs))
         self.needed: set[int] = set()
         self.touched = set(self.inputs)
@@ -188,9 +187,7 @@ class _Walk:
             params_size = pipeline.params_size
             wanted: Pipeline | None = pipeline
             if pipeline.in_place and dying:
-                wanted, slots = self._overwrite(pipeline, slots, exact, dying)
-            elif pipeline.replacing is not None and self.donated:
-                wanted, slots = self._replace(pipeline, slots, dying)
+                wanted, slots, exact = self._donate(pipeline, slots, exact, dying)
             if wanted is None:
                 steps.append(None)
             else:
@@ -214,7 +211,7 @@ class _Walk:
             ),
             to_lend=tuple(kept - self.inputs),
             to_give=tuple(self.inputs - kept),
-            overwritten=tuple(slot for slot in self._written(commands) if came_with[slot] and held[slot]),
+            changed=tuple(slot for slot in self._written(commands) if came_with[slot] and held[slot]),
             in_place=self.in_place,
         )
 
@@ -244,43 +241,29 @@ class _Walk:
             self.physical[slot] = 0
             self.pool.give(buffer)
 
-    def _overwrite(
+    def _donate(
         self, pipeline: Pipeline, slots: list[int], exact: list[int], dying: list[int]
-    ) -> tuple[Pipeline | None, list[int]]:
-        """Let the output take over the buffer of an input that dies here, where the kernel has a variant."""
-        output = slots[-1]
+    ) -> tuple[Pipeline | None, list[int], list[int]]:
+        """Give the buffers of inputs that die here to outputs, where the kernel has a variant for that."""
         sizes, physical = self.sizes, self.physical
-        if physical[output] or not isinstance(sizes[output], int):
-            return pipeline, slots
         bases = [self._base(slot) for slot in slots]
-        for index, variant in pipeline.in_place:
-            slot = slots[index]
-            if exact and exact[index] != exact[-1]:
-                continue
-            if slot in dying and physical[slot] and sizes[slot] == sizes[output] and bases.count(slot) == 1:
-                physical[output], physical[slot] = physical[slot], 0
-                self.in_place += 1
-                kept = slots[:-1]
-                kept[index] = output
-                return variant, kept
-        return pipeline, slots
-
-    def _replace(self, pipeline: Pipeline, slots: list[int], dying: list[int]) -> tuple[Pipeline, list[int]]:
-        """Let state that was donated be overwritten by what replaces it: all of a launch's, or nothing."""
-        assert pipeline.replacing is not None
-        pairs, variant = pipeline.replacing
-        sizes, physical = self.sizes, self.physical
-        for old, new in pairs:
-            before, after = slots[old], slots[new]
-            fits = before in dying and before in self.donated and physical[before] and not physical[after]
-            if not fits or sizes[before] != sizes[after] or slots.count(before) > 1:
-                return pipeline, slots
-        for old, new in pairs:
-            before, after = slots[old], slots[new]
-            physical[after], physical[before] = physical[before], 0
-            self.in_place += 1
-        gone = {old for old, _ in pairs}
-        return variant, [slot for place, slot in enumerate(slots) if place not in gone]
+        for pairs, variant in pipeline.in_place:
+            if all(
+                slots[old] in dying
+                and physical[slots[old]]
+                and not physical[slots[new]]
+                and sizes[slots[old]] == sizes[slots[new]]
+                and bases.count(slots[old]) == 1
+                and (not exact or exact[old] == exact[new])
+                for old, new in pairs
+            ):
+                gone = {old for old, _ in pairs}
+                for old, new in pairs:
+                    physical[slots[new]], physical[slots[old]] = physical[slots[old]], 0
+                self.in_place += len(pairs)
+                kept = [place for place in range(len(slots)) if place not in gone]
+                return variant, [slots[place] for place in kept], [exact[place] for place in kept if exact]
+        return pipeline, slots, exact
 
     def _base(self, slot: int) -> int:
         """The slot itself, or the one it is a view of."""

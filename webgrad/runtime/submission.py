@@ -215,5 +215,5 @@ def _settle(queue: Queue, pending: Pending, resolved: Resolved) -> None:
     virtuals = pending.virtuals
     for slot, buffer in resolved.outcome:
         virtuals[slot].physical = buffer
-    for slot in resolved.overwritten:
+    for slot in resolved.changed:
         virtuals[slot].host = None  # the host copy is old now

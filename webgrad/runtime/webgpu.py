@@ -25,7 +25,7 @@ from .context import Context, Event
 from .device import AnyDevice, register
 from .host import memory_bytes
 from .layer import Answers, DeviceLayer
-from .pipelines import Pipeline
+from .pipelines import Pairs, Pipeline
 from .queue import Queue
 from .stats import Counters, Stats
 from .transfer import Bytes
@@ -162,16 +162,19 @@ class Device(AnyDevice):
         program: Program,
         *,
         checked: bool | None = None,
-        in_place: Sequence[tuple[int, Program | None]] = (),
-        replacing: tuple[tuple[tuple[int, int], ...], Program] | None = None,
+        in_place: Sequence[tuple[Pairs, Program | None]] = (),
     ) -> Pipeline:
-        """The pipeline of a program. Bounds checks are left out for our own kernels, unless checks are on."""
+        """The pipeline of a program. Bounds checks are left out for our own kernels, unless checks are on.
+
+        `in_place` are pairs of bindings (input, output), each with the variant to run where the inputs are
+        donated: it binds the outputs only, and None means that there is nothing left to do.
+        """
         if not isinstance(program, Program):
             raise LaunchError(
                 f"a {type(program).__name__} is not a program: make one with webgrad.wgsl.program_from_source"
             )
         careful = self.settings.checks if checked is None else bool(checked) or self.settings.checks
-        key = (program, careful, tuple(in_place), replacing)
+        key = (program, careful, tuple(in_place))
         found = self._pipelines.get(key)
         if found is None:
             missing = program.requires - self.features
@@ -181,14 +184,10 @@ class Device(AnyDevice):
                     f"which {self.name} ({self.info.name}) lacks"
                 )
             variants = tuple(
-                (index, variant if variant is None else self.pipeline(variant, checked=checked))
-                for index, variant in in_place
+                (pairs, variant if variant is None else self.pipeline(variant, checked=checked))
+                for pairs, variant in in_place
             )
-            all_at_once = None
-            if replacing is not None:
-                pairs, variant = replacing
-                all_at_once = pairs, self.pipeline(variant, checked=checked)
-            made = Pipeline(program, checked=careful, in_place=variants, replacing=all_at_once)
+            made = Pipeline(program, checked=careful, in_place=variants)
             # Threads may come here together: the first one's pipeline is everyone's.
             found = self._pipelines.setdefault(key, made)
         return found

@@ -9,13 +9,13 @@ integers and of 64-bit types become a multiplication and a sum.
 from __future__ import annotations
 
 from .. import dtypes
+from ..device_profile import PORTABLE
 from ..dtypes import DType
 from ..graph.node import signature
 from ..graph.snapshot import Snapshot
 from ..ops.table import TABLE
 
 MAX_SHARED_UPDATES = 1024  # to rows that share words: the kernels that are quick with many write whole words
-MIN_BINDING_BYTES = 1 << 27  # bytes: what every device binds at once
 
 
 def legalise(graph: Snapshot) -> None:
@@ -57,7 +57,7 @@ def legalise(graph: Snapshot) -> None:
 
 def _is_bindable(graph: Snapshot, *numbers: int) -> bool:
     """Whether values can be bound in 32 bits on every device."""
-    return all(4 * graph.sigs[each].size <= MIN_BINDING_BYTES for each in numbers)
+    return all(4 * graph.sigs[each].size <= PORTABLE.max_binding_bytes for each in numbers)
 
 
 def _wide(dtype: DType) -> DType:

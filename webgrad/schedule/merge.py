@@ -102,7 +102,7 @@ def _meet(graph: Snapshot, other: Group, group: Group, is_read: bool) -> bool:
         return False
     if not _stored_alike(graph, (*other.outputs, *group.outputs)):
         return False
-    if set(other.outputs) & set(group.reads) and not _in_place(graph, group, set(other.outputs)):
+    if set(other.outputs) & set(group.reads) and not _reads_own(graph, group, set(other.outputs)):
         return False
     return is_read or _share(graph, other, group)
 
@@ -166,8 +166,8 @@ def _words(graph: Snapshot, group: Group) -> int:
     return numbers + len(picked(graph, group))
 
 
-def _in_place(graph: Snapshot, group: Group, sources: set[int]) -> bool:
-    """Whether a group reads these nodes only at the place it writes to."""
+def _reads_own(graph: Snapshot, group: Group, sources: set[int]) -> bool:
+    """Whether every thread of a group reads of these nodes only the element that it writes."""
     shape = graph.sigs[group.outputs[0]].shape
     inside = set(group.inside)
     stack = list(group.outputs)

@@ -14,6 +14,7 @@ from typing import Any
 
 from ..arrays import Array, np
 from ..graph.op import Op
+from ..ops.references import GELU_CUBIC
 
 __all__ = ["WIDER", "Worst", "domain", "exact", "samples", "smallest", "ulps", "worst"]
 
@@ -77,8 +78,8 @@ def _gelu(x: Array) -> Array:
 
 
 def _gelu_tanh(x: Array) -> Array:
-    factor = np.sqrt(8 / np.arccos(x.dtype.type(-1)))
-    inner = factor * (x + x.dtype.type("0.044715") * x**3)
+    factor = np.sqrt(8 / np.arccos(x.dtype.type(-1)))  # GELU_SCALE, to more digits
+    inner = factor * (x + x.dtype.type(repr(GELU_CUBIC)) * x**3)
     return np.where(np.isneginf(x), 0.0, x / (1 + np.exp(-inner)))
 
 

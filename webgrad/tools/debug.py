@@ -148,12 +148,8 @@ class Debug(Observer):
                 if ir and hash(ir) not in self._kernels:
                     self._kernels.add(hash(ir))
                     self.say("ir", ir)
-                self._text(each.program)
-                if each.replacing is not None:
-                    self._text(each.replacing[1])
-                for _, variant in each.in_place:
-                    if variant is not None:
-                        self._text(variant)
+                for program in each.programs:
+                    self._text(program)
 
     def _text(self, program: Any) -> None:
         """Show a text that was not shown before."""

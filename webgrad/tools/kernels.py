@@ -29,7 +29,7 @@ FEW = 2  # launches of a variant that was hardly worth compiling
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One compiled pipeline of a run. `role`: "plain", or the variant that overwrites an input."""
+    """One compiled pipeline of a run. `role`: "plain" or "in place"."""
 
     device: str
     name: str
@@ -129,12 +129,10 @@ def _compiled(device: Any) -> list[Any]:
 
 
 def _roles(device: Any) -> dict[int, str]:
-    """Which pipelines overwrite an input, by number."""
+    """Which pipelines write in place, by number."""
     roles: dict[int, str] = {}
     for each in device.pipelines():
         roles |= {variant.number: "in place" for _, variant in each.in_place if variant is not None}
-        if each.replacing is not None:
-            roles[each.replacing[1].number] = "replacing"
     return roles
 
 

@@ -113,7 +113,7 @@ class Planner:
             source = node.storage
             return given[source.name] if isinstance(source, Given) else self._place(node)
 
-        donated = self._in_place(graph, plan)
+        donated = self._donated(graph, plan)
         made = _recorded(self.device, plan, graph, donated, place)
         for before, after in graph.changed:
             if id(before) in donated:
@@ -134,18 +134,10 @@ class Planner:
     # Recording
 
     def _planned(self, graph: Graph) -> GpuPlan:
-        numbers = graph.places
-        replaces = {
-            numbers[id(after)]: numbers[id(before)]
-            for before, after in graph.changed
-            if id(after) in numbers and id(before) in numbers
-        }
-        return GpuPlan(
-            graph.snapshot, self.device, nodes=graph.nodes, replaces=replaces, scheduler=self.schedules
-        )
+        return GpuPlan(graph.snapshot, self.device, nodes=graph.nodes, scheduler=self.schedules)
 
-    def _in_place(self, graph: Graph, plan: GpuPlan) -> frozenset[int]:
-        """The state, by the identity of its leaves, that is written where it lies: found by trying."""
+    def _donated(self, graph: Graph, plan: GpuPlan) -> frozenset[int]:
+        """The state, by the identity of its leaves, whose storage its new value takes: found by trying."""
         results = [node for _, node in graph.outputs] + [after for _, after in graph.changed]
         kept = {id(node.storage) for node in results if node.sig.op is LEAF}  # read once all has run
         tried = frozenset(
@@ -254,8 +246,8 @@ def _recorded(
     donated: frozenset[int],
     place: Callable[[Node], Buffer],
 ) -> _Made:
-    """Have a plan written down, by its own device or another of the same variant; `donated` are leaves whose
-    memory may be taken over.
+    """Have a plan written down, by its own device or another of the same variant; `donated` are leaves, by
+    identity.
     """
     nodes, numbers = graph.nodes, graph.places
     recorded = plan.record()
@@ -263,13 +255,12 @@ def _recorded(
     params = recorded.params.copy()
     for at, step in recorded.packed:
         params[at] = step.params(nodes)
-    taken = frozenset(
-        recorded.donable[numbers[each]] for each in donated if numbers[each] in recorded.donable
-    )
     own = device is plan.device
     constants = [each if own else device.lend(each.nbytes) for each in recorded.constants]
     device.layer.encoded.clear()
-    found = device.queue.replay(recorded.commands, inputs + constants, params, taken)
+    found = device.queue.replay(
+        recorded.commands, inputs + constants, params, recorded.donations(numbers[each] for each in donated)
+    )
     by_number = dict(zip(plan.stored, found, strict=True))
     buffers = {id(root): by_number[numbers[id(root)]] for root in graph.roots}
     written = device.layer.encoded[0] if device.layer.encoded else WrittenDown((), ())

@@ -305,7 +305,7 @@ def _apart(
         numbers,
         [(label, apart(node)) for label, node in outputs],
         [(apart(before), apart(after)) for before, after in changed],
-        split_pairs(snapshot(walked, roots)),
+        split_pairs(snapshot(walked, roots, changed)),
         nodes,
         {id(node): number for number, node in enumerate(nodes)},
         [apart(node) for node in roots],

@@ -639,8 +639,8 @@ fn wg_gelu(x: F) -> F {
     let inside = select(F(0.0), size, size < F(13.1462469));
     return wg_keep_nan(x, max(x, F(0.0)) - wg_normal_tail(inside));
 }
-// x / (1 + exp(-u)) with u = sqrt(8/π) (x + 0.044715 x³) = x (A + B x²). An error of u is one of the
-// result: u is a sum whose upper part is exact.
+// x / (1 + exp(-u)) with u = x (A + B x²), A and B / A being GELU_SCALE and GELU_CUBIC of ops/references.py.
+// An error of u is one of the result: u is a sum whose upper part is exact.
 fn wg_gelu_tanh(x: F) -> F {
     let a = wg_keep_nan(x, F(1.595703125)); // A's upper part; as a constant it would be added to others first
     let size = select(F(0.0), abs(x), abs(x) < F(10.1006374)); // as in wg_gelu

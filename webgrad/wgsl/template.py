@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Iterator
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
@@ -106,16 +108,23 @@ def _check_defines(file: str, text: str, defines: tuple[tuple[str, str], ...]) -
 @lru_cache(maxsize=64)
 def _words(text: str) -> frozenset[str]:
     """Every word of a template and of what it includes."""
-    words: set[str] = set()
+    return frozenset(word for each in _with_includes(text) for word in _WORD.findall(each))
+
+
+def values_of(define: str, text: str) -> tuple[str, ...]:
+    """What a template, and what it includes, compares a define with: `#if NAME == value`, or #elif."""
+    line = re.compile(rf"^\s*#\s*(?:el)?if\s+{define}\s*==\s*(\w+)\s*$", re.MULTILINE)
+    return tuple(dict.fromkeys(value for each in _with_includes(text) for value in line.findall(each)))
+
+
+def _with_includes(text: str) -> Iterator[str]:
+    """A template's text, and the texts of what it includes."""
     seen: set[str] = set()
     pending = [text]
     while pending:
         current = pending.pop()
-        words.update(_WORD.findall(current))
+        yield current
         for name in set(_INCLUDE.findall(current)) - seen:
             seen.add(name)
-            try:
+            with suppress(TemplateError):  # the preprocessor says so, if it comes to it
                 pending.append(template_text(name))
-            except TemplateError:
-                continue  # the preprocessor says so, if it comes to it
-    return frozenset(words)

@@ -16,12 +16,12 @@ from webgrad.errors import TemplateError
 from webgrad.wgsl.directives import Place, template_error
 from webgrad.wgsl.program import Program
 from webgrad.wgsl.reflect import entry_names
-from webgrad.wgsl.template import expand_template, load_template, template_names, template_text
+from webgrad.wgsl.template import expand_template, load_template, template_names, template_text, values_of
 
 _HEADER = re.compile(r"\s*//!\s*(\w*)\s*(:?)(.*)")
 _ENTRIES = re.compile(r"\s*([\w|]+)(?=\s|$)(?!\s*=)")
-_CHOICE = re.compile(r"\s*([^\W\d]\w*)\s*=\s*([\w.\-+|]+)\s*")
-_UNDEFINED = "-"
+_CHOICE = re.compile(r"\s*([^\W\d]\w*)\s*=\s*([\w.\-+|]+|\*)\s*")
+_UNDEFINED, _EVERY = "-", "*"
 _NOTATION = "a `//!` line is written `//! variants: [entry|entry] NAME=a|b; NAME=c` or `//! holes: by whom`"
 
 
@@ -52,21 +52,23 @@ def variant_lines(text: str, file: str) -> tuple[VariantLine, ...]:
             continue
         if match[1] != "variants" or not match[2]:
             raise template_error(place, _NOTATION)
-        found.append(_parse(place, match[3]))
+        found.append(_parse(place, match[3], text))
     return tuple(found)
 
 
-def _parse(place: Place, text: str) -> VariantLine:
+def _parse(place: Place, line: str, text: str) -> VariantLine:
     entries: tuple[str, ...] = ()
-    if match := _ENTRIES.match(text):
+    if match := _ENTRIES.match(line):
         entries = tuple(match[1].split("|"))
-        text = text[match.end() :]
+        line = line[match.end() :]
     choices: dict[str, tuple[str | None, ...]] = {}
-    for part in filter(str.strip, text.split(";")):
+    for part in filter(str.strip, line.split(";")):
         choice = _CHOICE.fullmatch(part)
         if choice is None:
             raise template_error(place, f"`{part.strip()}` is not NAME=value|value")
         name, values = choice[1], choice[2].split("|")
+        if values == [_EVERY]:
+            values = [*values_of(name, text)] or [""]
         if name in choices or "" in values or len(set(values)) < len(values):
             raise template_error(place, f"`{part.strip()}`: a name or value is empty or there twice")
         choices[name] = tuple(None if value == _UNDEFINED else value for value in values)

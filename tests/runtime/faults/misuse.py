@@ -245,7 +245,7 @@ def pipeline(actor: Actor) -> None:
     program: Any = actor.junk()
     if actor.random.random() < 0.8:
         program = program_from_source(actor.source())
-    in_place = actor.random.choice(((), (), actor.junk(), [(9, program)], [(0, program)]))
+    in_place = actor.random.choice(((), (), actor.junk(), [(((9, 1),), program)], [(((0, 1),), program)]))
     actor.pipelines.append(actor.bench.device.pipeline(program, checked=True, in_place=in_place))
 
 

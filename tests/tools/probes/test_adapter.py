@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from webgrad.config import Settings
-from webgrad.runtime.adapters import FEATURE_NAMES, AdapterInfo
+from webgrad.runtime.adapters import FEATURE_NAMES, PROMISED, AdapterInfo
 from webgrad.tools.probes import adapter
 
 GOOD = AdapterInfo(
@@ -22,7 +22,7 @@ GOOD = AdapterInfo(
     driver="Mesa 25.0.7",
     features=frozenset(FEATURE_NAMES),
     raw_features=frozenset(FEATURE_NAMES.values()),
-    limits=MappingProxyType({name: row[1] for name, row in adapter.LIMITS.items()}),
+    limits=MappingProxyType({name: PROMISED[name] for name in adapter.LIMITS}),
 )
 
 

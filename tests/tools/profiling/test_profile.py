@@ -198,7 +198,7 @@ COPY = """
 @pytest.mark.parametrize("without", ["", "timestamps"])
 def test_a_flush_in_which_nothing_is_left_to_launch(without: str) -> None:
     device = private(without=without)
-    pipeline = device.pipeline(program_from_source(COPY), in_place=[(0, None)])
+    pipeline = device.pipeline(program_from_source(COPY), in_place=[(((0, 1),), None)])
     source = device.upload(np.ones(8, np.float32))
     with wg.profile() as found:
         copied = device.compute(pipeline, [source], 32, b"", (8, 1, 1))

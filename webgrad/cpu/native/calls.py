@@ -69,6 +69,8 @@ def call(functions: Functions, form: struct.Struct, *arguments: int, long: bool 
 
 def multiplier(name: str, shape: Shape) -> Callable[[Array, Array, Array], bool]:
     """out = x @ blocks.T, for float32 x (m, k), words of blocks (n, k) and out (m, n)."""
+    if name not in NATIVE:
+        return lambda x, words, out: False
     rows, columns = shape
     format = FORMATS[name]
     blocks, total = columns // format.weights, rows * columns // format.weights
@@ -133,6 +135,8 @@ def decoder(name: str, shape: Shape) -> Callable[[Array, int, Array], bool]:
 
     The tensor is seen as a matrix.
     """
+    if name not in NATIVE:
+        return lambda words, first, out: False
     format, columns = FORMATS[name], shape[-1]
     blocks, total = columns // format.weights, math.prod(shape) // format.weights
     size = word_count(format, total)

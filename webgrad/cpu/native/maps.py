@@ -12,6 +12,7 @@ import struct
 from collections.abc import Callable, Sequence
 
 from ...arrays import Array
+from ...ops.references import GELU_CUBIC, GELU_SCALE
 from ..error_function import END, SERIES, SLOPE, TAIL
 from .calls import call, is_plain, pointer
 from .compiler import compiled, is_available, is_started
@@ -129,10 +130,10 @@ def _gelu(f: Function, x: str) -> str:
 
 
 def _gelu_tanh(f: Function, x: str) -> str:
-    """x / (1 + exp(-2u)) with u = √(2/π) (x + 0.044715 x³); far out on the left it is 0, at -inf too."""
+    """x sigmoid(GELU_SCALE (x + GELU_CUBIC x³)); far out on the left it is 0, at -inf too."""
     near = _at_least(f, x, -1e3)
-    scale = -math.sqrt(8 / math.pi)
-    slope = f.fma(_do(f, "fmul", near, near), _all(scale * 0.044715), _all(scale), DOUBLES)
+    factors = _all(-GELU_SCALE * GELU_CUBIC), _all(-GELU_SCALE)
+    slope = f.fma(_do(f, "fmul", near, near), *factors, DOUBLES)
     exponent = _at_least(f, _at_most(f, _do(f, "fmul", slope, near), _MOST), -_MOST)
     return _do(f, "fdiv", near, _do(f, "fadd", _exponential(f, exponent), _all(1.0)))
 

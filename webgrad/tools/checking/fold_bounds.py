@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from ...arrays import Array, np
 from ...graph.node import Signature
+from ...lower.pull import BLOCK
 from .rounding import (
     SINGLE,
     TINY,
@@ -26,7 +27,6 @@ from .rounding import (
 
 __all__ = ["attend", "contract", "reduce", "scan", "scatter", "transform"]
 
-RUN = 64  # elements that kernels add one after another, before sums of sums
 SCAN_RUN = 2048  # of a running total that one thread has
 MOST = 1 << 14  # additions one after another, of what is alike
 SAMPLE = 4096  # elements that are looked at for that
@@ -45,13 +45,13 @@ def _lost(count: float, alike: bool) -> float:
     return min(count, MOST) / 4 if alike else math.sqrt(count)
 
 
-def _growth(length: int, alike: bool, run: int = RUN) -> float:
+def _growth(length: int, alike: bool, run: int = BLOCK) -> float:
     """Units of the sum of sizes that adding so many floats may lose: in runs, and over the runs."""
     return 2 + _lost(min(length, run), alike) + _lost(length / run, alike)
 
 
 def _total(
-    sig: Signature, x: Bounded, fold: Callable[[Array], Array], length: int, run: int = RUN
+    sig: Signature, x: Bounded, fold: Callable[[Array], Array], length: int, run: int = BLOCK
 ) -> Bounded:
     """A sum by any function that adds: its terms' bounds are added too."""
     value = wide(x.value)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ...arrays import np
 from ...config import Settings
 from ...runtime import host
-from ...runtime.adapters import FEATURE_NAMES, AdapterInfo
+from ...runtime.adapters import FEATURE_NAMES, PROMISED, AdapterInfo
 from .findings import Finding, amount, judged, note, ok, problem
 
 if TYPE_CHECKING:
@@ -71,31 +71,31 @@ def _mesa(version: tuple[int, int], info: AdapterInfo) -> Finding:
     )
 
 
-# limit → (what to call it, the least that WebGPU promises, whether it is bytes, what less means)
-LIMITS: Mapping[str, tuple[str, int, bool, str]] = {
-    "max-storage-buffers-per-shader-stage": ("bindings", 8, False, "kernels fuse less"),
-    "max-storage-buffer-binding-size": ("binding", 128 << 20, True, "values are bound in more parts"),
-    "max-buffer-size": ("buffer", 256 << 20, True, "large tensors do not fit"),
-    "max-compute-workgroup-storage-size": ("workgroup memory", 16 << 10, True, "no tiles are shared"),
-    "max-compute-invocations-per-workgroup": ("threads of a workgroup", 256, False, "no tiles are shared"),
-    "max-compute-workgroups-per-dimension": ("workgroups", 65535, False, "kernels of many elements fail"),
+# limit → (what to call it, whether it is bytes, what less than WebGPU promises means)
+LIMITS: Mapping[str, tuple[str, bool, str]] = {
+    "max-storage-buffers-per-shader-stage": ("bindings", False, "kernels fuse less"),
+    "max-storage-buffer-binding-size": ("binding", True, "values are bound in more parts"),
+    "max-buffer-size": ("buffer", True, "large tensors do not fit"),
+    "max-compute-workgroup-storage-size": ("workgroup memory", True, "no tiles are shared"),
+    "max-compute-invocations-per-workgroup": ("threads of a workgroup", False, "no tiles are shared"),
+    "max-compute-workgroups-per-dimension": ("workgroups", False, "kernels of many elements fail"),
 }
 
 
 def limits(device: Device) -> Iterator[Finding]:
     """Each limit against the least that WebGPU promises, for which kernels are written."""
     have = device.info.limits
-    short = [name for name, (_, least, _, _) in LIMITS.items() if have.get(name, 0) < least]
+    short = [name for name in LIMITS if have.get(name, 0) < PROMISED[name]]
     told = ", ".join(
         f"{title}\N{NO-BREAK SPACE}{_shown(have.get(name, 0), is_bytes)}"
-        for name, (title, _, is_bytes, _) in LIMITS.items()
+        for name, (title, is_bytes, _) in LIMITS.items()
     )
     figures = {name: have.get(name, 0) for name in LIMITS}
     if not short:
         yield ok("limits", told, **figures)
         return
-    below = "; ".join(f"{LIMITS[name][0]} below {_shown(*LIMITS[name][1:3])}" for name in short)
-    means = ", ".join(dict.fromkeys(LIMITS[name][3] for name in short))
+    below = "; ".join(f"{LIMITS[name][0]} below {_shown(PROMISED[name], LIMITS[name][1])}" for name in short)
+    means = ", ".join(dict.fromkeys(LIMITS[name][2] for name in short))
     yield note("limits", f"{told} ({below})", f"{means}: use an adapter of Vulkan, Metal or D3D12", **figures)
 
 

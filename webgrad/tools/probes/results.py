@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import webgrad as wg
 
 from ...arrays import Array, np
+from ...device_profile import PORTABLE
 from .findings import Finding, amount, judged, note, ok, significant
 
 if TYPE_CHECKING:  # wg.Device loads wgpu, without which the cpu is probed all the same
@@ -181,7 +182,7 @@ fn many(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) groups: v
 
 def many_workgroups(device: wg.Device) -> Finding:
     """More workgroups than one dimension of a grid may have."""
-    across = min(device.info.limits["max-compute-workgroups-per-dimension"], 65535)
+    across = min(device.info.limits["max-compute-workgroups-per-dimension"], PORTABLE.max_workgroups)
     grid = (across, 2)
     count = across * 2
     seen = device.upload(np.zeros(count, np.uint32))

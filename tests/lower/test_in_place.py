@@ -1,4 +1,4 @@
-"""Results in the memory of what they replace: which, and by which kernel."""
+"""Results in the storage of leaves that they replace: which, and by which kernel."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ import pytest
 import webgrad as wg
 from tests.graph.helpers import graph_of, tensor
 from tests.schedule.graphs import SOFTWARE
-from webgrad.graph.snapshot import walk
+from webgrad.graph.snapshot import snapshot, walk
 from webgrad.lower.compile import compile_schedule
-from webgrad.lower.overwrite import replaced_values
+from webgrad.lower.in_place import in_place_results
 from webgrad.schedule.plan import Schedule
 from webgrad.schedule.schedule import schedule
 from webgrad.tensor import Tensor
 
 
 def planned(*pairs: tuple[Tensor, Tensor]) -> tuple[Schedule, dict[int, int]]:
-    """A schedule of results that are to replace values, and those that may."""
-    walked = walk([new.node for new, _ in pairs])
-    plan = schedule(graph_of(*[new for new, _ in pairs]), SOFTWARE)
-    wanted = {walked.numbers[id(new.node)]: walked.numbers[id(old.node)] for new, old in pairs}
-    return plan, replaced_values(plan.graph, [plan.groups[at] for at in plan.bundles[0]], wanted)
+    """A schedule of results that are to take leaves' storage, and those that may."""
+    roots = [new.node for new, _ in pairs]
+    graph = snapshot(walk(roots), roots, [(old.node, new.node) for new, old in pairs])
+    plan = schedule(graph, SOFTWARE)
+    return plan, in_place_results(plan.graph, [plan.groups[at] for at in plan.bundles[0]])
 
 
-def test_state_that_is_read_where_it_is_written_is_replaced() -> None:
+def test_state_that_is_read_where_it_is_written_is_written_in_place() -> None:
     parameter, gradient, average = tensor(64), tensor(64), tensor(64)
     new_average = average * 0.9 + gradient * 0.1
-    plan, replaced = planned((parameter - new_average * 0.5, parameter), (new_average, average))
+    plan, found = planned((parameter - new_average * 0.5, parameter), (new_average, average))
     assert len(plan.bundles) == 1
-    assert len(replaced) == len(set(replaced.values())) == 2
+    assert len(found) == len(set(found.values())) == 2
 
 
 def elsewhere(kind: str) -> tuple[Tensor, Tensor]:
@@ -45,29 +45,29 @@ def elsewhere(kind: str) -> tuple[Tensor, Tensor]:
 
 
 @pytest.mark.parametrize("kind", ["another place", "a fold", "another dtype", "another shape", "one element"])
-def test_what_is_read_elsewhere_is_not_replaced(kind: str) -> None:
+def test_what_is_read_elsewhere_is_not_written_to(kind: str) -> None:
     assert planned(elsewhere(kind))[1] == {}
 
 
-def test_what_two_groups_read_is_not_replaced() -> None:
+def test_what_two_groups_read_is_not_written_to() -> None:
     first, second = tensor(64), tensor(64)
     swapped = planned((first * 2.0 + second, first), (second * 3.0 - first, second))
     assert len(swapped[0].groups) == 1  # one kernel: every thread reads both before it writes either
     assert len(swapped[1]) == 2
     apart = schedule(graph_of(first * 2.0, first * 3.0), SOFTWARE, fuse=False)
     leaf = next(at for at, sig in enumerate(apart.graph.sigs) if sig.kind == "leaf")
-    wanted = {group.outputs[0]: leaf for group in apart.groups}
-    assert replaced_values(apart.graph, apart.groups, wanted) == {}
+    apart.graph.donations = {group.outputs[0]: leaf for group in apart.groups}
+    assert in_place_results(apart.graph, apart.groups) == {}
 
 
 def test_the_variant_binds_one_buffer_less_for_each() -> None:
     parameter, gradient = tensor(64), tensor(64)
     plan = schedule(graph_of(parameter - gradient * 0.5), SOFTWARE)
     (group,) = plan.groups
-    wanted = {group.outputs[0]: group.reads[0]}
-    ((_, (emitted,)),) = compile_schedule(plan, SOFTWARE, check=True, replaces=wanted)
-    assert emitted.replacing is not None
-    pairs, program = emitted.replacing
+    plan.graph.donations = {group.outputs[0]: group.reads[0]}
+    ((_, (emitted,)),) = compile_schedule(plan, SOFTWARE, check=True)
+    ((pairs, program),) = emitted.in_place
+    assert program is not None
     assert len(pairs) == 1
     assert len(program.bindings) == len(emitted.program.bindings) - 1 == 2
     assert program.bindings[-1].access == "read_write"
