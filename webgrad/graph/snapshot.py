@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from math import copysign
 from typing import Any, NamedTuple
 
-from .node import Node, Signature
+from .node import Node, Signature, signature
+from .op import SCALAR, Op
 from .refcounts import LISTED
 
 __all__ = ["Snapshot", "Walk", "snapshot", "walk"]
@@ -53,6 +54,17 @@ class Snapshot:
         self.sigs.append(sig)
         self.inputs.append(inputs)
         return len(self.sigs) - 1
+
+    def make(self, op: Op, inputs: tuple[int, ...], attributes: tuple[Any, ...] = ()) -> int:
+        """A new node of an op, with the shape and dtype that its row says; gives its number."""
+        assert op.infer is not None, op
+        sigs = tuple([self.sigs[each] for each in inputs])
+        return self.add(signature(op, *op.infer(sigs, attributes), sigs[0].device, attributes), inputs)
+
+    def number(self, value: Any, like: int) -> int:
+        """A number of another node's dtype that no user feeds: its value is part of the structure."""
+        sig = self.sigs[like]
+        return self.add(signature(SCALAR, (), sig.dtype, sig.device, (value,)), ())
 
     def order(self) -> list[int]:
         """The nodes that the roots need, inputs first."""

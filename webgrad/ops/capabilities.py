@@ -18,7 +18,6 @@ __all__ = [
     "has_transform",
     "prefers_slices",
     "sorts_elements",
-    "takes_int64_places",
 ]
 
 
@@ -32,11 +31,6 @@ def sorts_elements(device: Any) -> bool:
 
     Others sort unsigned keys, of which sorted values, places and counts are made.
     """
-    return not device.is_gpu
-
-
-def takes_int64_places(device: Any) -> bool:
-    """Whether scatters take places of int64: others are clamped, so that int32 holds them."""
     return not device.is_gpu
 
 

@@ -17,7 +17,7 @@ from ...arrays import np
 from ...errors import ArgumentError, DeviceError, DTypeError, ShapeError
 from ...graph.node import Node, make
 from ...ops import primitives
-from ...ops.capabilities import sorts_elements, takes_int64_places
+from ...ops.capabilities import sorts_elements
 from ...ops.shapes import check_kind
 from ...ops.table import TABLE
 from ...tensor import Tensor
@@ -165,8 +165,7 @@ def _counted(
 def _added(op: str, places: Tensor, values: Node, rows: int) -> Tensor:
     start = primitives.constant(op, 0, values.sig.dtype, values.sig.device)
     column = primitives.reshape(values, (places.size, 1))
-    plain = takes_int64_places(places.device) and places.dtype.kind in "iu"  # NumPy takes any of these
-    at = places.node if plain else primitives.cast(places.node, dtypes.int32)
+    at = places.node if places.dtype.kind in "iu" else primitives.cast(places.node, dtypes.int32)
     sums = write_rows(op, "add", primitives.expand(start, (rows, 1)), at, column)
     return Tensor(primitives.reshape(sums, (rows,)))
 
