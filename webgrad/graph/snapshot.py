@@ -27,7 +27,7 @@ class Snapshot:
     `lines` are the user's, as nodes keep them, where somebody watches.
     """
 
-    __slots__ = ("held", "inputs", "lines", "roots", "sigs")
+    __slots__ = ("_numbers", "held", "inputs", "lines", "roots", "sigs")
 
     def __init__(
         self,
@@ -41,6 +41,7 @@ class Snapshot:
         self.roots = roots
         self.held = held
         self.lines: list[Any] = []
+        self._numbers: dict[Signature, int] = {}
 
     def __len__(self) -> int:
         return len(self.sigs)
@@ -61,10 +62,17 @@ class Snapshot:
         sigs = tuple([self.sigs[each] for each in inputs])
         return self.add(signature(op, *op.infer(sigs, attributes), sigs[0].device, attributes), inputs)
 
-    def number(self, value: Any, like: int) -> int:
-        """A number of another node's dtype that no user feeds: its value is part of the structure."""
-        sig = self.sigs[like]
-        return self.add(signature(SCALAR, (), sig.dtype, sig.device, (value,)), ())
+    def number(self, value: Any, dtype: Any, device: Any) -> int:
+        """A number that no user feeds: its value is part of the structure. Equal ones are one node."""
+        sig = signature(SCALAR, (), dtype, device, (value,))
+        found = self._numbers.get(sig)
+        if found is None:
+            found = self._numbers[sig] = self.add(sig, ())
+        return found
+
+    def replace(self, number: int, other: int) -> None:
+        """Let a node be what another one is, made of the same inputs."""
+        self.sigs[number], self.inputs[number] = self.sigs[other], self.inputs[other]
 
     def order(self) -> list[int]:
         """The nodes that the roots need, inputs first."""

@@ -66,9 +66,10 @@ def _places(graph: Snapshot, index: int, side: int) -> int:
     """Places along an axis as int32; what that might not hold is clamped first, as kernels clamp the rest."""
     dtype = graph.sigs[index].dtype
     if dtype in (dtypes.uint32, dtypes.int64, dtypes.uint64):
-        index = graph.make(TABLE["minimum"], (index, graph.number(max(side - 1, 0), index)))
+        last = graph.number(max(side - 1, 0), dtype, graph.sigs[index].device)
+        index = graph.make(TABLE["minimum"], (index, last))
     if dtype is dtypes.int64:
-        index = graph.make(TABLE["maximum"], (index, graph.number(0, index)))
+        index = graph.make(TABLE["maximum"], (index, graph.number(0, dtype, graph.sigs[index].device)))
     return _cast(graph, index, dtypes.int32)
 
 

@@ -17,7 +17,7 @@ from ...arrays import np
 from ...errors import ArgumentError, DeviceError, DTypeError, ShapeError
 from ...graph.node import Node, make
 from ...ops import primitives
-from ...ops.capabilities import sorts_elements
+from ...ops.capabilities import counts_elements
 from ...ops.shapes import check_kind
 from ...ops.table import TABLE
 from ...tensor import Tensor
@@ -95,7 +95,7 @@ def histogram(
         raise ArgumentError("histogram: bins are at least 1")
     edges = _even(values, count, range) if even else _given(bins, values)
     count = edges.size - 1
-    if weights is None and sorts_elements(x.device):
+    if weights is None and counts_elements(x.device):
         primitives.check_device("histogram", values.node, edges.node)
         counts = Tensor(make(TABLE["counts_between"], (values.node, edges.node)))
     else:
