@@ -30,6 +30,29 @@ def planted(file: str, *rows: Row, tests: tuple[str, ...] = ()) -> tuple[Fault, 
 
 GRAPHS = (
     *planted(
+        "schedule/sorting.py",
+        (
+            'by_high = graph.make(TABLE["sort_order"], (moved,))',
+            'by_high = graph.make(TABLE["sort_order"], (high,))',
+            "64-bit keys are sorted by their two halves apart",
+        ),
+        (
+            'chosen = graph.make(TABLE["take_along"], (chosen, rising), (last,))',
+            'chosen = graph.make(TABLE["reshape"], (chosen,), (graph.sigs[chosen].shape,))',
+            "topk: blocks are not put in order, so ties are not",
+        ),
+        (
+            'return _with_number(graph, "bitwise_xor", bits, top)',
+            "return bits",
+            "negative integers come last",
+        ),
+        (
+            'inside = _with_number(graph, "less_equal", found, length - step)',
+            'inside = _with_number(graph, "less", found, length - step)',
+            "searchsorted never gives the end",
+        ),
+    ),
+    *planted(
         "schedule/split_reductions.py",
         (
             "if runs and runs[-1][-1] == axis - 1:",

@@ -152,30 +152,10 @@ OPS = (
         ),
     ),
     *planted(
-        "functions/array/sorting.py",
-        (
-            "by_high = primitives.sort_order(primitives.take_along(high, by_low, last))",
-            "by_high = primitives.sort_order(high)",
-            "64-bit keys are sorted by their two halves apart",
-        ),
-        (
-            "rising = primitives.sort_order(primitives.cast(chosen, dtypes.uint32))",
-            "rising = primitives.iota(count, dtypes.int32, keys.sig.device)\n"
-            "    rising = primitives.expand(rising, (*rows, count))",
-            "topk: blocks are not put in order, so ties are not",
-        ),
-        ('return elementwise(TABLE["bitwise_xor"], bits, top)', "return bits", "negative integers come last"),
-        (
-            'inside = elementwise(TABLE["less_equal"], further, length)',
-            'inside = elementwise(TABLE["less"], further, length)',
-            "searchsorted never gives the end",
-        ),
-    ),
-    *planted(
         "functions/array/scatters.py",
         (
-            'inside = elementwise(TABLE["maximum"], elementwise(TABLE["minimum"], flat, side - 1), 0)',
-            'inside = elementwise(TABLE["maximum"], elementwise(TABLE["minimum"], flat, side), 0)',
+            'elementwise(TABLE["minimum"], flat, max(side - 1, 0))',
+            'elementwise(TABLE["minimum"], flat, side)',
             "an index out of range writes to the next line",
         ),
         (

@@ -88,14 +88,6 @@ def _running(better: Callable[[Any, Any], Any]) -> Rule:
     return rule
 
 
-def _sorted(weights: Array, attributes: Any, x: Array) -> tuple[Array, ...]:
-    """Equal ones keep their order, rising and falling."""
-    order = np.argsort(-x if attributes[0] else x, axis=-1, kind="stable")
-    result = np.zeros(x.shape)
-    np.put_along_axis(result, order, weights, axis=-1)
-    return (result,)
-
-
 def _scattered_max(weights: Array, attributes: Any, base: Array, index: Array, updates: Array) -> Any:
     rows = np.clip(index, 0, len(base) - 1)
     largest = base.copy()
@@ -119,6 +111,5 @@ RULES: dict[str, Rule] = {
     "min": _shared(np.min),
     "cumulative_max": _running(lambda new, old: new >= old),
     "cumulative_min": _running(lambda new, old: new <= old),
-    "sort_values": _sorted,
     "scatter_max": _scattered_max,
 }

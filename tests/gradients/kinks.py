@@ -119,6 +119,16 @@ kink(
     [2.0, 1.0, 1.0],
     by=([0, 1, 0],),
 )
+kink(
+    "sort, falling",
+    lambda of, x: (
+        of.sort(x, axis=0, descending=True)
+        if of.__name__ == "webgrad"
+        else of.sort(x, dim=0, descending=True, stable=True).values
+    )[:1],
+    [1.0, 2.0, 2.0],
+    by=([0, 1, 0],),
+)
 kink("norm", lambda of, x: of.norm(x, 2, 1), [[0.0, 0.0], [3.0, 4.0]], by=([[0, 0], [0.6, 0.8]],))
 kink("norm of order 0.5", lambda of, x: of.norm(x, 0.5, 1), [[0.0, 0.0], [0.0, 4.0]], by=([[0, 0], [0, 1]],))
 kink("norm of order 1", lambda of, x: of.norm(x, 1, 0), [-0.0, 0.0, -2.0], by=([0, 0, -1],))

@@ -321,13 +321,6 @@ def scans(drawer: Drawer) -> Samples:
         yield drawer.sample(f"axis {axis} of {shape}, {name}", drawer.operands([name], [shape]), (axis,))
 
 
-def sorts(drawer: Drawer) -> Samples:
-    """Both directions."""
-    for turn, shape in enumerate(islice(cycle(((3, 5), (7,), (2, 3, 4), (3, 0), (1, 1))), SAMPLES)):
-        name = drawer.names[turn // 2 % len(drawer.names)] if 0 not in shape else "contiguous"
-        yield drawer.sample(f"{shape}, {name}", drawer.operands([name], [shape]), (turn % 2 == 1,))
-
-
 def products(drawer: Drawer) -> Samples:
     """Vectors, batches, batches that broadcast on either side, empty sides."""
     choices: list[tuple[Shape, Shape]] = [
@@ -401,7 +394,6 @@ BUILDERS: dict[str, Callable[[Drawer], Samples]] = {
     "scatter": scatters,
     "reduce": folds,
     "scan": scans,
-    "sort": sorts,
     "contract": products,
     "attend": attentions,
     "fft": transforms,

@@ -1,4 +1,4 @@
-"""Cases for the cpu's own ops of order: every dtype, rows with few different elements, both directions."""
+"""Cases for ops of order: every dtype, rows with few different elements, both directions."""
 
 from __future__ import annotations
 

@@ -11,7 +11,6 @@ from .. import dtypes
 from ..functions.array.elementwise import where
 from ..functions.array.reshaping import axis_slice
 from ..functions.array.scans import cumulative_max, cumulative_prod, cumulative_sum
-from ..functions.array.sorting import argsort
 from ..graph.node import Node
 from ..ops import primitives
 from ..ops.table import TABLE
@@ -181,8 +180,3 @@ def _before(line: Tensor) -> Tensor:
     whole = cumulative_prod(line, axis=line.ndim - 1)
     cut = axis_slice(whole.node, -1, 0, line.shape[-1] - 1)
     return Tensor(primitives.pad(cut, (*[(0, 0)] * (line.ndim - 1), (1, 0)), 1))
-
-
-def unsorted(g: Tensor, a: Tensor, descending: bool) -> Tensor:
-    """What was sorted along the last axis, where it came from."""
-    return untaken_along(g, a.shape, argsort(a, descending=descending), a.ndim - 1)

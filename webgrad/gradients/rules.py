@@ -43,7 +43,6 @@ from .order import (
     running_extreme,
     running_product,
     sum_to_come,
-    unsorted,
     untaken,
     untaken_along,
 )
@@ -99,7 +98,6 @@ __all__ = [
     "unfolded",
     "unpadded",
     "unsliced",
-    "unsorted",
     "untaken",
     "untaken_along",
     "untaken_along_broadcast",

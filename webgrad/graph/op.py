@@ -90,5 +90,10 @@ def _stored(*_: Any) -> Any:
     raise AssertionError("a leaf has its value")
 
 
+def _number(sig: Any) -> Any:
+    """A number that a pass put into a graph; a user's is known when the graph is run."""
+    return sig.attributes[0]
+
+
 LEAF = Op("leaf", "leaf", 0, _stored, gradient=())
-SCALAR = Op("scalar", "scalar", 0, _stored, gradient=())
+SCALAR = Op("scalar", "scalar", 0, _number, gradient=())

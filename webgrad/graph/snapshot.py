@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import copysign
 from typing import Any, NamedTuple
 
-from .node import Node, Signature
+from .node import Node, Signature, signature
+from .op import SCALAR, Op
 from .refcounts import LISTED
 
 Key = tuple[int, ...]
@@ -26,7 +27,7 @@ class Snapshot:
     `lines` are the user's, as nodes keep them, where somebody watches.
     """
 
-    __slots__ = ("donations", "held", "inputs", "lines", "roots", "sigs")
+    __slots__ = ("_numbers", "donations", "held", "inputs", "lines", "roots", "sigs")
 
     def __init__(
         self,
@@ -42,6 +43,7 @@ class Snapshot:
         self.held = held
         self.donations = donations
         self.lines: list[Any] = []
+        self._numbers: dict[Signature, int] = {}
 
     def __len__(self) -> int:
         return len(self.sigs)
@@ -55,6 +57,24 @@ class Snapshot:
         self.sigs.append(sig)
         self.inputs.append(inputs)
         return len(self.sigs) - 1
+
+    def make(self, op: Op, inputs: tuple[int, ...], attributes: tuple[Any, ...] = ()) -> int:
+        """A new node of an op, with the shape and dtype that its row says; gives its number."""
+        assert op.infer is not None, op
+        sigs = tuple([self.sigs[each] for each in inputs])
+        return self.add(signature(op, *op.infer(sigs, attributes), sigs[0].device, attributes), inputs)
+
+    def number(self, value: Any, dtype: Any, device: Any) -> int:
+        """A number that no user feeds: its value is part of the structure. Equal ones are one node."""
+        sig = signature(SCALAR, (), dtype, device, (value,))
+        found = self._numbers.get(sig)
+        if found is None:
+            found = self._numbers[sig] = self.add(sig, ())
+        return found
+
+    def replace(self, number: int, other: int) -> None:
+        """Let a node be what another one is, made of the same inputs."""
+        self.sigs[number], self.inputs[number] = self.sigs[other], self.inputs[other]
 
     def order(self) -> list[int]:
         """The nodes that the roots need, inputs first."""

@@ -100,6 +100,8 @@ class Puller:
         if number in self.given:
             return self.given[number](indices)
         if sig.kind == "scalar":
+            if sig.attributes:  # a pass put it there
+                return self.builder.constant(sig.attributes[0], Type(sig.dtype.compute))
             at = self.scalars.setdefault(number, len(self.scalars))
             return self.builder.emit("scalar", Type(sig.dtype.compute), (), at)
         buffer = self.numbers.get(number)

@@ -1,9 +1,14 @@
 """What functions must know of a device while they build a graph: the only place where they may ask.
 
-In: a device. Out: a yes or no by which a function composes its graph. Other ops that kernels lack are
-rewritten by `schedule/legalise.py`. These are composed at the call: they take numbers (masks of bits, steps
-of a search) and tables (twiddles), which are scalars and leaves that a user's graph feeds and a `Snapshot`
-does not make, or they read values to know a shape.
+In: a device. Out: a yes or no by which a function composes its graph. Ops that kernels lack are rewritten by
+passes (`schedule/legalise.py`, `schedule/sorting.py`). These are composed at the call:
+
+- transforms, because they take tables of twiddles: leaves with memory of the device, which a `Snapshot` has
+  none of, and which exports, captures and checks would each have to learn of beside a user's leaves;
+- counts, because what GPUs do instead also adds up weights, which have gradients: as a pass it would stand
+  here and there; the cpu's row counts without places, and is quicker;
+- gradients of pooling, because what suits NumPy and what suits kernels are two algorithms, not one op;
+- what reads values to know a shape, or where bytes lie.
 """
 
 from __future__ import annotations
@@ -18,16 +23,8 @@ def has_host_memory(device: Any) -> bool:
     return not device.is_gpu
 
 
-def sorts_elements(device: Any) -> bool:
-    """Whether the rows of `ops/ordered.py` are there: elements of any dtype, as they are.
-
-    Others sort unsigned keys, of which sorted values, places and counts are made.
-    """
-    return not device.is_gpu
-
-
-def takes_int64_places(device: Any) -> bool:
-    """Whether scatters take places of int64: others are clamped, so that int32 holds them."""
+def counts_elements(device: Any) -> bool:
+    """Whether elements between edges are counted by a row of their own, `counts_between`."""
     return not device.is_gpu
 
 

@@ -1,7 +1,7 @@
-"""The rows of the table that only the cpu has: order by NumPy's own sort, of elements as they are.
+"""The rows of the table that are about the order of elements, of any dtype, as they are.
 
-In: elements of any dtype. Out: values in order, places of them, or counts. GPUs sort unsigned keys instead
-(`sort_order`), of which all of these can be made. Equal elements stay in their order; NaN is the largest.
+In: elements. Out: values in order, places of them, or counts. Equal elements stay in their order; NaN is the
+largest. The cpu has them; for GPUs a pass makes sorts of unsigned keys (`sort_order`) of places and searches.
 """
 
 from __future__ import annotations
@@ -10,14 +10,23 @@ from collections.abc import Callable
 from typing import Any
 
 from ..arrays import Array, np
-from ..dtypes import int32
+from ..dtypes import int32, uint32
 from ..errors import DTypeError
-from ..graph.node import Signature
+from ..graph.node import Signature, signature
 from ..graph.op import Op
+from .shapes import check_binding
+
+MAX_SORTED_WHOLE = 8192  # elements: up to here GPUs sort all of them, whatever is wanted,
+MIN_SELECTED_SHARE = 32  # and where more than one of so many is wanted
 
 Sigs = tuple[Signature, ...]
 Result = tuple[tuple[int, ...], Any]
 Infer = Callable[[Sigs, tuple[Any, ...]], Result]
+
+
+def sorts_whole(length: int, count: int) -> bool:
+    """Whether a kernel sorts all keys of a row to find the first so many."""
+    return length <= MAX_SORTED_WHOLE or count * MIN_SELECTED_SHARE > length or not count
 
 
 def _order(x: Array, descending: bool) -> Array:
@@ -55,7 +64,7 @@ def _on_cpu(name: str, rule: Infer) -> Infer:
         if sigs[0].device.is_gpu:
             raise DTypeError(
                 f"{name} of {sigs[0].dtype.name} is the cpu's: {sigs[0].device.name} sorts unsigned keys, by "
-                "sort_order"
+                "sort_places"
             )
         return rule(sigs, attributes)
 
@@ -63,7 +72,11 @@ def _on_cpu(name: str, rule: Infer) -> Infer:
 
 
 def _placed(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
-    return (*sigs[0].shape[:-1], attributes[1]), int32
+    (sig,) = sigs
+    count = attributes[1]
+    if sorts_whole(sig.shape[-1], count):
+        check_binding("sort", signature(sig.op, sig.shape, uint32, sig.device))  # its keys
+    return (*sig.shape[:-1], count), int32
 
 
 ORDERED = (
@@ -73,8 +86,9 @@ ORDERED = (
         1,
         _values,
         infer=_on_cpu("sort_values", lambda sigs, attributes: (sigs[0].shape, sigs[0].dtype)),
-        doc="The elements in order along the last axis, attributes = (descending,); on the cpu.",
-        gradient=("unsorted(g, a, *attributes)",),
+        doc="The elements in order along the last axis, attributes = (descending,); what a pass of the cpu "
+        "makes of their places.",
+        gradient=(),
     ),
     Op(
         "sort_places",
@@ -82,8 +96,8 @@ ORDERED = (
         1,
         _places,
         result="int32",
-        infer=_on_cpu("sort_places", _placed),
-        doc="The first places in order along the last axis, attributes = (descending, count); on the cpu.",
+        infer=_placed,
+        doc="The first places in order along the last axis, attributes = (descending, count).",
         gradient=(),
     ),
     Op(
@@ -92,8 +106,8 @@ ORDERED = (
         2,
         _search,
         result="int32",
-        infer=_on_cpu("search_places", lambda sigs, attributes: (sigs[1].shape, int32)),
-        doc="Where elements belong in a sorted line, attributes = (side,); on the cpu.",
+        infer=lambda sigs, attributes: (sigs[1].shape, int32),
+        doc="Where elements belong in a sorted line, attributes = (side,).",
         gradient=(),
     ),
     Op(

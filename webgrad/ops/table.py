@@ -51,7 +51,8 @@ def _take_along(sig: Signature, x: Array, index: Array) -> Array:
 
 def _inside(index: Array, side: int) -> Array:
     """Out-of-range indices are clamped, as on a GPU: a check would have to wait for them."""
-    return np.clip(index.astype(np.int64), 0, max(side - 1, 0))
+    wide = index if index.dtype == np.uint64 else index.astype(np.int64)
+    return np.clip(wide, 0, max(side - 1, 0)).astype(np.int64)
 
 
 def _scatter(how: str, types: str, *gradient: str) -> Op:

@@ -6,6 +6,7 @@ NumPy takes ops of every size and dtype as they are, so nothing is split or lega
 from __future__ import annotations
 
 from ..cpu.pairs import keep_pairs
+from ..cpu.sorted_values import sort_values
 from ..cpu.thin import keep_narrow
 from ..cpu.turned import write_turned
 from .passes import PAIRS, SHARED, Pass, Passes, on_any_profile
@@ -16,6 +17,7 @@ CPU_PASSES = Passes(
         Pass(on_any_profile(write_turned), "a scatter between two transposes writes through the view"),
         Pass(on_any_profile(keep_narrow), "thin products and attention read half-width operands as stored"),
         Pass(on_any_profile(keep_pairs), "formulas over parts of complex numbers become NumPy's own ops"),
+        Pass(on_any_profile(sort_values), "a sort whose order nobody else wants is one of the elements"),
         *SHARED,
     ),
     shares_kernels=False,

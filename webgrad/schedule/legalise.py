@@ -1,9 +1,9 @@
 """Ops that no kernel does as they stand become ones that kernels do. Numbers of nodes stay.
 
-Sorts take uint32 keys, and know how many bits of them are used; scatters take int32 places. Running totals of
-packed dtypes go through 32 bits, since a thread may only store whole words; so do scatters of many updates.
-Sums and products of halves are kept in float32 until they are whole, and so is attention; matrix products of
-integers and of 64-bit types become a multiplication and a sum.
+Sorts take uint32 keys, and know how many bits of them are used; scatters and gathers take places of 32 bits,
+wider ones are clamped. Running totals of packed dtypes go through 32 bits, since a thread may only store
+whole words; so do scatters of many updates. Sums and products of halves are kept in float32 until they are
+whole, and so is attention; matrix products of integers and of 64-bit types become a multiplication and a sum.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def legalise(graph: Snapshot) -> None:
             graph.inputs[number] = (_cast(graph, keys, dtypes.uint32),)
         elif sig.kind == "scatter":
             base, index, updates = graph.inputs[number]
-            graph.inputs[number] = (base, _cast(graph, index, dtypes.int32), updates)
+            graph.inputs[number] = (base, _places(graph, index, sig.shape[0]), updates)
             shared = sig.dtype.itemsize < 4 and sig.shape[1] % 4 != 0  # words hold elements of two rows
             if sig.op.name == "scatter_add" and half:
                 _through(graph, number, dtypes.float32, keep=1)
@@ -42,6 +42,11 @@ def legalise(graph: Snapshot) -> None:
                 shared and graph.sigs[index].size > MAX_SHARED_UPDATES and _is_bindable(graph, base, updates)
             ):
                 _through(graph, number, _wide(sig.dtype), keep=1)
+        elif sig.kind == "gather":
+            source, index = graph.inputs[number]
+            if graph.sigs[index].dtype.itemsize == 8:
+                side = graph.sigs[source].shape[sig.attributes[0]]
+                graph.inputs[number] = (source, _places(graph, index, side))
         elif sig.kind == "attend" and half:
             wide = signature(sig.op, sig.shape, dtypes.float32, sig.device, sig.attributes)
             _cast_here(graph, number, graph.add(wide, graph.inputs[number]), sig.dtype)
@@ -53,6 +58,17 @@ def legalise(graph: Snapshot) -> None:
                     signature(sig.op, sig.shape, dtypes.float32, sig.device), graph.inputs[number]
                 )
                 _cast_here(graph, number, inner, sig.dtype)
+
+
+def _places(graph: Snapshot, index: int, side: int) -> int:
+    """Places along an axis as int32; what that might not hold is clamped first, as kernels clamp the rest."""
+    dtype = graph.sigs[index].dtype
+    if dtype in (dtypes.uint32, dtypes.int64, dtypes.uint64):
+        last = graph.number(max(side - 1, 0), dtype, graph.sigs[index].device)
+        index = graph.make(TABLE["minimum"], (index, last))
+    if dtype is dtypes.int64:
+        index = graph.make(TABLE["maximum"], (index, graph.number(0, dtype, graph.sigs[index].device)))
+    return _cast(graph, index, dtypes.int32)
 
 
 def _is_bindable(graph: Snapshot, *numbers: int) -> bool:

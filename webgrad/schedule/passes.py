@@ -18,6 +18,7 @@ from .legalise import legalise
 from .packed_products import keep_packed
 from .pairs import split_pairs
 from .scans import split_scans
+from .sorting import sort_by_keys
 from .split_products import split_products
 from .split_reductions import split_reductions
 from .transposed_products import transpose_products
@@ -60,6 +61,7 @@ SHARED = (  # by both backends
 GPU_PASSES = Passes(
     (
         PAIRS,
+        Pass(on_any_profile(sort_by_keys), "sorts and searches of elements become ones of unsigned keys"),
         *SHARED,
         Pass(on_any_profile(legalise), "ops and dtypes that no kernel has become ones that kernels have"),
         Pass(split_products, "products with few blocks and a long k become sums of products"),

@@ -17,7 +17,7 @@ from ...arrays import np
 from ...errors import ArgumentError, DeviceError, DTypeError, ShapeError
 from ...graph.node import Node, make
 from ...ops import primitives
-from ...ops.capabilities import sorts_elements, takes_int64_places
+from ...ops.capabilities import counts_elements
 from ...ops.shapes import check_kind
 from ...ops.table import TABLE
 from ...tensor import Tensor
@@ -93,7 +93,7 @@ def histogram(
         raise ArgumentError("histogram: bins are at least 1")
     edges = _even(values, count, range) if even else _given(bins, values)
     count = edges.size - 1
-    if weights is None and sorts_elements(x.device):
+    if weights is None and counts_elements(x.device):
         primitives.check_device("histogram", values.node, edges.node)
         counts = Tensor(make(TABLE["counts_between"], (values.node, edges.node)))
     else:
@@ -163,8 +163,7 @@ def _counted(
 def _added(op: str, places: Tensor, values: Node, rows: int) -> Tensor:
     start = primitives.constant(op, 0, values.sig.dtype, values.sig.device)
     column = primitives.reshape(values, (places.size, 1))
-    plain = takes_int64_places(places.device) and places.dtype.kind in "iu"  # NumPy takes any of these
-    at = places.node if plain else primitives.cast(places.node, dtypes.int32)
+    at = places.node if places.dtype.kind in "iu" else primitives.cast(places.node, dtypes.int32)
     sums = write_rows(op, "add", primitives.expand(start, (rows, 1)), at, column)
     return Tensor(primitives.reshape(sums, (rows,)))
 

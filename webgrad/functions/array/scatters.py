@@ -16,7 +16,6 @@ from ...dtypes import DType, promote
 from ...errors import DeviceError, DTypeError, IndexingError, ShapeError
 from ...graph.node import Node
 from ...ops import primitives
-from ...ops.capabilities import takes_int64_places
 from ...ops.primitives import elementwise
 from ...ops.shapes import broadcast, normalise_axis
 from ...ops.table import TABLE
@@ -162,8 +161,9 @@ def _write_flat(op: str, how: str, x: Node, places: Node, values: Node, axis: in
     if lines != 1:  # of one line places out of range are clamped when they are written to
         line = primitives.iota(lines, dtypes.int32, x.sig.device)
         line = primitives.reshape(line, (*base.sig.shape[:-1], 1))
-        inside = elementwise(TABLE["maximum"], elementwise(TABLE["minimum"], flat, side - 1), 0)
-        flat = elementwise(TABLE["add"], elementwise(TABLE["multiply"], line, side), inside)
+        inside = elementwise(TABLE["maximum"], elementwise(TABLE["minimum"], flat, max(side - 1, 0)), 0)
+        start = elementwise(TABLE["multiply"], line, side)
+        flat = elementwise(TABLE["add"], start, primitives.cast(inside, dtypes.int32))
     column = primitives.reshape(primitives.permute(values, order), (values.sig.size, 1))
     changed = write_rows(
         op, how, primitives.reshape(base, (x.sig.size, 1)), primitives.reshape(flat, (flat.sig.size,)), column
@@ -201,7 +201,7 @@ def _reversed(x: Node) -> Node:
 
 
 def _places(op: str, index: Any, x: Tensor, axis: int) -> Node:
-    """The index on x's device, counted from the front: int32, or int64 on the cpu."""
+    """The index on x's device, counted from the front."""
     side = x.shape[axis]
     if not isinstance(index, Tensor):
         return asarray(_checked(op, index, side, axis), device=x.device).node
@@ -212,17 +212,10 @@ def _places(op: str, index: Any, x: Tensor, axis: int) -> Node:
             f"{op}: x is on {x.device.name}, the index on {index.device.name}: move one with to_device"
         )
     node = index.node
-    if node.sig.dtype is dtypes.int64 and takes_int64_places(x.device):
-        return _from_front(node, side)
-    if node.sig.dtype in (dtypes.uint32, dtypes.int64, dtypes.uint64) and side:
-        node = elementwise(TABLE["minimum"], node, side - 1)  # int32 might not hold it
-    if node.sig.dtype is dtypes.int64:
-        node = elementwise(TABLE["maximum"], node, -side)
-    node = primitives.cast(node, dtypes.int32)
-    return node if index.dtype.kind == "u" else _from_front(node, side)
-
-
-def _from_front(node: Node, side: int) -> Node:
+    if index.dtype.kind == "u":
+        return node
+    if index.dtype is not dtypes.int64:
+        node = primitives.cast(node, dtypes.int32)  # which holds the side
     from_end = elementwise(TABLE["add"], node, side)
     return primitives.choose(elementwise(TABLE["less"], node, 0), from_end, node)
 

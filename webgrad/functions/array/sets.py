@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from ... import dtypes
 from ...graph.node import Node
 from ...ops import primitives
-from ...ops.capabilities import sorts_elements
 from ...ops.primitives import elementwise
 from ...ops.table import TABLE
 from ...tensor import Tensor
@@ -56,13 +55,13 @@ class UniqueInverse(NamedTuple):
 class _Groups:
     """A tensor's elements in order, where equal ones begin, and what is asked about them, as it is needed.
 
-    Where nobody asks for `places` in x, the cpu sorts the elements themselves; GPUs have the order anyway.
+    Where nobody asks for `places` in x, the elements themselves are sorted, which the cpu does sooner.
     """
 
     def __init__(self, op: str, x: Tensor, places: bool) -> None:
         self.x = as_tensor(op, x)
         self.flat = flatten(self.x)
-        if not places and self.flat.dtype.kind != "c" and sorts_elements(self.x.device):
+        if not places and self.flat.dtype.kind != "c":
             self.sorted = sort(self.flat)
         else:
             self.order = _order(self.flat)

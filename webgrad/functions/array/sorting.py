@@ -1,13 +1,13 @@
 """Order: sorting, the places of sorted elements, the largest ones, and places in a sorted tensor.
 
-In: tensors of any dtype. Out: values, or int32 places. Elements become unsigned keys of the same order, so
-that one primitive sorts them all; the cpu sorts them as they are. Sorting is stable: equal elements stay in
-the order they were in, -0 and +0 are equal, and NaN is larger than every number.
+In: tensors of any dtype. Out: values, or int32 places. Sorting is stable: equal elements stay in the order
+they were in, -0 and +0 are equal, and NaN is larger than every number.
 """
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
+from functools import partial
 from operator import index
 from typing import Any
 
@@ -15,15 +15,11 @@ from ... import dtypes
 from ...dtypes import promote
 from ...errors import ArgumentError, DeviceError, DTypeError, ShapeError
 from ...graph.node import Node, make
-from ...graph.op import Op
 from ...ops import primitives
-from ...ops.capabilities import sorts_elements
-from ...ops.primitives import elementwise
 from ...ops.shapes import check_kind, normalise_axis
 from ...ops.table import TABLE
 from ...tensor import Tensor
 from .creation import as_tensor
-from .reshaping import axis_slice
 
 MAX_SORTED_WHOLE = 8192  # elements: up to here all of them are sorted, whatever is wanted,
 MIN_SELECTED_SHARE = 32  # and where more than one of so many is wanted
@@ -44,10 +40,11 @@ def sort(x: Tensor, axis: int = -1, descending: bool = False, stable: bool = Tru
     [3, 2, 1]
     """
     x = _orderable("sort", x)
-    along = normalise_axis("sort", axis, x.ndim)
-    if sorts_elements(x.device):
-        return Tensor(_along_last(x.node, along, TABLE["sort_values"], (descending,)))
-    return Tensor(primitives.take_along(x.node, _order(x.node, along, descending), along))
+
+    def in_order(line: Node) -> Node:
+        return primitives.take_along(line, _sorted_places(line, descending), x.ndim - 1)
+
+    return Tensor(_along_last(x.node, normalise_axis("sort", axis, x.ndim), in_order))
 
 
 def argsort(x: Tensor, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
@@ -57,7 +54,8 @@ def argsort(x: Tensor, axis: int = -1, descending: bool = False, stable: bool = 
     [1, 2, 0]
     """
     x = _orderable("argsort", x)
-    return Tensor(_order(x.node, normalise_axis("argsort", axis, x.ndim), descending))
+    places = partial(_sorted_places, descending=descending)
+    return Tensor(_along_last(x.node, normalise_axis("argsort", axis, x.ndim), places))
 
 
 def topk(
@@ -79,7 +77,7 @@ def topk(
         raise ArgumentError(f"topk: k is a whole number, not {k!r}") from None
     if not 0 <= count <= side:
         raise ShapeError(f"topk: k is from 0 to {side}, the side of axis {along} of {x.shape}, not {count}")
-    places = _order(x.node, along, descending=largest, count=count)
+    places = _along_last(x.node, along, partial(_sorted_places, descending=largest, count=count))
     return Tensor(primitives.take_along(x.node, places, along)), Tensor(places)
 
 
@@ -109,16 +107,10 @@ def searchsorted(x1: Tensor, x2: Tensor | float, side: str = "left", sorter: Ten
             f"searchsorted: x1 is on {line.device.name}, x2 on {values.device.name}: move one with to_device"
         )
     common = promote(line.dtype, values.dtype)
-    if sorts_elements(line.device):
-        ordered = primitives.cast(line.node, common)
-        if sorter is not None:
-            ordered = primitives.take(ordered, _places_of(sorter, line), 0)
-        found = make(TABLE["search_places"], (ordered, primitives.cast(values.node, common)), (side,))
-        return Tensor(found)
-    keys = _keys(primitives.cast(line.node, common))
+    ordered = primitives.cast(line.node, common)
     if sorter is not None:
-        keys = primitives.take(keys, _places_of(sorter, line), 0)
-    return Tensor(_search(keys, _keys(primitives.cast(values.node, common)), side))
+        ordered = primitives.take(ordered, _places_of(sorter, line), 0)
+    return Tensor(make(TABLE["search_places"], (ordered, primitives.cast(values.node, common)), (side,)))
 
 
 def _beside(value: Any, line: Tensor) -> Any:
@@ -139,109 +131,15 @@ def _places_of(sorter: Tensor, line: Tensor) -> Node:
     return places.node
 
 
-def _search(keys: Node, wanted: Node, side: str) -> Node:
-    """How many keys are less than each wanted one (or not more): a bit of the count a round."""
-    length = keys.sig.shape[0]
-    device = keys.sig.device
-    found = primitives.expand(primitives.constant("searchsorted", 0, dtypes.int32, device), wanted.sig.shape)
-    for bit in reversed(range(length.bit_length())):  # the highest first
-        further = elementwise(TABLE["add"], found, 1 << bit)
-        key = primitives.take(keys, elementwise(TABLE["subtract"], further, 1), 0)
-        # take clamps what is outside, so that the last key is looked at instead
-        before = elementwise(TABLE["less" if side == "left" else "less_equal"], key, wanted)
-        inside = elementwise(TABLE["less_equal"], further, length)
-        found = primitives.choose(elementwise(TABLE["logical_and"], before, inside), further, found)
-    return found
+def _sorted_places(x: Node, descending: bool, count: int | None = None) -> Node:
+    """The places, int32, that sort the last axis; with `count` only the first so many."""
+    whole = x.sig.shape[-1] if count is None else count
+    return make(TABLE["sort_places"], (x,), (descending, whole))
 
 
-# Keys
-
-
-def _order(x: Node, axis: int, descending: bool, count: int | None = None) -> Node:
-    """The places, int32, that sort an axis; with `count` only the first so many."""
-    rank = len(x.sig.shape)
-    if sorts_elements(x.sig.device):
-        whole = x.sig.shape[axis] if count is None else count
-        return _along_last(x, axis, TABLE["sort_places"], (descending, whole))
-    last = (*(each for each in range(rank) if each != axis), axis)
-    keys = _keys(primitives.permute(x, last))
-    if descending:
-        keys = elementwise(TABLE["bitwise_invert"], keys)
-    places = _sorted_places(keys) if count is None else _first_places(keys, count)
-    return primitives.permute(places, tuple(last.index(each) for each in range(rank)))
-
-
-def _along_last(x: Node, axis: int, op: Op, attributes: tuple[object, ...]) -> Node:
-    """An op along the last axis, done along another."""
+def _along_last(x: Node, axis: int, function: Callable[[Node], Node]) -> Node:
+    """A function of the last axis, of another one."""
     rank = len(x.sig.shape)
     last = (*(each for each in range(rank) if each != axis), axis)
-    done = make(op, (primitives.permute(x, last),), attributes)
+    done = function(primitives.permute(x, last))
     return primitives.permute(done, tuple(last.index(each) for each in range(rank)))
-
-
-def _first_places(keys: Node, count: int) -> Node:
-    """The places of the `count` smallest keys along the last axis, in order, without sorting all of them.
-
-    They lie in the `count` blocks with the smallest minima: were one in another block, the minima of those
-    blocks would come before it, and they are `count` already.
-    """
-    length = keys.sig.shape[-1]
-    if length <= MAX_SORTED_WHOLE or count * MIN_SELECTED_SHARE > length or not count:
-        return axis_slice(_sorted_places(keys), -1, 0, count)
-    block = 1 << round(math.log2(length / count) / 2)
-    blocks = -(-length // block)
-    last = len(keys.sig.shape) - 1
-    rows = keys.sig.shape[:-1]
-    ends = (*((0, 0) for _ in rows), (0, blocks * block - length))  # behind all, they lose every draw
-    padded = primitives.pad(keys, ends, keys.sig.dtype.limits[1])
-    minima = primitives.reduce(TABLE["min"], primitives.reshape(padded, (*rows, blocks, block)), (last + 1,))
-    chosen = _first_places(minima, count)
-    rising = primitives.sort_order(primitives.cast(chosen, dtypes.uint32))  # so that ties stay in order
-    chosen = primitives.reshape(primitives.take_along(chosen, rising, last), (*rows, count, 1))
-    inside = primitives.iota(block, dtypes.int32, keys.sig.device)
-    places = elementwise(TABLE["add"], elementwise(TABLE["multiply"], chosen, block), inside)
-    places = primitives.reshape(places, (*rows, count * block))
-    best = _first_places(primitives.take_along(padded, places, last), count)
-    return primitives.take_along(places, best, last)
-
-
-def _sorted_places(keys: Node) -> Node:
-    """The order of keys along the last axis. Kernels sort 32 bits: wider keys in two rounds."""
-    if keys.sig.dtype is not dtypes.uint64:
-        return primitives.sort_order(keys)
-    last = len(keys.sig.shape) - 1
-    low = primitives.cast(elementwise(TABLE["bitwise_and"], keys, 0xFFFFFFFF), dtypes.uint32)
-    high = primitives.cast(elementwise(TABLE["right_shift"], keys, 32), dtypes.uint32)
-    by_low = primitives.sort_order(low)
-    by_high = primitives.sort_order(primitives.take_along(high, by_low, last))
-    return primitives.take_along(by_low, by_high, last)
-
-
-def _keys(x: Node) -> Node:
-    """Unsigned numbers of the same width, in the order of the elements."""
-    dtype = x.sig.dtype
-    unsigned = dtypes.as_dtype(f"uint{dtype.bits}")
-    if dtype.kind in "bu":
-        return primitives.cast(x, unsigned)
-    bits = make(TABLE["bitcast"], (x,), (unsigned,))
-    top = 1 << (dtype.bits - 1)
-    if dtype.kind == "i":
-        return elementwise(TABLE["bitwise_xor"], bits, top)
-    return _float_keys(bits, top, _INFINITIES[dtype.name])
-
-
-def _float_keys(bits: Node, top: int, infinity: int) -> Node:
-    """Negative floats are ordered backwards by their bits; -0 becomes +0, and each NaN the largest key."""
-
-    def choose(condition: Node, yes: Node | int, no: Node) -> Node:
-        other = (
-            primitives.constant("sort", yes, bits.sig.dtype, bits.sig.device) if isinstance(yes, int) else yes
-        )
-        return primitives.choose(condition, other, no)
-
-    backwards = elementwise(TABLE["bitwise_invert"], bits)
-    upwards = elementwise(TABLE["bitwise_or"], bits, top)
-    keys = choose(elementwise(TABLE["greater"], bits, top), backwards, upwards)  # top itself is -0
-    magnitude = elementwise(TABLE["bitwise_and"], bits, top - 1)
-    largest = bits.sig.dtype.limits[1]
-    return choose(elementwise(TABLE["greater"], magnitude, infinity), largest, keys)

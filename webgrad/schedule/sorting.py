@@ -1,0 +1,152 @@
+"""Sorts and searches of elements, of any dtype, become sorts of unsigned keys: GPUs have no others.
+
+In: a `Snapshot`, rewritten in place. Out: none of `sort_places` and `search_places` is left. Keys have the
+elements' width and order: -0 and +0 are equal, and NaN is the largest. Where few places are wanted, only
+parts are sorted. Numbers of nodes stay.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from .. import dtypes
+from ..graph.node import signature
+from ..graph.snapshot import Snapshot
+from ..ops.ordered import sorts_whole
+from ..ops.table import TABLE
+
+_INFINITIES = {
+    "float16": 0x7C00,
+    "bfloat16": 0x7F80,
+    "float32": 0x7F800000,
+    "float64": 0x7FF0000000000000,
+}
+
+
+def sort_by_keys(graph: Snapshot) -> None:
+    """Rewrite the sorts and searches of a graph in place."""
+    for number in graph.order():
+        rewrite = _REWRITINGS.get(graph.sigs[number].op.name)
+        if rewrite is not None:
+            graph.replace(number, rewrite(graph, number))
+
+
+def _sort_places(graph: Snapshot, number: int) -> int:
+    descending, count = graph.sigs[number].attributes
+    keys = _keys(graph, *graph.inputs[number])
+    if descending:
+        keys = graph.make(TABLE["bitwise_invert"], (keys,))
+    return _first_places(graph, keys, count)
+
+
+def _search_places(graph: Snapshot, number: int) -> int:
+    """How many keys are less than each wanted one (or not more): a bit of the count a round."""
+    sig = graph.sigs[number]
+    keys, wanted = (_keys(graph, each) for each in graph.inputs[number])
+    compare = TABLE["less" if sig.attributes == ("left",) else "less_equal"]
+    length = graph.sigs[keys].shape[0]
+    zero = graph.number(0, dtypes.int32, sig.device)
+    found = graph.make(TABLE["expand"], (zero,), (sig.shape,))
+    for bit in reversed(range(length.bit_length())):  # the highest first
+        step = 1 << bit
+        key = graph.make(TABLE["take"], (keys, _with_number(graph, "add", found, step - 1)), (0,))
+        # take clamps what is outside, so that the last key is looked at instead
+        before = graph.make(compare, (key, wanted))
+        inside = _with_number(graph, "less_equal", found, length - step)
+        both = graph.make(TABLE["logical_and"], (before, inside))
+        found = graph.make(TABLE["where"], (both, _with_number(graph, "add", found, step), found))
+    return found
+
+
+_REWRITINGS: dict[str, Callable[[Snapshot, int], int]] = {
+    "sort_places": _sort_places,
+    "search_places": _search_places,
+}
+
+
+def _with_number(graph: Snapshot, op: str, x: int, value: int) -> int:
+    """A map op of a value and a number of its dtype."""
+    sig = graph.sigs[x]
+    return graph.make(TABLE[op], (x, graph.number(value, sig.dtype, sig.device)))
+
+
+def _cast(graph: Snapshot, x: int, dtype: dtypes.DType) -> int:
+    return x if graph.sigs[x].dtype is dtype else graph.make(TABLE["cast"], (x,), (dtype,))
+
+
+# Places
+
+
+def _first_places(graph: Snapshot, keys: int, count: int) -> int:
+    """The places of the `count` smallest keys along the last axis, in order.
+
+    They lie in the `count` blocks with the smallest minima: were one in another block, the minima of those
+    blocks would come before it, and they are `count` already.
+    """
+    sig = graph.sigs[keys]
+    *rows, length = sig.shape
+    last = len(rows)
+    if sorts_whole(length, count):
+        places = _sorted_places(graph, keys)
+        ranges = (*((0, side, 1) for side in rows), (0, count, 1))
+        return places if count == length else graph.make(TABLE["slice"], (places,), (ranges,))
+    block = 1 << round(math.log2(length / count) / 2)
+    blocks = -(-length // block)
+    if blocks * block != length:  # what is behind all loses every draw
+        ends = (*((0, 0) for _ in rows), (0, blocks * block - length))
+        largest = graph.number(sig.dtype.limits[1], sig.dtype, sig.device)
+        keys = graph.make(TABLE["pad"], (keys, largest), (ends,))
+    apart = graph.make(TABLE["reshape"], (keys,), ((*rows, blocks, block),))
+    chosen = _first_places(graph, graph.make(TABLE["min"], (apart,), ((last + 1,),)), count)
+    rising = graph.make(TABLE["sort_order"], (_cast(graph, chosen, dtypes.uint32),))  # ties stay in order
+    chosen = graph.make(TABLE["take_along"], (chosen, rising), (last,))
+    chosen = graph.make(TABLE["reshape"], (chosen,), ((*rows, count, 1),))
+    inside = graph.add(signature(TABLE["iota"], (block,), dtypes.int32, sig.device), ())
+    places = graph.make(TABLE["add"], (_with_number(graph, "multiply", chosen, block), inside))
+    places = graph.make(TABLE["reshape"], (places,), ((*rows, count * block),))
+    best = _first_places(graph, graph.make(TABLE["take_along"], (keys, places), (last,)), count)
+    return graph.make(TABLE["take_along"], (places, best), (last,))
+
+
+def _sorted_places(graph: Snapshot, keys: int) -> int:
+    """The order of keys along the last axis. Kernels sort 32 bits: wider keys in two rounds."""
+    sig = graph.sigs[keys]
+    if sig.dtype is not dtypes.uint64:
+        return graph.make(TABLE["sort_order"], (keys,))
+    last = len(sig.shape) - 1
+    low = _cast(graph, _with_number(graph, "bitwise_and", keys, 0xFFFFFFFF), dtypes.uint32)
+    high = _cast(graph, _with_number(graph, "right_shift", keys, 32), dtypes.uint32)
+    by_low = graph.make(TABLE["sort_order"], (low,))
+    moved = graph.make(TABLE["take_along"], (high, by_low), (last,))
+    by_high = graph.make(TABLE["sort_order"], (moved,))
+    return graph.make(TABLE["take_along"], (by_low, by_high), (last,))
+
+
+# Keys
+
+
+def _keys(graph: Snapshot, x: int) -> int:
+    """Unsigned numbers of the same width, in the order of the elements."""
+    dtype = graph.sigs[x].dtype
+    unsigned = dtypes.as_dtype(f"uint{dtype.bits}")
+    if dtype.kind in "bu":
+        return _cast(graph, x, unsigned)
+    bits = graph.make(TABLE["bitcast"], (x,), (unsigned,))
+    top = 1 << (dtype.bits - 1)
+    if dtype.kind == "i":
+        return _with_number(graph, "bitwise_xor", bits, top)
+    return _float_keys(graph, bits, top, _INFINITIES[dtype.name])
+
+
+def _float_keys(graph: Snapshot, bits: int, top: int, infinity: int) -> int:
+    """Negative floats are ordered backwards by their bits; -0 becomes +0, and each NaN the largest key."""
+    sig = graph.sigs[bits]
+    backwards = graph.make(TABLE["bitwise_invert"], (bits,))
+    upwards = _with_number(graph, "bitwise_or", bits, top)
+    negative = _with_number(graph, "greater", bits, top)  # top itself is -0
+    keys = graph.make(TABLE["where"], (negative, backwards, upwards))
+    magnitude = _with_number(graph, "bitwise_and", bits, top - 1)
+    largest = graph.number(sig.dtype.limits[1], sig.dtype, sig.device)
+    unknown = _with_number(graph, "greater", magnitude, infinity)
+    return graph.make(TABLE["where"], (unknown, largest, keys))
