@@ -41,8 +41,8 @@ def _window(sig: Signature, x: Array) -> Array:
 
 
 def _take(sig: Signature, x: Array, index: Array) -> Array:
-    side = x.shape[sig.attributes[0]]
-    return np.take(x, _inside(index, side), axis=sig.attributes[0])
+    size = x.shape[sig.attributes[0]]
+    return np.take(x, _inside(index, size), axis=sig.attributes[0])
 
 
 def _take_along(sig: Signature, x: Array, index: Array) -> Array:
@@ -53,9 +53,9 @@ def _take_along(sig: Signature, x: Array, index: Array) -> Array:
     )
 
 
-def _inside(index: Array, side: int) -> Array:
+def _inside(index: Array, size: int) -> Array:
     """Out-of-range indices are clamped, as on a GPU: a check would have to wait for them."""
-    return np.clip(index.astype(np.int64), 0, max(side - 1, 0))
+    return np.clip(index.astype(np.int64), 0, max(size - 1, 0))
 
 
 def _scatter(how: str) -> Any:

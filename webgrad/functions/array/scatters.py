@@ -169,13 +169,13 @@ def _write_flat(op: str, how: str, x: Node, places: Node, values: Node, axis: in
     rank = len(x.sig.shape)
     order = (*(each for each in range(rank) if each != axis), axis)
     base = primitives.permute(x, order)
-    side, lines = x.sig.shape[axis], math.prod(base.sig.shape[:-1])
+    size, lines = x.sig.shape[axis], math.prod(base.sig.shape[:-1])
     flat = primitives.permute(places, order)
     if lines != 1:  # of one line places out of range are clamped when they are written to
         line = primitives.iota(lines, dtypes.int32, x.sig.device)
         line = primitives.reshape(line, (*base.sig.shape[:-1], 1))
-        inside = elementwise(TABLE["maximum"], elementwise(TABLE["minimum"], flat, side - 1), 0)
-        flat = elementwise(TABLE["add"], elementwise(TABLE["multiply"], line, side), inside)
+        inside = elementwise(TABLE["maximum"], elementwise(TABLE["minimum"], flat, size - 1), 0)
+        flat = elementwise(TABLE["add"], elementwise(TABLE["multiply"], line, size), inside)
     column = primitives.reshape(primitives.permute(values, order), (values.sig.size, 1))
     changed = write_rows(
         op, how, primitives.reshape(base, (x.sig.size, 1)), primitives.reshape(flat, (flat.sig.size,)), column
@@ -214,9 +214,9 @@ def _reversed(x: Node) -> Node:
 
 def _places(op: str, index: Any, x: Tensor, axis: int) -> Node:
     """The index on x's device, counted from the front: int32, or int64 on the cpu."""
-    side = x.shape[axis]
+    size = x.shape[axis]
     if not isinstance(index, Tensor):
-        return asarray(_checked(op, index, side, axis), device=x.device).node
+        return asarray(_checked(op, index, size, axis), device=x.device).node
     if index.dtype.kind not in "iu":
         raise DTypeError(f"{op}: places are whole numbers, not {index.dtype.name}; for a mask use where")
     if index.device is not x.device:
@@ -225,21 +225,21 @@ def _places(op: str, index: Any, x: Tensor, axis: int) -> Node:
         )
     node = index.node
     if node.sig.dtype is dtypes.int64 and takes_int64_places(x.device):
-        return _from_front(node, side)
-    if node.sig.dtype in (dtypes.uint32, dtypes.int64, dtypes.uint64) and side:
-        node = elementwise(TABLE["minimum"], node, side - 1)  # int32 might not hold it
+        return _from_front(node, size)
+    if node.sig.dtype in (dtypes.uint32, dtypes.int64, dtypes.uint64) and size:
+        node = elementwise(TABLE["minimum"], node, size - 1)  # int32 might not hold it
     if node.sig.dtype is dtypes.int64:
-        node = elementwise(TABLE["maximum"], node, -side)
+        node = elementwise(TABLE["maximum"], node, -size)
     node = primitives.cast(node, dtypes.int32)
-    return node if index.dtype.kind == "u" else _from_front(node, side)
+    return node if index.dtype.kind == "u" else _from_front(node, size)
 
 
-def _from_front(node: Node, side: int) -> Node:
-    from_end = elementwise(TABLE["add"], node, side)
+def _from_front(node: Node, size: int) -> Node:
+    from_end = elementwise(TABLE["add"], node, size)
     return primitives.choose(elementwise(TABLE["less"], node, 0), from_end, node)
 
 
-def _checked(op: str, index: Any, side: int, axis: int) -> Any:
+def _checked(op: str, index: Any, size: int, axis: int) -> Any:
     """An index of the host's, every place of which x has."""
     try:
         places: Any = np.asarray(index) if has_numpy() else values_of(op, index)
@@ -252,13 +252,13 @@ def _checked(op: str, index: Any, side: int, axis: int) -> Any:
     if isinstance(places, Values):
         numbers = places.numbers()
         for each in numbers:
-            if not -side <= each < side:
-                raise IndexingError(f"{op}: axis {axis} has {side} places, and {each} is none of them")
-        return packed([each % side for each in numbers], dtypes.int32, places.shape)
-    wrong = places[(places < -side) | (places >= side)]
+            if not -size <= each < size:
+                raise IndexingError(f"{op}: axis {axis} has {size} places, and {each} is none of them")
+        return packed([each % size for each in numbers], dtypes.int32, places.shape)
+    wrong = places[(places < -size) | (places >= size)]
     if wrong.size:
-        raise IndexingError(f"{op}: axis {axis} has {side} places, and {wrong.flat[0]} is none of them")
-    return np.where(places < 0, places + side, places).astype(np.int32)
+        raise IndexingError(f"{op}: axis {axis} has {size} places, and {wrong.flat[0]} is none of them")
+    return np.where(places < 0, places + size, places).astype(np.int32)
 
 
 def _values(op: str, updates: Any, x: Tensor, shape: tuple[int, ...]) -> Node:

@@ -74,13 +74,13 @@ def topk(
     """
     x = _orderable("topk", x)
     along = normalise_axis("topk", axis, x.ndim)
-    side = x.shape[along]
+    size = x.shape[along]
     try:
         count = index(k)
     except TypeError:
         raise ArgumentError(f"topk: k is a whole number, not {k!r}") from None
-    if not 0 <= count <= side:
-        raise ShapeError(f"topk: k is from 0 to {side}, the side of axis {along} of {x.shape}, not {count}")
+    if not 0 <= count <= size:
+        raise ShapeError(f"topk: k is from 0 to {size}, the size of axis {along} of {x.shape}, not {count}")
     places = _order(x.node, along, descending=largest, count=count)
     return Tensor(primitives.take_along(x.node, places, along)), Tensor(places)
 
