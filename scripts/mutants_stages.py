@@ -153,9 +153,9 @@ GRAPHS = (
             "two remainders are joined into one that is too small",
         ),
         (
-            "if side != 1:\n            result = index * stride + result\n        stride *= side",
-            "stride *= side\n        if side != 1:\n            result = index * stride + result",
-            "the stride of an axis is multiplied by its own side",
+            "if size != 1:\n            result = index * stride + result\n        stride *= size",
+            "stride *= size\n        if size != 1:\n            result = index * stride + result",
+            "the stride of an axis is multiplied by its own size",
         ),
         (
             "if terms.get(quotient) == factor * m:",

@@ -154,8 +154,8 @@ OPS = (
     *planted(
         "functions/array/scatters.py",
         (
-            'elementwise(TABLE["minimum"], flat, max(side - 1, 0))',
-            'elementwise(TABLE["minimum"], flat, side)',
+            'elementwise(TABLE["minimum"], flat, max(size - 1, 0))',
+            'elementwise(TABLE["minimum"], flat, size)',
             "an index out of range writes to the next line",
         ),
         (
@@ -182,8 +182,8 @@ OPS = (
             "momentum is the other way round",
         ),
         (
-            "return tuple(shape[axis] for axis in axes), beside[min(axes, default=0) :]",
-            "return tuple(shape[axis] for axis in axes), beside[max(axes, default=0) :]",
+            "return tuple(shape[axis] for axis in axes), broadcastable[min(axes, default=0) :]",
+            "return tuple(shape[axis] for axis in axes), broadcastable[max(axes, default=0) :]",
             "a weight of several axes broadcasts wrongly",
         ),
     ),
@@ -223,8 +223,8 @@ OPS = (
             "einsum swaps rows and columns but not operands",
         ),
         (
-            "sides[label] = side if known == 1 else known",
-            "sides[label] = known",
+            "sizes[label] = size if known == 1 else known",
+            "sizes[label] = known",
             "einsum forgets the sizes that it saw after a size of 1",
         ),
         (
@@ -314,7 +314,7 @@ CPU = (
         (
             "if whole.shape == x.shape and whole.dtype == x.dtype and whole.flags.c_contiguous:",
             "if whole.shape == x.shape and whole.dtype == x.dtype:",
-            "what is between two transposes of equal sides stays transposed",
+            "what is between two transposes of equal sizes stays transposed",
         ),
         tests=("tests/cpu/test_transposes.py",),
     ),

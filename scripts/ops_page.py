@@ -29,7 +29,7 @@ SENTENCES = {
     "bitcast": "The same bits as another dtype of the same width.",
     "reshape": "The same elements in another shape.",
     "permute": "The axes in another order.",
-    "expand": "The elements repeated along axes of side 1 and new leading ones.",
+    "expand": "The elements repeated along axes of size 1 and new leading ones.",
     "pad": "A number before and after each axis.",
     "slice": "Parts of each axis, by start, stop and a positive step.",
     "window": "Windows along an axis, which may overlap: their elements are a new last axis.",

@@ -403,12 +403,12 @@ def _copied(host: Array) -> Array:
 
 def _shape(shape: int | Sequence[int]) -> tuple[int, ...]:
     try:
-        sides = tuple(map(index, shape)) if isinstance(shape, Sequence) else (index(shape),)
+        sizes = tuple(map(index, shape)) if isinstance(shape, Sequence) else (index(shape),)
     except TypeError:
         raise ShapeError(f"a shape is whole numbers, not {shape!r}") from None
-    if min(sides, default=0) < 0:
-        raise ShapeError(f"an array of shape {sides} cannot be: no dimension may be negative")
-    return sides
+    if min(sizes, default=0) < 0:
+        raise ShapeError(f"an array of shape {sizes} cannot be: no dimension may be negative")
+    return sizes
 
 
 def _shaped(array: BatchArray, data: Array) -> Array:

@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 Norm = Literal["backward", "ortho", "forward"] | None
-Sides = Sequence[int] | None
+Sizes = Sequence[int] | None
 Axes = Sequence[int] | None
 
 # norm → the power of the length by which a transform there, and one back, is divided
@@ -97,12 +97,12 @@ def _length(op: str, n: Any, default: int) -> int:
 
 def _cropped_or_padded(x: Tensor, axis: int, length: int) -> Tensor:
     """An axis cut off, or filled up with zeros."""
-    side = x.shape[axis]
-    if side > length:
+    size = x.shape[axis]
+    if size > length:
         return part(x, axis, 0, length)
-    if side == length:
+    if size == length:
         return x
-    widths = [(0, length - side if each == axis else 0) for each in range(x.ndim)]
+    widths = [(0, length - size if each == axis else 0) for each in range(x.ndim)]
     if x.dtype.kind == "c":
         pairs = primitives.pad(primitives.as_real(x.node), (*widths, (0, 0)))
         return Tensor(primitives.as_complex(pairs))
@@ -235,53 +235,55 @@ def ihfft(x: Tensor, /, n: int | None = None, axis: int = -1, norm: Norm = "back
 # Several dimensions
 
 
-def _sides(op: str, x: Tensor, s: Sides, axes: Axes, real: bool = False) -> list[tuple[int, int]]:
+def _axes_and_lengths(op: str, x: Tensor, s: Sizes, axes: Axes, real: bool = False) -> list[tuple[int, int]]:
     """The axes, each with the length it is brought to; with `real` the last one is a half of its result."""
     if axes is None:
-        count = x.ndim if s is None else len(wholes(op, "a side of s", s))
+        count = x.ndim if s is None else len(wholes(op, "an element of s", s))
         if count > x.ndim:
-            raise ShapeError(f"{op} of a tensor of shape {x.shape}: s={s!r} has more sides than it has axes")
+            raise ShapeError(
+                f"{op} of a tensor of shape {x.shape}: s={s!r} has more elements than x has axes"
+            )
         along = list(range(x.ndim - count, x.ndim))
     else:
         along = [normalise_axis(op, each, x.ndim) for each in wholes(op, "an axis", axes)]
     if not along:
         raise ArgumentError(f"{op} of a tensor of shape {x.shape}: there must be an axis to transform")
-    wanted = [-1] * len(along) if s is None else list(wholes(op, "a side of s", s))
+    wanted = [-1] * len(along) if s is None else list(wholes(op, "an element of s", s))
     if len(wanted) != len(along):
         raise ArgumentError(f"{op}: s={s!r} and axes={axes!r} must be of the same length")
     found = []
-    for at, (axis, side) in enumerate(zip(along, wanted, strict=True)):
+    for at, (axis, size) in enumerate(zip(along, wanted, strict=True)):
         own = 2 * (x.shape[axis] - 1) if real and at == len(along) - 1 else x.shape[axis]
-        found.append((axis, _length(op, own if side == -1 else side, own)))
+        found.append((axis, _length(op, own if size == -1 else size, own)))
     return found
 
 
-def _several(op: str, value: Any, s: Sides, axes: Axes, norm: Norm, inverse: bool) -> Tensor:
+def _several(op: str, value: Any, s: Sizes, axes: Axes, norm: Norm, inverse: bool) -> Tensor:
     x = _transformable(op, value)
-    for axis, length in reversed(_sides(op, x, s, axes)):
+    for axis, length in reversed(_axes_and_lengths(op, x, s, axes)):
         x = _complex_along(x, axis, length, inverse, _scale(op, norm, length, inverse))
     return x
 
 
-def _several_real(op: str, x: Any, s: Sides, axes: Axes, norm: Norm) -> Tensor:
+def _several_real(op: str, x: Any, s: Sizes, axes: Axes, norm: Norm) -> Tensor:
     x = _real_only(op, x)
-    *others, (axis, length) = _sides(op, x, s, axes)
+    *others, (axis, length) = _axes_and_lengths(op, x, s, axes)
     half = _half_along(x, axis, length, _scale(op, norm, length, False))
     for axis, length in reversed(others):
         half = _complex_along(half, axis, length, False, _scale(op, norm, length, False))
     return half
 
 
-def _several_back(op: str, x: Any, s: Sides, axes: Axes, norm: Norm) -> Tensor:
+def _several_back(op: str, x: Any, s: Sizes, axes: Axes, norm: Norm) -> Tensor:
     x = _as_complex(_transformable(op, x))
-    *others, (last, length) = _sides(op, x, s, axes, real=True)
-    for axis, side in others:
-        x = _complex_along(x, axis, side, True, _scale(op, norm, side, True))
+    *others, (last, length) = _axes_and_lengths(op, x, s, axes, real=True)
+    for axis, size in others:
+        x = _complex_along(x, axis, size, True, _scale(op, norm, size, True))
     return _real_along(x, last, length, _scale(op, norm, length, True))
 
 
-def fftn(x: Tensor, /, s: Sides = None, axes: Axes = None, norm: Norm = "backward") -> Tensor:
-    """The transform along several axes, or all, each cut off or filled up with zeros to its side in s.
+def fftn(x: Tensor, /, s: Sizes = None, axes: Axes = None, norm: Norm = "backward") -> Tensor:
+    """The transform along several axes, or all, each cut off or filled up with zeros to its size in s.
 
     >>> wg.fft.fftn(wg.ones((2, 2))).tolist()
     [[(4+0j), 0j], [0j, 0j]]
@@ -289,7 +291,7 @@ def fftn(x: Tensor, /, s: Sides = None, axes: Axes = None, norm: Norm = "backwar
     return _several("fftn", x, s, axes, norm, False)
 
 
-def ifftn(x: Tensor, /, s: Sides = None, axes: Axes = None, norm: Norm = "backward") -> Tensor:
+def ifftn(x: Tensor, /, s: Sizes = None, axes: Axes = None, norm: Norm = "backward") -> Tensor:
     """The inverse of `fftn`.
 
     >>> wg.real(wg.fft.ifftn(wg.ones((2, 2)))).tolist()
@@ -298,7 +300,7 @@ def ifftn(x: Tensor, /, s: Sides = None, axes: Axes = None, norm: Norm = "backwa
     return _several("ifftn", x, s, axes, norm, True)
 
 
-def rfftn(x: Tensor, /, s: Sides = None, axes: Axes = None, norm: Norm = "backward") -> Tensor:
+def rfftn(x: Tensor, /, s: Sizes = None, axes: Axes = None, norm: Norm = "backward") -> Tensor:
     """The transform of real numbers along several axes: `rfft` along the last one, `fft` along the others.
 
     >>> wg.fft.rfftn(wg.ones((2, 4))).shape
@@ -307,7 +309,7 @@ def rfftn(x: Tensor, /, s: Sides = None, axes: Axes = None, norm: Norm = "backwa
     return _several_real("rfftn", x, s, axes, norm)
 
 
-def irfftn(x: Tensor, /, s: Sides = None, axes: Axes = None, norm: Norm = "backward") -> Tensor:
+def irfftn(x: Tensor, /, s: Sizes = None, axes: Axes = None, norm: Norm = "backward") -> Tensor:
     """The inverse of `rfftn`: real numbers.
 
     >>> wg.fft.irfftn(wg.fft.rfftn(wg.ones((2, 4)))).shape
@@ -316,7 +318,7 @@ def irfftn(x: Tensor, /, s: Sides = None, axes: Axes = None, norm: Norm = "backw
     return _several_back("irfftn", x, s, axes, norm)
 
 
-def fft2(x: Tensor, /, s: Sides = None, axes: Axes = (-2, -1), norm: Norm = "backward") -> Tensor:
+def fft2(x: Tensor, /, s: Sizes = None, axes: Axes = (-2, -1), norm: Norm = "backward") -> Tensor:
     """`fftn` along the last two axes, or two others.
 
     >>> wg.fft.fft2(wg.ones((3, 2, 2))).shape
@@ -325,7 +327,7 @@ def fft2(x: Tensor, /, s: Sides = None, axes: Axes = (-2, -1), norm: Norm = "bac
     return _several("fft2", x, s, axes, norm, False)
 
 
-def ifft2(x: Tensor, /, s: Sides = None, axes: Axes = (-2, -1), norm: Norm = "backward") -> Tensor:
+def ifft2(x: Tensor, /, s: Sizes = None, axes: Axes = (-2, -1), norm: Norm = "backward") -> Tensor:
     """`ifftn` along the last two axes, or two others.
 
     >>> wg.fft.ifft2(wg.ones((3, 2, 2))).shape
@@ -334,7 +336,7 @@ def ifft2(x: Tensor, /, s: Sides = None, axes: Axes = (-2, -1), norm: Norm = "ba
     return _several("ifft2", x, s, axes, norm, True)
 
 
-def rfft2(x: Tensor, /, s: Sides = None, axes: Axes = (-2, -1), norm: Norm = "backward") -> Tensor:
+def rfft2(x: Tensor, /, s: Sizes = None, axes: Axes = (-2, -1), norm: Norm = "backward") -> Tensor:
     """`rfftn` along the last two axes, or two others.
 
     >>> wg.fft.rfft2(wg.ones((3, 2, 8))).shape
@@ -343,7 +345,7 @@ def rfft2(x: Tensor, /, s: Sides = None, axes: Axes = (-2, -1), norm: Norm = "ba
     return _several_real("rfft2", x, s, axes, norm)
 
 
-def irfft2(x: Tensor, /, s: Sides = None, axes: Axes = (-2, -1), norm: Norm = "backward") -> Tensor:
+def irfft2(x: Tensor, /, s: Sizes = None, axes: Axes = (-2, -1), norm: Norm = "backward") -> Tensor:
     """`irfftn` along the last two axes, or two others.
 
     >>> wg.fft.irfft2(wg.ones((3, 2, 5))).shape

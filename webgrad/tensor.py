@@ -42,7 +42,7 @@ _API_VERSIONS = (None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 _INDEX = "Shapes are fixed, but x[i] and x[i] = y take a tensor as i, and so does take"
 
 
-# Operands: what stands on either side of an operator, as a node or a number
+# Operands: the left or right operand of an operator, as a node or a number
 
 
 def operand(op: str, value: Any, beside: Node) -> Any:
@@ -297,7 +297,7 @@ class Tensor(Methods):
             raise DTypeError(
                 f"a {self.dtype.name} tensor is no index: convert it with x.astype(webgrad.int32)"
             )
-        refuse_in_trace("a tensor stands for a whole number (a bound of a slice, a side, a count)", _INDEX)
+        refuse_in_trace("a tensor stands for a whole number (a bound of a slice, a size, a count)", _INDEX)
         return int(self._only("an index"))
 
     def __len__(self) -> int:

@@ -96,9 +96,9 @@ class Values:
     def tolist(self) -> Any:
         """The elements in nested lists; of no axes, the one."""
         found: list[Any] = self.numbers()
-        for side in reversed(self.shape[1:]):
-            count = len(found) // side if side else math.prod(self.shape[: self.shape.index(0)])
-            found = [found[at * side : (at + 1) * side] for at in range(count)]
+        for size in reversed(self.shape[1:]):
+            count = len(found) // size if size else math.prod(self.shape[: self.shape.index(0)])
+            found = [found[at * size : (at + 1) * size] for at in range(count)]
         return found if self.shape else found[0]
 
     def memoryview(self) -> builtins.memoryview:
@@ -114,9 +114,9 @@ class Values:
         """The places of the elements that are not zero, a line of integers for each axis."""
         places = [at for at, each in enumerate(self.numbers()) if each]
         found: list[Values] = []
-        for side in reversed(self.shape):
-            found.append(packed([each % side for each in places], dtypes.int64, (len(places),)))
-            places = [each // side for each in places]
+        for size in reversed(self.shape):
+            found.append(packed([each % size for each in places], dtypes.int64, (len(places),)))
+            places = [each // size for each in places]
         return found[::-1]
 
     def astype(self, dtype: DType) -> Values:

@@ -81,7 +81,7 @@ MISTAKES: list[tuple[Callable[[], Any], type[WebgradError], str]] = [
     (lambda: elementwise.array_equal(A, [1]), DTypeError, "array_equal takes a webgrad tensor"),  # type: ignore[arg-type]
     (lambda: full((2,), None, device="cpu"), DTypeError, "full takes a real number here, not None"),
     # indices
-    (lambda: A[2], IndexingError, r"index 2 is out of range for axis 0 of shape \(2, 3\)"),
+    (lambda: A[2], IndexingError, r"index 2 is out of range for axis 0 with size 2 \(shape \(2, 3\)\)"),
     (lambda: A[0, 0, 0], IndexingError, "3 indices for a tensor of 2 dimensions"),
     (lambda: A["a"], IndexingError, "'a' is no index"),
 ]

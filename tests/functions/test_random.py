@@ -369,7 +369,7 @@ def test_empty_shapes() -> None:
         ),
         (lambda g: g.uniform(3, dtype="int32"), DTypeError, "random.uniform gives floats, not int32"),
         (lambda g: g.normal(3, dtype="complex64"), DTypeError, "webgrad.complex of two of them"),
-        (lambda g: g.uniform((2, -1)), ShapeError, "random.uniform: a shape has no negative sides"),
+        (lambda g: g.uniform((2, -1)), ShapeError, "random.uniform: a shape has no negative sizes"),
         (lambda g: g.uniform(2**33), ShapeError, "more than 2\\*\\*32 elements"),
         (lambda g: g.uniform(3.5), ShapeError, "random.uniform: 3.5 is no shape"),
         (lambda g: g.normal(3, 0, -1), ArgumentError, "random.normal: std is 0 or more, not -1.0"),

@@ -51,7 +51,7 @@ def _elements(slopes: Callable[..., tuple[Any, ...]]) -> Rule:
 
 def _summed(gradient: Array, shape: Shape) -> Array:
     more = gradient.ndim - len(shape)
-    short = tuple(at for at, side in enumerate(shape) if side == 1)
+    short = tuple(at for at, size in enumerate(shape) if size == 1)
     return np.asarray(gradient.sum(axis=tuple(range(more))).sum(axis=short, keepdims=True))
 
 

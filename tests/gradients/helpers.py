@@ -45,12 +45,12 @@ LAYOUTS: dict[str, Callable[[Shape], tuple[Shape, View]]] = {
     "contiguous": lambda shape: (shape, _same),
     "transposed": lambda shape: (shape[::-1], lambda xp, x: x.T),
     "sliced": lambda shape: (
-        tuple(2 * side + 1 for side in shape),
+        tuple(2 * size + 1 for size in shape),
         lambda xp, x: x[tuple(slice(1, None, 2) for _ in shape)],
     ),
     "backwards": lambda shape: (shape, lambda xp, x: x[tuple(slice(None, None, -1) for _ in shape)]),
     "broadcast": lambda shape: (
-        tuple(1 if not axis else side for axis, side in enumerate(shape)),
+        tuple(1 if not axis else size for axis, size in enumerate(shape)),
         lambda xp, x: xp.broadcast_to(x, shape),
     ),
 }

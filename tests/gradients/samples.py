@@ -145,7 +145,7 @@ Samples = Iterator[Sample]
 
 
 def maps(drawer: Drawer) -> Samples:
-    """Layouts in turn, near 0 and over the whole domain; sides that broadcast, 0-d and empty ones."""
+    """Layouts in turn, near 0 and over the whole domain; sizes that broadcast, 0-d and empty ones."""
     arity = drawer.op.arity - (drawer.op.name == "where")
 
     def with_condition(inputs: list[Input], shape: Shape) -> list[Input]:
@@ -254,7 +254,7 @@ def takes(drawer: Drawer) -> Samples:
 
 
 def takes_along(drawer: Drawer) -> Samples:
-    """Indices of all sides, of repeated ones, and sources that are repeated."""
+    """Indices of all sizes, of repeated ones, and sources that are repeated."""
     for turn in range(SAMPLES):
         axis = turn % 2
         source, wanted = (((3, 5), (3, 5)), ((3, 5), (1, 1)), ((1, 5), (4, 2)), ((3, 5), (3, 0)))[
@@ -322,7 +322,7 @@ def scans(drawer: Drawer) -> Samples:
 
 
 def products(drawer: Drawer) -> Samples:
-    """Vectors, batches, batches that broadcast on either side, empty sides."""
+    """Vectors, batches, batches that broadcast on either side, empty sizes."""
     choices: list[tuple[Shape, Shape]] = [
         ((3, 4), (4, 5)),
         ((1, 5), (5, 1)),

@@ -16,7 +16,7 @@ Sides = tuple[int, ...]
 # the shape of x, kernel, stride, padding, dilation, ceil_mode
 CASES: dict[str, tuple[Sides, Sides, Sides, Sides, Sides, bool]] = {
     "side by side": ((2, 3, 8, 8), (2, 2), (2, 2), (0, 0), (1, 1), False),
-    "odd sides": ((2, 2, 7, 9), (2, 3), (2, 3), (0, 0), (1, 1), False),
+    "odd sizes": ((2, 2, 7, 9), (2, 3), (2, 3), (0, 0), (1, 1), False),
     "side by side, padded": ((1, 2, 9, 7), (2, 3), (2, 3), (1, 1), (1, 1), False),
     "overlapping": ((2, 2, 9, 10), (3, 3), (2, 2), (1, 1), (1, 1), False),
     "one apart": ((1, 2, 6, 7), (3, 2), (1, 1), (1, 0), (1, 1), False),

@@ -106,8 +106,8 @@ def test_numbers_of_signatures_are_never_used_again() -> None:
 def test_the_tables_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     clear_signatures()
     monkeypatch.setattr(nodes, "_LIMIT", 50)
-    for side in range(200):
-        apply("negative", value(side))
+    for size in range(200):
+        apply("negative", value(size))
         assert len(nodes._interned) <= 50
         assert len(nodes._results) <= 50
 

@@ -102,8 +102,8 @@ def text(value: str | bytes) -> bytes:
     return struct.pack("<Q", len(data)) + data
 
 
-def tensor(name: str, sides: tuple[int, ...], type_: int = 0, place: int = 0) -> bytes:
-    return text(name) + struct.pack(f"<I{len(sides)}QIQ", len(sides), *sides, type_, place)
+def tensor(name: str, sizes: tuple[int, ...], type_: int = 0, place: int = 0) -> bytes:
+    return text(name) + struct.pack(f"<I{len(sizes)}QIQ", len(sizes), *sizes, type_, place)
 
 
 def file(values: list[bytes], tensors: list[bytes], data: bytes = b"", version: int = 3) -> bytes:
@@ -155,8 +155,8 @@ HOSTILE = {
     "alignment as a text": (file([value("general.alignment", 8, text("32"))], []), "alignment is '32'"),
     "a huge alignment": (file([value("general.alignment", 10, struct.pack("<Q", 1 << 40))], []), "power of"),
     "five dimensions": (file([], [tensor("x", (1,) * 5)], bytes(64)), "5 dimensions"),
-    "sides that overflow": (file([], [tensor("x", (1 << 32, 1 << 32))], bytes(64)), "which no memory holds"),
-    "sides of nothing": (file([], [tensor("x", (0, 1 << 63))], bytes(64)), "which no memory holds"),
+    "sizes that overflow": (file([], [tensor("x", (1 << 32, 1 << 32))], bytes(64)), "which no memory holds"),
+    "sizes of nothing": (file([], [tensor("x", (0, 1 << 63))], bytes(64)), "which no memory holds"),
     "rows of half blocks": (file([], [tensor("x", (16, 4), 2)], bytes(64)), "no whole blocks"),
     "a place outside": (file([], [tensor("x", (8,), 0, 1 << 40)], bytes(64)), "there are 64"),
     "a tensor that is cut off": (file([], [tensor("x", (32,))], bytes(64)), "fetch the file again"),

@@ -54,7 +54,7 @@ def test_the_package_reads_what_is_written(format: str | None, tmp_path: Path) -
     assert [ours.form(name) for name in ours] == FORMS[format].split()
     for each in reader.tensors:
         assert each.tensor_type.name == ours.form(each.name)
-        assert tuple(int(side) for side in each.shape)[::-1] == ours.shape(each.name)
+        assert tuple(int(size) for size in each.shape)[::-1] == ours.shape(each.name)
         assert ours.shape(each.name) == given[each.name].shape
         assert each.data_offset % 32 == 0
         host = ours.host(each.name)

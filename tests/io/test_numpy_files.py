@@ -125,10 +125,10 @@ HOSTILE_ARRAYS = {
     "long complex": (npy(described("'<c32'"), bytes(64)), "'<c32': webgrad has"),
     "code": (npy(described(shape="__import__('os').getpid()"), bytes(8)), "none of a plain array"),
     "parentheses": (npy("(" * 60_000), "none of a plain array"),
-    "a negative side": (npy(described(shape="(-2,)"), bytes(8)), "none of a plain array"),
+    "a negative size": (npy(described(shape="(-2,)"), bytes(8)), "none of a plain array"),
     "a long number": (npy(described(shape=f"({'9' * 900},)"), bytes(8)), "shape is"),
-    "sides that overflow": (npy(described(shape="(4294967296, 4294967296)"), bytes(8)), "shape is"),
-    "65 sides": (npy(described(shape=f"({'1, ' * 65})"), bytes(4)), "shape is"),
+    "sizes that overflow": (npy(described(shape="(4294967296, 4294967296)"), bytes(8)), "shape is"),
+    "65 sizes": (npy(described(shape=f"({'1, ' * 65})"), bytes(4)), "shape is"),
     "too short": (npy(described(), bytes(4)), "is 8 bytes, and it has 4"),
     "too long": (npy(described(), bytes(12)), "is 8 bytes, and it has 12"),
 }

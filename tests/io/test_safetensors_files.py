@@ -76,8 +76,8 @@ HOSTILE = {
         file(b'{"x": %s, "x": %s}' % ((json.dumps(ENTRY).encode(),) * 2), bytes(8)),
         "damaged",
     ),
-    "65 sides": (file({"x": ENTRY | {"shape": [1] * 64 + [2]}}, bytes(8)), "which no array has"),
-    "sides of nothing": (
+    "65 sizes": (file({"x": ENTRY | {"shape": [1] * 64 + [2]}}, bytes(8)), "which no array has"),
+    "sizes of nothing": (
         file({"x": ENTRY | {"shape": [0, 1 << 62], "data_offsets": [0, 0]}}),
         "which no array has",
     ),

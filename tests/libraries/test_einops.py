@@ -38,28 +38,28 @@ REPEATED: list[tuple[str, dict[str, int]]] = [
 
 @EVERYWHERE
 @pytest.mark.parametrize(
-    ("name", "pattern", "sides"),
+    ("name", "pattern", "sizes"),
     [("rearrange", *each) for each in REARRANGED] + [("repeat", *each) for each in REPEATED],
 )
 def test_rearrange_and_repeat(
-    device: str, name: str, pattern: str, sides: dict[str, int], monkeypatch: pytest.MonkeyPatch
+    device: str, name: str, pattern: str, sizes: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = Place(device)
-    expected = getattr(einops, name)(X, pattern, **sides)
+    expected = getattr(einops, name)(X, pattern, **sizes)
     with without_numpy(monkeypatch):
-        found = getattr(portable, name)(place.put(X), pattern, **sides)
+        found = getattr(portable, name)(place.put(X), pattern, **sizes)
     same(found, expected, place)
 
 
 @EVERYWHERE
-@pytest.mark.parametrize(("pattern", "reduction", "sides"), REDUCED)
+@pytest.mark.parametrize(("pattern", "reduction", "sizes"), REDUCED)
 def test_reduce(
-    device: str, pattern: str, reduction: str, sides: dict[str, int], monkeypatch: pytest.MonkeyPatch
+    device: str, pattern: str, reduction: str, sizes: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = Place(device)
-    expected = einops.reduce(X, pattern, reduction, **sides)
+    expected = einops.reduce(X, pattern, reduction, **sizes)
     with without_numpy(monkeypatch):
-        found = portable.reduce(place.put(X), pattern, reduction, **sides)
+        found = portable.reduce(place.put(X), pattern, reduction, **sizes)
     same(found, expected, place)
 
 

@@ -81,8 +81,8 @@ def test_norm(shape: tuple[int, ...], ord: Any, axis: Any) -> None:
 
 
 def test_multi_dot() -> None:
-    sides = [7, 2, 9, 3, 8]
-    factors = [numbers(*each, seed=at) for at, each in enumerate(itertools.pairwise(sides))]
+    sizes = [7, 2, 9, 3, 8]
+    factors = [numbers(*each, seed=at) for at, each in enumerate(itertools.pairwise(sizes))]
     tensors = [place("cpu", each) for each in factors]
     close(linalg.multi_dot(tensors), np.linalg.multi_dot(factors))
     row, column = numbers(7), numbers(8)

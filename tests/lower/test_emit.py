@@ -229,7 +229,7 @@ def sample() -> dict[str, Callable[[], list[Node | Tensor]]]:
         "scatter": lambda: [
             primitives.scatter(TABLE["scatter_add"], value(9, 5), value(4, dtype=dtypes.int32), value(4, 5))
         ],
-        "bundle": lambda: [apply("negative", value(side)) for side in (5, 6, 7)],
+        "bundle": lambda: [apply("negative", value(size)) for size in (5, 6, 7)],
         "sum": lambda: [fold("sum", value(200_000), 0)],
         "int64": lambda: [fold("sum", apply("add", value(5, 8, dtype=dtypes.int64), 3), 1)],
     }

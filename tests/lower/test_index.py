@@ -37,7 +37,7 @@ def evaluate_atom(atom: Atom, values: Mapping[Any, int]) -> int:
     if atom.expression is None:
         return values[atom.name]
     inner = evaluate(atom.expression, values)
-    if atom.kind == "limit":  # as unsigned: what is negative is beyond the side
+    if atom.kind == "limit":  # as unsigned: what is negative is beyond the size
         return min(inner % WORD, atom.divisor - 1)
     assert inner >= 0, f"{atom!r} divides {inner}: unsigned division would be wrong"
     return inner // atom.divisor if atom.kind == "quotient" else inner % atom.divisor

@@ -93,7 +93,7 @@ CASES: dict[str, Build] = {
     "one number": lambda: [apply("add", data(), 1.0)],
     "single elements": lambda: [apply("add", data(1, 1), data(1))],
     "several outputs": lambda: (lambda x: [apply("exp", x), apply("negative", x)])(data(6, 6)),
-    "bundle": lambda: [apply("negative", data(side)) for side in (3, 64, 33, 1)],
+    "bundle": lambda: [apply("negative", data(size)) for size in (3, 64, 33, 1)],
     "middle broadcast": lambda: [apply("add", data(3, 1, 8), data(3, 5, 8))],
     "transpose": lambda: [apply("exp", primitives.permute(data(6, 9), (1, 0)))],
     "transposed slice": lambda: [

@@ -24,27 +24,27 @@ MOST = 12
 Build = Callable[[random.Random], Node | Tensor]
 
 
-def side(draw: random.Random, most: int = 600) -> int:
+def size(draw: random.Random, most: int = 600) -> int:
     """Any length, or one that goes by fours, as most lengths in programs do."""
     return draw.choice([draw.randint(2, most), 4 * draw.randint(1, most // 4)])
 
 
 def some_gelu(draw: random.Random) -> Tensor:
-    shape = [side(draw, 200) for _ in range(draw.randint(1, 3))]
+    shape = [size(draw, 200) for _ in range(draw.randint(1, 3))]
     return gelu(tensor(*shape) * tensor(*shape) + tensor(*shape))
 
 
 def some_softmax(draw: random.Random) -> Tensor:
-    return softmax(tensor(side(draw), side(draw, 5000)))
+    return softmax(tensor(size(draw), size(draw, 5000)))
 
 
 def some_layer_norm(draw: random.Random) -> Tensor:
-    width = side(draw, 5000)
-    return layer_norm(tensor(side(draw), width), width, tensor(width), tensor(width))
+    width = size(draw, 5000)
+    return layer_norm(tensor(size(draw), width), width, tensor(width), tensor(width))
 
 
 def some_transposed_slice(draw: random.Random) -> Node:
-    rows, columns = side(draw) + 2, side(draw) + 2
+    rows, columns = size(draw) + 2, size(draw) + 2
     starts = [draw.randint(0, each - 2) for each in (columns, rows)]
     ranges = tuple(
         (start, draw.randint(start + 1, most), 1) for start, most in zip(starts, (columns, rows), strict=True)
@@ -53,22 +53,22 @@ def some_transposed_slice(draw: random.Random) -> Node:
 
 
 def some_middle_broadcast(draw: random.Random) -> Node:
-    a, b, c = side(draw, 200) + 1, side(draw, 200) + 1, side(draw, 200) + 1
+    a, b, c = size(draw, 200) + 1, size(draw, 200) + 1, size(draw, 200) + 1
     return apply("add", value(a, 1, c), value(a, b, c))
 
 
 def some_matmul(draw: random.Random) -> Node:
-    m, k, n = side(draw), side(draw), side(draw)
+    m, k, n = size(draw), size(draw), size(draw)
     return primitives.contract(value(m, k), value(k, n))
 
 
 def some_attention(draw: random.Random) -> Tensor:
     """Several batches and heads, any number of queries and keys; heads of 64 columns."""
     batches, heads = draw.randint(2, 3), draw.randint(2, 4)
-    q, k = (tensor(batches, heads, side(draw), 64) for _ in range(2))
+    q, k = (tensor(batches, heads, size(draw), 64) for _ in range(2))
     causal = draw.random() < 0.5
     return scaled_dot_product_attention(
-        q, k, tensor(*k.shape), is_causal=causal, window=draw.choice([None, side(draw)]), length=1
+        q, k, tensor(*k.shape), is_causal=causal, window=draw.choice([None, size(draw)]), length=1
     )
 
 

@@ -31,8 +31,8 @@ def read(folder: Path, weights: dict[str, Any], device: str = "cpu", **changes: 
 
 def vectors(bert: Bert, *rows: tuple[int, ...]) -> Array:
     """What the model gives rows of tokens, padded with what should not matter."""
-    side = max(map(len, rows))
-    ids = np.array([[*row, *[5] * (side - len(row))] for row in rows], np.int32)
+    size = max(map(len, rows))
+    ids = np.array([[*row, *[5] * (size - len(row))] for row in rows], np.int32)
     lengths = np.array([len(row) for row in rows], np.int32)
     device = bert.device
     found: Array = bert(wg.asarray(ids, device=device), wg.asarray(lengths, device=device)).numpy()

@@ -46,7 +46,7 @@ def test_padding_modes(axes: int, mode: str, ours: Any) -> None:
 
 
 @pytest.mark.parametrize("mode", ["zeros", "circular"])
-def test_same_keeps_the_sides(mode: str) -> None:
+def test_same_keeps_the_sizes(mode: str) -> None:
     layer = nn.Conv2d(4, 3, (2, 5), padding="same", dilation=(3, 1), padding_mode=mode)
     assert layer(image(2)).shape == (2, 3, 7, 8)
     assert nn.Conv2d(4, 3, 3, padding="valid", padding_mode=mode)(image(2)).shape == (2, 3, 5, 6)

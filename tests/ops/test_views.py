@@ -17,8 +17,8 @@ DEVICES = ["cpu", pytest.param("webgpu:0", marks=pytest.mark.gpu)]
 both = pytest.mark.parametrize("device", DEVICES)
 
 
-def square(device: str = "cpu", side: int = 3) -> wg.Tensor:
-    return wg.zeros((side, side), device=device)
+def square(device: str = "cpu", size: int = 3) -> wg.Tensor:
+    return wg.zeros((size, size), device=device)
 
 
 # What is a view: each makes one of a 3 × 3 tensor, and NumPy's way to it
@@ -189,7 +189,7 @@ def test_a_write_to_repeated_elements_is_refused() -> None:
 
 
 def test_a_view_that_there_is_not_is_refused_when_it_is_written_to() -> None:
-    x = square(side=2)
+    x = square(size=2)
     with pytest.raises(wg.ShapeError, match=r"has no view of shape \(4,\).*use reshape"):
         x.T.view(-1)[0] = 1.0
     assert not x.numpy().any()
@@ -286,7 +286,7 @@ def test_arguments_that_share_elements_do_so_inside(device: str) -> None:
 
 
 def test_what_is_closed_over_and_passed_is_refused_where_it_is_changed() -> None:
-    state = square(side=2)
+    state = square(size=2)
     row = state[0]
 
     @wg.jit

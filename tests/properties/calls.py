@@ -98,8 +98,8 @@ class Drawer:
         """Another array of the dtype."""
         return draw_values(self.random, self.dtype, shape)
 
-    def index(self, side: int, shape: Shape) -> Array:
-        return self.random.integers(0, side, shape).astype(np.int32)
+    def index(self, size: int, shape: Shape) -> Array:
+        return self.random.integers(0, size, shape).astype(np.int32)
 
     def choose(self) -> None:
         """Refuse a choice between numbers that were rounded: others may round otherwise."""
@@ -178,11 +178,11 @@ def _pad(d: Drawer) -> Pair:
 
 
 def _slice(d: Drawer) -> Pair:
-    def part(side: int) -> slice:
-        start, stop = sorted(int(each) for each in d.random.integers(0, side + 1, 2))
+    def part(size: int) -> slice:
+        start, stop = sorted(int(each) for each in d.random.integers(0, size + 1, 2))
         return slice(start, stop, d.one((1, 1, 2))) if d.chance(0.7) else slice(None, None, -1)
 
-    index = tuple(part(side) for side in d.shape)
+    index = tuple(part(size) for size in d.shape)
     return lambda x: x[index], lambda x: x[index]
 
 
@@ -251,7 +251,7 @@ def _with_number(d: Drawer) -> Pair:
 def _with_other(d: Drawer) -> Pair:
     """With an array that broadcasts, transposed at times."""
     name = d.one(("add", "multiply", "subtract"))
-    shape = tuple(1 if d.chance(0.2) else side for side in d.shape)
+    shape = tuple(1 if d.chance(0.2) else size for size in d.shape)
     other = d.array(shape)
     if d.chance(0.4) and shape[::-1] == shape and len(shape) > 1:
         return (

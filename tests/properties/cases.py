@@ -78,7 +78,7 @@ class Maker:
 
     def operand(self, layout: str, shape: Shape, dtype: DType | None = None, turn: int = 0) -> Operand:
         """Random elements in a layout."""
-        return LAYOUTS[layout](lambda sides: self.draw(sides, dtype), shape, self.device, turn)
+        return LAYOUTS[layout](lambda sizes: self.draw(sizes, dtype), shape, self.device, turn)
 
     def plain(self, value: Array) -> Operand:
         """An array as it is."""
@@ -143,7 +143,7 @@ def _map_case(maker: Maker, label: str, operands: Sequence[Operand]) -> Case:
 
 
 def maps(maker: Maker) -> Cases:
-    """Operands of several layouts together, 0-d, empty, sides that broadcast, and special values."""
+    """Operands of several layouts together, 0-d, empty, sizes that broadcast, and special values."""
     types = operand_types(maker.op, maker.dtype)
     if maker.follows:  # by the same operands for all such ops, which can then share kernels
         domain = maker.op.domain if maker.dtype.kind in "fc" else TABLE["add"].domain
@@ -193,8 +193,8 @@ def _in_layouts(maker: Maker, types: Sequence[DType]) -> Labelled:
     for label, empty in {"0-d": (), "empty (0, 12)": (0, 12), "empty (3, 0)": (3, 0)}.items():
         yield label, [maker.operand("contiguous", empty, dtype) for dtype in types]
     if len(types) > 1 and maker.thorough:
-        sides = ((5, 1), (12,), (5, 12))
-        rows = [maker.operand("contiguous", sides[at], dtype) for at, dtype in enumerate(types)]
+        sizes = ((5, 1), (12,), (5, 12))
+        rows = [maker.operand("contiguous", sizes[at], dtype) for at, dtype in enumerate(types)]
         yield "broadcast (5, 1) and (12,)", rows
 
 
@@ -398,10 +398,10 @@ def folded(case: Case, axis: int) -> Case:
 # Computed indices
 
 
-def _indices(maker: Maker, shape: Shape, side: int, dtype: DType = dtypes.int32) -> Operand:
+def _indices(maker: Maker, shape: Shape, size: int, dtype: DType = dtypes.int32) -> Operand:
     """Places, some of them outside: those are clamped."""
     low = -2 if dtype.kind == "i" else 0
-    return maker.plain(maker.generator.integers(low, side + 2, shape).astype(dtype.numpy))
+    return maker.plain(maker.generator.integers(low, size + 2, shape).astype(dtype.numpy))
 
 
 def gathers(maker: Maker) -> Cases:
@@ -525,7 +525,7 @@ def _fold(maker: Maker, label: str, operand: Operand, attributes: tuple[Any, ...
 
 
 def contractions(maker: Maker) -> Cases:
-    """Odd and even sizes, vectors, batches, batches that broadcast, transposed operands, empty sides."""
+    """Odd and even sizes, vectors, batches, batches that broadcast, transposed operands, empty sizes."""
     shapes: list[tuple[Shape, Shape]] = [
         ((5, 12), (12, 7)),
         ((3, 7), (7, 8)),

@@ -174,17 +174,17 @@ def _transposed(drawer: Drawer, shape: Shape, device: AnyDevice, turn: int) -> O
 def _sliced(drawer: Drawer, shape: Shape, device: AnyDevice, turn: int) -> Operand:
     """Every second row and third column of something larger, one axis backwards."""
     steps = [2 + (axis + turn) % 2 for axis in range(len(shape))]
-    value = drawer(tuple(1 + step * side for side, step in zip(shape, steps, strict=True)))
-    ranges = tuple((1, 1 + step * side, step) for side, step in zip(shape, steps, strict=True))
+    value = drawer(tuple(1 + step * size for size, step in zip(shape, steps, strict=True)))
+    ranges = tuple((1, 1 + step * size, step) for size, step in zip(shape, steps, strict=True))
     axis = (len(shape) - 1 + turn) % len(shape)
     node = primitives.flip(primitives.slice_(place(value, device), ranges), (axis,))
     return Operand(node, np.flip(value[tuple(slice(*each) for each in ranges)], axis))
 
 
 def _broadcast(drawer: Drawer, shape: Shape, device: AnyDevice, turn: int) -> Operand:
-    """One side, in turns the first and the last, repeated."""
+    """One size, in turns the first and the last, repeated."""
     lone = turn % len(shape)
-    value = drawer(tuple(1 if axis == lone else side for axis, side in enumerate(shape)))
+    value = drawer(tuple(1 if axis == lone else size for axis, size in enumerate(shape)))
     return Operand(primitives.expand(place(value, device), shape), np.broadcast_to(value, shape))
 
 

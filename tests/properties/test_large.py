@@ -188,8 +188,8 @@ def test_a_huge_broadcast_is_not_stored(device: Device) -> None:
 
 def test_a_broadcast_of_more_than_32_bits_of_elements(device: Device) -> None:
     """Only a corner is looked at; its places in the whole need more than 32 bits."""
-    side = 70_000
-    column = p.reshape(p.iota(side, dtypes.int32, device), (side, 1))
-    whole = p.expand(column, (side, side))
-    corner = p.slice_(whole, ((side - 2, side, 1), (side - 3, side, 1)))
+    size = 70_000
+    column = p.reshape(p.iota(size, dtypes.int32, device), (size, 1))
+    whole = p.expand(column, (size, size))
+    corner = p.slice_(whole, ((size - 2, size, 1), (size - 3, size, 1)))
     np.testing.assert_array_equal(read(op("add", corner, 1)), [[69_999] * 3, [70_000] * 3])

@@ -18,7 +18,7 @@ from scripts.fuzz_graphs import WrongGraph, start
 from scripts.fuzz_programs import WrongProgram, start_cpu, start_gpu
 from scripts.fuzzing import Case
 from tests.properties.calls import CALLS, Calls, difference, write_calls
-from tests.properties.drawing import has_equal_sides
+from tests.properties.drawing import has_equal_sizes
 from tests.properties.helpers import on
 from tests.properties.programs import Program, joined, values_of
 from tests.properties.running import WAYS, Results, fused, report
@@ -86,7 +86,7 @@ def test_what_goes_wrong_easily_is_drawn_often() -> None:
     leaves = [[step.data for step in graph.steps if step.op == "leaf"] for graph in graphs]
     calls = [write_calls(seed) for seed in range(COUNT)]
     for starts in (leaves, [[each.start] for each in calls]):
-        for is_so in (lambda x: has_equal_sides(x.shape), has_ties):
+        for is_so in (lambda x: has_equal_sizes(x.shape), has_ties):
             assert sum(any(map(is_so, each)) for each in starts) >= COUNT / 3
         assert any(not x.size for each in starts for x in each)
         assert any(not x.ndim for each in starts for x in each)

@@ -179,7 +179,7 @@ class Writer:
         """One of some choices."""
         return choices[int(self.random.integers(len(choices)))]
 
-    def side(self) -> int:
+    def size(self) -> int:
         """A length: mostly small, at times a multiple of 4, one or none."""
         if self.chance(0.02):
             return 0
@@ -188,7 +188,7 @@ class Writer:
         return int(self.random.integers(1, 10))
 
     def shape(self) -> Shape:
-        """Sides of 0 to 4 dimensions; at times long ones."""
+        """Sizes of 0 to 4 dimensions; at times long ones."""
         if self.chance(self.long):
             return self.one(LONG)  # type: ignore[no-any-return]
         return draw_shape(self.random)
@@ -217,9 +217,9 @@ class Writer:
         ]
         if fitting and self.chance(0.7):
             return fitting[-1 - min(int(self.random.exponential(4.0)), len(fitting) - 1)]
-        sides = tuple(1 if self.chance(0.3) else side for side in shape)
+        sizes = tuple(1 if self.chance(0.3) else size for size in shape)
         return self.leaf(
-            sides[int(self.random.integers(0, len(sides) + 1)) if self.chance(0.3) else 0 :], value.dtype
+            sizes[int(self.random.integers(0, len(sizes) + 1)) if self.chance(0.3) else 0 :], value.dtype
         )
 
     def axes(self, rank: int) -> tuple[int, ...]:
@@ -293,14 +293,14 @@ def _reduce(w: Writer) -> None:
     axes = w.axes(value.array.ndim)
     names = ("max", "min") if value.dtype.kind == "b" else ("sum", "max", "min", "sum", "prod")
     result = w.put(w.one(names), x, attributes=(axes,))
-    if w.chance(0.6):  # kept as sides of 1, and used beside what was folded
+    if w.chance(0.6):  # kept as sizes of 1, and used beside what was folded
         row = w.put("reshape", result, attributes=(_kept(value.array.shape, axes),))
         if value.dtype.kind == "f" and w.chance(0.7):
             w.put(w.one(("subtract", "multiply", "maximum")), x, row)
 
 
 def _kept(shape: Shape, axes: tuple[int, ...]) -> Shape:
-    return tuple(1 if axis in axes else side for axis, side in enumerate(shape))
+    return tuple(1 if axis in axes else size for axis, size in enumerate(shape))
 
 
 def _move(w: Writer) -> None:
@@ -313,14 +313,14 @@ def _move(w: Writer) -> None:
     elif name == "permute" and rank > 1:
         w.put(name, x, attributes=(tuple(int(each) for each in w.random.permutation(rank)),))
     elif name == "expand":
-        sides = tuple(int(w.random.integers(1, 6)) if side == 1 else side for side in shape)
+        sizes = tuple(int(w.random.integers(1, 6)) if size == 1 else size for size in shape)
         more = (int(w.random.integers(1, 4)),) if rank < 4 and w.chance(0.5) else ()
-        w.put(name, x, attributes=((*more, *sides),))
+        w.put(name, x, attributes=((*more, *sizes),))
     elif name == "pad" and rank:
         widths = tuple((int(w.random.integers(0, 4)), int(w.random.integers(0, 4))) for _ in shape)
         w.put(name, x, w.number(w.values[x].dtype), attributes=(widths,))
     elif name == "slice":
-        w.put(name, x, attributes=(tuple(_range(w, side) for side in shape),))
+        w.put(name, x, attributes=(tuple(_range(w, size) for size in shape),))
     elif name == "flip" and rank:
         w.put(name, x, attributes=(w.axes(rank),))
     elif name == "window" and 0 < rank < 5:
@@ -335,19 +335,19 @@ def _reshaped(w: Writer, shape: Shape) -> Shape:
     if len(shape) > 1 and w.chance(0.5):
         at = int(w.random.integers(len(shape) - 1))
         return (*shape[:at], shape[at] * shape[at + 1], *shape[at + 2 :])
-    for axis, side in enumerate(shape):
-        factors = [each for each in (2, 3, 4, 5) if side and side % each == 0 and side > each]
+    for axis, size in enumerate(shape):
+        factors = [each for each in (2, 3, 4, 5) if size and size % each == 0 and size > each]
         if factors and len(shape) < 4:
             factor = w.one(factors)
-            return (*shape[:axis], factor, side // factor, *shape[axis + 1 :])
+            return (*shape[:axis], factor, size // factor, *shape[axis + 1 :])
     return (int(np.prod(shape)),) if w.chance(0.5) or len(shape) >= 4 else (1, *shape)
 
 
-def _range(w: Writer, side: int) -> tuple[int, int, int]:
-    if side == 0 or w.chance(0.3):
-        return 0, side, 1
-    start = int(w.random.integers(0, side))
-    stop = int(w.random.integers(start + 1, side + 1))
+def _range(w: Writer, size: int) -> tuple[int, int, int]:
+    if size == 0 or w.chance(0.3):
+        return 0, size, 1
+    start = int(w.random.integers(0, size))
+    stop = int(w.random.integers(start + 1, size + 1))
     return start, stop, int(w.one((1, 2, 2, 3)))
 
 
@@ -361,7 +361,7 @@ def _take(w: Writer) -> None:
     places: Shape = tuple(int(each) for each in w.random.integers(1, 7, w.random.integers(0, 3)))
     if along:
         places = tuple(
-            int(w.random.integers(1, 6)) if at == axis else w.one((1, side)) for at, side in enumerate(shape)
+            int(w.random.integers(1, 6)) if at == axis else w.one((1, size)) for at, size in enumerate(shape)
         )
     elif len(shape) + len(places) > 5:
         places = (3,)
@@ -382,10 +382,10 @@ def _concat(w: Writer) -> None:
     ]
     pieces = [x, *[w.one(others) for _ in range(w.random.integers(1, 3))]]
     if w.chance(0.4):
-        sides = [
-            int(w.random.integers(1, 5)) if at == axis else side for at, side in enumerate(value.array.shape)
+        sizes = [
+            int(w.random.integers(1, 5)) if at == axis else size for at, size in enumerate(value.array.shape)
         ]
-        pieces.append(w.leaf(tuple(sides), value.dtype))
+        pieces.append(w.leaf(tuple(sizes), value.dtype))
     w.put("concat", *[pieces[at] for at in w.random.permutation(len(pieces))], attributes=(axis,))
 
 
@@ -409,7 +409,7 @@ def _matmul(w: Writer) -> None:
     value = w.values[x]
     if value.array.ndim < 2:
         raise Refused("a vector")
-    columns = w.side()
+    columns = w.size()
     batch = value.array.shape[:-2] if w.chance(0.4) else ()
     y = w.leaf((*batch, value.array.shape[-1], columns), value.dtype)
     if w.chance(0.3):  # transposed in memory
@@ -473,7 +473,7 @@ def _roll(w: Writer) -> None:
         raise Refused("nothing to roll")
     for turn in range(int(w.random.integers(1, 4))):
         cut = (1 << turn) % shape[-1]
-        whole = tuple((0, side, 1) for side in shape[:-1])
+        whole = tuple((0, size, 1) for size in shape[:-1])
         parts = [
             w.put("slice", x, attributes=((*whole, (start, stop, 1)),))
             for start, stop in ((cut, shape[-1]), (0, cut))
@@ -526,7 +526,7 @@ def _complex(w: Writer) -> None:
     shape = w.values[x].array.shape
     if shape[-1:] != (2,):
         x, shape = w.leaf((*shape, 2), w.values[x].dtype), (*shape, 2)
-    whole, rest = tuple((0, side, 1) for side in shape[:-1]), shape[:-1]
+    whole, rest = tuple((0, size, 1) for size in shape[:-1]), shape[:-1]
     cut = [w.put("slice", x, attributes=((*whole, (at, at + 1, 1)),)) for at in (0, 1)]
     first, second = (w.put("reshape", each, attributes=(rest,)) for each in cut)
     for _ in range(int(w.random.integers(1, 3))):
@@ -557,7 +557,7 @@ def _transform(w: Writer) -> None:
             w.put("reshape", each, attributes=((*shape, 1),)) for each in (x, w.leaf(shape, dtypes.float32))
         ]
         x = w.put("concat", *ends, attributes=(len(shape),))
-        axes = [axis for axis, side in enumerate(shape) if offered("fft", side)]
+        axes = [axis for axis, size in enumerate(shape) if offered("fft", size)]
     if axes:
         w.put("fft", x, attributes=(w.chance(0.5), scale, w.one(axes)))
 

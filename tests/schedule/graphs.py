@@ -84,7 +84,7 @@ def assert_valid(plan: Schedule) -> None:
                 )
             for each in group.scalars:
                 assert graph.sigs[each].kind == "scalar"
-            assert len({sides_of(graph, group, place) for place in range(len(group.outputs))}) == 1
+            assert len({sizes_of(graph, group, place) for place in range(len(group.outputs))}) == 1
             assert set(group.outputs) <= set(group.inside)
             assert_closed(plan, at)
             made += group.outputs
@@ -94,8 +94,8 @@ def assert_valid(plan: Schedule) -> None:
     assert {each for each in graph.roots if graph.sigs[each].kind not in ("leaf", "scalar")} <= stored
 
 
-def sides_of(graph: Snapshot, group: Group, place: int) -> tuple[int, ...]:
-    """What all outputs of a group have in common: the shape, or the sides of the rows."""
+def sizes_of(graph: Snapshot, group: Group, place: int) -> tuple[int, ...]:
+    """What all outputs of a group have in common: the shape, or the sizes of the rows."""
     shape = graph.sigs[group.outputs[place]].shape
     return tuple(shape[axis] for axis in group.row_axes[place]) if group.kind == "rows" else shape
 

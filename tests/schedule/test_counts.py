@@ -34,8 +34,8 @@ SHAPES = [(256, 512), (4, 128, 512), (2, 3, 5, 77), (1, 1, 4096), (1000, 3), (7,
 
 
 def weighted_layer_norm(x: Tensor) -> Tensor:
-    side = x.shape[-1]
-    return layer_norm(x, side, tensor(side), tensor(side))
+    size = x.shape[-1]
+    return layer_norm(x, size, tensor(size), tensor(size))
 
 
 def weighted_rms_norm(x: Tensor) -> Tensor:
@@ -77,8 +77,8 @@ def test_a_chain_of_maps_is_one_kernel(profile: DeviceProfile) -> None:
 def test_row_ops_are_one_kernel(name: str, shape: tuple[int, ...], profile: DeviceProfile) -> None:
     # A single long row is split so that every thread has work: that takes kernels of its own.
     rows = 1
-    for side in shape[:-1]:
-        rows *= side
+    for size in shape[:-1]:
+        rows *= size
     made = count(lambda: ROWS[name](tensor(*shape)), profile)
     assert made == 1 if rows > 1 or shape[-1] < 2048 else made <= 5
 

@@ -33,18 +33,18 @@ def largest(*roots: Tensor, profile: DeviceProfile = SOFTWARE) -> int:
     return max(emitted_size(each.kernel) for each in launches(*roots, profile=profile))
 
 
-def random_maps(seed: int, count: int, side: int) -> list[Tensor]:
+def random_maps(seed: int, count: int, size: int) -> list[Tensor]:
     """The newest of many values, each made of two before it, all of which are wanted."""
     draw = random.Random(seed)
-    pool = [tensor(side)]
+    pool = [tensor(size)]
     for _ in range(count):
         pool.append(draw.choice(pool[-50:]) * 0.5 + draw.choice(pool[-50:]) * 0.5)
     return pool[-50:]
 
 
-@pytest.mark.parametrize(("seed", "side"), [(0, 3), (1, 1 << 16)])
-def test_random_maps_that_are_never_read(seed: int, side: int, profile: DeviceProfile) -> None:
-    assert largest(*random_maps(seed, 150, side), profile=profile) <= SLACK * MAX_SIZE
+@pytest.mark.parametrize(("seed", "size"), [(0, 3), (1, 1 << 16)])
+def test_random_maps_that_are_never_read(seed: int, size: int, profile: DeviceProfile) -> None:
+    assert largest(*random_maps(seed, 150, size), profile=profile) <= SLACK * MAX_SIZE
 
 
 def product(count: int, *shape: int) -> Tensor:

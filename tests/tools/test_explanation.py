@@ -104,14 +104,14 @@ def test_what_is_there_needs_no_kernel() -> None:
 
 
 def test_the_peak_counts_what_lives_at_one_time() -> None:
-    side = 64
-    a = tensor(side, side)
+    size = 64
+    a = tensor(size, size)
     x = a
     for _ in range(10):
         x = x @ a
     explained = explain(x)
     assert len(explained.kernels) == 10
-    assert explained.bytes_peak == 3 * side * side * 4  # the leaf, one product, and the next
+    assert explained.bytes_peak == 3 * size * size * 4  # the leaf, one product, and the next
 
 
 def test_it_prints_well() -> None:

@@ -115,13 +115,13 @@ def result_shapes(
 def _shape_and_dtype(label: str, result: Any) -> tuple[tuple[int, ...], DType]:
     try:
         shape, dtype = result
-        sides = tuple(map(index, shape)) if isinstance(shape, Sequence) else (index(shape),)
+        sizes = tuple(map(index, shape)) if isinstance(shape, Sequence) else (index(shape),)
     except (TypeError, ValueError):
         raise LaunchError(f"{label}: a result is a (shape, dtype), not {result!r}") from None
-    if min(sides, default=0) < 0:
-        raise ShapeError(f"{label}: a result of shape {sides} cannot be: no dimension may be negative")
-    check_rank(sides)
-    return sides, as_dtype(dtype)
+    if min(sizes, default=0) < 0:
+        raise ShapeError(f"{label}: a result of shape {sizes} cannot be: no dimension may be negative")
+    check_rank(sizes)
+    return sizes, as_dtype(dtype)
 
 
 def stored_node(node: Node) -> Node:

@@ -241,7 +241,7 @@ class Methods(FunctionMethods, PytorchMethods):
     # PyTorch's and NumPy's ways to give a shape or axes: x.reshape(2, 3), x.reshape((2, 3))
 
     def reshape(self: Tensor, *shape: Any) -> Tensor:
-        """The same elements in another shape; one side may be -1.
+        """The same elements in another shape; one size may be -1.
 
         >>> wg.arange(6).reshape(2, -1).shape
         (2, 3)
@@ -281,7 +281,7 @@ class Methods(FunctionMethods, PytorchMethods):
         )
 
     def expand(self: Tensor, *shape: Any) -> Tensor:
-        """The elements repeated along axes of side 1, and new leading ones; -1 leaves a side as it is.
+        """The elements repeated along axes of size 1, and new leading ones; -1 keeps the size of an axis.
 
         >>> wg.asarray([[1], [2]]).expand(2, 3).tolist()
         [[1, 1, 1], [2, 2, 2]]

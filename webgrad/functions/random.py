@@ -190,11 +190,11 @@ class Generator:
         >>> wg.random.uniform((2, 3)).shape
         (2, 3)
         """
-        sides, wanted, where = _target("uniform", shape, dtype, device)
+        sizes, wanted, where = _target("uniform", shape, dtype, device)
         first, last = _finite("uniform", low, "low"), _finite("uniform", high, "high")
         if first > last:
             raise ArgumentError(f"random.uniform: low is {first}, and above high, which is {last}")
-        unit = self._unit("uniform", sides, wanted, where)
+        unit = self._unit("uniform", sizes, wanted, where)
         if last - first != 1:
             unit = elementwise(_MULTIPLY, unit, last - first)
         return Tensor(primitives.cast(elementwise(_ADD, unit, first) if first else unit, wanted))
@@ -212,19 +212,19 @@ class Generator:
         >>> wg.random.normal(4).dtype
         webgrad.float32
         """
-        sides, wanted, where = _target("normal", shape, dtype, device)
+        sizes, wanted, where = _target("normal", shape, dtype, device)
         centre, width = _finite("normal", mean, "mean"), _finite("normal", std, "std")
         if width < 0:
             raise ArgumentError(f"random.normal: std is 0 or more, not {width}")
         computed = dtypes.float64 if wanted is dtypes.float64 else dtypes.float32
         if computed is dtypes.float64:
-            distance = elementwise(TABLE["subtract"], 1.0, self._unit("normal", sides, computed, where))
+            distance = elementwise(TABLE["subtract"], 1.0, self._unit("normal", sizes, computed, where))
         else:
-            (bits,) = self._bits("normal", sides, where)  # all 32: small numbers make the far ends
+            (bits,) = self._bits("normal", sizes, where)  # all 32: small numbers make the far ends
             middle = elementwise(_ADD, primitives.cast(bits, computed), 0.5)
             distance = elementwise(_MULTIPLY, middle, 2.0**-32)
         radius = elementwise(TABLE["sqrt"], elementwise(_MULTIPLY, elementwise(TABLE["log"], distance), -2.0))
-        angle = elementwise(_MULTIPLY, self._unit("normal", sides, computed, where), 2 * math.pi)
+        angle = elementwise(_MULTIPLY, self._unit("normal", sizes, computed, where), 2 * math.pi)
         value = elementwise(_MULTIPLY, radius, elementwise(TABLE["cos"], angle))
         scaled = elementwise(_MULTIPLY, value, width) if width != 1 else value
         return Tensor(primitives.cast(elementwise(_ADD, scaled, centre) if centre else scaled, wanted))
@@ -249,7 +249,7 @@ class Generator:
             if high is None
             else (_whole("integers", low), _whole("integers", high))
         )
-        sides, where = as_shape("random.integers", shape), open_device(device)
+        sizes, where = as_shape("random.integers", shape), open_device(device)
         wanted = as_dtype(dtype)
         check_dtype("random.integers", wanted, where)
         if wanted.kind not in "iu":
@@ -262,7 +262,7 @@ class Generator:
             )
         for each in (first, last - 1):
             primitives.constant("random.integers", each, wanted, where)
-        (bits,) = self._bits("integers", sides, where)
+        (bits,) = self._bits("integers", sizes, where)
         part = bits if last - first == 2**32 else _multiply_high(bits, last - first)
         computed = dtypes.int32 if wanted.is_packed else wanted
         number = primitives.cast(part, computed)
@@ -286,19 +286,19 @@ class Generator:
             if p.dtype.kind != "f":
                 raise DTypeError(f"random.bernoulli: probabilities are floats, not {p.dtype.name}")
             where: Any = p.device
-            sides = p.shape if shape is None else as_shape("random.bernoulli", shape)
-            if broadcast("random.bernoulli", [p.shape, sides]) != sides:
-                raise ShapeError(f"random.bernoulli: p of shape {p.shape} does not broadcast to {sides}")
+            sizes = p.shape if shape is None else as_shape("random.bernoulli", shape)
+            if broadcast("random.bernoulli", [p.shape, sizes]) != sizes:
+                raise ShapeError(f"random.bernoulli: p of shape {p.shape} does not broadcast to {sizes}")
             chance: Node | float = primitives.cast(p.node, dtypes.float32)
         else:
             where = open_device(device)
-            sides = as_shape("random.bernoulli", () if shape is None else shape)
+            sizes = as_shape("random.bernoulli", () if shape is None else shape)
             chance = _finite("bernoulli", p, "p")
             if not 0 <= chance <= 1:
                 raise ArgumentError(f"random.bernoulli: p is a probability, 0 to 1, not {chance}")
         wanted = as_dtype(dtype)
         check_dtype("random.bernoulli", wanted, where)
-        unit = self._unit("bernoulli", sides, dtypes.float32, where)
+        unit = self._unit("bernoulli", sizes, dtypes.float32, where)
         return Tensor(primitives.cast(elementwise(TABLE["less"], unit, chance), wanted))
 
     def permutation(self, x: int | Tensor, axis: int = 0, device: DeviceLike = None) -> Tensor:
@@ -333,38 +333,38 @@ class Generator:
         >>> wg.random.choice(wg.asarray([10, 20, 30]), 3, replace=False).sum().item()
         60
         """
-        sides = as_shape("random.choice", shape)
+        sizes = as_shape("random.choice", shape)
         along = normalise_axis("random.choice", axis, x.ndim) if isinstance(x, Tensor) else 0
         length = x.shape[along] if isinstance(x, Tensor) else _length("choice", x)
         where: Any = x.device if isinstance(x, Tensor) else open_device(device)
-        count = math.prod(sides)
+        count = math.prod(sizes)
         if count and (length == 0 or (not replace and count > length)):
             how = "" if replace else " without replacement"
             raise ArgumentError(f"random.choice: {count} of {length} cannot be chosen{how}")
         if replace and count:
-            places = self.integers(0, length, sides, device=where).node
+            places = self.integers(0, length, sizes, device=where).node
         else:
             chosen = primitives.slice_(self._shuffled("choice", length, where), ((0, count, 1),))
-            places = primitives.reshape(chosen, sides)
+            places = primitives.reshape(chosen, sizes)
         return Tensor(primitives.take(x.node, places, along) if isinstance(x, Tensor) else places)
 
     # By PyTorch's names
 
     def rand(self, *shape: Any, dtype: Any = dtypes.float32, device: DeviceLike = None) -> Tensor:
-        """`uniform` from 0 to 1, the sides given one by one or as one sequence.
+        """`uniform` from 0 to 1, the shape given as sizes or as one sequence.
 
         >>> wg.random.rand(2, 3).shape
         (2, 3)
         """
-        return self.uniform(_sides(shape), dtype=dtype, device=device)
+        return self.uniform(_shape_of(shape), dtype=dtype, device=device)
 
     def randn(self, *shape: Any, dtype: Any = dtypes.float32, device: DeviceLike = None) -> Tensor:
-        """`normal` of mean 0 and standard deviation 1, the sides given one by one or as one sequence.
+        """`normal` of mean 0 and standard deviation 1, the shape given as sizes or as one sequence.
 
         >>> wg.random.randn(2, 3).shape
         (2, 3)
         """
-        return self.normal(_sides(shape), dtype=dtype, device=device)
+        return self.normal(_shape_of(shape), dtype=dtype, device=device)
 
     def randint(
         self,
@@ -395,12 +395,12 @@ def _restored(seed: int, draws: int) -> Generator:
 
 
 def _target(op: str, shape: Shape, dtype: Any, device: DeviceLike) -> tuple[tuple[int, ...], DType, Any]:
-    sides, wanted, where = as_shape(f"random.{op}", shape), as_dtype(dtype), open_device(device)
+    sizes, wanted, where = as_shape(f"random.{op}", shape), as_dtype(dtype), open_device(device)
     check_dtype(f"random.{op}", wanted, where)
     if wanted.kind != "f":
         way = "webgrad.complex of two of them" if wanted.kind == "c" else "random.integers, or astype"
         raise DTypeError(f"random.{op} gives floats, not {wanted.name}: use {way}")
-    return sides, wanted, where
+    return sizes, wanted, where
 
 
 def _finite(op: str, value: Any, name: str) -> float:
@@ -426,7 +426,7 @@ def _length(op: str, value: Any) -> int:
     return length
 
 
-def _sides(shape: tuple[Any, ...]) -> Any:
+def _shape_of(shape: tuple[Any, ...]) -> Any:
     return shape[0] if len(shape) == 1 else shape
 
 

@@ -93,5 +93,5 @@ def attended(g: Tensor, y: Tensor, attributes: tuple[Any, ...], *inputs: Tensor)
 
 
 def _summed_to_mask(of_scores: Tensor, mask: Tensor) -> Tensor:
-    axes = tuple(at for at, side in enumerate(mask.shape) if side == 1 != of_scores.shape[at])
+    axes = tuple(at for at, size in enumerate(mask.shape) if size == 1 != of_scores.shape[at])
     return converted(fold("sum", of_scores, axes, keepdims=True), mask.dtype)

@@ -1,7 +1,7 @@
 """Gradients of functions, functions with a gradient of their own, and whether histories are kept.
 
-In: functions. Out: functions that give gradients, which `differentiate.py` computes. The side of tensors is
-in `requires_grad.py`.
+In: functions. Out: functions that give gradients, which `differentiate.py` computes. Tensors that require
+gradients are in `requires_grad.py`.
 """
 
 from __future__ import annotations

@@ -18,18 +18,18 @@ from .own import own_gradient
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """How a kernel goes over images of some sides; `widths` is padding, or where negative what is cut off."""
+    """How a kernel goes over images of some sizes; `widths` is padding, or where negative what is cut off."""
 
     kernel: Sides
     stride: Sides
     dilation: Sides
     widths: Widths
-    sides: Sides
+    sizes: Sides
     groups: int
 
 
 def convolved(x: Tensor, weight: Tensor, how: Geometry) -> Tensor:
-    """Images x (N, C, sides) with a weight (O, C / groups, kernel): (N, O, windows)."""
+    """Images x (N, C, sizes) with a weight (O, C / groups, kernel): (N, O, windows)."""
 
     def compute() -> Tensor:
         padded = cropped_or_padded(x.node, how.widths)
@@ -43,17 +43,17 @@ def convolved(x: Tensor, weight: Tensor, how: Geometry) -> Tensor:
 
 
 def transposed(y: Tensor, weight: Tensor, how: Geometry) -> Tensor:
-    """y (N, O, windows) spread with a weight (O, C / groups, kernel) to images (N, C, sides).
+    """y (N, O, windows) spread with a weight (O, C / groups, kernel) to images (N, C, sizes).
 
     Of outputs that are `stride` apart, each is a plain convolution with a part of the kernel. All these are
     one convolution with as many times more output channels, which then are laid side by side.
     """
 
     def compute() -> Tensor:
-        if 0 in how.sides:
-            return _zeros(y, (y.shape[0], weight.shape[1] * how.groups, *how.sides))
+        if 0 in how.sizes:
+            return _zeros(y, (y.shape[0], weight.shape[1] * how.groups, *how.sizes))
         cut = tuple(before for before, _ in how.widths)
-        phases = Phases(y.node, weight.node, how.stride, how.dilation, how.groups, cut, how.sides)
+        phases = Phases(y.node, weight.node, how.stride, how.dilation, how.groups, cut, how.sizes)
         return phases.joined(multiplied(phases.data, phases.weight, *phases.how))
 
     return own_gradient(
@@ -64,7 +64,7 @@ def transposed(y: Tensor, weight: Tensor, how: Geometry) -> Tensor:
 
 
 def weight_gradient(x: Tensor, y: Tensor, how: Geometry) -> Tensor:
-    """Images x (N, C, sides) by y (N, O, windows), summed over all windows: (O, C / groups, kernel)."""
+    """Images x (N, C, sizes) by y (N, O, windows), summed over all windows: (O, C / groups, kernel)."""
 
     def compute() -> Tensor:
         padded = cropped_or_padded(x.node, how.widths)

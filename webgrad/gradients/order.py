@@ -53,7 +53,7 @@ def untaken(g: Tensor, shape: Shape, index: Tensor, axis: int) -> Tensor:
 
 
 def untaken_along(g: Tensor, whole: Shape, index: Tensor, axis: int) -> Tensor:
-    """What was taken along an axis of a tensor of g's other sides, added up where it came from.
+    """What was taken along an axis of a tensor of g's other sizes, added up where it came from.
 
     One element of each row is put there by comparing places, which is a map like any other.
     """
@@ -72,10 +72,10 @@ def _places(index: Tensor, shape: Shape, whole: Shape, axis: int) -> Tensor:
     """Where in a flat tensor of the shape `whole` the elements lie that an index names along an axis."""
     inside = _inside(index, whole[axis]).astype(dtypes.int32)
     places = Tensor(primitives.expand(inside.node, shape)) * math.prod(whole[axis + 1 :])
-    for at, side in enumerate(whole):
-        if at != axis and side > 1:
-            steps = _count(side, index) * math.prod(whole[at + 1 :])
-            places = places + Tensor(primitives.reshape(steps.node, (side, *[1] * (len(whole) - 1 - at))))
+    for at, size in enumerate(whole):
+        if at != axis and size > 1:
+            steps = _count(size, index) * math.prod(whole[at + 1 :])
+            places = places + Tensor(primitives.reshape(steps.node, (size, *[1] * (len(whole) - 1 - at))))
     return places
 
 
@@ -160,15 +160,15 @@ def others_product(g: Tensor, a: Tensor, axes: tuple[int, ...]) -> Tensor:
     """Of a product by each factor: the product of the others, those before it times those behind it."""
     stay = tuple(at for at in range(a.ndim) if at not in axes)
     order = (*stay, *axes)
-    sides = tuple(a.shape[at] for at in stay)
+    sizes = tuple(a.shape[at] for at in stay)
     line = primitives.reshape(
-        primitives.permute(a.node, order), (*sides, math.prod(a.shape[at] for at in axes))
+        primitives.permute(a.node, order), (*sizes, math.prod(a.shape[at] for at in axes))
     )
     before, behind = (
         _before(Tensor(line)),
-        _backwards(_before(_backwards(Tensor(line), len(sides))), len(sides)),
+        _backwards(_before(_backwards(Tensor(line), len(sizes))), len(sizes)),
     )
-    part = Tensor(primitives.reshape(g.node, (*sides, 1))) * before * behind
+    part = Tensor(primitives.reshape(g.node, (*sizes, 1))) * before * behind
     whole = primitives.reshape(part.node, tuple(a.shape[at] for at in order))
     return Tensor(primitives.permute(whole, tuple(order.index(at) for at in range(a.ndim))))
 

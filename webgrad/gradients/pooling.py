@@ -1,6 +1,6 @@
 """Pooling backwards: every window's gradient to its first largest element, or to all of its elements.
 
-In: a gradient (N, C, windows) and how windows lie. Out: one of the images (N, C, sides). An element gathers
+In: a gradient (N, C, windows) and how windows lie. Out: one of the images (N, C, sizes). An element gathers
 from the windows that it is in, a few along each axis, so that nothing is larger than the images. All is made
 of ops that have gradients themselves.
 """
@@ -35,15 +35,15 @@ class Frame:
     counts: Sides  # windows along each axis
 
 
-def side_by_side(sides: Sides, counts: Sides) -> Frame:
+def side_by_side(sizes: Sides, counts: Sides) -> Frame:
     """So many windows that do not overlap and leave nothing out."""
-    kernel = tuple(side // number for side, number in zip(sides, counts, strict=True))
-    none, one = (0,) * len(sides), (1,) * len(sides)
+    kernel = tuple(size // number for size, number in zip(sizes, counts, strict=True))
+    none, one = (0,) * len(sizes), (1,) * len(sizes)
     return Frame(kernel, kernel, one, none, tuple(zip(none, none, strict=True)), counts)
 
 
 def windows(x: Node, frame: Frame, value: float) -> Node:
-    """(…, sides) padded with a value, as (…, elements of a window, windows)."""
+    """(…, sizes) padded with a value, as (…, elements of a window, windows)."""
     before = len(x.sig.shape) - len(frame.kernel)
     padded = primitives.pad(x, (*[(0, 0)] * before, *frame.widths), value)
     return taps_first(padded, frame.kernel, frame.stride, frame.dilation)
@@ -75,39 +75,39 @@ def to_places(places: Tensor, g: Tensor, shape: Sides, frame: Frame) -> Tensor:
 
     Along an axis the element at q · stride + r is in windows q, q - 1, …, as many as a window has strides.
     """
-    sides, count = shape[2:], len(frame.kernel)
+    sizes, count = shape[2:], len(frame.kernel)
     each = [
         -(-span // step) for span, step in zip(spans(frame.kernel, frame.dilation), frame.stride, strict=True)
     ]
     steps = [
-        -(-(side + before) // step)
-        for side, (before, _), step in zip(sides, frame.widths, frame.stride, strict=True)
+        -(-(size + before) // step)
+        for size, (before, _), step in zip(sizes, frame.widths, frame.stride, strict=True)
     ]
     around = tuple(
         (number - 1, whole - windows)
         for number, whole, windows in zip(each, steps, frame.counts, strict=True)
     )
-    found = _gathered(places.node, around, each, math.prod(sides))
+    found = _gathered(places.node, around, each, math.prod(sizes))
     gradient = _gathered(g.node, around, each, 0)
     own = cropped_or_padded(
-        _plane_of(sides, places),
+        _plane_of(sizes, places),
         tuple(
-            (before, whole * step - side - before)
-            for side, (before, _), whole, step in zip(sides, frame.widths, steps, frame.stride, strict=True)
+            (before, whole * step - size - before)
+            for size, (before, _), whole, step in zip(sizes, frame.widths, steps, frame.stride, strict=True)
         ),
         -1,
     )
-    pairs = tuple(side for pair in zip(steps, frame.stride, strict=True) for side in pair)
+    pairs = tuple(size for pair in zip(steps, frame.stride, strict=True) for size in pair)
     own = primitives.reshape(own, (*pairs, *[1] * count))
     hit = where(Tensor(found) == Tensor(own), Tensor(gradient), 0.0)
     total = fold("sum", hit, tuple(range(2 + 2 * count, 2 + 3 * count))) if math.prod(each) > 1 else hit
     long = tuple(whole * step for whole, step in zip(steps, frame.stride, strict=True))
     result = primitives.reshape(total.node, (*shape[:2], *long))
-    return Tensor(_cut_out(result, sides, frame))
+    return Tensor(_cut_out(result, sizes, frame))
 
 
-def _plane_of(sides: Sides, like: Tensor) -> Node:
-    return primitives.reshape(primitives.iota(math.prod(sides), dtypes.int32, like.node.sig.device), sides)
+def _plane_of(sizes: Sides, like: Tensor) -> Node:
+    return primitives.reshape(primitives.iota(math.prod(sizes), dtypes.int32, like.node.sig.device), sizes)
 
 
 def _gathered(x: Node, around: Widths, each: Sequence[int], value: float) -> Node:
@@ -117,18 +117,18 @@ def _gathered(x: Node, around: Widths, each: Sequence[int], value: float) -> Nod
     for at, number in enumerate(each):
         x = primitives.window(x, 2 + at, number)
     shape = x.sig.shape
-    pairs = tuple(side for whole in shape[2 : 2 + count] for side in (whole, 1))
+    pairs = tuple(size for whole in shape[2 : 2 + count] for size in (whole, 1))
     return primitives.reshape(x, (*shape[:2], *pairs, *shape[2 + count :]))
 
 
-def _cut_out(x: Node, sides: Sides, frame: Frame) -> Node:
+def _cut_out(x: Node, sizes: Sides, frame: Frame) -> Node:
     """The elements that are no padding; zeros where no window came."""
     long = x.sig.shape[2:]
     return cropped_or_padded(
         x,
         tuple(
-            (-before, side + before - length)
-            for side, (before, _), length in zip(sides, frame.widths, long, strict=True)
+            (-before, size + before - length)
+            for size, (before, _), length in zip(sizes, frame.widths, long, strict=True)
         ),
     )
 
@@ -185,7 +185,7 @@ def _apart(x: Node, axis: int, frame: Frame) -> list[Node]:
     size, step, apart, count = (
         each[at] for each in (frame.kernel, frame.stride, frame.dilation, frame.counts)
     )
-    ranges = [(0, side, 1) for side in x.sig.shape]
+    ranges = [(0, each, 1) for each in x.sig.shape]
     found = []
     for start in range(0, size * apart, apart):
         ranges[axis] = (start, start + (count - 1) * step + 1, step)
@@ -193,7 +193,7 @@ def _apart(x: Node, axis: int, frame: Frame) -> list[Node]:
     return found
 
 
-def _together(parts: Sequence[Tensor], axis: int, side: int, frame: Frame) -> Tensor:
+def _together(parts: Sequence[Tensor], axis: int, size: int, frame: Frame) -> Tensor:
     """The same backwards, with what meets in one place added up, and without the padding."""
     step, apart = frame.stride[axis - 2], frame.dilation[axis - 2]
     reach = (len(parts) - 1) * apart // step
@@ -215,24 +215,24 @@ def _together(parts: Sequence[Tensor], axis: int, side: int, frame: Frame) -> Te
     result = primitives.reshape(primitives.concat(nodes, axis + 1), whole)
     ends = [(0, 0)] * len(shape)
     before = frame.widths[axis - 2][0]
-    ends[axis] = (-before, side + before - whole[axis])
+    ends[axis] = (-before, size + before - whole[axis])
     return Tensor(cropped_or_padded(result, tuple(ends)))
 
 
 # All elements
 
 
-def spread_evenly(g: Tensor, sides: Sides, frame: Frame) -> Tensor:
+def spread_evenly(g: Tensor, sizes: Sides, frame: Frame) -> Tensor:
     """The gradient of the sum of every window, whose elements are side by side."""
     if _goes_by_axes(g, frame):
         for axis in range(2, g.ndim):
-            g = _together([g] * frame.kernel[axis - 2], axis, sides[axis - 2], frame)
+            g = _together([g] * frame.kernel[axis - 2], axis, sizes[axis - 2], frame)
         return g
     node = g.node
     for at, (size, step) in enumerate(zip(frame.kernel, frame.stride, strict=True)):
-        (before, _), side = frame.widths[at], sides[at]
-        node = _spread_along(node, 2 + at, size, step, -(-(side + before) // step))
-    return Tensor(_cut_out(node, sides, frame))
+        (before, _), length = frame.widths[at], sizes[at]
+        node = _spread_along(node, 2 + at, size, step, -(-(length + before) // step))
+    return Tensor(_cut_out(node, sizes, frame))
 
 
 def _spread_along(g: Node, axis: int, size: int, step: int, steps: int) -> Node:

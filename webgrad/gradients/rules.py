@@ -119,7 +119,7 @@ def summed_to(g: Tensor, shape: Shape) -> Tensor:
     if g.shape == shape:
         return g
     more = g.ndim - len(shape)
-    axes = (*range(more), *(more + at for at, side in enumerate(shape) if side == 1 != g.shape[more + at]))
+    axes = (*range(more), *(more + at for at, size in enumerate(shape) if size == 1 != g.shape[more + at]))
     return Tensor(primitives.reshape(fold("sum", g, axes).node, shape))
 
 
@@ -205,9 +205,9 @@ def padding_of(g: Tensor, widths: tuple[tuple[int, int], ...]) -> Tensor:
 
 def unsliced(g: Tensor, shape: Shape, ranges: tuple[tuple[int, int, int], ...]) -> Tensor:
     """g where the slice was, zeros elsewhere."""
-    for axis, (side, (start, _, step)) in enumerate(zip(shape, ranges, strict=True)):
+    for axis, (size, (start, _, step)) in enumerate(zip(shape, ranges, strict=True)):
         g = spread_out(g, axis, step)
-        g = _padded(g, axis, start, side - start - g.shape[axis])
+        g = _padded(g, axis, start, size - start - g.shape[axis])
     return g
 
 
@@ -239,18 +239,18 @@ def unwindowed(g: Tensor, shape: Shape, axis: int, size: int, stride: int, dilat
     Windows that touch but do not overlap are the elements themselves. Else a window over the gradients, with
     zeros for the places between the strides, has for the element u of it tap size - 1 - u: a diagonal.
     """
-    count, side = g.shape[axis], shape[axis]
+    count, length = g.shape[axis], shape[axis]
     last = g.ndim - 1
     order = (*range(axis + 1), last, *range(axis + 1, last))
     if stride == size and dilation == 1:
         g = Tensor(primitives.permute(g.node, order))
         g = reshaped(g, (*shape[:axis], count * size, *shape[axis + 1 :]))
-        return _padded(g, axis, 0, side - count * size)
+        return _padded(g, axis, 0, length - count * size)
     g = spread_out(g, axis, stride)
     reach = dilation * (size - 1)
-    g = _padded(g, axis, reach, side - g.shape[axis])
+    g = _padded(g, axis, reach, length - g.shape[axis])
     backwards = primitives.flip(g.node, (last,))
-    windows = primitives.window(backwards, axis, size, 1, dilation)  # (…, side, …, tap backwards, element)
+    windows = primitives.window(backwards, axis, size, 1, dilation)  # (…, length, …, tap backwards, element)
     pairs = primitives.reshape(windows, (*windows.sig.shape[:-2], size * size))
     diagonal = primitives.slice_(
         pairs, (*((0, each, 1) for each in pairs.sig.shape[:-1]), (0, size * size, size + 1))
@@ -278,8 +278,8 @@ def part_of(g: Tensor, xs: tuple[Tensor, ...], axis: int, at: int) -> Tensor:
 
 def unfolded(g: Tensor, shape: Shape, axes: Axes) -> Tensor:
     """A fold's gradient for every element of what it folded."""
-    sides = tuple(1 if at in axes else side for at, side in enumerate(shape))
-    return Tensor(primitives.expand(primitives.reshape(g.node, sides), shape))
+    sizes = tuple(1 if at in axes else size for at, size in enumerate(shape))
+    return Tensor(primitives.expand(primitives.reshape(g.node, sizes), shape))
 
 
 def extreme(g: Tensor, y: Tensor, a: Tensor, axes: Axes) -> Tensor:

@@ -29,9 +29,9 @@ def holders() -> list[Node]:
 
 def words_of(node: Node) -> str:
     """A value in few words: "float32 (64, 128) made at train.py:12"."""
-    sides = ", ".join(map(str, node.sig.shape)) + ("," if len(node.sig.shape) == 1 else "")
+    sizes = ", ".join(map(str, node.sig.shape)) + ("," if len(node.sig.shape) == 1 else "")
     place = where_made(node)
-    return f"{node.sig.dtype.name} ({sides})" + (f" made at {place}" if place else "")
+    return f"{node.sig.dtype.name} ({sizes})" + (f" made at {place}" if place else "")
 
 
 def largest_arrays(device: Any, count: int = 5) -> str:

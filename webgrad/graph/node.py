@@ -49,9 +49,9 @@ class Signature:
         self.smooth = dtype.kind in "fc" and bool(op.gradient)  # whether gradients go through it
 
     def __repr__(self) -> str:
-        sides = ", ".join(map(str, self.shape))
+        sizes = ", ".join(map(str, self.shape))
         extra = f" {self.attributes}" if self.attributes else ""
-        return f"{self.op.name}{extra} ({sides}) {self.dtype.name}"
+        return f"{self.op.name}{extra} ({sizes}) {self.dtype.name}"
 
 
 class Node:

@@ -117,7 +117,7 @@ def _mask(attention: _Attention) -> Hole:
     """What is added to one score."""
     puller = attention.puller
     number = attention.inputs[5]
-    sides = {
+    sizes = {
         "batch": attention.batches,
         "head": attention.heads,
         "query": attention.queries,
@@ -125,10 +125,10 @@ def _mask(attention: _Attention) -> Hole:
     }
 
     def fill(*given: Instruction) -> Instruction:
-        whole = [argument(puller, each, *side) for each, side in zip(given, sides.items(), strict=True)]
+        whole = [argument(puller, each, *size) for each, size in zip(given, sizes.items(), strict=True)]
         return puller.pull(number, broadcast(whole, attention.graph.sigs[number].shape))
 
-    return make_hole(puller, "hole_mask", dict.fromkeys(sides, U32), fill)
+    return make_hole(puller, "hole_mask", dict.fromkeys(sizes, U32), fill)
 
 
 def _store(attention: _Attention) -> Hole:
@@ -146,8 +146,8 @@ def _store(attention: _Attention) -> Hole:
         value, group = given[-1], given[-2]
         build.open_if(build.compare("<", group, build.size(groups)))
         before = tuple(
-            argument(puller, each, name, side)
-            for each, name, side in zip(given[-2 - len(names) : -2], names, shape, strict=False)
+            argument(puller, each, name, size)
+            for each, name, size in zip(given[-2 - len(names) : -2], names, shape, strict=False)
         )
         column = argument(puller, group, "group", groups) * 4 + puller.new_lane()
         puller.given = {center: lambda _: value}

@@ -232,11 +232,11 @@ class Builder:
 
         return index.replace(change)
 
-    def dynamic(self, value: Instruction, side: int) -> Index:
-        """A computed number below `side` as an index."""
+    def dynamic(self, value: Instruction, size: int) -> Index:
+        """A computed number below `size` as an index."""
         name = f"v{id(value)}"
         self.values[name] = value
-        return Index({Atom("value", name, None, 0, 0, max(side - 1, 0)): 1}, 0)
+        return Index({Atom("value", name, None, 0, 0, max(size - 1, 0)): 1}, 0)
 
     def index_lanes(self, index: Index) -> Instruction:
         """An index as a value, of four lanes where they differ."""

@@ -118,8 +118,8 @@ class _Product:
             hole = self._probe(left, made)
             for each in hole.body:
                 if each.op == "arithmetic" and each.data in "/%" and each.args[0] is made[0]:
-                    side = each.args[1].data
-                    found = math.gcd(found, side) if self.k % side == 0 else found
+                    size = each.args[1].data
+                    found = math.gcd(found, size) if self.k % size == 0 else found
         return found if found > 1 else self.k
 
     def _probe(self, left: bool, made: list[Instruction]) -> Hole:

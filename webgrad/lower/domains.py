@@ -144,19 +144,19 @@ def _store_all(puller: Puller, group: Group, place: Index, read_at: Index) -> No
 
 def _by_pairs(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
     """Complex numbers: a thread computes both parts of four of them, or of one."""
-    *sides, _ = graph.sigs[group.outputs[0]].shape
-    count = math.prod(sides)
+    *sizes, _ = graph.sigs[group.outputs[0]].shape
+    count = math.prod(sizes)
     for vector in (True, False) if count % 4 == 0 else (False,):
         threads = deal(profile, count // 4 if vector else count)
         puller = _puller(graph, group)
         place = puller.loop_index(open_steps(puller, threads), threads.count, vector)
-        at = unflatten(place, sides)
+        at = unflatten(place, sizes)
         values = [[puller.pull(each, (*at, constant(part))) for part in (0, 1)] for each in group.outputs]
         for each, parts in zip(group.outputs, values, strict=True):
             puller.store_pairs(each, place, parts)
         puller.builder.close()
         kernel = kernel_of(group, puller, threads.workgroup, threads.groups)
-        quick = sides[-1:] and (sides[-1] % 4 == 0 or not _divisions(kernel))
+        quick = sizes[-1:] and (sizes[-1] % 4 == 0 or not _divisions(kernel))
         if quick and emitted_size(kernel) <= MAX_SIZE:
             break
     return kernel
@@ -185,9 +185,9 @@ def _by_rows(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """The rows of a group: kept sides, and how many steps of how many elements there are."""
+    """The rows of a group: kept sizes, and how many steps of how many elements there are."""
 
-    sides: list[int]
+    sizes: list[int]
     rows: int
     steps: int  # rows, or groups of four of them
     work: int  # elements of a row: those that are folded, and those that are written
@@ -198,22 +198,22 @@ class _Rows:
 
 def _rows_of(graph: Snapshot, group: Group) -> _Rows:
     sig = graph.sigs[group.outputs[0]]
-    sides = [sig.shape[axis] for axis in group.row_axes[0]]
-    rows, spread = math.prod(sides), 0
+    sizes = [sig.shape[axis] for axis in group.row_axes[0]]
+    rows, spread = math.prod(sizes), 0
     for output, axes in zip(group.outputs, group.row_axes, strict=True):
         spread += math.prod(graph.sigs[output].shape[axis] for axis in _free(graph, output, axes))
     along, length = folded_along(graph, group)
     # Lanes are rows where rows lie side by side; a packed result's four must be one word's.
-    across = not along and bool(sides) and sides[-1] % 4 == 0
+    across = not along and bool(sizes) and sizes[-1] % 4 == 0
     by_lanes = not _free(graph, group.outputs[0], group.row_axes[0]) if sig.dtype.is_packed else across
     steps = -(-rows // 4) if by_lanes else rows
-    return _Rows(sides, rows, steps, length + spread, along and not by_lanes, length, by_lanes)
+    return _Rows(sizes, rows, steps, length + spread, along and not by_lanes, length, by_lanes)
 
 
 def _free(graph: Snapshot, output: int, row_axes: tuple[int, ...]) -> list[int]:
     """The axes of an output along which a row is spread."""
     shape = graph.sigs[output].shape
-    return [axis for axis, side in enumerate(shape) if side != 1 and axis not in row_axes]
+    return [axis for axis, size in enumerate(shape) if size != 1 and axis not in row_axes]
 
 
 def row_choices(graph: Snapshot, group: Group, profile: DeviceProfile) -> tuple[Choice, ...]:
@@ -274,18 +274,18 @@ def lower_rows(graph: Snapshot, group: Group, profile: DeviceProfile, choice: Ch
     row_index = puller.loop_index(row, shape.steps, shape.by_lanes)
     clamped = row_index.limited(shape.rows) if shape.by_lanes and shape.rows % 4 else row_index
     for output, axes in zip(group.outputs, group.row_axes, strict=True):
-        _store_row(puller, output, axes, row_index, clamped, shape.sides)
+        _store_row(puller, output, axes, row_index, clamped, shape.sizes)
     if puller.row_depth:
         build.close()
     return kernel_of(group, puller, workgroup, groups)
 
 
 def _store_row(
-    puller: Puller, output: int, row_axes: tuple[int, ...], row: Index, clamped: Index, sides: list[int]
+    puller: Puller, output: int, row_axes: tuple[int, ...], row: Index, clamped: Index, sizes: list[int]
 ) -> None:
     shape, build = puller.graph.sigs[output].shape, puller.builder
     free = _free(puller.graph, output, row_axes)
-    at = dict(zip(row_axes, unflatten(clamped, sides), strict=True))
+    at = dict(zip(row_axes, unflatten(clamped, sizes), strict=True))
     if not free:
         indices = tuple(at.get(axis, ZERO) for axis in range(len(shape)))
         value = puller.pull(output, indices)
@@ -300,7 +300,7 @@ def _store_row(
     spreads = [shape[axis] for axis in free]
     spread = math.prod(spreads)
     lanes = build.has_lanes(row)
-    last = [axis for axis, side in enumerate(shape) if side != 1][-1]
+    last = [axis for axis, size in enumerate(shape) if size != 1][-1]
     vector = not lanes and last in free and shape[last] % 4 == 0
     steps = spread // 4 if vector else spread
     start, step = build.constant(0), build.constant(1)

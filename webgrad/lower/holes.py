@@ -91,29 +91,29 @@ def _hand_on(
     return keeps, result
 
 
-def argument(puller: Puller, value: Instruction, name: str, side: int) -> Index:
-    """An argument of a hole as an index below `side`."""
+def argument(puller: Puller, value: Instruction, name: str, size: int) -> Index:
+    """An argument of a hole as an index below `size`."""
     puller.builder.values[name] = value
-    return variable(name, side)
+    return variable(name, size)
 
 
-def zero_beyond(puller: Puller, value: Instruction, k: Index, side: int) -> Instruction:
-    """Four values, 0 where their index is not below `side`."""
+def zero_beyond(puller: Puller, value: Instruction, k: Index, size: int) -> Instruction:
+    """Four values, 0 where their index is not below `size`."""
     build = puller.builder
     value = build.widened(value, 4)
-    if k.high < side:
+    if k.high < size:
         return value
     zero = build.widened(build.constant(0.0, Type("f32")), 4)
-    return build.select(puller.within(k, side), value, zero)
+    return build.select(puller.within(k, size), value, zero)
 
 
 def store_lanes(
-    puller: Puller, output: int, line: Index, n: Index, side: int, value: Instruction, stride: int = 1
+    puller: Puller, output: int, line: Index, n: Index, size: int, value: Instruction, stride: int = 1
 ) -> None:
-    """Store those of four lanes that are below `side`, one by one, `stride` apart."""
+    """Store those of four lanes that are below `size`, one by one, `stride` apart."""
     build = puller.builder
     for lane in range(4):
         at = build.in_lane(n, lane)
-        build.open_if(build.compare("<", build.index(at), build.size(side)))
+        build.open_if(build.compare("<", build.index(at), build.size(size)))
         puller.store(output, line + at * stride, build.lane(value, lane))
         build.close()

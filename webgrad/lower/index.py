@@ -1,7 +1,7 @@
 """Index expressions: whole numbers built by constructors that simplify, with known ranges.
 
 An `Index` is a constant plus multiples of atoms; an `Atom` is a variable (a thread's or a loop's), a quotient
-or remainder that could not be simplified away, an index cut off at a side, or a number computed in the
+or remainder that could not be simplified away, an index clamped to a size, or a number computed in the
 kernel. Invariant: an Index is never negative as a whole, so unsigned arithmetic that wraps on the way is
 exact.
 """
@@ -114,11 +114,11 @@ class Index:
     def __mod__(self, divisor: int) -> Index:
         return ZERO if divisor <= 1 else _divide(self, divisor)[1]  # 0: of a tensor without elements
 
-    def limited(self, side: int) -> Index:
-        """Not beyond the last of `side`; what would be negative becomes the last as well."""
-        if self.low >= 0 and self.high < side:
+    def limited(self, size: int) -> Index:
+        """Not beyond the last of `size`; what would be negative becomes the last as well."""
+        if self.low >= 0 and self.high < size:
             return self
-        return _of(Atom("limit", "", self, side, 0, max(side - 1, 0)))
+        return _of(Atom("limit", "", self, size, 0, max(size - 1, 0)))
 
     @property
     def fixed(self) -> bool:
@@ -162,9 +162,9 @@ def constant(value: int) -> Index:
     return Index({}, value)
 
 
-def variable(name: int | str, side: int, kind: str = "variable") -> Index:
-    """A variable from 0 to side - 1."""
-    return _of(Atom(kind, name, None, 0, 0, max(side - 1, 0)))
+def variable(name: int | str, size: int, kind: str = "variable") -> Index:
+    """A variable from 0 to size - 1."""
+    return _of(Atom(kind, name, None, 0, 0, max(size - 1, 0)))
 
 
 def _of(atom: Atom) -> Index:
@@ -261,30 +261,30 @@ def _recombined(terms: dict[Atom, int], constant: int) -> Index:
 def flatten(indices: Sequence[Index], shape: Sequence[int]) -> Index:
     """The place of an element in memory, in elements."""
     result, stride = ZERO, 1
-    for index, side in zip(reversed(indices), reversed(shape), strict=True):
-        if side != 1:
+    for index, size in zip(reversed(indices), reversed(shape), strict=True):
+        if size != 1:
             result = index * stride + result
-        stride *= side
+        stride *= size
     return result
 
 
 def broadcast(indices: Sequence[Index], shape: Sequence[int]) -> tuple[Index, ...]:
     """The indices, into an operand of a shape, of the element that is broadcast to these."""
     last = indices[len(indices) - len(shape) :]
-    return tuple(ZERO if side == 1 else index for side, index in zip(shape, last, strict=True))
+    return tuple(ZERO if size == 1 else index for size, index in zip(shape, last, strict=True))
 
 
 def unflatten(index: Index, shape: Sequence[int]) -> tuple[Index, ...]:
     """The indices of the element at a place."""
     result: list[Index] = []
     for axis in range(len(shape) - 1, -1, -1):
-        side = shape[axis]
-        if side == 1:
+        size = shape[axis]
+        if size == 1:
             result.append(ZERO)
         elif math.prod(shape[:axis]) == 1:  # the outermost takes no remainder
             result.append(index)
             index = ZERO
         else:
-            result.append(index % side)
-            index = index // side
+            result.append(index % size)
+            index = index // size
     return tuple(reversed(result))

@@ -31,6 +31,6 @@ def moved(sig: Signature, shape: tuple[int, ...], indices: tuple[Index, ...]) ->
         return (*indices[:axis], place, *indices[axis + 1 : -1])
     assert name == "flip", name
     return tuple(
-        (index * -1).shifted(side - 1) if axis in sig.attributes[0] else index
-        for axis, (index, side) in enumerate(zip(indices, shape, strict=True))
+        (index * -1).shifted(size - 1) if axis in sig.attributes[0] else index
+        for axis, (index, size) in enumerate(zip(indices, shape, strict=True))
     )

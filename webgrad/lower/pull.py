@@ -145,25 +145,25 @@ class Puller:
         sig = self.graph.sigs[number]
         inside: Instruction | None = None
         places: list[Index] = []
-        for index, side, (before, _) in zip(
+        for index, size, (before, _) in zip(
             indices, self.graph.sigs[source].shape, sig.attributes[0], strict=True
         ):
             place = index.shifted(-before)
-            if place.high < 0 or place.low >= side or not side:
+            if place.high < 0 or place.low >= size or not size:
                 return self.pull(filler, ())
-            if place.low < 0 or place.high >= side:
-                inside = self.both(inside, self.within(place, side))
-                place = place.limited(side)
+            if place.low < 0 or place.high >= size:
+                inside = self.both(inside, self.within(place, size))
+                place = place.limited(size)
             places.append(place)
         value = self.pull(source, tuple(places))
         if inside is None:
             return value
         return self.builder.select(inside, value, self.pull(filler, ()))
 
-    def within(self, place: Index, side: int) -> Instruction:
-        """Whether an index that may be negative (and then wraps) is below a side."""
+    def within(self, place: Index, size: int) -> Instruction:
+        """Whether an index that may be negative (and then wraps) is below a size."""
         build = self.builder
-        stop = build.size(side)
+        stop = build.size(size)
         if not build.has_lanes(place):
             return build.compare("<", build.index(place), stop)
         parts = [build.compare("<", build.index(build.in_lane(place, lane)), stop) for lane in range(4)]
@@ -179,29 +179,29 @@ class Puller:
         pieces = []
         start = 0
         for each in self.graph.inputs[number]:
-            side = self.graph.sigs[each].shape[axis]
-            if side and indices[axis].high >= start and indices[axis].low < start + side:
-                pieces.append((each, start, side))
-            start += side
+            size = self.graph.sigs[each].shape[axis]
+            if size and indices[axis].high >= start and indices[axis].low < start + size:
+                pieces.append((each, start, size))
+            start += size
         if not pieces:
             return self._never_read(sig.dtype.compute)
         if len(pieces) == 1:
-            each, start, side = pieces[0]
-            return self._piece(each, indices, axis, start, side)
+            each, start, size = pieces[0]
+            return self._piece(each, indices, axis, start, size)
         if not build.has_lanes(indices[axis]):
             return self._concat_branches(sig, indices, axis, pieces)
         value: Instruction | None = None
-        for each, start, side in pieces:
-            part = self._piece(each, indices, axis, start, side)
+        for each, start, size in pieces:
+            part = self._piece(each, indices, axis, start, size)
             if value is None:
                 value = part
             else:
-                value = build.select(self.within(indices[axis].shifted(-start), side), part, value)
+                value = build.select(self.within(indices[axis].shifted(-start), size), part, value)
         assert value is not None
         return value
 
-    def _piece(self, number: int, indices: Indices, axis: int, start: int, side: int) -> Instruction:
-        place = indices[axis].shifted(-start).limited(side)
+    def _piece(self, number: int, indices: Indices, axis: int, start: int, size: int) -> Instruction:
+        place = indices[axis].shifted(-start).limited(size)
         return self.pull(number, (*indices[:axis], place, *indices[axis + 1 :]))
 
     def _concat_branches(
@@ -214,9 +214,9 @@ class Puller:
         suspended = build.outside(max(depth, self._pinned_depth()))
         zero = build.widened(build.constant(0, Type(sig.dtype.compute)), width)
         register = build.here("register", type, (zero,))
-        for each, start, side in pieces:
-            build.open_if(self.within(indices[axis].shifted(-start), side))
-            part = self._piece(each, indices, axis, start, side)
+        for each, start, size in pieces:
+            build.open_if(self.within(indices[axis].shifted(-start), size))
+            part = self._piece(each, indices, axis, start, size)
             build.here("write", None, (register, build.widened(part, width)))
             build.close()
         value = build.here("read", type, (register,))
@@ -240,12 +240,12 @@ class Puller:
             at = broadcast(indices, self.graph.sigs[index].shape)
             whole = broadcast(indices, self.graph.sigs[source].shape)
             before, after = whole[:axis], whole[axis + 1 :]
-        side = self.graph.sigs[source].shape[axis]
-        place = self._place(self.pull(index, at), self.graph.sigs[index].dtype, side)
-        return self.pull(source, (*before, self.builder.dynamic(place, side), *after))
+        size = self.graph.sigs[source].shape[axis]
+        place = self._place(self.pull(index, at), self.graph.sigs[index].dtype, size)
+        return self.pull(source, (*before, self.builder.dynamic(place, size), *after))
 
-    def _place(self, value: Instruction, dtype: Any, side: int) -> Instruction:
-        """A computed index, clamped: below 0 is 0, beyond the side the last."""
+    def _place(self, value: Instruction, dtype: Any, size: int) -> Instruction:
+        """A computed index, clamped: below 0 is 0, beyond the end the last."""
         build = self.builder
         if dtype is not uint32:
             value = build.cast(value, dtype, int32)
@@ -254,7 +254,7 @@ class Puller:
         parts = []
         for lane in range(value.type.width):
             part = build.lane(value, lane)
-            low = build.arithmetic("min", part, build.size(max(side - 1, 0)))
+            low = build.arithmetic("min", part, build.size(max(size - 1, 0)))
             if dtype.kind == "i":
                 negative = build.compare(">=", part, build.constant(1 << 31))
                 low = build.select(negative, build.constant(0), low)
@@ -295,13 +295,13 @@ class Puller:
         suspended = build.outside(depth)
         lanes = any(build.has_lanes(index) for index in indices)
         axes = sig.attributes[0]
-        sides = [shape[axis] for axis in axes]
-        length = math.prod(sides)
-        trailing = [axis for axis, side in enumerate(shape) if side != 1][-1:]
+        sizes = [shape[axis] for axis in axes]
+        length = math.prod(sizes)
+        trailing = [axis for axis, size in enumerate(shape) if size != 1][-1:]
         vector = not lanes and bool(trailing) and trailing[0] in axes and shape[trailing[0]] % 4 == 0
         shared = self.threads if depth == self.row_depth else 1
         total = self._fold_loop(
-            number, indices, axes, sides, length // 4 if vector else length, vector, lanes, shared
+            number, indices, axes, sizes, length // 4 if vector else length, vector, lanes, shared
         )
         build.blocks += suspended
         return total
@@ -326,7 +326,7 @@ class Puller:
         number: int,
         indices: Indices,
         axes: tuple[int, ...],
-        sides: list[int],
+        sizes: list[int],
         steps: int,
         vector: bool,
         lanes: bool,
@@ -353,7 +353,7 @@ class Puller:
         else:
             loop = build.open_loop(first, stop, stride)
         place = self.loop_index(loop, steps, vector)
-        folded = dict(zip(axes, unflatten(place, sides), strict=True))
+        folded = dict(zip(axes, unflatten(place, sizes), strict=True))
         kept = iter(indices)
         rank = len(self.graph.sigs[source].shape)
         at = tuple(folded[axis] if axis in folded else next(kept) for axis in range(rank))

@@ -104,14 +104,14 @@ def quantised_choices(graph: Snapshot, group: Group, profile: DeviceProfile) -> 
     name = graph.sigs[group.center].attributes[0]
     if not _lanes(profile):
         most = SOME_ROWS if profile.kind == "software" else MAX_THIN_ROWS
-        sides = dict.fromkeys((_least(m, most), _least(m, most // 2)))
-        return tuple((("rows", each),) for each in sides)
+        sizes = dict.fromkeys((_least(m, most), _least(m, most // 2)))
+        return tuple((("rows", each),) for each in sizes)
     if m <= FEW_ROWS:
         return tuple((("rows", _least(m, FEW_ROWS)), ("columns", each)) for each in (2, 1, 4))
     # More rows are quicker, and compile longer.
     most = FORMATS[name].most_rows
-    sides = dict.fromkeys(_least(m, each) for each in sorted((8, 16), key=lambda each: each != most))
-    return tuple((("rows", each),) for each in sides)
+    sizes = dict.fromkeys(_least(m, each) for each in sorted((8, 16), key=lambda each: each != most))
+    return tuple((("rows", each),) for each in sizes)
 
 
 def lower_quantised(

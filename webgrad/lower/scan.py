@@ -31,11 +31,11 @@ class _Scan:
         self.axis = sig.attributes[0]
         self.length = sig.shape[self.axis]
         self.chunk: int = sig.attributes[1] if totals else self.length
-        self.sides = list(sig.shape)
-        self.sides[self.axis] = -(-self.length // self.chunk)
+        self.sizes = list(sig.shape)
+        self.sizes[self.axis] = -(-self.length // self.chunk)
         last = self.axis == len(sig.shape) - 1
         self.by_lanes = not last and sig.shape[-1] % 4 == 0  # lanes are rows
-        rows = math.prod(self.sides)
+        rows = math.prod(self.sizes)
         self.steps = rows // 4 if self.by_lanes else rows
         # Lanes go along the row: the last four may reach into a buffer's padding.
         self.vector = last and (self.length % 4 == 0 or _is_flat(graph, group, output))
@@ -65,7 +65,7 @@ def lower_scan(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
     puller = Puller(graph, group.outputs, group.reads)
     build = puller.builder
     row = open_steps(puller, threads)
-    at = list(unflatten(puller.loop_index(row, scan.steps, scan.by_lanes), scan.sides))
+    at = list(unflatten(puller.loop_index(row, scan.steps, scan.by_lanes), scan.sizes))
     start = _start(scan, puller, at)
     width = 4 if scan.vector else 1
     steps, chunk = -(-scan.length // width), scan.chunk // width
@@ -92,11 +92,11 @@ def _start(scan: _Scan, puller: Puller, at: list[Index]) -> Instruction:
     identity = build.widened(build.constant(value, Type(scan.type.scalar)), scan.type.width)
     if scan.totals < 0:
         return identity
-    side = scan.sides[scan.axis] - 1
+    size = scan.sizes[scan.axis] - 1
     before = at[scan.axis].shifted(-1)
-    place = tuple(before.limited(side) if axis == scan.axis else each for axis, each in enumerate(at))
+    place = tuple(before.limited(size) if axis == scan.axis else each for axis, each in enumerate(at))
     given = build.widened(puller.pull(scan.totals, place), scan.type.width)
-    return build.select(puller.within(before, side), given, identity)
+    return build.select(puller.within(before, size), given, identity)
 
 
 def _sums(

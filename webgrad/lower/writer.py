@@ -130,7 +130,7 @@ class Writer:
         return str(each.data)  # a thread's place, or an argument
 
     def expression(self, each: Instruction, args: list[str]) -> str:
-        """A value's right side."""
+        """The expression of a value: the right side of its `let`."""
         assert each.type is not None
         op, data = each.op, each.data
         if op == "arithmetic":

@@ -1,6 +1,6 @@
 """Modules that change the sizes of images and signals: upsampling, pixels and channels, padding.
 
-In: x (N, C, …). Out: the same with other sides. Paddings take PyTorch's widths: one number, or
+In: x (N, C, …). Out: the same with other sizes. Paddings take PyTorch's widths: one number, or
 (left, right, top, bottom, …).
 """
 

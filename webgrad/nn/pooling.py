@@ -1,6 +1,6 @@
 """Pooling as modules: the largest element or the mean of windows, and back again; by PyTorch's names.
 
-In: x (N, C, …) or (C, …). Out: the same with other sides after the channels.
+In: x (N, C, …) or (C, …). Out: the same with other sizes after the channels.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Functions that move elements between channels and places, pad places, or compare neighbouring channels.
 
-In: a tensor (N, C, …). Out: one with other sides; PyTorch's names, arguments and order of widths.
+In: a tensor (N, C, …). Out: one with other sizes; PyTorch's names, arguments and order of widths.
 """
 
 from __future__ import annotations

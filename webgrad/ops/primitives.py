@@ -92,7 +92,7 @@ def parts(x: Node) -> tuple[Node, Node]:
     shape = x.sig.shape
     halves = _halves(x)
     if halves is None:
-        pairs, whole = as_real(x), tuple((0, side, 1) for side in shape)
+        pairs, whole = as_real(x), tuple((0, size, 1) for size in shape)
         halves = (slice_(pairs, (*whole, (0, 1, 1))), slice_(pairs, (*whole, (1, 2, 1))))
     return reshape(halves[0], shape), reshape(halves[1], shape)
 
@@ -285,7 +285,7 @@ def axes_of(rank: int) -> tuple[int, ...]:
 
 
 def expand(x: Node, shape: tuple[int, ...]) -> Node:
-    """x repeated along axes of side 1, and new leading ones."""
+    """x repeated along axes of size 1, and new leading ones."""
     if x.sig.dtype.kind == "c":
         return as_complex(expand(as_real(x), (*shape, 2)))
     if x.sig.shape == shape:
@@ -306,7 +306,7 @@ def pad(x: Node, widths: tuple[tuple[int, int], ...], value: Number = 0) -> Node
 
 def slice_(x: Node, ranges: tuple[tuple[int, int, int], ...]) -> Node:
     """Parts of each axis as (start, stop, step), steps positive and inside."""
-    if all((0, side, 1) == each for side, each in zip(x.sig.shape, ranges, strict=True)):
+    if all((0, size, 1) == each for size, each in zip(x.sig.shape, ranges, strict=True)):
         return _same(x)
     if x.sig.dtype.kind == "c":
         return as_complex(slice_(as_real(x), (*ranges, (0, 2, 1))))

@@ -49,14 +49,14 @@ def broadcast(op: str, shapes: Sequence[Shape]) -> Shape:
     result = [1] * rank
     for shape in shapes:
         offset = rank - len(shape)
-        for axis, side in enumerate(shape, offset):
-            if side != 1:
-                if result[axis] not in (1, side):
+        for axis, size in enumerate(shape, offset):
+            if size != 1:
+                if result[axis] not in (1, size):
                     raise ShapeError(
                         f"{op}: the shapes {' and '.join(map(str, shapes))} do not broadcast: counted from "
-                        "the last, sides must be equal or 1; reshape one, or insert an axis with x[:, None]"
+                        "the last, sizes must be equal or 1; reshape one, or insert an axis with x[:, None]"
                     )
-                result[axis] = side
+                result[axis] = size
     return tuple(result)
 
 
@@ -145,7 +145,7 @@ def reduced(name: str, types: str) -> Infer:
         (sig,) = sigs
         check_kind(name, types, sig.dtype)
         _check_countable(name, sig)
-        return tuple(side for axis, side in enumerate(sig.shape) if axis not in attributes[0]), sig.dtype
+        return tuple(size for axis, size in enumerate(sig.shape) if axis not in attributes[0]), sig.dtype
 
     return infer
 
@@ -167,19 +167,19 @@ def concat(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
 
 
 def contract(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
-    """(…, m, k) @ (…, k, n), the leading sides broadcast."""
+    """(…, m, k) @ (…, k, n), the leading axes broadcast."""
     a, b = sigs
     check_kind("matmul", "iuf", a.dtype, b.dtype)
     if len(a.shape) < 2 or len(b.shape) < 2 or a.shape[-1] != b.shape[-2]:
         raise ShapeError(
-            f"matmul of {a.shape} and {b.shape}: the last side of the first must be equal to the last but "
-            "one of the second; transpose one with .mT, or reshape"
+            f"matmul of {a.shape} and {b.shape}: the last axis of the first and the last but one of the "
+            "second must have the same size; transpose one with .mT, or reshape"
         )
     try:
         batches = broadcast("matmul", [a.shape[:-2], b.shape[:-2]])
     except ShapeError:
         raise ShapeError(
-            f"matmul of {a.shape} and {b.shape}: the sides before the last two must broadcast"
+            f"matmul of {a.shape} and {b.shape}: the axes before the last two must broadcast"
         ) from None
     return (*batches, a.shape[-2], b.shape[-1]), a.dtype
 
@@ -222,8 +222,8 @@ def paired(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
         )
     if not shape or shape[-1] != 2:
         raise ShapeError(
-            f"complex numbers of a tensor of shape {shape}: its last side must be 2, for the real and the "
-            "imaginary part"
+            f"complex numbers of a tensor of shape {shape}: its last axis must have size 2, for the "
+            "real and the imaginary part"
         )
     return shape[:-1], dtypes.complex_of(dtype)
 
@@ -258,8 +258,8 @@ def expanded(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
 def padded(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
     """attributes = (((before, after), …),); the second input is the value, a scalar."""
     (widths,) = attributes
-    sides = zip(sigs[0].shape, widths, strict=True)
-    return tuple(side + before + after for side, (before, after) in sides), sigs[0].dtype
+    padding = zip(sigs[0].shape, widths, strict=True)
+    return tuple(size + before + after for size, (before, after) in padding), sigs[0].dtype
 
 
 def sliced(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:

@@ -37,8 +37,8 @@ def _window(sig: Signature, x: Array) -> Array:
 
 
 def _take(sig: Signature, x: Array, index: Array) -> Array:
-    side = x.shape[sig.attributes[0]]
-    return np.take(x, _inside(index, side), axis=sig.attributes[0])
+    size = x.shape[sig.attributes[0]]
+    return np.take(x, _inside(index, size), axis=sig.attributes[0])
 
 
 def _take_along(sig: Signature, x: Array, index: Array) -> Array:
@@ -49,10 +49,10 @@ def _take_along(sig: Signature, x: Array, index: Array) -> Array:
     )
 
 
-def _inside(index: Array, side: int) -> Array:
+def _inside(index: Array, size: int) -> Array:
     """Out-of-range indices are clamped, as on a GPU: a check would have to wait for them."""
     wide = index if index.dtype == np.uint64 else index.astype(np.int64)
-    return np.clip(wide, 0, max(side - 1, 0)).astype(np.int64)
+    return np.clip(wide, 0, max(size - 1, 0)).astype(np.int64)
 
 
 def _scatter(how: str, types: str, *gradient: str) -> Op:

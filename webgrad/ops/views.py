@@ -181,16 +181,16 @@ def _place(alias: Alias) -> _Place:
 
 def _contiguous(shape: Shape) -> tuple[int, ...]:
     strides, step = [], 1
-    for side in reversed(shape):
+    for size in reversed(shape):
         strides.append(step)
-        step *= max(1, side)
+        step *= max(1, size)
     return tuple(reversed(strides))
 
 
 def _is_dense(shape: Shape, strides: Sequence[int]) -> bool:
     """Whether elements lie one behind another, in order."""
     plain = _contiguous(shape)
-    return 0 in shape or all(side == 1 or a == b for side, a, b in zip(shape, strides, plain, strict=True))
+    return 0 in shape or all(size == 1 or a == b for size, a, b in zip(shape, strides, plain, strict=True))
 
 
 def _reshaped(shape: Shape, strides: Sequence[int], new: Shape) -> tuple[int, ...] | None:
@@ -201,24 +201,24 @@ def _reshaped(shape: Shape, strides: Sequence[int], new: Shape) -> tuple[int, ..
     if 0 in shape:
         return _contiguous(new)
     runs: list[tuple[int, int]] = []  # (elements, stride of the last of them)
-    for side, stride in zip(shape, strides, strict=True):
-        if side == 1:
+    for size, stride in zip(shape, strides, strict=True):
+        if size == 1:
             continue
-        if runs and runs[-1][1] == side * stride:
-            runs[-1] = (runs[-1][0] * side, stride)
+        if runs and runs[-1][1] == size * stride:
+            runs[-1] = (runs[-1][0] * size, stride)
         else:
-            runs.append((side, stride))
+            runs.append((size, stride))
     found: list[int] = []
     left, step = 1, 1
-    for side in reversed(new):
-        if side > 1:
+    for size in reversed(new):
+        if size > 1:
             if left == 1:
                 left, step = runs.pop()
-            if left % side:
+            if left % size:
                 return None
         found.append(step)
-        left //= side
-        step *= side
+        left //= size
+        step *= size
     return tuple(reversed(found))
 
 
@@ -249,24 +249,24 @@ def diagonal(x: Node, ranges: Span) -> Node:
     """Elements of the last two axes, counted as one, from start to stop by a step."""
     *outer, rows, columns = x.sig.shape
     flat = primitives.reshape(x, (*outer, rows * columns))
-    return primitives.slice_(flat, (*((0, side, 1) for side in outer), ranges))
+    return primitives.slice_(flat, (*((0, size, 1) for size in outer), ranges))
 
 
 def _from_diagonal(x: Node, ranges: Span, shape: Shape) -> Node:
     flat = (*shape[:-2], shape[-2] * shape[-1])
-    return primitives.reshape(spread(x, (*((0, side, 1) for side in shape[:-2]), ranges), flat), shape)
+    return primitives.reshape(spread(x, (*((0, size, 1) for size in shape[:-2]), ranges), flat), shape)
 
 
-def spread(x: Node, ranges: Sequence[Span], sides: Shape) -> Node:
+def spread(x: Node, ranges: Sequence[Span], sizes: Shape) -> Node:
     """The inverse of a slice by (start, stop, step) ranges: zeros around and between the elements."""
     if any(step > 1 for _, _, step in ranges):
         pairs = [(len(range(*each)), each[2]) for each in ranges]
-        apart = primitives.reshape(x, tuple(side for count, _ in pairs for side in (count, 1)))
+        apart = primitives.reshape(x, tuple(size for count, _ in pairs for size in (count, 1)))
         apart = primitives.pad(apart, tuple(each for _, step in pairs for each in ((0, 0), (0, step - 1))))
         flat = primitives.reshape(apart, tuple(count * step for count, step in pairs))
         x = primitives.slice_(flat, tuple((0, stop - start, 1) for start, stop, _ in ranges))
     return primitives.pad(
-        x, tuple((start, side - stop) for (start, stop, _), side in zip(ranges, sides, strict=True))
+        x, tuple((start, size - stop) for (start, stop, _), size in zip(ranges, sizes, strict=True))
     )
 
 
@@ -279,7 +279,7 @@ def _count(each: Span) -> int:
 
 
 def _expanded_strides(shape: Shape, strides: Sequence[int], new: Shape) -> tuple[int, ...]:
-    kept = [0 if side == 1 else stride for side, stride in zip(shape, strides, strict=True)]
+    kept = [0 if size == 1 else stride for size, stride in zip(shape, strides, strict=True)]
     return (*[0] * (len(new) - len(shape)), *kept)
 
 
@@ -423,7 +423,7 @@ def _constant(node: Node) -> Node | None:
 def _is_whole(move: Any, ranges: Any, shape: Shape) -> bool:
     """Whether a move takes all elements."""
     if move is primitives.slice_:
-        return all(each == (0, side, 1) for each, side in zip(ranges, shape, strict=True))
+        return all(each == (0, size, 1) for each, size in zip(ranges, shape, strict=True))
     return move not in (diagonal, one_part)
 
 

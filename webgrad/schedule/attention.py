@@ -54,7 +54,7 @@ def _in_chunks(graph: Snapshot, number: int, chunks: int) -> None:
         return graph.add(signature(TABLE[op], made, dtypes.float32, sig.device, attributes), inputs)
 
     def columns(start: int, stop: int) -> int:
-        spans = (*((0, side, 1) for side in shape[:4]), (start, stop, 1))
+        spans = (*((0, size, 1) for size in shape[:4]), (start, stop, 1))
         taken = add("slice", (*shape[:4], stop - start), (parts,), spans)
         return taken if stop - start == sig.shape[3] else add("expand", whole, (taken,), whole)
 

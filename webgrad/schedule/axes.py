@@ -16,7 +16,7 @@ Axes = frozenset[int]
 
 def nontrivial(shape: Sequence[int]) -> Axes:
     """The axes with more than one element, or none."""
-    return frozenset(axis for axis, side in enumerate(shape) if side != 1)
+    return frozenset(axis for axis, size in enumerate(shape) if size != 1)
 
 
 def through_map(sig: Signature, source: Signature, axes: Axes) -> Axes:
@@ -42,16 +42,16 @@ def through_move(sig: Signature, source: Signature, axes: Axes) -> Axes | None:
 def _through_reshape(before: tuple[int, ...], after: tuple[int, ...], axes: Axes) -> Axes | None:
     found: set[int] = set()
     for old, new in factors(before, after):
-        sides = {axis for axis in old if before[axis] != 1}
-        if sides & axes:
-            if not sides <= axes:
+        sizes = {axis for axis in old if before[axis] != 1}
+        if sizes & axes:
+            if not sizes <= axes:
                 return None
             found |= {axis for axis in new if after[axis] != 1}
     return frozenset(found)
 
 
 def factors(before: tuple[int, ...], after: tuple[int, ...]) -> list[tuple[range, range]]:
-    """The smallest stretches of axes on both sides that have equally many elements."""
+    """The smallest runs of axes of the two shapes that have equally many elements."""
     if 0 in before:
         return [(range(len(before)), range(len(after)))]
     stretches = []

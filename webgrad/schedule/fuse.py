@@ -256,7 +256,7 @@ def _nests(graph: Snapshot, number: int) -> int:
     if sig.op.name != "reshape":
         return 0
     before = graph.sigs[graph.inputs[number][0]].shape
-    return int([side for side in before if side != 1] != [side for side in sig.shape if side != 1])
+    return int([size for size in before if size != 1] != [size for size in sig.shape if size != 1])
 
 
 def _carried(sig: Signature, source: Signature, axes: Axes) -> Axes | None:

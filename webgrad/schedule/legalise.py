@@ -60,11 +60,11 @@ def legalise(graph: Snapshot) -> None:
                 _cast_here(graph, number, inner, sig.dtype)
 
 
-def _places(graph: Snapshot, index: int, side: int) -> int:
+def _places(graph: Snapshot, index: int, size: int) -> int:
     """Places along an axis as int32; what that might not hold is clamped first, as kernels clamp the rest."""
     dtype = graph.sigs[index].dtype
     if dtype in (dtypes.uint32, dtypes.int64, dtypes.uint64):
-        last = graph.number(max(side - 1, 0), dtype, graph.sigs[index].device)
+        last = graph.number(max(size - 1, 0), dtype, graph.sigs[index].device)
         index = graph.make(TABLE["minimum"], (index, last))
     if dtype is dtypes.int64:
         index = graph.make(TABLE["maximum"], (index, graph.number(0, dtype, graph.sigs[index].device)))

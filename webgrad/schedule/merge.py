@@ -117,7 +117,7 @@ def _stored_alike(graph: Snapshot, outputs: tuple[int, ...]) -> bool:
 
 def _meet_in_rows(graph: Snapshot, other: Group, group: Group, is_read: bool) -> bool:
     """Whether two groups fold the same rows: of one value, along the same axes, for results of words."""
-    if is_read or not _share(graph, other, group) or _row_sides(graph, other) != _row_sides(graph, group):
+    if is_read or not _share(graph, other, group) or _row_sizes(graph, other) != _row_sizes(graph, group):
         return False
     for each in (other, group):
         if any(graph.sigs[one].op.name == "window" for one in each.inside):
@@ -127,7 +127,7 @@ def _meet_in_rows(graph: Snapshot, other: Group, group: Group, is_read: bool) ->
     return folded_along(graph, other) == folded_along(graph, group)
 
 
-def _row_sides(graph: Snapshot, group: Group) -> list[int]:
+def _row_sizes(graph: Snapshot, group: Group) -> list[int]:
     shape = graph.sigs[group.outputs[0]].shape
     return [shape[axis] for axis in group.row_axes[0]]
 

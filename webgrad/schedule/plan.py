@@ -42,7 +42,7 @@ class Group:
 
     `outputs` are stored, those of a map of one shape; `reads` are the stored nodes it takes, `scalars` the
     numbers. `inside` are its nodes, inputs first. `row_axes` (rows): of each output, the axes that its folds
-    depend on; the sides of these are the same for all.
+    depend on; the sizes of these are the same for all.
     `center` (contract, attend, scan, sort, scatter, fft, kernel): the node the kernel is about.
     """
 
@@ -71,7 +71,7 @@ def folded_along(graph: Snapshot, group: Group) -> tuple[bool, int]:
         sig = graph.sigs[number]
         if sig.kind == "reduce":
             shape = graph.sigs[graph.inputs[number][0]].shape
-            last = [axis for axis, side in enumerate(shape) if side != 1][-1:]
+            last = [axis for axis, size in enumerate(shape) if size != 1][-1:]
             along = along or not last or last[0] in sig.attributes[0]
             length = max(length, math.prod(shape[axis] for axis in sig.attributes[0]))
     return along, length

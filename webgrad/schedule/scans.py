@@ -42,7 +42,7 @@ def _split(graph: Snapshot, number: int, profile: DeviceProfile) -> None:
     (source,) = graph.inputs[number]
     before, after = sig.shape[:axis], sig.shape[axis + 1 :]
     whole = (*before, (count - 1) * chunk, *after)
-    cut = tuple((0, side, 1) for side in whole)
+    cut = tuple((0, size, 1) for size in whole)
     body = graph.add(signature(TABLE["slice"], whole, sig.dtype, sig.device, (cut,)), (source,))
     parts = (*before, count - 1, chunk, *after)
     body = graph.add(signature(TABLE["reshape"], parts, sig.dtype, sig.device, (parts,)), (body,))

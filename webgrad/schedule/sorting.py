@@ -89,7 +89,7 @@ def _first_places(graph: Snapshot, keys: int, count: int) -> int:
     last = len(rows)
     if sorts_whole(length, count):
         places = _sorted_places(graph, keys)
-        ranges = (*((0, side, 1) for side in rows), (0, count, 1))
+        ranges = (*((0, size, 1) for size in rows), (0, count, 1))
         return places if count == length else graph.make(TABLE["slice"], (places,), (ranges,))
     block = 1 << round(math.log2(length / count) / 2)
     blocks = -(-length // block)

@@ -94,8 +94,8 @@ def _merged(graph: Snapshot, number: int, axis: int) -> set[int]:
         elif sig.op.name == "reshape":
             before = graph.sigs[inputs[0]].shape
             (old,) = [old for old, new in factors(before, sig.shape) if axis in new]
-            sides = [before[each] for each in old if before[each] != 1]
-            return {math.prod(sides[at:]) for at in range(1, len(sides))}
+            sizes = [before[each] for each in old if before[each] != 1]
+            return {math.prod(sizes[at:]) for at in range(1, len(sizes))}
         else:
             return set()
 
@@ -129,9 +129,9 @@ def _in_parts(graph: Snapshot, number: int, lines: int, k: int, n: int, chunk: i
         if not more:
             return of
         shape = graph.sigs[of].shape
-        sides = tuple((0, more if at == axis else 0) for at in range(len(shape)))
-        longer = tuple(side + after for side, (_, after) in zip(shape, sides, strict=True))
-        return move("pad", of, longer, sides, _zero(graph, of))
+        widths = tuple((0, more if at == axis else 0) for at in range(len(shape)))
+        longer = tuple(size + after for size, (_, after) in zip(shape, widths, strict=True))
+        return move("pad", of, longer, widths, _zero(graph, of))
 
     if lines:
         a, b = reshape(a, lines, k), reshape(b, k, n)

@@ -78,7 +78,7 @@ def _parts(profile: DeviceProfile, rows: int, length: int, after: int) -> int:
 
 def _fold(graph: Snapshot, sig: Signature, source: int, axes: list[int]) -> int:
     shape = graph.sigs[source].shape
-    kept = tuple(side for axis, side in enumerate(shape) if axis not in axes)
+    kept = tuple(size for axis, size in enumerate(shape) if axis not in axes)
     return graph.add(signature(sig.op, kept, sig.dtype, sig.device, (tuple(axes),)), (source,))
 
 

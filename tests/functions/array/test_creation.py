@@ -316,11 +316,11 @@ def test_eye() -> None:
 
 
 def test_meshgrid() -> None:
-    sides = [np.arange(2), np.arange(3.0), np.arange(4)]
+    sizes = [np.arange(2), np.arange(3.0), np.arange(4)]
     for indexing in ("xy", "ij"):
         for count in (1, 2, 3):
-            ours = meshgrid(*map(cpu, sides[:count]), indexing=indexing)
-            for a, b in zip(ours, np.meshgrid(*sides[:count], indexing=indexing), strict=True):
+            ours = meshgrid(*map(cpu, sizes[:count]), indexing=indexing)
+            for a, b in zip(ours, np.meshgrid(*sizes[:count], indexing=indexing), strict=True):
                 np.testing.assert_array_equal(a.numpy(), b)
     assert meshgrid() == ()
     with pytest.raises(ShapeError, match="one dimension"):
@@ -357,9 +357,9 @@ def test_bounds_may_be_tensors_of_one_element() -> None:
 
 
 def test_what_nobody_counts_is_refused() -> None:
-    with pytest.raises(ShapeError, match=r"arange: no machine counts to a side of 1000000.*smaller parts"):
+    with pytest.raises(ShapeError, match=r"arange: no machine counts to a size of 1000000.*smaller parts"):
         arange(1e30, device="cpu")
-    with pytest.raises(ShapeError, match=r"full: no machine counts to a side of 1000000.*smaller parts"):
+    with pytest.raises(ShapeError, match=r"full: no machine counts to a size of 1000000.*smaller parts"):
         full(10**30, 1, device="cpu")
     with pytest.raises(DTypeError, match=r"eye: k, the diagonal, is a whole number, not 1\.5"):
         eye(2, k=1.5)  # type: ignore[arg-type]

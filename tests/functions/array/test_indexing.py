@@ -149,18 +149,18 @@ def cases(draw: st.DrawFn) -> tuple[Array, Any]:
     array = np.arange(np.prod(shape), dtype=np.int32).reshape(shape)
     common = draw(st.sampled_from([(), (1,), (3,), (2, 1), (2, 3)]))
 
-    def entry(side: int) -> Any:
-        whole = st.integers(-side, side - 1) if side else st.nothing()
+    def entry(size: int) -> Any:
+        whole = st.integers(-size, size - 1) if size else st.nothing()
         kinds: list[st.SearchStrategy[Any]] = [
-            st.slices(side),
+            st.slices(size),
             st.just(slice(None)),
-            arrays.arrays(bool, (side,)),
+            arrays.arrays(bool, (size,)),
         ]
-        if side:
+        if size:
             kinds += [whole, arrays.arrays(np.int64, common, elements=whole)]
         return draw(st.one_of(kinds))
 
-    key: list[Any] = [entry(side) for side in shape[: draw(st.integers(0, len(shape)))]]
+    key: list[Any] = [entry(size) for size in shape[: draw(st.integers(0, len(shape)))]]
     for extra in draw(st.lists(st.sampled_from([None, None, True, ...]), max_size=2)):
         if extra is not ... or not any(each is ... for each in key):
             key.insert(draw(st.integers(0, len(key))), extra)
@@ -280,9 +280,9 @@ def test_a_whole_replacement_forgets_the_old_values() -> None:
 @pytest.mark.parametrize(
     ("key", "message"),
     [
-        (4, r"index 4 is out of range for axis 0 of shape \(4, 5, 6\), whose side is 4"),
+        (4, r"index 4 is out of range for axis 0 with size 4 \(shape \(4, 5, 6\)\)"),
         (-5, "index -5 is out of range for axis 0"),
-        ((0, 5), "index 5 is out of range for axis 1.*side is 5"),
+        ((0, 5), "index 5 is out of range for axis 1 with size 5"),
         ([0, 7], "index 7 is out of range for axis 0"),
         ((slice(None), [0, -6]), "index -6 is out of range for axis 1"),
         ((0, 0, 0, 0), r"4 indices for a tensor of 3 dimensions \(shape \(4, 5, 6\)\)"),

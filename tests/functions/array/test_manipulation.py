@@ -118,12 +118,12 @@ def test_split(where: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("side", "count", "expected"), [(5, 2, [3, 2]), (6, 4, [2, 2, 2]), (2, 5, [1, 1]), (0, 2, [0, 0])]
+    ("size", "count", "expected"), [(5, 2, [3, 2]), (6, 4, [2, 2, 2]), (2, 5, [1, 1]), (0, 2, [0, 0])]
 )
-def test_chunk(side: int, count: int, expected: list[int]) -> None:
-    parts = move.chunk(on_cpu(np.arange(side)), count)
+def test_chunk(size: int, count: int, expected: list[int]) -> None:
+    parts = move.chunk(on_cpu(np.arange(size)), count)
     assert [each.shape[0] for each in parts] == expected
-    assert [value for each in parts for value in each.tolist()] == list(range(side))
+    assert [value for each in parts for value in each.tolist()] == list(range(size))
 
 
 def test_unstack() -> None:
@@ -135,7 +135,7 @@ def test_unstack() -> None:
 
 def test_mistakes_in_cutting() -> None:
     x = on_cpu(np.arange(5))
-    with pytest.raises(ShapeError, match=r"side 5, which does not make 2 equal parts; use chunk"):
+    with pytest.raises(ShapeError, match=r"size 5, which does not make 2 equal parts; use chunk"):
         move.split(x, 2)
     with pytest.raises(ShapeError, match="equal parts"):
         move.split(x, 0)
@@ -166,7 +166,7 @@ def test_repeat_each_so_many_times() -> None:
     check(move.tile(on_cpu(CUBE), twos[0]), np.tile(CUBE, 2))
     with pytest.raises(DTypeError, match="a whole number"):
         move.repeat(on_cpu(CUBE), on_cpu(np.array([1.0, 2.0])), 1)
-    with pytest.raises(ShapeError, match="has side 3, and 2 numbers came"):
+    with pytest.raises(ShapeError, match="has size 3, and 2 numbers came"):
         move.repeat(on_cpu(CUBE), [1, 2], 1)
     with pytest.raises(ShapeError, match="nothing comes -1 times"):
         move.repeat(on_cpu(CUBE), -1)

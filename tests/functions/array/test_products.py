@@ -152,7 +152,7 @@ def test_tensordot(axes: Any) -> None:
         ((0, 1, 2), "a pair"),
         (((0, 1), (0,)), "as many axes of one as of the other"),
         (((0, 0), (0, 1)), "each named once"),
-        ((0, 0), "their sides must be equal"),
+        ((0, 0), "their sizes must be equal"),
     ],
 )
 def test_mistakes_in_tensordot(axes: Any, message: str) -> None:
@@ -266,14 +266,14 @@ def test_einsum_joins_the_cheap_pair_first() -> None:
         ("ij,jk->ik", [(2, 3)], "names 2 operands, and 1 came"),
         ("ij->i", [(2, 3, 4)], "does not name the 3 axes"),
         ("...ijk", [(2, 3)], "does not name the 2 axes"),
-        ("ij,jk->ik", [(2, 3), (4, 5)], "the axis 'j' has side 3 in one place and 4 in another"),
-        ("i,i,i->i", [(1,), (2,), (3,)], "the axis 'i' has side 2 in one place and 3 in another"),
+        ("ij,jk->ik", [(2, 3), (4, 5)], "the axis 'j' has size 3 in one place and 4 in another"),
+        ("i,i,i->i", [(1,), (2,), (3,)], "the axis 'i' has size 2 in one place and 3 in another"),
         ("ij->ik", [(2, 3)], "names axes of the operands, each once"),
         ("ij->ii", [(2, 3)], "names axes of the operands, each once"),
         ("i.j->ij", [(2, 3)], "is made of letters"),
         ("i1->i", [(2, 3)], "is made of letters"),
         ("...i->i", [(2, 3)], "the result must name them"),
-        ("ii->i", [(1, 3)], "equal sides"),
+        ("ii->i", [(1, 3)], "equal sizes"),
         ("...i...->i", [(2, 3)], "at most once"),
     ],
 )
@@ -317,11 +317,11 @@ def test_mistakes_in_linear() -> None:
 @pytest.mark.property
 @given(st.data())
 def test_random_einsums_as_numpy(data: st.DataObject) -> None:
-    sides = dict(zip("abcde", data.draw(st.lists(st.integers(1, 3), min_size=5, max_size=5)), strict=True))
+    sizes = dict(zip("abcde", data.draw(st.lists(st.integers(1, 3), min_size=5, max_size=5)), strict=True))
     terms = data.draw(st.lists(st.text("abcde", max_size=3), min_size=1, max_size=4))
     used = sorted(set("".join(terms)))
     output = "".join(data.draw(st.permutations(used)))[: data.draw(st.integers(0, len(used)))]
     subscripts = f"{','.join(terms)}->{output}"
-    arrays = [numbers(*[sides[letter] for letter in term], seed=at) for at, term in enumerate(terms)]
+    arrays = [numbers(*[sizes[letter] for letter in term], seed=at) for at, term in enumerate(terms)]
     expected = np.einsum(subscripts, *[each.astype(np.float64) for each in arrays])
     check(products.einsum(subscripts, *map(on_cpu, arrays)), expected)

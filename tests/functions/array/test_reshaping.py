@@ -47,7 +47,7 @@ def test_reshape_of_one_and_of_nothing() -> None:
         ((5, 5), r"reshape of \(2, 3, 4\) \(24 elements\) to \(5, 5\) \(25 elements\)"),
         ((-1, 5), "no number in place of -1"),
         ((-1, -1), "only one of them may be -1"),
-        ((-2, 12), "sides are 0 or more"),
+        ((-2, 12), "sizes are 0 or more"),
         ((-1, 0), "no number in place of -1"),
     ],
 )
@@ -56,8 +56,8 @@ def test_mistaken_shapes(shape: Any, message: str) -> None:
         move.reshape(on_cpu(CUBE), shape)
 
 
-def test_a_side_is_a_whole_number() -> None:
-    with pytest.raises(DTypeError, match=r"reshape: a side is a whole number, not 2\.0"):
+def test_a_size_is_a_whole_number() -> None:
+    with pytest.raises(DTypeError, match=r"reshape: a size is a whole number, not 2\.0"):
         move.reshape(on_cpu(CUBE), (2.0, 12))  # type: ignore[arg-type]
 
 
@@ -78,7 +78,7 @@ def test_squeeze_and_expand_dims() -> None:
         check(move.expand_dims(on_cpu(CUBE), place), np.expand_dims(CUBE, place))
     assert move.expand_dims(on_cpu(CUBE), [1, 3]).shape == (2, 1, 3, 1, 4)
     assert move.unsqueeze(on_cpu(1.0), 0).shape == (1,)
-    with pytest.raises(ShapeError, match=r"squeeze: axis 1 of a tensor of shape \(1, 3, 1\) has side 3"):
+    with pytest.raises(ShapeError, match=r"squeeze: axis 1 of a tensor of shape \(1, 3, 1\) has size 3"):
         move.squeeze(x, 1)
     with pytest.raises(AxisError, match="expand_dims: there is no axis 4"):
         move.expand_dims(on_cpu(CUBE), 4)

@@ -123,7 +123,7 @@ def whole(how: str, x: Array, index: Array, updates: Array) -> Array:
 def test_many_updates(kind: str, how: str) -> None:
     generator = np.random.default_rng(3)
     for rows, columns, count in [(50, 1, 20_000), (30_000, 1, 20_000), (500, 3, 3_000), (2_000, 8, 3_000)]:
-        x, updates = (generator.integers(-99, 99, (side, columns)) for side in (rows, count))
+        x, updates = (generator.integers(-99, 99, (size, columns)) for size in (rows, count))
         index = generator.integers(0, rows, count).astype(np.int32)
         for dtype in (np.int32, np.float32):
             base, given = x.astype(dtype), updates.astype(dtype)  # whole numbers: floats are exact too
@@ -136,7 +136,7 @@ def test_many_updates(kind: str, how: str) -> None:
 def test_many_updates_of_every_dtype(kind: str, dtype: dtypes.DType) -> None:
     generator = np.random.default_rng(4)
     index = generator.integers(0, 300, 2_000).astype(np.int32)
-    x, updates = (generator.integers(0, 2, (side, 3)).astype(dtype.numpy) for side in (300, 2_000))
+    x, updates = (generator.integers(0, 2, (size, 3)).astype(dtype.numpy) for size in (300, 2_000))
     for how in ("set", "max") if dtype.kind == "b" else ("set", "add", "max"):
         result = BY_SLICES[how](place(kind, x), place(kind, index), place(kind, updates))
         exact = x.astype(np.int64), index, updates.astype(np.int64)

@@ -240,7 +240,7 @@ def test_mistakes_are_named() -> None:
         argsort(on_cpu(1.0))
     with pytest.raises(DTypeError, match="sort takes a webgrad tensor, not a ndarray"):
         sort(np.ones(3))  # type: ignore[arg-type]
-    with pytest.raises(ShapeError, match=r"topk: k is from 0 to 3, the side of axis 1 of \(1, 3\), not 4"):
+    with pytest.raises(ShapeError, match=r"topk: k is from 0 to 3, the size of axis 1 of \(1, 3\), not 4"):
         topk(x, 4)
     with pytest.raises(ArgumentError, match=r"topk: k is a whole number, not 1.5"):
         topk(x, 1.5)  # type: ignore[arg-type]

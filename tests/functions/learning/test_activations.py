@@ -247,7 +247,7 @@ def test_glu(axis: int) -> None:
 
 
 def test_glu_needs_halves() -> None:
-    with pytest.raises(ShapeError, match=r"glu: axis -1 of shape \(2, 3\) has side 3, which has no halves"):
+    with pytest.raises(ShapeError, match=r"glu: axis -1 of shape \(2, 3\) has size 3, which has no halves"):
         activations.glu(on_cpu(np.ones((2, 3), np.float32)))
 
 

@@ -323,8 +323,8 @@ def made(*shape: int, dtype: Any = None, device: Any = "cpu") -> Tensor:
     ("shapes", "words"),
     [
         (((3,), (3, 4), (3, 4)), "two axes or more"),
-        (((3, 4), (3, 5), (3, 5)), "last sides of query and key"),
-        (((3, 4), (3, 4), (2, 4)), "as many positions"),
+        (((3, 4), (3, 5), (3, 5)), "query and key must have the same size"),
+        (((3, 4), (3, 4), (2, 4)), "equally many positions"),
         (((4, 3, 4), (2, 3, 4), (2, 3, 4)), "enable_gqa=True"),
         (((5, 4, 3, 4), (2, 4, 3, 4), (2, 4, 3, 4)), "must broadcast"),
     ],

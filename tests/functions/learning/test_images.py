@@ -153,8 +153,8 @@ def test_nearest(side: int, wanted: int) -> None:
     assert exact.tolist() == [[((2 * np.arange(wanted) + 1) * side // (2 * wanted)).tolist()]]
 
 
-def test_factors_that_change_no_side() -> None:
-    """PyTorch's corner: images stay, lines are resampled by the factor; doubled sides likewise."""
+def test_factors_that_change_no_size() -> None:
+    """PyTorch's corner: images stay, lines are resampled by the factor; doubled sizes likewise."""
     line = on_cpu([[[0.0, 1.0, 2.0]]])
     assert interpolate(line, scale_factor=1.3).tolist() == [[[0, 0, 1]]]
     assert interpolate(line, scale_factor=2.3).tolist() == [[[0, 0, 0, 1, 1, 2]]]
@@ -206,8 +206,8 @@ def test_no_samples() -> None:
         ((1, 1, 3, 4), {"size": (1, 2, 3)}, "one number for each of its 2 last axes"),
         ((1, 1, 3, 4), {"scale_factor": (1.0,)}, "one number for each of its 2 last axes"),
         ((1, 1, 3, 4), {"scale_factor": (1.0, 2.0, 3.0)}, "one number for each of its 2 last axes"),
-        ((1, 1, 3, 4), {"size": (0, 2)}, "no side of the result may be below 1"),
-        ((1, 1, 3, 4), {"scale_factor": 0.1}, "no side of the result may be below 1"),
+        ((1, 1, 3, 4), {"size": (0, 2)}, "every axis of the result needs size 1 or more"),
+        ((1, 1, 3, 4), {"scale_factor": 0.1}, "every axis of the result needs size 1 or more"),
         ((1, 1, 3, 4), {"size": 2, "align_corners": True}, "align_corners has no meaning"),
         ((1, 1, 0, 4), {"size": 2}, "nothing to interpolate"),
     ],
@@ -222,7 +222,7 @@ def test_mistaken_types() -> None:
         interpolate(on_cpu(np.ones((1, 1, 2, 2), np.uint8)), 4, mode="bilinear")
     with pytest.raises(DTypeError, match="scale_factor is a positive number"):
         interpolate(on_cpu(IMAGE), scale_factor=-1.0)
-    with pytest.raises(DTypeError, match=r"a side of size is a whole number, not 2\.5"):
+    with pytest.raises(DTypeError, match=r"an element of size is a whole number, not 2\.5"):
         interpolate(on_cpu(IMAGE), 2.5)  # type: ignore[arg-type]
     with pytest.raises(DTypeError, match="interpolate takes a webgrad tensor"):
         interpolate(IMAGE, 4)  # type: ignore[arg-type]

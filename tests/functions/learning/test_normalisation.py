@@ -43,18 +43,18 @@ def by_channel(values: Array) -> Array:
     return values.reshape(1, -1, 1, 1)
 
 
-@pytest.mark.parametrize("sides", [5, (5,), (4, 5), (3, 6, 4, 5)])
+@pytest.mark.parametrize("sizes", [5, (5,), (4, 5), (3, 6, 4, 5)])
 @pytest.mark.parametrize("with_weights", [False, True])
-def test_layer_norm(sides: Any, with_weights: bool) -> None:
-    shape = (sides,) if isinstance(sides, int) else sides
+def test_layer_norm(sizes: Any, with_weights: bool) -> None:
+    shape = (sizes,) if isinstance(sizes, int) else sizes
     axes = tuple(range(-len(shape), 0))
     expected = standardised(IMAGES, axes, 1e-3)
     weight, bias = numbers(*shape), numbers(*shape, seed=2)
     if with_weights:
-        result = normalisation.layer_norm(on_cpu(IMAGES), sides, on_cpu(weight), on_cpu(bias), 1e-3)
+        result = normalisation.layer_norm(on_cpu(IMAGES), sizes, on_cpu(weight), on_cpu(bias), 1e-3)
         expected = expected * weight + bias
     else:
-        result = normalisation.layer_norm(on_cpu(IMAGES), sides, eps=1e-3)
+        result = normalisation.layer_norm(on_cpu(IMAGES), sizes, eps=1e-3)
     check(result, expected)
 
 
@@ -190,7 +190,7 @@ SIX = on_cpu(np.ones(6, np.float32))
     [
         (
             lambda: normalisation.layer_norm(X, 4),
-            r"layer_norm: normalized_shape \(4,\) must be the last sides",
+            r"layer_norm: normalized_shape \(4,\) must be the end of the shape of x",
         ),
         (lambda: normalisation.layer_norm(X, ()), "normalized_shape"),
         (lambda: normalisation.layer_norm(X, (2, 3, 6, 4, 5)), "normalized_shape"),

@@ -48,16 +48,16 @@ def _short(value: Any) -> str:
 
 
 def as_shape(op: str, shape: Shape) -> tuple[int, ...]:
-    """A shape from one side or a sequence of them."""
+    """A shape from one size or a sequence of them."""
     try:
-        sides = tuple(map(index, shape)) if isinstance(shape, (tuple, list, np.ndarray)) else (index(shape),)  # type: ignore[arg-type]
+        sizes = tuple(map(index, shape)) if isinstance(shape, (tuple, list, np.ndarray)) else (index(shape),)  # type: ignore[arg-type]
     except TypeError:
         raise ShapeError(f"{op}: {shape!r} is no shape: give whole numbers, such as (2, 3)") from None
-    if any(side < 0 for side in sides):
-        raise ShapeError(f"{op}: a shape has no negative sides, and {sides} was given")
-    if any(side >= 1 << 63 for side in sides):
-        raise ShapeError(f"{op}: no machine counts to a side of {max(sides)}: work in smaller parts")
-    return sides
+    if any(size < 0 for size in sizes):
+        raise ShapeError(f"{op}: a shape has no negative sizes, and {sizes} was given")
+    if any(size >= 1 << 63 for size in sizes):
+        raise ShapeError(f"{op}: no machine counts to a size of {max(sizes)}: work in smaller parts")
+    return sizes
 
 
 def as_number(op: str, value: Any) -> Number:
@@ -156,12 +156,12 @@ def full(shape: Shape, fill_value: Any, dtype: Any = None, *, device: DeviceLike
 
 
 def _full(op: str, shape: Shape, value: Any, dtype: Any, device: DeviceLike) -> Tensor:
-    sides = as_shape(op, shape)
+    sizes = as_shape(op, shape)
     if isinstance(value, Tensor) and not value.shape:
-        return Tensor(primitives.expand(asarray(value, dtype, device=device).node, sides))
+        return Tensor(primitives.expand(asarray(value, dtype, device=device).node, sizes))
     number = as_any_number(op, value)
     wanted, where = _target(op, dtype if dtype is not None else _DEFAULTS[_plain(number)], device)
-    return Tensor(primitives.expand(primitives.constant(op, number, wanted, where), sides))
+    return Tensor(primitives.expand(primitives.constant(op, number, wanted, where), sizes))
 
 
 def _plain(number: Any) -> type:
@@ -384,13 +384,13 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     order = list(range(len(axes)))
     if indexing == "xy" and len(axes) > 1:
         order[0], order[1] = 1, 0
-    sides = [0] * len(axes)
+    sizes = [0] * len(axes)
     for each, place_ in zip(axes, order, strict=True):
-        sides[place_] = each.size
+        sizes[place_] = each.size
     grids = []
     for each, place_ in zip(axes, order, strict=True):
         alone = tuple(each.size if at == place_ else 1 for at in range(len(axes)))
-        grids.append(Tensor(primitives.expand(primitives.reshape(each.node, alone), tuple(sides))))
+        grids.append(Tensor(primitives.expand(primitives.reshape(each.node, alone), tuple(sizes))))
     return tuple(grids)
 
 

@@ -44,8 +44,8 @@ def text(x: Tensor) -> str:
 
 def html(x: Tensor) -> str:
     """A table of what the tensor is, and its values as text."""
-    sides = " × ".join(map(str, x.shape)) or "a single number"
-    facts = {"shape": sides, "dtype": x.dtype.name, "device": f"{x.device.name} ({x.device.info.name})"}
+    sizes = " × ".join(map(str, x.shape)) or "a single number"
+    facts = {"shape": sizes, "dtype": x.dtype.name, "device": f"{x.device.name} ({x.device.info.name})"}
     rows = "".join(_html_row(name, markup.escape(value)) for name, value in facts.items())
     values = f"<pre style='margin: 0; text-align: left'>{markup.escape(_values_text(x, ' ', ''))}</pre>"
     return f"<table>{rows}{_html_row('values', values)}</table>"
@@ -78,7 +78,7 @@ def _options() -> Any:
 def _edges(shape: tuple[int, ...], wanted: int) -> int:
     """How many elements to show at either end of each axis: as many as wanted, or as `MAX_SHOWN` allows."""
     fitting = (
-        each for each in range(wanted, 0, -1) if math.prod(min(side, 2 * each) for side in shape) <= MAX_SHOWN
+        each for each in range(wanted, 0, -1) if math.prod(min(size, 2 * each) for size in shape) <= MAX_SHOWN
     )
     return next(fitting, 0)
 
@@ -96,11 +96,11 @@ def _corners(x: Tensor, edges: int) -> Any:
     if x.nbytes <= MAX_COMPUTED_BYTES:
         evaluate([x.node])  # the whole, so that showing it is not computing it twice
     node = x.node
-    long = [axis for axis, side in enumerate(x.shape) if side > 2 * edges]
+    long = [axis for axis, size in enumerate(x.shape) if size > 2 * edges]
     for axis in long:
-        side = node.sig.shape[axis]
+        size = node.sig.shape[axis]
         node = primitives.concat(
-            [axis_slice(node, axis, 0, edges), axis_slice(node, axis, side - edges, side)], axis
+            [axis_slice(node, axis, 0, edges), axis_slice(node, axis, size - edges, size)], axis
         )
     for axis in long if not has_numpy() else ():
         filling = axis_slice(node, axis, 0, 1)

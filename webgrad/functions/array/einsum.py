@@ -115,50 +115,50 @@ def _letters(axes: Any) -> str:
 
 def contracted(op: str, tensors: list[Tensor], labels: list[Labels], output: Labels) -> Tensor:
     """The sum of products of labelled tensors over every label that the output does not have."""
-    sides = _sides(op, tensors, labels)
+    sizes = _sizes(op, tensors, labels)
     operands = [_simple(each, names) for each, names in zip(tensors, labels, strict=True)]
     while len(operands) > 1:
-        first, second = _cheapest(operands, output, sides)
+        first, second = _cheapest(operands, output, sizes)
         left, right = operands[first], operands[second]
         operands = [each for at, each in enumerate(operands) if at not in (first, second)]
         order = None if operands else output
         operands.append(_product(left, right, _needed(operands, output), order))
     tensor, names = _summed(operands[0], set(output))
-    missing = [label for label in output if label not in names]  # only ever of side 1
+    missing = [label for label in output if label not in names]  # only ever of size 1
     shaped = primitives.reshape(tensor.node, (*tensor.shape, *[1] * len(missing)))
     names = [*names, *missing]
     return Tensor(primitives.permute(shaped, tuple(names.index(label) for label in output)))
 
 
-def _sides(op: str, tensors: list[Tensor], labels: list[Labels]) -> dict[int, int]:
-    sides: dict[int, int] = {}
+def _sizes(op: str, tensors: list[Tensor], labels: list[Labels]) -> dict[int, int]:
+    sizes: dict[int, int] = {}
     for tensor, names in zip(tensors, labels, strict=True):
-        for label, side in zip(names, tensor.shape, strict=True):
-            known = sides.setdefault(label, side)
-            if side != known and 1 not in (side, known):
+        for label, size in zip(names, tensor.shape, strict=True):
+            known = sizes.setdefault(label, size)
+            if size != known and 1 not in (size, known):
                 shapes = ", ".join(str(each.shape) for each in tensors)
                 name = f"{_LETTERS[label]!r}" if label < len(_LETTERS) else 'under "..."'
                 raise ShapeError(
-                    f"{op} of the shapes {shapes}: the axis {name} has side {known} in one place and {side} "
+                    f"{op} of the shapes {shapes}: the axis {name} has size {known} in one place and {size} "
                     "in another"
                 )
-            sides[label] = side if known == 1 else known
-    return sides
+            sizes[label] = size if known == 1 else known
+    return sizes
 
 
 def _simple(tensor: Tensor, names: Labels) -> Operand:
-    """Diagonals for repeated labels, and no axes of side 1: those broadcast, or sum as one."""
+    """Diagonals for repeated labels, and no axes of size 1: those broadcast, or sum as one."""
     while len(set(names)) != len(names):
         label = next(each for each in names if names.count(each) > 1)
         first, second = [axis for axis, each in enumerate(names) if each == label][:2]
         if tensor.shape[first] != tensor.shape[second]:
             raise ShapeError(
                 f"einsum: the diagonal of axes {first} and {second} of an operand of shape {tensor.shape} "
-                "needs equal sides"
+                "needs equal sizes"
             )
         tensor = diagonal(tensor, 0, first, second)
         names = [*[each for axis, each in enumerate(names) if axis not in (first, second)], label]
-    kept = [axis for axis, side in enumerate(tensor.shape) if side != 1]
+    kept = [axis for axis, size in enumerate(tensor.shape) if size != 1]
     node = primitives.reshape(tensor.node, tuple(tensor.shape[axis] for axis in kept))
     return Tensor(node), [names[axis] for axis in kept]
 
@@ -167,15 +167,15 @@ def _needed(others: list[Operand], output: Labels) -> set[int]:
     return {*output, *itertools.chain.from_iterable(names for _, names in others)}
 
 
-def _cheapest(operands: list[Operand], output: Labels, sides: dict[int, int]) -> tuple[int, int]:
+def _cheapest(operands: list[Operand], output: Labels, sizes: dict[int, int]) -> tuple[int, int]:
     """The pair whose product is smallest for its inputs; of equal ones that with the least work."""
 
     def growth_and_work(pair: tuple[int, int]) -> tuple[int, int]:
         others = [each for at, each in enumerate(operands) if at not in pair]
         (a, first), (b, second) = (operands[at] for at in pair)
         every = {*first, *second}
-        left = math.prod(sides[label] for label in every & _needed(others, output))
-        return left - a.size - b.size, math.prod(sides[label] for label in every)
+        left = math.prod(sizes[label] for label in every & _needed(others, output))
+        return left - a.size - b.size, math.prod(sizes[label] for label in every)
 
     return min(itertools.combinations(range(len(operands)), 2), key=growth_and_work)
 
@@ -211,10 +211,10 @@ def _product(left: Operand, right: Operand, wanted: set[int], output: Labels | N
 
 
 def _aligned(tensor: Tensor, names: Labels, labels: Labels) -> Tensor:
-    """The axes in the order of `labels`, with sides of 1 for those it has not."""
+    """The axes in the order of `labels`, with size 1 for those that it lacks."""
     moved = primitives.permute(tensor.node, tuple(names.index(label) for label in labels if label in names))
-    sides = iter(moved.sig.shape)
-    return Tensor(primitives.reshape(moved, tuple(next(sides) if each in names else 1 for each in labels)))
+    sizes = iter(moved.sig.shape)
+    return Tensor(primitives.reshape(moved, tuple(next(sizes) if each in names else 1 for each in labels)))
 
 
 def _matrix_product(
@@ -233,5 +233,5 @@ def _grouped(operand: Operand, batch: Labels, *groups: Labels) -> Tensor:
     tensor, names = operand
     moved = _aligned(tensor, names, [*batch, *itertools.chain.from_iterable(groups)])
     known = dict(zip(names, tensor.shape, strict=True))
-    sides = [math.prod(known[label] for label in group) for group in groups]
-    return Tensor(primitives.reshape(moved.node, (*[known[label] for label in batch], *sides)))
+    sizes = [math.prod(known[label] for label in group) for group in groups]
+    return Tensor(primitives.reshape(moved.node, (*[known[label] for label in batch], *sizes)))

@@ -238,10 +238,10 @@ def hypot(x1: Any, x2: Any, /) -> Tensor:
     """
     first, second = _broadcast_floats("hypot", x1, x2)
 
-    def cosine(side: Tensor) -> Tensor:
+    def cosine(leg: Tensor) -> Tensor:
         length = hypot(first, second)
         origin = length == 0  # where norms have 0
-        return where(origin, 0.0, side / where(origin, 1.0, length))
+        return where(origin, 0.0, leg / where(origin, 1.0, length))
 
     return own_gradient(
         lambda: _length(abs(first), abs(second)),

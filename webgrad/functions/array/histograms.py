@@ -50,19 +50,19 @@ def bincount(
         raise ShapeError(f"bincount takes a tensor of one dimension, not of shape {x.shape}")
     least = _whole("bincount: minlength", minlength)
     if length is None:
-        side = max(least, _needed(x))
-        _check_side(side)
-        return _counted("bincount", x, weights, x, side)
-    side = max(least, _whole("bincount: length", length))
-    _check_side(side)
+        size = max(least, _needed(x))
+        _check_count(size)
+        return _counted("bincount", x, weights, x, size)
+    size = max(least, _whole("bincount: length", length))
+    _check_count(size)
     places = _unsigned(x.astype(dtypes.int32) if x.dtype.is_packed else x)
-    return _counted("bincount", minimum(places, side), weights, x, side, outside=True)
+    return _counted("bincount", minimum(places, size), weights, x, size, outside=True)
 
 
-def _check_side(side: int) -> None:
-    if side > MAX_COUNTS:
+def _check_count(size: int) -> None:
+    if size > MAX_COUNTS:
         raise ArgumentError(
-            f"bincount: counts of the numbers below {side:,} are more than a tensor may have elements; give "
+            f"bincount: counts of the numbers below {size:,} are more than a tensor may have elements; give "
             "a smaller length, beyond which nothing is counted"
         )
 
@@ -139,15 +139,15 @@ def _needed(x: Tensor) -> int:
 
 
 def _counted(
-    op: str, places: Tensor, weights: Tensor | None, x: Tensor, side: int, *, outside: bool = False
+    op: str, places: Tensor, weights: Tensor | None, x: Tensor, size: int, *, outside: bool = False
 ) -> Tensor:
-    """The sums of weights (or ones) at places from 0 to side - 1; `outside`: and what is at side is not
+    """The sums of weights (or ones) at places from 0 to size - 1; `outside`: and what is at size is not
     wanted.
     """
-    rows = side + 1 if outside else side
+    rows = size + 1 if outside else size
     if weights is None:
         ones = primitives.expand(primitives.constant(op, 1, dtypes.int32, x.device), (x.size, 1))
-        return _added(op, places, ones, rows)[:side]
+        return _added(op, places, ones, rows)[:size]
     weights = as_tensor(op, weights)
     if weights.device is not x.device:
         raise DeviceError(
@@ -157,7 +157,7 @@ def _counted(
         raise ShapeError(f"{op}: weights of shape {weights.shape} for elements of shape {x.shape}")
     if weights.dtype.kind == "b":
         raise DTypeError(f"{op}: weights are numbers, not bool: convert them with astype")
-    return _added(op, places, weights.node, rows)[:side]
+    return _added(op, places, weights.node, rows)[:size]
 
 
 def _added(op: str, places: Tensor, values: Node, rows: int) -> Tensor:

@@ -106,13 +106,13 @@ def _rows_at(place: int, block: Node, selection: Selection) -> tuple[Node, tuple
 
 def _merged_index(selection: Selection, device: Any) -> Node:
     """One index into the merged axes: each array times the stride of its axis."""
-    sides = [selection.shape[axis] for axis in selection.axes]
+    sizes = [selection.shape[axis] for axis in selection.axes]
     index_shape(selection)  # they must fit each other
-    dtype = index_dtype(math.prod(sides))
+    dtype = index_dtype(math.prod(sizes))
     known: list[Array] = []
     nodes: list[Node] = []
     for at, each in enumerate(selection.arrays):
-        stride = math.prod(sides[at + 1 :])
+        stride = math.prod(sizes[at + 1 :])
         if isinstance(each, Values):
             each = _index(each, dtype, device)
         if isinstance(each, Node):
@@ -176,15 +176,15 @@ def _value(x: Tensor, value: Any) -> Node:
 
 
 def _filling(value: Node, shape: tuple[int, ...]) -> Node:
-    """A value that is to fill a shape, without the leading axes of side 1 that are too many."""
-    sides = value.sig.shape
-    extra = max(0, len(sides) - len(shape))
-    fits = all(side in (1, target) for side, target in zip(sides[extra:][::-1], shape[::-1], strict=False))
-    if not fits or any(side != 1 for side in sides[:extra]):
+    """A value that is to fill a shape, without the leading axes of size 1 that are too many."""
+    sizes = value.sig.shape
+    extra = max(0, len(sizes) - len(shape))
+    fits = all(size in (1, target) for size, target in zip(sizes[extra:][::-1], shape[::-1], strict=False))
+    if not fits or any(size != 1 for size in sizes[:extra]):
         raise ShapeError(
-            f"x[…] = value: a value of shape {sides} cannot fill the selected part, of shape {shape}"
+            f"x[…] = value: a value of shape {sizes} cannot fill the selected part, of shape {shape}"
         )
-    return primitives.reshape(value, sides[extra:])
+    return primitives.reshape(value, sizes[extra:])
 
 
 def _by_mask(x: Tensor, key: Any, value: Node) -> Node | None:
@@ -197,8 +197,8 @@ def _by_mask(x: Tensor, key: Any, value: Node) -> Node | None:
         return None
     rank = len(mask.sig.shape)
     row = x.shape[rank:]
-    sides = value.sig.shape
-    if mask.sig.shape != x.shape[:rank] or math.prod(sides[: max(0, len(sides) - len(row))]) != 1:
+    sizes = value.sig.shape
+    if mask.sig.shape != x.shape[:rank] or math.prod(sizes[: max(0, len(sizes) - len(row))]) != 1:
         return None
     chosen = primitives.reshape(mask, (*mask.sig.shape, *([1] * len(row))))
     return primitives.choose(chosen, _filling(value, row), x.node)
@@ -231,21 +231,21 @@ def _scattered(block: Node, selection: Selection, value: Node) -> Node:
 
 def _written(x: Node, selection: Selection, value: Node) -> Node:
     """x with the spans of a selection replaced by a value that broadcasts to the selection's shape."""
-    sides, counts = x.sig.shape, selection.counts
+    sizes, counts = x.sig.shape, selection.counts
     if not math.prod(counts):
         return x
     upward = tuple(_upward(span) for span in selection.spans)
-    whole_axes = [each == (0, side, 1) for each, side in zip(upward, sides, strict=True)]
+    whole_axes = [each == (0, size, 1) for each, size in zip(upward, sizes, strict=True)]
     if value.sig.size == 1:
         placed = primitives.reshape(value, ())
     else:
         region = primitives.reshape(primitives.expand(value, selection.shape), counts)
-        placed = spread(primitives.flip(region, _backward(selection)), upward, sides)
+        placed = spread(primitives.flip(region, _backward(selection)), upward, sizes)
     if all(whole_axes):
-        return primitives.expand(placed, sides)
-    # The mask has side 1 where an axis is replaced from end to end.
+        return primitives.expand(placed, sizes)
+    # The mask has size 1 where an axis is replaced from end to end.
     ranges = tuple((0, 1, 1) if each else span for each, span in zip(whole_axes, upward, strict=True))
-    bounds = tuple(1 if each else side for each, side in zip(whole_axes, sides, strict=True))
+    bounds = tuple(1 if each else size for each, size in zip(whole_axes, sizes, strict=True))
     yes = scalar(True, dtypes.bool, x.sig.device)
     mask = spread(primitives.expand(yes, tuple(len(range(*each)) for each in ranges)), ranges, bounds)
     return primitives.choose(mask, placed, x)

@@ -143,48 +143,48 @@ def _is_array(entry: Any) -> bool:
 def _axes_used(entry: Any) -> int:
     if entry is None or entry is Ellipsis:
         return 0
-    return len(_sides(entry)) if _is_mask(entry) else 1
+    return len(_shape_of(entry)) if _is_mask(entry) else 1
 
 
-def _sides(entry: Indices) -> tuple[int, ...]:
+def _shape_of(entry: Indices) -> tuple[int, ...]:
     return entry.sig.shape if isinstance(entry, Node) else entry.shape
 
 
-def _walk(entries: list[Any], sides: tuple[int, ...], hidden: int) -> Selection:
+def _walk(entries: list[Any], sizes: tuple[int, ...], hidden: int) -> Selection:
     """From what the key is made of; `hidden` axes are under its ellipsis."""
     spans: list[Span] = []
     shape: list[int] = []
     axes: list[int] = []
     arrays: list[Indices] = []
     for entry in entries:
-        new_spans, new_sides, indices = _read(entry, len(spans), sides, hidden)
+        new_spans, new_sizes, indices = _read(entry, len(spans), sizes, hidden)
         axes += range(len(shape), len(shape) + len(indices))
         arrays += indices
         spans += new_spans
-        shape += new_sides
+        shape += new_sizes
     return Selection(tuple(spans), tuple(shape), tuple(axes), tuple(arrays), _apart(entries))
 
 
 def _read(
-    entry: Any, axis: int, sides: tuple[int, ...], hidden: int
+    entry: Any, axis: int, sizes: tuple[int, ...], hidden: int
 ) -> tuple[list[Span], Sequence[int], list[Indices]]:
-    """What an entry says of the axes from `axis` on: their spans, sides that are seen, and index arrays."""
+    """What an entry says of the axes from `axis` on: their spans, the sizes that stay, and index arrays."""
     if entry is None:
         return [], [1], []
     if entry is Ellipsis:
-        under = sides[axis : axis + hidden]
-        return [(0, side, 1) for side in under], under, []
+        under = sizes[axis : axis + hidden]
+        return [(0, size, 1) for size in under], under, []
     if isinstance(entry, slice):
-        span = _span(entry, sides[axis])
+        span = _span(entry, sizes[axis])
         return [span], [span[1]], []
     if isinstance(entry, int):
-        side = sides[axis]
-        if not -side <= entry < side:
-            raise _outside("x[…]", entry, axis, sides)
-        return [(entry % side, 1, 1)], [], []
-    indices = _split(entry, axis, sides)
-    indexed = sides[axis : axis + _axes_used(entry)]
-    return [(0, side, 1) for side in indexed], indexed or [1], indices
+        size = sizes[axis]
+        if not -size <= entry < size:
+            raise _outside("x[…]", entry, axis, sizes)
+        return [(entry % size, 1, 1)], [], []
+    indices = _split(entry, axis, sizes)
+    indexed = sizes[axis : axis + _axes_used(entry)]
+    return [(0, size, 1) for size in indexed], indexed or [1], indices
 
 
 def _apart(entries: list[Any]) -> bool:
@@ -193,72 +193,72 @@ def _apart(entries: list[Any]) -> bool:
     return any(are) and not all(are[are.index(True) : len(are) - are[::-1].index(True)])
 
 
-def _split(entry: Any, axis: int, sides: tuple[int, ...]) -> list[Indices]:
+def _split(entry: Any, axis: int, sizes: tuple[int, ...]) -> list[Indices]:
     """The index arrays of an entry, one for each axis it uses; a mask of no axes selects from a new one."""
     if not _is_mask(entry):
         if isinstance(entry, Node):
-            return [clamped(entry, axis, sides)]
-        return [checked("x[…]", entry, axis, sides)]
-    own = _sides(entry)
+            return [clamped(entry, axis, sizes)]
+        return [checked("x[…]", entry, axis, sizes)]
+    own = _shape_of(entry)
     if not own:
         return [converted(_listed([0] if entry.tolist() else []), dtypes.int64)]
-    covered = sides[axis : axis + len(own)]
-    sides_agree = all(each in (0, side) for each, side in zip(own, covered, strict=False))
-    if len(covered) < len(own) or not sides_agree:  # as in NumPy, a mask of no elements selects nothing
+    covered = sizes[axis : axis + len(own)]
+    sizes_agree = all(each in (0, size) for each, size in zip(own, covered, strict=False))
+    if len(covered) < len(own) or not sizes_agree:  # as in NumPy, a mask of no elements selects nothing
         raise IndexingError(
             f"x[mask]: the mask's shape {own} is not that of the axes it selects from, {covered}: "
-            f"axis {axis} on of a tensor of shape {sides}"
+            f"axis {axis} on of a tensor of shape {sizes}"
         )
     if isinstance(entry, Node):  # on a GPU, where its places stay; how many there are is read
         return [each.node for each in nonzero(Tensor(entry))]
     return list(entry.nonzero())
 
 
-def _span(entry: slice, side: int) -> Span:
+def _span(entry: slice, size: int) -> Span:
     try:
-        start, stop, step = entry.indices(side)
+        start, stop, step = entry.indices(size)
     except (TypeError, ValueError) as error:
-        raise IndexingError(f"x[…]: {entry} is no slice of an axis of side {side}: {error}") from None
+        raise IndexingError(f"x[…]: {entry} is no slice of an axis of size {size}: {error}") from None
     count = len(range(start, stop, step))
     return (start, count, step if count > 1 else 1) if count else (0, 0, 1)
 
 
 def checked(op: str, indices: Any, axis: int, shape: tuple[int, ...]) -> Any:
     """Indices of the host, from 0 on; an error for those outside."""
-    side = shape[axis]
+    size = shape[axis]
     if isinstance(indices, Values):
         numbers = indices.numbers()
         for each in numbers:
-            if not -side <= each < side:
+            if not -size <= each < size:
                 raise _outside(op, each, axis, shape)
-        return packed([each % side for each in numbers], dtypes.int64, indices.shape)
+        return packed([each % size for each in numbers], dtypes.int64, indices.shape)
     wide = indices.astype(np.int64)
-    outside = (wide < -side) | (wide >= side)
+    outside = (wide < -size) | (wide >= size)
     if outside.any():
         raise _outside(op, wide[outside].reshape(-1)[0], axis, shape)
-    return np.where(wide < 0, wide + side, wide)
+    return np.where(wide < 0, wide + size, wide)
 
 
 def _outside(op: str, index: int, axis: int, shape: tuple[int, ...]) -> IndexingError:
     return IndexingError(
-        f"{op}: index {index} is out of range for axis {axis} of shape {shape}, whose side is {shape[axis]}"
+        f"{op}: index {index} is out of range for axis {axis} with size {shape[axis]} (shape {shape})"
     )
 
 
 def clamped(indices: Node, axis: int, shape: tuple[int, ...]) -> Node:
     """Indices of a tensor, from 0 on and inside."""
-    side = shape[axis]
-    if not side and indices.sig.size:
+    size = shape[axis]
+    if not size and indices.sig.size:
         raise IndexingError(f"indices into axis {axis} of shape {shape}, which is empty")
     dtype = indices.sig.dtype
-    if side - 1 <= dtype.limits[1]:  # clamped before it is cast, and could wrap
-        indices = elementwise(_MINIMUM, indices, max(0, side - 1))
-    result = primitives.cast(indices, index_dtype(side))
+    if size - 1 <= dtype.limits[1]:  # clamped before it is cast, and could wrap
+        indices = elementwise(_MINIMUM, indices, max(0, size - 1))
+    result = primitives.cast(indices, index_dtype(size))
     if dtype.kind == "i":
-        wrapped = elementwise(_ADD, result, side)
+        wrapped = elementwise(_ADD, result, size)
         result = primitives.choose(elementwise(_LESS, result, 0), wrapped, result)
         result = elementwise(_MAXIMUM, result, 0)
-    return elementwise(_MINIMUM, result, max(0, side - 1))
+    return elementwise(_MINIMUM, result, max(0, size - 1))
 
 
 def index_dtype(rows: int) -> DType:

@@ -51,11 +51,11 @@ def roll(x: Tensor, shift: int | Sequence[int], axis: int | Sequence[int] | None
 
 
 def _rolled_along(x: Tensor, axis: int, shift: int) -> Tensor:
-    side = x.shape[axis]
-    cut = -shift % side if side else 0
+    size = x.shape[axis]
+    cut = -shift % size if size else 0
     if cut == 0:
         return x
-    tail, head = part(x, axis, cut, side), part(x, axis, 0, cut)
+    tail, head = part(x, axis, cut, size), part(x, axis, 0, cut)
     return Tensor(primitives.concat([tail.node, head.node], axis))
 
 
@@ -144,17 +144,17 @@ def split(x: Tensor, indices_or_sections: int | Sequence[int], axis: int = 0) ->
     """
     x = as_tensor("split", x)
     place = normalise_axis("split", axis, x.ndim)
-    side = x.shape[place]
+    size = x.shape[place]
     if isinstance(indices_or_sections, (Sequence, np.ndarray)):
-        cuts = [slice(0, each).indices(side)[1] for each in wholes("split", "an index", indices_or_sections)]
-        return [part(x, place, a, max(a, b)) for a, b in zip([0, *cuts], [*cuts, side], strict=True)]
+        cuts = [slice(0, each).indices(size)[1] for each in wholes("split", "an index", indices_or_sections)]
+        return [part(x, place, a, max(a, b)) for a, b in zip([0, *cuts], [*cuts, size], strict=True)]
     count = whole("split", "the number of parts", indices_or_sections)
-    if count < 1 or side % count:
+    if count < 1 or size % count:
         raise ShapeError(
-            f"split: axis {axis} of shape {x.shape} has side {side}, which does not make {count} equal "
+            f"split: axis {axis} of shape {x.shape} has size {size}, which does not make {count} equal "
             "parts; use chunk, or give the indices to cut at"
         )
-    length = side // count
+    length = size // count
     return [part(x, place, number * length, (number + 1) * length) for number in range(count)]
 
 
@@ -169,11 +169,11 @@ def chunk(x: Tensor, chunks: int, axis: int = 0) -> list[Tensor]:
     count = whole("chunk", "the number of parts", chunks)
     if count < 1:
         raise ShapeError(f"chunk: {count} is no number of parts; give 1 or more")
-    side = x.shape[place]
-    length = -(-side // count)
+    size = x.shape[place]
+    length = -(-size // count)
     if length == 0:
         return [x] * count
-    return [part(x, place, at, min(at + length, side)) for at in range(0, side, length)]
+    return [part(x, place, at, min(at + length, size)) for at in range(0, size, length)]
 
 
 def unstack(x: Tensor, axis: int = 0) -> tuple[Tensor, ...]:
@@ -204,20 +204,20 @@ def repeat(x: Tensor, repeats: int | Sequence[int] | Tensor, axis: int | None = 
     if axis is None:
         return repeat(Tensor(primitives.reshape(x.node, (x.size,))), repeats, 0)
     place = normalise_axis("repeat", axis, x.ndim)
-    side = x.shape[place]
+    size = x.shape[place]
     counts = _counts(read(repeats.node) if isinstance(repeats, Tensor) else repeats)
     least = min(counts, default=0)
     if least < 0:
         raise ShapeError(f"repeat: nothing comes {least} times; give numbers of 0 or more")
     before, after = x.shape[:place], x.shape[place + 1 :]
     if len(counts) == 1:
-        node = primitives.reshape(x.node, (*before, side, 1, *after))
+        node = primitives.reshape(x.node, (*before, size, 1, *after))
         times = int(counts[0])
-        node = primitives.expand(node, (*before, side, times, *after))
-        return Tensor(primitives.reshape(node, (*before, side * times, *after)))
-    if len(counts) != side:
+        node = primitives.expand(node, (*before, size, times, *after))
+        return Tensor(primitives.reshape(node, (*before, size * times, *after)))
+    if len(counts) != size:
         raise ShapeError(
-            f"repeat: axis {axis} of shape {x.shape} has side {side}, and {len(counts)} numbers came"
+            f"repeat: axis {axis} of shape {x.shape} has size {size}, and {len(counts)} numbers came"
         )
     index = asarray(_repeated(counts), dtypes.int32, device=x.device)
     return Tensor(primitives.take(x.node, index.node, place))
@@ -253,12 +253,12 @@ def tile(x: Tensor, repetitions: int | Sequence[int]) -> Tensor:
         raise ShapeError(f"tile: nothing comes {min(counts)} times; give numbers of 0 or more")
     rank = max(x.ndim, len(counts))
     counts = (1,) * (rank - len(counts)) + counts
-    sides = (1,) * (rank - x.ndim) + x.shape
-    node = primitives.reshape(x.node, tuple(each for side in sides for each in (1, side)))
-    paired = zip(counts, sides, strict=True)
+    sizes = (1,) * (rank - x.ndim) + x.shape
+    node = primitives.reshape(x.node, tuple(each for size in sizes for each in (1, size)))
+    paired = zip(counts, sizes, strict=True)
     node = primitives.expand(node, tuple(each for pair in paired for each in pair))
     return Tensor(
-        primitives.reshape(node, tuple(count * side for count, side in zip(counts, sides, strict=True)))
+        primitives.reshape(node, tuple(count * size for count, size in zip(counts, sizes, strict=True)))
     )
 
 
@@ -328,11 +328,11 @@ def _pad_widths(x: Tensor, given: Any) -> tuple[tuple[int, int], ...]:
 
 def _padded_from_own(x: Tensor, axis: int, before: int, after: int, mode: str) -> Tensor:
     """One axis longer: each new element is taken from where it repeats or mirrors."""
-    side = x.shape[axis]
-    if side == 0:
+    size = x.shape[axis]
+    if size == 0:
         raise ShapeError(f"pad: axis {axis} of shape {x.shape} is empty, and has nothing to take from")
-    index = Tensor(primitives.iota(before + side + after, dtypes.int32, x.node.sig.device)) - before
-    last = side - 1
+    index = Tensor(primitives.iota(before + size + after, dtypes.int32, x.node.sig.device)) - before
+    last = size - 1
     if mode == "edge" or last == 0:
         index = clip(index, 0, last)
     else:
@@ -416,12 +416,12 @@ def diag(x: Tensor, k: int = 0) -> Tensor:
     if x.ndim != 1:
         raise ShapeError(f"diag: a tensor of shape {x.shape} is neither a vector nor a matrix")
     k = whole("diag", "the diagonal", k)
-    side = x.shape[0] + abs(k)
+    size = x.shape[0] + abs(k)
     padded = Tensor(primitives.pad(x.node, ((0, abs(k)),)))
     along = (
-        reshape(padded, (side, 1)) if k >= 0 else padded
+        reshape(padded, (size, 1)) if k >= 0 else padded
     )  # by row above the main diagonal, by column below
-    return where(_places(side, x, -2) + k == _places(side, x), along, _zero(x))
+    return where(_places(size, x, -2) + k == _places(size, x), along, _zero(x))
 
 
 def one_hot(x: Tensor, num_classes: int, *, dtype: Any = None) -> Tensor:

@@ -34,9 +34,9 @@ def nonzero(x: Tensor) -> tuple[Tensor, ...]:
     flags = x if x.dtype.kind == "b" else Tensor(elementwise(TABLE["not_equal"], x.node, 0))
     where = places_of_true(Tensor(primitives.reshape(flags.node, (x.size,)))).node
     found = []
-    for side in reversed(x.shape[1:]):
-        found.append(Tensor(elementwise(TABLE["remainder"], where, max(1, side))))
-        where = elementwise(TABLE["floor_divide"], where, max(1, side))
+    for size in reversed(x.shape[1:]):
+        found.append(Tensor(elementwise(TABLE["remainder"], where, max(1, size))))
+        where = elementwise(TABLE["floor_divide"], where, max(1, size))
     return (Tensor(where), *reversed(found))
 
 

@@ -51,8 +51,8 @@ def matmul(a: Tensor, b: Tensor) -> Tensor:
         raise ShapeError(f"matmul of {a.shape} and {b.shape}: a number is no matrix; multiply with *")
     if a.shape[-1] != b.shape[max(b.ndim - 2, 0)]:
         raise ShapeError(
-            f"matmul of {a.shape} and {b.shape}: the last side of the first must be equal to the last but "
-            "one (of a vector the only one) of the second; transpose one with .mT, or reshape"
+            f"matmul of {a.shape} and {b.shape}: the last axis of the first and the last but one of the "
+            "second (of a vector its only one) must have the same size; transpose one with .mT, or reshape"
         )
     if a.ndim == b.ndim == 1:
         return _inner(a, b)
@@ -118,7 +118,7 @@ def tensordot(a: Tensor, b: Tensor, axes: int | Sequence[int | Sequence[int]] = 
     first, second = _summed_axes(a, b, axes)
     if [a.shape[each] for each in first] != [b.shape[each] for each in second]:
         raise ShapeError(
-            f"tensordot of {a.shape} and {b.shape} over the axes {first} and {second}: their sides must be "
+            f"tensordot of {a.shape} and {b.shape} over the axes {first} and {second}: their sizes must be "
             "equal"
         )
     rows = [axis for axis in range(a.ndim) if axis not in first]
@@ -178,7 +178,7 @@ def linear(x: Tensor, weight: Tensor | QuantisedTensor, bias: Tensor | None = No
     if weight.ndim != 2 or x.ndim == 0 or x.shape[-1] != weight.shape[1]:
         raise ShapeError(
             f"linear of x {x.shape} with weight {weight.shape}: the weight is (outputs, inputs), and the "
-            "last side of x is inputs"
+            "last axis of x must have size inputs"
         )
     return with_bias("linear", matmul(x, Tensor(primitives.permute(weight.node, (1, 0)))), bias)
 
@@ -189,6 +189,6 @@ def with_bias(op: str, result: Tensor, bias: Tensor | None) -> Tensor:
         return result
     bias = as_tensor(op, bias)
     outputs = result.shape[-1]
-    if bias.ndim > result.ndim or bias.size not in (1, outputs) or any(side != 1 for side in bias.shape[:-1]):
+    if bias.ndim > result.ndim or bias.size not in (1, outputs) or any(size != 1 for size in bias.shape[:-1]):
         raise ShapeError(f"{op}: the bias {bias.shape} must be one number for each of the {outputs} outputs")
     return result + bias

@@ -58,13 +58,13 @@ def gather(x: Tensor, axis: int, index: Any) -> Tensor:
     x = as_tensor("gather", x)
     index = as_tensor("gather", index)
     at = normalise_axis("gather", axis, x.ndim)
-    sides = list(zip(index.shape, x.shape, strict=False))
-    if index.ndim != x.ndim or any(i > s for place, (i, s) in enumerate(sides) if place != at):
+    sizes = list(zip(index.shape, x.shape, strict=False))
+    if index.ndim != x.ndim or any(i > s for place, (i, s) in enumerate(sizes) if place != at):
         raise ShapeError(
             f"gather along axis {axis}: an index of shape {index.shape} for x of shape {x.shape}; it has as "
             "many axes, and all but this one are at most as long"
         )
-    part = tuple(slice(None) if place == at else slice(0, i) for place, (i, _) in enumerate(sides))
+    part = tuple(slice(None) if place == at else slice(0, i) for place, (i, _) in enumerate(sizes))
     return take_along_axis(x[part], index, at)
 
 

@@ -1,6 +1,6 @@
 """Axes folded: sums, extremes, means and variances, places of extremes, norms.
 
-In: a tensor, and the axes (None, one, or several). Out: a tensor without those axes, or with sides of 1 in
+In: a tensor, and the axes (None, one, or several). Out: a tensor without those axes, or with size 1 in
 their place. Every fold is one reduce node over all its axes. 16-bit floats are folded in float32 and rounded
 once.
 """
@@ -77,11 +77,11 @@ def _mean_of_total(total: Tensor, count: float) -> Tensor:
 
 
 def _shape_with_ones(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(1 if axis in axes else side for axis, side in enumerate(shape))
+    return tuple(1 if axis in axes else size for axis, size in enumerate(shape))
 
 
 def _shape_without(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(side for axis, side in enumerate(shape) if axis not in axes)
+    return tuple(size for axis, size in enumerate(shape) if axis not in axes)
 
 
 def _count(x: Tensor, axes: tuple[int, ...]) -> int:
@@ -363,7 +363,7 @@ def _flat_at_zero(x: Tensor, function: Callable[[Tensor], Tensor], at_zero: floa
 
 
 def shift_of(x: Tensor, axes: tuple[int, ...]) -> Tensor:
-    """The maximum over axes, which keep side 1, as something to shift exponents by: any other shift would
+    """The maximum over axes, which keep size 1, as something to shift exponents by: any other shift would
     give the same result, so no gradient goes through it.
     """
     with recording_set(False):

@@ -45,14 +45,14 @@ _INT = frozenset((int,))
 
 
 def part(x: Tensor, axis: int, start: int, stop: int, step: int = 1) -> Tensor:
-    """Elements start, start + step, … of one axis, inside its side."""
-    ranges = tuple((start, stop, step) if each == axis else (0, side, 1) for each, side in enumerate(x.shape))
+    """Elements start, start + step, … of one axis; all of them exist."""
+    ranges = tuple((start, stop, step) if each == axis else (0, size, 1) for each, size in enumerate(x.shape))
     return view(x, (primitives.slice_, ranges))
 
 
 def axis_slice(x: Node, axis: int, start: int, stop: int) -> Node:
     """Elements start to stop of one axis, as a node of its own and no view."""
-    ranges = [(0, side, 1) for side in x.sig.shape]
+    ranges = [(0, size, 1) for size in x.sig.shape]
     ranges[axis] = (start, stop, 1)
     return primitives.slice_(x, tuple(ranges))
 
@@ -61,28 +61,28 @@ def axis_slice(x: Node, axis: int, start: int, stop: int) -> Node:
 
 
 def reshape(x: Tensor, shape: int | Sequence[int], *, copy: bool | None = None) -> Tensor:
-    """The same elements in another shape; one side may be -1, and is found from the others.
+    """The same elements in another shape; one size may be -1 and follows from the others.
 
     >>> wg.reshape(wg.arange(6), (2, -1)).shape
     (2, 3)
     """
     x = as_tensor("reshape", x)
-    sides = wholes("reshape", "a side", shape)
-    if min(sides, default=0) < 0:
-        if min(sides) < -1 or sides.count(-1) > 1:
+    sizes = wholes("reshape", "a size", shape)
+    if min(sizes, default=0) < 0:
+        if min(sizes) < -1 or sizes.count(-1) > 1:
             raise ShapeError(
-                f"reshape of {x.shape} to {sides}: sides are 0 or more, and only one of them may be -1"
+                f"reshape of {x.shape} to {sizes}: sizes are 0 or more, and only one of them may be -1"
             )
-        known = math.prod(side for side in sides if side != -1)
+        known = math.prod(size for size in sizes if size != -1)
         if known == 0 or x.size % known:
             raise ShapeError(
-                f"reshape of {x.shape} ({x.size:,} elements) to {sides}: no number in place of -1 makes "
+                f"reshape of {x.shape} ({x.size:,} elements) to {sizes}: no number in place of -1 makes "
                 "that many"
             )
-        sides = tuple(x.size // known if side == -1 else side for side in sides)
+        sizes = tuple(x.size // known if size == -1 else size for size in sizes)
     if copy:
-        return Tensor(primitives.reshape(x.node, sides))
-    return view(x, (primitives.reshape, sides), kind="reshape" if copy is None else "strict")
+        return Tensor(primitives.reshape(x.node, sizes))
+    return view(x, (primitives.reshape, sizes), kind="reshape" if copy is None else "strict")
 
 
 def flatten(x: Tensor, start_axis: int = 0, end_axis: int = -1) -> Tensor:
@@ -104,26 +104,26 @@ def flatten(x: Tensor, start_axis: int = 0, end_axis: int = -1) -> Tensor:
 
 
 def squeeze(x: Tensor, axis: int | Sequence[int] | None = None) -> Tensor:
-    """Axes of side 1 dropped: those named, or all.
+    """Axes of size 1 dropped: those named, or all.
 
     >>> wg.squeeze(wg.zeros((1, 3, 1)), 0).shape
     (3, 1)
     """
     x = as_tensor("squeeze", x)
     if axis is None:
-        return view(x, (primitives.reshape, tuple(side for side in x.shape if side != 1)))
+        return view(x, (primitives.reshape, tuple(size for size in x.shape if size != 1)))
     axes = normalise_axes("squeeze", axis, x.ndim)
     for each in axes:
         if x.shape[each] != 1:
             raise ShapeError(
-                f"squeeze: axis {each} of a tensor of shape {x.shape} has side {x.shape[each]}, not 1; take "
+                f"squeeze: axis {each} of a tensor of shape {x.shape} has size {x.shape[each]}, not 1; take "
                 "one element with x[…, 0], or reduce the axis"
             )
     return view(x, (primitives.reshape, tuple(s for each, s in enumerate(x.shape) if each not in axes)))
 
 
 def expand_dims(x: Tensor, axis: int | Sequence[int] = 0) -> Tensor:
-    """New axes of side 1, at these places of the result.
+    """New axes of size 1, at these places of the result.
 
     >>> wg.expand_dims(wg.zeros((2, 3)), -1).shape
     (2, 3, 1)
@@ -131,24 +131,24 @@ def expand_dims(x: Tensor, axis: int | Sequence[int] = 0) -> Tensor:
     x = as_tensor("expand_dims", x)
     rank = x.ndim + (len(axis) if isinstance(axis, Sequence) else 1)
     axes = normalise_axes("expand_dims", axis, rank)
-    sides = iter(x.shape)
-    return view(x, (primitives.reshape, tuple(1 if each in axes else next(sides) for each in range(rank))))
+    sizes = iter(x.shape)
+    return view(x, (primitives.reshape, tuple(1 if each in axes else next(sizes) for each in range(rank))))
 
 
 unsqueeze = expand_dims
 
 
 def broadcast_to(x: Tensor, shape: int | Sequence[int]) -> Tensor:
-    """x repeated along axes of side 1 and new leading ones, without a copy.
+    """x repeated along axes of size 1 and new leading ones, without a copy.
 
     >>> wg.broadcast_to(wg.asarray([1, 2]), (2, 2)).tolist()
     [[1, 2], [1, 2]]
     """
     x = as_tensor("broadcast_to", x)
-    sides = wholes("broadcast_to", "a side", shape)
-    if any(side < 0 for side in sides):
-        raise ShapeError(f"broadcast_to: {sides} is no shape; sides are 0 or more")
-    return view(x, (primitives.expand, sides))
+    sizes = wholes("broadcast_to", "a size", shape)
+    if any(size < 0 for size in sizes):
+        raise ShapeError(f"broadcast_to: {sizes} is no shape; sizes are 0 or more")
+    return view(x, (primitives.expand, sizes))
 
 
 def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
@@ -174,19 +174,19 @@ def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
 
 
 def expand(x: Tensor, *shape: int | Sequence[int]) -> Tensor:
-    """`broadcast_to`, where -1 keeps a side, as PyTorch says it.
+    """`broadcast_to`, where -1 keeps the size of an axis, as in PyTorch.
 
     >>> wg.expand(wg.zeros((3, 1)), -1, 4).shape
     (3, 4)
     """
     x = as_tensor("expand", x)
-    sides = wholes("expand", "a side", shape[0] if len(shape) == 1 else shape)
-    new = len(sides) - x.ndim
-    if any(side < 0 and (side != -1 or axis < new) for axis, side in enumerate(sides)):
+    sizes = wholes("expand", "a size", shape[0] if len(shape) == 1 else shape)
+    new = len(sizes) - x.ndim
+    if any(size < 0 and (size != -1 or axis < new) for axis, size in enumerate(sizes)):
         raise ShapeError(
-            f"expand of {x.shape} to {sides}: sides are 0 or more, -1 only for an axis that is there"
+            f"expand of {x.shape} to {sizes}: sizes are 0 or more, -1 only for an axis that is there"
         )
-    kept = tuple(x.shape[axis - new] if side == -1 else side for axis, side in enumerate(sides))
+    kept = tuple(x.shape[axis - new] if size == -1 else size for axis, size in enumerate(sizes))
     return view(x, (primitives.expand, kept))
 
 

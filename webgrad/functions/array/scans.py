@@ -179,6 +179,6 @@ def diff(
     node = primitives.concat(parts, along) if len(parts) > 1 else x.node
     op = TABLE["not_equal"] if node.sig.dtype.kind == "b" else TABLE["subtract"]
     for _ in range(min(index(n), node.sig.shape[along])):
-        side = node.sig.shape[along]
-        node = elementwise(op, axis_slice(node, along, 1, side), axis_slice(node, along, 0, side - 1))
+        size = node.sig.shape[along]
+        node = elementwise(op, axis_slice(node, along, 1, size), axis_slice(node, along, 0, size - 1))
     return Tensor(node)

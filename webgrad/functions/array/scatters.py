@@ -156,13 +156,13 @@ def _write_flat(op: str, how: str, x: Node, places: Node, values: Node, axis: in
     rank = len(x.sig.shape)
     order = (*(each for each in range(rank) if each != axis), axis)
     base = primitives.permute(x, order)
-    side, lines = x.sig.shape[axis], math.prod(base.sig.shape[:-1])
+    size, lines = x.sig.shape[axis], math.prod(base.sig.shape[:-1])
     flat = primitives.permute(places, order)
     if lines != 1:  # of one line places out of range are clamped when they are written to
         line = primitives.iota(lines, dtypes.int32, x.sig.device)
         line = primitives.reshape(line, (*base.sig.shape[:-1], 1))
-        inside = elementwise(TABLE["maximum"], elementwise(TABLE["minimum"], flat, max(side - 1, 0)), 0)
-        start = elementwise(TABLE["multiply"], line, side)
+        inside = elementwise(TABLE["maximum"], elementwise(TABLE["minimum"], flat, max(size - 1, 0)), 0)
+        start = elementwise(TABLE["multiply"], line, size)
         flat = elementwise(TABLE["add"], start, primitives.cast(inside, dtypes.int32))
     column = primitives.reshape(primitives.permute(values, order), (values.sig.size, 1))
     changed = write_rows(
@@ -202,9 +202,9 @@ def _reversed(x: Node) -> Node:
 
 def _places(op: str, index: Any, x: Tensor, axis: int) -> Node:
     """The index on x's device, counted from the front."""
-    side = x.shape[axis]
+    size = x.shape[axis]
     if not isinstance(index, Tensor):
-        return asarray(_checked(op, index, side, axis), device=x.device).node
+        return asarray(_checked(op, index, size, axis), device=x.device).node
     if index.dtype.kind not in "iu":
         raise DTypeError(f"{op}: places are whole numbers, not {index.dtype.name}; for a mask use where")
     if index.device is not x.device:
@@ -215,12 +215,12 @@ def _places(op: str, index: Any, x: Tensor, axis: int) -> Node:
     if index.dtype.kind == "u":
         return node
     if index.dtype is not dtypes.int64:
-        node = primitives.cast(node, dtypes.int32)  # which holds the side
-    from_end = elementwise(TABLE["add"], node, side)
+        node = primitives.cast(node, dtypes.int32)  # which holds the size
+    from_end = elementwise(TABLE["add"], node, size)
     return primitives.choose(elementwise(TABLE["less"], node, 0), from_end, node)
 
 
-def _checked(op: str, index: Any, side: int, axis: int) -> Any:
+def _checked(op: str, index: Any, size: int, axis: int) -> Any:
     """An index of the host's, every place of which x has."""
     try:
         places: Any = np.asarray(index) if has_numpy() else values_of(op, index)
@@ -233,13 +233,13 @@ def _checked(op: str, index: Any, side: int, axis: int) -> Any:
     if isinstance(places, Values):
         numbers = places.numbers()
         for each in numbers:
-            if not -side <= each < side:
-                raise IndexingError(f"{op}: axis {axis} has {side} places, and {each} is none of them")
-        return packed([each % side for each in numbers], dtypes.int32, places.shape)
-    wrong = places[(places < -side) | (places >= side)]
+            if not -size <= each < size:
+                raise IndexingError(f"{op}: axis {axis} has {size} places, and {each} is none of them")
+        return packed([each % size for each in numbers], dtypes.int32, places.shape)
+    wrong = places[(places < -size) | (places >= size)]
     if wrong.size:
-        raise IndexingError(f"{op}: axis {axis} has {side} places, and {wrong.flat[0]} is none of them")
-    return np.where(places < 0, places + side, places).astype(np.int32)
+        raise IndexingError(f"{op}: axis {axis} has {size} places, and {wrong.flat[0]} is none of them")
+    return np.where(places < 0, places + size, places).astype(np.int32)
 
 
 def _values(op: str, updates: Any, x: Tensor, shape: tuple[int, ...]) -> Node:

@@ -21,15 +21,6 @@ from ...ops.table import TABLE
 from ...tensor import Tensor
 from .creation import as_tensor
 
-MAX_SORTED_WHOLE = 8192  # elements: up to here all of them are sorted, whatever is wanted,
-MIN_SELECTED_SHARE = 32  # and where more than one of so many is wanted
-_INFINITIES = {
-    "float16": 0x7C00,
-    "bfloat16": 0x7F80,
-    "float32": 0x7F800000,
-    "float64": 0x7FF0000000000000,
-}
-
 
 def sort(x: Tensor, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
     """The elements in order along an axis. NaN comes last; first where `descending`.
@@ -70,13 +61,13 @@ def topk(
     """
     x = _orderable("topk", x)
     along = normalise_axis("topk", axis, x.ndim)
-    side = x.shape[along]
+    size = x.shape[along]
     try:
         count = index(k)
     except TypeError:
         raise ArgumentError(f"topk: k is a whole number, not {k!r}") from None
-    if not 0 <= count <= side:
-        raise ShapeError(f"topk: k is from 0 to {side}, the side of axis {along} of {x.shape}, not {count}")
+    if not 0 <= count <= size:
+        raise ShapeError(f"topk: k is from 0 to {size}, the size of axis {along} of {x.shape}, not {count}")
     places = _along_last(x.node, along, partial(_sorted_places, descending=largest, count=count))
     return Tensor(primitives.take_along(x.node, places, along)), Tensor(places)
 

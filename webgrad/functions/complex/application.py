@@ -154,19 +154,19 @@ def matrix_product(a: Node, b: Node) -> Node:
 def product_over(x: Node, axes: tuple[int, ...]) -> Node:
     """The product over axes: halves multiplied with each other until one is left."""
     rest = tuple(axis for axis in range(len(x.sig.shape)) if axis not in axes)
-    sides = tuple(x.sig.shape[axis] for axis in rest)
+    sizes = tuple(x.sig.shape[axis] for axis in rest)
     count = math.prod(x.sig.shape[axis] for axis in axes)
-    line = reshape(primitives.permute(x, (*rest, *axes)), (*sides, count))
+    line = reshape(primitives.permute(x, (*rest, *axes)), (*sizes, count))
     if not count:
-        return primitives.expand(primitives.constant("prod", 1, x.sig.dtype, x.sig.device), sides)
+        return primitives.expand(primitives.constant("prod", 1, x.sig.dtype, x.sig.device), sizes)
     while count > 1:
         half = count // 2
         pairs = [_cut(line, at * half, (at + 1) * half) for at in (0, 1)]
         product = computed("multiply", (pairs[0], pairs[1]))
         odd = [_cut(line, 2 * half, count)] if count % 2 else []
-        line = primitives.concat([product, *odd], len(sides))
+        line = primitives.concat([product, *odd], len(sizes))
         count = half + count % 2
-    return reshape(line, sides)
+    return reshape(line, sizes)
 
 
 def running_product(x: Node, axis: int) -> Node:
@@ -183,5 +183,5 @@ def running_product(x: Node, axis: int) -> Node:
 
 
 def _cut(line: Node, start: int, stop: int) -> Node:
-    *sides, _ = line.sig.shape
-    return slice_(line, (*((0, side, 1) for side in sides), (start, stop, 1)))
+    *sizes, _ = line.sig.shape
+    return slice_(line, (*((0, size, 1) for size in sizes), (start, stop, 1)))

@@ -288,11 +288,11 @@ def glu(x: Tensor, axis: int = -1) -> Tensor:
     """
     x = as_tensor("glu", x)
     place = normalise_axis("glu", axis, x.ndim)
-    side = x.shape[place]
-    if side % 2:
-        raise ShapeError(f"glu: axis {axis} of shape {x.shape} has side {side}, which has no halves")
+    size = x.shape[place]
+    if size % 2:
+        raise ShapeError(f"glu: axis {axis} of shape {x.shape} has size {size}, which has no halves")
     wide = floating("glu", x)
-    return converted(part(wide, place, 0, side // 2) * sigmoid(part(wide, place, side // 2, side)), x.dtype)
+    return converted(part(wide, place, 0, size // 2) * sigmoid(part(wide, place, size // 2, size)), x.dtype)
 
 
 def _shifted(op: str, x: Any, axis: int | Sequence[int]) -> tuple[Tensor, tuple[int, ...]]:

@@ -98,21 +98,21 @@ def scaled_dot_product_attention(
 
 
 def _check_shapes(q: Tensor, k: Tensor, v: Tensor, grouped: bool) -> Shape:
-    """The sides before the last two of the result."""
+    """The shape of the result without its last two axes."""
     told = f"{OP} of query {q.shape}, key {k.shape} and value {v.shape}"
     if min(q.ndim, k.ndim, v.ndim) < 2:
         raise ShapeError(f"{told}: each has two axes or more: …, positions, columns")
     if q.shape[-1] != k.shape[-1]:
-        raise ShapeError(f"{told}: the last sides of query and key must be equal")
+        raise ShapeError(f"{told}: query and key must have the same size along the last axis")
     if k.shape[-2] != v.shape[-2]:
-        raise ShapeError(f"{told}: key and value must have as many positions, the last side but one")
+        raise ShapeError(f"{told}: key and value must have equally many positions (axis -2)")
     if grouped:
         return _check_groups(told, q, k, v)
     try:
         return broadcast(OP, [each.shape[:-2] for each in (q, k, v)])
     except ShapeError:
         raise ShapeError(
-            f"{told}: the sides before the last two must broadcast; where key and value have fewer heads, "
+            f"{told}: the axes before the last two must broadcast; where key and value have fewer heads, "
             "give enable_gqa=True"
         ) from None
 
@@ -129,7 +129,7 @@ def _check_groups(told: str, q: Tensor, k: Tensor, v: Tensor) -> Shape:
     try:
         before = broadcast(OP, [each.shape[:-3] for each in (q, k, v)])
     except ShapeError:
-        raise ShapeError(f"{told}: the sides before the heads must broadcast") from None
+        raise ShapeError(f"{told}: the axes before the heads must broadcast") from None
     return (*before, heads)
 
 
@@ -190,13 +190,13 @@ def _by_heads(q: Tensor, k: Tensor, v: Tensor, before: Shape) -> list[Node]:
 
 
 def _added(mask: Any, q: Tensor, shape: Shape, keys: int, wide: DType) -> Node:
-    """A mask as numbers to add, of the scores' dtype, with four axes, each of side 1 or whole."""
+    """A mask as numbers to add, of the scores' dtype, with four axes, each of size 1 or full size."""
     mask = as_tensor(OP, mask)
     primitives.check_device(OP, q.node, mask.node)
     wanted = (*shape[:-1], keys)
-    sides = (*(1,) * (len(wanted) - mask.ndim), *mask.shape)
-    if len(sides) > len(wanted) or any(
-        each not in (1, side) for each, side in zip(sides, wanted, strict=True)
+    sizes = (*(1,) * (len(wanted) - mask.ndim), *mask.shape)
+    if len(sizes) > len(wanted) or any(
+        each not in (1, size) for each, size in zip(sizes, wanted, strict=True)
     ):
         raise ShapeError(
             f"{OP}: the mask {mask.shape} does not broadcast to (…, queries, keys), here {wanted}"
@@ -209,10 +209,10 @@ def _added(mask: Any, q: Tensor, shape: Shape, keys: int, wide: DType) -> Node:
             f"{mask.dtype.name}: convert with mask.astype(webgrad.bool)"
         )
     node = primitives.cast(mask.node, wide)
-    sides = (*(1,) * (3 - len(sides)), *sides)
-    node = primitives.reshape(node, sides)
+    sizes = (*(1,) * (3 - len(sizes)), *sizes)
+    node = primitives.reshape(node, sizes)
     batches = shape[:-3]
-    if any(side != 1 for side in sides[:-3]):
-        node = primitives.expand(node, (*batches, *sides[-3:]))
-        return primitives.reshape(node, (math.prod(batches), *sides[-3:]))
-    return primitives.reshape(node, (1, *sides[-3:]))
+    if any(size != 1 for size in sizes[:-3]):
+        node = primitives.expand(node, (*batches, *sizes[-3:]))
+        return primitives.reshape(node, (math.prod(batches), *sizes[-3:]))
+    return primitives.reshape(node, (1, *sizes[-3:]))

@@ -28,7 +28,7 @@ from ..array.reshaping import whole
 class _Axis:
     """How one axis is resized: coordinates are multiplied by `scale` from output to input."""
 
-    side: int
+    size: int
     wanted: int
     scale: float
     align_corners: bool
@@ -43,7 +43,7 @@ class _Axis:
         """Where the centre of each output element lies in the input."""
         places = self.rounded(range(self.wanted))
         if self.align_corners:
-            (step,) = self.rounded([(self.side - 1) / max(self.wanted - 1, 1)])
+            (step,) = self.rounded([(self.size - 1) / max(self.wanted - 1, 1)])
             return self.rounded(each * step for each in places)
         (scale,) = self.rounded([self.scale])
         centres = self.rounded(each + 0.5 for each in places)
@@ -55,8 +55,8 @@ Taps = tuple[Lines, Lines | None]  # indices (taps, wanted); their weights, None
 
 
 def _nearest(axis: _Axis) -> Taps:
-    if axis.in_image and axis.wanted in (axis.side, 2 * axis.side):  # PyTorch: whatever the factor was
-        return [[each * axis.side // axis.wanted for each in range(axis.wanted)]], None
+    if axis.in_image and axis.wanted in (axis.size, 2 * axis.size):  # PyTorch: whatever the factor was
+        return [[each * axis.size // axis.wanted for each in range(axis.wanted)]], None
     return _starting(axis, 0)
 
 
@@ -68,15 +68,15 @@ def _starting(axis: _Axis, start: float) -> Taps:
     """In float32 whatever the precision, as in PyTorch."""
     (scale,) = array("f", [axis.scale])
     places = array("f", [each * scale for each in array("f", [each + start for each in range(axis.wanted)])])
-    return [[min(int(each), axis.side - 1) for each in places]], None
+    return [[min(int(each), axis.size - 1) for each in places]], None
 
 
 def _linear(axis: _Axis) -> Taps:
     places = [max(each, 0.0) for each in axis.coordinates()]
-    low = [min(int(each), axis.side - 1) for each in places]
+    low = [min(int(each), axis.size - 1) for each in places]
     apart = axis.rounded(place - each for place, each in zip(places, low, strict=True))
     part = [min(max(each, 0.0), 1.0) for each in apart]
-    return [low, [min(each + 1, axis.side - 1) for each in low]], [
+    return [low, [min(each + 1, axis.size - 1) for each in low]], [
         axis.rounded(1 - each for each in part),
         part,
     ]
@@ -92,7 +92,7 @@ def _cubic(axis: _Axis) -> Taps:
     places = axis.coordinates()
     low = [math.floor(each) for each in places]
     part = axis.rounded(place - each for place, each in zip(places, low, strict=True))
-    index = [[min(max(each + tap, 0), axis.side - 1) for each in low] for tap in range(-1, 3)]
+    index = [[min(max(each + tap, 0), axis.size - 1) for each in low] for tap in range(-1, 3)]
     distances = (
         (_FAR, [each + 1 for each in part]),
         (_NEAR, part),
@@ -121,7 +121,7 @@ _MODES: dict[str, tuple[Callable[[_Axis], Taps], tuple[int, ...]]] = {
     "bicubic": (_cubic, (2,)),
 }
 
-# Modes in which an axis whose side stays is left alone, even if a factor of 1.1 made the same side.
+# Modes in which an axis that keeps its size is left as it is, even if a factor of 1.1 gave that size.
 _STILL = ("linear", "bilinear", "trilinear")
 
 
@@ -157,9 +157,9 @@ def interpolate(
     targets = _targets(op, x, size, scale_factor)
     for at in reversed(range(count)):
         wanted, factor = targets[at]
-        side = x.shape[2 + at]
-        scale = side / wanted if factor is None else 1 / factor
-        how = _Axis(side, wanted, scale, bool(align_corners), count == 2, precise)
+        length = x.shape[2 + at]
+        scale = length / wanted if factor is None else 1 / factor
+        how = _Axis(length, wanted, scale, bool(align_corners), count == 2, precise)
         wide = _resized(wide, 2 + at, mode, how)
     return converted(wide, x.dtype)
 
@@ -179,35 +179,37 @@ def _check_mode(op: str, x: Tensor, mode: str, align_corners: bool | None) -> No
 
 
 def _targets(op: str, x: Tensor, size: Any, scale_factor: Any) -> list[tuple[int, float | None]]:
-    """For each axis the side wanted, and the factor where one was given."""
+    """For each axis the new size, and the factor if one was given."""
     if (size is None) == (scale_factor is None):
         raise ArgumentError(f"{op} takes either size or scale_factor")
     given = scale_factor if size is None else size
-    sides = x.shape[2:]
-    several = list(given) if isinstance(given, Sequence) else [given] * len(sides)
-    if len(several) != len(sides):
+    lengths = x.shape[2:]
+    several = list(given) if isinstance(given, Sequence) else [given] * len(lengths)
+    if len(several) != len(lengths):
         raise ShapeError(
-            f"{op} of a tensor of shape {x.shape}: give one number for each of its {len(sides)} last axes, "
+            f"{op} of a tensor of shape {x.shape}: give one number for each of its {len(lengths)} last axes, "
             f"or one for all, not {given!r}"
         )
     if size is not None:
         found: list[tuple[int, float | None]] = [
-            (whole(op, "a side of size", each), None) for each in several
+            (whole(op, "an element of size", each), None) for each in several
         ]
     else:
         if not all(isinstance(each, (int, float)) and each > 0 and math.isfinite(each) for each in several):
             raise DTypeError(f"{op}: scale_factor is a positive number for each axis, not {given!r}")
-        found = [(math.floor(side * each), float(each)) for side, each in zip(sides, several, strict=True)]
-    if any(side < 1 for side, _ in found):
+        found = [
+            (math.floor(length * each), float(each)) for length, each in zip(lengths, several, strict=True)
+        ]
+    if any(length < 1 for length, _ in found):
         raise ShapeError(
-            f"{op}: no side of the result may be below 1, as in {tuple(side for side, _ in found)}"
+            f"{op}: every axis of the result needs size 1 or more, not {tuple(length for length, _ in found)}"
         )
     return found
 
 
 def _resized(x: Tensor, axis: int, mode: str, how: _Axis) -> Tensor:
     """One axis: a few elements taken for each new one, and their weighted sum."""
-    if how.side == how.wanted and (mode in _STILL or how.align_corners or how.scale == 1):
+    if how.size == how.wanted and (mode in _STILL or how.align_corners or how.scale == 1):
         return x
     index, weights = _taps(mode, how)
     places = asarray(index, device=x.device)

@@ -139,7 +139,7 @@ class _Labels:
     weight: Tensor | None  # of each one's class
 
     def picked(self, scores: Tensor, axis: int) -> Tensor:
-        """The score of each target's class, with a class axis of side 1."""
+        """The score of each target's class, with a class axis of size 1."""
         shape = self.index.shape
         along = primitives.reshape(self.index.node, (*shape[:axis], 1, *shape[axis:]))
         return Tensor(primitives.take_along(scores.node, along, axis))

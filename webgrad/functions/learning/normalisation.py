@@ -25,27 +25,25 @@ Shape = tuple[int, ...]
 
 
 def _trailing(op: str, x: Tensor, normalized_shape: Any) -> tuple[int, ...]:
-    """The last axes, whose sides the user named."""
-    sides = wholes(op, "a side of normalized_shape", normalized_shape)
-    if not sides or x.shape[-len(sides) :] != sides:
-        raise ShapeError(
-            f"{op}: normalized_shape {sides} must be the last sides of x, which has shape {x.shape}"
-        )
-    return tuple(range(x.ndim - len(sides), x.ndim))
+    """The last axes of x, which must have the shape `normalized_shape`."""
+    sizes = wholes(op, "an element of normalized_shape", normalized_shape)
+    if not sizes or x.shape[-len(sizes) :] != sizes:
+        raise ShapeError(f"{op}: normalized_shape {sizes} must be the end of the shape of x, {x.shape}")
+    return tuple(range(x.ndim - len(sizes), x.ndim))
 
 
-def _fitted(op: str, name: str, value: Any, sides: Shape, shape: Shape) -> Tensor:
-    """A weight, bias or statistic of the given sides, computed wide, in a shape that broadcasts."""
+def _broadcastable(op: str, name: str, value: Any, sizes: Shape, shape: Shape) -> Tensor:
+    """A weight, bias or statistic of shape `sizes`, computed wide, in a shape that broadcasts."""
     value = as_tensor(op, value)
-    if value.shape != sides:
-        raise ShapeError(f"{op}: {name} must have shape {sides}, not {value.shape}")
+    if value.shape != sizes:
+        raise ShapeError(f"{op}: {name} must have shape {sizes}, not {value.shape}")
     return Tensor(primitives.reshape(floating(f"{op} (its {name})", value).node, shape))
 
 
-def _scaled(op: str, x: Tensor, weight: Any, bias: Any, sides: Shape, shape: Shape) -> Tensor:
+def _scaled(op: str, x: Tensor, weight: Any, bias: Any, sizes: Shape, shape: Shape) -> Tensor:
     if weight is not None:
-        x = x * _fitted(op, "weight", weight, sides, shape)
-    return x if bias is None else x + _fitted(op, "bias", bias, sides, shape)
+        x = x * _broadcastable(op, "weight", weight, sizes, shape)
+    return x if bias is None else x + _broadcastable(op, "bias", bias, sizes, shape)
 
 
 def _standardised(x: Tensor, axes: tuple[int, ...], eps: float) -> Tensor:
@@ -62,16 +60,16 @@ def layer_norm(
     *,
     axis: int | Sequence[int] = -1,
 ) -> Tensor:
-    """x normalised over its last axes, whose sides are `normalized_shape`; or over `axis` instead.
+    """x normalised over its last axes, of shape `normalized_shape`; or over `axis` instead.
 
     >>> wg.layer_norm(wg.asarray([[1.0, 3.0]]), 2, eps=0.0).tolist()
     [[-1.0, 1.0]]
     """
     x = as_tensor("layer_norm", x)
     axes = _normalised_axes("layer_norm", x, normalized_shape, axis)
-    sides, shape = _kept(x.shape, axes)
+    sizes, shape = _weight_shapes(x.shape, axes)
     result = _standardised(floating("layer_norm", x), axes, eps)
-    return converted(_scaled("layer_norm", result, weight, bias, sides, shape), x.dtype)
+    return converted(_scaled("layer_norm", result, weight, bias, sizes, shape), x.dtype)
 
 
 def _normalised_axes(op: str, x: Tensor, normalized_shape: Any, axis: Any) -> tuple[int, ...]:
@@ -80,10 +78,10 @@ def _normalised_axes(op: str, x: Tensor, normalized_shape: Any, axis: Any) -> tu
     )
 
 
-def _kept(shape: Shape, axes: tuple[int, ...]) -> tuple[Shape, Shape]:
-    """The sides of the axes alone; and from the first of them on, with 1 for the others, to broadcast."""
-    beside = tuple(side if axis in axes else 1 for axis, side in enumerate(shape))
-    return tuple(shape[axis] for axis in axes), beside[min(axes, default=0) :]
+def _weight_shapes(shape: Shape, axes: tuple[int, ...]) -> tuple[Shape, Shape]:
+    """The shape of the axes; and a shape that broadcasts, with size 1 for the axes between them."""
+    broadcastable = tuple(size if axis in axes else 1 for axis, size in enumerate(shape))
+    return tuple(shape[axis] for axis in axes), broadcastable[min(axes, default=0) :]
 
 
 def rms_norm(
@@ -101,18 +99,18 @@ def rms_norm(
     """
     x = as_tensor("rms_norm", x)
     axes = _normalised_axes("rms_norm", x, normalized_shape, axis)
-    sides, shape = _kept(x.shape, axes)
+    sizes, shape = _weight_shapes(x.shape, axes)
     wide = floating("rms_norm", x)
     small = float_limits_of(wide.dtype)[0] if eps is None else eps
     result = wide * rsqrt(average(wide * wide, axes, keepdims=True) + small)
-    return converted(_scaled("rms_norm", result, weight, None, sides, shape), x.dtype)
+    return converted(_scaled("rms_norm", result, weight, None, sizes, shape), x.dtype)
 
 
 # By channel: axis 1
 
 
 def _channels(op: str, x: Tensor, least: int) -> Shape:
-    """A shape that puts one number per channel beside x."""
+    """A shape with which one number per channel broadcasts against x."""
     if x.ndim < least:
         raise ShapeError(f"{op}: x of shape {x.shape} must have {least} axes or more: samples, channels, …")
     return (x.shape[1], *[1] * (x.ndim - 2))
@@ -169,11 +167,11 @@ def batch_norm(
     if running_mean is None or running_var is None:
         raise ArgumentError("batch_norm: without training=True it needs running_mean and running_var")
     shape = _channels("batch_norm", x, 2)
-    sides = (x.shape[1],)
-    mean = _fitted("batch_norm", "running_mean", running_mean, sides, shape)
-    scale = rsqrt(_fitted("batch_norm", "running_var", running_var, sides, shape) + eps)
+    sizes = (x.shape[1],)
+    mean = _broadcastable("batch_norm", "running_mean", running_mean, sizes, shape)
+    scale = rsqrt(_broadcastable("batch_norm", "running_var", running_var, sizes, shape) + eps)
     result = (floating("batch_norm", x) - mean) * scale
-    return converted(_scaled("batch_norm", result, weight, bias, sides, shape), x.dtype)
+    return converted(_scaled("batch_norm", result, weight, bias, sizes, shape), x.dtype)
 
 
 def batch_norm_training(
@@ -195,7 +193,7 @@ def batch_norm_training(
     op = "batch_norm"
     x = as_tensor(op, x)
     shape = _channels(op, x, 2)
-    sides = (x.shape[1],)
+    sizes = (x.shape[1],)
     axes = (0, *range(2, x.ndim))
     count = math.prod(x.shape[axis] for axis in axes)
     if count < 2:
@@ -206,7 +204,7 @@ def batch_norm_training(
     mean = average(wide, axes, keepdims=True)
     centred = wide - mean
     var = average(centred * centred, axes, keepdims=True)
-    result = _scaled(op, centred * rsqrt(var + eps), weight, bias, sides, shape)
+    result = _scaled(op, centred * rsqrt(var + eps), weight, bias, sizes, shape)
     return (
         converted(result, x.dtype),
         _moved(op, "running_mean", running_mean, mean, momentum),
@@ -218,7 +216,7 @@ def _moved(op: str, name: str, running: Any, batch: Tensor, momentum: float) -> 
     """A running statistic, some way towards the batch's."""
     if running is None:
         return None
-    old = _fitted(op, name, running, (batch.size,), (batch.size,))
+    old = _broadcastable(op, name, running, (batch.size,), (batch.size,))
     new = old * (1 - momentum) + Tensor(primitives.reshape(batch.node, (batch.size,))) * momentum
     return converted(new, running.dtype)
 

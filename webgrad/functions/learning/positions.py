@@ -112,8 +112,8 @@ def _turned(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
     """With an axis of two for the members of a pair: each by cos, and its partner by -sin or +sin."""
     pairs = cos.shape[-1]
     pair_axis = -1 if interleaved else -2
-    sides = (pairs, 2) if interleaved else (2, pairs)
-    members = primitives.reshape(x.node, (*x.shape[:-1], *sides))
+    sizes = (pairs, 2) if interleaved else (2, pairs)
+    members = primitives.reshape(x.node, (*x.shape[:-1], *sizes))
     partners = Tensor(primitives.flip(members, (len(members.sig.shape) + pair_axis,)))
     sign = Tensor(primitives.iota(2, x.dtype, x.node.sig.device)) * 2.0 - 1.0
     if not interleaved:

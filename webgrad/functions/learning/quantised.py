@@ -42,8 +42,8 @@ def _format(op: str, name: Any) -> Format:
 def _check_shape(op: str, shape: tuple[int, ...], format: Format) -> None:
     if not shape or shape[-1] % format.weights:
         raise ShapeError(
-            f"{op}: {format.name} has blocks of {format.weights} weights along the last side, and the shape "
-            f"{shape} has none that is a multiple of it"
+            f"{op}: {format.name} has blocks of {format.weights} weights along the last axis, whose size "
+            f"must be a multiple of that; the shape is {shape}"
         )
 
 
@@ -219,28 +219,28 @@ def _product(x: Any, q: QuantisedTensor, *, transposed: bool) -> Tensor:
 
 
 def from_blocks(data: Any, format: str, shape: Any, device: DeviceLike = None) -> QuantisedTensor:
-    """A tensor of the quantised blocks of a GGUF file, from their bytes; the last side is that of a row.
+    """A tensor of the quantised blocks of a GGUF file, from their bytes; the last axis is a row's.
 
     >>> wg.from_blocks(bytes(2 * 18), "Q4_0", (2, 32)).dequantise().tolist()[0][:2]
     [-0.0, -0.0]
     """
     kind = _format("from_blocks", format)
-    sides = as_shape("from_blocks", shape)
-    _check_shape("from_blocks", sides, kind)
+    sizes = as_shape("from_blocks", shape)
+    _check_shape("from_blocks", sizes, kind)
     try:
         flat = np.frombuffer(np.ascontiguousarray(data) if isinstance(data, np.ndarray) else data, np.uint8)
     except (TypeError, ValueError) as error:
         raise DTypeError(f"from_blocks takes bytes or an array of them: {error}") from None
-    wanted = math.prod(sides) // kind.weights * kind.nbytes
+    wanted = math.prod(sizes) // kind.weights * kind.nbytes
     if len(flat) != wanted:
         raise ShapeError(
-            f"from_blocks: {kind.name} of shape {sides} is {wanted:,} bytes ({kind.nbytes} for each "
+            f"from_blocks: {kind.name} of shape {sizes} is {wanted:,} bytes ({kind.nbytes} for each "
             f"{kind.weights} weights), and {len(flat):,} were given"
         )
     where = open_device(device)
     words = to_words(flat, kind)
     return QuantisedTensor(
-        place("from_blocks", words, where, copy=False if has_host_memory(where) else None), kind, sides
+        place("from_blocks", words, where, copy=False if has_host_memory(where) else None), kind, sizes
     )
 
 
@@ -260,7 +260,7 @@ def quantised_linear(x: Tensor, weight: QuantisedTensor, bias: Tensor | None = N
     if weight.ndim != 2 or x.ndim == 0 or x.shape[-1] != weight.shape[1]:
         raise ShapeError(
             f"quantised_linear of x {x.shape} with weight {weight.shape}: the weight is (outputs, inputs), "
-            "and the last side of x is inputs"
+            "and the last axis of x must have size inputs"
         )
     return with_bias("quantised_linear", x @ weight.T, bias)
 
