@@ -12,6 +12,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 
 from scripts import (
     fuzz_exports,
@@ -64,6 +65,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--seed", type=int, default=1, help="the first case's seed (1)")
     parser.add_argument("--count", type=int, help="cases of each part (as many as the part has)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes at a time (one a core)")
+    parser.add_argument("--failures", type=int, default=200, help="a part ends after so many (200)")
     options = parser.parse_args(arguments)
     if not hasattr(os, "fork"):
         print("python -m scripts.fuzz forks its workers, which this system cannot do", file=sys.stderr)
@@ -72,7 +74,7 @@ def main(arguments: Sequence[str]) -> int:
     os.environ.setdefault("LP_NUM_THREADS", "0")
     os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.gettempdir())
     budget, progress = Budget(options.minutes), Progress()
-    chosen = [part for part in PARTS if part.name in options.only]
+    chosen = [replace(part, failures=options.failures) for part in PARTS if part.name in options.only]
     results: list[tuple[Part, int, Found]] = []
     try:
         for at, part in enumerate(chosen):

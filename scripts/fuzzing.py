@@ -33,7 +33,6 @@ Case = Callable[[int], str]  # a seed → what came of it, in a word or two; wha
 MEMORY_FILES = Path("/dev/shm")
 ENDLESS = "endless"  # a file of this name in its folder says that what a worker does now may have no end
 PATIENCE = (30.0, 10.0)  # seconds without a sign of life; of what may have no end
-MOST_FAILURES = 200  # after so many there is nothing more to learn
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +47,7 @@ class Part:
     portion: int = 1000  # cases of one worker
     seconds: float = 1.0  # of processor time for a case
     memory: int | None = 256 << 20  # bytes a worker may take beyond those it begins with; None: any
+    failures: int = 200  # after so many there is nothing more to learn
 
 
 @dataclass(slots=True)
@@ -95,7 +95,7 @@ def work(part: Part, case: Case, seeds: range, place: mmap.mmap) -> Found:
     found = Found()
     now = time.process_time()
     for seed in seeds:
-        if place[8]:
+        if place[8] or len(found.failures) >= part.failures:
             break
         place[:8] = struct.pack("<q", seed)
         try:
@@ -223,8 +223,8 @@ def run(part: Part, first: int, count: int, jobs: int, budget: Budget, progress:
     waiting.reverse()
     workers: list[_Worker] = []
     try:
-        while workers or (waiting and not budget.over and len(total.failures) < MOST_FAILURES):
-            ending = budget.over or len(total.failures) >= MOST_FAILURES
+        while workers or (waiting and not budget.over and len(total.failures) < part.failures):
+            ending = budget.over or len(total.failures) >= part.failures
             while waiting and len(workers) < jobs and not ending:
                 workers.append(_Worker(part, waiting.pop()))
             for worker in workers if ending else ():

@@ -2,9 +2,9 @@
 
 In: the table of faults, scripts/mutants_table.py and mutants_stages.py. Each is planted in a copy of the
 tree, never in place, and the tests run there until one fails: those of the changed file first, then the
-properties, then all others. A test that fails without the fault too finds nothing. With --with-fuzz some
-random programs and graphs of `make fuzz` are tried on every fault as well. Out: a table of what found each;
-exit code 0 where at least 95 in 100 are found by tests.
+properties, then all others. A test that fails without the fault too finds nothing, and one that has no end
+finds a fault only if it ends without. With --with-fuzz some random programs and graphs of `make fuzz` are
+tried on every fault as well. Out: a table of what found each; exit code 0 where at least 95 in 100 are found.
 """
 
 from __future__ import annotations
@@ -28,10 +28,12 @@ from scripts.figures import table
 from scripts.mutants_table import FAULTS, Fault
 from scripts.system import ROOT
 
-__all__ = ["main", "mutated", "stages"]
+__all__ = ["main", "mutated", "stages", "tried"]
 
 ENOUGH = 0.95  # of the faults
-LIMITS = (600, 1200, 7200)  # seconds of processor time for the tests of each stage
+LIMITS = (300, 1200, 7200)  # seconds of processor time for the tests of each stage
+PATIENCE = 10  # by the wall's clock a run may take so many times its processor time
+MEMORY = 4 << 30  # bytes for one process
 BESIDES = ("tests/gradients", "tests/ops", "tests/functions", "tests/properties")  # what is quickest first
 # What needs a network, another language, or other packages would find nothing.
 LEFT_OUT = (
@@ -44,8 +46,21 @@ LEFT_OUT = (
 )
 COPIED = ("webgrad", "tests", "scripts", "docs", "examples", "benchmarks")
 NO_COPY = shutil.ignore_patterns("__pycache__", "node_modules", "results", "files")
+QUIET = ("-q", "-p", "no:cacheprovider", "-p", "no:randomly", "--no-header")
 FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+\.py(?:::.*?)?)(?: - .*)?$", re.MULTILINE)
-FUZZ = ("scripts.fuzz", "--only", "programs", "graphs", "--jobs", "1", "--minutes", "10", "--count", "2000")
+SEED = re.compile(r"^FAILED: [\w-]+, seed (\d+)", re.MULTILINE)
+# Parts of make fuzz and seeds up to which they are tried: what is quickest first, then more of each.
+FUZZ = (
+    ("programs", 1_000),
+    ("gpu-programs", 100),
+    ("views", 300),
+    ("graphs", 40),
+    ("programs", 10_000),
+    ("gpu-programs", 600),
+    ("graphs", 200),
+)
+# Parts that never run the code of a folder.
+BLIND = {"cpu": ("gpu-programs",), **dict.fromkeys(("lower", "kernels", "wgsl", "runtime"), ("programs",))}
 
 
 def mutated(fault: Fault, text: str) -> str:
@@ -108,33 +123,44 @@ class Copies:
 
 
 def bounded(command: Sequence[str], copy: Path, seconds: int) -> tuple[int, str]:
-    """Run Python in a copy with a limit of processor time: its exit code and what it printed."""
+    """Run Python in a copy with limits of processor time and memory: its exit code and what it printed.
+
+    A run that was ended for its time has a negative exit code.
+    """
     environment = {
         **os.environ,
         "PYTHONPATH": str(copy),
         "LP_NUM_THREADS": "0",
         "XDG_RUNTIME_DIR": tempfile.gettempdir(),
     }
-    limit = f"import resource; resource.setrlimit(resource.RLIMIT_CPU, ({seconds}, {seconds + 10}))"
+    # Drivers reserve more memory than they use, so that a limit of addresses would not do.
+    limit = (
+        f"import resource; resource.setrlimit(resource.RLIMIT_CPU, ({seconds}, {seconds + 10}))"
+        f"; resource.setrlimit(resource.RLIMIT_DATA, ({MEMORY}, {MEMORY}))"
+    )
     run = "import runpy, sys; sys.argv = sys.argv[1:]; runpy.run_module(sys.argv[0], None, '__main__', True)"
     module, *rest = command
-    done = subprocess.run(
-        [sys.executable, "-c", f"{limit}; {run}", module, *rest],
-        cwd=copy,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        check=False,
-    )
-    return done.returncode, done.stdout
+    # Into a file: what a run that is ended leaves behind might hold a pipe open.
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
+        with subprocess.Popen(
+            [sys.executable, "-c", f"{limit}; {run}", module, *rest],
+            cwd=copy,
+            env=environment,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        ) as running:
+            try:
+                code = running.wait(PATIENCE * seconds)
+            except subprocess.TimeoutExpired:
+                running.kill()
+                code = running.wait()
+        output.seek(0)
+        return code, output.read()
 
 
 def pytest(copy: Path, tests: Sequence[str], seconds: int, deselected: Sequence[str]) -> tuple[int, str]:
     """Run tests in a copy up to the first that fails."""
-    options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "--no-header"]
-    options += [f"--ignore={each}" for each in LEFT_OUT]
+    options = ["-x", *QUIET, *(f"--ignore={each}" for each in LEFT_OUT)]
     options += [f"--deselect={each}" for each in deselected]
     return bounded(["pytest", *options, *tests], copy, seconds)
 
@@ -150,20 +176,44 @@ def finds(fault: Fault, copies: Copies, copy: Path, first_only: bool = False) ->
                 break
             named = FAILED.search(output)
             if named is None:
-                return "out of time" if code < 0 else f"the run itself: {output.strip().splitlines()[-1:]}"
+                if is_sound(copies, ["pytest", *QUIET, *tests], seconds // 2, (0, 1, 5)):
+                    last = output.strip().splitlines()[-1:]
+                    return f"did not end: signal {-code}" if code < 0 else f"the run itself: {last}"
+                break  # nor without the fault
             test = named.group(1)
-            if is_sound(copies, test):
+            if is_sound(copies, ["pytest", *QUIET, test]):
                 return test
             unsound.append(test)
     return ""
 
 
-def is_sound(copies: Copies, test: str) -> bool:
-    """Whether a test passes without a fault."""
-    if test not in copies.sound:
-        code, _ = bounded(["pytest", "-q", "-p", "no:cacheprovider", test], copies.without_fault(), LIMITS[0])
-        copies.sound[test] = code == 0
-    return copies.sound[test]
+def is_sound(
+    copies: Copies, command: Sequence[str], seconds: int = LIMITS[0], fine: Sequence[int] = (0,)
+) -> bool:
+    """Whether a command ends without a fault, with one of these exit codes."""
+    key = " ".join(command)
+    if key not in copies.sound:
+        copies.sound[key] = bounded(command, copies.without_fault(), seconds)[0] in fine
+    return copies.sound[key]
+
+
+def fuzzed(fault: Fault, copies: Copies, copy: Path) -> str:
+    """The random program or graph that finds a fault which is planted in a copy, or nothing."""
+    last = dict.fromkeys((part for part, _ in FUZZ), 0)
+    for part, count in FUZZ:
+        if part in BLIND.get(Path(fault.file).parts[1], ()):
+            continue
+        while last[part] < count:
+            command = ["scripts.fuzz", "--only", part, "--jobs", "1", "--seed"]
+            seeds = [str(last[part] + 1), "--count", str(count - last[part])]
+            code, output = bounded([*command, *seeds, "--failures", "1"], copy, LIMITS[1])
+            failed = SEED.search(output)
+            if failed is None and code:
+                return f"{part}: {output.strip().splitlines()[-1:]}"
+            last[part] = int(failed.group(1)) if failed else count
+            if failed and is_sound(copies, [*command, failed.group(1), "--count", "1"]):
+                return f"{part}, seed {last[part]}"
+    return ""
 
 
 def change(path: Path, text: str) -> None:
@@ -173,7 +223,9 @@ def change(path: Path, text: str) -> None:
         each.unlink()
 
 
-def tried(fault: Fault, copies: Copies, fuzz: bool, first_only: bool = False) -> tuple[str, str, float]:
+def tried(
+    fault: Fault, copies: Copies, *, fuzz: bool, first_only: bool = False, tests: bool = True
+) -> tuple[str, str, float]:
     """What found a fault: a test, a random graph; and the seconds it took."""
     begun = time.monotonic()
     with copies.taken() as copy:
@@ -181,12 +233,8 @@ def tried(fault: Fault, copies: Copies, fuzz: bool, first_only: bool = False) ->
         text = path.read_text(encoding="utf-8")
         change(path, mutated(fault, text))
         try:
-            found = finds(fault, copies, copy, first_only)
-            by_fuzz = ""
-            if fuzz:
-                code, output = bounded(FUZZ, copy, LIMITS[1])
-                seed = re.search(r"FAILED: (\w+, seed \d+)", output)
-                by_fuzz = seed.group(1) if seed else "it ended" if code not in (0, 1) else ""
+            found = finds(fault, copies, copy, first_only) if tests else ""
+            by_fuzz = fuzzed(fault, copies, copy) if fuzz else ""
         finally:
             change(path, text)
     return found, by_fuzz, time.monotonic() - begun
@@ -203,6 +251,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--with-fuzz", action="store_true", help="try random programs and graphs on each as well"
     )
+    parser.add_argument("--only-fuzz", action="store_true", help="try these alone, without tests")
     parser.add_argument(
         "--nearest", action="store_true", help="run only the tests of the changed file: quick, finds fewer"
     )
@@ -212,38 +261,38 @@ def main(arguments: Sequence[str]) -> int:
         for each in FAULTS[max(0, options.first - 1) :]
         if not options.only or any(word in f"{each.file} {each.what}" for word in options.only)
     ]
+    tests, fuzz = not options.only_fuzz, options.with_fuzz or options.only_fuzz
     rows = []
     with tempfile.TemporaryDirectory(prefix="webgrad-mutants-") as folder:
         copies = Copies(Path(folder))
         for number in range(max(1, options.jobs)):
             copies.add(number)
         with ThreadPoolExecutor(max(1, options.jobs)) as pool:
-            work = {
-                pool.submit(tried, each, copies, options.with_fuzz, options.nearest): each for each in chosen
-            }
+            how = {"fuzz": fuzz, "first_only": options.nearest, "tests": tests}
+            work = {pool.submit(tried, each, copies, **how): each for each in chosen}
             for each in as_completed(work):
                 fault, (found, by_fuzz, seconds) = work[each], each.result()
                 rows.append((fault, found, by_fuzz, seconds))
-                print(
-                    f"{fault.file}: {fault.what}: {found or 'NOT FOUND'} {by_fuzz} ({seconds:.0f} s)",
-                    flush=True,
-                )
-    report(rows, options.with_fuzz)
-    return 0 if sum(1 for _, found, _, _ in rows if found) >= ENOUGH * len(rows) else 1
+                number = FAULTS.index(fault) + 1
+                said = [each or "NOT FOUND" for each in (*[found] * tests, *[by_fuzz] * fuzz)]
+                print(f"{number} {fault.file}: {fault.what}: {', '.join(said)} ({seconds:.0f} s)", flush=True)
+    report(rows, tests=tests, fuzz=fuzz)
+    counted = 1 if tests else 2
+    return 0 if sum(1 for each in rows if each[counted]) >= ENOUGH * len(rows) else 1
 
 
-def report(rows: Sequence[tuple[Fault, str, str, float]], fuzz: bool) -> None:
+def report(rows: Sequence[tuple[Fault, str, str, float]], *, tests: bool, fuzz: bool) -> None:
     """The table, and counts."""
-    columns = ("fault", "found by", "by make fuzz", "seconds") if fuzz else ("fault", "found by", "seconds")
+    asked = [(1, "tests")] * tests + [(2, "make fuzz")] * fuzz
+    columns = ("fault", *(f"found by {name}" for _, name in asked), "seconds")
     lines = [
-        (f"{fault.file}: {fault.what}", found or "-", *([by_fuzz or "-"] if fuzz else []), f"{seconds:.0f}")
-        for fault, found, by_fuzz, seconds in rows
+        (f"{row[0].file}: {row[0].what}", *(str(row[at]) or "-" for at, _ in asked), f"{row[3]:.0f}")
+        for row in rows
     ]
     print()
     print(table(columns, lines))
-    print(f"{sum(1 for each in rows if each[1])} of {len(rows)} found by tests", flush=True)
-    if fuzz:
-        print(f"{sum(1 for each in rows if each[1] or each[2])} of {len(rows)} found by tests or make fuzz")
+    for at, name in asked:
+        print(f"{sum(1 for row in rows if row[at])} of {len(rows)} found by {name}", flush=True)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from collections.abc import Mapping
 from typing import Any
 
@@ -244,6 +245,29 @@ def test_division_of_any_sum(
     number = evaluate(index, values)
     assert evaluate(quotient, values) == number // divisor
     assert evaluate(remainder, values) == number % divisor
+
+
+@pytest.mark.property
+@given(
+    side=st.integers(1, 60),
+    steps=st.lists(
+        st.tuples(st.sampled_from("//%%*+"), st.integers(0, 5), st.integers(1, 12)), min_size=2, max_size=5
+    ),
+)
+def test_divisions_of_divisions(side: int, steps: list[tuple[str, int, int]]) -> None:
+    """Quotients and remainders of each other, by numbers that need not divide one another, and their sums."""
+    made, expected = [variable("x", side)], [np.arange(side)]
+    for sign, place, number in steps:
+        at, other = place % len(made), number % len(made)
+        if sign == "+":
+            made.append(made[at] + made[other])
+            expected.append(expected[at] + expected[other])
+        else:
+            change = {"/": operator.floordiv, "%": operator.mod, "*": operator.mul}[sign]
+            made.append(change(made[at], number))
+            expected.append(change(expected[at], number))
+    for index, numbers in zip(made, expected, strict=True):
+        assert [evaluate(index, {"x": x}) for x in range(side)] == numbers.tolist()
 
 
 def test_division_of_every_small_sum() -> None:

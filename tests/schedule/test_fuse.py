@@ -223,12 +223,13 @@ def test_halves_that_would_share_words_end_the_kernel() -> None:
     assert len(planned(build(13)).groups) == 2
 
 
-def test_a_fold_that_is_stored_for_one_operand_is_read_by_the_other() -> None:
+@pytest.mark.parametrize(("op", "dtype"), [("multiply", dtypes.float16), ("less", dtypes.float32)])
+def test_a_fold_that_is_stored_for_one_operand_is_read_by_the_other(op: str, dtype: dtypes.DType) -> None:
     def build() -> Node:
-        total = fold("sum", value(5, 7, dtype=dtypes.float16), 1)
-        return apply("multiply", apply("exp", primitives.expand(total, (8, 5))), total)
+        total = fold("sum", value(5, 7, dtype=dtype), 1)  # of halves it is cast, of floats it is the operand
+        return apply(op, apply("exp", primitives.expand(total, (8, 5))), total)
 
-    assert stored_ops(planned(build())) == ["sum", "multiply"]
+    assert stored_ops(planned(build())) == ["sum", op]
 
 
 # What the user holds

@@ -76,15 +76,31 @@ def test_a_map_that_reads_another_elsewhere_does_not_join_it(move: str) -> None:
     }[move]
     plan = planned(inner, apply("add", moved, inner))
     assert_valid(plan)
-    for (
-        group
-    ) in plan.groups:  # either two kernels, or the value computed again: never read while it is written
-        assert not set(group.outputs) & set(group.reads)
+    assert [len(group.outputs) for group in plan.groups] == [1, 1]
+    assert len({each for group in plan.groups for each in group.inside}) == sum(
+        len(group.inside) for group in plan.groups
+    )  # nothing is computed twice
 
 
 def test_maps_of_other_shapes_stay_apart() -> None:
     x = value(8, 16)
     plan = planned(apply("exp", x), primitives.reshape(apply("sqrt", x), (128,)))
+    assert_valid(plan)
+    assert len(plan.groups) == 2
+
+
+@pytest.mark.parametrize(("first", "second", "kernels"), [(0, 0, 1), (1, 1, 1), (0, 1, 2), (1, 0, 2)])
+def test_folds_of_a_square_share_a_kernel_along_one_axis_only(first: int, second: int, kernels: int) -> None:
+    x = value(8, 8)
+    plan = planned(fold("sum", x, first), fold("max", x, second))
+    assert_valid(plan)
+    assert len(plan.groups) == kernels
+
+
+def test_folds_of_other_lengths_stay_apart() -> None:
+    x = value(6, 4, 4)
+    part = primitives.slice_(x, ((0, 6, 1), (0, 1, 1), (0, 4, 1)))
+    plan = planned(fold("sum", primitives.reshape(x, (6, 16)), 1), fold("max", part, 2))
     assert_valid(plan)
     assert len(plan.groups) == 2
 
@@ -131,6 +147,15 @@ def test_other_structures_and_dtypes_take_other_launches() -> None:
     plan = planned(step((5,)), step((6,)), apply("exp", value(7)), step((8,), dtype=dtypes.float16))
     assert_valid(plan)
     assert sorted(map(len, plan.bundles)) == [1, 1, 2]
+
+
+def test_maps_that_store_other_values_take_other_launches() -> None:
+    """The same is computed, but only one of them keeps what comes between."""
+    between = apply("exp", value(5))
+    plan = planned(between, apply("sqrt", between), apply("sqrt", apply("exp", value(6))))
+    assert_valid(plan)
+    assert [len(group.outputs) for group in plan.groups] == [2, 1]
+    assert sorted(map(len, plan.bundles)) == [1, 1]
 
 
 def test_maps_that_need_each_other_do_not_share_a_launch() -> None:

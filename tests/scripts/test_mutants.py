@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from scripts import mutants
-from scripts.mutants import Copies, mutated, stages, tried
+from scripts.mutants import MEMORY, Copies, bounded, mutated, stages, tried
 from scripts.mutants_table import FAULTS, Fault
 from scripts.system import ROOT
 
@@ -88,3 +88,57 @@ def test_a_test_that_fails_in_every_copy_finds_nothing(
     copies = Copies(tmp_path)
     copies.add(0)
     assert tried(fault, copies, fuzz=False)[0] == ""
+
+
+@posix
+@pytest.mark.parametrize("anyway", [False, True])
+def test_a_run_that_is_ended_finds_a_fault_if_it_ends_without(
+    anyway: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fault = small_tree(tmp_path / "tree", monkeypatch)
+    killed = "import os\nfrom webgrad.ops.sums import plus\n\ndef test_plus():\n"
+    killed += f"    if {anyway} or plus(1, 2) != 3:\n        os.kill(os.getpid(), 9)\n"
+    (tmp_path / "tree/tests/ops/test_sums.py").write_text(killed)
+    copies = Copies(tmp_path)
+    copies.add(0)
+    assert tried(fault, copies, fuzz=False)[0] == ("" if anyway else "did not end: signal 9")
+
+
+@posix
+def test_a_run_has_limits_of_time_and_memory(tmp_path: Path) -> None:
+    (tmp_path / "endless.py").write_text("print('begun', flush=True)\nwhile True:\n    pass\n")
+    code, output = bounded(["endless"], tmp_path, 1)
+    assert code < 0
+    assert output == "begun\n"
+    (tmp_path / "large.py").write_text(f"bytearray({2 * MEMORY})\n")
+    code, output = bounded(["large"], tmp_path, 60)
+    if sys.platform == "linux":  # where the limit is one
+        assert (code, output.splitlines()[-1]) == (1, "MemoryError")
+
+
+@posix
+def test_the_random_program_that_finds_a_fault_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fault = small_tree(tmp_path / "tree", monkeypatch)
+    fuzz = """
+import sys
+from webgrad.ops.sums import plus
+
+def option(name):
+    return sys.argv[sys.argv.index(name) + 1]
+
+part, first, count = option("--only"), int(option("--seed")), int(option("--count"))
+wrong = {20} if part == "graphs" else set()
+if plus(1, 2) != 3 and part == "graphs":
+    wrong.add(30)
+for seed in sorted(wrong & set(range(first, first + count))):
+    print(f"FAILED: {part}, seed {seed}: wrong")
+    sys.exit(1)
+"""
+    (tmp_path / "tree/scripts/__init__.py").touch()
+    (tmp_path / "tree/scripts/fuzz.py").write_text(fuzz)
+    copies = Copies(tmp_path)
+    copies.add(0)
+    found, by_fuzz, _ = tried(fault, copies, fuzz=True, tests=False)
+    assert (found, by_fuzz) == ("", "graphs, seed 30")  # and not the seed that is wrong without it too

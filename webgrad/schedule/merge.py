@@ -191,6 +191,7 @@ def _reads_own(graph: Snapshot, group: Group, sources: set[int]) -> bool:
 def _sorted(groups: list[Group]) -> list[Group]:
     """Groups in an order in which each comes after those it needs; otherwise as they were."""
     home = {each: at for at, group in enumerate(groups) for each in group.outputs}
+    begun: set[int] = set()
     done: set[int] = set()
     result: list[Group] = []
     stack = list(reversed(range(len(groups))))
@@ -201,6 +202,8 @@ def _sorted(groups: list[Group]) -> list[Group]:
             continue
         waiting = [home[each] for each in groups[at].reads if each in home and home[each] not in done]
         if waiting:
+            assert at not in begun, "groups need each other in a ring"  # which would be sorted for ever
+            begun.add(at)
             stack += waiting
         else:
             done.add(at)
