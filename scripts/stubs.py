@@ -16,6 +16,7 @@ import webgrad as wg
 from scripts.system import ROOT
 from webgrad.functions.array import maps
 from webgrad.functions.method_table import FUNCTIONS
+from webgrad.nn import functional
 
 __all__ = ["in_order", "main", "stubs"]
 
@@ -65,6 +66,7 @@ def stubs() -> dict[Path, str]:
     folder = ROOT / "webgrad"
     return {
         folder / "__init__.pyi": _names(),
+        folder / "nn" / "functional.pyi": _functional(),
         folder / "functions" / "array" / "maps.pyi": _maps(),
         folder / "functions" / "method_table.pyi": _methods(),
     }
@@ -74,6 +76,17 @@ def _names() -> str:
     homes = {**dict.fromkeys(wg._LIBRARIES | {"errors", "observing"}, ""), "random": "functions", **wg._HOMES}
     lines = sorted(f"from .{home} import {name} as {name}\n" for name, home in homes.items())
     return f"{NOTE}\n{NAMES}{''.join(lines)}{CONSTANTS}"
+
+
+def _functional() -> str:
+    homes = {
+        name: getattr(functional, name).__module__.removeprefix("webgrad.nn") for name in functional.__all__
+    }
+    lines = [
+        f"from {home if home.startswith('.') else 'webgrad'} import {name} as {name}\n"
+        for name, home in homes.items()
+    ]
+    return f"{NOTE}\n# ruff: noqa: I001\n\n{''.join(sorted(lines))}\n__all__: list[str]\n"
 
 
 def _maps() -> str:

@@ -32,9 +32,8 @@ def _stand_in(name: str, called: str) -> ModuleType:
 
     def load(attribute: str) -> Any:
         if attribute.startswith("__") and attribute != "__version__":
-            raise AttributeError(
-                f"module {name!r} is not loaded yet, and has no {attribute!r}"
-            )  # what inspect asks
+            # what inspect asks
+            raise AttributeError(f"module {name!r} is not loaded yet, and has no {attribute!r}")
         try:
             package = importlib.import_module(name)
         except ImportError as error:

@@ -41,9 +41,8 @@ from .runtime.webgpu import Device
 from .tensor import Tensor
 from .wgsl.packing import ParamValue
 
-_DTYPES = frozenset(
-    map(np.dtype, ("f4", "f2", ml_dtypes.bfloat16, "i4", "i2", "i1", "u4", "u2", "u1"))
-)  # what every GPU has
+# what every GPU has
+_DTYPES = frozenset(map(np.dtype, ("f4", "f2", ml_dtypes.bfloat16, "i4", "i2", "i1", "u4", "u2", "u1")))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Settings: what webgrad.toml and the environment say, checked, as one frozen record.
 
 In: the environment and a TOML file. Out: `Settings`, read at first use and then kept until `reload()`.
-This is the only module that reads environment variables. Every option is one row of `OPTIONS`; a value
+This is the only module that reads environment variables. Every option is one field of `Settings`; a value
 that cannot be understood is a `ConfigError` that names where it stands, never a silent default.
 """
 
@@ -15,7 +15,7 @@ import stat
 import sys
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -43,36 +43,6 @@ class MemoryBudget:
 
     def __str__(self) -> str:
         return f"{self.bytes} bytes" if self.bytes is not None else f"{100 * (self.fraction or 0.0):g}%"
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """All options, with the place each came from in `sources` (option → variable or file:key)."""
-
-    device: str | None = None
-    disable_backends: frozenset[str] = frozenset()
-    disable_devices: tuple[str, ...] = ()
-    debug: frozenset[str] = frozenset()
-    dump: Path | None = None
-    checks: bool = False
-    memory: MemoryBudget | None = None
-    in_flight: int = 3
-    queue: int = 4096
-    encoder: Literal["fast", "plain"] = "fast"
-    immediates: bool = True
-    disable_features: frozenset[str] = frozenset()
-    graph: int = 2000
-    graph_memory: MemoryBudget | None = None
-    fuse: bool = True
-    tune: bool = False
-    native: bool = True
-    cache: Path | None = None
-    path: Path | None = None  # the file that was read, None where there is none
-    sources: Mapping[str, str] = field(default_factory=dict, hash=False)
-
-    def source(self, option: str) -> str:
-        """Where the value of an option comes from: a variable, file:key, or "default"."""
-        return self.sources.get(option, "default")
 
 
 class _Form(NamedTuple):
@@ -176,9 +146,120 @@ def _memory(value: object) -> MemoryBudget:
     return MemoryBudget(bytes=int(number * _UNITS[unit]))
 
 
+_FLAG = _Form(_flag, "`0` or `1`")
+_FOLDER = _Form(_folder, "the path of a folder")
+_MEMORY = _Form(_memory, 'bytes, a size such as `"4GiB"`, or a percentage such as `"50%"`')
+_DEVICE = _Form(_device, "`cpu`, `webgpu`, `webgpu:N`, or a part of an adapter's name")
+_DEVICES = _Form(_words, "a list of adapter numbers or parts of adapter names")
+_LEVELS = _Form(_levels, f"a list of {_listed(LEVELS)}, or `all` (checks are `WEBGRAD_CHECKS`)")
+
+
+def _option(default: Any, form: _Form, sentence: str, shown: str = "") -> Any:
+    """A field of Settings: its default, what its values are like, and what it does.
+
+    `shown` is what the page says of a default that the value does not tell.
+    """
+    if not shown:
+        value = int(default) if isinstance(default, bool) else default
+        shown = "none" if default in (None, (), frozenset()) else f"`{value}`"
+    return field(default=default, metadata={"form": form, "default": shown, "sentence": sentence})
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All options, with the place each came from in `sources` (option → variable or file:key)."""
+
+    device: str | None = _option(
+        None,
+        _DEVICE,
+        "The default device. `webgpu` is the best adapter, software ones included.",
+        "a real GPU if there is one, else `cpu`",
+    )
+    disable_backends: frozenset[str] = _option(
+        frozenset(),
+        _names(BACKENDS),
+        "Graphics interfaces to switch OFF; their drivers are not even loaded.",
+    )
+    disable_devices: tuple[str, ...] = _option((), _DEVICES, "Adapters that are never listed or used.")
+    debug: frozenset[str] = _option(
+        frozenset(),
+        _LEVELS,
+        "What is written to stderr while a program runs (see [debugging.md](debugging.md)).",
+    )
+    dump: Path | None = _option(
+        None, _FOLDER, "Where the WGSL of every kernel is written, one file each; made when needed."
+    )
+    checks: bool = _option(
+        False,
+        _FLAG,
+        "Kernels' IR is verified, and our own kernels keep the bounds checks that users' always have.",
+    )
+    memory: MemoryBudget | None = _option(
+        None,
+        _MEMORY,
+        "Budget of device memory; over it, what was unused longest is let go.",
+        "decided by the device",
+    )
+    in_flight: int = _option(
+        3, _whole(1, 64), "Submissions that may be under way on the GPU before recording waits."
+    )
+    queue: int = _option(
+        4096, _whole(1, 1_000_000), "Commands recorded before the queue is flushed by itself."
+    )
+    encoder: Literal["fast", "plain"] = _option(
+        "fast",
+        _one_of("fast", "plain"),
+        "How commands reach the native library: `fast` by ctypes, `plain` by cffi.",
+    )
+    immediates: bool = _option(
+        True,
+        _FLAG,
+        "Kernel parameters as immediates where the adapter has them; `0` always uses uniform buffers.",
+    )
+    disable_features: frozenset[str] = _option(
+        frozenset(), _names(FEATURES), "Adapter features to do without, as if the adapter lacked them."
+    )
+    graph: int = _option(
+        2000,
+        _whole(1, 10_000_000),
+        "Ops that may wait to be computed; about there the newest value is computed by itself.",
+    )
+    graph_memory: MemoryBudget | None = _option(
+        None,
+        _MEMORY,
+        "New data that waiting ops may hold on to before the newest value is computed by itself.",
+        '`"12.5%"` of the machine\'s memory',
+    )
+    fuse: bool = _option(
+        True,
+        _FLAG,
+        "Whether several ops may share a kernel on GPUs; `0` helps to find out which op is to blame.",
+    )
+    tune: bool = _option(
+        False,
+        _FLAG,
+        "Kernels are chosen by measuring, as inside `with wg.tune():` (see [tuning.md](tuning.md)).",
+    )
+    native: bool = _option(
+        True, _FLAG, "Native code on the cpu where llvmlite is installed; `0` computes everything by NumPy."
+    )
+    cache: Path | None = _option(
+        None,
+        _FOLDER,
+        "Where what was measured or fetched (kernel choices, datasets, models) is kept; made when needed.",
+        "the system's folder for caches",
+    )
+    path: Path | None = None  # the file that was read, None where there is none
+    sources: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def source(self, option: str) -> str:
+        """Where the value of an option comes from: a variable, file:key, or "default"."""
+        return self.sources.get(option, "default")
+
+
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One setting: its name (the TOML key and the field of Settings), form and documentation."""
+    """One option as it is asked about: its name is the field of Settings and the TOML key."""
 
     name: str
     form: _Form
@@ -196,124 +277,7 @@ class Option:
         return self.form.allowed
 
 
-_FLAG = _Form(_flag, "`0` or `1`")
-_FOLDER = _Form(_folder, "the path of a folder")
-_MEMORY = _Form(_memory, 'bytes, a size such as `"4GiB"`, or a percentage such as `"50%"`')
-_DEVICE = _Form(_device, "`cpu`, `webgpu`, `webgpu:N`, or a part of an adapter's name")
-_DEVICES = _Form(_words, "a list of adapter numbers or parts of adapter names")
-_LEVELS = _Form(_levels, f"a list of {_listed(LEVELS)}, or `all` (checks are `WEBGRAD_CHECKS`)")
-
-
-OPTIONS: tuple[Option, ...] = (
-    Option(
-        "device",
-        _DEVICE,
-        "a real GPU if there is one, else `cpu`",
-        "The default device. `webgpu` is the best adapter, software ones included.",
-    ),
-    Option(
-        "disable_backends",
-        _names(BACKENDS),
-        "none",
-        "Graphics interfaces to switch OFF; their drivers are not even loaded.",
-    ),
-    Option(
-        "disable_devices",
-        _DEVICES,
-        "none",
-        "Adapters that are never listed or used.",
-    ),
-    Option(
-        "debug",
-        _LEVELS,
-        "none",
-        "What is written to stderr while a program runs (see [debugging.md](debugging.md)).",
-    ),
-    Option(
-        "dump",
-        _FOLDER,
-        "none",
-        "Where the WGSL of every kernel is written, one file each; made when needed.",
-    ),
-    Option(
-        "checks",
-        _FLAG,
-        "`0`",
-        "Kernels' IR is verified, and our own kernels keep the bounds checks that users' always have.",
-    ),
-    Option(
-        "memory",
-        _MEMORY,
-        "decided by the device",
-        "Budget of device memory; over it, what was unused longest is let go.",
-    ),
-    Option(
-        "in_flight",
-        _whole(1, 64),
-        "`3`",
-        "Submissions that may be under way on the GPU before recording waits.",
-    ),
-    Option(
-        "queue",
-        _whole(1, 1_000_000),
-        "`4096`",
-        "Commands recorded before the queue is flushed by itself.",
-    ),
-    Option(
-        "encoder",
-        _one_of("fast", "plain"),
-        "`fast`",
-        "How commands reach the native library: `fast` by ctypes, `plain` by cffi.",
-    ),
-    Option(
-        "immediates",
-        _FLAG,
-        "`1`",
-        "Kernel parameters as immediates where the adapter has them; `0` always uses uniform buffers.",
-    ),
-    Option(
-        "disable_features",
-        _names(FEATURES),
-        "none",
-        "Adapter features to do without, as if the adapter lacked them.",
-    ),
-    Option(
-        "graph",
-        _whole(1, 10_000_000),
-        "`2000`",
-        "Ops that may wait to be computed; about there the newest value is computed by itself.",
-    ),
-    Option(
-        "graph_memory",
-        _MEMORY,
-        '`"12.5%"` of the machine\'s memory',
-        "New data that waiting ops may hold on to before the newest value is computed by itself.",
-    ),
-    Option(
-        "fuse",
-        _FLAG,
-        "`1`",
-        "Whether several ops may share a kernel on GPUs; `0` helps to find out which op is to blame.",
-    ),
-    Option(
-        "tune",
-        _FLAG,
-        "`0`",
-        "Kernels are chosen by measuring, as inside `with wg.tune():` (see [tuning.md](tuning.md)).",
-    ),
-    Option(
-        "native",
-        _FLAG,
-        "`1`",
-        "Native code on the cpu where llvmlite is installed; `0` computes everything by NumPy.",
-    ),
-    Option(
-        "cache",
-        _FOLDER,
-        "the system's folder for caches",
-        "Where what was measured or fetched (kernel choices, datasets, models) is kept; made when needed.",
-    ),
-)
+OPTIONS = tuple(Option(each.name, **each.metadata) for each in fields(Settings) if each.metadata)
 
 
 def config_path(

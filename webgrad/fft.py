@@ -16,7 +16,7 @@ from .dtypes import as_dtype, complex_of
 from .errors import ArgumentError, DTypeError, ShapeError
 from .functions.array.creation import as_tensor, asarray
 from .functions.array.manipulation import roll
-from .functions.array.reshaping import part, whole, wholes
+from .functions.array.reshaping import moveaxis, part, whole, wholes
 from .functions.complex.parts import conj
 from .functions.fourier import transform
 from .ops import primitives
@@ -109,19 +109,6 @@ def _cropped_or_padded(x: Tensor, axis: int, length: int) -> Tensor:
     return Tensor(primitives.pad(x.node, tuple(widths)))
 
 
-def _to_last_axis(x: Tensor, axis: int) -> Tensor:
-    """An axis moved to the end."""
-    order = [each for each in range(x.ndim) if each != axis]
-    return Tensor(primitives.permute(x.node, (*order, axis)))
-
-
-def _from_last_axis(x: Tensor, axis: int) -> Tensor:
-    """The last axis moved to its place."""
-    order = list(range(x.ndim - 1))
-    order.insert(axis, x.ndim - 1)
-    return Tensor(primitives.permute(x.node, tuple(order)))
-
-
 def _pairs(x: Tensor) -> Tensor:
     return Tensor(primitives.as_real(x.node))
 
@@ -138,19 +125,19 @@ def _complex_along(x: Tensor, axis: int, length: int, inverse: bool, scale: floa
     given = _cropped_or_padded(x, axis, length)
     if x.dtype.kind == "c":
         return _from_pairs(transform.transformed(_pairs(given), inverse, scale, axis))
-    half = transform.half_of_real(_to_last_axis(given, axis), scale)
-    result = _from_last_axis(_from_pairs(transform.mirrored(half, length)), axis)
+    half = transform.half_of_real(moveaxis(given, axis, -1), scale)
+    result = moveaxis(_from_pairs(transform.mirrored(half, length)), -1, axis)
     return conj(result) if inverse else result
 
 
 def _half_along(x: Tensor, axis: int, length: int, scale: float) -> Tensor:
-    line = _to_last_axis(_cropped_or_padded(x, axis, length), axis)
-    return _from_last_axis(_from_pairs(transform.half_of_real(line, scale)), axis)
+    line = moveaxis(_cropped_or_padded(x, axis, length), axis, -1)
+    return moveaxis(_from_pairs(transform.half_of_real(line, scale)), -1, axis)
 
 
 def _real_along(x: Tensor, axis: int, length: int, scale: float) -> Tensor:
-    line = _to_last_axis(_cropped_or_padded(_as_complex(x), axis, length // 2 + 1), axis)
-    return _from_last_axis(transform.real_from_half(_pairs(line), length, scale), axis)
+    line = moveaxis(_cropped_or_padded(_as_complex(x), axis, length // 2 + 1), axis, -1)
+    return moveaxis(transform.real_from_half(_pairs(line), length, scale), -1, axis)
 
 
 # One dimension

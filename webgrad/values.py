@@ -105,9 +105,8 @@ class Values:
         """The elements by the buffer protocol; of 16-bit floats their bits, of complex numbers the parts."""
         letter = _VIEWED.get(self.dtype) or _LETTERS[self.dtype]
         if not self.size:
-            return memoryview(
-                array(letter.replace("?", "B"))
-            )  # which has one axis: no view has an empty one more
+            # which has one axis: no view has an empty one more
+            return memoryview(array(letter.replace("?", "B")))
         return self.data.cast(letter, (*self.shape, 2) if self.dtype.kind == "c" else self.shape)
 
     def nonzero(self) -> list[Values]:

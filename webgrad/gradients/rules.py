@@ -5,6 +5,8 @@ inputs. In: tensors. Out: tensors of an input's shape. All are made of ops that 
 derivatives go to any order.
 """
 
+# ruff: noqa: F401  (what is imported and used nowhere here is named in rows)
+
 from __future__ import annotations
 
 import math
@@ -46,64 +48,6 @@ from .order import (
     untaken,
     untaken_along,
 )
-
-__all__ = [
-    "LOG_2",
-    "LOG_10",
-    "TWO_BY_ROOT_PI",
-    "angle_slope",
-    "as_complex",
-    "as_real",
-    "attended",
-    "cos",
-    "cosh",
-    "erfc",
-    "exp",
-    "extreme",
-    "first_factor",
-    "flipped",
-    "floor_divide",
-    "gelu_slope",
-    "gelu_tanh_slope",
-    "half_of_real",
-    "half_weighted",
-    "kept_rows",
-    "larger",
-    "largest_base",
-    "largest_update",
-    "last_rows",
-    "log",
-    "others_product",
-    "padding_of",
-    "part_of",
-    "permuted_back",
-    "power_base",
-    "power_exponent",
-    "real_from_half",
-    "remainder_divisor",
-    "reshaped",
-    "rows_of",
-    "rsqrt",
-    "running_extreme",
-    "running_product",
-    "second_factor",
-    "sigmoid",
-    "sign",
-    "sin",
-    "sinh",
-    "spread_out",
-    "sum_to_come",
-    "summed_to",
-    "transformed",
-    "unfolded",
-    "unpadded",
-    "unsliced",
-    "untaken",
-    "untaken_along",
-    "untaken_along_broadcast",
-    "unwindowed",
-    "where",
-]
 
 LOG_2, LOG_10 = math.log(2), math.log(10)
 TWO_BY_ROOT_PI = 2 / math.sqrt(math.pi)

@@ -214,9 +214,8 @@ class Capture:
             found = [each for part in self.parts for each in part.run(leaves, numbers, frozenset())]
             return self._unflatten(self._nodes(found, leaves, numbers), tensors)
         self._refuse_both(tensors)
-        with (
-            evaluation_lock()
-        ):  # whoever takes the node of a tensor meanwhile waits, and finds its new storage
+        # whoever takes the node of a tensor meanwhile waits, and finds its new storage
+        with evaluation_lock():
             donated = frozenset(
                 at for at, _ in self.changed if at not in self.needed and _is_free(leaves, at)
             )

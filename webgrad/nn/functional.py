@@ -2,7 +2,8 @@
 
 Most are webgrad's own, the others those of this folder. They take PyTorch's arguments in its order; only axes
 are called `axis`, as in NumPy, and the first argument is no `input`. A function that is added to webgrad is
-added here by its name, to both lists, unless its arguments mean something else, as those of `webgrad.pad` do.
+added here by its name, unless its arguments mean something else, as those of `webgrad.pad` do.
+`functional.pyi`, which `python -m scripts.stubs` writes, tells type checkers and editors of them.
 
 >>> import webgrad.nn.functional as F
 >>> F.relu(wg.asarray([-1.0, 2.0])).tolist()
@@ -11,190 +12,24 @@ added here by its name, to both lists, unless its arguments mean something else,
 
 from __future__ import annotations
 
-from webgrad import (
-    adaptive_avg_pool1d,
-    adaptive_avg_pool2d,
-    adaptive_avg_pool3d,
-    adaptive_max_pool1d,
-    adaptive_max_pool2d,
-    adaptive_max_pool3d,
-    avg_pool1d,
-    avg_pool2d,
-    avg_pool3d,
-    batch_norm,
-    binary_cross_entropy,
-    binary_cross_entropy_with_logits,
-    celu,
-    conv1d,
-    conv2d,
-    conv3d,
-    conv_transpose1d,
-    conv_transpose2d,
-    conv_transpose3d,
-    cross_entropy,
-    elu,
-    fold,
-    gelu,
-    glu,
-    group_norm,
-    hardshrink,
-    hardsigmoid,
-    hardswish,
-    hardtanh,
-    huber_loss,
-    instance_norm,
-    interpolate,
-    kl_div,
-    l1_loss,
-    layer_norm,
-    leaky_relu,
-    linear,
-    log_softmax,
-    logsigmoid,
-    max_pool1d,
-    max_pool2d,
-    max_pool3d,
-    max_unpool1d,
-    max_unpool2d,
-    max_unpool3d,
-    mish,
-    mse_loss,
-    nll_loss,
-    normalize,
-    one_hot,
-    prelu,
-    relu,
-    relu6,
-    rms_norm,
-    scaled_dot_product_attention,
-    selu,
-    sigmoid,
-    silu,
-    smooth_l1_loss,
-    softmax,
-    softmin,
-    softplus,
-    softshrink,
-    softsign,
-    tanh,
-    tanhshrink,
-    threshold,
-    unfold,
-)
+import webgrad as wg
 
-from .distances import (
-    cosine_embedding_loss,
-    cosine_similarity,
-    gaussian_nll_loss,
-    hinge_embedding_loss,
-    margin_ranking_loss,
-    pairwise_distance,
-    poisson_nll_loss,
-    triplet_margin_loss,
-    triplet_margin_with_distance_loss,
-)
-from .dropout_functions import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, feature_alpha_dropout
-from .spatial import (
-    channel_shuffle,
-    local_response_norm,
-    pad,
-    pixel_shuffle,
-    pixel_unshuffle,
-)
-from .tables import (
-    bilinear,
-    embedding,
-)
+from . import distances, dropout_functions, spatial, tables
 
-__all__ = [
-    "adaptive_avg_pool1d",
-    "adaptive_avg_pool2d",
-    "adaptive_avg_pool3d",
-    "adaptive_max_pool1d",
-    "adaptive_max_pool2d",
-    "adaptive_max_pool3d",
-    "alpha_dropout",
-    "avg_pool1d",
-    "avg_pool2d",
-    "avg_pool3d",
-    "batch_norm",
-    "bilinear",
-    "binary_cross_entropy",
-    "binary_cross_entropy_with_logits",
-    "celu",
-    "channel_shuffle",
-    "conv1d",
-    "conv2d",
-    "conv3d",
-    "conv_transpose1d",
-    "conv_transpose2d",
-    "conv_transpose3d",
-    "cosine_embedding_loss",
-    "cosine_similarity",
-    "cross_entropy",
-    "dropout",
-    "dropout1d",
-    "dropout2d",
-    "dropout3d",
-    "elu",
-    "embedding",
-    "feature_alpha_dropout",
-    "fold",
-    "gaussian_nll_loss",
-    "gelu",
-    "glu",
-    "group_norm",
-    "hardshrink",
-    "hardsigmoid",
-    "hardswish",
-    "hardtanh",
-    "hinge_embedding_loss",
-    "huber_loss",
-    "instance_norm",
-    "interpolate",
-    "kl_div",
-    "l1_loss",
-    "layer_norm",
-    "leaky_relu",
-    "linear",
-    "local_response_norm",
-    "log_softmax",
-    "logsigmoid",
-    "margin_ranking_loss",
-    "max_pool1d",
-    "max_pool2d",
-    "max_pool3d",
-    "max_unpool1d",
-    "max_unpool2d",
-    "max_unpool3d",
-    "mish",
-    "mse_loss",
-    "nll_loss",
-    "normalize",
-    "one_hot",
-    "pad",
-    "pairwise_distance",
-    "pixel_shuffle",
-    "pixel_unshuffle",
-    "poisson_nll_loss",
-    "prelu",
-    "relu",
-    "relu6",
-    "rms_norm",
-    "scaled_dot_product_attention",
-    "selu",
-    "sigmoid",
-    "silu",
-    "smooth_l1_loss",
-    "softmax",
-    "softmin",
-    "softplus",
-    "softshrink",
-    "softsign",
-    "tanh",
-    "tanhshrink",
-    "threshold",
-    "triplet_margin_loss",
-    "triplet_margin_with_distance_loss",
-    "unfold",
-]
+# webgrad's own
+_NAMES = """
+adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d
+adaptive_max_pool3d avg_pool1d avg_pool2d avg_pool3d batch_norm binary_cross_entropy
+binary_cross_entropy_with_logits celu conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d
+cross_entropy elu fold gelu glu group_norm hardshrink hardsigmoid hardswish hardtanh huber_loss instance_norm
+interpolate kl_div l1_loss layer_norm leaky_relu linear log_softmax logsigmoid max_pool1d max_pool2d
+max_pool3d max_unpool1d max_unpool2d max_unpool3d mish mse_loss nll_loss normalize one_hot prelu relu relu6
+rms_norm scaled_dot_product_attention selu sigmoid silu smooth_l1_loss softmax softmin softplus softshrink
+softsign tanh tanhshrink threshold unfold
+"""
+_OTHERS = (distances, dropout_functions, spatial, tables)
+
+globals().update({name: getattr(wg, name) for name in _NAMES.split()})
+for _module in _OTHERS:
+    globals().update({name: getattr(_module, name) for name in _module.__all__})
+__all__ = sorted([*_NAMES.split(), *(name for each in _OTHERS for name in each.__all__)])

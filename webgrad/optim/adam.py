@@ -7,13 +7,13 @@ itself would lose half of its digits in the first steps.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import webgrad as wg
 from webgrad import Tensor
 
-from .optimizer import Group, Numbers, Optimizer, State
+from .optimizer import Group, Inputs, Numbers, Optimizer, State
 
 __all__ = ["LAMB", "Adam", "AdamW", "Adamax", "NAdam", "RAdam"]
 
@@ -122,15 +122,8 @@ class Adam(_Averages):
         root = wg.sqrt(_one_less(step, numbers["log2"]))
         return numbers["lr"] * root / _one_less(step, numbers["log1"]), numbers["eps"] * root
 
-    def _update(
-        self,
-        options: Group,
-        numbers: Numbers,
-        shared: Sequence[Tensor],
-        parameter: Tensor,
-        gradient: Tensor,
-        state: State,
-    ) -> tuple[Tensor, State]:
+    def _update(self, inputs: Inputs) -> tuple[Tensor, State]:
+        options, numbers, shared, parameter, gradient, state = inputs
         size, eps = shared
         parameter, gradient = self._decayed(options, numbers, parameter, gradient)
         mean, square = self._averaged(numbers, gradient, state)
@@ -200,15 +193,8 @@ class Adamax(_Averages):
     def _shared(self, options: Group, numbers: Numbers, step: Tensor) -> tuple[Tensor, ...]:
         return (numbers["lr"] / _one_less(step, numbers["log1"]),)
 
-    def _update(
-        self,
-        options: Group,
-        numbers: Numbers,
-        shared: Sequence[Tensor],
-        parameter: Tensor,
-        gradient: Tensor,
-        state: State,
-    ) -> tuple[Tensor, State]:
+    def _update(self, inputs: Inputs) -> tuple[Tensor, State]:
+        options, numbers, shared, parameter, gradient, state = inputs
         parameter, gradient = self._decayed(options, numbers, parameter, gradient)
         mean = _lerp(state["exp_avg"], gradient, numbers["new1"])
         largest = wg.maximum(state["exp_inf"] * numbers["old2"], wg.abs(gradient) + numbers["eps"])
@@ -251,13 +237,6 @@ class NAdam(_Averages):
         }
         super().__init__(params, settings)
 
-    def _check(self, group: Group) -> None:
-        super()._check(group)
-        if not group["momentum_decay"] >= 0:
-            raise wg.ArgumentError(
-                f"NAdam: momentum_decay is {group['momentum_decay']!r}, and must not be negative"
-            )
-
     def _state_names(self, group: Group) -> tuple[str, ...]:
         return ("exp_avg", "exp_avg_sq", "mu_product")
 
@@ -277,15 +256,8 @@ class NAdam(_Averages):
 
         return momentum(step), momentum(step + 1.0), _one_less(step, numbers["log2"])
 
-    def _update(
-        self,
-        options: Group,
-        numbers: Numbers,
-        shared: Sequence[Tensor],
-        parameter: Tensor,
-        gradient: Tensor,
-        state: State,
-    ) -> tuple[Tensor, State]:
+    def _update(self, inputs: Inputs) -> tuple[Tensor, State]:
+        options, numbers, shared, parameter, gradient, state = inputs
         now, after, correction = shared
         parameter, gradient = self._decayed(options, numbers, parameter, gradient)
         mean, square = self._averaged(numbers, gradient, state)
@@ -358,15 +330,8 @@ class RAdam(_Averages):
         size = numbers["lr"] / _one_less(step, numbers["log1"])
         return size, scale * wg.sqrt(_one_less(step, numbers["log2"])), wg.where(trusted, 1.0, 0.0)
 
-    def _update(
-        self,
-        options: Group,
-        numbers: Numbers,
-        shared: Sequence[Tensor],
-        parameter: Tensor,
-        gradient: Tensor,
-        state: State,
-    ) -> tuple[Tensor, State]:
+    def _update(self, inputs: Inputs) -> tuple[Tensor, State]:
+        options, numbers, shared, parameter, gradient, state = inputs
         size, scale, trusted = shared
         parameter, gradient = self._decayed(options, numbers, parameter, gradient)
         mean, square = self._averaged(numbers, gradient, state)
@@ -401,15 +366,8 @@ class LAMB(_Averages):
     def _shared(self, options: Group, numbers: Numbers, step: Tensor) -> tuple[Tensor, ...]:
         return _one_less(step, numbers["log1"]), wg.sqrt(_one_less(step, numbers["log2"]))
 
-    def _update(
-        self,
-        options: Group,
-        numbers: Numbers,
-        shared: Sequence[Tensor],
-        parameter: Tensor,
-        gradient: Tensor,
-        state: State,
-    ) -> tuple[Tensor, State]:
+    def _update(self, inputs: Inputs) -> tuple[Tensor, State]:
+        options, numbers, shared, parameter, gradient, state = inputs
         first, root = shared
         if options["maximize"]:
             gradient = -gradient

@@ -2,42 +2,10 @@
 
 from __future__ import annotations
 
-from .cycles import (
-    ChainedScheduler,
-    CosineAnnealingWarmRestarts,
-    OneCycleLR,
-    ReduceLROnPlateau,
-    SequentialLR,
-    warmup_cosine,
-)
-from .schedules import (
-    ConstantLR,
-    CosineAnnealingLR,
-    ExponentialLR,
-    LambdaLR,
-    LinearLR,
-    LRScheduler,
-    MultiplicativeLR,
-    MultiStepLR,
-    PolynomialLR,
-    StepLR,
-)
+from . import cycles, schedules
+from .cycles import *  # noqa: F403
+from .schedules import *  # noqa: F403
 
-__all__ = [
-    "ChainedScheduler",
-    "ConstantLR",
-    "CosineAnnealingLR",
-    "CosineAnnealingWarmRestarts",
-    "ExponentialLR",
-    "LRScheduler",
-    "LambdaLR",
-    "LinearLR",
-    "MultiStepLR",
-    "MultiplicativeLR",
-    "OneCycleLR",
-    "PolynomialLR",
-    "ReduceLROnPlateau",
-    "SequentialLR",
-    "StepLR",
-    "warmup_cosine",
-]
+__all__: list[str] = []
+__all__ += cycles.__all__
+__all__ += schedules.__all__

@@ -12,18 +12,34 @@ expression for each, so that one kernel takes many of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import webgrad as wg
 from webgrad import Tensor
 
-__all__ = ["Clock", "Group", "Numbers", "Optimizer", "State"]
+__all__ = ["Clock", "Group", "Inputs", "Numbers", "Optimizer", "State"]
 
 Group = dict[str, Any]  # the settings of some parameters, by PyTorch's names, and the parameters: "params"
 State = dict[str, Tensor]
 Numbers = dict[str, Tensor]  # 0-d
+# Settings, of those that have them, that are numbers from zero up.
+NOT_NEGATIVE = (
+    *("lr", "weight_decay", "eps", "momentum", "momentum_decay"),
+    *("alpha", "lr_decay", "initial_accumulator_value"),
+)
 # What schedules and people put into groups beside an optimiser's own settings.
 NOTES = ("name", "initial_lr", "max_lr", "min_lr", "max_momentum", "base_momentum")
+
+
+class Inputs(NamedTuple):
+    """What the new value of one parameter, and of its state, is computed of."""
+
+    options: Group
+    numbers: Numbers
+    shared: Sequence[Tensor]
+    parameter: Tensor
+    gradient: Tensor
+    state: State
 
 
 class Clock:
@@ -114,7 +130,7 @@ class Optimizer:
 
     def _check(self, group: Group) -> None:
         """Raise where a setting is not allowed."""
-        _check_numbers(type(self).__name__, group, ("lr", "weight_decay", "eps"))
+        _check_numbers(type(self).__name__, group)
 
     def _counts(self, group: Group) -> bool:
         """Whether the count of steps matters."""
@@ -144,15 +160,7 @@ class Optimizer:
         """What state begins with."""
         return 0.0
 
-    def _update(
-        self,
-        options: Group,
-        numbers: Numbers,
-        shared: Sequence[Tensor],
-        parameter: Tensor,
-        gradient: Tensor,
-        state: State,
-    ) -> tuple[Tensor, State]:
+    def _update(self, inputs: Inputs) -> tuple[Tensor, State]:
         """A parameter's new value, and what of its state is new."""
         raise NotImplementedError
 
@@ -298,7 +306,7 @@ class Optimizer:
         dtype = _state_dtype(parameter)
         wide, slope = (_floats(each.astype(dtype, copy=False)) for each in (parameter, gradient))
         known = {name: _floats(value) for name, value in state.items()}
-        new, changed = self._update(options, numbers, shared, wide, slope, known)
+        new, changed = self._update(Inputs(options, numbers, shared, wide, slope, known))
         put(parameter, _as_before(new, parameter))
         for name, value in changed.items():
             put(state[name], _as_before(value, state[name]))
@@ -400,8 +408,8 @@ def _groups_of(name: str, params: Any) -> list[Group]:
     return [{"params": given}]
 
 
-def _check_numbers(name: str, group: Group, keys: Iterable[str]) -> None:
-    for key in keys:
+def _check_numbers(name: str, group: Group) -> None:
+    for key in NOT_NEGATIVE:
         value = group.get(key, 0.0)
         if isinstance(value, Tensor):
             raise wg.ArgumentError(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import webgrad as wg
 from webgrad import Tensor
 
-from .optimizer import Group, Numbers, Optimizer, State
+from .optimizer import Group, Inputs, Numbers, Optimizer, State
 
 __all__ = ["SGD", "Adadelta", "Adagrad", "Lion", "RMSprop"]
 
@@ -65,8 +65,6 @@ class SGD(_Descent):
 
     def _check(self, group: Group) -> None:
         super()._check(group)
-        if not group["momentum"] >= 0:
-            raise wg.ArgumentError(f"SGD: momentum is {group['momentum']!r}, and must not be negative")
         if group["nesterov"] and (group["momentum"] == 0 or group["dampening"] != 0):
             raise wg.ArgumentError("SGD: nesterov needs a momentum, and a dampening of zero")
 
@@ -91,15 +89,8 @@ class SGD(_Descent):
     def _shared(self, options: Group, numbers: Numbers, step: Tensor) -> tuple[Tensor, ...]:
         return (wg.where(step > 1.5, numbers["kept"], 1.0),)
 
-    def _update(
-        self,
-        options: Group,
-        numbers: Numbers,
-        shared: Sequence[Tensor],
-        parameter: Tensor,
-        gradient: Tensor,
-        state: State,
-    ) -> tuple[Tensor, State]:
+    def _update(self, inputs: Inputs) -> tuple[Tensor, State]:
+        options, numbers, shared, parameter, gradient, state = inputs
         gradient = self._decayed(options, numbers, parameter, gradient)
         if not options["momentum"]:
             return parameter - numbers["lr"] * gradient, {}
@@ -148,12 +139,6 @@ class RMSprop(_Descent):
         }
         super().__init__(params, settings)
 
-    def _check(self, group: Group) -> None:
-        super()._check(group)
-        for name in ("alpha", "momentum"):
-            if not group[name] >= 0:
-                raise wg.ArgumentError(f"RMSprop: {name} is {group[name]!r}, and must not be negative")
-
     def _state_names(self, group: Group) -> tuple[str, ...]:
         names = {"square_avg": True, "momentum_buffer": group["momentum"] > 0, "grad_avg": group["centered"]}
         return tuple(name for name, used in names.items() if used)
@@ -174,15 +159,8 @@ class RMSprop(_Descent):
             "momentum": group["momentum"],
         }
 
-    def _update(
-        self,
-        options: Group,
-        numbers: Numbers,
-        shared: Sequence[Tensor],
-        parameter: Tensor,
-        gradient: Tensor,
-        state: State,
-    ) -> tuple[Tensor, State]:
+    def _update(self, inputs: Inputs) -> tuple[Tensor, State]:
+        options, numbers, _, parameter, gradient, state = inputs
         gradient = self._decayed(options, numbers, parameter, gradient)
         square = state["square_avg"] * numbers["old"] + numbers["new"] * gradient * gradient
         changed = {"square_avg": square}
@@ -231,12 +209,6 @@ class Adagrad(_Descent):
         }
         super().__init__(params, settings)
 
-    def _check(self, group: Group) -> None:
-        super()._check(group)
-        for name in ("lr_decay", "initial_accumulator_value"):
-            if not group[name] >= 0:
-                raise wg.ArgumentError(f"Adagrad: {name} is {group[name]!r}, and must not be negative")
-
     def _state_names(self, group: Group) -> tuple[str, ...]:
         return ("sum",)
 
@@ -249,15 +221,8 @@ class Adagrad(_Descent):
     def _shared(self, options: Group, numbers: Numbers, step: Tensor) -> tuple[Tensor, ...]:
         return (numbers["lr"] / (1.0 + (step - 1.0) * numbers["lr_decay"]),)
 
-    def _update(
-        self,
-        options: Group,
-        numbers: Numbers,
-        shared: Sequence[Tensor],
-        parameter: Tensor,
-        gradient: Tensor,
-        state: State,
-    ) -> tuple[Tensor, State]:
+    def _update(self, inputs: Inputs) -> tuple[Tensor, State]:
+        options, numbers, shared, parameter, gradient, state = inputs
         gradient = self._decayed(options, numbers, parameter, gradient)
         total = state["sum"] + gradient * gradient
         return parameter - shared[0] * (gradient / (wg.sqrt(total) + numbers["eps"])), {"sum": total}
@@ -299,15 +264,8 @@ class Adadelta(_Descent):
         rho = group["rho"]
         return {**super()._numbers(group), "old": rho, "new": 1 - rho, "eps": group["eps"]}
 
-    def _update(
-        self,
-        options: Group,
-        numbers: Numbers,
-        shared: Sequence[Tensor],
-        parameter: Tensor,
-        gradient: Tensor,
-        state: State,
-    ) -> tuple[Tensor, State]:
+    def _update(self, inputs: Inputs) -> tuple[Tensor, State]:
+        options, numbers, _, parameter, gradient, state = inputs
         gradient = self._decayed(options, numbers, parameter, gradient)
         old, new, eps = numbers["old"], numbers["new"], numbers["eps"]
         square = state["square_avg"] * old + new * gradient * gradient
@@ -359,15 +317,8 @@ class Lion(Optimizer):
             "shrink": 1 - group["lr"] * group["weight_decay"],
         }
 
-    def _update(
-        self,
-        options: Group,
-        numbers: Numbers,
-        shared: Sequence[Tensor],
-        parameter: Tensor,
-        gradient: Tensor,
-        state: State,
-    ) -> tuple[Tensor, State]:
+    def _update(self, inputs: Inputs) -> tuple[Tensor, State]:
+        options, numbers, _, parameter, gradient, state = inputs
         if options["maximize"]:
             gradient = -gradient
         if options["decay"]:

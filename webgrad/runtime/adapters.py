@@ -68,16 +68,16 @@ _VIRTUAL_NAMES = ("venus", "virgl", "virtio")  # wgpu-native reports virtual GPU
 class AdapterInfo:
     """One device: a GPU adapter, or the cpu. `features` are webgrad's names, less those switched off."""
 
-    device: str  # "webgpu:0", "cpu"
-    index: int  # the N of webgpu:N; -1 for the cpu
     name: str
-    vendor: str
     backend: str  # vulkan metal dx12 opengl, browser, numpy for the cpu
     type: AdapterKind
-    driver: str
     features: frozenset[str]
-    raw_features: frozenset[str]
     limits: Mapping[str, int] = field(hash=False)
+    device: str = ""  # "webgpu:0", "cpu"; none where it is not numbered yet
+    index: int = -1  # the N of webgpu:N; -1 for the cpu
+    vendor: str = ""
+    driver: str = ""
+    raw_features: frozenset[str] = frozenset()
     subgroup_sizes: tuple[int, int] = (0, 0)
     vendor_id: int = 0
 
@@ -176,14 +176,10 @@ def cpu_device() -> AdapterInfo:
     """The cpu, which is always there."""
     return AdapterInfo(
         device="cpu",
-        index=-1,
         name=processor_name(),
-        vendor="",
         backend="numpy",
         type="cpu",
-        driver="",
         features=frozenset({"f16", "f64", "int64"}),
-        raw_features=frozenset(),
         limits=MappingProxyType({"cores": processor_cores(), "memory": memory_bytes()}),
     )
 
@@ -303,8 +299,6 @@ def describe(
     backend = str(info["backend_type"])
     raw_features = frozenset(features)
     return AdapterInfo(
-        device="",
-        index=-1,
         name=name,
         vendor=str(info["vendor"]),
         backend=_BACKENDS.get(backend, backend.lower()),

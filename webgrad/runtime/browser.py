@@ -136,8 +136,6 @@ def _described(info: Mapping[str, Any]) -> AdapterInfo:
     smallest, largest = info["subgroupSizes"]
     offered = frozenset(info["features"])
     return AdapterInfo(
-        device="",
-        index=-1,
         name=info["name"],
         vendor=info["vendor"],
         backend="browser",

@@ -55,9 +55,8 @@ class AnyDevice:
     __hash__ = object.__hash__  # of itself, and quick: devices are part of every node's key
 
 
-DeviceLike = (
-    AnyDevice | str | None
-)  # how a device is named: itself, "cpu", "webgpu:0", part of a name; None: default
+# how a device is named: itself, "cpu", "webgpu:0", part of a name; None: default
+DeviceLike = AnyDevice | str | None
 
 
 class CpuDevice(AnyDevice):

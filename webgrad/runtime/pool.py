@@ -65,9 +65,8 @@ class Pool:
         self.budget = budget
         self.buffers: Arena[Physical] = Arena("physical buffer")
         self.free: set[int] = set()
-        self.protected: Set[int] = (
-            frozenset()
-        )  # touched by the queue that is being resolved: not to be evicted
+        # touched by the queue that is being resolved: not to be evicted
+        self.protected: Set[int] = frozenset()
         self.bytes_total = 0
         self.bytes_free = 0
         self.bytes_peak = 0

@@ -74,12 +74,9 @@ class PaperDevice(Device):
         super().__init__(
             AdapterInfo(
                 device="browser",
-                index=-1,
                 name=f"a browser's {variant.label}",
-                vendor="",
                 backend="browser",
                 type=kind,
-                driver="",
                 features=variant.features,
                 raw_features=variant.features,
                 limits=PROMISED,
