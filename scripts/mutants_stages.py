@@ -267,7 +267,7 @@ KERNELS = (
             "if (row >= first) {",
             "rows of later threads are updated twice",
         ),
-        tests=("tests/kernels/test_scatters.py",),
+        tests=("tests/functions/array/test_scatters.py",),
     ),
 )
 
@@ -333,6 +333,11 @@ WGSL = (
             "return bitcast<F>(wg_size_bits(size) | (bitcast<U>(sign) & U(0x80000000u)));",
             "return select(size, -size, sign < F(0.0));",
             "the sign of -0 is lost",
+        ),
+        tests=(
+            "tests/ops/test_maps.py",
+            "tests/functions/test_random.py",
+            "tests/functions/array/test_special_cases.py",
         ),
     ),
 )
