@@ -72,7 +72,7 @@ def stages(fault: Fault, root: Path = ROOT) -> list[list[str]]:
     path = Path(fault.file)
     folder = Path("tests", *path.parts[1:-1])
     mirrored = sorted((root / folder).glob(f"test_{path.stem}*.py"))
-    first = [*(str(each.relative_to(root)) for each in mirrored), *fault.tests]
+    first = [*fault.tests, *(str(each.relative_to(root)) for each in mirrored)]
     near = [each for each in (str(folder), *BESIDES) if (root / each).is_dir() and each != "tests"]
     return [list(dict.fromkeys(each)) for each in (first, near, ["tests"]) if each]
 

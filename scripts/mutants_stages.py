@@ -20,7 +20,7 @@ class Fault:
     old: str
     new: str
     what: str
-    tests: tuple[str, ...] = ()  # to be tried after those of the file's name, before all others
+    tests: tuple[str, ...] = ()  # to be tried before those of the file's name
 
 
 def planted(file: str, *rows: Row, tests: tuple[str, ...] = ()) -> tuple[Fault, ...]:
