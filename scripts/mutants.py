@@ -49,18 +49,14 @@ NO_COPY = shutil.ignore_patterns("__pycache__", "node_modules", "results", "file
 QUIET = ("-q", "-p", "no:cacheprovider", "-p", "no:randomly", "--no-header")
 FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+\.py(?:::.*?)?)(?: - .*)?$", re.MULTILINE)
 SEED = re.compile(r"^FAILED: [\w-]+, seed (\d+)", re.MULTILINE)
-# Parts of make fuzz and seeds up to which they are tried: what is quickest first, then more of each.
-FUZZ = (
-    ("programs", 1_000),
-    ("gpu-programs", 100),
-    ("views", 300),
-    ("graphs", 40),
-    ("programs", 10_000),
-    ("gpu-programs", 600),
-    ("graphs", 200),
-)
-# Parts that never run the code of a folder.
-BLIND = {"cpu": ("gpu-programs",), **dict.fromkeys(("lower", "kernels", "wgsl", "runtime"), ("programs",))}
+# The parts of make fuzz that run the code of a folder, the quickest first, and how many cases of each.
+ON_THE_CPU, ON_A_GPU = ("programs", 5_000), ("gpu-programs", 150)
+FUZZ = {
+    **dict.fromkeys(("functions", "gradients", "cpu"), (ON_THE_CPU,)),
+    "ops": (ON_THE_CPU, ON_A_GPU),
+    **dict.fromkeys(("schedule", "lower", "kernels", "wgsl"), (ON_A_GPU, ("graphs", 40))),
+    "runtime": (ON_A_GPU, ("views", 300), ("graphs", 40)),
+}
 
 
 def mutated(fault: Fault, text: str) -> str:
@@ -76,7 +72,7 @@ def stages(fault: Fault, root: Path = ROOT) -> list[list[str]]:
     path = Path(fault.file)
     folder = Path("tests", *path.parts[1:-1])
     mirrored = sorted((root / folder).glob(f"test_{path.stem}*.py"))
-    first = [*(str(each.relative_to(root)) for each in mirrored), *fault.tests]
+    first = [*fault.tests, *(str(each.relative_to(root)) for each in mirrored)]
     near = [each for each in (str(folder), *BESIDES) if (root / each).is_dir() and each != "tests"]
     return [list(dict.fromkeys(each)) for each in (first, near, ["tests"]) if each]
 
@@ -199,20 +195,18 @@ def is_sound(
 
 def fuzzed(fault: Fault, copies: Copies, copy: Path) -> str:
     """The random program or graph that finds a fault which is planted in a copy, or nothing."""
-    last = dict.fromkeys((part for part, _ in FUZZ), 0)
-    for part, count in FUZZ:
-        if part in BLIND.get(Path(fault.file).parts[1], ()):
-            continue
-        while last[part] < count:
-            command = ["scripts.fuzz", "--only", part, "--jobs", "1", "--seed"]
-            seeds = [str(last[part] + 1), "--count", str(count - last[part])]
-            code, output = bounded([*command, *seeds, "--failures", "1"], copy, LIMITS[1])
+    for part, count in FUZZ[Path(fault.file).parts[1]]:
+        command = ["scripts.fuzz", "--only", part, "--jobs", "1", "--seed"]
+        last = 0
+        while last < count:
+            seeds = [str(last + 1), "--count", str(count - last), "--failures", "1"]
+            code, output = bounded([*command, *seeds], copy, LIMITS[1])
             failed = SEED.search(output)
             if failed is None and code:
                 return f"{part}: {output.strip().splitlines()[-1:]}"
-            last[part] = int(failed.group(1)) if failed else count
-            if failed and is_sound(copies, [*command, failed.group(1), "--count", "1"]):
-                return f"{part}, seed {last[part]}"
+            last = int(failed.group(1)) if failed else count
+            if failed and is_sound(copies, [*command, str(last), "--count", "1"]):
+                return f"{part}, seed {last}"
     return ""
 
 
@@ -247,6 +241,7 @@ def main(arguments: Sequence[str]) -> int:
         "--only", nargs="+", default=[], help="faults whose file or text has one of these words"
     )
     parser.add_argument("--first", type=int, default=1, help="the number of the first fault to try (1)")
+    parser.add_argument("--last", type=int, help="the number of the last (of all)")
     parser.add_argument("--jobs", type=int, default=2, help="how many at a time (2)")
     parser.add_argument(
         "--with-fuzz", action="store_true", help="try random programs and graphs on each as well"
@@ -258,7 +253,7 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     chosen = [
         each
-        for each in FAULTS[max(0, options.first - 1) :]
+        for each in FAULTS[max(0, options.first - 1) : options.last]
         if not options.only or any(word in f"{each.file} {each.what}" for word in options.only)
     ]
     tests, fuzz = not options.only_fuzz, options.with_fuzz or options.only_fuzz

@@ -45,12 +45,10 @@ OPS = (
             "return (wide * share).astype(x.dtype)",
             "gelu (tanh) of -inf is NaN",
         ),
-        tests=("tests/functions/array/test_special_cases.py", "tests/properties/test_table.py"),
     ),
     *planted(
         "ops/maps.py",
         ('"(!{0} | {1})"', '"(!{0} & {1})"', "<= of equal bools in kernels"),
-        tests=("tests/properties/test_table.py",),
     ),
     *planted(
         "ops/maps.py",

@@ -100,6 +100,18 @@ def test_many_updates(shape: str, how: str) -> None:
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("how", SCATTERS)
+def test_few_updates_in_turn(shape: str, how: str) -> None:
+    """Rows of whole words and of parts of them, in one thread and shared out; twice the same, and outside."""
+    for rows, columns, count in [(9, 8, 20), (9, 3, 20), (900, 3, 40), (900, 8, 40)]:
+        index = places(rows, count)
+        index[:6] = (-2, rows + 1, 4, 4, 0, rows - 1)
+        for dtype in ("f32", "i32", "u8", "i16"):
+            check(SHAPES[shape], how, dtype, rows, columns, index)
+
+
+@pytest.mark.gpu
 @pytest.mark.usefixtures("always")
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("how", SCATTERS)

@@ -7,6 +7,7 @@ by a good part of what tests allow, or that decides between numbers that were ro
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -263,6 +264,8 @@ def _with_other(d: Drawer) -> Pair:
 
 def _clip(d: Drawer) -> Pair:
     low, high = sorted((d.number(), d.number()))
+    if low == high and d.dtype.kind == "f":
+        raise Refused("a constant, which has a gradient at its bounds")
     return same("clip", low, high)
 
 
@@ -281,8 +284,18 @@ def _choice(d: Drawer) -> Pair:
 
 
 def _smooth(d: Drawer) -> Pair:
-    name = d.one(("exp", "tanh", "sin", "cos", "sigmoid", "square", "root", "log", "quotient", "silu"))
+    name = d.one(
+        [
+            *("exp", "expm1", "tanh", "sin", "cos", "square", "root", "log", "quotient", "sigmoid", "silu"),
+            *("gelu", "erf", "erfc", "logsigmoid", "softplus"),
+        ]
+    )
     functions: dict[str, Pair] = {
+        "gelu": renamed("gelu", lambda x: x * (1 + _erf(x / math.sqrt(2))) / 2),
+        "erf": renamed("erf", _erf),
+        "erfc": renamed("erfc", lambda x: 1 - _erf(x)),
+        "logsigmoid": renamed("logsigmoid", lambda x: -np.logaddexp(0, -x)),
+        "softplus": renamed("softplus", lambda x: np.logaddexp(0, x)),
         "sigmoid": renamed("sigmoid", lambda x: 1 / (1 + np.exp(-x))),
         "silu": renamed("silu", lambda x: x / (1 + np.exp(-x))),
         "root": (lambda x: wg.sqrt(x * x + 1), lambda x: np.sqrt(x * x + 1)),
@@ -290,6 +303,42 @@ def _smooth(d: Drawer) -> Pair:
         "quotient": (lambda x: x / (x * x + 1), lambda x: x / (x * x + 1)),
     }
     return functions.get(name) or same(name)
+
+
+def _erf(x: Array) -> Array:
+    return np.vectorize(math.erf, otypes=[float])(x).astype(x.dtype)
+
+
+def _pair(d: Drawer) -> Pair:
+    """Of two arrays, either of which is the first."""
+    name, first = d.one(("logaddexp", "atan2", "quotient", "power")), d.chance(0.5)
+    if name == "atan2":
+        d.choose()  # between the two sides of a half line
+    functions: dict[str, tuple[Any, Any]] = {
+        "logaddexp": (wg.logaddexp, np.logaddexp),
+        "atan2": (wg.atan2, np.arctan2),
+        "quotient": (lambda a, b: a / (b * b + 1), lambda a, b: a / (b * b + 1)),
+        "power": (lambda a, b: wg.power(a * a + 0.5, b), lambda a, b: np.power(a * a + 0.5, b)),
+    }
+    webgrad, numpy = functions[name]
+    other = d.array(d.shape)
+    if first:
+        return lambda x: webgrad(x, beside(x, other)), lambda x: numpy(x, alike(x, other))
+    return lambda x: webgrad(beside(x, other), x), lambda x: numpy(alike(x, other), x)
+
+
+def _division(d: Drawer) -> Pair:
+    """Down to whole numbers."""
+    d.choose()
+    return same(d.one(("floor_divide", "remainder")), d.one((2, 3, -2, -3, -5)))
+
+
+def _fill(d: Drawer) -> Pair:
+    mask, number = d.random.random(d.shape) < 0.3, d.number()
+    return (
+        lambda x: wg.masked_fill(x, wg.asarray(mask, device=x.device), number),
+        lambda x: np.where(mask, np.asarray(number, x.dtype), x),
+    )
 
 
 # Folds, scans and products
@@ -312,7 +361,14 @@ def _place(d: Drawer) -> Pair:
 
 
 def _spread(d: Drawer) -> Pair:
-    return same(d.one(("var",)), axis=d.axes(1), keepdims=d.chance(0.5))
+    less, axis, keepdims = d.one((0, 1)), d.axis(2), d.chance(0.5)
+    return renamed(
+        "var",
+        lambda x: np.var(x, axis, ddof=less, keepdims=keepdims),
+        axis,
+        correction=less,
+        keepdims=keepdims,
+    )
 
 
 def _softmax(d: Drawer) -> Pair:
@@ -353,7 +409,14 @@ def _order(d: Drawer) -> Pair:
 
 
 def _diff(d: Drawer) -> Pair:
-    return same("diff", axis=d.axis(2))
+    axis, count, more = d.axis(2), d.one((0, 1, 1, 2)), d.number()
+    if d.chance(0.5):
+        return same("diff", axis=axis, n=count)
+    array = d.array(tuple(1 if at == axis % len(d.shape) else side for at, side in enumerate(d.shape)))
+    return (
+        lambda x: wg.diff(x, axis=axis, n=count, prepend=beside(x, array + more).astype(x.dtype)),
+        lambda x: np.diff(x, n=count, axis=axis, prepend=alike(x, array + more).astype(x.dtype)),
+    )
 
 
 def _product(d: Drawer) -> Pair:
@@ -367,9 +430,11 @@ def _product(d: Drawer) -> Pair:
 
 
 def _contraction(d: Drawer) -> Pair:
-    if len(d.shape) != 2 or d.shape[0] != d.shape[1]:
-        raise Refused("no square")
-    text = d.one(("ij->ji", "ii->i", "ij,ij->i", "ij,ji->j", "ij,jk->ik", "ij,kj->ki"))
+    if len(d.shape) < 2:
+        raise Refused("no matrix")
+    text = d.one(("...ij->...ji", "...ij->j...", "...ij,...ij->...i", "...ij,...kj->...ki", "i...,i...->..."))
+    if len(d.shape) == 2 and d.shape[0] == d.shape[1] and d.chance(0.7):
+        text = d.one(("ij->ji", "ii->i", "ij,ij->i", "ij,ji->j", "ij,jk->ik", "ij,kj->ki"))
     count = 2 if "," in text else 1
     return lambda x: wg.einsum(text, *[x] * count), lambda x: np.einsum(text, *[x] * count)
 
@@ -387,6 +452,151 @@ def _norm(d: Drawer) -> Pair:
     if len(d.shape) < 2 or 0 in d.shape:
         raise Refused("no matrix")
     return lambda x: wg.linalg.matrix_norm(x), lambda x: np.sqrt((x * x).sum((-2, -1)))
+
+
+def _size(d: Drawer) -> Pair:
+    order, axis = d.one((1, 2, math.inf, -math.inf)), d.axis(1)
+    return lambda x: wg.linalg.vector_norm(x, ord=order, axis=axis), lambda x: np.linalg.norm(x, order, axis)
+
+
+def _many_axes(d: Drawer) -> Pair:
+    """Products over one or two axes with an array of three."""
+    if len(d.shape) < 2:
+        raise Refused("no matrix")
+    if d.chance(0.5):
+        other = d.array((2, d.shape[-1], 3))
+        return lambda x: wg.dot(x, beside(x, other)), lambda x: np.dot(x, alike(x, other))
+    last = d.array((*d.shape[-2:], 3))
+    return lambda x: wg.tensordot(x, beside(x, last), 2), lambda x: np.tensordot(x, alike(x, last), 2)
+
+
+def _normal(d: Drawer) -> Pair:
+    axis = d.axis(1)
+
+    def numpy(x: Array) -> Array:
+        centred = x - x.mean(axis, keepdims=True)
+        return np.asarray(
+            centred / np.sqrt(np.square(centred).mean(axis, keepdims=True) + x.dtype.type(1e-5))
+        )
+
+    return renamed("layer_norm", numpy, axis=axis)
+
+
+def _search(d: Drawer) -> Pair:
+    d.choose()
+    side = d.one(("left", "right"))
+    return (
+        lambda x: wg.searchsorted(wg.sort(wg.reshape(x, (x.size,))), wg.reshape(x, (x.size,)), side=side),
+        lambda x: np.searchsorted(np.sort(x.ravel()), x.ravel(), side),
+    )
+
+
+def _largest(d: Drawer) -> Pair:
+    """Of equal ones the first."""
+    d.choose()
+    axis = d.axis(1)
+    count = int(d.random.integers(1, d.shape[axis] + 1))
+
+    def numpy(x: Array) -> Array:
+        return np.take(np.argsort(-x, axis, kind="stable"), range(count), axis)
+
+    return lambda x: wg.topk(x, count, axis)[1], numpy
+
+
+def _attention(d: Drawer) -> Pair:
+    """From an array to itself, of which a mask hides a part."""
+    if len(d.shape) < 2 or 0 in d.shape:
+        raise Refused("no matrix")
+    keys, length = d.array(d.shape), d.shape[-2]
+    mask = d.random.random((length, length)) < 0.7
+    mask |= np.eye(length, dtype=bool)  # each sees something
+
+    def webgrad(x: Tensor) -> Any:
+        shown = wg.asarray(mask, device=x.device)
+        return wg.scaled_dot_product_attention(x, beside(x, keys), x, attn_mask=shown)
+
+    def numpy(x: Array) -> Array:
+        scores = x @ np.swapaxes(alike(x, keys), -1, -2) / np.sqrt(x.dtype.type(x.shape[-1]))
+        powers = np.where(mask, np.exp(scores - scores.max(-1, keepdims=True)), 0)
+        return np.asarray((powers / powers.sum(-1, keepdims=True)).astype(x.dtype) @ x)
+
+    return webgrad, numpy
+
+
+# Windows: an array is channels of one line
+
+
+def _windows(d: Drawer, longest: int) -> tuple[Shape, int, int, int, tuple[int, int]]:
+    """The shape of the lines; taps, dilation, stride and padding of windows that fit into them."""
+    if len(d.shape) < 2 or 0 in d.shape:
+        raise Refused("no lines")
+    lines = (1, d.shape[0], int(np.prod(d.shape[1:])))
+    taps, dilation, stride = (int(d.random.integers(1, each + 1)) for each in (longest, 2, 2))
+    width = int(d.random.integers(0, taps // 2 + 1))
+    if lines[2] + 2 * width < dilation * (taps - 1) + 1:
+        raise Refused("short lines")
+    return lines, taps, dilation, stride, (width, width)
+
+
+def _taps(x: Array, taps: int, dilation: int, stride: int, padding: tuple[int, int], fill: float) -> Array:
+    """What each tap of the windows over the last axis sees, one tap after the other."""
+    padded = np.pad(x, ((0, 0), (0, 0), padding), constant_values=fill)
+    count = (padded.shape[2] - dilation * (taps - 1) - 1) // stride + 1
+    return np.stack(
+        [
+            padded[:, :, at * dilation : at * dilation + stride * (count - 1) + 1 : stride]
+            for at in range(taps)
+        ]
+    )
+
+
+def _convolution(d: Drawer) -> Pair:
+    lines, taps, dilation, stride, padding = _windows(d, 4)
+    weight = d.array((3, lines[1], taps))
+    same_length = stride == 1 and d.chance(0.3)
+    total = dilation * (taps - 1)
+    around = (total // 2, total - total // 2) if same_length else padding
+
+    def webgrad(x: Tensor) -> Any:
+        how: Any = "same" if same_length else padding[0]
+        return wg.conv1d(wg.reshape(x, lines), beside(x, weight), None, stride, how, dilation)
+
+    def numpy(x: Array) -> Array:
+        seen = _taps(x.reshape(lines), taps, dilation, stride, around, 0)
+        return np.einsum("tncl,oct->nol", seen, alike(x, weight))
+
+    return webgrad, numpy
+
+
+def _transposed(d: Drawer) -> Pair:
+    lines, taps, dilation, stride, (less, _) = _windows(d, 4)
+    weight, more = d.array((lines[1], 2, taps)), int(d.random.integers(0, stride))
+    length = (lines[2] - 1) * stride - 2 * less + dilation * (taps - 1) + 1 + more
+    if length < 1:
+        raise Refused("nothing is left")
+
+    def numpy(x: Array) -> Array:
+        result = np.zeros((1, 2, length + 2 * less), x.dtype)
+        for at in range(taps):
+            part = np.einsum("ncl,co->nol", x.reshape(lines), alike(x, weight)[:, :, at])
+            result[:, :, at * dilation : at * dilation + stride * (lines[2] - 1) + 1 : stride] += part
+        return result[:, :, less : less + length]
+
+    return (
+        lambda x: wg.conv_transpose1d(
+            wg.reshape(x, lines), beside(x, weight), None, stride, less, more, dilation=dilation
+        ),
+        numpy,
+    )
+
+
+def _pool(d: Drawer) -> Pair:
+    d.choose()
+    lines, taps, dilation, stride, padding = _windows(d, 3)
+    return (
+        lambda x: wg.max_pool1d(wg.reshape(x, lines), taps, stride, padding[0], dilation),
+        lambda x: _taps(x.reshape(lines), taps, dilation, stride, padding, -math.inf).max(0),
+    )
 
 
 def _parts(d: Drawer) -> Pair:
@@ -419,6 +629,9 @@ CALLS: dict[str, tuple[str, float, Callable[[Drawer], Pair]]] = {
     "step": (FLOATS, 1, _step),
     "where": (REAL, 1, _choice),
     "smooth": (FLOATS, 4, _smooth),
+    "pair": (FLOATS, 2, _pair),
+    "division": (REAL, 1, _division),
+    "fill": (REAL, 0.5, _fill),
     "sum": (NUMBERS, 3, _sum),
     "extreme": (REAL, 2, _extreme),
     "place": (REAL, 1, _place),
@@ -434,6 +647,15 @@ CALLS: dict[str, tuple[str, float, Callable[[Drawer], Pair]]] = {
     "vecdot": (NUMBERS, 1, _dot),
     "matrix_norm": (FLOATS, 1, _norm),
     "parts": ("c", 3, _parts),
+    "vector_norm": (FLOATS, 1, _size),
+    "many axes": (NUMBERS, 1, _many_axes),
+    "layer_norm": (FLOATS, 1, _normal),
+    "searchsorted": (REAL, 0.5, _search),
+    "topk": (FLOATS, 0.5, _largest),
+    "attention": (FLOATS, 1, _attention),
+    "convolution": (FLOATS, 1, _convolution),
+    "transposed": (FLOATS, 0.5, _transposed),
+    "pool": (FLOATS, 1, _pool),
 }
 # Where NumPy rounds nothing, no device does; a fold in any order neither.
 ROUND_NOTHING = {
@@ -451,8 +673,19 @@ ROUND_NOTHING = {
         "sort",
     ),
     *("extreme", "place", "argsort", "with number", "with other", "diff", "parts"),
+    *("division", "fill", "searchsorted", "topk", "pool"),
 }
-KINKS = {"abs", "clip", "with number", "where", "extreme", "step"}  # their gradients depend on a choice
+KINKS = {
+    "abs",
+    "clip",
+    "with number",
+    "where",
+    "extreme",
+    "step",
+    "division",
+    "pool",
+    "vector_norm",
+}  # their gradients depend on a choice
 
 
 def _value(dtype: wg.DType, array: Array, exact: Array) -> Value:
@@ -588,7 +821,9 @@ def _first(calls: Calls, what: str, bad: Array, found: Array, wanted: Array) -> 
 
 
 def _wrong_gradient(calls: Calls, device: AnyDevice, seed: int) -> str:
-    """The gradient against that of the same calls in float64, computed node by node."""
+    """The gradient against that of the same calls in float64, computed node by node, and that against the
+    difference between results a little apart.
+    """
     random = np.random.default_rng(seed)
     floats = calls.dtype in (wg.float32, wg.float64) and calls.wanted.dtype.kind == "f"
     if (
@@ -613,4 +848,23 @@ def _wrong_gradient(calls: Calls, device: AnyDevice, seed: int) -> str:
     if found.shape != wanted.shape:
         return f"{calls}: the gradient's shape is {found.shape}, not {wanted.shape}"
     slack = 1e-3 * max(1.0, float(np.abs(wanted).max(initial=0.0)))
-    return _first(calls, "gradient", ~(np.abs(found - wanted) <= slack), found, wanted)
+    wrong = _first(calls, "gradient", ~(np.abs(found - wanted) <= slack), found, wanted)
+    return wrong or _wrong_slope(calls, weights, wide(wanted), random)
+
+
+def _wrong_slope(calls: Calls, weights: Array, gradient: Array, random: np.random.Generator) -> str:
+    """A gradient in float64 against differences, where those to either side agree: there is no kink."""
+    direction = random.uniform(-1, 1, calls.start.shape)
+    tiny = 1e-5
+
+    def total(step: float) -> float:
+        x = wg.asarray(wide(calls.start) + step * direction, device="cpu")
+        return float(compute([(_run(calls, x) * beside(x, weights)).sum().node])[0])
+
+    before, here, after = total(-tiny), total(0.0), total(tiny)
+    left, right = (here - before) / tiny, (after - here) / tiny
+    slope = float((gradient * direction).sum())
+    slack = 1e-3 * max(1.0, float(np.sqrt(np.square(gradient * direction).sum())), abs(slope))
+    if abs(left - right) > slack or abs((left + right) / 2 - slope) <= slack:
+        return ""
+    return f"{calls}: the slope of the gradient is {slope}, that of the results {(left + right) / 2}"

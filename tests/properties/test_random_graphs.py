@@ -119,6 +119,9 @@ def test_a_wrong_result_of_a_call_is_found() -> None:
     flat = ("flat", (lambda x: x if x.dtype is wg.float64 else x.detach() + x * 0, lambda x: x))
     found = [difference(Calls(wg.float32, square, [flat], square, square), on("cpu"), at) for at in range(9)]
     assert any("of the gradient wrong" in each for each in found)  # which is looked at in some cases
+    flat = ("flat", (lambda x: x.detach() + x * 0, lambda x: x))  # in float64 too: the rule itself is wrong
+    found = [difference(Calls(wg.float32, square, [flat], square, square), on("cpu"), at) for at in range(9)]
+    assert any("the slope of the gradient is 0.0" in each for each in found)
 
 
 def test_a_seed_gives_the_same_program_again() -> None:

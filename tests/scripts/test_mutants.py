@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from scripts import mutants
-from scripts.mutants import MEMORY, Copies, bounded, mutated, stages, tried
+from scripts.mutants import FUZZ, MEMORY, Copies, bounded, mutated, stages, tried
 from scripts.mutants_table import FAULTS, Fault
 from scripts.system import ROOT
 
@@ -19,6 +19,7 @@ def test_there_are_about_a_hundred_of_all_stages() -> None:
     assert len(FAULTS) >= 100
     assert {"ops", "cpu", "schedule", "lower", "runtime", "kernels", "wgsl"} <= folders
     assert len({(each.file, each.old, each.new) for each in FAULTS}) == len(FAULTS)
+    assert folders <= FUZZ.keys()
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda each: f"{each.file}: {each.what}")
@@ -129,8 +130,8 @@ def option(name):
     return sys.argv[sys.argv.index(name) + 1]
 
 part, first, count = option("--only"), int(option("--seed")), int(option("--count"))
-wrong = {20} if part == "graphs" else set()
-if plus(1, 2) != 3 and part == "graphs":
+wrong = {20} if part == "gpu-programs" else set()
+if plus(1, 2) != 3 and part == "gpu-programs":
     wrong.add(30)
 for seed in sorted(wrong & set(range(first, first + count))):
     print(f"FAILED: {part}, seed {seed}: wrong")
@@ -141,4 +142,4 @@ for seed in sorted(wrong & set(range(first, first + count))):
     copies = Copies(tmp_path)
     copies.add(0)
     found, by_fuzz, _ = tried(fault, copies, fuzz=True, tests=False)
-    assert (found, by_fuzz) == ("", "graphs, seed 30")  # and not the seed that is wrong without it too
+    assert (found, by_fuzz) == ("", "gpu-programs, seed 30")  # and not the seed that is wrong without it too
