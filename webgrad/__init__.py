@@ -114,6 +114,7 @@ if TYPE_CHECKING:
     from .gradients.autograd import no_grad as no_grad
     from .gradients.autograd import set_grad_enabled as set_grad_enabled
     from .gradients.autograd import value_and_grad as value_and_grad
+    from .gradients.hooks import HookHandle as HookHandle
     from .jit.inputs import fresh as fresh
     from .jit.inputs import watch as watch
     from .runtime.adapters import devices as devices
@@ -151,6 +152,7 @@ _HOMES = {
     "Device": "runtime.webgpu",
     "Event": "runtime.context",
     "Explanation": "tools.explanation",
+    "HookHandle": "gradients.hooks",
     "Kernel": "custom",
     "MemoryReport": "tools.memory",
     "Profile": "tools.profiling.profile",
