@@ -7,8 +7,9 @@ Adding a map op is adding a row to `ops/maps.py`.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from operator import attrgetter
-from typing import Any
+from typing import Any, Literal
 
 from ..arrays import Array, np
 from ..dtypes import as_dtype
@@ -149,6 +150,46 @@ def _converted(sigs: tuple[Signature, ...], attributes: tuple[Any, ...]) -> Any:
 
 
 _LEAST = {"max": lowest, "min": highest}
+_FOLDS: dict[Any, tuple[Any, Any]] = {
+    "reduce": (_reduce, shapes.reduced),
+    "scan": (_scan, shapes.scanned),
+}
+
+
+def _zero(dtype: Any) -> int:
+    return 0
+
+
+def _one(dtype: Any) -> int:
+    return 1
+
+
+def _fold(
+    kind: Literal["reduce", "scan"],
+    name: str,
+    by: str,
+    identity: Callable[[Any], Any],
+    gradient: str,
+    types: str = "biuf",
+    numpy: str = "",
+    **more: Any,
+) -> Op:
+    """Axes folded by a map op, or the running totals along one; `numpy` is what NumPy calls it."""
+    reference, rule = _FOLDS[kind]
+    infer = rule(name, types)
+    return Op(
+        name,
+        kind,
+        1,
+        reference(numpy or name),
+        by,
+        types,
+        infer=infer,
+        identity=identity,
+        gradient=(gradient,),
+        **more,
+    )
+
 
 ROWS = (
     LEAF,
@@ -288,93 +329,24 @@ ROWS = (
         infer=shapes.concat,
         gradient=("part_of(g, xs, *attributes, at)",),
     ),
-    # Folding; `wgsl` names the map op that folds two values
-    Op(
-        "sum",
-        "reduce",
-        1,
-        _reduce("sum"),
-        "add",
-        "iuf",
-        infer=shapes.reduced("sum", "iuf"),
-        identity=lambda dtype: 0,
-        domain=(-10, 10),
-        gradient=("unfolded(g, a.shape, *attributes)",),
-    ),
-    Op(
-        "prod",
-        "reduce",
-        1,
-        _reduce("prod"),
-        "multiply",
-        "iuf",
-        infer=shapes.reduced("prod", "iuf"),
-        identity=lambda dtype: 1,
+    # Folds: the kind, the name, and the map op that folds two values
+    _fold("reduce", "sum", "add", _zero, "unfolded(g, a.shape, *attributes)", "iuf", domain=(-10, 10)),
+    _fold("reduce", "prod", "multiply", _one, "others_product(g, a, *attributes)", "iuf", domain=(0.5, 1.5)),
+    _fold("reduce", "max", "maximum", lowest, "extreme(g, y, a, *attributes)"),
+    _fold("reduce", "min", "minimum", highest, "extreme(g, y, a, *attributes)"),
+    _fold("scan", "cumulative_sum", "add", _zero, "sum_to_come(g, *attributes)", "iuf", "cumsum"),
+    _fold(
+        *("scan", "cumulative_prod", "multiply", _one, "running_product(g, y, a, *attributes)"),
+        *("iuf", "cumprod"),
         domain=(0.5, 1.5),
-        gradient=("others_product(g, a, *attributes)",),
     ),
-    Op(
-        "max",
-        "reduce",
-        1,
-        _reduce("max"),
-        "maximum",
-        infer=shapes.reduced("max", "biuf"),
-        identity=lowest,
-        gradient=("extreme(g, y, a, *attributes)",),
+    _fold(
+        *("scan", "cumulative_max", "maximum", lowest, "running_extreme(g, y, a, *attributes)"),
+        numpy="maximum.accumulate",
     ),
-    Op(
-        "min",
-        "reduce",
-        1,
-        _reduce("min"),
-        "minimum",
-        infer=shapes.reduced("min", "biuf"),
-        identity=highest,
-        gradient=("extreme(g, y, a, *attributes)",),
-    ),
-    Op(
-        "cumulative_sum",
-        "scan",
-        1,
-        _scan("cumsum"),
-        "add",
-        "iuf",
-        infer=shapes.scanned("cumulative_sum", "iuf"),
-        identity=lambda dtype: 0,
-        gradient=("sum_to_come(g, *attributes)",),
-    ),
-    Op(
-        "cumulative_prod",
-        "scan",
-        1,
-        _scan("cumprod"),
-        "multiply",
-        "iuf",
-        infer=shapes.scanned("cumulative_prod", "iuf"),
-        identity=lambda dtype: 1,
-        domain=(0.5, 1.5),
-        gradient=("running_product(g, y, a, *attributes)",),
-    ),
-    Op(
-        "cumulative_max",
-        "scan",
-        1,
-        _scan("maximum.accumulate"),
-        "maximum",
-        infer=shapes.scanned("cumulative_max", "biuf"),
-        identity=lowest,
-        gradient=("running_extreme(g, y, a, *attributes)",),
-    ),
-    Op(
-        "cumulative_min",
-        "scan",
-        1,
-        _scan("minimum.accumulate"),
-        "minimum",
-        infer=shapes.scanned("cumulative_min", "biuf"),
-        identity=highest,
-        gradient=("running_extreme(g, y, a, *attributes)",),
+    _fold(
+        *("scan", "cumulative_min", "minimum", highest, "running_extreme(g, y, a, *attributes)"),
+        numpy="minimum.accumulate",
     ),
     Op(
         "matmul",

@@ -12,11 +12,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-__all__ = ["Budget", "Macro", "MacroError", "UnclosedCall", "expand", "parse_definition", "split_tokens"]
+__all__ = [
+    "NAME",
+    "Budget",
+    "Macro",
+    "MacroError",
+    "UnclosedCall",
+    "expand",
+    "parse_definition",
+    "split_tokens",
+]
 
 MAX_NESTING = 48
 _TOKEN = re.compile(r"\s+|[^\W\d]\w*|0[xX][\w.]+|\.?\d[\w.]*|##|.", re.DOTALL)
-_NAME = re.compile(r"[^\W\d]\w*")
+NAME = re.compile(r"[^\W\d]\w*")
 _DEFINITION = re.compile(r"\s*([^\W\d]\w*)(\(([^()]*)\))?(.*)", re.DOTALL)
 _NOTHING: frozenset[str] = frozenset()
 
@@ -96,7 +105,7 @@ def _parameters(name: str, inside: str) -> tuple[str, ...]:
         return ()
     parameters = tuple(part.strip() for part in inside.split(","))
     for parameter in parameters:
-        if not _NAME.fullmatch(parameter):
+        if not NAME.fullmatch(parameter):
             raise MacroError(f"`{parameter}` is not a parameter name of macro `{name}`")
     if len(set(parameters)) < len(parameters):
         raise MacroError(f"macro `{name}` names a parameter twice")
