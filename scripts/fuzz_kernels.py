@@ -133,7 +133,7 @@ INSERTED = (
     *("enable f16;", "enable subgroups;", "requires pointer_composite_access;", "diagnostic(off, x);"),
     *("\n#define A(x) x##x A(A)\n", "\n#if 1\n", "\n#endif\n", "\n#for i in 0..100000\n", "\n#endfor\n"),
     *(
-        '\n#include "types.pwgsl"\n',
+        '\n#include "combine.pwgsl"\n',
         "\n#ifdef T\n",
         "\n#else\n",
         "\n#undef T\n",

@@ -281,8 +281,8 @@ KERNELS = (
             "negative indices are not clamped",
         ),
         (
-            "TARGET[i / PER_WORD] = (word & ~(MASK << place)) | (bits << place);",
-            "TARGET[i / PER_WORD] = word | (bits << place);",
+            "y[i / PER_WORD] = (word & ~(MASK << place)) | (bits << place);",
+            "y[i / PER_WORD] = word | (bits << place);",
             "packed elements are joined with what was there",
         ),
         (

@@ -129,6 +129,7 @@ PAGES = (
         "Functions of functions, and what is computed when.",
         _of(
             ("Gradients", "gradients.autograd"),
+            ("Hooks", "gradients.hooks"),
             ("Capturing", "jit.capture jit.inputs"),
             ("Computing now", "functions.array.evaluation"),
         ),

@@ -32,6 +32,7 @@ STAGES: tuple[tuple[str, ...], ...] = (
 RECORDS = (
     "graph.op",
     "gradients.history",
+    "gradients.hooks",
     "graph.node",
     "graph.refcounts",
     "graph.snapshot",

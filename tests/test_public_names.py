@@ -36,6 +36,7 @@ PUBLIC_NAMES = [
     "ForeignBufferError",
     "ForkError",
     "GradientError",
+    "HookHandle",
     "IndexingError",
     "Kernel",
     "LaunchError",

@@ -46,7 +46,7 @@ _DTYPES = frozenset(map(np.dtype, ("f4", "f2", ml_dtypes.bfloat16, "i4", "i2", "
 
 
 @dataclass(frozen=True, slots=True)
-class _Launch:
+class _UserLaunch:
     """A recorded launch of a user's own kernel, which may change what operations before it read."""
 
     before: tuple[Node, ...]  # what is computed first, whether or not its arrays are still there
@@ -113,7 +113,7 @@ class Batch:
         self.device = open_device(device)
         # Made by operations not executed yet; weak, so that what the user drops need not be stored.
         self._results: list[weakref.ref[BatchArray]] = []
-        self._launches: deque[_Launch] = deque()
+        self._launches: deque[_UserLaunch] = deque()
         self._sources: list[Buffer] = []  # what recorded operations read that is there already
 
     def __len__(self) -> int:
@@ -261,7 +261,7 @@ class Batch:
         pipeline, data, workgroups = kernel.prepare(arrays, grid, threads, params)
         self._read_by(arrays)
         before, nodes = (tuple(each._node for each in some) for some in (self._waiting(), arrays))
-        self._launches.append(_Launch(before, pipeline, nodes, data, workgroups))
+        self._launches.append(_UserLaunch(before, pipeline, nodes, data, workgroups))
 
     # Recording
 

@@ -16,12 +16,14 @@ import numpy.typing as npt
 import wgpu
 
 from webgrad.device_profile import PORTABLE, DeviceProfile
+from webgrad.dtypes import COMPLEX, REAL
 from webgrad.kernels.launch import Launch, ceil_div
 from webgrad.wgsl import Program, render
 
 __all__ = [
     "DTYPES",
     "PROFILES",
+    "SHORT",
     "Array",
     "random_values",
     "run",
@@ -39,6 +41,7 @@ DTYPES: dict[str, Any] = {
     "i8": np.int8,
     "u8": np.uint8,
 }
+SHORT = {each.short: each for each in (*REAL, *COMPLEX)}
 # Every way of choosing; all of them run on the software adapter, whose subgroups have 8 lanes.
 PROFILES: dict[str, DeviceProfile] = {
     "software": DeviceProfile("software", frozenset({"f16", "int64", "subgroups"}), 8),

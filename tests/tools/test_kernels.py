@@ -147,4 +147,4 @@ def test_what_ships() -> None:
     assert "HOW" in rows["scatters.pwgsl"].defines
     assert rows["matmul.pwgsl"].variants == 0  # it is filled by the code generator only
     assert rows["matmul.pwgsl"].entries == ("matmul_thread", "matmul_lanes", "matmul_tile")
-    assert "types.pwgsl" not in rows
+    assert "combine.pwgsl" not in rows

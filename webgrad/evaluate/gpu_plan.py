@@ -251,7 +251,7 @@ class GpuReplay:
                 self.users.setdefault(each, []).append(self.packed[-1])
         self.params.append(step.launch.params)
 
-    def donations(self, leaves: Iterable[int]) -> frozenset[int]:
+    def donated_inputs(self, leaves: Iterable[int]) -> frozenset[int]:
         """Leaves that are donated, as inputs of the commands: but for those that are results themselves."""
         return frozenset(self._donatable[each] for each in leaves if each in self._donatable)
 
@@ -262,7 +262,7 @@ class GpuReplay:
         params = self._packed(nodes) if self.packed else self.params
         notes = [each.note(nodes) for each in plan.steps if each.pipeline is not None] if observers() else ()
         return plan.device.queue.replay(
-            self.commands, inputs + self.constants, params, self.donations(donated), notes
+            self.commands, inputs + self.constants, params, self.donated_inputs(donated), notes
         )
 
     def _packed(self, nodes: list[Node]) -> list[bytes]:

@@ -65,7 +65,7 @@ def check_tensor(
             f"{what}, and {dtype.name} has no type in WGSL: pass its parts, webgrad.view_as_real(x)"
         )
     declared = set(re.findall(r"\b[fiu](?:16|32|64)\b", binding.type))  # none of a struct: it may be anything
-    packed = dtype.itemsize < 4
+    packed = dtype.is_packed
     fits = {"u32"} if packed else {dtype.compute}
     if dtype.name == "float16":
         fits.add("f16")

@@ -15,6 +15,7 @@ from ..arrays import has_numpy, np
 from ..errors import ArgumentError
 from ..evaluate.evaluate import read
 from ..gradients import requires_grad
+from ..gradients.hooks import HookHandle
 from ..gradients.slots import GradientSlot
 from ..ops.views import share
 from ..ops.writes import replace
@@ -205,7 +206,7 @@ class Methods(FunctionMethods, PytorchMethods):
         share(self, made, "detach", ())
         return made
 
-    def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Any:
+    def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> HookHandle:
         """Have a function called with this tensor's gradient when that is computed; it may give another.
 
         Gives a handle whose `remove()` takes the hook away.

@@ -18,7 +18,7 @@ from typing import Any
 from .. import dtypes
 from ..dtypes import DType, as_dtype
 from ..errors import ArgumentError, DTypeError, ShapeError
-from ..gradients.history import recording
+from ..gradients.history import grad_mode
 from ..graph.node import Node, make, scalar
 from ..graph.trace import current_trace
 from ..ops import primitives
@@ -133,8 +133,8 @@ class Generator:
 
         A function that is computed again for its gradient gets those of the first time.
         """
-        noted = recording.draws
-        if noted is not None and recording.repeat:
+        noted = grad_mode.draws
+        if noted is not None and grad_mode.repeat:
             return noted.pop(0)  # type: ignore[no-any-return]
         trace = current_trace()
         draw = functools.partial(self._next_words, count)

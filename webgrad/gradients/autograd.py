@@ -19,7 +19,7 @@ from ..jit.pytree import flatten, unflatten
 from ..ops import primitives
 from ..tensor import Tensor
 from .differentiate import order_of, pull_back
-from .history import Call, kept_on, recording, recording_set
+from .history import Call, grad_mode, grad_mode_set, kept_on
 from .own import results_of
 from .requires_grad import detached, gradient_like, zeros_for
 from .slots import GradientSlot
@@ -42,7 +42,7 @@ class _Mode(ContextDecorator):
     def __call__(self, function: Function) -> Function:
         @functools.wraps(function)
         def inside(*args: Any, **kwargs: Any) -> Any:
-            with recording_set(self._on):
+            with grad_mode_set(self._on):
                 return function(*args, **kwargs)
 
         return inside  # type: ignore[return-value]
@@ -89,12 +89,12 @@ class set_grad_enabled(_Mode):
     def __init__(self, mode: bool) -> None:
         super().__init__()
         self._on = bool(mode)
-        self._outside: bool | None = recording.on  # None where it is a context or a decorator after all
-        recording.on = self._on
+        self._outside: bool | None = grad_mode.on  # None where it is a context or a decorator after all
+        grad_mode.on = self._on
 
     def _no_call(self) -> None:
         if self._outside is not None:
-            recording.on, self._outside = self._outside, None
+            grad_mode.on, self._outside = self._outside, None
 
     def __call__(self, function: Function) -> Function:
         self._no_call()
@@ -111,7 +111,7 @@ def is_grad_enabled() -> bool:
     >>> wg.is_grad_enabled()
     True
     """
-    return recording.on
+    return grad_mode.on
 
 
 # Functions
@@ -150,7 +150,7 @@ def value_and_grad(
                 f"value_and_grad: there is no tensor in what argnums={argnums!r} names, so nothing to "
                 "differentiate by: make one with webgrad.asarray"
             )
-        with recording_set(True):
+        with grad_mode_set(True):
             inner, tracked = _fresh(leaves)
             given, parts = list(args), iter(map(Tensor, inner))
             for at, spec in zip(places, specs, strict=True):
@@ -228,7 +228,7 @@ def _gradients(value: Tensor, inner: list[Node], tracked: bool) -> tuple[Tensor,
     others = [each for each in reached if id(each) not in wanted]
     more = tracked or any(isinstance(each.history, GradientSlot) for each in others)
     seed = ones(value.shape, dtype=value.dtype, device=value.device)
-    with recording_set(more):
+    with grad_mode_set(more):
         found = pull_back([(value.node, seed)], wanted, keep=True)
         gradients = [found[id(each)] if id(each) in found else zeros_for(each) for each in inner]
     return (value if more else detached(value)), gradients
@@ -262,7 +262,7 @@ def custom_gradient(function: Callable[..., tuple[Any, Callable[..., Any]]]) -> 
                 "function from the result's gradient to those of its arguments"
             )
         result, pull = answer
-        if not recording.on or all(each.node.history is None for each in given):
+        if not grad_mode.on or all(each.node.history is None for each in given):
             return result
         spec, results = _found_tensors(result)
 
@@ -300,7 +300,7 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     >>> [round(each, 3) for each in x.grad.tolist()]
     [5.437, 14.778]
     """
-    if not recording.on:
+    if not grad_mode.on:
         return function(*args, **kwargs)
     nesting, given = _found_tensors((args, kwargs))
     nodes = [each.node for each in given]
@@ -308,15 +308,15 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     half = autocast_dtype()
 
     def run(repeat: bool) -> tuple[Any, list[Tensor], set[int]]:
-        before = recording.made, recording.draws, recording.repeat
-        recording.made, recording.draws, recording.repeat = set(), draws.copy() if repeat else draws, repeat
+        before = grad_mode.made, grad_mode.draws, grad_mode.repeat
+        grad_mode.made, grad_mode.draws, grad_mode.repeat = set(), draws.copy() if repeat else draws, repeat
         try:
             again_args, again_kwargs = unflatten(nesting, iter([Tensor(each) for each in nodes]))
             with autocast(half or "float16", enabled=half is not None):
                 spec, results = _found_tensors(function(*again_args, **again_kwargs))
-            return spec, results, recording.made
+            return spec, results, grad_mode.made
         finally:
-            recording.made, recording.draws, recording.repeat = before
+            grad_mode.made, grad_mode.draws, grad_mode.repeat = before
 
     spec, results, made = run(repeat=False)
     sources = _sources(results, made)
@@ -325,7 +325,7 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     known = {id(each): each for each in sources}
 
     def pulled(gradients: list[Any]) -> list[Any]:
-        with recording_set(True):
+        with grad_mode_set(True):
             _, again, remade = run(repeat=True)
         if any(id(each) not in known for each in _sources(again, remade)):
             raise GradientError(

@@ -146,7 +146,7 @@ def _spread(
 def _hooked(vertex: Vertex, gradient: Any) -> Any:
     """The gradient as the vertex's hooks leave it."""
     history = vertex.history
-    for hook in history.hooks or ():
+    for hook in tuple(history.hooks.values()) if history.hooks else ():
         changed = hook(gradient := _own(gradient))
         if changed is not None:
             gradient = changed

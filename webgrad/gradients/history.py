@@ -12,7 +12,8 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
-Hook = Callable[[Any], Any]
+from .hooks import Hooks
+
 CAPTURED = "captured"  # instead of a signature: the result of a captured function, whose graph is gone
 
 
@@ -24,7 +25,7 @@ class History:
     def __init__(self, sig: Any, inputs: tuple[Any, ...]) -> None:
         self.sig = sig
         self.inputs = inputs
-        self.hooks: list[Hook] | None = None
+        self.hooks: Hooks | None = None
         self.slot: Any = None  # a GradientSlot where a user wants to see the gradient
 
     def let_go(self) -> None:
@@ -49,7 +50,7 @@ class Call:
         return self
 
 
-class Recording(threading.local):
+class GradMode(threading.local):
     """Whether histories are kept in this thread, and what else is noted of them."""
 
     on = True
@@ -58,17 +59,17 @@ class Recording(threading.local):
     repeat = False
 
 
-recording = Recording()
+grad_mode = GradMode()
 
 
 def kept_on(on: bool) -> Generator[None, None, None]:
     """Keep histories, or none, until it is closed or dropped."""
-    before = recording.on
-    recording.on = on
+    before = grad_mode.on
+    grad_mode.on = on
     try:
         yield
     finally:
-        recording.on = before
+        grad_mode.on = before
 
 
-recording_set = contextmanager(kept_on)
+grad_mode_set = contextmanager(kept_on)

@@ -12,7 +12,7 @@ from typing import Any
 from ..graph.node import Node
 from ..ops import primitives
 from ..tensor import Tensor
-from .history import Call, History, recording, recording_set
+from .history import Call, History, grad_mode, grad_mode_set
 
 Rule = Callable[[Tensor], Tensor]
 
@@ -22,9 +22,9 @@ def own_gradient(compute: Callable[[], Tensor], *sources: tuple[Tensor, Rule]) -
 
     Sources must be tensors of our own, since others may get another value before the rules are asked.
     """
-    if not recording.on or all(x.node.history is None for x, _ in sources):
+    if not grad_mode.on or all(x.node.history is None for x, _ in sources):
         return compute()
-    with recording_set(False):
+    with grad_mode_set(False):
         result = compute()
     wanted = [x.node.history is not None for x, _ in sources]
 
@@ -40,7 +40,7 @@ def results_of(call: Call, results: Sequence[Tensor]) -> list[Tensor]:
     """A call's results, whoever holds them, with its history instead of their own."""
     made = []
     for at, each in enumerate(results):
-        with recording_set(False):
+        with grad_mode_set(False):
             node = primitives.alias(each.node)
         if each.dtype.kind in "fc":
             _remember(node, call, at)
@@ -50,5 +50,5 @@ def results_of(call: Call, results: Sequence[Tensor]) -> list[Tensor]:
 
 def _remember(node: Node, call: Call, place: int) -> None:
     node.history = History(place, (call,))
-    if recording.made is not None:
-        recording.made.add(id(node))
+    if grad_mode.made is not None:
+        grad_mode.made.add(id(node))

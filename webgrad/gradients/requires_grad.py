@@ -16,7 +16,8 @@ from ..ops import primitives
 from ..ops.views import share
 from ..tensor import Tensor
 from .differentiate import accumulate, order_of, pull_back
-from .history import History, recording_set
+from .history import History, grad_mode_set
+from .hooks import HookHandle
 from .slots import GradientSlot
 
 
@@ -37,7 +38,7 @@ def ask_for_gradient(x: Tensor, wanted: bool) -> None:
     trace = current_trace()
     if trace is not None:
         trace.note(x)
-    with recording_set(False):
+    with grad_mode_set(False):
         node = primitives.alias(x.node)
     node.history = _slot_for(x) if wanted else None
     x.node = node
@@ -59,7 +60,7 @@ def detached(x: Tensor) -> Tensor:
         return Tensor(x.node)
     if x.node.storage is not None and current_trace() is None:
         return Tensor(Node(x.node.sig, (), x.node.storage, x.node.where))
-    with recording_set(False):
+    with grad_mode_set(False):
         return Tensor(primitives.alias(x.node))
 
 
@@ -84,7 +85,7 @@ def set_data(x: Tensor, value: Any) -> None:
     trace = current_trace()
     if trace is not None:
         trace.note(x)
-    with recording_set(False):
+    with grad_mode_set(False):
         node = primitives.alias(value.node)
     node.history = history
     x.node = node
@@ -152,18 +153,6 @@ def retain_gradient(x: Tensor) -> None:
         history.slot = GradientSlot()
 
 
-class HookHandle:
-    """A hook that can be taken away again."""
-
-    def __init__(self, hooks: list[Any], hook: Any) -> None:
-        self._hooks, self._hook = hooks, hook
-
-    def remove(self) -> None:
-        """Do not call it any more."""
-        if self._hook in self._hooks:
-            self._hooks.remove(self._hook)
-
-
 def add_hook(x: Tensor, hook: Callable[[Tensor], Any]) -> HookHandle:
     """Call a function with a tensor's gradient."""
     history = x.node.history
@@ -172,13 +161,12 @@ def add_hook(x: Tensor, hook: Callable[[Tensor], Any]) -> HookHandle:
             "register_hook: no gradient goes through this tensor; call x.requires_grad_() first"
         )
     if history.hooks is None:
-        history.hooks = []
+        history.hooks = {}
 
     def checked(gradient: Tensor) -> Tensor | None:
         found = hook(gradient)
         return None if found is None else gradient_like("a hook's result", found, gradient)
 
-    history.hooks.append(checked)
     return HookHandle(history.hooks, checked)
 
 
@@ -203,7 +191,7 @@ def backward(x: Tensor, gradient: Any, retain_graph: bool | None, create_graph: 
     seed = ones(x.shape, dtype=x.dtype, device=x.device) if gradient is None else gradient
     seed = gradient_like("backward", seed, x)
     slots = {id(node): node for node in order_of([x.node]) if isinstance(node.history, GradientSlot)}
-    with recording_set(create_graph):
+    with grad_mode_set(create_graph):
         keep = create_graph if retain_graph is None else bool(retain_graph)
         found = pull_back([(x.node, seed)], None, keep=keep)
         for identity, node in slots.items():

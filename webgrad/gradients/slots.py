@@ -5,11 +5,11 @@ In: gradients, as tensors. Out: the same. Captured functions read and write them
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 from weakref import ref
 
 from ..graph.trace import current_trace
+from .hooks import Hooks
 
 
 class GradientSlot:
@@ -24,7 +24,7 @@ class GradientSlot:
     def __init__(self, owner: Any = None) -> None:
         self._grad: Any = None
         self._owner = None if owner is None else ref(owner)
-        self.hooks: list[Callable[[Any], Any]] | None = None
+        self.hooks: Hooks | None = None
         self.is_inner = current_trace() is not None  # made by a captured function: nobody sees it later
 
     def belongs_to(self, tensor: Any) -> bool:

@@ -18,7 +18,7 @@ from typing import Any
 from weakref import ref
 
 from ..errors import DTypeError
-from ..gradients.history import History, recording
+from ..gradients.history import History, grad_mode
 from .op import LEAF, SCALAR, Op
 from .refcounts import LISTED
 
@@ -131,10 +131,10 @@ def make(op: Op, inputs: tuple[Node, ...], attributes: tuple[Any, ...] = ()) -> 
 
 def remember(node: Node) -> None:
     """Keep how a node came about, if gradients go through it and are wanted in this thread."""
-    if node.sig.smooth and recording.on:
+    if node.sig.smooth and grad_mode.on:
         node.history = History(node.sig, node.inputs)
-        if recording.made is not None:
-            recording.made.add(id(node))
+        if grad_mode.made is not None:
+            grad_mode.made.add(id(node))
 
 
 class Backlog:

@@ -17,7 +17,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 from .. import dtypes
 from ..errors import ArgumentError
 from ..evaluate.evaluate import compute, compute_waiting, is_checked
-from ..gradients.history import recording
+from ..gradients.history import grad_mode
 from ..gradients.slots import GradientSlot
 from ..graph.node import Node, scalar, signature
 from ..graph.op import LEAF
@@ -77,7 +77,7 @@ class Jit:
         if is_checked():
             return self._plainly(specs, named, arguments)
         # Kernels chosen by measuring are others; so is what a function does to one tensor under two names.
-        key = (tuple(specs), tuple(named), _repeats(arguments), is_on(), recording.on and _asking(arguments))
+        key = (tuple(specs), tuple(named), _repeats(arguments), is_on(), grad_mode.on and _asking(arguments))
         with self._lock:
             variants = self._captures.setdefault(key, [])
             self._captures.move_to_end(key)

@@ -16,7 +16,7 @@ from weakref import ref
 
 from ..errors import ArgumentError, CaptureError
 from ..evaluate.evaluate import Recorded, compute, evaluation_lock, plan_for, submit
-from ..gradients.history import CAPTURED, History, recording_set
+from ..gradients.history import CAPTURED, History, grad_mode_set
 from ..gradients.slots import GradientSlot
 from ..graph.node import Node, Signature, leaf, scalar
 from ..graph.op import LEAF
@@ -255,7 +255,7 @@ class Capture:
         shared = [each for each in found if each is not None and each.alias and shares_with(each)]
         if shared:
             known = set(map(id, found))
-            with recording_set(False):
+            with grad_mode_set(False):
                 for each in shared:
                     give(told(each, known))
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from webgrad import dtypes
 from webgrad.device_profile import DeviceProfile
+from webgrad.dtypes import DType
 from webgrad.kernels.launch import InPlace, Launch, Launches, ceil_div, grid_for, has_workgroups, pack
 from webgrad.kernels.sorting import (
     KEYS,
@@ -29,22 +31,19 @@ MIN_COPIED_BYTES = 1 << 20  # bytes: a larger base is copied by a kernel that do
 MIN_BUSY_COLUMNS = 48  # units of a row from which owners are busy with them, and not with reading indices
 SOFTWARE_RUNS, GPU_RUNS = 64, 1024  # chunks of sorted updates
 MAX_TABLES, MIN_TABLES = 64, 16  # chunks with a table of their own
-PACKED = frozenset({"u8", "i8", "u16", "i16", "f16", "bf16"})
 
 
 class _Scatter:
     """One scatter with many updates: its sizes, and launches of its template."""
 
     def __init__(
-        self, profile: DeviceProfile, how: str, dtype: str, rows: int, columns: int, count: int
+        self, profile: DeviceProfile, how: str, dtype: DType, rows: int, columns: int, count: int
     ) -> None:
         self.profile, self.how, self.rows, self.count = profile, how, rows, count
         self.stored, elements = stored_type(how, dtype, columns)
-        self.odd = elements % 4 != 0 or self.stored in ("i64", "u64", "f64")
+        self.odd = elements % 4 != 0 or self.stored.itemsize == 8
         self.columns = elements if self.odd else elements // 4
-        self.unit_bytes = {"u8": 1, "i8": 1, "u64": 8, "i64": 8, "f64": 8}.get(
-            self.stored, 2 if self.stored in PACKED else 4
-        ) * (1 if self.odd else 4)
+        self.unit_bytes = self.stored.itemsize * (1 if self.odd else 4)
         self.on_gpu = has_workgroups(profile)
         self.width = 64 if self.on_gpu else 8
         self.launches: list[Launch] = []
@@ -61,7 +60,7 @@ class _Scatter:
         defines: dict[str, str | int] = {} if self.width == 8 else {"WIDTH": self.width}
         in_place: tuple[InPlace, ...] = ()
         if typed:
-            defines |= {"HOW": self.how, "T": self.stored}
+            defines |= {"HOW": self.how, "T": self.stored.short}
         if typed and self.odd and entry != "scatter_atomic":
             defines["ODD"] = 1
         if entry == "scatter_copy":
@@ -85,7 +84,7 @@ class _Scatter:
 
 @lru_cache(maxsize=4096)
 def scatter_launches(
-    profile: DeviceProfile, how: str, dtype: str, rows: int, columns: int, count: int
+    profile: DeviceProfile, how: str, dtype: DType, rows: int, columns: int, count: int
 ) -> Launches:
     """base (rows, columns) with `count` rows of updates written to the rows that an int32 index names.
 
@@ -101,7 +100,7 @@ def scatter_launches(
     if not many:
         launch = scatter_launch(profile, how, dtype, rows, columns, count, in_place=True)
         scatter.launches.append(launch.over(INDEX, UPDATES, RESULT))
-    elif scatter.on_gpu and scatter.stored in ("i32", "u32") and how != "set":
+    elif scatter.on_gpu and scatter.stored in (dtypes.int32, dtypes.uint32) and how != "set":
         _by_atomics(scatter)
     elif _has_few_rows(scatter):
         _by_tables(scatter)
@@ -113,7 +112,7 @@ def scatter_launches(
 def copy_launch(profile: DeviceProfile, nbytes: int) -> Launch:
     """One buffer's bytes in another; no launch where the first is donated to the second."""
     groups = ceil_div(nbytes, 16)
-    copy = _Scatter(profile, "set", "u32", 1, 4 * groups, groups)
+    copy = _Scatter(profile, "set", dtypes.uint32, 1, 4 * groups, groups)
     copy.step("scatter_copy", (BASE, RESULT), copy.threads(groups))
     return copy.launches[0]
 
@@ -121,9 +120,9 @@ def copy_launch(profile: DeviceProfile, nbytes: int) -> Launch:
 def _are_many(scatter: _Scatter) -> bool:
     """Whether it pays to bring the updates of a row together first."""
     rows, columns, count = scatter.rows, scatter.columns, scatter.count
-    if count <= MAX_SOFTWARE_IN_TURN or not rows * columns or (scatter.odd and scatter.stored in PACKED):
+    if count <= MAX_SOFTWARE_IN_TURN or not rows * columns or (scatter.odd and scatter.stored.is_packed):
         return False
-    if scatter.how == "add" and scatter.stored in ("f16", "bf16"):  # rounded after each
+    if scatter.how == "add" and scatter.stored.is_half:  # rounded after each
         return False
     if scatter.on_gpu:
         return count > MAX_GPU_IN_TURN
@@ -132,7 +131,7 @@ def _are_many(scatter: _Scatter) -> bool:
 
 def _has_few_rows(scatter: _Scatter) -> bool:
     """Whether a table of all rows for every chunk of updates is less work than sorting."""
-    if scatter.on_gpu or scatter.how == "set" or scatter.stored not in ("f32", "i32", "u32"):
+    if scatter.on_gpu or scatter.how == "set" or scatter.stored.itemsize != 4:
         return False
     chunks, _ = _tables(scatter)
     table = scatter.rows * scatter.columns * scatter.unit_bytes

@@ -6,8 +6,6 @@ from __future__ import annotations
 
 from ..dtypes import DType
 
-_WIDE = {"i64", "u64", "f64"}
-
 
 def _type(scalar: str, width: int) -> str:
     return scalar if width == 1 else f"vec4<{scalar}>"
@@ -23,7 +21,7 @@ def cast_text(source: DType, target: DType, by_bits: bool, value: str, width: in
             return f"wg_cast_{source.compute}_bool({value})"
         return value if source.kind == "b" else f"{value} != {_type(source.compute, width)}()"
     if source.kind == "b":
-        return f"select({made}(), {made}(1), {value})" if target.compute not in _WIDE else f"{made}({value})"
+        return f"select({made}(), {made}(1), {value})" if not target.feature else f"{made}({value})"
     if source.kind == "f" and target.kind in "iu":
         return f"wg_cast_{source.compute}_{target.short}({value})"
     if target.kind == "f":

@@ -7,16 +7,14 @@ library functions, buffers and workgroup memory that `emit.py` then declares.
 from __future__ import annotations
 
 import math
-import re
 from typing import Any
 
 from ..device_profile import DeviceProfile
 from ..dtypes import DType
-from ..wgsl.library import spell
+from ..wgsl.library import CALL, spell
 from .casts import cast_text
 from .ir import Buffer, Hole, Instruction, Kernel, Size, Type
 
-_CALL = re.compile(r"\bwg_\w+")
 _SUFFIX = {"u32": "u", "i32": "i", "f32": "f", "i64": "li", "u64": "lu", "f64": "lf"}
 
 
@@ -169,7 +167,7 @@ class Writer:
     def called(self, text: str, width: int) -> str:
         """An expression with its functions spelled for a width, and noted."""
         text = spell(text, width)
-        self.calls.update(_CALL.findall(text))
+        self.calls.update(CALL.findall(text))
         return text
 
     def named(self, each: Instruction, letter: str) -> str:

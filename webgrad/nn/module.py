@@ -14,7 +14,6 @@ from weakref import ref
 import webgrad as wg
 
 from ..arrays import has_numpy
-from .hooks import HookHandle
 from .parameter import Parameter, assign
 from .state import LoadedState, load_state
 
@@ -50,8 +49,8 @@ class Module:
         self._buffers = {}
         self._modules = {}
         self._transient: set[str] = set()  # the names of buffers that are not saved
-        self._forward_hooks: dict[HookHandle, Callable[..., Any]] = {}
-        self._forward_pre_hooks: dict[HookHandle, Callable[..., Any]] = {}
+        self._forward_hooks: dict[wg.HookHandle, Callable[..., Any]] = {}
+        self._forward_pre_hooks: dict[wg.HookHandle, Callable[..., Any]] = {}
 
     # Calls
 
@@ -75,13 +74,13 @@ class Module:
             result = result if changed is None else changed
         return result
 
-    def register_forward_pre_hook(self, hook: Callable[[Any, tuple[Any, ...]], Any]) -> HookHandle:
+    def register_forward_pre_hook(self, hook: Callable[[Any, tuple[Any, ...]], Any]) -> wg.HookHandle:
         """Call hook(module, inputs) before `forward`; what it returns, unless None, are the inputs."""
-        return HookHandle(self._forward_pre_hooks, hook)
+        return wg.HookHandle(self._forward_pre_hooks, hook)
 
-    def register_forward_hook(self, hook: Callable[[Any, tuple[Any, ...], Any], Any]) -> HookHandle:
+    def register_forward_hook(self, hook: Callable[[Any, tuple[Any, ...], Any], Any]) -> wg.HookHandle:
         """Call hook(module, inputs, output) after `forward`; what it returns, unless None, is the output."""
-        return HookHandle(self._forward_hooks, hook)
+        return wg.HookHandle(self._forward_hooks, hook)
 
     # Attributes
 

@@ -26,9 +26,7 @@ def get_total_norm(tensors: Iterable[Tensor], norm_type: float = 2.0) -> Tensor:
     5.0
     """
     found = [
-        each.astype(wg.float32, copy=False) if each.dtype.itemsize < 4 else each
-        for each in tensors
-        if each.size
+        each.astype(wg.float32, copy=False) if each.dtype.is_packed else each for each in tensors if each.size
     ]
     order = float(norm_type)
     if order <= 0:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..dtypes import DType, dtype_of_scalar, float32, part_of, promote
 from ..errors import DeviceError, DTypeError, ShapeError
-from ..gradients.history import recording
+from ..gradients.history import grad_mode
 from ..graph.node import Node, make, scalar, source
 from ..graph.op import SCALAR, Op
 from ..graph.trace import current_trace, is_runtime
@@ -100,7 +100,7 @@ def parts(x: Node) -> tuple[Node, Node]:
 def _halves(x: Node) -> tuple[Node, ...] | None:
     """What numbers were just joined of, unless gradients must go through the joined ones."""
     inputs = x.inputs  # first, as above
-    if not inputs or x.sig.op is not _AS_COMPLEX or (x.history is not None and recording.on):
+    if not inputs or x.sig.op is not _AS_COMPLEX or (x.history is not None and grad_mode.on):
         return None
     halves, sig = inputs[0].inputs, inputs[0].sig
     joined = len(halves) == 2 and sig.op is _CONCAT and sig.attributes == (len(x.sig.shape),)
@@ -256,7 +256,7 @@ def reshape(x: Node, shape: tuple[int, ...]) -> Node:
 
 def _same(x: Node) -> Node:
     """x itself; where no histories are kept a node without one, since a result must not require gradients."""
-    return x if recording.on or x.history is None else alias(x)
+    return x if grad_mode.on or x.history is None else alias(x)
 
 
 def alias(x: Node) -> Node:

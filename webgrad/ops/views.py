@@ -18,7 +18,7 @@ from weakref import ref
 
 from .. import dtypes
 from ..errors import ShapeError
-from ..gradients.history import recording, recording_set
+from ..gradients.history import grad_mode, grad_mode_set
 from ..graph.node import Node, scalar
 from ..graph.op import SCALAR
 from . import primitives
@@ -336,7 +336,7 @@ class Change(NamedTuple):
 
 def changes(tensor: Any, node: Node) -> list[Change]:
     """All that changes when a tensor gets another node: the tensor, and those that share elements with it."""
-    own = Change(tensor, node, not recording.on)
+    own = Change(tensor, node, not grad_mode.on)
     alias = tensor.alias
     if alias is None:
         return [own]
@@ -382,8 +382,8 @@ def _pushed(node: Node, place: _Place, others: Sequence[Any]) -> Iterator[Change
         each.move in _PARTS for there in (place, *(at for _, at in sharing)) for each in there.moves
     )
     for tape in tapes.values():
-        keeps = tape is not place.tape or not recording.on
-        with recording_set(False) if keeps else nullcontext():
+        keeps = tape is not place.tape or not grad_mode.on
+        with grad_mode_set(False) if keeps else nullcontext():
             value, mask = _put_back(node, place.moves, by_parts)
             head = node if tape is place.tape and len(place.moves) == place.since else None
             there_too = [pair for pair in sharing if pair[1].tape is tape]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import GradientError
-from ..gradients.history import Call, History, recording, recording_set
+from ..gradients.history import Call, History, grad_mode, grad_mode_set
 from ..gradients.slots import GradientSlot
 from ..graph.node import Node
 from ..graph.refcounts import ARGUMENT
@@ -34,7 +34,7 @@ def replace(tensor: Any, node: Node) -> None:
         trace.note(tensor)
     history = tensor.node.history
     if history is not None:
-        if not _stays(tensor, not recording.on):
+        if not _stays(tensor, not grad_mode.on):
             node = _still_requiring(tensor.node, node)
         else:
             if sys.getrefcount(node) > ARGUMENT or node.storage is not None:
@@ -47,13 +47,13 @@ def _still_requiring(old: Node, node: Node) -> Node:
     """A new value of a tensor that gradients go through. Where they do not go through the new one, it still
     requires them, as in PyTorch: what it was computed from gets 0.
     """
-    if node.history is not None or not recording.on:
+    if node.history is not None or not grad_mode.on:
         return node
-    with recording_set(False):
+    with grad_mode_set(False):
         node = primitives.alias(node)
     node.history = History(0, (Call((old,), 1, lambda gradients: [None]),))
-    if recording.made is not None:
-        recording.made.add(id(node))
+    if grad_mode.made is not None:
+        grad_mode.made.add(id(node))
     return node
 
 
@@ -77,7 +77,7 @@ def _with_history(change: Change) -> Node:
         return node
     if not _stays(tensor, keeps):
         return _still_requiring(tensor.node, node)
-    with recording_set(False):
+    with grad_mode_set(False):
         node = primitives.alias(node)
     node.history = history
     return node

@@ -333,7 +333,7 @@ def _cut(graph: Snapshot, number: int, content: Content) -> set[int]:
     """
     if content.kind in _CENTERS and _has_odd_rows(graph, number, content):
         return {content.center}
-    if content.kind == "rows" and graph.sigs[number].dtype.itemsize >= 4:
+    if content.kind == "rows" and not graph.sigs[number].dtype.is_packed:
         while graph.sigs[number].op.name == "reshape":  # in the shape it is computed in, it may meet others
             (number,) = graph.inputs[number]
     folds = {each for each in content.inside if graph.sigs[each].kind == "reduce"}
@@ -352,7 +352,7 @@ def _fits(graph: Snapshot, number: int, each: int, part: Content, is_stored: boo
             return whole and sig.attributes[0][-1] == len(sig.shape) - 1
         return (sig.kind in ("map", "cast") and source.shape == sig.shape) or sig.op.name == "reshape"
     assert part.rows is not None
-    packed = is_stored and sig.dtype.itemsize < 4 and sig.kind != "reduce"
+    packed = is_stored and sig.dtype.is_packed and sig.kind != "reduce"
     if packed and _shares_words(sig, source, part.rows):
         return False
     if sig.kind == "reduce":  # the same rows, folded along what the first fold does not depend on
@@ -375,7 +375,7 @@ def _fits(graph: Snapshot, number: int, each: int, part: Content, is_stored: boo
 
 def _has_odd_rows(graph: Snapshot, number: int, content: Content) -> bool:
     """Whether rows of a packed node, stored by a contraction, would have parts of words in common."""
-    return graph.sigs[number].dtype.itemsize < 4 and graph.sigs[content.center].shape[-1] % 4 != 0
+    return graph.sigs[number].dtype.is_packed and graph.sigs[content.center].shape[-1] % 4 != 0
 
 
 def _shares_words(sig: Signature, source: Signature, rows: Axes) -> bool:

@@ -22,20 +22,20 @@ def legalise(graph: Snapshot) -> None:
     """Rewrite what GPUs have no kernel for, in place."""
     for number in graph.order():
         sig = graph.sigs[number]
-        half = sig.dtype.kind == "f" and sig.dtype.itemsize < 4
-        if sig.kind == "scan" and sig.dtype.itemsize < 4:
+        half = sig.dtype.is_half
+        if sig.kind == "scan" and sig.dtype.is_packed:
             _through(graph, number, _wide(sig.dtype))
         elif sig.kind == "reduce" and half and sig.op.name in ("sum", "prod"):
             _through(graph, number, dtypes.float32)
         elif sig.kind == "sort":
             (keys,) = graph.inputs[number]
-            bits = (8 * graph.sigs[keys].dtype.itemsize,)
+            bits = (graph.sigs[keys].dtype.bits,)
             graph.sigs[number] = signature(sig.op, sig.shape, sig.dtype, sig.device, bits)
             graph.inputs[number] = (_cast(graph, keys, dtypes.uint32),)
         elif sig.kind == "scatter":
             base, index, updates = graph.inputs[number]
             graph.inputs[number] = (base, _places(graph, index, sig.shape[0]), updates)
-            shared = sig.dtype.itemsize < 4 and sig.shape[1] % 4 != 0  # words hold elements of two rows
+            shared = sig.dtype.is_packed and sig.shape[1] % 4 != 0  # words hold elements of two rows
             if sig.op.name == "scatter_add" and half:
                 _through(graph, number, dtypes.float32, keep=1)
             elif (
@@ -53,7 +53,7 @@ def legalise(graph: Snapshot) -> None:
         elif sig.kind == "contract":
             if sig.dtype.compute != "f32":
                 _as_sum(graph, number)
-            elif sig.dtype.itemsize < 4:
+            elif sig.dtype.is_packed:
                 inner = graph.add(
                     signature(sig.op, sig.shape, dtypes.float32, sig.device), graph.inputs[number]
                 )
@@ -108,7 +108,7 @@ def _through(graph: Snapshot, number: int, dtype: DType, keep: int = -1) -> None
 def _as_sum(graph: Snapshot, number: int) -> None:
     """(…, m, k) @ (…, k, n) as the sum over k of (…, m, 1, k) times (…, 1, n, k)."""
     sig = graph.sigs[number]
-    dtype = sig.dtype if sig.dtype.itemsize >= 4 else _wide(sig.dtype)
+    dtype = _wide(sig.dtype) if sig.dtype.is_packed else sig.dtype
     a, b = (_cast(graph, each, dtype) for each in graph.inputs[number])
     a_shape, b_shape = graph.sigs[a].shape, graph.sigs[b].shape
 

@@ -122,7 +122,7 @@ def _meet_in_rows(graph: Snapshot, other: Group, group: Group, is_read: bool) ->
     for each in (other, group):
         if any(graph.sigs[one].op.name == "window" for one in each.inside):
             return False  # folds over windows are written out
-        if any(graph.sigs[one].dtype.itemsize < 4 for one in each.outputs):
+        if any(graph.sigs[one].dtype.is_packed for one in each.outputs):
             return False
     return folded_along(graph, other) == folded_along(graph, group)
 

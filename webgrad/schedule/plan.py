@@ -83,7 +83,7 @@ def goes_by_fours(graph: Snapshot, group: Group, profile: DeviceProfile) -> bool
     It is twice as quick on software adapters, and takes as many times longer to compile.
     """
     long = profile.kind == "software" and graph.sigs[group.outputs[0]].size >= MIN_VECTOR_SIZE
-    return long or any(graph.sigs[each].dtype.itemsize < 4 for each in group.outputs)
+    return long or any(graph.sigs[each].dtype.is_packed for each in group.outputs)
 
 
 def goes_by_element(graph: Snapshot, number: int) -> bool:
@@ -107,7 +107,7 @@ def joins_pairs(graph: Snapshot, number: int) -> bool:
 def is_part(graph: Snapshot, number: int) -> bool:
     """Whether a node is one of the parts of complex numbers, which lie apart in memory."""
     sig = graph.sigs[number]
-    if sig.op.name != "reshape" or sig.dtype.kind != "f" or sig.dtype.itemsize < 4:
+    if sig.op.name != "reshape" or sig.dtype.kind != "f" or sig.dtype.is_packed:
         return False
     (part,) = graph.inputs[number]
     if graph.sigs[part].op.name != "slice" or graph.sigs[part].shape != (*sig.shape, 1):

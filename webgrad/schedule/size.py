@@ -136,7 +136,7 @@ def _access(sig: Signature, lanes: int) -> int:
 
 def lanes_of(graph: Snapshot, kind: str, outputs: Iterable[int]) -> int:
     """The fewest lanes by which a kernel can go: a map whose results are no parts of words, by one."""
-    whole = kind == "map" and all(graph.sigs[each].dtype.itemsize >= 4 for each in outputs)
+    whole = kind == "map" and not any(graph.sigs[each].dtype.is_packed for each in outputs)
     return 1 if whole else 4
 
 

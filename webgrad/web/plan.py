@@ -259,7 +259,10 @@ def _recorded(
     constants = [each if own else device.lend(each.nbytes) for each in recorded.constants]
     device.layer.encoded.clear()
     found = device.queue.replay(
-        recorded.commands, inputs + constants, params, recorded.donations(numbers[each] for each in donated)
+        recorded.commands,
+        inputs + constants,
+        params,
+        recorded.donated_inputs(numbers[each] for each in donated),
     )
     by_number = dict(zip(plan.stored, found, strict=True))
     buffers = {id(root): by_number[numbers[id(root)]] for root in graph.roots}

@@ -19,7 +19,7 @@ WORDS = {"F": "f32", "I": "i32", "U": "u32", "B": "bool", "L": "i64", "M": "u64"
 WIDTHS = (1, 4)
 _FILES = tuple(Path(__file__).with_name(name) for name in ("library.wgsl", "library64.wgsl"))
 _FUNCTION = re.compile(r"^fn (wg_\w+)(.*)\{(?:.*\}|\n(?:.*\n)*?\})$", re.MULTILINE)
-_CALL = re.compile(r"\bwg_\w+")
+CALL = re.compile(r"\bwg_\w+")
 _WORD = re.compile(rf"\b[{''.join(WORDS)}]\b")
 _COMMENT = re.compile(r"\s*//.*")
 
@@ -56,7 +56,7 @@ def _in_kernels(name: str) -> tuple[_Function, tuple[str, ...]]:
         text = spell(function.text, int(width))
     else:
         raise ShaderError(f"wgsl/library.wgsl and library64.wgsl have no function {name}")
-    calls = tuple(dict.fromkeys(each for each in _CALL.findall(text) if each != name))
+    calls = tuple(dict.fromkeys(each for each in CALL.findall(text) if each != name))
     return _Function(function.place + (width == "4"), text, False), calls
 
 
@@ -86,7 +86,7 @@ def spell(expression: str, width: int) -> str:
         scalar = WORDS[found[0]]
         return scalar if width == 1 else f"vec4<{scalar}>"
 
-    return _WORD.sub(word, _CALL.sub(name, expression))
+    return _WORD.sub(word, CALL.sub(name, expression))
 
 
 def functions(wanted: Iterable[str]) -> str:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 MAX_NESTING = 48
 _TOKEN = re.compile(r"\s+|[^\W\d]\w*|0[xX][\w.]+|\.?\d[\w.]*|##|.", re.DOTALL)
-_NAME = re.compile(r"[^\W\d]\w*")
+NAME = re.compile(r"[^\W\d]\w*")
 _DEFINITION = re.compile(r"\s*([^\W\d]\w*)(\(([^()]*)\))?(.*)", re.DOTALL)
 _NOTHING: frozenset[str] = frozenset()
 
@@ -94,7 +94,7 @@ def _parameters(name: str, inside: str) -> tuple[str, ...]:
         return ()
     parameters = tuple(part.strip() for part in inside.split(","))
     for parameter in parameters:
-        if not _NAME.fullmatch(parameter):
+        if not NAME.fullmatch(parameter):
             raise MacroError(f"`{parameter}` is not a parameter name of macro `{name}`")
     if len(set(parameters)) < len(parameters):
         raise MacroError(f"macro `{name}` names a parameter twice")

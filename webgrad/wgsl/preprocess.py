@@ -23,14 +23,13 @@ from webgrad.wgsl.directives import (
     parse_tree,
     template_error,
 )
-from webgrad.wgsl.macros import Budget, Macro, MacroError, UnclosedCall, expand, parse_definition
+from webgrad.wgsl.macros import NAME, Budget, Macro, MacroError, UnclosedCall, expand, parse_definition
 
 MAX_OUTPUT = 1_000_000
 MAX_STEPS = 400_000
 MAX_INCLUDES = 16
 MAX_BLOCKS = 64
 MAX_JOINED_LINES = 200
-_NAME = re.compile(r"[^\W\d]\w*")
 _INCLUDE = re.compile(r'"([^"]*)"')
 
 DefineValue = str | int | float | bool
@@ -56,7 +55,7 @@ def normalise_defines(defines: Mapping[str, DefineValue]) -> tuple[tuple[str, st
     if not isinstance(defines, Mapping):
         raise TemplateError(f"defines are given as a dictionary of names, not as a {type(defines).__name__}")
     for name, value in sorted(defines.items()):
-        if not _NAME.fullmatch(name):
+        if not NAME.fullmatch(name):
             raise TemplateError(f"define {name!r} is not a name; use letters, digits and underscores")
         pairs.append((name, str(int(value)) if isinstance(value, bool) else str(value)))
     return tuple(pairs)
@@ -151,7 +150,7 @@ class _Run:
         if head.name == "else":
             return True
         if head.name in ("ifdef", "ifndef"):
-            if not _NAME.fullmatch(head.rest):
+            if not NAME.fullmatch(head.rest):
                 raise MacroError(f"#{head.name} needs one name")
             return (head.rest in self.macros) == (head.name == "ifdef")
         return bool(self.evaluate(head.rest))
@@ -159,7 +158,7 @@ class _Run:
     def loop(self, node: Loop) -> None:
         words = node.head.rest.split(None, 2)
         first, dots, last = words[-1].partition("..") if len(words) == 3 else ("", "", "")
-        if not dots or words[1] != "in" or not _NAME.fullmatch(words[0]):
+        if not dots or words[1] != "in" or not NAME.fullmatch(words[0]):
             raise MacroError("#for is written `#for i in 0..N`: a name, `in`, and two bounds")
         name = words[0]
         if name in self.macros:
@@ -198,7 +197,7 @@ class _Run:
         self.macros[macro.name] = macro
 
     def undef(self, node: Directive) -> None:
-        if not _NAME.fullmatch(node.rest):
+        if not NAME.fullmatch(node.rest):
             raise MacroError("#undef needs one name")
         self.macros.pop(node.rest, None)
 

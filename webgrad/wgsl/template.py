@@ -14,12 +14,12 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from webgrad.errors import TemplateError
+from webgrad.wgsl.macros import NAME
 from webgrad.wgsl.preprocess import DefineValue, Expanded, normalise_defines, preprocess
 from webgrad.wgsl.program import Program
 from webgrad.wgsl.reflect import reflect
 
 KERNELS = Path(__file__).parent.parent / "kernels"
-_WORD = re.compile(r"[^\W\d]\w*")
 _INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]*)"', re.MULTILINE)
 
 
@@ -108,7 +108,7 @@ def _check_defines(file: str, text: str, defines: tuple[tuple[str, str], ...]) -
 @lru_cache(maxsize=64)
 def _words(text: str) -> frozenset[str]:
     """Every word of a template and of what it includes."""
-    return frozenset(word for each in _with_includes(text) for word in _WORD.findall(each))
+    return frozenset(word for each in _with_includes(text) for word in NAME.findall(each))
 
 
 def values_of(define: str, text: str) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from ...cpu.memory import empty
 from ...dtypes import DType, as_dtype
 from ...errors import ArgumentError, DeviceError, DTypeError, NoAdapterError, ProtocolError, ShapeError
 from ...evaluate.evaluate import read
-from ...gradients.history import Call, History, recording
+from ...gradients.history import Call, History, grad_mode
 from ...graph.node import leaf, scalar, signature
 from ...graph.op import SCALAR
 from ...ops.table import TABLE
@@ -187,7 +187,7 @@ def move(x: Tensor, device: AnyDevice) -> Tensor:
     moved = place(
         "to_device", read(x.node), device, copy=False if fresh and isinstance(device, CpuDevice) else None
     )
-    if x.node.history is not None and recording.on:
+    if x.node.history is not None and grad_mode.on:
         home = x.device
         call = Call((x.node,), 1, lambda gradients: [move(gradients[0], home)])
         moved.node.history = History(0, (call,))

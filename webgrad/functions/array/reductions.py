@@ -15,7 +15,7 @@ from typing import Any
 from ... import dtypes
 from ...dtypes import DType, as_dtype, promote
 from ...errors import ArgumentError, AxisError, DTypeError, ShapeError
-from ...gradients.history import recording_set
+from ...gradients.history import grad_mode_set
 from ...gradients.own import own_gradient
 from ...ops import primitives
 from ...ops.shapes import check_kind, normalise_axes, normalise_axis
@@ -366,7 +366,7 @@ def shift_of(x: Tensor, axes: tuple[int, ...]) -> Tensor:
     """The maximum over axes, which keep size 1, as something to shift exponents by: any other shift would
     give the same result, so no gradient goes through it.
     """
-    with recording_set(False):
+    with grad_mode_set(False):
         return fold("max", x, axes, keepdims=True)
 
 

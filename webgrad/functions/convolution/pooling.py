@@ -12,7 +12,7 @@ from typing import Any
 
 from ... import dtypes
 from ...errors import ArgumentError
-from ...gradients.history import recording_set
+from ...gradients.history import grad_mode_set
 from ...gradients.own import own_gradient
 from ...gradients.pooling import Frame, plane, spread_evenly, to_first_largest, to_places, windows
 from ...ops import primitives
@@ -104,7 +104,7 @@ def _max_pool(
         )
         return unbatched(found, was_batched)
     end = math.prod(data.shape[2:])
-    with recording_set(False):
+    with grad_mode_set(False):
         taps = Tensor(windows(data.node, frame, least))
         places = Tensor(windows(plane(data), frame, end))
         largest, places = first_largest(taps, places, count, end)
