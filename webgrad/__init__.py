@@ -13,6 +13,7 @@ from math import e, inf, nan, pi
 from typing import TYPE_CHECKING, Any
 
 from . import errors, observing
+from .config import settings as _settings
 from .dtypes import (
     DType,
     as_dtype,
@@ -260,12 +261,11 @@ __all__ += _LIBRARIES
 
 def _enter_wanted() -> None:
     """Start what WEBGRAD_DEBUG and WEBGRAD_DUMP ask for."""
-    from .config import settings
+    settings = _settings()
+    if settings.debug or settings.dump:
+        from .tools.debug import enter  # here: tools are loaded by those who ask for them
 
-    if settings().debug or settings().dump:
-        from .tools.debug import enter
-
-        enter(settings())
+        enter(settings)
     observing.wanted.enter = None
 
 

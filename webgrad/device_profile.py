@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["PORTABLE", "DeviceProfile", "ProfileKind"]
+__all__ = ["CPU_PROFILE", "PORTABLE", "DeviceProfile", "ProfileKind"]
 
 ProfileKind = Literal["software", "integrated", "discrete"]
 
@@ -34,3 +34,4 @@ class DeviceProfile:
 
 
 PORTABLE = DeviceProfile("discrete")  # the least any WebGPU device has
+CPU_PROFILE = DeviceProfile("software", max_storage_buffers=64, max_binding_bytes=1 << 62)

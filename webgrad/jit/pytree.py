@@ -14,6 +14,7 @@ from weakref import ref
 
 from ..arrays import np
 from ..dtypes import DType
+from ..functions.array.creation import asarray
 from ..tensor import Tensor
 
 __all__ = ["TreeSpec", "flatten", "objects_of", "unflatten"]
@@ -68,8 +69,6 @@ def flatten(value: Any, leaves: list[Any], *, numbers: bool) -> TreeSpec:
         return TreeSpec("dict", tuple(value), parts)
     if numbers:
         if isinstance(value, np.ndarray):
-            from ..functions.array.creation import asarray
-
             return flatten(asarray(value), leaves, numbers=numbers)
         if isinstance(value, np.generic):
             value = value.item()
