@@ -80,3 +80,15 @@ def test_the_first_few_of_many_are_found_in_parts(descending: bool) -> None:
     for count in (1, 50):
         node = make(TABLE["sort_places"], (node_of(x, dtypes.int32),), (descending, count))
         assert len(check(node, x)) > 1
+
+
+@pytest.mark.parametrize("even", [False, True])
+@pytest.mark.parametrize("dtype", [dtypes.float32, dtypes.float64], ids=lambda dtype: dtype.name)
+def test_bins_and_counts(dtype: DType, even: bool) -> None:
+    x = drawn(dtype, (500,)) * dtype.numpy.type(2)
+    edges = np.array([-3, -1, 1, 3] if even else [-3, -0.5, -0.5, 2, 2], dtype.numpy)
+    nodes = tuple(node_of(each, dtype) for each in (x, edges))
+    assert check(make(TABLE["bin_places"], nodes, (even,)), x, edges) == []
+    assert check(make(TABLE["counts_between"], nodes, (even,)), x, edges) == []
+    none = make(TABLE["counts_between"], (node_of(x[:0], dtype), nodes[1]), (even,))
+    assert check(none, x[:0], edges) == []
