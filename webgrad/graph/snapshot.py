@@ -24,10 +24,11 @@ Key = tuple[int, ...]
 class Snapshot:
     """Signatures and inputs by number; `held` are those that someone outside the graph still refers to.
 
-    `lines` are the user's, as nodes keep them, where somebody watches.
+    `lines` are the user's, as nodes keep them, where somebody watches; `origins` say which node of the user's
+    others were made for.
     """
 
-    __slots__ = ("_numbers", "held", "inputs", "lines", "roots", "sigs")
+    __slots__ = ("_numbers", "held", "inputs", "lines", "origins", "roots", "sigs")
 
     def __init__(
         self,
@@ -41,6 +42,7 @@ class Snapshot:
         self.roots = roots
         self.held = held
         self.lines: list[Any] = []
+        self.origins: dict[int, int] = {}
         self._numbers: dict[Signature, int] = {}
 
     def __len__(self) -> int:

@@ -28,11 +28,13 @@ _INFINITIES = {
 
 
 def sort_by_keys(graph: Snapshot) -> None:
-    """Rewrite the sorts and searches of a graph in place."""
+    """Rewrite the rows of order in a graph, in place."""
     for number in graph.order():
         rewrite = _REWRITINGS.get(graph.sigs[number].op.name)
         if rewrite is not None:
+            before = len(graph)
             graph.replace(number, rewrite(graph, number))
+            graph.origins.update(dict.fromkeys(range(before, len(graph)), number))
 
 
 def _sort_places(graph: Snapshot, number: int) -> int:
@@ -44,7 +46,9 @@ def _sort_places(graph: Snapshot, number: int) -> int:
 
 
 def _search_places(graph: Snapshot, number: int) -> int:
-    return _searched(graph, *graph.inputs[number], *graph.sigs[number].attributes)
+    line, x = graph.inputs[number]
+    (side,) = graph.sigs[number].attributes
+    return _searched(graph, line, x, side)
 
 
 def _bin_places(graph: Snapshot, number: int) -> int:
