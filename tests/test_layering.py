@@ -207,6 +207,19 @@ def test_the_environment_is_read_in_one_file() -> None:
     assert readers == ["config"]
 
 
+def test_imports_inside_functions_say_why() -> None:
+    """They load what is heavy or optional on use; a cycle, or a layer upside down, is to be mended."""
+    bare = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        source = path.read_text("utf-8")
+        lines = source.splitlines()
+        functions = [each for each in ast.walk(ast.parse(source)) if isinstance(each, ast.FunctionDef)]
+        nodes = [node for each in functions for node in ast.walk(each)]
+        inner = {node.lineno for node in nodes if isinstance(node, ast.ImportFrom) and node.level > 0}
+        bare += [f"{dotted(path)} line {line}" for line in inner if "  # here: " not in lines[line - 1]]
+    assert bare == []
+
+
 # Functions build one graph for all devices, but for what `ops/capabilities.py` answers.
 DEVICE_TESTS = {
     "functions.array.interop": "values are moved from device to device there",
@@ -224,6 +237,23 @@ def test_functions_do_not_test_devices() -> None:
         if re.search(r"\bCpuDevice\b|\.is_gpu\b", path.read_text("utf-8"))
     }
     assert sorted(found) == sorted(DEVICE_TESTS)
+
+
+# What they ask for all the same, by module; the reasons are in `ops/capabilities.py`.
+QUESTIONS = {
+    "functions.array.masks": {"has_host_memory"},
+    "functions.fourier.transform": {"has_real_transform", "has_transform"},
+    "functions.learning.quantised": {"has_host_memory"},
+    "gradients.pooling": {"prefers_slices"},
+}
+
+
+def test_what_functions_ask_of_a_device() -> None:
+    found: dict[str, set[str]] = {}
+    for each in all_imports():
+        if each.module == "ops.capabilities":
+            found.setdefault(each.importer, set()).add(each.name)
+    assert found == QUESTIONS
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 import webgrad as wg
 from webgrad import dtypes
 from webgrad.dtypes import DType
-from webgrad.functions.array.interop import converted, host_array
 from webgrad.functions.array.plain_text import plain_text
 from webgrad.functions.fourier import lists, twiddles
+from webgrad.ops.host_arrays import converted, host_array
 from webgrad.values import Values, float_limits_of, packed, stored, values_of
 
 REAL = [each for each in dtypes.REAL if each.kind != "b"]

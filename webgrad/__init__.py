@@ -15,6 +15,7 @@ from math import e, inf, nan, pi
 from typing import Any
 
 from . import errors, observing
+from .config import settings as _settings
 from .functions import methods as _methods  # noqa: F401  (which gives Tensor its methods)
 from .functions import random
 from .functions.array import maps as _maps
@@ -138,12 +139,11 @@ __all__ += _LIBRARIES
 
 def _enter_wanted() -> None:
     """Start what WEBGRAD_DEBUG and WEBGRAD_DUMP ask for."""
-    from .config import settings
+    settings = _settings()
+    if settings.debug or settings.dump:
+        from .tools.debug import enter  # here: tools are loaded by those who ask for them
 
-    if settings().debug or settings().dump:
-        from .tools.debug import enter
-
-        enter(settings())
+        enter(settings)
     observing.wanted.enter = None
 
 

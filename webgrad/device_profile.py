@@ -32,3 +32,4 @@ class DeviceProfile:
 
 
 PORTABLE = DeviceProfile("discrete")  # its limits are the least that WebGPU promises of every device
+CPU_PROFILE = DeviceProfile("software", max_storage_buffers=64, max_binding_bytes=1 << 62)

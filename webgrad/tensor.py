@@ -19,6 +19,7 @@ from .evaluate.evaluate import read, read_async
 from .graph.node import Node
 from .graph.trace import refuse_in_trace
 from .ops import primitives
+from .ops.host_arrays import host_array, leaf_of
 from .ops.operators import combiner, fitted
 from .ops.primitives import elementwise
 from .ops.table import TABLE
@@ -52,9 +53,7 @@ def operand(op: str, value: Any, beside: Node) -> Any:
     if isinstance(value, Tensor):
         return value.node
     if isinstance(value, np.ndarray):
-        from .functions.array.creation import asarray
-
-        return asarray(value, device=beside.sig.device).node
+        return leaf_of(op, host_array(op, value), beside.sig.device)
     if isinstance(value, _MISTAKEN):
         raise DTypeError(
             f"{op}: a {type(value).__name__} is no operand beside a tensor: make a tensor of it first, with "

@@ -11,8 +11,9 @@ import pytest
 
 from webgrad import dtypes
 from webgrad.cpu import groups
-from webgrad.cpu.execute import CPU_PROFILE, CpuPlan
+from webgrad.cpu.execute import CpuPlan
 from webgrad.cpu.reference import compute
+from webgrad.device_profile import CPU_PROFILE
 from webgrad.dtypes import DType
 from webgrad.graph.node import Node, leaf, make
 from webgrad.graph.snapshot import snapshot, walk

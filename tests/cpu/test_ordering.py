@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 from webgrad.cpu import ordering
-from webgrad.cpu.ordering import LONG, SEARCHED, counts_between, searched_places, sorted_places, sorted_values
+from webgrad.cpu.ordering import (
+    LONG,
+    SEARCHED,
+    binned_places,
+    counts_between,
+    searched_places,
+    sorted_places,
+    sorted_values,
+)
 
 Array = np.ndarray[Any, Any]
 RNG = np.random.default_rng(1)
@@ -98,6 +106,16 @@ def test_searches(dtype: type, side: Literal["left", "right"]) -> None:
     found = searched_places(line, x.T, side)
     assert found.dtype == np.int32
     np.testing.assert_array_equal(found, np.searchsorted(line, x.T, side))
+
+
+def test_bins_of_elements() -> None:
+    edges = np.array([-1.0, 0.0, 0.0, 2.0], np.float32)
+    x = np.array([-1.5, -1.0, -0.0, 1.0, 2.0, 2.5, np.nan, np.inf, -np.inf], np.float32)
+    assert binned_places(x, edges).tolist() == [3, 0, 2, 2, 2, 3, 3, 3, 3]
+    many = np.random.default_rng(1).standard_normal(200_000).astype(np.float32)
+    found = np.bincount(binned_places(many, edges), minlength=4)
+    assert found[:3].tolist() == counts_between(many, edges).tolist()
+    assert binned_places(x, np.full(3, np.nan, np.float32)).tolist() == [2] * 9
 
 
 def test_counts_between_edges() -> None:

@@ -53,15 +53,18 @@ def searches(maker: Maker) -> Cases:
 
 
 def counts(maker: Maker) -> Cases:
-    """Many elements, and none."""
+    """Many elements, and none; bins of any width, empty ones among them, and of one width."""
+    even = np.linspace(-4, 4, 9).astype(maker.dtype.numpy)
     for length in (0, 1, 900):
         x = maker.plain(maker.draw((length,)))
-        yield maker.case(f"{length} elements", [x, maker.plain(_line(maker, 12))])
+        yield maker.case(f"{length} elements", [x, maker.plain(_line(maker, 12))], (False,))
+        yield maker.case(f"{length} elements, evenly", [x, maker.plain(even)], (True,))
 
 
 ORDERED: dict[str, Callable[[Maker], Cases]] = {
     "sort_values": sorts,
     "sort_places": sorts,
     "search_places": searches,
+    "bin_places": counts,
     "counts_between": counts,
 }

@@ -40,7 +40,7 @@ def offered(op: Op, dtype: DType, device: AnyDevice) -> bool:
     """Whether a device can do it: the adapter has the dtype, and the row has WGSL for it."""
     if not isinstance(device, Device):
         return True
-    if op.name in ("sort_values", "counts_between"):
+    if op.name == "sort_values":
         return False  # the cpu's own
     if dtype.feature and dtype.feature not in device.features:
         return False

@@ -7,13 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.graph.helpers import graph_of
+from tests.graph.helpers import graph_of, value
+from tests.schedule.graphs import SOFTWARE
 from tests.schedule.test_split_reductions import computed, leaves_of, node_of
 from webgrad import dtypes
 from webgrad.dtypes import DType, as_dtype
 from webgrad.graph.node import Node, make
 from webgrad.ops.table import TABLE
+from webgrad.schedule.schedule import schedule
 from webgrad.schedule.sorting import sort_by_keys
+from webgrad.schedule.work import work_of
 
 Array = np.ndarray[Any, Any]
 SPECIAL = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, -np.nan, 1.5, -1.5, 3.0, 0.0])
@@ -80,3 +83,26 @@ def test_the_first_few_of_many_are_found_in_parts(descending: bool) -> None:
     for count in (1, 50):
         node = make(TABLE["sort_places"], (node_of(x, dtypes.int32),), (descending, count))
         assert len(check(node, x)) > 1
+
+
+@pytest.mark.parametrize("even", [False, True])
+@pytest.mark.parametrize("dtype", [dtypes.float32, dtypes.float64], ids=lambda dtype: dtype.name)
+def test_bins_and_counts(dtype: DType, even: bool) -> None:
+    x = drawn(dtype, (500,)) * dtype.numpy.type(2)
+    edges = np.array([-3, -1, 1, 3] if even else [-3, -0.5, -0.5, 2, 2], dtype.numpy)
+    nodes = tuple(node_of(each, dtype) for each in (x, edges))
+    assert check(make(TABLE["bin_places"], nodes, (even,)), x, edges) == []
+    assert check(make(TABLE["counts_between"], nodes, (even,)), x, edges) == []
+    none = make(TABLE["counts_between"], (node_of(x[:0], dtype), nodes[1]), (even,))
+    assert check(none, x[:0], edges) == []
+
+
+def test_every_kernel_is_about_the_users_node() -> None:
+    x = value(3, 20_000)
+    sort = make(TABLE["sort_places"], (x,), (False, 5))
+    search = make(TABLE["search_places"], (value(1000), x), ("left",))
+    for each in (sort, search):
+        graph = graph_of(each)
+        count = len(graph)
+        plan = schedule(graph, SOFTWARE)
+        assert {work_of(graph, [group], count).origin for group in plan.groups} == set(graph.roots)

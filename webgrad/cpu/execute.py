@@ -13,16 +13,14 @@ from time import perf_counter_ns
 from typing import Any
 
 from ..arrays import Array, np
-from ..device_profile import DeviceProfile
 from ..schedule.plan import Schedule
 from .assembly import Assembly
 from .groups import add_group
 from .memory import Buffers, tick
 
-__all__ = ["CPU_PROFILE", "CpuPlan"]
+__all__ = ["CpuPlan"]
 
 LONG = 1 << 13  # elements of a value from which it pays to tell NumPy how to go through it
-CPU_PROFILE = DeviceProfile("software", max_storage_buffers=64, max_binding_bytes=1 << 62)
 
 
 class CpuPlan:

@@ -20,7 +20,7 @@ from .folds import fold_of
 from .fourier import half_of_real, real_from_half, transformed
 from .functions import element_function
 from .halves import widen
-from .ordering import counts_between, searched_places, sorted_places, sorted_values
+from .ordering import binned_places, counts_between, searched_places, sorted_places, sorted_values
 from .pairs import add_to_real, conjugate, multiply, sizes
 from .products import matmul
 from .quantised import decode, product_of
@@ -343,6 +343,10 @@ def _search_places(sig: Signature, inputs: list[Signature], shape: Shape) -> Ope
     return Operation(lambda line, x: searched_places(line, x, side), gives="narrow")
 
 
+def _bin_places(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
+    return Operation(binned_places, gives="narrow")
+
+
 def _counts_between(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
     return Operation(counts_between, gives="narrow")
 
@@ -428,6 +432,7 @@ _BY_NAME: dict[str, Maker] = {
     "sort_places": _sort_places,
     "sort_values": _sort_values,
     "search_places": _search_places,
+    "bin_places": _bin_places,
     "counts_between": _counts_between,
     "fft": _fft,
     "rfft": _rfft,

@@ -13,7 +13,7 @@ from ..arrays import Array, np
 from .memory import empty
 from .threads import cores, each_of
 
-__all__ = ["counts_between", "searched_places", "sorted_places", "sorted_values"]
+__all__ = ["binned_places", "counts_between", "searched_places", "sorted_places", "sorted_values"]
 
 BLOCK = 1 << 16  # elements: as many rows as have about so many are one task
 LONG = 1 << 18  # elements of a row that several threads sort
@@ -267,6 +267,22 @@ def searched_places(line: Array, x: Array, side: Literal["left", "right"]) -> Ar
         target[part] = np.searchsorted(line, wanted[part], side)
 
     each_of(search, _parts(len(wanted), BLOCK))
+    return result
+
+
+def binned_places(x: Array, edges: Array) -> Array:
+    """Between which rising edges elements lie, int32; outside, the number of bins."""
+    result = np.empty(x.shape, np.int32)
+    bins = len(edges) - 1
+
+    def find(part: slice) -> None:
+        line = x[part]
+        found = np.searchsorted(edges, line, "right") - 1
+        found[line == edges[-1]] = bins - 1
+        found[~((line >= edges[0]) & (line <= edges[-1]))] = bins
+        result[part] = found
+
+    each_of(find, _parts(len(x), BLOCK))
     return result
 
 

@@ -11,8 +11,9 @@ from dataclasses import replace
 from typing import Any
 
 from ..arrays import Array
-from ..cpu.execute import CPU_PROFILE, CpuPlan
+from ..cpu.execute import CpuPlan
 from ..cpu.memory import is_own
+from ..device_profile import CPU_PROFILE
 from ..errors import OutOfMemoryError
 from ..graph.node import Node
 from ..graph.snapshot import Snapshot

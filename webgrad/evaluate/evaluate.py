@@ -192,10 +192,10 @@ def _planned(roots: list[Node], walked: Walk, changed: Sequence[tuple[Node, Node
         graph.lines = [each.where for each in walked.nodes]
     device = roots[0].sig.device
     if isinstance(device, CpuDevice):
-        from .cpu_plan import HostPlan  # here, and the next one: importing webgrad loads no backend
+        from .cpu_plan import HostPlan  # here: it needs NumPy, which GPUs do without
 
         return HostPlan(graph, device)
-    from .gpu_plan import GpuPlan
+    from .gpu_plan import GpuPlan  # here: whoever uses the cpu alone loads no compiler of kernels
 
     return GpuPlan(graph, device, fuse=device.settings.fuse, nodes=walked.nodes)
 

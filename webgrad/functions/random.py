@@ -22,6 +22,7 @@ from ..gradients.history import grad_mode
 from ..graph.node import Node, make, scalar
 from ..graph.trace import current_trace
 from ..ops import primitives
+from ..ops.host_arrays import check_dtype
 from ..ops.primitives import elementwise
 from ..ops.references import THREEFRY_PARITY, THREEFRY_ROTATIONS
 from ..ops.shapes import broadcast, normalise_axis
@@ -29,7 +30,6 @@ from ..ops.table import TABLE
 from ..runtime.device import DeviceLike, open_device
 from ..tensor import Tensor
 from .array.creation import as_number, as_shape, as_tensor
-from .array.interop import check_dtype
 
 __all__ = [
     "Generator",

@@ -24,10 +24,11 @@ class Snapshot:
     """Signatures and inputs by number; `held` are those that someone outside the graph still refers to.
 
     `donations` says which result may take the storage of which leaf, in runs to which that leaf is donated.
-    `lines` are the user's, as nodes keep them, where somebody watches.
+    `lines` are the user's, as nodes keep them, where somebody watches; `origins` say which node of the user's
+    others were made for.
     """
 
-    __slots__ = ("_numbers", "donations", "held", "inputs", "lines", "roots", "sigs")
+    __slots__ = ("_numbers", "donations", "held", "inputs", "lines", "origins", "roots", "sigs")
 
     def __init__(
         self,
@@ -43,6 +44,7 @@ class Snapshot:
         self.held = held
         self.donations = donations
         self.lines: list[Any] = []
+        self.origins: dict[int, int] = {}
         self._numbers: dict[Signature, int] = {}
 
     def __len__(self) -> int:

@@ -14,6 +14,7 @@ from weakref import ref
 
 from ..arrays import np
 from ..dtypes import DType
+from ..functions.array.creation import asarray
 from ..tensor import Tensor
 
 _VALUES = (bool, str, bytes, type(None), DType, type, type(Ellipsis))  # static, compared by value
@@ -66,8 +67,6 @@ def flatten(value: Any, leaves: list[Any], *, numbers: bool) -> TreeSpec:
         return TreeSpec("dict", tuple(value), parts)
     if numbers:
         if isinstance(value, np.ndarray):
-            from ..functions.array.creation import asarray
-
             return flatten(asarray(value), leaves, numbers=numbers)
         if isinstance(value, np.generic):
             value = value.item()

@@ -7,7 +7,7 @@ row, and vectors in float32. Quantised rows stay packed; rows that GGUF stores i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import webgrad as wg
 
@@ -18,7 +18,7 @@ from .settings import Settings
 
 __all__ = ["Matrix", "Published"]
 
-Matrix = wg.Tensor | wg.QuantisedTensor
+Matrix: TypeAlias = wg.Tensor | wg.QuantisedTensor
 # Beginnings of names in GGUF files: pictures, and heads that sort texts, of which nothing is computed.
 _IDLE = ("v.", "mm.", "cls.", "pooler.")
 

@@ -95,7 +95,7 @@ class ChatTemplate:
 def import_sandbox() -> Any:
     """The sandbox's module; jinja2 is an extra."""
     try:
-        from . import sandbox
+        from . import sandbox  # here: it needs jinja2
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in ("jinja2", "markupsafe"):
             raise

@@ -5,9 +5,8 @@ passes (`schedule/legalise.py`, `schedule/sorting.py`). These are composed at th
 
 - transforms, because they take tables of twiddles: leaves with memory of the device, which a `Snapshot` has
   none of, and which exports, captures and checks would each have to learn of beside a user's leaves;
-- counts, because what GPUs do instead also adds up weights, which have gradients: as a pass it would stand
-  here and there; the cpu's row counts without places, and is quicker;
-- gradients of pooling, because what suits NumPy and what suits kernels are two algorithms, not one op;
+- gradients of pooling, because what suits NumPy and what suits kernels are two algorithms, not one op: as
+  slices, windows of 3 × 3 that overlap are four kernels, and as a gather two;
 - what reads values to know a shape, or where bytes lie.
 """
 
@@ -20,11 +19,6 @@ from .transforms import halves_have_kernels, has_kernels
 
 def has_host_memory(device: Any) -> bool:
     """Whether values lie in the host's memory: reading them moves nothing."""
-    return not device.is_gpu
-
-
-def counts_elements(device: Any) -> bool:
-    """Whether elements between edges are counted by a row of their own, `counts_between`."""
     return not device.is_gpu
 
 

@@ -1,12 +1,12 @@
 """The rows of the table that are about the order of elements, of any dtype, as they are.
 
 In: elements. Out: values in order, places of them, or counts. Equal elements stay in their order; NaN is the
-largest. The cpu has them; for GPUs a pass makes sorts of unsigned keys (`sort_order`) of places and searches.
+largest. The cpu has them; for GPUs a pass makes sorts of unsigned keys (`sort_order`), searches and scatters
+of them (`schedule/sorting.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from ..arrays import Array, np
@@ -14,14 +14,13 @@ from ..dtypes import int32, uint32
 from ..errors import DTypeError
 from ..graph.node import Signature, signature
 from ..graph.op import Op
-from .shapes import check_binding
+from .shapes import check_binding, check_kind
 
 MAX_SORTED_WHOLE = 8192  # elements: up to here GPUs sort all of them, whatever is wanted,
 MIN_SELECTED_SHARE = 32  # and where more than one of so many is wanted
 
 Sigs = tuple[Signature, ...]
 Result = tuple[tuple[int, ...], Any]
-Infer = Callable[[Sigs, tuple[Any, ...]], Result]
 
 
 def sorts_whole(length: int, count: int) -> bool:
@@ -46,29 +45,33 @@ def _places(sig: Signature, x: Array) -> Array:
     return _order(x, descending)[..., :count]
 
 
-def _counts(sig: Signature, x: Array, edges: Array) -> Array:
-    rises = edges[:-1] <= x[:, None]
-    inside = rises & (x[:, None] < edges[1:])
+def _inside(x: Array, edges: Array) -> Array:
+    """Whether each element is in each bin."""
+    inside = (edges[:-1] <= x[:, None]) & (x[:, None] < edges[1:])
     inside[:, -1] |= x == edges[-1]
-    return np.asarray(inside.sum(axis=0))
+    return np.asarray(inside)
+
+
+def _counts(sig: Signature, x: Array, edges: Array) -> Array:
+    return np.asarray(_inside(x, edges).sum(axis=0))
+
+
+def _bins(sig: Signature, x: Array, edges: Array) -> Array:
+    inside = _inside(x, edges)
+    return np.where(inside.any(axis=1), inside.argmax(axis=1), len(edges) - 1)
 
 
 def _search(sig: Signature, line: Array, x: Array) -> Array:
     return np.searchsorted(line, x, side=sig.attributes[0])
 
 
-def _on_cpu(name: str, rule: Infer) -> Infer:
-    """A rule that refuses GPUs."""
-
-    def infer(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
-        if sigs[0].device.is_gpu:
-            raise DTypeError(
-                f"{name} of {sigs[0].dtype.name} is the cpu's: {sigs[0].device.name} sorts unsigned keys, by "
-                "sort_places"
-            )
-        return rule(sigs, attributes)
-
-    return infer
+def _sorted(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
+    (sig,) = sigs
+    if sig.device.is_gpu:
+        raise DTypeError(
+            f"sort_values of {sig.dtype.name} is the cpu's: {sig.device.name} sorts keys, by sort_places"
+        )
+    return sig.shape, sig.dtype
 
 
 def _placed(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
@@ -79,13 +82,29 @@ def _placed(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
     return (*sig.shape[:-1], count), int32
 
 
+def _check_bins(name: str, sigs: Sigs) -> None:
+    x, _ = sigs
+    check_kind(name, "f", x.dtype)
+    check_binding(name, signature(x.op, x.shape, int32, x.device))  # their places
+
+
+def _bin_of_each(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
+    _check_bins("bin_places", sigs)
+    return sigs[0].shape, int32
+
+
+def _count_of_each(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
+    _check_bins("counts_between", sigs)
+    return (sigs[1].size - 1,), int32
+
+
 ORDERED = (
     Op(
         "sort_values",
         "sort",
         1,
         _values,
-        infer=_on_cpu("sort_values", lambda sigs, attributes: (sigs[0].shape, sigs[0].dtype)),
+        infer=_sorted,
         doc="The elements in order along the last axis, attributes = (descending,); what a pass of the cpu "
         "makes of their places.",
         gradient=(),
@@ -111,13 +130,26 @@ ORDERED = (
         gradient=(),
     ),
     Op(
+        "bin_places",
+        "sort",
+        2,
+        _bins,
+        types="f",
+        result="int32",
+        infer=_bin_of_each,
+        doc="Between which rising edges elements lie, the last one included; outside, the number of bins; "
+        "attributes = (whether all bins have one width,).",
+        gradient=(),
+    ),
+    Op(
         "counts_between",
         "sort",
         2,
         _counts,
+        types="f",
         result="int32",
-        infer=_on_cpu("counts_between", lambda sigs, attributes: ((sigs[1].size - 1,), int32)),
-        doc="How many elements lie between rising edges, the last one included; on the cpu.",
+        infer=_count_of_each,
+        doc="How many elements lie between rising edges, the last one included; attributes as of bin_places.",
         gradient=(),
     ),
 )

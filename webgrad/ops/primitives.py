@@ -6,7 +6,7 @@ moved as pairs of floats along one more axis, the last, and computed with by for
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -112,16 +112,25 @@ def is_joined(x: Node) -> bool:
     return _halves(x) is not None
 
 
-def _computed(op: Op, operands: Sequence[Node | Number], dtype: DType, device: Any) -> Node:
-    """A map op over complex numbers, by the formula for their parts; real numbers stay so in arithmetic."""
-    from ..functions.complex.application import computed
-    from ..functions.complex.formulas import ARITHMETIC, FORMULAS
+Formula = Callable[..., Node]
 
-    if op.name in ARITHMETIC:
-        return computed(op.name, _parted(op.name, operands, dtype, device))
-    if op.name not in FORMULAS:
-        check_kind(op.name, op.types, dtype)
-    return computed(op.name, _brought(op.name, operands, dtype, device))
+
+class ComplexNumbers:
+    """How ops of complex numbers are computed: by formulas, one for each op, which are made of the primitives
+    here. Whoever has them says so.
+    """
+
+    formulas: Callable[[], Mapping[str, Formula]] = dict
+
+    def formula(self, op: Op, dtype: DType) -> Formula:
+        """The formula of an op; a dtype that it has none for is refused."""
+        known = self.formulas()
+        if op.name not in known:
+            check_kind(op.name, op.types, dtype)
+        return known[op.name]
+
+
+complex_numbers = ComplexNumbers()
 
 
 def _parted(op: str, operands: Sequence[Node | Number], dtype: DType, device: Any) -> tuple[Node, ...]:
@@ -164,7 +173,7 @@ def elementwise(op: Op, *operands: Node | Number) -> Node:
                 return make(op, (a, scalar(b, float32, left.device)))
     dtype, device = _met(op.name, operands)
     if dtype.kind == "c":
-        return _computed(op, operands, dtype, device)
+        return complex_numbers.formula(op, dtype)(operands)
     return make(op, _brought(op.name, operands, dtype, device))
 
 
@@ -173,7 +182,7 @@ def common(op: str, operands: Sequence[Node | Number]) -> tuple[Node, ...]:
     return _brought(op, operands, *_met(op, operands))
 
 
-def factors(op: str, operands: Sequence[Node]) -> tuple[Node, ...]:
+def factors(op: str, operands: Sequence[Node | Number]) -> tuple[Node, ...]:
     """The same, but real numbers beside complex ones stay real: products with them are half the work."""
     dtype, device = _met(op, operands)
     return (_parted if dtype.kind == "c" else _brought)(op, operands, dtype, device)
@@ -340,11 +349,7 @@ def _folded(op: Op, x: Node, axes: tuple[int, ...]) -> Node:
     """Complex numbers folded: sums part by part, products by a formula."""
     if op.name == "sum":
         return as_complex(reduce(op, as_real(x), axes))
-    if op.name != "prod":
-        check_kind(op.name, op.types, x.sig.dtype)
-    from ..functions.complex.application import product_over
-
-    return product_over(x, axes)
+    return complex_numbers.formula(op, x.sig.dtype)(x, axes)
 
 
 def concat(xs: Sequence[Node], axis: int) -> Node:
@@ -360,9 +365,7 @@ def concat(xs: Sequence[Node], axis: int) -> Node:
 def contract(a: Node, b: Node) -> Node:
     """(…, m, k) @ (…, k, n)."""
     if a.sig.dtype.kind == "c" or b.sig.dtype.kind == "c":
-        from ..functions.complex.application import matrix_product
-
-        return matrix_product(*_parted("matmul", (a, b), *_met("matmul", (a, b))))
+        return complex_numbers.formula(TABLE["matmul"], promote(a.sig.dtype, b.sig.dtype))(a, b)
     return make(TABLE["matmul"], common("matmul", (a, b)))
 
 
@@ -398,11 +401,7 @@ def scan(op: Op, x: Node, axis: int) -> Node:
     if x.sig.dtype.kind == "c":
         if op.name == "cumulative_sum":
             return as_complex(scan(op, as_real(x), axis))
-        if op.name != "cumulative_prod":
-            check_kind(op.name, op.types, x.sig.dtype)
-        from ..functions.complex.application import running_product
-
-        return running_product(x, axis)
+        return complex_numbers.formula(op, x.sig.dtype)(x, axis)
     return make(op, (x,), (axis,))
 
 

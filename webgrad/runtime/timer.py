@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .context import Context
 from .queue import Recorder
 from .webgpu import Device
 
 if TYPE_CHECKING:
-    from .timestamps import Timestamps
+    from .timestamps import PassTimes, Timestamps
 
 
 class Timer:
@@ -24,7 +24,9 @@ class Timer:
     def __init__(self, device: Device) -> None:
         self._queue = device.queue
         self._context = device.queue.context
-        self._stamps = _timestamps(self._context) if "timestamps" in device.features else None
+        self._stamps: Timestamps | None = None
+        if "timestamps" in device.features:
+            self._stamps = _timestamps().Timestamps(self._context)
 
     def __enter__(self) -> Timer:
         return self
@@ -42,6 +44,11 @@ class Timer:
     def exact(self) -> bool:
         """Whether the GPU itself tells the time."""
         return self._stamps is not None
+
+    @property
+    def period(self) -> float:
+        """The seconds between two ticks of the GPU's clock; 0 where it tells no time."""
+        return 0.0 if self._stamps is None else self._stamps.period
 
     def seconds(self, record: Callable[[Recorder], None]) -> float:
         """How long the GPU takes for what `record` records; other threads wait meanwhile."""
@@ -66,7 +73,13 @@ class Timer:
             return stamps.seconds(), waited
 
 
-def _timestamps(context: Context) -> Timestamps:
-    from .timestamps import Timestamps  # here: it loads wgpu-native, which browsers have not
+def pass_times(context: Context) -> PassTimes:
+    """The times of every launch on an open device that has timestamps."""
+    times: PassTimes = _timestamps().PassTimes(context)
+    return times
 
-    return Timestamps(context)
+
+def _timestamps() -> Any:
+    from . import timestamps  # here: it loads wgpu-native, which browsers have not
+
+    return timestamps

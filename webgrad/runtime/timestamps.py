@@ -44,7 +44,7 @@ class Timestamps:
         self._writes.beginningOfPassWriteIndex, self._writes.endOfPassWriteIndex = 0, 1
         self._descriptor = ffi.new("WGPUComputePassDescriptor *")
         self._descriptor.timestampWrites = self._writes
-        self._period = native.timestamp_period()
+        self.period = native.timestamp_period()
 
     def __enter__(self) -> None:
         self._native.timed = self._descriptor
@@ -68,7 +68,7 @@ class Timestamps:
             raise
         times = ReadBack(staging, size, handle, _TIMES).wait().tobytes()
         first, last = (int.from_bytes(each, sys.byteorder) for each in (times[:8], times[8:]))
-        return (last - first) * self._period
+        return (last - first) * self.period
 
     def close(self) -> None:
         self._native.release_queries(self._queries)

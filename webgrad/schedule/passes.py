@@ -61,7 +61,10 @@ SHARED = (  # by both backends
 GPU_PASSES = Passes(
     (
         PAIRS,
-        Pass(on_any_profile(sort_by_keys), "sorts and searches of elements become ones of unsigned keys"),
+        Pass(
+            on_any_profile(sort_by_keys),
+            "sorts, searches and counts of elements go by unsigned keys and scatters",
+        ),
         *SHARED,
         Pass(on_any_profile(legalise), "ops and dtypes that no kernel has become ones that kernels have"),
         Pass(split_products, "products with few blocks and a long k become sums of products"),

@@ -1,6 +1,7 @@
-"""Sorts and searches of elements, of any dtype, become sorts of unsigned keys: GPUs have no others.
+"""Sorts and searches of elements, of any dtype, and counts between edges become what GPUs have: sorts of
+unsigned keys, gathers and scatters.
 
-In: a `Snapshot`, rewritten in place. Out: none of `sort_places` and `search_places` is left. Keys have the
+In: a `Snapshot`, rewritten in place. Out: none of the rows of `ops/ordered.py` is left. Keys have the
 elements' width and order: -0 and +0 are equal, and NaN is the largest. Where few places are wanted, only
 parts are sorted. Numbers of nodes stay.
 """
@@ -25,11 +26,13 @@ _INFINITIES = {
 
 
 def sort_by_keys(graph: Snapshot) -> None:
-    """Rewrite the sorts and searches of a graph in place."""
+    """Rewrite the rows of order in a graph, in place."""
     for number in graph.order():
         rewrite = _REWRITINGS.get(graph.sigs[number].op.name)
         if rewrite is not None:
+            before = len(graph)
             graph.replace(number, rewrite(graph, number))
+            graph.origins.update(dict.fromkeys(range(before, len(graph)), number))
 
 
 def _sort_places(graph: Snapshot, number: int) -> int:
@@ -41,13 +44,61 @@ def _sort_places(graph: Snapshot, number: int) -> int:
 
 
 def _search_places(graph: Snapshot, number: int) -> int:
-    """How many keys are less than each wanted one (or not more): a bit of the count a round."""
+    line, x = graph.inputs[number]
+    (side,) = graph.sigs[number].attributes
+    return _searched(graph, line, x, side)
+
+
+def _bin_places(graph: Snapshot, number: int) -> int:
+    (even,) = graph.sigs[number].attributes
+    return (_evenly if even else _between)(graph, *graph.inputs[number])
+
+
+def _counts_between(graph: Snapshot, number: int) -> int:
+    """Ones added up in the bins, of which one more is for what is outside."""
     sig = graph.sigs[number]
-    keys, wanted = (_keys(graph, each) for each in graph.inputs[number])
-    compare = TABLE["less" if sig.attributes == ("left",) else "less_equal"]
+    elements = graph.sigs[graph.inputs[number][0]].size
+    zero, one = (graph.number(each, dtypes.int32, sig.device) for each in (0, 1))
+    if not elements:
+        return graph.make(TABLE["expand"], (zero,), (sig.shape,))
+    start = graph.make(TABLE["expand"], (zero,), ((sig.size + 1, 1),))
+    ones = graph.make(TABLE["expand"], (one,), ((elements, 1),))
+    counts = graph.make(TABLE["scatter_add"], (start, _bin_places(graph, number), ones))
+    counts = graph.make(TABLE["reshape"], (counts,), ((sig.size + 1,),))
+    return graph.make(TABLE["slice"], (counts,), (((0, sig.size, 1),),))
+
+
+_REWRITINGS: dict[str, Callable[[Snapshot, int], int]] = {
+    "sort_places": _sort_places,
+    "search_places": _search_places,
+    "bin_places": _bin_places,
+    "counts_between": _counts_between,
+}
+
+
+def _number_like(graph: Snapshot, value: float, x: int) -> int:
+    return graph.number(value, graph.sigs[x].dtype, graph.sigs[x].device)
+
+
+def _with_number(graph: Snapshot, op: str, x: int, value: float) -> int:
+    """A map op of a value and a number of its dtype."""
+    return graph.make(TABLE[op], (x, _number_like(graph, value, x)))
+
+
+def _cast(graph: Snapshot, x: int, dtype: dtypes.DType) -> int:
+    return x if graph.sigs[x].dtype is dtype else graph.make(TABLE["cast"], (x,), (dtype,))
+
+
+# Searches
+
+
+def _searched(graph: Snapshot, line: int, x: int, side: str) -> int:
+    """How many keys are less than each wanted one (or not more): a bit of the count a round."""
+    keys, wanted = _keys(graph, line), _keys(graph, x)
+    compare = TABLE["less" if side == "left" else "less_equal"]
     length = graph.sigs[keys].shape[0]
-    zero = graph.number(0, dtypes.int32, sig.device)
-    found = graph.make(TABLE["expand"], (zero,), (sig.shape,))
+    zero = graph.number(0, dtypes.int32, graph.sigs[x].device)
+    found = graph.make(TABLE["expand"], (zero,), (graph.sigs[x].shape,))
     for bit in reversed(range(length.bit_length())):  # the highest first
         step = 1 << bit
         key = graph.make(TABLE["take"], (keys, _with_number(graph, "add", found, step - 1)), (0,))
@@ -59,20 +110,41 @@ def _search_places(graph: Snapshot, number: int) -> int:
     return found
 
 
-_REWRITINGS: dict[str, Callable[[Snapshot, int], int]] = {
-    "sort_places": _sort_places,
-    "search_places": _search_places,
-}
+def _between(graph: Snapshot, x: int, edges: int) -> int:
+    """Which bin elements are in; what is in none has the number after the last."""
+    bins = graph.sigs[edges].size - 1
+    found = _with_number(graph, "subtract", _searched(graph, edges, x, "right"), 1)
+    at_the_end = graph.make(TABLE["equal"], (x, _element(graph, edges, bins)))
+    found = graph.make(TABLE["where"], (at_the_end, _number_like(graph, bins - 1, found), found))
+    before = _with_number(graph, "less", found, 0)
+    return graph.make(TABLE["where"], (before, _number_like(graph, bins, found), found))
 
 
-def _with_number(graph: Snapshot, op: str, x: int, value: int) -> int:
-    """A map op of a value and a number of its dtype."""
-    sig = graph.sigs[x]
-    return graph.make(TABLE[op], (x, graph.number(value, sig.dtype, sig.device)))
+def _evenly(graph: Snapshot, x: int, edges: int) -> int:
+    """The same by a division, which may be one bin off, so that the edges are asked too."""
+    bins = graph.sigs[edges].size - 1
+    low, high = _element(graph, edges, 0), _element(graph, edges, bins)
+    width = graph.make(TABLE["subtract"], (high, low))
+    share = graph.make(TABLE["divide"], (_number_like(graph, float(bins), x), width))
+    offset = graph.make(TABLE["subtract"], (x, low))
+    found = graph.make(TABLE["floor"], (graph.make(TABLE["multiply"], (offset, share)),))
+    found = _with_number(graph, "clamp_max", _with_number(graph, "clamp_min", found, 0.0), bins - 1.0)
+    found = _cast(graph, found, dtypes.int32)
+    below = graph.make(TABLE["less"], (x, graph.make(TABLE["take"], (edges, found), (0,))))
+    found = graph.make(TABLE["subtract"], (found, _cast(graph, below, dtypes.int32)))
+    end = graph.make(TABLE["take"], (edges, _with_number(graph, "add", found, 1)), (0,))
+    beyond = graph.make(TABLE["greater_equal"], (x, end))
+    beyond = graph.make(TABLE["logical_and"], (beyond, _with_number(graph, "less", found, bins - 1)))
+    found = graph.make(TABLE["add"], (found, _cast(graph, beyond, dtypes.int32)))
+    inside = graph.make(
+        TABLE["logical_and"],
+        (graph.make(TABLE["greater_equal"], (x, low)), graph.make(TABLE["less_equal"], (x, high))),
+    )
+    return graph.make(TABLE["where"], (inside, found, _number_like(graph, bins, found)))
 
 
-def _cast(graph: Snapshot, x: int, dtype: dtypes.DType) -> int:
-    return x if graph.sigs[x].dtype is dtype else graph.make(TABLE["cast"], (x,), (dtype,))
+def _element(graph: Snapshot, line: int, at: int) -> int:
+    return graph.make(TABLE["reshape"], (graph.make(TABLE["slice"], (line,), (((at, at + 1, 1),),)),), ((),))
 
 
 # Places
@@ -95,7 +167,7 @@ def _first_places(graph: Snapshot, keys: int, count: int) -> int:
     blocks = -(-length // block)
     if blocks * block != length:  # what is behind all loses every draw
         ends = (*((0, 0) for _ in rows), (0, blocks * block - length))
-        largest = graph.number(sig.dtype.limits[1], sig.dtype, sig.device)
+        largest = _number_like(graph, sig.dtype.limits[1], keys)
         keys = graph.make(TABLE["pad"], (keys, largest), (ends,))
     apart = graph.make(TABLE["reshape"], (keys,), ((*rows, blocks, block),))
     chosen = _first_places(graph, graph.make(TABLE["min"], (apart,), ((last + 1,),)), count)
@@ -141,12 +213,11 @@ def _keys(graph: Snapshot, x: int) -> int:
 
 def _float_keys(graph: Snapshot, bits: int, top: int, infinity: int) -> int:
     """Negative floats are ordered backwards by their bits; -0 becomes +0, and each NaN the largest key."""
-    sig = graph.sigs[bits]
     backwards = graph.make(TABLE["bitwise_invert"], (bits,))
     upwards = _with_number(graph, "bitwise_or", bits, top)
     negative = _with_number(graph, "greater", bits, top)  # top itself is -0
     keys = graph.make(TABLE["where"], (negative, backwards, upwards))
     magnitude = _with_number(graph, "bitwise_and", bits, top - 1)
-    largest = graph.number(sig.dtype.limits[1], sig.dtype, sig.device)
+    largest = _number_like(graph, graph.sigs[bits].dtype.limits[1], bits)
     unknown = _with_number(graph, "greater", magnitude, infinity)
     return graph.make(TABLE["where"], (unknown, largest, keys))

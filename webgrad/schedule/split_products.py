@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 
-from .. import dtypes
 from ..device_profile import DeviceProfile
 from ..graph.node import signature
 from ..graph.snapshot import Snapshot
@@ -131,7 +130,7 @@ def _in_parts(graph: Snapshot, number: int, lines: int, k: int, n: int, chunk: i
         shape = graph.sigs[of].shape
         widths = tuple((0, more if at == axis else 0) for at in range(len(shape)))
         longer = tuple(size + after for size, (_, after) in zip(shape, widths, strict=True))
-        return move("pad", of, longer, widths, _zero(graph, of))
+        return move("pad", of, longer, widths, graph.number(0, graph.sigs[of].dtype, sig.device))
 
     if lines:
         a, b = reshape(a, lines, k), reshape(b, k, n)
@@ -154,11 +153,3 @@ def _in_parts(graph: Snapshot, number: int, lines: int, k: int, n: int, chunk: i
     else:
         graph.inputs[number] = (graph.add(total, (products,)),)
         graph.sigs[number] = signature(TABLE["reshape"], sig.shape, sig.dtype, sig.device, (sig.shape,))
-
-
-def _zero(graph: Snapshot, like: int) -> int:
-    """The number 0 of a value's dtype, as a node: scalars of a graph belong to its user."""
-    sig = graph.sigs[like]
-    first = graph.add(signature(TABLE["iota"], (1,), dtypes.int32, sig.device), ())
-    single = graph.add(signature(TABLE["reshape"], (), dtypes.int32, sig.device, ((),)), (first,))
-    return graph.add(signature(TABLE["cast"], (), sig.dtype, sig.device, (sig.dtype,)), (single,))

@@ -38,13 +38,14 @@ def work_of(graph: Snapshot, groups: Sequence[Group], count: int) -> Work:
     inside = [each for group in groups for each in group.inside]
     reads = {each for group in groups for each in group.reads}
     writes = {each for group in groups for each in group.outputs}
-    about = [groups[0].center, *groups[0].outputs, *reversed(inside)]
+    about = (groups[0].center, *groups[0].outputs, *reversed(inside))
+    origins = [graph.origins.get(each, each) for each in about]
     return Work(
         tuple([sigs[each].op.name for each in inside]),
         _bytes_read(graph, inside, reads, writes),
         sum(sigs[each].nbytes for each in writes),
         sum(_operations(graph, each) for each in inside),
-        next((each for each in about if 0 <= each < count), -1),
+        next((each for each in origins if 0 <= each < count), -1),
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ..device_profile import CPU_PROFILE
 from ..errors import ArgumentError, DTypeError
 from ..evaluate.evaluate import snapshot_of
 from ..graph.node import line_of
@@ -102,10 +103,7 @@ def explain(*tensors: Any) -> Explanation:
     count = len(graph)
     device = roots[0].sig.device
     text = repr(graph)
-    if device.is_gpu:
-        profile = device.profile
-    else:
-        from ..cpu.execute import CPU_PROFILE as profile  # needs NumPy
+    profile = device.profile if device.is_gpu else CPU_PROFILE
     plan = schedule(graph, profile)
     compiled = compile_schedule(plan, profile, offered=device.is_gpu, choose=_measured(device))
     kernels: list[KernelExplanation] = []

@@ -12,7 +12,8 @@ from webgrad import dtypes
 from webgrad.errors import ArgumentError, BufferError, DeviceError, DTypeError, NoAdapterError
 from webgrad.functions.array import interop
 from webgrad.functions.array.creation import asarray, zeros
-from webgrad.functions.array.interop import check_dtype, from_dlpack, from_numpy, place, restore
+from webgrad.functions.array.interop import from_dlpack, from_numpy, place, restore
+from webgrad.ops.host_arrays import check_dtype
 from webgrad.runtime.device import open_device
 
 

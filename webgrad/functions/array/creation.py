@@ -18,11 +18,12 @@ from ...errors import ArgumentError, BufferError, DTypeError, ShapeError
 from ...graph.node import Node
 from ...graph.trace import is_runtime
 from ...ops import primitives
+from ...ops.host_arrays import check_dtype, host_array
 from ...ops.primitives import elementwise
 from ...ops.table import TABLE
 from ...runtime.device import AnyDevice, DeviceLike, open_device
 from ...tensor import Tensor
-from .interop import check_dtype, host_array, move, place
+from .interop import move, place
 
 Shape = int | Sequence[int]
 Number = bool | int | float

@@ -16,15 +16,16 @@ from ...errors import ArgumentError, DeviceError, DTypeError
 from ...gradients.own import own_gradient
 from ...graph.node import Node, make
 from ...ops import primitives, shapes
+from ...ops.host_arrays import check_dtype
 from ...ops.primitives import elementwise
 from ...ops.table import TABLE
 from ...runtime.device import DeviceLike
 from ...tensor import Tensor
 from ...values import float_limits_of
 from .creation import as_tensor
-from .interop import check_dtype
 from .maps import *  # noqa: F403
 from .maps import abs, exp, isfinite, isinf, isnan, log1p, maximum, minimum, sigmoid, sqrt
+from .masks import nonzero
 from .rows import function_of, operands, truth_of
 
 
@@ -95,8 +96,6 @@ def where(condition: Tensor, x1: Any = None, x2: Any = None, /) -> Tensor | tupl
     """
     condition = as_tensor("where", condition)
     if x1 is None and x2 is None:
-        from .indexing import nonzero
-
         return nonzero(condition)
     if x1 is None or x2 is None:
         raise ArgumentError(

@@ -17,18 +17,15 @@ from ...arrays import np
 from ...errors import ArgumentError, DeviceError, DTypeError, ShapeError
 from ...graph.node import Node, make
 from ...ops import primitives
-from ...ops.capabilities import counts_elements
 from ...ops.shapes import check_kind
 from ...ops.table import TABLE
 from ...tensor import Tensor
 from .creation import arange, as_tensor, asarray
-from .elementwise import clip, floor, isnan, logical_and, minimum, where
-from .indexing import take
+from .elementwise import isnan, minimum, where
 from .reductions import max as largest
 from .reductions import min as smallest
 from .reductions import sum as total
 from .scatters import write_rows
-from .sorting import searchsorted
 
 MAX_COUNTS = (1 << 31) - 2  # counts: one more is where numbers go that are not wanted
 
@@ -93,16 +90,15 @@ def histogram(
         raise ArgumentError("histogram: bins are at least 1")
     edges = _even(values, count, range) if even else _given(bins, values)
     count = edges.size - 1
-    if weights is None and counts_elements(x.device):
-        primitives.check_device("histogram", values.node, edges.node)
-        counts = Tensor(make(TABLE["counts_between"], (values.node, edges.node)))
+    primitives.check_device("histogram", values.node, edges.node)
+    if weights is None:
+        counts = Tensor(make(TABLE["counts_between"], (values.node, edges.node), (even,)))
     else:
-        flat = None if weights is None else as_tensor("histogram", weights)
-        if flat is not None and flat.shape != x.shape:
-            raise ShapeError(f"histogram: weights of shape {flat.shape} for elements of shape {x.shape}")
-        places = _evenly(values, edges, count) if even else _between(values, edges)
-        column = None if flat is None else flat.reshape(-1)
-        counts = _counted("histogram", places, column, values, count, outside=True)
+        column = as_tensor("histogram", weights)
+        if column.shape != x.shape:
+            raise ShapeError(f"histogram: weights of shape {column.shape} for elements of shape {x.shape}")
+        places = Tensor(make(TABLE["bin_places"], (values.node, edges.node), (even,)))
+        counts = _counted("histogram", places, column.reshape(-1), values, count, outside=True)
     if density:
         widths = edges[1:] - edges[:-1]
         heights = counts.astype(edges.dtype)
@@ -185,14 +181,6 @@ def _given(bins: Any, values: Tensor) -> Tensor:
     return bins.astype(values.dtype)
 
 
-def _between(values: Tensor, edges: Tensor) -> Tensor:
-    """Which bin values are in; what is in none has the number after the last."""
-    count = edges.size - 1
-    found = searchsorted(edges, values, side="right") - 1
-    found = where(values == edges[count], count - 1, found)
-    return where(found < 0, count, found)
-
-
 def _even(values: Tensor, count: int, range: tuple[float, float] | None) -> Tensor:
     """Edges at equal distances; the second half from the other end, so that the last is exact."""
     device, dtype = values.device, values.dtype
@@ -214,14 +202,3 @@ def _even(values: Tensor, count: int, range: tuple[float, float] | None) -> Tens
     # Multiplied first: what is a whole number then stays one.
     rising, falling = low + (high - low) * steps / count, high - (high - low) * (count - steps) / count
     return where(steps < count / 2, rising, falling)
-
-
-def _evenly(values: Tensor, edges: Tensor, count: int) -> Tensor:
-    """As `_between`: by a division, which may be one bin off, so that the edges are asked too."""
-    low, high = edges[0], edges[count]
-    found = floor((values - low) * (count / (high - low)))
-    found = clip(found, 0, count - 1).astype(dtypes.int32)
-    found = found - (values < take(edges, found)).astype(dtypes.int32)
-    beyond = logical_and(values >= take(edges, found + 1), found < count - 1)
-    found = found + beyond.astype(dtypes.int32)
-    return where(logical_and(values >= low, values <= high), found, count)

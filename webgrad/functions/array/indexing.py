@@ -16,13 +16,14 @@ from ...dtypes import DType
 from ...errors import DeviceError, DTypeError, IndexingError, ShapeError
 from ...graph.node import Node, scalar
 from ...ops import primitives, shapes
+from ...ops.host_arrays import converted, host_array
 from ...ops.primitives import elementwise
 from ...ops.table import TABLE
 from ...ops.views import Move, spread
 from ...tensor import Tensor, view
 from ...values import Values
 from .creation import as_tensor
-from .interop import converted, host_array, place
+from .interop import place
 from .keys import Selection, Span, checked, clamped, index_dtype, index_node, select, selected
 from .masks import nonzero as nonzero
 

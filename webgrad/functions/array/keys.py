@@ -18,11 +18,11 @@ from ...errors import DeviceError, DTypeError, IndexingError
 from ...evaluate.evaluate import read
 from ...graph.node import Node
 from ...ops import primitives
+from ...ops.host_arrays import converted
 from ...ops.primitives import elementwise
 from ...ops.table import TABLE
 from ...tensor import Tensor
 from ...values import Values, packed, values_of
-from .interop import converted
 from .masks import is_read, nonzero
 
 Span = tuple[int, int, int]  # of an axis: the first index, how many, the step, which may be negative

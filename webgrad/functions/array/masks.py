@@ -10,11 +10,12 @@ from ...errors import ShapeError
 from ...evaluate.evaluate import read
 from ...ops import primitives
 from ...ops.capabilities import has_host_memory
+from ...ops.host_arrays import converted
 from ...ops.primitives import elementwise
 from ...ops.table import TABLE
 from ...tensor import Tensor
 from .creation import as_tensor
-from .interop import converted, place
+from .interop import place
 from .sorting import searchsorted
 
 MAX_READ_FLAGS = 1 << 14  # bools: to read so many takes no longer than to read how many of them are true

@@ -170,17 +170,20 @@ def linear(x: Tensor, weight: Tensor | QuantisedTensor, bias: Tensor | None = No
     >>> wg.linear(wg.asarray([1.0, 2.0]), wg.asarray([[1.0, 1.0]]), wg.asarray([0.5])).tolist()
     [3.5]
     """
-    if not isinstance(weight, Tensor) and hasattr(weight, "dequantise"):
-        from ..learning.quantised import quantised_linear
-
-        return quantised_linear(x, weight, bias)
-    x, weight = _pair("linear", x, weight)
+    if isinstance(weight, Tensor) or not hasattr(weight, "dequantise"):
+        x, weight = _pair("linear", x, weight)
+    else:
+        x = as_tensor("linear", x)
     if weight.ndim != 2 or x.ndim == 0 or x.shape[-1] != weight.shape[1]:
         raise ShapeError(
             f"linear of x {x.shape} with weight {weight.shape}: the weight is (outputs, inputs), and the "
             "last axis of x must have size inputs"
         )
-    return with_bias("linear", matmul(x, Tensor(primitives.permute(weight.node, (1, 0)))), bias)
+    if isinstance(weight, Tensor):
+        product = matmul(x, Tensor(primitives.permute(weight.node, (1, 0))))
+    else:
+        product = x @ weight.T
+    return with_bias("linear", product, bias)
 
 
 def with_bias(op: str, result: Tensor, bias: Tensor | None) -> Tensor:

@@ -14,12 +14,12 @@ from ...dtypes import as_dtype
 from ...errors import AxisError, DTypeError, ShapeError
 from ...graph.node import Node
 from ...ops import primitives
+from ...ops.host_arrays import check_dtype
 from ...ops.primitives import elementwise
 from ...ops.shapes import check_kind, normalise_axis
 from ...ops.table import TABLE
 from ...tensor import Tensor
 from .creation import as_tensor
-from .interop import check_dtype
 from .reductions import ACCUMULATORS, compute_dtype
 from .reshaping import axis_slice
 

@@ -16,13 +16,13 @@ from ...dtypes import DType, promote
 from ...errors import DeviceError, DTypeError, IndexingError, ShapeError
 from ...graph.node import Node
 from ...ops import primitives
+from ...ops.host_arrays import converted
 from ...ops.primitives import elementwise
 from ...ops.shapes import broadcast, normalise_axis
 from ...ops.table import TABLE
 from ...tensor import Tensor
 from ...values import Values, packed, values_of
 from .creation import as_any_number, as_tensor, asarray
-from .interop import converted
 from .reductions import compute_dtype
 
 Number = bool | int | float | complex

@@ -13,9 +13,9 @@ from typing import Any
 from ... import dtypes
 from ...dtypes import DType, as_dtype, dtype_of_scalar, part_of, promote
 from ...errors import ArgumentError, DTypeError
+from ...ops.host_arrays import check_dtype
 from ...tensor import Tensor
 from ...values import float_limits_of
-from .interop import check_dtype
 
 KINDS = {
     "bool": "b",

@@ -1,14 +1,15 @@
-"""What `primitives.py` asks for where numbers are complex: maps by their formulas, and products of many.
+"""What primitives are where numbers are complex: maps by their formulas, and products of many.
 
-In: nodes of one complex dtype, in arithmetic also of its parts' dtype. Out: a node. Here functions get their
-gradients: of a holomorphic one the conjugate of its derivative, which is exact where its formula has a corner
-(an absolute value at 0, say). Sums and products of parts have theirs by themselves.
+In: nodes and numbers, brought to one complex dtype, in arithmetic also to its parts' dtype. Out: a node. Here
+functions get their gradients: of a holomorphic one the conjugate of its derivative, which is exact where its
+formula has a corner (an absolute value at 0, say). Sums and products of parts have theirs by themselves.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from ...gradients.own import own_gradient
 from ...graph.node import Node
@@ -25,8 +26,9 @@ from .parts import conj, real
 Slope = Callable[..., Tensor]
 
 
-def computed(name: str, nodes: tuple[Node, ...]) -> Node:
-    """A map op of the table, of complex numbers."""
+def _computed(name: str, operands: Sequence[Node | primitives.Number]) -> Node:
+    """A map op of the table, of complex numbers; in arithmetic real ones beside them stay real."""
+    nodes = (primitives.factors if name in ARITHMETIC else primitives.common)(name, operands)
     if name in _BOTH_PARTS and _is_alike(name, nodes):
         return primitives.as_complex(primitives.elementwise(TABLE[name], *map(_as_floats, nodes)))
     formula = ARITHMETIC.get(name) or FORMULAS[name]
@@ -135,9 +137,9 @@ _RULES: dict[str, tuple[Slope, ...]] = {
 # Products of many
 
 
-def matrix_product(a: Node, b: Node) -> Node:
+def _matrix_product(a: Node, b: Node) -> Node:
     """(…, m, k) @ (…, k, n): four products of the parts, or two with a real factor."""
-    first, second = _operand(a, True), _operand(b, True)
+    first, second = (_operand(each, True) for each in primitives.factors("matmul", (a, b)))
     if isinstance(first, Tensor):
         assert isinstance(second, Pair)
         return _node(Pair(first @ second.re, first @ second.im))
@@ -151,7 +153,7 @@ def matrix_product(a: Node, b: Node) -> Node:
     )
 
 
-def product_over(x: Node, axes: tuple[int, ...]) -> Node:
+def _product_over(x: Node, axes: tuple[int, ...]) -> Node:
     """The product over axes: halves multiplied with each other until one is left."""
     rest = tuple(axis for axis in range(len(x.sig.shape)) if axis not in axes)
     sizes = tuple(x.sig.shape[axis] for axis in rest)
@@ -162,21 +164,21 @@ def product_over(x: Node, axes: tuple[int, ...]) -> Node:
     while count > 1:
         half = count // 2
         pairs = [_cut(line, at * half, (at + 1) * half) for at in (0, 1)]
-        product = computed("multiply", (pairs[0], pairs[1]))
+        product = _computed("multiply", pairs)
         odd = [_cut(line, 2 * half, count)] if count % 2 else []
         line = primitives.concat([product, *odd], len(sizes))
         count = half + count % 2
     return reshape(line, sizes)
 
 
-def running_product(x: Node, axis: int) -> Node:
+def _running_product(x: Node, axis: int) -> Node:
     """Running products along an axis: each element by what stands 1, 2, 4 … before it, in turn."""
     rank, length = len(x.sig.shape), x.sig.shape[axis]
     last = (*(each for each in range(rank) if each != axis), axis)
     line = primitives.permute(x, last)
     step = 1
     while step < length:
-        product = computed("multiply", (_cut(line, step, length), _cut(line, 0, length - step)))
+        product = _computed("multiply", (_cut(line, step, length), _cut(line, 0, length - step)))
         line = primitives.concat([_cut(line, 0, step), product], rank - 1)
         step *= 2
     return primitives.permute(line, tuple(last.index(each) for each in range(rank)))
@@ -185,3 +187,12 @@ def running_product(x: Node, axis: int) -> Node:
 def _cut(line: Node, start: int, stop: int) -> Node:
     *sizes, _ = line.sig.shape
     return slice_(line, (*((0, size, 1) for size in sizes), (start, stop, 1)))
+
+
+# By the name of the op
+PRIMITIVES: dict[str, primitives.Formula] = {
+    **{name: partial(_computed, name) for name in (*ARITHMETIC, *FORMULAS)},
+    "matmul": _matrix_product,
+    "prod": _product_over,
+    "cumulative_prod": _running_product,
+}

@@ -4,7 +4,7 @@ In: parts, `Pair`s of tensors, in arithmetic also real tensors. Out: a `Pair`, o
 Fusion makes one kernel of a formula as of any other, and both devices compute the same. Results are right to
 a few units in the last place of their size; infinities, NaN and signed zeros are those of C's Annex G, as the
 array API has them. Gradients are those of PyTorch, ∂L/∂re + i ∂L/∂im: of a holomorphic function the conjugate
-of its derivative (`complex_functions.py`), since formulas have corners where functions have none.
+of its derivative (`application.py`), since formulas have corners where functions have none.
 """
 
 from __future__ import annotations

@@ -17,11 +17,11 @@ from ...gradients.own import own_gradient
 from ...gradients.pooling import plane, side_by_side, to_first_largest
 from ...graph.node import Node
 from ...ops import primitives
+from ...ops.host_arrays import host_array
 from ...ops.shapes import check_kind
 from ...tensor import Tensor
 from ..array.creation import as_tensor, asarray
 from ..array.elementwise import where
-from ..array.interop import host_array
 from ..array.reductions import converted, floating, fold
 from .pooling import first_largest
 from .windows import Sides, batched, per_axis, unbatched

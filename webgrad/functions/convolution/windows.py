@@ -16,11 +16,11 @@ from ... import dtypes
 from ...errors import ArgumentError, ShapeError
 from ...graph.node import Node
 from ...ops import primitives
+from ...ops.host_arrays import host_array
 from ...ops.shapes import check_kind
 from ...tensor import Tensor
 from ..array.creation import as_tensor, asarray
 from ..array.elementwise import where
-from ..array.interop import host_array
 from ..array.reductions import converted, widened
 from ..array.reductions import fold as folded
 from ..array.reshaping import wholes

@@ -17,9 +17,9 @@ from typing import Any
 from ... import dtypes
 from ...errors import ArgumentError, DTypeError, ShapeError
 from ...ops import primitives
+from ...ops.host_arrays import host_array
 from ...tensor import Tensor
 from ..array.creation import as_tensor, asarray
-from ..array.interop import host_array
 from ..array.reductions import converted, floating, fold
 from ..array.reshaping import whole
 

@@ -1,7 +1,6 @@
 """Probes of what moving and launching costs: uploads, read-backs, launches, compiling, and the GPU's clock.
 
 In: an open GPU. Out: findings with times; the host's clock is read, so a busy machine makes them larger.
-What loads wgpu is imported where it is used: without wgpu the cpu is probed all the same.
 """
 
 from __future__ import annotations
@@ -11,6 +10,8 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from ...arrays import np
+from ...runtime.command_list import CommandList
+from ...runtime.timer import Timer
 from ...wgsl import Program, program_from_source
 from .findings import Finding, judged, note, ok, significant
 from .results import quickest
@@ -81,8 +82,6 @@ def latency(device: Device) -> Finding:
 
 def launches(device: Device) -> Finding:
     """What the host pays for a launch that is recorded, for one that is replayed, and when that is done."""
-    from ...runtime.command_list import CommandList
-
     pipeline = device.pipeline(_program("1.5"))
     start = device.upload(np.ones(64, np.float32))
 
@@ -146,21 +145,18 @@ def compiling(device: Device) -> Finding:
 
 def clock(device: Device) -> Finding:
     """Whether the GPU's timestamps run forwards, and as quickly as the host's clock."""
-    from ...runtime.native import native_of
-    from ...runtime.timer import Timer
-
     name = "GPU's clock"
     if "timestamps" not in device.features:
         return ok(name, "no timestamps: times are the host's", there=False)
     pipeline = device.pipeline(_program("2.5"))
     nbytes = _BYTES if not device.info.software else _BYTES // 4
     source, target = (device.upload(np.ones(nbytes // 4, np.float32)) for _ in range(2))
-    period = native_of(device.queue.context.native).timestamp_period()
 
     def record(recorder: Recorder) -> None:
         recorder.dispatch(pipeline, (source, target), b"", (64, 1, 1))
 
     with Timer(device) as timer:
+        period = timer.period
         pairs = [timer.both(record) for _ in range(4)]
     stamped = [gpu for gpu, _ in pairs[1:] if gpu is not None]
     share = median(gpu / host for gpu, host in pairs[1:] if gpu is not None) if stamped else 0.0

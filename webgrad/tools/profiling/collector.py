@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 from ...errors import WebgradError
 from ...observing import Note, Observer
 from ...runtime.host import resident_bytes
+from ...runtime.timer import pass_times
 
-if TYPE_CHECKING:  # they load wgpu, and the cpu has profiles without it
+if TYPE_CHECKING:
     from ...runtime.context import Context
     from ...runtime.launches import Flush, FlushedLaunch
 
@@ -180,9 +181,7 @@ class _Clock:
         self._launches: list[tuple[str, Note, float, float]] = []  # in the GPU's seconds
         self._ahead: float | None = None  # seconds: the GPU's clock, less the host's, at most
         if "timestamps" in context.features:
-            from ...runtime.timestamps import PassTimes
-
-            self.times = PassTimes(context)
+            self.times = pass_times(context)
 
     def add(self, device: str, flush: Flush, submitted: int, times: Any) -> None:
         """The times of a flush; it cannot have begun before it was submitted."""

@@ -137,7 +137,7 @@ class Recording:
 
 
 def _portable() -> Device:
-    from .portable import portable_device  # which loads the native library
+    from .portable import portable_device  # here: it loads wgpu-native, which browsers have not
 
     return portable_device(default_device())
 
