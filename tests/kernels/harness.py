@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import wgpu
 
+from webgrad import dtypes
 from webgrad.device_profile import PORTABLE, DeviceProfile
 from webgrad.kernels.launch import Launch, ceil_div
 from webgrad.wgsl import Program, render
@@ -22,12 +23,16 @@ from webgrad.wgsl import Program, render
 __all__ = [
     "DTYPES",
     "PROFILES",
+    "SHORT",
+    "STORED",
     "Array",
     "random_values",
     "run",
 ]
 
 Array = npt.NDArray[Any]
+SHORT = {each.short: each for each in dtypes.REAL}
+STORED = SHORT.keys() - {"bool"}  # which is stored as u8
 DTYPES: dict[str, Any] = {
     "f32": np.float32,
     "f16": np.float16,

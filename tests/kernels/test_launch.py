@@ -7,8 +7,8 @@ import struct
 import pytest
 
 from webgrad.device_profile import PORTABLE, DeviceProfile
-from webgrad.errors import DTypeError, LaunchError
-from webgrad.kernels.launch import check_dtype, grid_for, has_workgroups, pack
+from webgrad.errors import LaunchError
+from webgrad.kernels.launch import grid_for, has_workgroups, pack
 from webgrad.wgsl import load_template
 
 SCATTER = load_template("scatter.pwgsl", "scatter", HOW="add", T="f32")
@@ -40,12 +40,6 @@ def test_a_grid_covers_the_workgroups_within_the_limit(workgroups: int) -> None:
 def test_a_grid_beyond_the_limit_is_refused() -> None:
     with pytest.raises(LaunchError, match="split the work"):
         grid_for(PORTABLE, 65535**2 + 1)
-
-
-def test_dtype_names() -> None:
-    assert check_dtype("op", "uint8", frozenset({"u8"})) == "u8"
-    with pytest.raises(DTypeError, match="op is not offered for complex64, only for f32"):
-        check_dtype("op", "complex64", frozenset({"f32"}))
 
 
 def test_small_devices_get_small_workgroups() -> None:

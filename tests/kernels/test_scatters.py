@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.kernels.harness import PROFILES, Array, _dispatch, _read, _upload, random_values
+from tests.kernels.harness import PROFILES, SHORT, STORED, Array, _dispatch, _read, _upload, random_values
+from webgrad import dtypes
 from webgrad.device_profile import PORTABLE, DeviceProfile, ProfileKind
 from webgrad.errors import DTypeError
 from webgrad.kernels import scatters
@@ -64,7 +65,7 @@ def check(profile: DeviceProfile, how: str, dtype: str, rows: int, columns: int,
     exact = how == "set" or base.dtype.kind in "iu" or how == "max"
     expected = scattered(how, base if exact else base.astype(np.float64), index, updates)
     for there in (False, True):
-        plan = scatter_launches(profile, how, dtype, rows, columns, count, there)
+        plan = scatter_launches(profile, how, SHORT[dtype], rows, columns, count, there)
         actual = run_plan(plan, base, index, updates, there)
         if exact:
             np.testing.assert_array_equal(actual.astype(np.float64), expected.astype(np.float64))
@@ -129,7 +130,7 @@ def test_integers_of_64_bits(dtype: str) -> None:
     updates = generator.integers(0, 2**62, (2000, 2)).astype(kinds[dtype])
     index = places(800, 2000)
     for how in SCATTERS:
-        plan = scatter_launches(SOFTWARE, how, dtype, 800, 2, 2000)
+        plan = scatter_launches(SOFTWARE, how, SHORT[dtype], 800, 2, 2000)
         np.testing.assert_array_equal(
             run_plan(plan, base, index, updates, False), scattered(how, base, index, updates)
         )
@@ -145,16 +146,16 @@ def test_nan_and_infinities_stay(shape: str) -> None:
     for rows in (613, 5000):
         base = np.resize(special[::-1], rows).reshape(rows, 1)
         for how in ("set", "max"):
-            plan = scatter_launches(SHAPES[shape], how, "f32", rows, 1, 3000)
+            plan = scatter_launches(SHAPES[shape], how, dtypes.float32, rows, 1, 3000)
             actual = run_plan(plan, base, index, updates, False)
             np.testing.assert_array_equal(actual, scattered(how, base, index, updates))
 
 
 def test_few_updates_are_one_launch_and_a_large_base_is_copied_before() -> None:
-    assert len(scatter_launches(SOFTWARE, "set", "f32", 100, 8, 1).launches) == 1
-    copied = scatter_launches(SOFTWARE, "set", "f32", 10**5, 8, 1).launches
+    assert len(scatter_launches(SOFTWARE, "set", dtypes.float32, 100, 8, 1).launches) == 1
+    copied = scatter_launches(SOFTWARE, "set", dtypes.float32, 10**5, 8, 1).launches
     assert [step.program.entry for step in copied] == ["scatter_copy", "scatter"]
-    there = scatter_launches(SOFTWARE, "set", "f32", 10**5, 8, 1, there=True).launches
+    there = scatter_launches(SOFTWARE, "set", dtypes.float32, 10**5, 8, 1, there=True).launches
     assert [step.values for step in there] == [(INDEX, UPDATES, RESULT)]
 
 
@@ -162,7 +163,7 @@ def test_programs_do_not_depend_on_sizes() -> None:
     by_tables, by_sorting = ((100, 8, 10**5), (9000, 4, 10**6)), ((10**5, 1, 2 * 10**5), (10**6, 3, 10**6))
     for sizes in (by_tables, by_sorting):
         programs = [
-            {step.program.label for step in scatter_launches(SOFTWARE, "add", "f32", *each).launches}
+            {step.program.label for step in scatter_launches(SOFTWARE, "add", dtypes.float32, *each).launches}
             for each in sizes
         ]
         assert programs[0] == programs[1]
@@ -173,10 +174,10 @@ def test_chosen_programs_are_exactly_the_declared_variants() -> None:
     wide = frozenset({"int64", "f64"})
     chosen = set()
     for profile in (PORTABLE, *(DeviceProfile(kind, on) for kind in KINDS for on in (frozenset(), wide))):
-        for how, offered in SCATTERS.items():
-            for dtype in offered if profile.features >= wide else offered - WIDE:
+        for how in SCATTERS:
+            for dtype in STORED if profile.features >= wide else STORED - WIDE:
                 for rows, columns in ((5, 4), (5, 3), (10**5, 4), (10**5, 3)):
-                    for step in scatter_launches(profile, how, dtype, rows, columns, 2000).launches:
+                    for step in scatter_launches(profile, how, SHORT[dtype], rows, columns, 2000).launches:
                         for program in step.programs:
                             if program.label.startswith("scatters.pwgsl"):
                                 chosen.add((program.entry, tuple(sorted(program.defines))))
@@ -186,4 +187,4 @@ def test_chosen_programs_are_exactly_the_declared_variants() -> None:
 
 def test_what_is_not_offered_is_named() -> None:
     with pytest.raises(DTypeError, match="scatter max of int64 needs an adapter with int64"):
-        scatter_launches(PORTABLE, "max", "int64", 10, 1, 5000)
+        scatter_launches(PORTABLE, "max", dtypes.int64, 10, 1, 5000)

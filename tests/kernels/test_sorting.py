@@ -11,6 +11,8 @@ import pytest
 from tests.kernels.harness import (
     DTYPES,
     PROFILES,
+    SHORT,
+    STORED,
     Array,
     _dispatch,
     _read,
@@ -18,6 +20,7 @@ from tests.kernels.harness import (
     random_values,
     run,
 )
+from webgrad import dtypes
 from webgrad.device_profile import PORTABLE, DeviceProfile
 from webgrad.errors import DTypeError, LaunchError, ShapeError
 from webgrad.kernels.launch import Launch, Launches
@@ -190,12 +193,12 @@ def check_scatter(profile: DeviceProfile, how: str, dtype: str, rows: int, colum
     else:
         base, updates = random_values(dtype, (rows, columns), 1), random_values(dtype, (count, columns), 2)
     index = np.random.default_rng(count).integers(-2, rows + 2, count).astype(np.int32)
-    launch = scatter_launch(profile, how, dtype, rows, columns, count)
+    launch = scatter_launch(profile, how, SHORT[dtype], rows, columns, count)
     expected = scattered(how, base, index, updates)
     for in_place in (None, 0):
         actual = run(launch, [base, index, updates], base.dtype, base.size, in_place).reshape(base.shape)
         np.testing.assert_array_equal(_bits(actual), _bits(expected), err_msg=f"{how} {dtype} {columns}")
-    update = scatter_launch(profile, how, dtype, rows, columns, count, update=True)
+    update = scatter_launch(profile, how, SHORT[dtype], rows, columns, count, update=True)
     buffers = [_upload(each.tobytes()) for each in (index, updates, base)]
     _dispatch(update.program, update, buffers)
     actual = _read(buffers[-1], base.dtype, base.size).reshape(base.shape)
@@ -238,7 +241,7 @@ def test_scatter_of_nothing_and_into_nothing(shape: str) -> None:
     for rows, columns, count in [(0, 4, 3), (3, 0, 3), (0, 0, 0), (0, 1, 3)]:
         base = np.zeros((rows, columns), np.float32)
         index, updates = np.zeros(count, np.int32), np.ones((count, columns), np.float32)
-        launch = scatter_launch(SHAPES[shape], "add", "f32", rows, columns, count)
+        launch = scatter_launch(SHAPES[shape], "add", dtypes.float32, rows, columns, count)
         assert run(launch, [base, index, updates], base.dtype, 0).size == 0
 
 
@@ -259,7 +262,7 @@ def test_scatter_keeps_nan_and_infinity(shape: str, columns: int) -> None:
     base, updates = (each.reshape(64, 1).repeat(columns, 1) for each in np.meshgrid(special, special))
     index = np.arange(64, dtype=np.int32)
     for how, expected in (("max", np.maximum(base, updates)), ("set", updates)):
-        launch = scatter_launch(SHAPES[shape], how, "f32", 64, columns, 64)
+        launch = scatter_launch(SHAPES[shape], how, dtypes.float32, 64, columns, 64)
         actual = run(launch, [base, index, updates], base.dtype, base.size).reshape(base.shape)
         np.testing.assert_array_equal(actual, expected)
 
@@ -267,7 +270,7 @@ def test_scatter_keeps_nan_and_infinity(shape: str, columns: int) -> None:
 @pytest.mark.gpu
 def test_scatter_half_floats_overflow_to_infinity() -> None:
     base = np.full((2, 5), 60000, np.float16)
-    launch = scatter_launch(SOFTWARE, "add", "f16", 2, 5, 1)
+    launch = scatter_launch(SOFTWARE, "add", dtypes.float16, 2, 5, 1)
     actual = run(launch, [base, np.zeros(1, np.int32), base[:1]], base.dtype, base.size).reshape(base.shape)
     np.testing.assert_array_equal(actual, [[np.inf] * 5, [60000] * 5])
 
@@ -279,7 +282,7 @@ def test_scatter_integers_of_64_bits(dtype: str) -> None:
         for columns in (1, 2, 4):
             check_scatter(SOFTWARE, how, dtype, 9, columns, 30)
     below = np.full((1, 3), -5, np.int64)
-    launch = scatter_launch(SOFTWARE, "max", "i64", 1, 3, 1)
+    launch = scatter_launch(SOFTWARE, "max", dtypes.int64, 1, 3, 1)
     assert (run(launch, [below, np.zeros(1, np.int32), below + 3], below.dtype, 3) == -2).all()
 
 
@@ -316,7 +319,7 @@ def test_the_runtime_runs_the_launches(shape: str) -> None:
         np.testing.assert_array_equal(actual, np.argsort(keys, axis=1, kind="stable"))
     base, updates = random_values("f32", (30, 5), 1), random_values("f32", (99, 5), 2)
     index = generator.integers(0, 30, 99).astype(np.int32)
-    launch = scatter_launch(SHAPES[shape], "add", "f32", 30, 5, 99)
+    launch = scatter_launch(SHAPES[shape], "add", dtypes.float32, 30, 5, 99)
     actual = run_on(device, launch, [base, index, updates], base)
     np.testing.assert_array_equal(actual, scattered("add", base, index, updates))
 
@@ -331,7 +334,7 @@ def test_scatter_float64() -> None:
     base[2], updates[5] = np.nan, np.inf
     index = generator.integers(0, 9, 30).astype(np.int32)
     for how in SCATTERS:
-        launch = scatter_launch(device.profile, how, "float64", 9, 3, 30)
+        launch = scatter_launch(device.profile, how, dtypes.float64, 9, 3, 30)
         actual = run_on(device, launch, [base, index, updates], base)
         np.testing.assert_array_equal(actual, scattered(how, base, index, updates))
 
@@ -344,10 +347,10 @@ def test_chosen_programs_are_exactly_the_declared_variants() -> None:
     for profile in (*kinds, DeviceProfile("software", wide), DeviceProfile("discrete", wide)):
         for n, bits in ((5, 32), (100, 32), (5000, 32), (5000, 4)):
             launches += sort_launches(profile, 2, n, bits).launches
-        for how, offered in SCATTERS.items():
-            for dtype in offered if profile.features >= wide else offered - WIDE.keys():
+        for how in SCATTERS:
+            for dtype in STORED if profile.features >= wide else STORED - WIDE.keys():
                 for columns, update in product((3, 4), (False, True)):
-                    launches.append(scatter_launch(profile, how, dtype, 3, columns, 3, update=update))
+                    launches.append(scatter_launch(profile, how, SHORT[dtype], 3, columns, 3, update=update))
     chosen = {
         (program.label.split()[0], program.entry, tuple(sorted(program.defines)))
         for launch in launches
@@ -363,25 +366,25 @@ def test_chosen_programs_are_exactly_the_declared_variants() -> None:
 
 def test_scatters_that_are_not_offered_are_named() -> None:
     with pytest.raises(DTypeError, match="there is no scatter 'min'; there are set, add, max"):
-        scatter_launch(PORTABLE, "min", "f32", 1, 1, 1)
+        scatter_launch(PORTABLE, "min", dtypes.float32, 1, 1, 1)
     with pytest.raises(DTypeError, match="scatter add is not offered for bool"):
-        scatter_launch(PORTABLE, "add", "bool", 1, 1, 1)
+        scatter_launch(PORTABLE, "add", dtypes.bool, 1, 1, 1)
     with pytest.raises(DTypeError, match="scatter max of int64 needs an adapter with int64"):
-        scatter_launch(PORTABLE, "max", "int64", 1, 1, 1)
-    with pytest.raises(DTypeError, match="scatter set is not offered for c64"):
-        scatter_launch(PORTABLE, "set", "c64", 1, 1, 1)
+        scatter_launch(PORTABLE, "max", dtypes.int64, 1, 1, 1)
+    with pytest.raises(DTypeError, match="scatter set is not offered for complex64"):
+        scatter_launch(PORTABLE, "set", dtypes.complex64, 1, 1, 1)
     with pytest.raises(ShapeError, match=r"scatter of -1 rows into \(2, 2\)"):
-        scatter_launch(PORTABLE, "set", "f32", 2, 2, -1)
+        scatter_launch(PORTABLE, "set", dtypes.float32, 2, 2, -1)
     with pytest.raises(LaunchError, match="too many elements"):
-        scatter_launch(PORTABLE, "set", "f32", 2**17, 2**17, 1)
+        scatter_launch(PORTABLE, "set", dtypes.float32, 2**17, 2**17, 1)
 
 
 def test_scatter_programs_do_not_depend_on_sizes() -> None:
     names: Any = {
-        scatter_launch(PORTABLE, "add", "f32", rows, columns, count).program
+        scatter_launch(PORTABLE, "add", dtypes.float32, rows, columns, count).program
         for rows, columns, count in [(5, 4, 3), (1000, 512, 77), (1, 8, 0)]
     }
     assert len(names) == 1
-    assert scatter_launch(PORTABLE, "set", "bool", 5, 4, 3) == scatter_launch(
-        PORTABLE, "set", "int8", 5, 4, 3
+    assert scatter_launch(PORTABLE, "set", dtypes.bool, 5, 4, 3) == scatter_launch(
+        PORTABLE, "set", dtypes.int8, 5, 4, 3
     )

@@ -12,25 +12,10 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from webgrad.device_profile import DeviceProfile
-from webgrad.errors import DTypeError, LaunchError
+from webgrad.errors import LaunchError
 from webgrad.lower.ir import Kernel
 from webgrad.wgsl import Program
 from webgrad.wgsl.packing import Packer, packer
-
-FLOATS = frozenset({"f32", "f16", "bf16"})
-INTEGERS = frozenset({"i32", "i16", "i8", "u32", "u16", "u8"})
-_SHORT_NAMES = {
-    "float32": "f32",
-    "float16": "f16",
-    "bfloat16": "bf16",
-    "int32": "i32",
-    "int16": "i16",
-    "int8": "i8",
-    "uint32": "u32",
-    "uint16": "u16",
-    "uint8": "u8",
-}
-
 
 # Pairs of bindings (input, output), and the variant in which each output is written where its input lies
 Replacing = tuple[tuple[tuple[int, int], ...], Program]
@@ -124,16 +109,6 @@ def pack(program: Program, **values: float) -> bytes:
     if missing := set(names) - values.keys():
         raise LaunchError(f"{program.label} needs the params {', '.join(sorted(missing))}")
     return packer(program).pack(*[values[name] for name in names])
-
-
-def check_dtype(op: str, dtype: str, offered: frozenset[str]) -> str:
-    """A data type's short name ("f32"), given that or NumPy's ("float32"), if the op is offered for it."""
-    short = _SHORT_NAMES.get(dtype, dtype)
-    if short not in offered:
-        raise DTypeError(
-            f"{op} is not offered for {dtype}, only for {', '.join(sorted(offered))}; convert it first"
-        )
-    return short
 
 
 def has_workgroups(profile: DeviceProfile) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from webgrad.device_profile import DeviceProfile
+from webgrad.dtypes import DType, uint32
 from webgrad.kernels.launch import Launch, Launches, ceil_div, grid_for, has_workgroups, pack
 from webgrad.kernels.sorting import (
     KEYS,
@@ -36,7 +37,7 @@ class _Scatter:
     """One scatter with many updates: its sizes, and launches of its template."""
 
     def __init__(
-        self, profile: DeviceProfile, how: str, dtype: str, rows: int, columns: int, count: int
+        self, profile: DeviceProfile, how: str, dtype: DType, rows: int, columns: int, count: int
     ) -> None:
         self.profile, self.how, self.rows, self.count = profile, how, rows, count
         self.stored, elements = stored_type(how, dtype, columns)
@@ -85,7 +86,7 @@ class _Scatter:
 
 @lru_cache(maxsize=4096)
 def scatter_launches(
-    profile: DeviceProfile, how: str, dtype: str, rows: int, columns: int, count: int, there: bool = False
+    profile: DeviceProfile, how: str, dtype: DType, rows: int, columns: int, count: int, there: bool = False
 ) -> Launches:
     """base (rows, columns) with `count` rows of updates written to the rows that an int32 index names.
 
@@ -115,7 +116,7 @@ def scatter_launches(
 def copy_launch(profile: DeviceProfile, nbytes: int) -> Launch:
     """One buffer's bytes in another; no launch where the first is given up for the second."""
     groups = ceil_div(nbytes, 16)
-    copy = _Scatter(profile, "set", "u32", 1, 4 * groups, groups)
+    copy = _Scatter(profile, "set", uint32, 1, 4 * groups, groups)
     copy.step("scatter_copy", (BASE, RESULT), copy.threads(groups))
     return copy.launches[0]
 

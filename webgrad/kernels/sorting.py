@@ -10,18 +10,9 @@ from __future__ import annotations
 from functools import lru_cache
 
 from webgrad.device_profile import DeviceProfile
+from webgrad.dtypes import DType
 from webgrad.errors import DTypeError, LaunchError, ShapeError
-from webgrad.kernels.launch import (
-    FLOATS,
-    INTEGERS,
-    Launch,
-    Launches,
-    ceil_div,
-    check_dtype,
-    grid_for,
-    has_workgroups,
-    pack,
-)
+from webgrad.kernels.launch import Launch, Launches, ceil_div, grid_for, has_workgroups, pack
 from webgrad.wgsl import Program, load_template
 
 KEYS, ORDER, TEMPORARIES = 0, 1, 2  # numbers of a sort's buffers; temporary i is TEMPORARIES + i
@@ -144,24 +135,17 @@ def _rounds(bits: int, n: int, chunks: int) -> tuple[int, int]:
     return rounds, max(1, ceil_div(bits, rounds))
 
 
+SCATTERS = ("set", "add", "max")  # what can be done
 _WIDE = frozenset({"i64", "u64", "f64"})
-_SHORT_NAMES = {"int64": "i64", "uint64": "u64", "float64": "f64", "bool": "u8"}
-# What can be done, and for which data types; bool is stored as u8.
-SCATTERS: dict[str, frozenset[str]] = {
-    "set": FLOATS | INTEGERS | _WIDE,
-    "add": FLOATS | INTEGERS | _WIDE,
-    "max": FLOATS | INTEGERS | _WIDE,
-}
 _BITS = {"f32": "u32", "i32": "u32", "f16": "u16", "bf16": "u16", "i16": "u16", "i8": "u8", "i64": "u64"}
 _PER_WORD = {"u8": 4, "i8": 4, "u16": 2, "i16": 2, "f16": 2, "bf16": 2}
-_FEATURES = {"i64": "int64", "u64": "int64", "f64": "f64"}
 
 
 @lru_cache(maxsize=4096)
 def scatter_launch(
     profile: DeviceProfile,
     how: str,
-    dtype: str,
+    dtype: DType,
     rows: int,
     columns: int,
     count: int,
@@ -178,26 +162,28 @@ def scatter_launch(
     """
     if how not in SCATTERS:
         raise DTypeError(f"there is no scatter {how!r}; there are {', '.join(SCATTERS)}")
-    if dtype == "bool" and how == "add":
+    if dtype.kind == "c":
+        raise DTypeError(f"scatter {how} is not offered for {dtype.name}; convert it first")
+    if dtype.kind == "b" and how == "add":
         raise DTypeError("scatter add is not offered for bool: convert it first, or use max, which is or")
     if rows < 0 or columns < 0 or count < 0:
         raise ShapeError(f"scatter of {count} rows into ({rows}, {columns}): sizes are never negative")
-    short = check_dtype(f"scatter {how}", _SHORT_NAMES.get(dtype, dtype), SCATTERS[how])
-    feature = "" if how == "set" else _FEATURES.get(short, "")
-    if feature and feature not in profile.features:
-        raise DTypeError(f"scatter {how} of {dtype} needs an adapter with {feature}: convert it, or use cpu")
+    if how != "set" and dtype.feature and dtype.feature not in profile.features:
+        raise DTypeError(
+            f"scatter {how} of {dtype.name} needs an adapter with {dtype.feature}: convert it, or use cpu"
+        )
     stored, elements = stored_type(how, dtype, columns)
     return _scatter(profile, how, stored, rows, elements, count, update)
 
 
-def stored_type(how: str, dtype: str, columns: int) -> tuple[str, int]:
-    """The type a scatter computes with, and how many a row has: setting only moves bits, and integers of one
-    width add alike.
+def stored_type(how: str, dtype: DType, columns: int) -> tuple[str, int]:
+    """The type a scatter computes with, and how many a row has: setting only moves bits, integers of one
+    width add alike, and bools are bytes.
     """
-    short = check_dtype(f"scatter {how}", _SHORT_NAMES.get(dtype, dtype), SCATTERS[how])
+    short = "u8" if dtype.kind == "b" else dtype.short
     if how == "set" and short in _WIDE:
         return "u32", 2 * columns
-    if how == "set" or (how == "add" and short in INTEGERS | {"i64"}):
+    if how == "set" or (how == "add" and dtype.kind in "iu"):
         return _BITS.get(short, short), columns
     return short, columns
 

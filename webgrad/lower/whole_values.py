@@ -53,7 +53,7 @@ def scatter_kernels(graph: Snapshot, group: Group, profile: DeviceProfile) -> li
     how = sig.op.name.removeprefix("scatter_")
     count = graph.sigs[index].size
     rows, columns = sig.shape
-    plan = scatter_launches(profile, how, sig.dtype.name, rows, columns, count)
+    plan = scatter_launches(profile, how, sig.dtype, rows, columns, count)
     numbers = [base, index, updates, output]
     assert len(numbers) == SPARES
     numbers += _temporaries(graph, plan.temporary_bytes, sig.device)
