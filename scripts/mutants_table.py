@@ -240,8 +240,8 @@ OPS = (
             "padding same puts the odd element first",
         ),
         (
-            "(side - 1) * step - 2 * less + span + extra",
-            "(side - 1) * step - 2 * less + span",
+            "(size - 1) * step - 2 * less + span + extra",
+            "(size - 1) * step - 2 * less + span",
             "output_padding is forgotten",
         ),
     ),

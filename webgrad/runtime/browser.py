@@ -11,7 +11,6 @@ import functools
 import re
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from importlib import resources
 from types import MappingProxyType
 from typing import Any, NoReturn
@@ -26,7 +25,7 @@ from ..errors import (
 )
 from ..wgsl import Dialect, Parameters
 from .adapters import AdapterInfo
-from .layer import PARAMS_STRIDE, READBACK, STORAGE, Answers, Copy, Encoder, Handle, Prepared, Row
+from .layer import PARAMS_STRIDE, READBACK, STORAGE, Answers, Copy, Encoder, Handle, Passes, Prepared, Row
 
 # webgrad's name of a feature → the browser's. Timestamps are left out: passes are not timed there.
 BROWSERS_NAMES = {"f16": "shader-f16", "subgroups": "subgroups"}
@@ -225,12 +224,7 @@ class _Encoder:
         assert isinstance(prepared, _List)
         return prepared, params, list(copies)
 
-    def run_apart(
-        self,
-        passes: Callable[[int], AbstractContextManager[Handle]],
-        prepared: Prepared,
-        params: Sequence[bytes],
-    ) -> None:
+    def run_apart(self, passes: Passes, prepared: Prepared, params: Sequence[bytes]) -> None:
         raise DeviceError("launches are not timed one by one in a browser")
 
     def close(self) -> None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import ctypes
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
 from ctypes import c_size_t, c_void_p
 from itertools import starmap
 from typing import TYPE_CHECKING, Any
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from wgpu.backends.wgpu_native import ffi, lib
 
 from .calls import address_of, library
-from .layer import PARAMS_STRIDE, UNIFORM, Copy, Encoder, Handle, Prepared, Row
+from .layer import PARAMS_STRIDE, UNIFORM, Copy, Encoder, Handle, Passes, Prepared, Row
 
 if TYPE_CHECKING:
     from .native import NativeDevice
@@ -131,12 +130,7 @@ class _Plain:
         for number, row in enumerate(prepared.rows):
             self._add(compute_pass, number, row, params[number])
 
-    def run_apart(
-        self,
-        passes: Callable[[int], AbstractContextManager[Handle]],
-        prepared: Prepared,
-        params: Sequence[bytes],
-    ) -> None:
+    def run_apart(self, passes: Passes, prepared: Prepared, params: Sequence[bytes]) -> None:
         self._fill(params)
         for number, row in enumerate(prepared.rows):
             with passes(number) as compute_pass:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 Handle = Any
 Copy = tuple[Handle, int, Handle, int]  # source, offset, target, bytes
+Passes = Callable[[int], AbstractContextManager[Handle]]  # a pass for each number, ended when it is left
 Answers = list[int]  # what a device adds to when it is done with something
 
 MAX_PARAMS = 128  # bytes of parameters a kernel may take: what every immediates-capable native device has
@@ -58,12 +59,7 @@ class Encoder(Protocol):
     def encode(self, prepared: Prepared, params: Sequence[bytes], copies: Iterable[Copy]) -> Handle:
         """Commands of rows in one pass, and copies behind it."""
 
-    def run_apart(
-        self,
-        passes: Callable[[int], AbstractContextManager[Handle]],
-        prepared: Prepared,
-        params: Sequence[bytes],
-    ) -> None:
+    def run_apart(self, passes: Passes, prepared: Prepared, params: Sequence[bytes]) -> None:
         """The rows, each in a pass of its own: `passes(number)` opens it, and ends it."""
 
     def close(self) -> None: ...

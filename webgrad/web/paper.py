@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
@@ -16,7 +15,7 @@ from ..errors import DeviceError
 from ..runtime.adapters import PROMISED, AdapterInfo, AdapterKind
 from ..runtime.browser import BROWSERS_NAMES
 from ..runtime.buffers import Buffer
-from ..runtime.layer import STORAGE, Answers, Copy, Handle, Prepared, Row
+from ..runtime.layer import STORAGE, Answers, Copy, Handle, Passes, Prepared, Row
 from ..runtime.webgpu import Device
 from ..wgsl import Dialect, Parameters
 
@@ -206,12 +205,7 @@ class _PaperEncoder:
     def encode(self, prepared: Prepared, params: Sequence[bytes], copies: Iterable[Copy]) -> Handle:
         self._encoded[:] = [WrittenDown(prepared.rows, params)]
 
-    def run_apart(
-        self,
-        passes: Callable[[int], AbstractContextManager[Handle]],
-        prepared: Prepared,
-        params: Sequence[bytes],
-    ) -> None:
+    def run_apart(self, passes: Passes, prepared: Prepared, params: Sequence[bytes]) -> None:
         raise DeviceError("nothing runs on paper")
 
     def close(self) -> None:

@@ -38,12 +38,12 @@ class _Call:
 
     @property
     def kernel(self) -> Sides:
-        """The sides of the kernel."""
+        """The sizes of the kernel."""
         return self.weight.shape[2:]
 
-    def how(self, widths: Widths, sides: Sides) -> Geometry:
-        """How the kernel goes over images of some sides, which are padded."""
-        return Geometry(self.kernel, self.stride, self.dilation, widths, sides, self.groups)
+    def how(self, widths: Widths, sizes: Sides) -> Geometry:
+        """How the kernel goes over images of some sizes, which are padded."""
+        return Geometry(self.kernel, self.stride, self.dilation, widths, sizes, self.groups)
 
     @property
     def given(self) -> Sides:
@@ -69,12 +69,19 @@ def _called(
     return _Call(op, data, second, third[0] if third else None, steps, apart, parts, was_batched)
 
 
-def _check_groups(call: _Call, side: int, weight: str) -> None:
-    if side % call.groups:
+def _check_channels(call: _Call, channels: int, weight: str) -> None:
+    """Refuse an x, or groups, that the weight is not for; `weight` names its axes."""
+    found, first = call.x.shape[1], call.weight.shape[0]
+    if found == channels and first % call.groups == 0:
+        return
+    given = f"with weight {call.weight.shape} and groups={call.groups}: the weight is ({weight})"
+    if found != channels:
         raise ShapeError(
-            f"{call.op} with weight {call.weight.shape} and groups={call.groups}: the weight is ({weight}), "
-            f"and its first side must be a multiple of groups, which {side} is not"
+            f"{call.op} of x {call.given} {given}, so x must have {channels} channels, not {found}"
         )
+    raise ShapeError(
+        f"{call.op} {given}, and its first size must be a multiple of groups, which {first} is not"
+    )
 
 
 def _check_bias(call: _Call, outputs: int) -> None:
@@ -87,37 +94,21 @@ def _check_bias(call: _Call, outputs: int) -> None:
 def _finished(call: _Call, result: Tensor) -> Tensor:
     """With the bias, and without a batch where x had none."""
     if call.bias is not None:
-        sides = (call.bias.size, *[1] * (result.ndim - 2))
-        result = result + Tensor(primitives.reshape(call.bias.node, sides))
+        sizes = (call.bias.size, *[1] * (result.ndim - 2))
+        result = result + Tensor(primitives.reshape(call.bias.node, sizes))
     return unbatched(result, call.was_batched)
 
 
 # Convolution
 
 
-def _convolution(
-    op: str,
-    count: int,
-    x: Any,
-    weight: Any,
-    bias: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    groups: Any,
-) -> Tensor:
-    call = _called(op, count, x, weight, bias, stride, dilation, groups)
+def _convolution(call: _Call, padding: Any) -> Tensor:
     outputs, inputs = call.weight.shape[:2]
-    if call.x.shape[1] != inputs * call.groups:
-        raise ShapeError(
-            f"{op} of x {call.given} with weight {call.weight.shape} and groups={call.groups}: the weight is "
-            f"(O, C / groups, …), so x must have {inputs * call.groups} channels, not {call.x.shape[1]}"
-        )
-    _check_groups(call, outputs, "O, C / groups, …")
+    _check_channels(call, inputs * call.groups, "O, C / groups, …")
     _check_bias(call, outputs)
     widths = _widths(call, padding)
-    sides = tuple(side + sum(each) for side, each in zip(call.x.shape[2:], widths, strict=True))
-    check_inside(op, call.x, sides, call.kernel, call.dilation)
+    sizes = tuple(size + sum(each) for size, each in zip(call.x.shape[2:], widths, strict=True))
+    check_inside(call.op, call.x, sizes, call.kernel, call.dilation)
     return _finished(call, convolved(call.x, call.weight, call.how(widths, call.x.shape[2:])))
 
 
@@ -143,28 +134,12 @@ def _widths(call: _Call, padding: Any) -> Widths:
 # Transposed convolution
 
 
-def _transposed(
-    op: str,
-    count: int,
-    x: Any,
-    weight: Any,
-    bias: Any,
-    stride: Any,
-    padding: Any,
-    output_padding: Any,
-    groups: Any,
-    dilation: Any,
-) -> Tensor:
+def _transposed(call: _Call, padding: Any, output_padding: Any) -> Tensor:
     """The gradient of a convolution by its x, as an operation of its own."""
-    call = _called(op, count, x, weight, bias, stride, dilation, groups)
+    op, count = call.op, len(call.kernel)
     inputs, each_outputs = call.weight.shape[:2]
     outputs = each_outputs * call.groups
-    if call.x.shape[1] != inputs:
-        raise ShapeError(
-            f"{op} of x {call.given} with weight {call.weight.shape} and groups={call.groups}: the weight is "
-            f"(C, O / groups, …), so x must have {inputs} channels, not {call.x.shape[1]}"
-        )
-    _check_groups(call, inputs, "C, O / groups, …")
+    _check_channels(call, inputs, "C, O / groups, …")
     _check_bias(call, outputs)
     cut = per_axis(op, "padding", padding, count, least=0)
     more = per_axis(op, "output_padding", output_padding, count, least=0)
@@ -174,19 +149,19 @@ def _transposed(
             f"{call.dilation}"
         )
     reach = spans(call.kernel, call.dilation)
-    sides = tuple(
-        (side - 1) * step - 2 * less + span + extra
-        for side, step, less, span, extra in zip(call.x.shape[2:], call.stride, cut, reach, more, strict=True)
+    sizes = tuple(
+        (size - 1) * step - 2 * less + span + extra
+        for size, step, less, span, extra in zip(call.x.shape[2:], call.stride, cut, reach, more, strict=True)
     )
-    if min(sides) < 1:
-        raise ShapeError(f"{op} of {call.given}: with padding {cut} nothing is left: sides {sides}")
+    if min(sizes) < 1:
+        raise ShapeError(f"{op} of {call.given}: with padding {cut} nothing is left: sizes {sizes}")
     after = (
-        (number - 1) * step + span - side - less
-        for number, step, span, side, less in zip(
-            call.x.shape[2:], call.stride, reach, sides, cut, strict=True
+        (number - 1) * step + span - size - less
+        for number, step, span, size, less in zip(
+            call.x.shape[2:], call.stride, reach, sizes, cut, strict=True
         )
     )
-    how = call.how(tuple(zip(cut, after, strict=True)), sides)
+    how = call.how(tuple(zip(cut, after, strict=True)), sizes)
     return _finished(call, transposed(call.x, call.weight, how))
 
 
@@ -208,7 +183,7 @@ def conv1d(
     >>> wg.conv1d(wg.asarray([[1.0, 2.0, 4.0]]), wg.asarray([[[1.0, -1.0]]])).tolist()
     [[-1.0, -2.0]]
     """
-    return _convolution("conv1d", 1, x, weight, bias, stride, padding, dilation, groups)
+    return _convolution(_called("conv1d", 1, x, weight, bias, stride, dilation, groups), padding)
 
 
 @in_half
@@ -226,7 +201,7 @@ def conv2d(
     >>> wg.conv2d(wg.ones((1, 2, 5, 5)), wg.ones((4, 2, 3, 3)), padding="same").shape
     (1, 4, 5, 5)
     """
-    return _convolution("conv2d", 2, x, weight, bias, stride, padding, dilation, groups)
+    return _convolution(_called("conv2d", 2, x, weight, bias, stride, dilation, groups), padding)
 
 
 @in_half
@@ -244,7 +219,7 @@ def conv3d(
     >>> wg.conv3d(wg.ones((1, 1, 4, 4, 4)), wg.ones((2, 1, 2, 2, 2)), stride=2).shape
     (1, 2, 2, 2, 2)
     """
-    return _convolution("conv3d", 3, x, weight, bias, stride, padding, dilation, groups)
+    return _convolution(_called("conv3d", 3, x, weight, bias, stride, dilation, groups), padding)
 
 
 @in_half
@@ -263,9 +238,8 @@ def conv_transpose1d(
     >>> wg.conv_transpose1d(wg.asarray([[1.0, 2.0]]), wg.asarray([[[1.0, 1.0, 1.0]]]), stride=2).tolist()
     [[1.0, 1.0, 3.0, 2.0, 2.0]]
     """
-    return _transposed(
-        "conv_transpose1d", 1, x, weight, bias, stride, padding, output_padding, groups, dilation
-    )
+    call = _called("conv_transpose1d", 1, x, weight, bias, stride, dilation, groups)
+    return _transposed(call, padding, output_padding)
 
 
 @in_half
@@ -284,9 +258,8 @@ def conv_transpose2d(
     >>> wg.conv_transpose2d(wg.ones((1, 2, 4, 4)), wg.ones((2, 3, 2, 2)), stride=2).shape
     (1, 3, 8, 8)
     """
-    return _transposed(
-        "conv_transpose2d", 2, x, weight, bias, stride, padding, output_padding, groups, dilation
-    )
+    call = _called("conv_transpose2d", 2, x, weight, bias, stride, dilation, groups)
+    return _transposed(call, padding, output_padding)
 
 
 @in_half
@@ -305,6 +278,5 @@ def conv_transpose3d(
     >>> wg.conv_transpose3d(wg.ones((1, 1, 2, 2, 2)), wg.ones((1, 1, 3, 3, 3)), stride=2, padding=1).shape
     (1, 1, 3, 3, 3)
     """
-    return _transposed(
-        "conv_transpose3d", 3, x, weight, bias, stride, padding, output_padding, groups, dilation
-    )
+    call = _called("conv_transpose3d", 3, x, weight, bias, stride, dilation, groups)
+    return _transposed(call, padding, output_padding)

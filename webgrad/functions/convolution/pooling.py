@@ -8,6 +8,7 @@ are equal; where there are NaNs, the last of those.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 from ... import dtypes
@@ -28,9 +29,20 @@ from .windows import PerAxis, batched, check_inside, per_axis, spans, unbatched
 MANY = 12  # elements of a window from which its axes are folded one after another
 
 
-def _frame(
-    op: str, x: Tensor, count: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil: bool
-) -> Frame:
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """The arguments of a pooling, checked: x (N, C, …), and how windows go over it."""
+
+    op: str
+    x: Tensor
+    frame: Frame
+    was_batched: bool
+
+
+def _called(
+    op: str, count: int, given: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil: bool
+) -> _Call:
+    x, was_batched = batched(op, as_tensor(op, given), count)
     kernel = per_axis(op, "kernel_size", kernel_size, count)
     empty = stride is None or (isinstance(stride, (tuple, list)) and not stride)  # as PyTorch has it
     steps = kernel if empty else per_axis(op, "stride", stride, count)
@@ -53,7 +65,8 @@ def _frame(
             number -= 1
         counts.append(number)
         widths.append((each, max(each, (number - 1) * step + span - side - each)))
-    return Frame(kernel, steps, apart, around, tuple(widths), tuple(counts))
+    frame = Frame(kernel, steps, apart, around, tuple(widths), tuple(counts))
+    return _Call(op, x, frame, was_batched)
 
 
 def _pooled(name: str, x: Tensor, frame: Frame, value: Any) -> Tensor:
@@ -82,20 +95,9 @@ def first_largest(taps: Tensor, places: Tensor, count: int, end: int) -> tuple[T
     return largest, where(found < 0, -1 - found, found)
 
 
-def _max_pool(
-    op: str,
-    count: int,
-    x: Any,
-    kernel_size: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    ceil_mode: bool,
-    return_indices: bool,
-) -> Any:
-    data, was_batched = batched(op, as_tensor(op, x), count)
-    check_kind(op, "iuf", data.dtype)
-    frame = _frame(op, data, count, kernel_size, stride, padding, dilation, ceil_mode)
+def _max_pool(call: _Call, return_indices: bool) -> Any:
+    data, frame, was_batched = call.x, call.frame, call.was_batched
+    check_kind(call.op, "iuf", data.dtype)
     least = lowest(data.dtype)
     own = Tensor(data.node)  # which nobody else changes
     if not return_indices:
@@ -107,25 +109,14 @@ def _max_pool(
     with grad_mode_set(False):
         taps = Tensor(windows(data.node, frame, least))
         places = Tensor(windows(plane(data), frame, end))
-        largest, places = first_largest(taps, places, count, end)
+        largest, places = first_largest(taps, places, len(frame.kernel), end)
     largest = own_gradient(lambda: largest, (own, lambda g: to_places(places, g, own.shape, frame)))
     return unbatched(largest, was_batched), unbatched(places, was_batched)
 
 
-def _avg_pool(
-    op: str,
-    count: int,
-    x: Any,
-    kernel_size: Any,
-    stride: Any,
-    padding: Any,
-    ceil_mode: bool,
-    count_include_pad: bool,
-    divisor: int | None,
-) -> Tensor:
-    data, was_batched = batched(op, as_tensor(op, x), count)
+def _avg_pool(call: _Call, count_include_pad: bool, divisor: int | None = None) -> Tensor:
+    op, data, frame = call.op, call.x, call.frame
     wide = floating(op, data)
-    frame = _frame(op, data, count, kernel_size, stride, padding, 1, ceil_mode)
     own = Tensor(wide.node)  # which nobody else changes
     total = own_gradient(
         lambda: _pooled("sum", own, frame, 0), (own, lambda g: spread_evenly(g, own.shape[2:], frame))
@@ -136,7 +127,7 @@ def _avg_pool(
         result = total / divisor
     else:
         result = total / _elements(data, frame, count_include_pad)
-    return unbatched(converted(result, data.dtype), was_batched)
+    return unbatched(converted(result, data.dtype), call.was_batched)
 
 
 def _elements(x: Tensor, frame: Frame, include_padding: bool) -> Any:
@@ -174,7 +165,8 @@ def max_pool1d(
     >>> wg.max_pool1d(wg.asarray([[1.0, 3.0, 2.0, 0.0]]), 2).tolist()
     [[3.0, 2.0]]
     """
-    return _max_pool("max_pool1d", 1, x, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+    call = _called("max_pool1d", 1, x, kernel_size, stride, padding, dilation, ceil_mode)
+    return _max_pool(call, return_indices)
 
 
 def max_pool2d(
@@ -191,7 +183,8 @@ def max_pool2d(
     >>> wg.max_pool2d(wg.arange(16.0).reshape((1, 4, 4)), 2).tolist()
     [[[5.0, 7.0], [13.0, 15.0]]]
     """
-    return _max_pool("max_pool2d", 2, x, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+    call = _called("max_pool2d", 2, x, kernel_size, stride, padding, dilation, ceil_mode)
+    return _max_pool(call, return_indices)
 
 
 def max_pool3d(
@@ -208,7 +201,8 @@ def max_pool3d(
     >>> wg.max_pool3d(wg.arange(8.0).reshape((1, 2, 2, 2)), 2).tolist()
     [[[[7.0]]]]
     """
-    return _max_pool("max_pool3d", 3, x, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+    call = _called("max_pool3d", 3, x, kernel_size, stride, padding, dilation, ceil_mode)
+    return _max_pool(call, return_indices)
 
 
 def avg_pool1d(
@@ -224,7 +218,8 @@ def avg_pool1d(
     >>> wg.avg_pool1d(wg.asarray([[1.0, 3.0, 2.0, 0.0]]), 2).tolist()
     [[2.0, 1.0]]
     """
-    return _avg_pool("avg_pool1d", 1, x, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
+    call = _called("avg_pool1d", 1, x, kernel_size, stride, padding, 1, ceil_mode)
+    return _avg_pool(call, count_include_pad)
 
 
 def avg_pool2d(
@@ -241,9 +236,8 @@ def avg_pool2d(
     >>> wg.avg_pool2d(wg.arange(16.0).reshape((1, 4, 4)), 2).tolist()
     [[[2.5, 4.5], [10.5, 12.5]]]
     """
-    return _avg_pool(
-        "avg_pool2d", 2, x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    )
+    call = _called("avg_pool2d", 2, x, kernel_size, stride, padding, 1, ceil_mode)
+    return _avg_pool(call, count_include_pad, divisor_override)
 
 
 def avg_pool3d(
@@ -260,6 +254,5 @@ def avg_pool3d(
     >>> wg.avg_pool3d(wg.arange(8.0).reshape((1, 2, 2, 2)), 2).tolist()
     [[[[3.5]]]]
     """
-    return _avg_pool(
-        "avg_pool3d", 3, x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    )
+    call = _called("avg_pool3d", 3, x, kernel_size, stride, padding, 1, ceil_mode)
+    return _avg_pool(call, count_include_pad, divisor_override)
