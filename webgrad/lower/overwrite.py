@@ -1,8 +1,8 @@
-"""In place: a kernel whose results are written where the values lie that they replace.
+"""In place: kernels that write results over the values that they replace.
 
-In: the groups of a launch, what replaces what, and its kernel. Out: which result may take over its value's
-memory, and the kernel that does so. Only flat maps: a thread reads an element and writes to its place, and
-nobody else does either. An optimiser's step over parameters and their state is such a launch.
+In: the groups of a launch, which result replaces which value, and its kernel. Out: which result may reuse its
+value's memory, and the kernel that does so. Only flat maps: a thread reads an element and writes to the same
+index, which no other thread uses. An optimiser's step over parameters and their state is such a launch.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ __all__ = ["overwriting", "replaced_values"]
 
 
 def replaced_values(graph: Snapshot, groups: Sequence[Group], wanted: Mapping[int, int]) -> dict[int, int]:
-    """Of the results that are to replace a value, those of a launch that may: {result: value}."""
+    """The results of a launch that may replace a value in place: {result: value}."""
     readers = Counter(each for group in groups for each in group.reads)
     found: dict[int, int] = {}
     for group in groups:
         if group.kind == "map" and is_flat(graph, group):
-            elsewhere = picked(graph, group)  # read at places that another thread may have written to
+            elsewhere = picked(graph, group)  # read at indices that another thread may have written
             for output in group.outputs:
                 old = wanted.get(output, -1)
                 if (
