@@ -10,7 +10,7 @@ __all__ = ["pending"]
 
 
 def pending(roots: Iterable[Node]) -> list[Node]:
-    """The nodes under `roots`, leaves included, each once, inputs before what uses them."""
+    """The nodes under `roots`, leaves included, each once, inputs before their users."""
     order: list[Node] = []
     seen: set[int] = set()
     stack = list(roots)

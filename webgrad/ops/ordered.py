@@ -1,7 +1,7 @@
-"""The rows of the table that only the cpu has: order by NumPy's own sort, of elements as they are.
+"""The rows of the table that only the cpu has: sorting of elements of any dtype by NumPy.
 
-In: elements of any dtype. Out: values in order, places of them, or counts. GPUs sort unsigned keys instead
-(`sort_order`), of which all of these can be made. Equal elements stay in their order; NaN is the largest.
+In: elements of any dtype. Out: sorted values, their indices, or counts. GPUs sort unsigned keys instead
+(`sort_order`), from which all of these can be computed. Sorting is stable; NaN is the largest.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Infer = Callable[[Sigs, tuple[Any, ...]], Result]
 
 
 def _order(x: Array, descending: bool) -> Array:
-    """Stable backwards is stable forwards, of the reversed line, reversed."""
+    """A stable descending order is the stable ascending order of the reversed line, reversed."""
     if not descending:
         return np.argsort(x, axis=-1, kind="stable")
     backwards: Array = np.argsort(x[..., ::-1], axis=-1, kind="stable")[..., ::-1]
@@ -34,7 +34,7 @@ def _values(sig: Signature, x: Array) -> Array:
     return np.take_along_axis(x, _order(x, *sig.attributes), -1)
 
 
-def _places(sig: Signature, x: Array) -> Array:
+def _indices(sig: Signature, x: Array) -> Array:
     descending, count = sig.attributes
     return _order(x, descending)[..., :count]
 
@@ -56,15 +56,15 @@ def _on_cpu(name: str, rule: Infer) -> Infer:
     def infer(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
         if sigs[0].device.is_gpu:
             raise DTypeError(
-                f"{name} of {sigs[0].dtype.name} is the cpu's: {sigs[0].device.name} sorts unsigned keys, by "
-                "sort_order"
+                f"{name} of {sigs[0].dtype.name} is the cpu's: {sigs[0].device.name} sorts unsigned keys, "
+                "by sort_order"
             )
         return rule(sigs, attributes)
 
     return infer
 
 
-def _placed(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
+def _indices_rule(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
     return (*sigs[0].shape[:-1], attributes[1]), int32
 
 
@@ -82,10 +82,10 @@ ORDERED = (
         "sort_places",
         "sort",
         1,
-        _places,
+        _indices,
         result="int32",
-        infer=_on_cpu("sort_places", _placed),
-        doc="The first places in order along the last axis, attributes = (descending, count); on the cpu.",
+        infer=_on_cpu("sort_places", _indices_rule),
+        doc="The indices that sort the last axis, attributes = (descending, count of them); on the cpu.",
         gradient=(),
     ),
     Op(

@@ -1,7 +1,7 @@
 """The way in and out: other libraries' arrays and Python's values to tensors, and tensors to them.
 
 In: anything NumPy can read, or that has the buffer protocol or DLPack. Out: Tensors, or host copies of them.
-The invariant: what goes out is a copy of its own, what comes in is copied unless `copy=False` asks to share.
+The invariant: what goes out is a copy; what comes in is copied unless `copy=False` asks to share.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _HOST = (1, 3, 11)  # DLPack's kDLCPU and the two kinds of host memory that a GP
 
 
 def host_array(op: str, value: Any, dtype: DType | None = None) -> Any:
-    """A value as an array of a dtype that webgrad has, the one asked for or its own; Values without NumPy.
+    """A value as an array of `dtype`, or of its own dtype where none is given; Values without NumPy.
 
-    Python's numbers have no dtype of their own: lists of floats are float32, of ints int32.
+    Python's numbers have no dtype: lists of floats become float32, of ints int32.
     """
     if not has_numpy():
         return values_of(op, value, dtype)
@@ -102,7 +102,7 @@ def _refuse_overflow(op: str, array: Array, dtype: DType) -> None:
 
 
 def converted(array: Any, dtype: DType) -> Any:
-    """An array, or Values, in another dtype, by the rule that tensors are converted by."""
+    """An array, or Values, in another dtype, by the rules of `astype`."""
     if isinstance(array, Values):
         return array.astype(dtype)
     if array.dtype.kind == "c" and dtype.kind not in "cb":
@@ -116,7 +116,7 @@ def converted(array: Any, dtype: DType) -> Any:
 
 
 def check_dtype(op: str, dtype: DType, device: AnyDevice) -> None:
-    """Refuse a dtype that a device has not."""
+    """Refuse a dtype that a device lacks."""
     if dtype.feature and dtype.feature not in device.info.features:
         narrow = {"f": "float32", "c": "complex64"}.get(dtype.kind, "int32")
         raise DTypeError(
@@ -132,12 +132,12 @@ def place(op: str, array: Any, device: Any, *, copy: bool | None = None) -> Tens
     if not isinstance(device, CpuDevice):
         if copy is False:
             raise errors.BufferError(
-                f"{op}: copy=False cannot be had on {device.name}: values must be sent to it"
+                f"{op}: copy=False is impossible on {device.name}: values must be copied to it"
             )
         storage: Any = device.upload(array)
     elif copy is False:
         if not array.flags.c_contiguous:
-            raise errors.BufferError(f"{op}: copy=False cannot be had of an array that is not contiguous")
+            raise errors.BufferError(f"{op}: copy=False is impossible for an array that is not contiguous")
         storage = array.view()
         storage.flags.writeable = False  # what the user may still hold is never written to
     else:
@@ -158,7 +158,7 @@ def from_numpy(array: Array, device: DeviceLike = None) -> Tensor:
 
 
 def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = None) -> Tensor:
-    """A tensor of the values of another library's array, by the DLPack protocol; where they are, or `device`.
+    """A tensor of the values of another library's array, by DLPack; on their device, or on `device`.
 
     They are copied, unless `copy=False` asks to share them, on the cpu; then they must not be written to.
 
@@ -169,8 +169,8 @@ def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = Non
         where = x.device if device is None else open_device(device)
         if copy is False and where is not x.device:
             raise errors.BufferError(
-                f"from_dlpack: copy=False cannot be had from {x.device.name} to {where.name}: values must be "
-                "sent"
+                f"from_dlpack: copy=False is impossible from {x.device.name} to {where.name}: values must be "
+                "copied"
             )
         return Tensor(move(x, where).node)
     if not hasattr(x, "__dlpack__"):
@@ -202,7 +202,7 @@ def move(x: Tensor, device: AnyDevice) -> Tensor:
 def to_numpy(x: Tensor, dtype: Any, copy: bool | None) -> Array:
     """What np.asarray(x) gives."""
     if copy is False:
-        raise errors.BufferError("a tensor gives NumPy a copy of its values: copy=False cannot be had")
+        raise errors.BufferError("a tensor gives NumPy a copy of its values: copy=False is impossible")
     array = own_array(read(x.node), x)
     return array if dtype is None else array.astype(dtype, copy=False)
 
@@ -226,7 +226,9 @@ def to_dlpack(x: Tensor, stream: Any, max_version: Any, dl_device: Any, copy: bo
     if copy is not False:
         array = own_array(read(x.node), x)
     elif x.device.is_gpu:
-        raise errors.BufferError(f"copy=False cannot be had of a tensor on {x.device.name}: it is read")
+        raise errors.BufferError(
+            f"copy=False is impossible for a tensor on {x.device.name}: its values must be copied"
+        )
     else:
         array = read(x.node).view()
         array.flags.writeable = False

@@ -1,6 +1,6 @@
-"""Order: sorting, the places of sorted elements, the largest ones, and places in a sorted tensor.
+"""Sorting: sorted elements and their indices, the largest ones, and searching in a sorted tensor.
 
-In: tensors of any dtype. Out: values, or int32 places. Elements become unsigned keys of the same order, so
+In: tensors of any dtype. Out: values, or int32 indices. Elements become unsigned keys of the same order, so
 that one primitive sorts them all; the cpu sorts them as they are. Sorting is stable: equal elements stay in
 the order they were in, -0 and +0 are equal, and NaN is larger than every number.
 """
@@ -40,7 +40,7 @@ _INFINITIES = {
 def sort(x: Tensor, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
     """The elements in order along an axis. NaN comes last; first where `descending`.
 
-    It is always stable; `stable` is there for the array API's sake.
+    It is always stable; `stable` is accepted as in the array API.
 
     >>> wg.sort(wg.asarray([3, 1, 2]), descending=True).tolist()
     [3, 2, 1]
@@ -53,7 +53,7 @@ def sort(x: Tensor, axis: int = -1, descending: bool = False, stable: bool = Tru
 
 
 def argsort(x: Tensor, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
-    """The places, int32, of the elements in order along an axis; as `sort` orders them.
+    """The indices, int32, that sort an axis; in the order of `sort`.
 
     >>> wg.argsort(wg.asarray([30, 10, 20])).tolist()
     [1, 2, 0]
@@ -65,9 +65,9 @@ def argsort(x: Tensor, axis: int = -1, descending: bool = False, stable: bool = 
 def topk(
     x: Tensor, k: int, axis: int = -1, largest: bool = True, sorted: bool = True
 ) -> tuple[Tensor, Tensor]:
-    """The k largest (or smallest) elements along an axis, and their places.
+    """The k largest (or smallest) elements along an axis, and their indices.
 
-    They come in order whatever `sorted` says; of equal ones the first comes first. NaN is the largest.
+    They are always sorted, whatever `sorted` is; of equal ones the first comes first. NaN is the largest.
 
     >>> [each.tolist() for each in wg.topk(wg.asarray([3, 1, 4, 1, 5]), 2)]
     [[5, 4], [4, 2]]
@@ -78,30 +78,32 @@ def topk(
     try:
         count = index(k)
     except TypeError:
-        raise ArgumentError(f"topk: k is a whole number, not {k!r}") from None
+        raise ArgumentError(f"topk: k must be an integer, not {k!r}") from None
     if not 0 <= count <= size:
-        raise ShapeError(f"topk: k is from 0 to {size}, the size of axis {along} of {x.shape}, not {count}")
-    places = _order(x.node, along, descending=largest, count=count)
-    return Tensor(primitives.take_along(x.node, places, along)), Tensor(places)
+        raise ShapeError(
+            f"topk: k must be from 0 to {size}, the size of axis {along} of {x.shape}, not {count}"
+        )
+    indices = _order(x.node, along, descending=largest, count=count)
+    return Tensor(primitives.take_along(x.node, indices, along)), Tensor(indices)
 
 
 def _orderable(op: str, x: Any) -> Tensor:
-    """A tensor of what has an order: complex numbers have none."""
+    """A tensor whose elements have an order: complex numbers have none."""
     tensor = as_tensor(op, x)
     check_kind(op, "biuf", tensor.dtype)
     return tensor
 
 
 def searchsorted(x1: Tensor, x2: Tensor | float, side: str = "left", sorter: Tensor | None = None) -> Tensor:
-    """Where elements of x2 would go into x1, sorted and of one dimension, so that it stays sorted; int32.
+    """The indices, int32, at which to insert elements of x2 into x1, 1-d and sorted, so that it stays sorted.
 
-    `side` says on which side of equal elements. `sorter` sorts x1 where it is not sorted itself (argsort).
+    `side`: left or right of equal elements. `sorter`: argsort(x1), where x1 is not sorted.
 
     >>> wg.searchsorted(wg.asarray([1, 3, 5]), wg.asarray([0, 3, 9])).tolist()
     [0, 1, 3]
     """
     line = _orderable("searchsorted", x1)
-    values = _orderable("searchsorted", _beside(x2, line))
+    values = _orderable("searchsorted", _as_operand(x2, line))
     if line.ndim != 1:
         raise ShapeError(f"searchsorted takes a sorted tensor of one dimension, not of shape {line.shape}")
     if side not in ("left", "right"):
@@ -114,42 +116,42 @@ def searchsorted(x1: Tensor, x2: Tensor | float, side: str = "left", sorter: Ten
     if sorts_elements(line.device):
         ordered = primitives.cast(line.node, common)
         if sorter is not None:
-            ordered = primitives.take(ordered, _places_of(sorter, line), 0)
+            ordered = primitives.take(ordered, _sorter_node(sorter, line), 0)
         found = make(TABLE["search_places"], (ordered, primitives.cast(values.node, common)), (side,))
         return Tensor(found)
     keys = _keys(primitives.cast(line.node, common))
     if sorter is not None:
-        keys = primitives.take(keys, _places_of(sorter, line), 0)
+        keys = primitives.take(keys, _sorter_node(sorter, line), 0)
     return Tensor(_search(keys, _keys(primitives.cast(values.node, common)), side))
 
 
-def _beside(value: Any, line: Tensor) -> Any:
-    """A number as a tensor of the type it has beside others; anything else as it is."""
+def _as_operand(value: Any, line: Tensor) -> Any:
+    """A number as a tensor of the dtype it has in arithmetic with `line`; anything else as it is."""
     if not isinstance(value, (bool, int, float)):
         return value
     dtype = dtypes.dtype_of_scalar(value, line.dtype)
     return Tensor(primitives.constant("searchsorted", value, dtype, line.device))
 
 
-def _places_of(sorter: Tensor, line: Tensor) -> Node:
-    places = as_tensor("searchsorted", sorter)
-    if places.shape != line.shape or places.dtype.kind not in "iu":
+def _sorter_node(sorter: Tensor, line: Tensor) -> Node:
+    indices = as_tensor("searchsorted", sorter)
+    if indices.shape != line.shape or indices.dtype.kind not in "iu":
         raise DTypeError(
-            f"searchsorted: sorter is argsort(x1), whole numbers of shape {line.shape}, "
-            f"not {places.dtype.name} of shape {places.shape}"
+            f"searchsorted: sorter must be argsort(x1), integers of shape {line.shape}, "
+            f"not {indices.dtype.name} of shape {indices.shape}"
         )
-    return places.node
+    return indices.node
 
 
 def _search(keys: Node, wanted: Node, side: str) -> Node:
-    """How many keys are less than each wanted one (or not more): a bit of the count a round."""
+    """How many keys are less than each wanted one (or equal): each round finds one bit of the count."""
     length = keys.sig.shape[0]
     device = keys.sig.device
     found = primitives.expand(primitives.constant("searchsorted", 0, dtypes.int32, device), wanted.sig.shape)
     for bit in reversed(range(length.bit_length())):  # the highest first
         further = elementwise(TABLE["add"], found, 1 << bit)
         key = primitives.take(keys, elementwise(TABLE["subtract"], further, 1), 0)
-        # take clamps what is outside, so that the last key is looked at instead
+        # take clamps indices out of range, so that the last key is compared instead
         before = elementwise(TABLE["less" if side == "left" else "less_equal"], key, wanted)
         inside = elementwise(TABLE["less_equal"], further, length)
         found = primitives.choose(elementwise(TABLE["logical_and"], before, inside), further, found)
@@ -160,7 +162,7 @@ def _search(keys: Node, wanted: Node, side: str) -> Node:
 
 
 def _order(x: Node, axis: int, descending: bool, count: int | None = None) -> Node:
-    """The places, int32, that sort an axis; with `count` only the first so many."""
+    """The indices, int32, that sort an axis; with `count` only the first so many."""
     rank = len(x.sig.shape)
     if sorts_elements(x.sig.device):
         whole = x.sig.shape[axis] if count is None else count
@@ -169,8 +171,8 @@ def _order(x: Node, axis: int, descending: bool, count: int | None = None) -> No
     keys = _keys(primitives.permute(x, last))
     if descending:
         keys = elementwise(TABLE["bitwise_invert"], keys)
-    places = _sorted_places(keys) if count is None else _first_places(keys, count)
-    return primitives.permute(places, tuple(last.index(each) for each in range(rank)))
+    indices = _sorted_indices(keys) if count is None else _smallest_indices(keys, count)
+    return primitives.permute(indices, tuple(last.index(each) for each in range(rank)))
 
 
 def _along_last(x: Node, axis: int, op: Op, attributes: tuple[object, ...]) -> Node:
@@ -181,33 +183,33 @@ def _along_last(x: Node, axis: int, op: Op, attributes: tuple[object, ...]) -> N
     return primitives.permute(done, tuple(last.index(each) for each in range(rank)))
 
 
-def _first_places(keys: Node, count: int) -> Node:
-    """The places of the `count` smallest keys along the last axis, in order, without sorting all of them.
+def _smallest_indices(keys: Node, count: int) -> Node:
+    """The indices of the `count` smallest keys along the last axis, in order, without sorting all of them.
 
-    They lie in the `count` blocks with the smallest minima: were one in another block, the minima of those
-    blocks would come before it, and they are `count` already.
+    They are in the `count` blocks with the smallest minima: if one were in another block, the minima of those
+    `count` blocks would come before it.
     """
     length = keys.sig.shape[-1]
     if length <= MAX_SORTED_WHOLE or count * MIN_SELECTED_SHARE > length or not count:
-        return axis_slice(_sorted_places(keys), -1, 0, count)
+        return axis_slice(_sorted_indices(keys), -1, 0, count)
     block = 1 << round(math.log2(length / count) / 2)
     blocks = -(-length // block)
     last = len(keys.sig.shape) - 1
     rows = keys.sig.shape[:-1]
-    ends = (*((0, 0) for _ in rows), (0, blocks * block - length))  # behind all, they lose every draw
+    ends = (*((0, 0) for _ in rows), (0, blocks * block - length))  # the largest keys, behind all others
     padded = primitives.pad(keys, ends, keys.sig.dtype.limits[1])
     minima = primitives.reduce(TABLE["min"], primitives.reshape(padded, (*rows, blocks, block)), (last + 1,))
-    chosen = _first_places(minima, count)
+    chosen = _smallest_indices(minima, count)
     rising = primitives.sort_order(primitives.cast(chosen, dtypes.uint32))  # so that ties stay in order
     chosen = primitives.reshape(primitives.take_along(chosen, rising, last), (*rows, count, 1))
     inside = primitives.iota(block, dtypes.int32, keys.sig.device)
-    places = elementwise(TABLE["add"], elementwise(TABLE["multiply"], chosen, block), inside)
-    places = primitives.reshape(places, (*rows, count * block))
-    best = _first_places(primitives.take_along(padded, places, last), count)
-    return primitives.take_along(places, best, last)
+    indices = elementwise(TABLE["add"], elementwise(TABLE["multiply"], chosen, block), inside)
+    indices = primitives.reshape(indices, (*rows, count * block))
+    best = _smallest_indices(primitives.take_along(padded, indices, last), count)
+    return primitives.take_along(indices, best, last)
 
 
-def _sorted_places(keys: Node) -> Node:
+def _sorted_indices(keys: Node) -> Node:
     """The order of keys along the last axis. Kernels sort 32 bits: wider keys in two rounds."""
     if keys.sig.dtype is not dtypes.uint64:
         return primitives.sort_order(keys)
