@@ -16,12 +16,12 @@ __all__ = ["above_zero", "file_to_write", "run", "zero_or_more"]
 
 
 def above_zero(word: str) -> int:
-    """A whole number, 1 or more."""
+    """An integer, 1 or more."""
     return _whole(word, 1)
 
 
 def zero_or_more(word: str) -> int:
-    """A whole number, 0 or more."""
+    """An integer, 0 or more."""
     return _whole(word, 0)
 
 
@@ -31,7 +31,7 @@ def _whole(word: str, least: int) -> int:
     except ValueError:
         number = least - 1
     if number < least:
-        raise argparse.ArgumentTypeError(f"a whole number, {least} or more, not {word!r}")
+        raise argparse.ArgumentTypeError(f"an integer, {least} or more, not {word!r}")
     return number
 
 

@@ -113,7 +113,7 @@ WRONG: list[tuple[str, str, Misuse]] = [
     ("both", "either grid", lambda k, x, y: k(x, y, grid=1, threads=1, factor=1.0, offset=(0, 0))),
     ("large grid", "65536", lambda k, x, y: k(x, y, grid=65536, factor=1.0, offset=(0, 0))),
     ("negative grid", "grid", lambda k, x, y: k(x, y, grid=-1, factor=1.0, offset=(0, 0))),
-    ("fractional grid", "whole numbers", lambda k, x, y: k(x, y, grid=1.5, factor=1.0, offset=(0, 0))),
+    ("fractional grid", "integers", lambda k, x, y: k(x, y, grid=1.5, factor=1.0, offset=(0, 0))),
     ("written and read", "bound twice", lambda k, x, y: k(y, y, threads=1, factor=1.0, offset=(0, 0))),
 ]
 

@@ -142,7 +142,7 @@ def test_other_ways_to_say_it(given: Any, expected: str) -> None:
     "given", ["float8", "complex256", np.longdouble, "U5", object, 3, None, [], {}], ids=str
 )
 def test_what_is_no_type_is_refused(given: Any) -> None:
-    with pytest.raises(DTypeError, match=r"is no data type of webgrad; there are bool, int8, .*float64"):
+    with pytest.raises(DTypeError, match=r"is not a data type of webgrad; there are bool, int8, .*float64"):
         as_dtype(given)
 
 

@@ -325,7 +325,7 @@ def test_gradients_are_those_of_the_function_given() -> None:
 
 def test_gradients_of_several_results_and_of_what_a_result_begins_with() -> None:
     def gradient(gs: Any, inputs: Any, results: Any) -> Any:
-        assert gs[1] is None  # whole numbers have none
+        assert gs[1] is None  # integers have none
         assert len(results) == 2
         return (gs[0], gs[0])
 

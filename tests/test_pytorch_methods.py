@@ -127,7 +127,7 @@ def test_data_is_the_values_without_gradients() -> None:
         w.data = w.data.sub_(1.0)
         w.data = w.data * 2
     assert w.tolist() == [42.0, 42.0, 42.0]
-    with pytest.raises(wg.DTypeError, match=r"a list is no tensor: make one with webgrad\.asarray"):
+    with pytest.raises(wg.DTypeError, match=r"a list is not a tensor: make one with webgrad\.asarray"):
         w.data = [1.0]
     with pytest.raises(wg.GradientError, match="int32 values have none"):
         w.data = wg.asarray([1])

@@ -138,7 +138,7 @@ def test_pickles() -> None:
 @pytest.mark.parametrize(
     ("value", "error", "words"),
     [
-        ([[1, 2], [3]], wg.ShapeError, "lists of shapes"),
+        ([[1, 2], [3]], wg.ShapeError, "lists of different shapes"),
         (["a"], wg.DTypeError, "a str "),
         ("a", wg.DTypeError, "a str "),
         ({1: 2}, wg.DTypeError, "a dict "),

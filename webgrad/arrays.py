@@ -1,8 +1,8 @@
 """NumPy and ml_dtypes, imported at their first use: `from webgrad.arrays import np` costs nothing.
 
-`np` and `ml_dtypes` are empty modules until a name of theirs is asked for; then they become copies of the
-real ones, as quick as those. Where a package is not installed, as in a browser without it, asking for a name
-is a MissingPackageError, except for the types in `_TYPES`: nothing is an instance of them there, so that
+`np` and `ml_dtypes` are empty modules until an attribute of theirs is used; then they become copies of the
+real ones, and are as fast. Where a package is not installed, as in a browser without it, an attribute raises
+a MissingPackageError, except the types in `_TYPES`: these then have no instances, so that
 `isinstance(x, np.ndarray)` is just False.
 """
 
@@ -27,7 +27,7 @@ _TYPES = ("ndarray", "generic", "bool_", "integer", "floating", "complexfloating
 
 
 def _stand_in(name: str, called: str) -> ModuleType:
-    """A module that copies the package `name` into itself when one of its names is first asked for."""
+    """A module that copies the package `name` into itself when one of its attributes is first used."""
     module = ModuleType(name)
 
     def load(attribute: str) -> Any:
@@ -65,23 +65,23 @@ def missing(
 
 
 class _Missed:
-    """That NumPy was looked for in vain: asked before each read and upload, a search costs too much.
+    """Remembers that NumPy was not found: a search before each read and upload would cost too much.
 
-    It stands last among Python's finders, finds nothing, and hears when files may have come that an import is
-    to see (`importlib.invalidate_caches`, which Pyodide's and micropip's installers call).
+    It is the last of Python's finders, finds nothing, and is called when packages may have been installed
+    (`importlib.invalidate_caches`, which Pyodide's and micropip's installers call).
     """
 
     def __init__(self) -> None:
         self.path: list[str] | None = None
 
     def note(self) -> None:
-        """NumPy was not there."""
+        """NumPy was not found."""
         self.path = list(sys.path)
         if self not in sys.meta_path:
             sys.meta_path.append(self)
 
     def holds(self) -> bool:
-        """Whether it is still not there, as far as an import could know."""
+        """Whether NumPy is still missing, as far as an import could know."""
         return self.path == sys.path and sys.modules.get("numpy") is None
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:

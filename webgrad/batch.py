@@ -1,6 +1,6 @@
 """Explicit batches: upload, queue operations, execute them in one submission, read.
 
-Comes in: NumPy arrays and calls such as `matmul` and `relu`. Goes out: NumPy arrays. Operations are nodes of
+In: NumPy arrays and calls such as `matmul` and `relu`. Out: NumPy arrays. Operations are nodes of
 the tensor graph, computed by `execute` and no sooner; shapes, dtypes and owners are checked as they are
 recorded, so nothing wrong is ever submitted. Plans, pipelines and buffers outlive the batch.
 """
@@ -49,7 +49,7 @@ _DTYPES = frozenset(map(np.dtype, ("f4", "f2", ml_dtypes.bfloat16, "i4", "i2", "
 class _UserLaunch:
     """A recorded launch of a user's own kernel, which may change what operations before it read."""
 
-    before: tuple[Node, ...]  # what is computed first, whether or not its arrays are still there
+    before: tuple[Node, ...]  # computed first, whether or not their arrays are alive
     pipeline: Pipeline
     nodes: tuple[Node, ...]
     params: bytes
@@ -111,10 +111,10 @@ class Batch:
 
     def __init__(self, device: Device | CpuDevice | str | None = None) -> None:
         self.device = open_device(device)
-        # Made by operations not executed yet; weak, so that what the user drops need not be stored.
+        # Results of operations not executed yet; weak, so that what the user drops is not stored.
         self._results: list[weakref.ref[BatchArray]] = []
         self._launches: deque[_UserLaunch] = deque()
-        self._sources: list[Buffer] = []  # what recorded operations read that is there already
+        self._sources: list[Buffer] = []  # existing buffers that recorded operations read
 
     def __len__(self) -> int:
         return len(self._results) + len(self._launches)
@@ -125,7 +125,7 @@ class Batch:
     # Values
 
     def upload(self, array: Any, label: str = "") -> BatchArray:
-        """A copy of a NumPy array (or what `np.asarray` takes) on the device."""
+        """A copy of a NumPy array (or anything `np.asarray` takes) on the device."""
         host = np.asarray(array)
         dtype = _supported(host.dtype)
         storage = self.device.upload(host, label) if isinstance(self.device, Device) else _copied(host)
@@ -143,7 +143,7 @@ class Batch:
     def import_buffer(
         self, buffer: BatchArray | Buffer, shape: int | Sequence[int] | None = None, dtype: Any = None
     ) -> BatchArray:
-        """Use an executed value of another batch, or a device's buffer (float32), or see it otherwise."""
+        """Use an executed value of another batch, or a device's buffer (float32), or reinterpret it."""
         storage: Any = buffer
         if isinstance(buffer, BatchArray):
             if buffer._batch.device is not self.device:
@@ -159,12 +159,14 @@ class Batch:
                 f"{buffer!r} is not a buffer of {self.device.name}: upload its contents instead"
             )
         if isinstance(self.device, Device):
-            self.device.queue.size_of(storage)  # says so where it was freed
+            self.device.queue.size_of(storage)  # raises where it was freed
         kind = _supported(np.dtype(dtype or np.float32))
         sizes = _shape(buffer.nbytes // kind.itemsize if shape is None else shape)
         nbytes = math.prod(sizes) * kind.itemsize
         if nbytes != buffer.nbytes:
-            raise ShapeError(f"{buffer!r} cannot be seen as {kind.name} of shape {sizes}: {nbytes} bytes")
+            raise ShapeError(
+                f"{buffer!r} cannot be reinterpreted as {kind.name} of shape {sizes}: {nbytes} bytes"
+            )
         if not isinstance(self.device, Device):
             storage = storage.reshape(-1).view(kind.numpy).reshape(sizes)
         return BatchArray(self, leaf(storage, sizes, kind, self.device), ready=True)
@@ -231,7 +233,7 @@ class Batch:
         """Softmax along the last axis."""
         self._check("softmax", "f", x)
         if not x.shape:
-            raise ShapeError("softmax of a 0-d array: it has no axis to go along")
+            raise ShapeError("softmax of a 0-d array: it has no axis")
         return self._record(activations.softmax, x)
 
     def dot(self, a: BatchArray, b: BatchArray) -> BatchArray:
@@ -250,7 +252,7 @@ class Batch:
         threads: Grid | None = None,
         **params: ParamValue,
     ) -> None:
-        """Record a launch of your own kernel; what it writes to can be read after `execute`."""
+        """Record a launch of your own kernel; arrays that it writes can be read after `execute`."""
         self._own("run", arrays)
         if not isinstance(kernel, Kernel):
             raise LaunchError(f"run takes a kernel made by webgrad.kernel, not a {type(kernel).__name__}")
@@ -287,12 +289,12 @@ class Batch:
         return value
 
     def _waiting(self) -> list[BatchArray]:
-        """The results that somebody still holds."""
+        """The results that are still alive."""
         found = [each() for each in self._results]
         return [each for each in found if each is not None]
 
     def _read_by(self, arrays: Iterable[BatchArray]) -> None:
-        """Note the buffers that an operation reads, which must be there when it runs."""
+        """Record the buffers that an operation reads, which must exist when it runs."""
         if isinstance(self.device, Device):
             self._sources += [each._node.storage for each in arrays if each._ready]
 
@@ -308,7 +310,7 @@ class Batch:
                 )
 
     def _check(self, op: str, kinds: str, *arrays: BatchArray) -> None:
-        """Refuse values of others, dtypes that differ, and those that an op is not for."""
+        """Refuse values of other batches, dtypes that differ, and dtypes that an op does not take."""
         self._own(op, arrays)
         names = [each._node.sig.dtype.name for each in arrays]
         if len(set(names)) > 1:
@@ -324,15 +326,15 @@ class Batch:
     def execute(self) -> Event | None:
         """Run what was recorded, in one submission, without waiting.
 
-        Gives the event of the newest submission, None on the cpu. After an error nothing is ready to be read
-        that was not before, and what can still run does so at the next call.
+        Gives the event of the newest submission, None on the cpu. After an error no further values are
+        readable, and what can still run does so at the next call.
         """
         refuse_in_trace("a batch is executed")
         event = None
         results = self._waiting()
         if isinstance(self.device, Device):
             queue = self.device.queue
-            for buffer in self._sources:  # what was freed is found out before anything is recorded
+            for buffer in self._sources:  # raises for a freed buffer before anything is recorded
                 queue.size_of(buffer)
             with evaluation_lock(), queue.hold() as recorder:
                 while self._launches:
@@ -377,7 +379,7 @@ def _silu(x: Tensor) -> Tensor:
 
 
 def _dot(a: Tensor, b: Tensor) -> Tensor:
-    """Small floats are widened first, so that neither products nor sums are rounded to them on the way."""
+    """16-bit floats are widened first, so that products and sums are not rounded on the way."""
     if a.dtype.kind == "f":
         return reductions.sum(a.astype(float32) * b.astype(float32)).astype(a.dtype)
     return reductions.sum(a * b, dtype=a.dtype)
@@ -404,9 +406,9 @@ def _shape(shape: int | Sequence[int]) -> tuple[int, ...]:
     try:
         sizes = tuple(map(index, shape)) if isinstance(shape, Sequence) else (index(shape),)
     except TypeError:
-        raise ShapeError(f"a shape is whole numbers, not {shape!r}") from None
+        raise ShapeError(f"a shape is made of integers, not {shape!r}") from None
     if min(sizes, default=0) < 0:
-        raise ShapeError(f"an array of shape {sizes} cannot be: no dimension may be negative")
+        raise ShapeError(f"an array cannot have shape {sizes}: no size may be negative")
     return sizes
 
 
@@ -415,7 +417,7 @@ def _shaped(array: BatchArray, data: Array) -> Array:
 
 
 def _broadcast_shape(op: str, a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape in which b goes beside a: a's own, one row of it, or one element."""
+    """The shape of b that broadcasts with a: a's own, one row of it, or one element."""
     if a == b:
         return b
     elements = math.prod(b)

@@ -83,7 +83,7 @@ def _whole(low: int, high: int) -> _Form:
             raise ValueError
         return number
 
-    return _Form(parse, f"a whole number from {low} to {high}")
+    return _Form(parse, f"an integer from {low} to {high}")
 
 
 def _words(value: object) -> tuple[str, ...]:
@@ -406,7 +406,7 @@ def _read_file(path: Path, *, required: bool) -> dict[str, Any] | None:
 def _file_text(path: Path) -> str:
     """The text of a file of settings. A pipe would keep us waiting, and a device may never end."""
     if not stat.S_ISREG(path.stat().st_mode) and not path.samefile(os.devnull):
-        raise ConfigError(f"{path} cannot be read: it is no file, and settings are a text file.")
+        raise ConfigError(f"{path} cannot be read: it is not a file, and settings are a text file.")
     with path.open("rb") as file:
         text = file.read(LARGEST_FILE + 1)
     if len(text) > LARGEST_FILE:

@@ -279,7 +279,7 @@ def _three(label: str, counts: Any) -> tuple[int, ...]:
     except TypeError:
         values = ()
     if not 1 <= len(values) <= 3:
-        raise LaunchError(f"{label}: a grid is one to three whole numbers, not {counts!r}")
+        raise LaunchError(f"{label}: a grid is one to three integers, not {counts!r}")
     return (*values, 1, 1)[:3]
 
 

@@ -1,10 +1,10 @@
-"""Data types: what an element is, how it lies in memory, and in which type kernels compute with it.
+"""Data types: what an element is, its layout in memory, and the type in which kernels compute with it.
 
-A `DType` is itself alone, and equals its name and NumPy's dtype. `promote` follows the array API standard's
-table, and PyTorch's rule where that is silent: an integer with a float gives the float.
+A `DType` is a singleton, and equals its name and NumPy's dtype. `promote` follows the array API standard's
+table, and PyTorch's rule where that has none: an integer with a float gives the float.
 
-A complex number is a pair of floats, its parts, and that is all that kernels ever see of it: `REAL` are the
-types they compute in.
+A complex number is a pair of floats, its parts; kernels only see these: `REAL` are the types they compute
+in.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class DType:
         self, name: str, short: str, kind: Kind, itemsize: int, compute: str, feature: str = ""
     ) -> None:
         self.name = name
-        self.short = short  # as WGSL's names and, in capitals, safetensors' have it
+        self.short = short  # as in WGSL's names and, in capitals, safetensors'
         self.kind: Kind = kind
         self.itemsize = itemsize
         self.compute = compute  # the WGSL type that kernels compute in
@@ -47,7 +47,7 @@ class DType:
 
     @property
     def wide(self) -> DType:
-        """The type that a packed type's numbers are computed in; any other type is its own.
+        """The dtype in which a packed dtype is computed; any other dtype itself.
 
         >>> wg.int8.wide, wg.bool.wide
         (webgrad.int32, webgrad.bool)
@@ -56,7 +56,7 @@ class DType:
 
     @property
     def limits(self) -> tuple[int, int]:
-        """The least and the largest integer of a type of integers.
+        """The smallest and the largest integer of an integer dtype.
 
         >>> wg.int8.limits
         (-128, 127)
@@ -113,7 +113,7 @@ complex128 = DType("complex128", "c128", "c", 16, "", "f64")
 COMPLEX = (complex64, complex128)
 _BY_NAME = {each.name: each for each in (*REAL, *COMPLEX)}
 _BY_SHORT = {each.short: each for each in REAL}
-_BOOL: type = type(bool is None)  # Python's own: the name is taken here
+_BOOL: type = type(bool is None)  # Python's bool: the name is a DType here
 _BY_TYPE: dict[object, DType] = {_BOOL: bool, int: int32, float: float32, complex: complex64}
 
 
@@ -137,10 +137,10 @@ def as_dtype(value: Any) -> DType:
     if found is None and value is not None and has_numpy():
         try:
             found = _by_numpy().get(np.dtype(value).newbyteorder("="))
-        except (TypeError, ValueError):  # what describes fields, badly, is a ValueError
+        except (TypeError, ValueError):  # a bad description of fields is a ValueError
             found = None
     if found is None:
-        raise DTypeError(f"{value!r} is no data type of webgrad; there are {', '.join(_BY_NAME)}")
+        raise DTypeError(f"{value!r} is not a data type of webgrad; there are {', '.join(_BY_NAME)}")
     return found
 
 
@@ -150,15 +150,15 @@ def part_of(dtype: DType) -> DType:
 
 
 def complex_of(dtype: DType) -> DType:
-    """The complex type whose parts hold a type's numbers, as far as floats of its width do."""
+    """The complex dtype that a dtype promotes to."""
     return dtype if dtype.kind == "c" else complex128 if dtype is float64 else complex64
 
 
 def dtype_of_scalar(value: Any, other: DType) -> DType:
-    """The type of a Python number beside a tensor of type `other`: the tensor's own, where the kind allows.
+    """The dtype of a Python number in arithmetic with a tensor of dtype `other`: that, if the kind allows.
 
-    A float beside integers makes float32, an int beside bools int32, as in PyTorch; a complex number beside
-    floats makes pairs of them.
+    A float with integers makes float32, an int with bools int32, as in PyTorch; a complex number with floats
+    makes the complex dtype of their width.
     """
     if isinstance(value, complex):
         return complex_of(other)
@@ -170,7 +170,7 @@ def dtype_of_scalar(value: Any, other: DType) -> DType:
 
 @lru_cache(maxsize=256)
 def promote(a: DType, b: DType) -> DType:
-    """The type of a result from two tensors' types.
+    """The dtype that two dtypes promote to.
 
     >>> wg.promote(wg.int8, wg.uint8)
     webgrad.int16

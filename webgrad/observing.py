@@ -1,8 +1,8 @@
-"""Watching the stages from outside: the one place through which tools see what the stages do.
+"""Observers: the one place through which tools see what the stages do.
 
-In: what stages tell: how long they took, which plans were made, what a flush launched. Out: calls of the
-observers that are entered. The invariant: stages know nothing of tools, and where nobody watches, telling
-costs one look at an empty tuple.
+In: what stages report: how long they took, which plans were made, what a flush launched. Out: calls of the
+active observers. The invariant: stages know nothing of tools, and without observers a report costs one look
+at an empty tuple.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class Note:
 
 
 class Observer:
-    """What can be seen; each method does nothing here. They are called in the thread that does the work.
+    """The events; each method does nothing here. They are called in the thread that does the work.
 
-    An observer that is `apart` gets each flush's launches to encode, in whatever way it wants.
+    An observer that is `apart` encodes each flush's launches itself.
     """
 
     apart = False
@@ -74,7 +74,7 @@ class Observer:
         """A plan was made: the schedule, and for a GPU its (groups, launches)."""
 
     def tuned(self, device: Any, entry: Any) -> None:
-        """The ways to make a kernel were measured (`tuning.entries.Entry`)."""
+        """The choices of a kernel were measured (`tuning.entries.Entry`)."""
 
     def computed(self, device: Any, note: Note, began: int, ended: int) -> None:
         """The cpu computed a group."""
@@ -98,13 +98,13 @@ _local = _Local()
 
 
 def observers() -> tuple[Observer, ...]:
-    """Those who watch."""
+    """The active observers."""
     return () if _local.unseen else _entered
 
 
 @contextmanager
 def unobserved() -> Iterator[None]:
-    """What this thread plans and runs inside is nobody's business; the time of its stages is."""
+    """Plans and launches of this thread inside are not reported; the times of its stages are."""
     before, _local.unseen = _local.unseen, True
     try:
         yield
@@ -114,13 +114,13 @@ def unobserved() -> Iterator[None]:
 
 @contextmanager
 def observe(observer: Observer) -> Iterator[None]:
-    """Have an observer told of all that happens, in every thread."""
+    """Report everything that happens, in every thread, to an observer."""
     global _entered
     with _changing:
         if observer.apart and any(each.apart for each in _entered):
             raise ArgumentError(
-                "a profile or a recording is under way, and each wants to run every kernel by itself: end "
-                "that one first"
+                "a profile or a recording is active, and only one of them can run every kernel by itself: "
+                "end that one first"
             )
         _entered = (*_entered, observer)
         _stages.update(_SPANS)
@@ -134,7 +134,7 @@ def observe(observer: Observer) -> Iterator[None]:
 
 
 class _Wanted:
-    """Who enters the observers that the settings ask for, before the first device is opened."""
+    """Enters the observers that the settings ask for, before the first device is opened."""
 
     def __init__(self) -> None:
         self.enter: Callable[[], None] | None = None
@@ -144,7 +144,7 @@ wanted = _Wanted()
 
 
 def opened(device: Any, why: str) -> None:
-    """Tell of a device that was opened."""
+    """Report a device that was opened."""
     if wanted.enter is not None:
         wanted.enter()
     for each in _entered:
@@ -152,7 +152,7 @@ def opened(device: Any, why: str) -> None:
 
 
 class _Began(threading.local):
-    """When the stages began that a thread is in, the innermost last."""
+    """When the current stages of a thread began, the innermost last."""
 
     def __init__(self) -> None:
         self.times: list[int] = []
@@ -162,7 +162,7 @@ _began = _Began()
 
 
 class _Span:
-    """A stage while somebody watches."""
+    """A stage with observers."""
 
     __slots__ = ("_stage",)
 

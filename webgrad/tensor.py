@@ -1,4 +1,4 @@
-"""Tensors: what a user holds. A Tensor is a node of the lazy graph with Python's and NumPy's manners.
+"""Tensors: what a user holds. A Tensor is a node of the lazy graph with the operators of a NumPy array.
 
 In: operators, indices, methods. Out: new Tensors, or values. Nothing runs until a value is needed. The
 invariant: a node never changes its value; `x += 1` and `x[0] = 1` give x another node, and with it every
@@ -20,7 +20,7 @@ from .graph.node import Node
 from .graph.trace import refuse_in_trace
 from .ops import primitives
 from .ops.host_arrays import host_array, leaf_of
-from .ops.operators import combiner, fitted
+from .ops.operators import cast_to_target, combiner
 from .ops.primitives import elementwise
 from .ops.table import TABLE
 from .ops.views import Alias, Move, share
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from .functions.methods import Methods
     from .runtime.webgpu import Device
 else:
-    Methods = object  # functions/methods.py gives Tensor what it has
+    Methods = object  # functions/methods.py adds the methods
 
 Binary = Callable[["Tensor", Any], "Tensor"]
 _NUMBERS: tuple[Any, ...] = (bool, int, float, complex)
@@ -47,7 +47,7 @@ _INDEX = "Shapes are fixed, but x[i] and x[i] = y take a tensor as i, and so doe
 
 
 def operand(op: str, value: Any, beside: Node) -> Any:
-    """What an operator takes beside a tensor; NotImplemented for what may know better itself."""
+    """The other operand of a tensor's operator; NotImplemented for types that may define it themselves."""
     if value.__class__ in _PLAIN:
         return value
     if isinstance(value, Tensor):
@@ -56,11 +56,11 @@ def operand(op: str, value: Any, beside: Node) -> Any:
         return leaf_of(op, host_array(op, value), beside.sig.device)
     if isinstance(value, _MISTAKEN):
         raise DTypeError(
-            f"{op}: a {type(value).__name__} is no operand beside a tensor: make a tensor of it first, with "
+            f"{op}: a {type(value).__name__} cannot be an operand of a tensor: make it a tensor, with "
             "webgrad.asarray"
         )
     if isinstance(value, np.generic):
-        value = value.item()  # NumPy's numbers are as weak as Python's: float32 * np.sqrt(2) stays float32
+        value = value.item()  # NumPy scalars promote like Python's: float32 * np.sqrt(2) stays float32
     for kind in _NUMBERS:
         if isinstance(value, kind):
             return kind(value)
@@ -81,7 +81,7 @@ def _operator(name: str) -> Binary:
 
 
 def _reflected(name: str) -> Binary:
-    """other ∘ x, where other is no tensor."""
+    """other ∘ x, where other is not a tensor."""
     combine = combiner(name)
 
     def method(self: Tensor, other: Any) -> Tensor:
@@ -99,14 +99,14 @@ def _in_place(name: str) -> Binary:
         second = operand(name, other, self.node)
         if second is NotImplemented:
             return NotImplemented  # type: ignore[no-any-return]
-        replace(self, fitted(name, combine(self.node, second), self.node))
+        replace(self, cast_to_target(name, combine(self.node, second), self.node))
         return self
 
     return method
 
 
 def view(base: Tensor, *moves: Move, kind: str = "view") -> Tensor:
-    """A tensor of another's elements, moved: what is written to one of them is seen in the other."""
+    """A view of a tensor by moves: a write to one of them is seen in the other."""
     node = base.node
     for move, argument in moves:
         node = move(node, argument)
@@ -160,7 +160,7 @@ class Tensor(Methods):
 
     @property
     def device(self) -> Device | CpuDevice:
-        """Where it is."""
+        """The device that holds it."""
         return self.node.sig.device  # type: ignore[no-any-return]
 
     @property
@@ -187,16 +187,16 @@ class Tensor(Methods):
         if api_version not in _API_VERSIONS:
             raise ArgumentError(
                 f"webgrad follows the array API standard up to 2025.12, and api_version={api_version!r} was "
-                f"asked for: ask for {', '.join(map(repr, _API_VERSIONS[1:]))}, or for none"
+                f"requested: use {', '.join(map(repr, _API_VERSIONS[1:]))}, or none"
             )
         return sys.modules[__package__]
 
     # Its values
 
     def numpy(self) -> np.ndarray[Any, Any]:
-        """The values as a NumPy array that cannot be written to, since this tensor would not see it.
+        """The values as a read-only NumPy array, since a write to it would not change this tensor.
 
-        Write to the tensor instead, or take a copy of your own: x.numpy().copy(), or np.array(x).
+        Write to the tensor instead, or make a copy: x.numpy().copy(), or np.array(x).
 
         >>> wg.asarray([1, 2]).numpy()
         array([1, 2], dtype=int32)
@@ -267,7 +267,7 @@ class Tensor(Methods):
         return (await read_async(self.node)).tolist()
 
     def memoryview(self) -> builtins.memoryview:
-        """The values by the buffer protocol, with no need of NumPy.
+        """The values by the buffer protocol, without NumPy.
 
         16-bit floats are shown as their bits, complex numbers with their parts along a last axis; a tensor
         without elements is a view of one empty axis.
@@ -294,9 +294,9 @@ class Tensor(Methods):
     def __index__(self) -> int:
         if self.dtype.kind not in "iu":
             raise DTypeError(
-                f"a {self.dtype.name} tensor is no index: convert it with x.astype(webgrad.int32)"
+                f"a {self.dtype.name} tensor is not an index: convert it with x.astype(webgrad.int32)"
             )
-        refuse_in_trace("a tensor stands for a whole number (a bound of a slice, a size, a count)", _INDEX)
+        refuse_in_trace("a tensor stands for an integer (a bound of a slice, a size, a count)", _INDEX)
         return int(self._only("an index"))
 
     def __len__(self) -> int:
@@ -357,7 +357,7 @@ class Tensor(Methods):
         return first if first is NotImplemented else first.matmul(self)
 
     def __imatmul__(self, other: Any) -> Tensor:
-        replace(self, fitted("matmul", (self @ other).node, self.node))
+        replace(self, cast_to_target("matmul", (self @ other).node, self.node))
         return self
 
 
@@ -370,7 +370,7 @@ def _factor(value: Any, beside: Tensor) -> Any:
 
 
 def own_array(array: Any, x: Tensor) -> np.ndarray[Any, Any]:
-    """An array that its user may write to; what is read from a GPU is one already."""
+    """A writable array; what is read from a GPU is writable already."""
     if isinstance(array, Values):
         raise missing("x.numpy()", "x.tolist() and x.memoryview() do")
     shared = isinstance(x.device, CpuDevice) or not array.flags.writeable

@@ -1,7 +1,7 @@
 """Host values without NumPy: flat bytes, a data type and a shape, from and to lists, numbers and memoryviews.
 
-`Values` stands where a NumPy array would, in a browser that has none: on the way to a device and back. It
-computes nothing. The invariant: its bytes are contiguous, in rows, and of this machine's order.
+`Values` replaces a NumPy array where there is no NumPy, as in a browser: on the way to a device and back. It
+computes nothing. The invariant: its bytes are contiguous, row-major, in this machine's byte order.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from . import dtypes
 from .dtypes import DType
 from .errors import DTypeError, ShapeError
 
-# The letters that struct, array and memoryview have for a type; bfloat16 and complex numbers have none.
+# The format letters of struct, array and memoryview for a dtype; bfloat16 and complex numbers have none.
 _LETTERS: dict[DType, Any] = {
     dtypes.bool: "?",
     dtypes.int8: "b",
@@ -43,7 +43,7 @@ _BY_KIND: dict[tuple[str, int], DType] = {
 }
 _KINDS = dict.fromkeys("bhilqn", "i") | dict.fromkeys("BHILQN", "u") | dict.fromkeys("efd", "f")
 _KINDS |= {"?": "b", "Zf": "c", "Zd": "c"}
-# What lists become whose numbers are of a wide type: the type that Python's numbers have here.
+# The dtype of lists whose numbers are of a 64-bit dtype: the default dtype of Python's numbers.
 NARROW = {
     dtypes.float64: dtypes.float32,
     dtypes.int64: dtypes.int32,
@@ -81,7 +81,7 @@ class Values:
         return self.data.nbytes
 
     def numbers(self) -> list[Any]:
-        """The elements in one list."""
+        """The elements as a flat list."""
         if self.dtype.kind == "c":
             parts = Values(self.data, dtypes.part_of(self.dtype), (2 * self.size,)).numbers()
             return [complex(*each) for each in zip(parts[::2], parts[1::2], strict=True)]
@@ -89,12 +89,12 @@ class Values:
             words = array("I", [each << 16 for each in self.data.cast("H")])
             return memoryview(words).cast("B").cast("f").tolist()
         letter = _LETTERS[self.dtype]
-        if letter == "e":  # which memoryviews do not know
+        if letter == "e":  # memoryviews do not support it
             return list(struct.unpack(f"{self.size}e", self.data))
         return self.data.cast(letter).tolist()
 
     def tolist(self) -> Any:
-        """The elements in nested lists; of no axes, the one."""
+        """The elements in nested lists; without axes, the one element."""
         found: list[Any] = self.numbers()
         for size in reversed(self.shape[1:]):
             count = len(found) // size if size else math.prod(self.shape[: self.shape.index(0)])
@@ -105,12 +105,12 @@ class Values:
         """The elements by the buffer protocol; of 16-bit floats their bits, of complex numbers the parts."""
         letter = _VIEWED.get(self.dtype) or _LETTERS[self.dtype]
         if not self.size:
-            # which has one axis: no view has an empty one more
+            # one axis: a view cannot have several with an empty one
             return memoryview(array(letter.replace("?", "B")))
         return self.data.cast(letter, (*self.shape, 2) if self.dtype.kind == "c" else self.shape)
 
     def nonzero(self) -> list[Values]:
-        """The places of the elements that are not zero, a line of integers for each axis."""
+        """The indices of the elements that are not zero, a 1-d array for each axis."""
         places = [at for at, each in enumerate(self.numbers()) if each]
         found: list[Values] = []
         for size in reversed(self.shape):
@@ -119,12 +119,12 @@ class Values:
         return found[::-1]
 
     def astype(self, dtype: DType) -> Values:
-        """The elements in another type, by the rule that tensors are converted by."""
+        """The elements in another dtype, by the rules of `Tensor.astype`."""
         return self if dtype is self.dtype else packed(self.numbers(), dtype, self.shape, wrap=True)
 
 
 def flat_bytes(data: Any) -> memoryview:
-    """Memory as bytes in a row."""
+    """A buffer as contiguous bytes."""
     view = memoryview(data)
     if not view.nbytes:
         return memoryview(b"")
@@ -141,19 +141,19 @@ _FLOATS = {
 
 
 def float_limits_of(dtype: DType) -> tuple[float, float, float]:
-    """Of a type of floats: the distance from 1 to the next one, the largest, and the smallest normal one."""
+    """Of a floating dtype: eps, the largest number, and the smallest normal one."""
     fraction, exponent = _FLOATS[dtype]
     return 2.0**-fraction, (2 - 2.0**-fraction) * 2.0**exponent, 2.0 ** (1 - exponent)
 
 
 def stored(value: float, dtype: DType) -> float:
-    """A number as a type of floats holds it: rounded, or infinite."""
+    """A number rounded to a floating dtype; infinite out of range."""
     found: float = packed([value], dtype, ()).numbers()[0]
     return found
 
 
 def packed(numbers: Sequence[Any], dtype: DType, shape: Sequence[int], *, wrap: bool = False) -> Values:
-    """Python's numbers as elements of a type; with `wrap` integers that are too large keep their low bits."""
+    """Python's numbers as elements of a dtype; with `wrap` integers out of range keep their low bits."""
     if dtype.kind in "iu":
         numbers = [_whole(each, dtype, wrap) for each in numbers]
     elif dtype.kind == "c":
@@ -170,7 +170,7 @@ def packed(numbers: Sequence[Any], dtype: DType, shape: Sequence[int], *, wrap: 
 
 
 def _whole(value: Any, dtype: DType, wrap: bool) -> int:
-    """An integer of a type: floats stop at its ends, NaN becomes 0."""
+    """A number as an integer of a dtype: floats are clamped, NaN becomes 0."""
     low, high = dtype.limits
     if isinstance(value, float):
         return 0 if value != value else int(min(max(value, low), high))
@@ -179,7 +179,7 @@ def _whole(value: Any, dtype: DType, wrap: bool) -> int:
 
 
 def _rounded(bits: int) -> int:
-    """The upper half of a float32's bits, to the nearest and to the even one between two; NaN stays NaN."""
+    """The upper half of a float32's bits, rounded to nearest even; NaN stays NaN."""
     if bits & 0x7FFFFFFF > 0x7F800000:
         return bits >> 16 | 0x40
     return bits + 0x7FFF + (bits >> 16 & 1) >> 16
@@ -193,7 +193,7 @@ def _half(value: float) -> float:
 
 
 def values_of(op: str, value: Any, dtype: DType | None = None) -> Values:
-    """Numbers, nested lists of them, or what has the buffer protocol, as elements of a type."""
+    """Numbers, nested lists of them, or an object with the buffer protocol, as elements of a dtype."""
     if isinstance(value, Values):
         return value if dtype is None else value.astype(dtype)
     try:
@@ -209,8 +209,8 @@ def _of_buffer(op: str, value: Any, view: memoryview) -> Values:
     dtype = _BY_KIND.get((kind or "", view.itemsize))
     if dtype is None:
         raise DTypeError(
-            f"{op}: a {type(value).__name__} of format {view.format!r} holds no numbers or bools of a type "
-            f"that webgrad has, in this machine's order: {', '.join(each.name for each in _BY_KIND.values())}"
+            f"{op}: a {type(value).__name__} of format {view.format!r} holds no elements of a dtype that "
+            f"webgrad has, in this machine's byte order: {', '.join(each.name for each in _BY_KIND.values())}"
         )
     return Values(view, dtype, view.shape or ())
 
@@ -222,15 +222,13 @@ def _of_lists(op: str, value: Any, dtype: DType | None) -> Values:
     own = owned.pop() if len(owned) == 1 else None
     wanted = dtype or (NARROW.get(own, own) if own else _common(numbers))
     if wanted.kind not in "bc" and any(isinstance(each, complex) for each in numbers):
-        raise DTypeError(
-            f"{op}: complex numbers to {wanted.name}: one has two parts: take .real, .imag or abs()"
-        )
+        raise DTypeError(f"{op}: complex numbers do not become {wanted.name}: take .real, .imag or abs()")
     _refuse_overflow(op, [each for each in numbers if isinstance(each, int)], wanted)
     return packed(numbers, wanted, shape)
 
 
 def _flatten(op: str, value: Any, numbers: list[Any], owned: set[DType | None]) -> tuple[int, ...]:
-    """The numbers of nested lists behind those that are there, their own types, and the lists' shape."""
+    """Append the numbers of nested lists, and add their dtypes to `owned`; gives the lists' shape."""
     if isinstance(value, (int, float, complex)):
         numbers.append(value)
         owned.add(None)
@@ -246,13 +244,13 @@ def _flatten(op: str, value: Any, numbers: list[Any], owned: set[DType | None]) 
     shapes = {_flatten(op, each, numbers, owned) for each in value}
     if len(shapes) > 1:
         raise ShapeError(
-            f"{op}: these values do not make an array: lists of shapes {sorted(shapes)} stand side by side"
+            f"{op}: these values do not make an array: it has lists of different shapes {sorted(shapes)}"
         )
     return (len(value), *next(iter(shapes), ()))
 
 
 def _common(numbers: Iterable[Any]) -> DType:
-    """The type of Python's numbers: float32 where there is a float, int32, or bool."""
+    """The dtype of Python's numbers: float32 if there is a float, else int32, or bool."""
     kinds = set(map(type, numbers))
     rules: tuple[tuple[Callable[[type], Any], DType], ...] = (
         (lambda each: issubclass(each, complex), dtypes.complex64),
@@ -265,7 +263,7 @@ def _common(numbers: Iterable[Any]) -> DType:
 
 
 def _refuse_overflow(op: str, numbers: list[int], dtype: DType) -> None:
-    """Refuse integers that do not fit a type of integers, and those that none has room for."""
+    """Refuse integers out of the range of a dtype, or of all dtypes."""
     widest = dtypes.int64.limits[0], dtypes.uint64.limits[1]
     low, high = dtype.limits if dtype.kind in "iu" else widest
     outside = next((each for each in numbers if not low <= each <= high), None)

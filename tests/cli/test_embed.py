@@ -57,7 +57,7 @@ def test_files(suffix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     ("arguments", "words"),
     [
         (["any", "one", "--out", "vectors.txt"], "must end with .npy or .safetensors"),
-        (["any", "one", "--batch-size", "0"], "'0' is not allowed; it must be a whole number from 1"),
+        (["any", "one", "--batch-size", "0"], "'0' is not allowed; it must be an integer from 1"),
         (["any"], "there are no texts"),
     ],
 )

@@ -53,8 +53,8 @@ def test_a_port_that_is_taken(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ("arguments", "words"),
     [
         (["missing"], "missing does not exist; name the folder that an export wrote."),
-        (["page.html"], "page.html is no folder; open it in a browser, it needs no server."),
-        ([".", "--port", "70000"], "'70000' is not allowed; it must be a whole number from 0 to 65535"),
+        (["page.html"], "page.html is not a folder; open it in a browser, it needs no server."),
+        ([".", "--port", "70000"], "'70000' is not allowed; it must be an integer from 0 to 65535"),
         ([], "the following arguments are required: DIR"),
     ],
 )

@@ -212,7 +212,7 @@ def test_texts(tmp_path: Path) -> None:
     with pytest.raises(wg.ModelFileError, match="cannot be read: No such file"):
         datasets.text(tmp_path / "none")
     path.write_bytes(b"\xff\xfe")
-    with pytest.raises(wg.ModelFileError, match="no text in UTF-8"):
+    with pytest.raises(wg.ModelFileError, match="not a text in UTF-8"):
         datasets.text(path)
 
 

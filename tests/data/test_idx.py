@@ -35,9 +35,9 @@ def test_what_is_written_is_read(dtype: str, shape: tuple[int, ...]) -> None:
     ("data", "words"),
     [
         (b"", "begins with nothing"),
-        (b"\x1f\x8b\x08\x00", "no idx file: it begins with 1f 8b 08 00"),
-        (b"\0\0\x07\x01", "no idx file"),
-        (b"\0\0\x08\xff" + b"\0" * 2000, "no idx file"),
+        (b"\x1f\x8b\x08\x00", "not an idx file: it begins with 1f 8b 08 00"),
+        (b"\0\0\x07\x01", "not an idx file"),
+        (b"\0\0\x08\xff" + b"\0" * 2000, "not an idx file"),
         (b"\0\0\x08\x03\0\0\0\x01", "ends before the lengths of its 3 axes"),
         (b"\0\0\x08\x01\0\0\0\x05abcd", r"shape \(5,\) and uint8 has 13 bytes, and this one has 12"),
         (b"\0\0\x08\x01\0\0\0\x01abcd", "damaged"),

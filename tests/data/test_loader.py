@@ -137,10 +137,10 @@ def test_states_that_do_not_fit() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"batch_size": 0}, "batch_size is a whole number, 1 or more, not 0"),
+        ({"batch_size": 0}, "batch_size must be an integer, 1 or more, not 0"),
         ({"batch_size": 1.5}, "batch_size"),
         ({"batch_size": True}, "batch_size"),
-        ({"prefetch": -1}, "prefetch is a whole number, 0 or more"),
+        ({"prefetch": -1}, "prefetch must be an integer, 0 or more"),
         ({"seed": -1}, "seed"),
         ({"batch_size": 9, "drop_last": True}, "4 samples make no batch of 9 with drop_last"),
     ],
@@ -155,7 +155,7 @@ def test_wrong_datasets() -> None:
         DataLoader(np.zeros((0, 3)))
     with pytest.raises(wg.DTypeError, match=r"__len__ and __getitem__ .*, not a generator"):
         DataLoader(each for each in range(3))
-    with pytest.raises(wg.DTypeError, match="whole numbers, not a dict"):
+    with pytest.raises(wg.DTypeError, match="integers, not a dict"):
         DataLoader({"x": np.zeros(3), "y": np.zeros(3)})
     with pytest.raises(wg.ShapeError, match="same length"):
         DataLoader((np.zeros(3), np.zeros(4)))

@@ -109,10 +109,10 @@ def test_char_gpt(tmp_path: Path) -> None:
     [
         ("fashion_mnist.py --picture no/matrix.svg", "argument --picture: there is no folder no"),
         ("fashion_mnist.py --data no", "error: no: there is no such file or folder"),
-        ("fashion_mnist.py --epochs 0", "argument --epochs: a whole number, 1 or more, not '0'"),
+        ("fashion_mnist.py --epochs 0", "argument --epochs: an integer, 1 or more, not '0'"),
         ("char_gpt.py --text no.txt", "error: no.txt cannot be read"),
         ("char_gpt.py --heads 3", "--width 128 cannot be dealt out to --heads 3"),
-        ("char_gpt.py --steps some", "argument --steps: a whole number, 0 or more, not 'some'"),
+        ("char_gpt.py --steps some", "argument --steps: an integer, 0 or more, not 'some'"),
     ],
 )
 def test_mistakes_in_a_command_are_one_line(command: str, message: str, tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ class Sample:
 
 
 def _far_from(x: Array) -> Array:
-    """Which elements are not near a whole number."""
+    """Which elements are not near an integer."""
     return np.asarray(np.abs(x - np.rint(x)) > 0.02)
 
 

@@ -140,7 +140,7 @@ def test_what_has_no_gradient_is_refused_at_the_call(call: Any, words: str) -> N
 
 
 def test_arguments_that_are_not_there() -> None:
-    with pytest.raises(ArgumentError, match=r"argnums=2.*1 in order"):
+    with pytest.raises(ArgumentError, match=r"argnums=2.*1 positional"):
         wg.grad(lambda x: x.sum(), argnums=2)(wg.ones(2))
     with pytest.raises(ArgumentError, match="takes a function"):
         wg.grad(3)  # type: ignore[arg-type]

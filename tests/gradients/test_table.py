@@ -29,7 +29,7 @@ from webgrad.tensor import Tensor
 pytestmark = pytest.mark.property
 # Rows that take floats and give floats, but have no gradient, and why
 WITHOUT = {
-    "bitcast": "bits are no numbers",
+    "bitcast": "bits are not numbers",
     "matmul_blocks": "made by the scheduler from decode and matmul, which have them",
     "sort_values": "made by the scheduler from take_along, which has one, and sort_places",
 }

@@ -86,7 +86,7 @@ def test_a_masked_nan_stays_out_if_it_is_masked_before() -> None:
 
 
 def test_a_masked_logarithm_has_no_nan() -> None:
-    """The gradient of log is g / x, and g is 0 where the mask is: only 0 / 0 is no number."""
+    """The gradient of log is g / x, and g is 0 where the mask is: only 0 / 0 is not a number."""
     found = gradient(lambda x: wg.where(x > 0, wg.log(x), 0.0), [-1.0, 2.0])
     assert found == [0.0, 0.5]
     assert math.isnan(gradient(lambda x: wg.where(x > 0, wg.log(x), 0.0), [0.0])[0])

@@ -157,7 +157,7 @@ HOSTILE = {
     "five dimensions": (file([], [tensor("x", (1,) * 5)], bytes(64)), "5 dimensions"),
     "sizes that overflow": (file([], [tensor("x", (1 << 32, 1 << 32))], bytes(64)), "which no memory holds"),
     "sizes of nothing": (file([], [tensor("x", (0, 1 << 63))], bytes(64)), "which no memory holds"),
-    "rows of half blocks": (file([], [tensor("x", (16, 4), 2)], bytes(64)), "no whole blocks"),
+    "rows of half blocks": (file([], [tensor("x", (16, 4), 2)], bytes(64)), "not whole blocks"),
     "a place outside": (file([], [tensor("x", (8,), 0, 1 << 40)], bytes(64)), "there are 64"),
     "a tensor that is cut off": (file([], [tensor("x", (32,))], bytes(64)), "fetch the file again"),
     "a place between": (file([], [tensor("x", (4,), 0, 4)], bytes(64)), "no multiple of 32"),

@@ -95,7 +95,7 @@ def test_what_cannot_be_saved(tmp_path: Path) -> None:
         wg.io.save(path, {"weight": [1.0]})
     with pytest.raises(wg.DTypeError, match="complex"):
         wg.io.save(path, {"weight": np.ones(2, complex)})
-    with pytest.raises(wg.ArgumentError, match="no name"):
+    with pytest.raises(wg.ArgumentError, match="cannot name"):
         wg.io.save(path, {"__metadata__": np.ones(2)})
     with pytest.raises(wg.ModelFileError, match=r"model\.pt.*\.safetensors.*code"):
         wg.io.save(tmp_path / "model.pt", {})

@@ -79,7 +79,7 @@ def same(found: Any, expected: Any, place: Place, *, signs: bool = True, dtypes:
             same(one, other, place, signs=signs, dtypes=dtypes)
         return
     expected = np.asarray(expected)
-    assert isinstance(found, wg.Tensor), f"a {type(found).__name__} is no tensor"
+    assert isinstance(found, wg.Tensor), f"a {type(found).__name__} is not a tensor"
     assert found.device is place.device
     if dtypes:
         assert found.dtype.numpy == expected.dtype
@@ -91,7 +91,7 @@ def same(found: Any, expected: Any, place: Place, *, signs: bool = True, dtypes:
 
 
 def within(values: Any, expected: Any) -> None:
-    """Equal but for rounding; whole numbers are equal."""
+    """Equal but for rounding; integers are equal."""
     values, expected = np.asarray(values), np.asarray(expected)
     if expected.dtype.kind not in "fc":
         np.testing.assert_array_equal(values, expected)

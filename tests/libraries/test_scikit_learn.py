@@ -73,7 +73,7 @@ class Fitted:
         expected = self.numpy.score(self.x, self.target)
         with sklearn.config_context(array_api_dispatch=True):
             found = self.ours.score(self.place.put(self.x), self.place.put(self.target))
-        within(np.float32(found), np.float32(expected))  # means of whole numbers are float32
+        within(np.float32(found), np.float32(expected))  # means of integers are float32
 
 
 # The estimators that are promised

@@ -230,7 +230,7 @@ BAD: dict[Bad, str] = {
     select_of_two_types: "select of",
     select_by_a_number: "select of",
     no_such_buffer: "no such buffer",
-    float_as_index: "an index that is no u32",
+    float_as_index: "an index that is not a u32",
     buffer_of_another_type: "in a buffer of float32",
     store_to_an_input: "writes to what is only read",
     store_of_one_half: "a single element of a packed dtype",

@@ -150,7 +150,7 @@ def test_a_grid_with_workgroups_to_spare(name: str) -> None:
 
 @pytest.mark.gpu
 def test_infinities_beyond_k_do_not_reach_a_sum() -> None:
-    """Where k is no multiple of four, elements beyond it are read: they belong to other rows."""
+    """Where k is not a multiple of four, elements beyond it are read: they belong to other rows."""
     device = gpu()
     a, b = np.ones((10, 5), np.float32), np.ones((5, 6), np.float32)
     a[7, 0] = np.inf

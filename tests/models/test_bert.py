@@ -110,7 +110,7 @@ def test_what_is_missing_or_of_another_shape_is_named(tmp_path: Path) -> None:
         ({"hidden_act": "mish"}, "hidden_act='mish' is not offered"),
         ({"num_attention_heads": 5}, "64 is not shared by 5 heads"),
         ({"num_hidden_layers": None}, "num_hidden_layers is missing"),
-        ({"num_hidden_layers": True}, "num_hidden_layers is a whole number.* not True"),
+        ({"num_hidden_layers": True}, "num_hidden_layers must be an integer.* not True"),
         ({"layer_norm_eps": "small"}, "layer_norm_eps is a positive number, not 'small'"),
         ({"position_embedding_type": "relative_key"}, "position_embedding_type='relative_key'"),
     ],

@@ -178,7 +178,7 @@ def test_poolings_of_any_kind_are_refused_by_name(tmp_path: Path, mode: Any) -> 
 def test_limits_that_are_none(tmp_path: Path, longest: Any) -> None:
     folder = write(tmp_path, {"pooling_mode": "cls"}, normalise=False, limits={"max_seq_length": longest})
     with pytest.raises(
-        wg.ModelFileError, match=r"sentence_bert_config\.json: max_seq_length is a whole number"
+        wg.ModelFileError, match=r"sentence_bert_config\.json: max_seq_length must be an integer"
     ):
         load_embedding(folder, "cpu")
 

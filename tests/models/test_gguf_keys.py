@@ -73,7 +73,7 @@ def test_values_that_change_nothing_are_taken(architecture: str) -> None:
         ("llama", "rope.scaling.attn_factor", 1.2, "llama.rope.scaling.attn_factor=1.2 "),
         ("llama", "rope.dimension_count", 8, "llama.rope.dimension_count=8 "),
         ("llama", "attention.causal", False, "llama.attention.causal=False "),
-        ("llama", "brand_new", 0, "what llama.brand_new=0 means is not known .*--remove-metadata"),
+        ("llama", "brand_new", 0, r"what llama.brand_new=0 means is not known\..*--remove-metadata"),
         ("qwen2", "attention.sliding_window", 8, "qwen2.attention.sliding_window=8 "),
         ("qwen3", "pooling_type", 4, "qwen3.pooling_type=4 "),
         ("gemma3", "attn_logit_softcapping", 50.0, "gemma3.attn_logit_softcapping=50.0 "),

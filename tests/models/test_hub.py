@@ -152,7 +152,7 @@ def test_what_was_interrupted_goes_on_where_the_package_left_it(hub: Hub, models
 
 def test_a_path_that_leads_out(hub: Hub, tmp_path: Path) -> None:
     hub.siblings.append(sibling("../config.json", b"{}"))
-    with pytest.raises(wg.ModelFileError, match="is no path inside of a repository"):
+    with pytest.raises(wg.ModelFileError, match="is not a path in a repository"):
         bring_from_hub(Source("hf", "org/repo", "", ""), tmp_path, "tiny", False)
     assert hub.fetched == []
 

@@ -46,7 +46,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> LanguageModel:
         ([""], {}, wg.ArgumentError, "the prompt is empty"),
         (["a"], {"max_tokens": 0}, wg.ArgumentError, "max_tokens is 1 or more"),
         (["a"], {"stop": 3}, wg.DTypeError, "stop is a text"),
-        (["a"], {"seed": "x"}, wg.DTypeError, "seed is a whole number, or None, not 'x'"),
+        (["a"], {"seed": "x"}, wg.DTypeError, "seed must be an integer, or None, not 'x'"),
         (["a"], {"seed": -1}, wg.ArgumentError, "seed is from 0 to"),
     ],
 )

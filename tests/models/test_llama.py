@@ -113,9 +113,9 @@ def test_a_cache_grows_with_the_text(tmp_path: Path) -> None:
         ([], wg.ArgumentError, "one id at least"),
         ([96], wg.ArgumentError, "the id 96 is none of this model's, which are 0 to 95"),
         ([-1], wg.ArgumentError, "the id -1"),
-        (["a"], wg.DTypeError, "whole numbers"),
-        ("text", wg.DTypeError, "whole numbers"),
-        (3, wg.DTypeError, "whole numbers"),
+        (["a"], wg.DTypeError, "integers"),
+        ("text", wg.DTypeError, "integers"),
+        (3, wg.DTypeError, "integers"),
     ],
 )
 def test_ids_that_are_none(tmp_path: Path, ids: Any, error: type[Exception], told: str) -> None:

@@ -102,15 +102,15 @@ def test_numbers_of_numpy() -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"temperature": -1.0}, "temperature is 0 or more, not -1.0"),
+        ({"temperature": -1.0}, "temperature must be 0 or more, not -1.0"),
         ({"temperature": float("nan")}, "temperature is a number"),
         ({"temperature": "hot"}, "temperature is a number, not 'hot'"),
-        ({"top_k": 1.5}, "top_k is a whole number"),
+        ({"top_k": 1.5}, "top_k must be an integer"),
         ({"top_k": -2}, "top_k"),
-        ({"top_p": 0.0}, "top_p is above 0 and at most 1"),
+        ({"top_p": 0.0}, "top_p must be above 0 and at most 1"),
         ({"top_p": 1.1}, "top_p"),
-        ({"min_p": 1.0}, "min_p is from 0 to below 1"),
-        ({"repetition_penalty": 0.0}, "repetition_penalty is above 0"),
+        ({"min_p": 1.0}, "min_p must be from 0 to below 1"),
+        ({"repetition_penalty": 0.0}, "repetition_penalty must be above 0"),
     ],
 )
 def test_numbers_that_make_no_sense(options: dict[str, Any], told: str) -> None:

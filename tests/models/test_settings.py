@@ -96,9 +96,9 @@ def test_both_kinds_of_file_tell_the_same() -> None:
     [
         ({"model_type": "mamba"}, "model_type 'mamba' is not offered; webgrad has bert, gemma3, .*llama"),
         ({"hidden_size": None}, "hidden_size is missing"),
-        ({"hidden_size": -4}, "hidden_size is a whole number from 1"),
-        ({"hidden_size": 1 << 60}, "hidden_size is a whole number"),
-        ({"hidden_size": "64"}, "hidden_size is a whole number .* not '64'"),
+        ({"hidden_size": -4}, "hidden_size must be an integer from 1"),
+        ({"hidden_size": 1 << 60}, "hidden_size must be an integer"),
+        ({"hidden_size": "64"}, "hidden_size must be an integer .* not '64'"),
         ({"num_attention_heads": 7}, "64 is not shared by 7 heads"),
         ({"num_key_value_heads": 3}, "4 heads do not share 3 heads of keys"),
         ({"rms_norm_eps": 0}, "rms_norm_eps is a positive number"),
@@ -114,8 +114,8 @@ def test_both_kinds_of_file_tell_the_same() -> None:
         ({"rope_theta": 10**400}, "rope_theta is a positive number"),
         ({"partial_rotary_factor": 1e9}, "of a head's 16 features cannot turn"),
         ({"head_dim": 15}, "15 of a head's 15 features cannot turn"),
-        ({"num_hidden_layers": 1 << 24}, "num_hidden_layers is a whole number from 1 to 4,096"),
-        ({"hidden_size": NESTED}, r"hidden_size is a whole number .* not \[\["),
+        ({"num_hidden_layers": 1 << 24}, "num_hidden_layers must be an integer from 1 to 4,096"),
+        ({"hidden_size": NESTED}, r"hidden_size must be an integer .* not \[\["),
         ({"layer_types": ["sliding_attention"]}, "layer_types is sliding_attention, full_attention for each"),
         ({"layer_types": ["chunked_attention"] * 2}, "layer_types is .* not .'chunked_attention'"),
         ({"layer_types": [[], {}]}, "layer_types is"),
@@ -196,7 +196,7 @@ def test_rotary_scalings() -> None:
     )
     with pytest.raises(wg.ModelFileError, match="3 factors for 4 pairs"):
         frequencies(Rotary(10000.0, 8), np.ones(3, np.float32))
-    with pytest.raises(wg.ModelFileError, match="factors that are no positive numbers"):
+    with pytest.raises(wg.ModelFileError, match="factors that are not positive numbers"):
         frequencies(Rotary(10000.0, 8), np.array([1, 0, 1, math.nan], np.float32))
 
 

@@ -85,8 +85,8 @@ def test_paths_that_lead_out(inside: str) -> None:
     ("text", "told"),
     [
         ("https://example.com/a.gguf", "of addresses those of huggingface.co are fetched; download the file"),
-        ("https://huggingface.co/datasets/org/repo", "no model's address: it names one of datasets"),
-        ("hf.co/spaces/org/repo", "no model's address: it names one of spaces"),
+        ("https://huggingface.co/datasets/org/repo", "not a model's address: it names one of datasets"),
+        ("hf.co/spaces/org/repo", "not a model's address: it names one of spaces"),
         ("https://hf.co/org/repo/blob/main/..%2F..%2Fx", "leads out of where it is looked for"),
     ],
 )

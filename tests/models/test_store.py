@@ -207,12 +207,12 @@ def test_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (
             "tin",
-            r"'tin' is no model that webgrad knows, and no path; did you mean tiny\? The catalogue has tiny;",
+            r"'tin' is neither a known model nor a path; did you mean tiny\? The catalogue has tiny;",
         ),
         ("org/repo", r"did you mean hf:org/repo\?"),
-        ("", r"'' is no model that webgrad knows, and no path\. The"),
-        ("a\0b", "is no model"),
-        ("x" * 5000, "is no model"),
+        ("", r"'' is neither a known model nor a path\. The"),
+        ("a\0b", "is neither a known model"),
+        ("x" * 5000, "is neither a known model"),
     ],
 )
 def test_names_that_mean_nothing(name: str, expected: str) -> None:

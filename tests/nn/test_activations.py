@@ -61,7 +61,7 @@ def test_prelu_learns_a_slope_for_each_channel() -> None:
     assert layer.weight.grad.tolist() == [-1.0, -2.0, 0.0]
     assert list(layer.state_dict()) == ["weight"]
     assert repr(layer) == "PReLU(num_parameters=3)"
-    with pytest.raises(wg.ArgumentError, match="num_parameters is a whole number from 1 on"):
+    with pytest.raises(wg.ArgumentError, match="num_parameters must be an integer from 1 on"):
         nn.PReLU(0)
 
 

@@ -39,7 +39,7 @@ def test_sequential() -> None:
     )
     with pytest.raises(wg.IndexingError, match="Sequential has 3 members, and no index 3"):
         model[3]
-    with pytest.raises(wg.DTypeError, match="whole numbers and slices as indices, not 'first'"):
+    with pytest.raises(wg.DTypeError, match="integers and slices as indices, not 'first'"):
         model["first"]
     with pytest.raises(wg.DTypeError, match="a function is no Module"):
         nn.Sequential(lambda x: x)

@@ -77,7 +77,7 @@ def test_text() -> None:
         (
             lambda: nn.Conv2d(3, 8, 0),
             wg.ArgumentError,
-            "kernel_size is a whole number from 1 on, or 2 of them",
+            "kernel_size must be an integer from 1 on, or 2 of them",
         ),
         (lambda: nn.Conv2d(3, 8, (3, 3, 3)), wg.ArgumentError, r"or 2 of them, not \(3, 3, 3\)"),
         (lambda: nn.Conv2d(3, 8, 3, groups=2), wg.ArgumentError, "must be multiples of groups, which is 2"),
@@ -99,7 +99,7 @@ def test_text() -> None:
         ),
         (lambda: nn.Conv1d(4, 8, 3)(image(2)), wg.ShapeError, r"takes x \(N, 4, L\) or \(4, L\); this x is"),
         (lambda: nn.Conv1d(4, 8, 3)(None), wg.DTypeError, "takes a tensor, not a NoneType"),
-        (lambda: nn.ConvTranspose1d(3, 8, 3, padding="same"), wg.ArgumentError, "padding is whole numbers"),
+        (lambda: nn.ConvTranspose1d(3, 8, 3, padding="same"), wg.ArgumentError, "padding must be integers"),
         (
             lambda: nn.ConvTranspose1d(3, 8, 3, output_padding=-1),
             wg.ArgumentError,

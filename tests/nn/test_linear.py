@@ -94,13 +94,13 @@ def test_embedding_of_rows_that_are_there() -> None:
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: nn.Linear(0, 3), wg.ArgumentError, "in_features is a whole number from 1 on, not 0"),
-        (lambda: nn.Linear(3, True), wg.ArgumentError, "out_features is a whole number from 1 on, not True"),
+        (lambda: nn.Linear(0, 3), wg.ArgumentError, "in_features must be an integer from 1 on, not 0"),
+        (lambda: nn.Linear(3, True), wg.ArgumentError, "out_features must be an integer from 1 on, not True"),
         (lambda: nn.Linear(3, 2)(wg.zeros((4, 5))), wg.ShapeError, r"Linear\(in.* takes x \(…, 3\)"),
         (lambda: nn.Linear(3, 2)(wg.zeros(())), wg.ShapeError, r"this x is \(\)"),
         (lambda: nn.Linear(3, 2)([1.0, 2.0, 3.0]), wg.DTypeError, "takes a tensor, not a list"),
-        (lambda: nn.Embedding(3, 2, padding_idx=3), wg.ArgumentError, "padding_idx 3 is no row of 3"),
-        (lambda: nn.Embedding(3, 2)(wg.zeros(2)), wg.DTypeError, "takes whole numbers.* not float32"),
+        (lambda: nn.Embedding(3, 2, padding_idx=3), wg.ArgumentError, "padding_idx 3 is not a row of 3"),
+        (lambda: nn.Embedding(3, 2)(wg.zeros(2)), wg.DTypeError, "takes integers.* not float32"),
         (lambda: nn.Embedding(3, 2)(1), wg.DTypeError, "embedding takes a tensor, not a int"),
     ],
 )

@@ -144,7 +144,7 @@ def test_names_and_kinds_are_checked() -> None:
         net.register_buffer("first", wg.zeros(1))
     with pytest.raises(wg.DTypeError, match=r"register_parameter\('w'\): a Tensor is no Parameter"):
         net.register_parameter("w", wg.zeros(1))
-    with pytest.raises(wg.DTypeError, match=r"register_buffer\('w'\): a ndarray is no tensor"):
+    with pytest.raises(wg.DTypeError, match=r"register_buffer\('w'\): a ndarray is not a tensor"):
         net.register_buffer("w", np.zeros(1))
     with pytest.raises(wg.DTypeError, match=r"member 'w': a function is no Module"):
         net.register_module("w", lambda x: x)

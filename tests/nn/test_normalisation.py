@@ -178,7 +178,7 @@ def test_weights_and_biases_are_used() -> None:
             r"takes x \(…, 4, 6\); this x is \(4, 5\)",
         ),
         (lambda: nn.LayerNorm(())(wg.zeros(3)), wg.ArgumentError, "has at least one size"),
-        (lambda: nn.LayerNorm(0), wg.ArgumentError, "a size in normalized_shape is a whole number from 1"),
+        (lambda: nn.LayerNorm(0), wg.ArgumentError, "a size in normalized_shape must be an integer from 1"),
         (lambda: nn.GroupNorm(3, 4), wg.ArgumentError, "4 channels do not make 3 equal groups"),
         (lambda: nn.GroupNorm(2, 4)(wg.zeros((2, 6, 3))), wg.ShapeError, r"takes x \(N, 4, …\); this x is"),
         (lambda: nn.InstanceNorm1d(4)(wg.zeros((2, 6, 3))), wg.ShapeError, r"x \(N, 4, L\) or \(4, L\)"),

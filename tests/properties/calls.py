@@ -306,7 +306,8 @@ def _smooth(d: Drawer) -> Pair:
 
 
 def _erf(x: Array) -> Array:
-    return np.vectorize(math.erf, otypes=[float])(x).astype(x.dtype)
+    result: Array = np.vectorize(math.erf, otypes=[float])(x).astype(x.dtype)
+    return result
 
 
 def _pair(d: Drawer) -> Pair:
@@ -563,7 +564,8 @@ def _convolution(d: Drawer) -> Pair:
 
     def numpy(x: Array) -> Array:
         seen = _taps(x.reshape(lines), taps, dilation, stride, around, 0)
-        return np.einsum("tncl,oct->nol", seen, alike(x, weight))
+        result: Array = np.einsum("tncl,oct->nol", seen, alike(x, weight))
+        return result
 
     return webgrad, numpy
 

@@ -149,7 +149,7 @@ def _info(dtype: DType) -> Any:
     return finfo(dtype.numpy)
 
 
-# Layouts: a node that is no plain array in memory, and the array it stands for.
+# Layouts: a node that is not a plain array in memory, and the array it stands for.
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Random programs of views and in-place writes, to be run by webgrad and by NumPy or PyTorch alike.
 
 In: a seed. Out: a `Program`: arrays to begin with, and steps over a growing list of tensors. Values are small
-whole numbers, so that results are equal to the last bit. Sides are often equal, tensors die while their views
+integers, so that results are equal to the last bit. Sides are often equal, tensors die while their views
 live, and some steps run inside of a captured function, twice.
 """
 

@@ -128,7 +128,7 @@ class Writer:
                 raise Refused("rounding")
 
     def _refuse_hairs(self, op: str, given: list[Value], attributes: tuple[Any, ...]) -> None:
-        """Steps whose result jumps where two floats, or a float and a whole number, all but meet."""
+        """Steps whose result jumps where two floats, or a float and an integer, all but meet."""
         if not given or given[0].dtype.kind != "f":
             return
         if op in COMPARISONS:

@@ -67,7 +67,7 @@ def distinct(*shape: int) -> Input:
 
 
 def classes(count: int, *shape: int) -> Input:
-    """Whole numbers from 0 on."""
+    """Integers from 0 on."""
     return Input(lambda random: random.integers(0, count, shape))
 
 

@@ -54,7 +54,7 @@ def clean(text: str) -> str:
 
 
 def whole(low: int, high: int = MOST) -> Callable[[str], int]:
-    """Reads a whole number in a range."""
+    """Reads an integer in a range."""
 
     def parse(text: str) -> int:
         number = int(text)
@@ -90,7 +90,7 @@ def real(low: float, high: float = math.inf) -> Callable[[str], float]:
     return parse
 
 
-count = checked(whole(1), f"a whole number from 1 to {MOST}")
+count = checked(whole(1), f"an integer from 1 to {MOST}")
 
 
 def _seed(text: str) -> int | None:
@@ -127,13 +127,9 @@ class Setting:
 SETTINGS: Mapping[str, Setting] = {
     each.name: each
     for each in (
-        Setting(
-            "max_tokens", whole(1), 512, f"a whole number from 1 to {MOST}", "tokens of an answer, at most"
-        ),
+        Setting("max_tokens", whole(1), 512, f"an integer from 1 to {MOST}", "tokens of an answer, at most"),
         Setting("temperature", real(0, 100), 0.8, "a number from 0 to 100", "0 always takes the likeliest"),
-        Setting(
-            "top_k", whole(0), 0, f"a whole number from 0 to {MOST}", "only among the k likeliest; 0: all"
-        ),
+        Setting("top_k", whole(0), 0, f"an integer from 0 to {MOST}", "only among the k likeliest; 0: all"),
         Setting(
             "top_p",
             but(real(0, 1), 0),
@@ -152,7 +148,7 @@ SETTINGS: Mapping[str, Setting] = {
             "above 1: repeat less",
         ),
         Setting(
-            "seed", _seed, None, f"a whole number from 0 to {2**63 - 1}, or none", "the same words every time"
+            "seed", _seed, None, f"an integer from 0 to {2**63 - 1}, or none", "the same words every time"
         ),
     )
 }

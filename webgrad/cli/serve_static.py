@@ -56,7 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("folder", metavar="DIR", help="the folder")
     parser.add_argument(
         "--port",
-        type=checked(whole(0, 65535), "a whole number from 0 to 65535"),
+        type=checked(whole(0, 65535), "an integer from 0 to 65535"),
         metavar="N",
         help="0: any that is free (default: 8000, or the next that is free)",
     )

@@ -146,7 +146,7 @@ def text(path: str | Path) -> str:
     except OSError as error:
         raise wg.ModelFileError(f"{path} cannot be read: {error.strerror or error}") from None
     except UnicodeDecodeError as error:
-        raise wg.ModelFileError(f"{path} is no text in UTF-8: {error}") from None
+        raise wg.ModelFileError(f"{path} is not a text in UTF-8: {error}") from None
 
 
 def _is_play(path: PurePosixPath) -> str | None:

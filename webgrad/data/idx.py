@@ -23,7 +23,7 @@ def read_idx(data: bytes, name: str) -> np.ndarray[Any, Any]:
     """The array in an idx file; `name` is what messages call it."""
     if len(data) < 4 or data[:2] != b"\0\0" or data[2] not in _TYPES or not 1 <= data[3] <= _MOST_AXES:
         raise wg.ModelFileError(
-            f"{name} is no idx file: it begins with {data[:4].hex(' ') or 'nothing'}, and should begin with "
+            f"{name} is not an idx file: it begins with {data[:4].hex(' ') or 'nothing'}, not with "
             "two zeros, a type from 08 to 0e, and a number of axes"
         )
     dtype, axes = np.dtype(_TYPES[data[2]]), data[3]

@@ -200,5 +200,5 @@ def _parameters(function: Callable[..., Any]) -> frozenset[str]:
 
 def _whole(name: str, value: Any, *, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise wg.ArgumentError(f"DataLoader: {name} is a whole number, {least} or more, not {value!r}")
+        raise wg.ArgumentError(f"DataLoader: {name} must be an integer, {least} or more, not {value!r}")
     return int(value)

@@ -18,13 +18,13 @@ _MOST = 2**64
 
 
 def permutation(length: int, *numbers: int) -> Array:
-    """The numbers below `length` in the order that these whole numbers stand for."""
+    """The numbers below `length` in the order that these integers stand for."""
     words = np.random.Philox(np.random.SeedSequence(numbers)).random_raw(length)
     return np.argsort(words, kind="stable")
 
 
 def generator_of(*numbers: int) -> np.random.Generator:
-    """NumPy's generator of these whole numbers."""
+    """NumPy's generator of these integers."""
     return np.random.Generator(np.random.Philox(np.random.SeedSequence(numbers)))
 
 
@@ -35,5 +35,5 @@ def seed_or_drawn(what: str, seed: Any) -> int:
         wg.random.set_state((first, (draws + 1) % _MOST))  # two loaders must not have the same order
         return int(np.random.SeedSequence((first, draws)).generate_state(1, np.uint64)[0])
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < _MOST:
-        raise wg.ArgumentError(f"{what}: seed is a whole number from 0 to 2**64 - 1, not {seed!r}")
+        raise wg.ArgumentError(f"{what}: seed must be an integer from 0 to 2**64 - 1, not {seed!r}")
     return int(seed)

@@ -173,8 +173,8 @@ def as_dataset(what: Any) -> Dataset:
         return TensorDataset(*what) if what and all(tensors) else ArrayDataset(*what)
     if not isinstance(what, Dataset) or (isinstance(what, Mapping) and 0 not in what):
         raise wg.DTypeError(
-            "DataLoader takes arrays, as a tuple, or a dataset whose __len__ and __getitem__ go by whole "
-            f"numbers, not a {type(what).__name__}"
+            "DataLoader takes arrays, as a tuple, or a dataset with __len__ and __getitem__ of "
+            f"integers, not a {type(what).__name__}"
         )
     return what
 

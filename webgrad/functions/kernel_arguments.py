@@ -1,4 +1,4 @@
-"""What a user's kernel is called with, held against its source: tensors, parameters, shapes of results.
+"""The arguments of a user's kernel, checked against its source: tensors, parameters, shapes of results.
 
 In: a program, and the arguments of a call. Out: nodes, shapes and dtypes for a `KernelCall`. The invariant:
 what does not fit the source is an error here, before anything is recorded.
@@ -25,12 +25,12 @@ _NUMBERS: dict[str, DType] = {"f32": float32, "i32": int32, "u32": uint32}
 
 
 def bound_tensors(program: Program, values: Sequence[Any]) -> list[Bound]:
-    """Each binding with its tensor: given for those that are read, or for all in order."""
+    """Each binding with its tensor; a call gives tensors for the bindings it reads, or for all in order."""
     label, bindings = program.label, program.bindings
     for each in values:
         if each is not None and not isinstance(each, Tensor):
             raise LaunchError(
-                f"{label}: a {type(each).__name__} among tensors: make one of it by webgrad.asarray"
+                f"{label}: a {type(each).__name__} is not a tensor: make one of it with webgrad.asarray"
             )
     reads = [each for each in bindings if each.access == "read"]
     if len(reads) == len(bindings):
@@ -72,8 +72,7 @@ def check_tensor(
     if declared and not declared <= fits:
         lie = f", {4 // dtype.itemsize} elements to a word" if packed else ""
         raise DTypeError(
-            f"{what}, and {dtype.name} lies in memory as {' or '.join(sorted(fits))}{lie}: declare that, or "
-            f"{hint}"
+            f"{what}, and {dtype.name} is stored as {' or '.join(sorted(fits))}{lie}: declare that, or {hint}"
         )
     if dtype.feature and device.is_gpu and dtype.feature not in device.features:
         raise DTypeError(f"{what}: {device.name} has no {dtype.name}")
@@ -87,19 +86,19 @@ def check_tensor(
 
 
 def check_size(program: Program, binding: Binding, nbytes: int) -> None:
-    """Refuse memory that holds less than a binding needs, or parts of words."""
+    """Refuse a buffer smaller than a binding needs, or not a multiple of 4 bytes."""
     step = min(binding.element_bytes, 4)
     if 0 < nbytes < binding.bytes or (step and nbytes % step):
         raise LaunchError(
             f"{program.label}: a buffer of {nbytes} bytes does not fit {binding.name}, which is "
-            f"{binding.type}: {binding.bytes} bytes or more, whole words"
+            f"{binding.type}: {binding.bytes} bytes or more, a multiple of 4"
         )
 
 
 def result_shapes(
     program: Program, written: Sequence[Bound], asked: Any, device: Any
 ) -> tuple[tuple[tuple[int, ...], DType], ...]:
-    """The shape and dtype of each result: of the value that it begins with, else as was asked for."""
+    """The shape and dtype of each result: those of the tensor it is given, else those of `results=`."""
     label = program.label
     if not isinstance(asked, Sequence) or len(asked) != len(written):
         names = listed([binding for binding, _ in written])
@@ -119,32 +118,32 @@ def _shape_and_dtype(label: str, result: Any) -> tuple[tuple[int, ...], DType]:
     except (TypeError, ValueError):
         raise LaunchError(f"{label}: a result is a (shape, dtype), not {result!r}") from None
     if min(sizes, default=0) < 0:
-        raise ShapeError(f"{label}: a result of shape {sizes} cannot be: no dimension may be negative")
+        raise ShapeError(f"{label}: a result cannot have shape {sizes}: no size may be negative")
     check_rank(sizes)
     return sizes, as_dtype(dtype)
 
 
 def stored_node(node: Node) -> Node:
-    """A node that has memory of its own once it is computed: a number that the host knows has none."""
+    """A node that has a buffer once it is computed: a scalar that the host knows has none."""
     return make(TABLE["reshape"], (node,), ((),)) if node.sig.kind == "scalar" else node
 
 
 def host_numbers(label: str, name: str, value: Any) -> Any:
-    """A parameter, or the numbers of a vector: a tensor must be one that the host knows."""
+    """The value of a parameter, or of a vector's elements; the host must know the value of a tensor."""
     if isinstance(value, tuple | list):
         return tuple(host_numbers(label, name, each) for each in value)
     if not isinstance(value, Tensor):
         return value
     if value.node.sig.kind != "scalar":
         raise LaunchError(
-            f"{label}: param `{name}` is a tensor that lies on the device: bind it as a storage buffer, or "
+            f"{label}: param `{name}` is a tensor on the device: bind it as a storage buffer, or "
             "pass a number (x.item() waits for it); webgrad.fresh gives those that change under jit"
         )
     return value.node.storage
 
 
 def numbers_of(program: Program, params: Mapping[str, Any], device: Any) -> Iterator[Node]:
-    """The parameters as scalars, field by field: another number is no other structure, and no other plan."""
+    """The parameters as scalars, field by field: another number needs no other plan."""
     for field in program.params:
         dtype, value = _NUMBERS[field.type.removesuffix(">")[-3:]], params[field.name]
         for each in value if isinstance(value, Sequence) else (value,):

@@ -1,7 +1,7 @@
-"""The methods of tensors that are made of functions; importing this gives them to Tensor.
+"""The methods of tensors that call functions; importing this module adds them to Tensor.
 
-In: nothing. Out: `Tensor` with the members of `Methods`. They stand here, and not in `tensor.py`, since what
-they call is itself made of tensors.
+In: nothing. Out: `Tensor` with the members of `Methods`. They are not in `tensor.py`, since the functions
+that they call import `Tensor`.
 """
 # mypy: disable-error-code="misc"
 # A member's self is a Tensor, which has the members of Methods and no other class has.
@@ -28,7 +28,7 @@ from .pytorch_methods import PytorchMethods
 
 
 class Methods(FunctionMethods, PytorchMethods):
-    """What Tensor has beside its operators and its values."""
+    """The members of Tensor other than operators and reads."""
 
     __slots__ = ()
 
@@ -98,7 +98,7 @@ class Methods(FunctionMethods, PytorchMethods):
         return interop.move(self, open_device(device))
 
     def astype(self: Tensor, dtype: Any, *, copy: bool = True, device: DeviceLike = None) -> Tensor:
-        """The values in another dtype; floats become integers by truncation, kept in range, NaN as 0.
+        """The values in another dtype; floats become integers by truncation, clamped, NaN as 0.
 
         >>> wg.asarray([1.7, -1.7]).astype(wg.int32).tolist()
         [1, -1]
@@ -106,7 +106,7 @@ class Methods(FunctionMethods, PytorchMethods):
         return elementwise.astype(self, dtype, copy=copy, device=device)
 
     def to(self: Tensor, *targets: Any, dtype: Any = None, device: Any = None) -> Tensor:
-        """To a device, a dtype, both, or another tensor's, as PyTorch says it.
+        """To a device, a dtype, both, or another tensor's, as in PyTorch.
 
         >>> wg.asarray([1, 2]).to("cpu", wg.float16).dtype
         webgrad.float16
@@ -127,8 +127,8 @@ class Methods(FunctionMethods, PytorchMethods):
         return +self
 
     def contiguous(self: Tensor) -> Tensor:
-        """The same values; what is written to them is seen by what they are a view of only where elements
-        stand there in the same order. How they really lie in memory is the compiler's business.
+        """The same values: a view where the elements are in order already, else a copy. The real layout in
+        memory is up to the compiler.
 
         >>> wg.ones((2, 3)).T.contiguous().shape
         (3, 2)
@@ -155,7 +155,7 @@ class Methods(FunctionMethods, PytorchMethods):
         requires_grad.ask_for_gradient(self, value)
 
     def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
-        """Itself, asking for a gradient or not.
+        """Set `requires_grad`, and give the tensor itself.
 
         >>> w = wg.ones(2).requires_grad_()
         >>> (w * w).sum().backward()
@@ -167,7 +167,7 @@ class Methods(FunctionMethods, PytorchMethods):
 
     @property
     def grad(self: Tensor) -> Tensor | None:
-        """The gradient that `backward` added up here; None before that, and after it was set to None."""
+        """The gradient accumulated by `backward`; None before that, and after it was set to None."""
         return requires_grad.gradient_of(self)
 
     @grad.setter
@@ -185,8 +185,8 @@ class Methods(FunctionMethods, PytorchMethods):
     ) -> None:
         """Add this tensor's gradient by each tensor that requires one to that tensor's `grad`.
 
-        It has one element, or `gradient` says how much each of its elements counts. What gradients are
-        computed from is let go unless `retain_graph`; with `create_graph` gradients have gradients.
+        The tensor has one element, or `gradient` is the gradient of its elements. The graph is freed unless
+        `retain_graph`; with `create_graph` gradients have gradients.
 
         >>> w = wg.asarray(3.0).requires_grad_()
         >>> (w * w).backward()
@@ -207,9 +207,9 @@ class Methods(FunctionMethods, PytorchMethods):
         return made
 
     def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> HookHandle:
-        """Have a function called with this tensor's gradient when that is computed; it may give another.
+        """Call a function with this tensor's gradient when that is computed; it may return another gradient.
 
-        Gives a handle whose `remove()` takes the hook away.
+        Gives a handle whose `remove()` removes the hook.
 
         >>> w = wg.ones(2).requires_grad_()
         >>> handle = w.register_hook(lambda gradient: gradient * 10)
@@ -247,7 +247,7 @@ class Methods(FunctionMethods, PytorchMethods):
         >>> wg.arange(6).reshape(2, -1).shape
         (2, 3)
         """
-        return reshaping.reshape(self, _together(shape))
+        return reshaping.reshape(self, _one_sequence(shape))
 
     def view(self: Tensor, *shape: Any) -> Tensor:
         """The same elements in another shape, as a view; what is written to it is seen in this tensor.
@@ -257,7 +257,7 @@ class Methods(FunctionMethods, PytorchMethods):
         >>> x.tolist()
         [[0.0, 0.0], [0.0, 1.0]]
         """
-        return reshaping.reshape(self, _together(shape), copy=False)
+        return reshaping.reshape(self, _one_sequence(shape), copy=False)
 
     def permute(self: Tensor, *axes: Any) -> Tensor:
         """Axis i of the result is axis axes[i] of this one.
@@ -265,7 +265,7 @@ class Methods(FunctionMethods, PytorchMethods):
         >>> wg.ones((2, 3, 4)).permute(2, 0, 1).shape
         (4, 2, 3)
         """
-        return reshaping.permute_dims(self, _together(axes))
+        return reshaping.permute_dims(self, _one_sequence(axes))
 
     def transpose(self: Tensor, *axes: Any) -> Tensor:
         """Two axes exchanged, as in PyTorch; all in reverse order, or in that of a sequence, as in NumPy.
@@ -278,7 +278,7 @@ class Methods(FunctionMethods, PytorchMethods):
         return (
             reshaping.swapaxes(self, *axes)
             if len(axes) == 2
-            else reshaping.permute_dims(self, _together(axes))
+            else reshaping.permute_dims(self, _one_sequence(axes))
         )
 
     def expand(self: Tensor, *shape: Any) -> Tensor:
@@ -287,7 +287,7 @@ class Methods(FunctionMethods, PytorchMethods):
         >>> wg.asarray([[1], [2]]).expand(2, 3).tolist()
         [[1, 1, 1], [2, 2, 2]]
         """
-        return reshaping.expand(self, _together(shape))
+        return reshaping.expand(self, _one_sequence(shape))
 
     def type_as(self: Tensor, other: Tensor) -> Tensor:
         """In the dtype of another tensor.
@@ -298,7 +298,7 @@ class Methods(FunctionMethods, PytorchMethods):
         return self.astype(other.dtype)
 
 
-def _together(values: tuple[Any, ...]) -> tuple[Any, ...]:
+def _one_sequence(values: tuple[Any, ...]) -> tuple[Any, ...]:
     """A shape or axes, given one by one or as one sequence."""
     if len(values) == 1 and isinstance(values[0], (tuple, list)):
         return tuple(values[0])

@@ -1,6 +1,6 @@
-"""Methods of tensors by PyTorch's names that are no functions: other dtypes, sizes, and changes in place.
+"""Methods of tensors by PyTorch's names that are not functions: other dtypes, sizes, and changes in place.
 
-In: a tensor. Out: another one, a number, or itself with another value. They stand in a class of their own,
+In: a tensor. Out: another one, a number, or itself with another value. They are a class of their own,
 since `float`, `int` and `bool` are types everywhere else in Tensor.
 """
 
@@ -28,7 +28,7 @@ def _converted(dtype: DType) -> Callable[[Any], Tensor]:
 
 
 class PytorchMethods:
-    """What a Tensor has for those who come from PyTorch."""
+    """Methods of Tensor by PyTorch's names."""
 
     __slots__ = ()
 
@@ -130,7 +130,7 @@ class PytorchMethods:
         return self
 
     def clamp_(self: Any, min: Any = None, max: Any = None) -> Any:
-        """Keep every element between two numbers.
+        """Clamp every element to two bounds.
 
         >>> wg.asarray([-2.0, 0.5, 2.0]).clamp_(-1, 1).tolist()
         [-1.0, 0.5, 1.0]

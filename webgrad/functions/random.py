@@ -1,7 +1,7 @@
-"""Random tensors by counting: an element's bits are Threefry of its place, under a key of its draw's own.
+"""Counter-based random tensors: an element's bits are Threefry of its index, with a key for each draw.
 
 In: a shape and a distribution. Out: lazy tensors; nothing is stored but a seed and the number of draws. The
-invariant: the same seed, draw and place give the same 32 bits on every device, so integers, bernoulli and
+invariant: the same seed, draw and index give the same 32 bits on every device, so integers, bernoulli and
 permutations are equal everywhere, and floats to the last bits of the device's arithmetic.
 """
 
@@ -67,7 +67,7 @@ def threefry(key: Key, counter: Key) -> Key:
 
 
 class Generator:
-    """A stream of random draws; threads may share one. Without a seed it begins anywhere.
+    """A stream of random draws; threads may share one. Without a seed it starts at a random one.
 
     >>> one, same = wg.random.Generator(7), wg.random.Generator(7)
     >>> one.integers(0, 10, 5).tolist() == same.integers(0, 10, 5).tolist()
@@ -89,7 +89,7 @@ class Generator:
     # State
 
     def seed(self, seed: int | None = None) -> None:
-        """Begin the stream of a seed, 0 to 2**64 - 1; None takes one that nobody knows.
+        """Start the stream of a seed, 0 to 2**64 - 1; None takes a random seed.
 
         >>> wg.random.seed(7)
         >>> first = wg.random.uniform(3).tolist()
@@ -122,16 +122,18 @@ class Generator:
         try:
             first, draws = (index(each) for each in state)
         except (TypeError, ValueError):
-            raise DTypeError(f"random: a state is (seed, draws), two whole numbers, not {state!r}") from None
+            raise DTypeError(f"random: a state is (seed, draws), two integers, not {state!r}") from None
         if not (0 <= first < 2**64 and 0 <= draws < 2**64):
-            raise ArgumentError(f"random: seed and draws are from 0 to 2**64 - 1, not {first} and {draws}")
+            raise ArgumentError(
+                f"random: seed and draws must be from 0 to 2**64 - 1, not {first} and {draws}"
+            )
         with self._lock:
             self._seed, self._draws = first, draws
 
     def _words(self, count: int) -> Sequence[int]:
         """The words of the next draws' keys; inside a captured function, new ones at each of its calls.
 
-        A function that is computed again for its gradient gets those of the first time.
+        A function that is computed again for its gradient gets the words of the first time.
         """
         noted = grad_mode.draws
         if noted is not None and grad_mode.repeat:
@@ -193,7 +195,7 @@ class Generator:
         sizes, wanted, where = _target("uniform", shape, dtype, device)
         first, last = _finite("uniform", low, "low"), _finite("uniform", high, "high")
         if first > last:
-            raise ArgumentError(f"random.uniform: low is {first}, and above high, which is {last}")
+            raise ArgumentError(f"random.uniform: low {first} is above high {last}")
         unit = self._unit("uniform", sizes, wanted, where)
         if last - first != 1:
             unit = elementwise(_MULTIPLY, unit, last - first)
@@ -215,12 +217,12 @@ class Generator:
         sizes, wanted, where = _target("normal", shape, dtype, device)
         centre, width = _finite("normal", mean, "mean"), _finite("normal", std, "std")
         if width < 0:
-            raise ArgumentError(f"random.normal: std is 0 or more, not {width}")
+            raise ArgumentError(f"random.normal: std must be 0 or more, not {width}")
         computed = dtypes.float64 if wanted is dtypes.float64 else dtypes.float32
         if computed is dtypes.float64:
             distance = elementwise(TABLE["subtract"], 1.0, self._unit("normal", sizes, computed, where))
         else:
-            (bits,) = self._bits("normal", sizes, where)  # all 32: small numbers make the far ends
+            (bits,) = self._bits("normal", sizes, where)  # all 32 bits: small numbers give the tails
             middle = elementwise(_ADD, primitives.cast(bits, computed), 0.5)
             distance = elementwise(_MULTIPLY, middle, 2.0**-32)
         radius = elementwise(TABLE["sqrt"], elementwise(_MULTIPLY, elementwise(TABLE["log"], distance), -2.0))
@@ -237,7 +239,7 @@ class Generator:
         dtype: Any = dtypes.int32,
         device: DeviceLike = None,
     ) -> Tensor:
-        """Whole numbers from `low` (0 where only one is given) up to and without `high`.
+        """Integers from `low` (0 where only one is given) up to and without `high`.
 
         The range is at most 2**32 wide; how likely two numbers are differs by less than its width / 2**32.
 
@@ -253,9 +255,7 @@ class Generator:
         wanted = as_dtype(dtype)
         check_dtype("random.integers", wanted, where)
         if wanted.kind not in "iu":
-            raise DTypeError(
-                f"random.integers gives whole numbers, not {wanted.name}: use uniform, or astype"
-            )
+            raise DTypeError(f"random.integers gives integers, not {wanted.name}: use uniform, or astype")
         if not 0 < last - first <= 2**32:
             raise ArgumentError(
                 f"random.integers: from {first} up to {last} there must be 1 to 2**32 numbers"
@@ -295,7 +295,7 @@ class Generator:
             sizes = as_shape("random.bernoulli", () if shape is None else shape)
             chance = _finite("bernoulli", p, "p")
             if not 0 <= chance <= 1:
-                raise ArgumentError(f"random.bernoulli: p is a probability, 0 to 1, not {chance}")
+                raise ArgumentError(f"random.bernoulli: p must be a probability, 0 to 1, not {chance}")
         wanted = as_dtype(dtype)
         check_dtype("random.bernoulli", wanted, where)
         unit = self._unit("bernoulli", sizes, dtypes.float32, where)
@@ -340,13 +340,13 @@ class Generator:
         count = math.prod(sizes)
         if count and (length == 0 or (not replace and count > length)):
             how = "" if replace else " without replacement"
-            raise ArgumentError(f"random.choice: {count} of {length} cannot be chosen{how}")
+            raise ArgumentError(f"random.choice: cannot choose {count} of {length}{how}")
         if replace and count:
-            places = self.integers(0, length, sizes, device=where).node
+            indices = self.integers(0, length, sizes, device=where).node
         else:
             chosen = primitives.slice_(self._shuffled("choice", length, where), ((0, count, 1),))
-            places = primitives.reshape(chosen, sizes)
-        return Tensor(primitives.take(x.node, places, along) if isinstance(x, Tensor) else places)
+            indices = primitives.reshape(chosen, sizes)
+        return Tensor(primitives.take(x.node, indices, along) if isinstance(x, Tensor) else indices)
 
     # By PyTorch's names
 
@@ -406,7 +406,7 @@ def _target(op: str, shape: Shape, dtype: Any, device: DeviceLike) -> tuple[tupl
 def _finite(op: str, value: Any, name: str) -> float:
     number = float(as_number(f"random.{op} ({name})", value))
     if not math.isfinite(number):
-        raise ArgumentError(f"random.{op}: {name} is a finite number, not {number}")
+        raise ArgumentError(f"random.{op}: {name} must be a finite number, not {number}")
     return number
 
 
@@ -414,7 +414,7 @@ def _whole(op: str, value: Any) -> int:
     try:
         return index(value)
     except TypeError:
-        raise DTypeError(f"random.{op} takes whole numbers, not {value!r}") from None
+        raise DTypeError(f"random.{op} takes integers, not {value!r}") from None
 
 
 def _length(op: str, value: Any) -> int:
@@ -422,7 +422,7 @@ def _length(op: str, value: Any) -> int:
         as_tensor(f"random.{op}", value)
     length = _whole(op, value)
     if not 0 <= length < 2**31:
-        raise ShapeError(f"random.{op}: a length is from 0 to 2**31 - 1, not {length}")
+        raise ShapeError(f"random.{op}: a length must be from 0 to 2**31 - 1, not {length}")
     return length
 
 

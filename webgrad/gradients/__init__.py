@@ -1,3 +1,3 @@
-"""Gradients: which tensors require them, how they go back through histories, and functions with rules of
-their own.
+"""Gradients: which tensors require them, how they go back through histories, and functions with custom
+rules.
 """

@@ -18,7 +18,7 @@ LOWEST = -3.4028234e38
 
 
 def composed(inputs: list[Tensor], attributes: tuple[Any, ...]) -> Tensor:
-    """What the attend node gives."""
+    """The result of the attend node."""
     v = widened(inputs[2])
     weights, total = _weights(inputs, attributes)
     values = where(_is_there(v, inputs[4]), v, 0.0)
@@ -26,14 +26,14 @@ def composed(inputs: list[Tensor], attributes: tuple[Any, ...]) -> Tensor:
 
 
 def _is_there(keys: Tensor, length: Tensor) -> Tensor:
-    """Which of the keys are not beyond the length, (keys, 1)."""
+    """A mask (keys, 1) of the keys below the length."""
     count = keys.shape[2]
     at = Tensor(primitives.iota(count, dtypes.int32, keys.node.sig.device))
     return (at < length).reshape((count, 1))
 
 
 def _mixed(weights: Tensor, values: Tensor) -> Tensor:
-    """(b, h, l, s) @ (b, g, s, w), a head of values serving equally many of weights."""
+    """(b, h, l, s) @ (b, g, s, w), each head of values shared by equally many of weights."""
     batches, heads, queries, keys = weights.shape
     shared = values.shape[1]
     mixed = weights.reshape((batches, shared, heads // shared * queries, keys)) @ values
@@ -48,7 +48,7 @@ def _gathered(weights: Tensor, rows: Tensor, shared: int) -> Tensor:
 
 
 def _weights(inputs: list[Tensor], attributes: tuple[Any, ...]) -> tuple[Tensor, Tensor]:
-    """How much of every value is in every result, and what that is to be divided by."""
+    """The weights of every value in every result before normalisation, and their sums."""
     q, k = (widened(each) for each in inputs[:2])
     scale, length = inputs[3], inputs[4]
     causal, window, from_end, _ = attributes

@@ -1,6 +1,6 @@
-"""Gradients of functions, functions with a gradient of their own, and whether histories are kept.
+"""Gradients of functions, functions with a custom gradient, and whether histories are kept.
 
-In: functions. Out: functions that give gradients, which `differentiate.py` computes. Tensors that require
+In: functions. Out: functions that return gradients, which `differentiate.py` computes. Tensors that require
 gradients are in `requires_grad.py`.
 """
 
@@ -19,7 +19,7 @@ from ..jit.pytree import flatten, unflatten
 from ..ops import primitives
 from ..tensor import Tensor
 from .differentiate import order_of, pull_back
-from .history import Call, grad_mode, grad_mode_set, kept_on
+from .history import Call, grad_mode, grad_mode_set, grad_mode_until_closed
 from .own import results_of
 from .requires_grad import detached, gradient_like, zeros_for
 from .slots import GradientSlot
@@ -36,7 +36,7 @@ class _Mode(ContextDecorator):
     _on = False
 
     def __init__(self) -> None:
-        # What sets the mode back, be it that Ctrl-C comes before __exit__ does anything: then it is dropped.
+        # Closing this resets the mode; dropping it too, if Ctrl-C comes before __exit__ does anything.
         self._entered: list[Generator[None, None, None]] = []
 
     def __call__(self, function: Function) -> Function:
@@ -48,7 +48,7 @@ class _Mode(ContextDecorator):
         return inside  # type: ignore[return-value]
 
     def __enter__(self) -> None:
-        until_closed = kept_on(self._on)
+        until_closed = grad_mode_until_closed(self._on)
         next(until_closed)
         self._entered.append(until_closed)
 
@@ -79,7 +79,7 @@ class enable_grad(_Mode):
 
 
 class set_grad_enabled(_Mode):
-    """Compute with histories or without, by a flag; as a context, or as a call that holds from now on.
+    """Compute with histories or without, by a flag; as a context, or as a call that holds until the next one.
 
     >>> with wg.set_grad_enabled(False):
     ...     wg.is_grad_enabled()
@@ -120,14 +120,15 @@ def is_grad_enabled() -> bool:
 def value_and_grad(
     function: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
-    """A function that gives `function`'s value, and its gradient by the arguments that `argnums` names.
+    """A function that returns `function`'s value and its gradient with respect to the arguments `argnums`.
 
     The value is a tensor of one element; with `has_aux` it is the first of two results. An argument may be
     a list, tuple or dict of tensors: its gradient is one too.
 
-    Where a function has no slope there are rules: relu and abs have 0 at 0, and what equals a maximum shares
-    its gradient. What `where` leaves out gets a gradient of 0, but 0 times an infinite slope is NaN: of
-    log(x) at 0, or sqrt, mask x as well, `where(x > 0, log(where(x > 0, x, 1.0)), 0.0)`.
+    Where a function is not differentiable there are rules: relu and abs have gradient 0 at 0, and elements
+    equal to a maximum share its gradient. The branch that `where` does not choose gets gradient 0, but 0
+    times an infinite derivative is NaN: for log(x) or sqrt at 0 mask x as well,
+    `where(x > 0, log(where(x > 0, x, 1.0)), 0.0)`.
 
     >>> wg.value_and_grad(lambda x: (x * x).sum())(wg.asarray([1.0, 2.0]))[1].tolist()
     [2.0, 4.0]
@@ -140,8 +141,8 @@ def value_and_grad(
     def differentiated(*args: Any, **kwargs: Any) -> Any:
         if not places or not all(-len(args) <= at < len(args) for at in places):
             raise ArgumentError(
-                f"value_and_grad: argnums={argnums!r} names no argument, or one that is not there; the "
-                f"function was called with {len(args)} in order (those given by name have no number)"
+                f"value_and_grad: argnums={argnums!r} names no argument, or one that is missing; the "
+                f"function was called with {len(args)} positional arguments (others cannot be named)"
             )
         leaves: list[Tensor] = []
         specs = [flatten(args[at], leaves, numbers=False) for at in places]
@@ -169,7 +170,7 @@ def value_and_grad(
 def grad(
     function: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
-    """A function that gives `function`'s gradient by the arguments that `argnums` names; see value_and_grad.
+    """A function that returns `function`'s gradient with respect to `argnums`; see value_and_grad.
 
     >>> cube = lambda x: x**3
     >>> wg.grad(cube)(wg.asarray(2.0)).item(), wg.grad(wg.grad(cube))(wg.asarray(2.0)).item()
@@ -186,7 +187,7 @@ def grad(
 
 
 def _fresh(leaves: Sequence[Tensor]) -> tuple[list[Node], bool]:
-    """Nodes of the same values that ask for a gradient, and whether gradients go on behind any of them."""
+    """New nodes of the same values that require a gradient, and whether any leaf required one itself."""
     made = []
     for each in leaves:
         if each.dtype.kind not in "fc":
@@ -202,11 +203,11 @@ def _fresh(leaves: Sequence[Tensor]) -> tuple[list[Node], bool]:
 
 
 def _checked_value(result: Any, has_aux: bool) -> tuple[Tensor, Any]:
-    """What a function gave: the value to differentiate, and what is beside it."""
+    """A function's result: the value to differentiate, and the auxiliary results."""
     if has_aux and not (isinstance(result, tuple) and len(result) == 2):
         raise GradientError(
-            f"value_and_grad with has_aux=True: the function gave a {type(result).__name__}, not two: the "
-            "value, and what else there is"
+            f"value_and_grad with has_aux=True: the function returned a {type(result).__name__}, not a pair: "
+            "the value, and other results"
         )
     value, aux = result if has_aux else (result, None)
     if not isinstance(value, Tensor) or value.size != 1 or value.dtype.kind != "f":
@@ -215,14 +216,14 @@ def _checked_value(result: Any, has_aux: bool) -> tuple[Tensor, Any]:
             f"a tensor of shape {value.shape} and {value.dtype.name}" if is_tensor else type(value).__name__
         )
         raise GradientError(
-            f"value_and_grad: the function gave {what}, and a gradient is one of a single float: return a "
-            "tensor of one element, as sum() or mean() give; other results go beside it, with has_aux=True"
+            f"value_and_grad: the function returned {what}, and only a single float has a gradient: return "
+            "a tensor of one element, as of sum() or mean(); other results need has_aux=True"
         )
     return value, aux
 
 
 def _gradients(value: Tensor, inner: list[Node], tracked: bool) -> tuple[Tensor, list[Tensor]]:
-    """A function's value and gradients; with histories of their own only where others ask for gradients."""
+    """A function's value and gradients; they have histories only if something outside requires gradients."""
     wanted = {id(each): each for each in inner}
     reached = order_of([value.node], wanted)
     others = [each for each in reached if id(each) not in wanted]
@@ -240,10 +241,10 @@ def _found_tensors(value: Any) -> tuple[Any, list[Tensor]]:
 
 
 def custom_gradient(function: Callable[..., tuple[Any, Callable[..., Any]]]) -> Callable[..., Any]:
-    """A function with a gradient of its own: it gives its result, and a function from gradients to gradients.
+    """A function with a custom gradient: it returns its result, and a function from gradients to gradients.
 
-    That one takes the result's gradient (of several, all in order; None where there is none), and gives those
-    of the tensors among the arguments, in order: one, or a tuple, with None where there is none.
+    That one takes the gradients of the results, in order (None where there is none), and returns those of the
+    tensors among the arguments, in order: one, or a tuple, with None where there is none.
 
     >>> @wg.custom_gradient
     ... def halved_backwards(x):
@@ -258,7 +259,7 @@ def custom_gradient(function: Callable[..., tuple[Any, Callable[..., Any]]]) -> 
         answer = function(*args, **kwargs)
         if not _is_answer(answer):
             raise GradientError(
-                f"custom_gradient: {getattr(function, '__name__', function)} must give its result, and a "
+                f"custom_gradient: {getattr(function, '__name__', function)} must return its result, and a "
                 "function from the result's gradient to those of its arguments"
             )
         result, pull = answer
@@ -272,7 +273,7 @@ def custom_gradient(function: Callable[..., tuple[Any, Callable[..., Any]]]) -> 
             if len(found) != len(given):
                 raise GradientError(
                     f"custom_gradient: {len(found)} gradients for {len(given)} tensors among the arguments: "
-                    "give one for each, in order, None where there is none"
+                    "return one for each, in order, None where there is none"
                 )
             return [
                 None if each is None else gradient_like("custom_gradient", each, x)
@@ -290,10 +291,10 @@ def _is_answer(answer: Any) -> bool:
 
 
 def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """A function's results; what it computes on the way is not kept for gradients, but computed again.
+    """A function's results; intermediate values are not kept for gradients, but computed again.
 
-    Memory for time: of a chain of checkpointed layers only what goes from one to the next is held until the
-    gradients are computed. Random numbers are the same the second time.
+    It trades time for memory: of a chain of checkpointed layers only the values between them are kept until
+    the gradients are computed. Random numbers are the same the second time.
 
     >>> x = wg.asarray([1.0, 2.0]).requires_grad_()
     >>> wg.checkpoint(lambda x: (x.exp() * 2).sum(), x).backward()
@@ -329,8 +330,8 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
             _, again, remade = run(repeat=True)
         if any(id(each) not in known for each in _sources(again, remade)):
             raise GradientError(
-                "checkpoint: a tensor that the function takes gradients' way from was changed or replaced "
-                "since, so that computing it again gives something else: call backward() before the "
+                "checkpoint: a tensor that gradients of the function go to was changed or replaced "
+                "since, so that computing it again would differ: call backward() before the "
                 "optimiser's step"
             )
         seeds = [
@@ -346,7 +347,7 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def _sources(results: Sequence[Tensor], made: set[int]) -> list[Node]:
-    """What a function took gradients' way from: the nodes under its results that it did not make."""
+    """The nodes outside of a function that gradients go to: those under its results that it did not make."""
     found: dict[int, Node] = {}
     seen: set[int] = set()
     stack: list[Any] = [each.node for each in results if each.node.history is not None]

@@ -1,7 +1,7 @@
 """Convolutions and their gradients: three functions, each of which has the other two as its gradients.
 
-With y = conv(x, w): of x it is the transposed convolution of y's gradient with w, of w the product of x's
-windows with y's gradient, and since all three are linear in both of their operands, so it goes on to any
+For y = conv(x, w) the gradient of x is the transposed convolution of y's gradient with w, and that of w is
+the product of x's windows with y's gradient. All three are linear in both operands, so gradients exist to any
 order. In: tensors and a `Geometry`, checked. Out: tensors made of one matrix product each.
 """
 

@@ -1,8 +1,8 @@
 """Gradients by walking histories backwards: the one place that knows how a gradient goes through a graph.
 
-In: tensors with the gradients of what was computed from them, and the nodes whose gradients are wanted. Out:
-those gradients, as lazy tensors that are scheduled and fused like any other. What an op's gradient is stands
-in its row of the table, as text over the functions of `gradients/rules.py`. Nothing here recurses.
+In: results with their gradients, and the nodes whose gradients are wanted. Out: those gradients, as lazy
+tensors that are scheduled and fused like any other. An op's gradient is in its row of the table, as text over
+the functions of `gradients/rules.py`. Nothing here recurses.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _NONE = "0"
 
 
 def order_of(roots: Iterable[Vertex], ends: Container[int] = ()) -> list[Vertex]:
-    """What has a history under some nodes, inputs first; it goes no further at `ends`, by identity."""
+    """The nodes with a history under `roots`, inputs first; the walk stops at `ends`, by identity."""
     order: list[Vertex] = []
-    state: dict[int, bool] = {}  # whether its inputs were put before it
+    state: dict[int, bool] = {}  # by identity: whether its inputs are in the order already
     stack = [each for each in roots if each.history is not None]
     while stack:
         vertex = stack[-1]
@@ -49,9 +49,9 @@ def order_of(roots: Iterable[Vertex], ends: Container[int] = ()) -> list[Vertex]
 
 
 def pull_back(seeds: Seeds, wanted: dict[int, Node] | None, *, keep: bool) -> dict[int, Tensor]:
-    """The gradients of `wanted` nodes by identity; of None, of everything that has a slot for it.
+    """The gradients of `wanted` nodes by identity; None: of all nodes that have a slot.
 
-    Without `keep` histories are let go on the way, and with them what only they held.
+    Without `keep` histories are freed on the way, and with them the values that only they held.
     """
     backlog.gradients += 1
     try:
@@ -101,7 +101,7 @@ def _refuse_spent(order: Sequence[Vertex]) -> None:
         history = vertex.history
         if isinstance(history, History) and history.sig is None:
             raise GradientError(
-                "gradients were computed through this value before, and what that needs was let go: call "
+                "gradients were computed through this value before, and its graph was freed: call "
                 "backward(retain_graph=True) the first time, or compute the value again"
             )
         if isinstance(history, History) and history.sig is CAPTURED:
@@ -112,7 +112,7 @@ def _refuse_spent(order: Sequence[Vertex]) -> None:
 
 
 def _leading(order: Sequence[Vertex], wanted: dict[int, Node] | None) -> set[int]:
-    """The vertices through which a gradient is needed."""
+    """The vertices through which a needed gradient goes."""
     useful: set[int] = set()
     for vertex in order:
         if (
@@ -144,7 +144,7 @@ def _spread(
 
 
 def _hooked(vertex: Vertex, gradient: Any) -> Any:
-    """The gradient as the vertex's hooks leave it."""
+    """The gradient after the vertex's hooks."""
     history = vertex.history
     for hook in tuple(history.hooks.values()) if history.hooks else ():
         changed = hook(gradient := _own(gradient))
@@ -156,7 +156,7 @@ def _hooked(vertex: Vertex, gradient: Any) -> Any:
 
 
 def _own(gradient: Tensor) -> Tensor:
-    """The same as a tensor of its own, which users may change in place: a + b has one gradient for both."""
+    """A new tensor of the same node, which users may change in place: a + b has one gradient for both."""
     return Tensor(gradient.node)
 
 
@@ -170,7 +170,7 @@ def accumulate(slot: GradientSlot, gradient: Tensor) -> None:
 
 
 def _rule(vertex: Node, history: History, gradient: Tensor, useful: set[int]) -> Sequence[Any]:
-    """The gradients of an op's inputs, of those that are of use."""
+    """The gradients of an op's inputs; only of those in `useful`."""
     sig, inputs = history.sig, history.inputs
     xs = tuple(Tensor(each) for each in inputs)
     values = (gradient, Tensor(vertex), xs, sig.attributes)
@@ -198,6 +198,6 @@ def _texts(op: Op, count: int) -> Sequence[str]:
 def _compiled(text: str) -> Callable[..., Any]:
     """A rule as a function: of the result's gradient g, the result y, the inputs xs, or a, b, c."""
     code = f"lambda g, y, xs, attributes, at, a=None, b=None, c=None, *_: {text}"
-    # Under the name of a file of ours, so that the line a node remembers is the user's.
+    # With the name of one of our files, so that nodes remember the user's line, not this one.
     function: Callable[..., Any] = eval(compile(code, __file__, "eval"), vars(rules))
     return function

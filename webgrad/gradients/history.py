@@ -1,8 +1,8 @@
-"""How a value came about: what gradients are computed from, kept beside the graph itself.
+"""How a value was computed: what gradients need, kept apart from the graph itself.
 
-A node that is computed lets its inputs go; its history keeps them as long as a gradient may be asked for. The
-tuple of inputs is the node's own, so that a history adds no reference to them: what is computed inside a
-kernel without gradients still is with them.
+A node that is computed drops its inputs; its history keeps them as long as a gradient may be needed. The
+tuple of inputs is the node's own, so a history adds no reference to them: a value that stays inside a kernel
+without gradients also does so with them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CAPTURED = "captured"  # instead of a signature: the result of a captured functi
 
 
 class History:
-    """A node's signature and inputs before it was computed; without a signature they were let go."""
+    """A node's signature and inputs before it was computed; without a signature they were freed."""
 
     __slots__ = ("hooks", "inputs", "sig", "slot")
 
@@ -29,12 +29,12 @@ class History:
         self.slot: Any = None  # a GradientSlot where a user wants to see the gradient
 
     def let_go(self) -> None:
-        """A gradient was computed, and nobody wants another."""
+        """Free the inputs: a gradient was computed, and no other is wanted."""
         self.sig, self.inputs = None, ()
 
 
 class Call:
-    """A function with a gradient of its own, of several results: they have it as their only input."""
+    """A call of a function with a custom gradient; its results have it as their only input."""
 
     __slots__ = ("hooks", "inputs", "pull", "results")
 
@@ -46,7 +46,7 @@ class Call:
 
     @property
     def history(self) -> Call:
-        """Itself: walks take it for a node. No field, since a ring would wait for the collector."""
+        """Itself: walks treat it as a node. Not a field: that would be a reference cycle."""
         return self
 
 
@@ -54,7 +54,7 @@ class GradMode(threading.local):
     """Whether histories are kept in this thread, and what else is noted of them."""
 
     on = True
-    made: set[int] | None = None  # identities of nodes that got a history, while somebody wants them
+    made: set[int] | None = None  # identities of nodes that got a history, while a checkpoint collects them
     draws: list[Any] | None = None  # words of random draws, while a function notes or repeats them
     repeat = False
 
@@ -62,8 +62,8 @@ class GradMode(threading.local):
 grad_mode = GradMode()
 
 
-def kept_on(on: bool) -> Generator[None, None, None]:
-    """Keep histories, or none, until it is closed or dropped."""
+def grad_mode_until_closed(on: bool) -> Generator[None, None, None]:
+    """Keep histories, or none, until the generator is closed or dropped."""
     before = grad_mode.on
     grad_mode.on = on
     try:
@@ -72,4 +72,4 @@ def kept_on(on: bool) -> Generator[None, None, None]:
         grad_mode.on = before
 
 
-grad_mode_set = contextmanager(kept_on)
+grad_mode_set = contextmanager(grad_mode_until_closed)

@@ -1,4 +1,4 @@
-"""Gradients of what goes by order and place: scatters, running totals, products of many, sorts.
+"""Gradients of ops with indices and order: gathers, scatters, scans, products, sorts.
 
 In: tensors, as the rules of the table give them. Out: tensors of an input's shape.
 """
@@ -23,16 +23,16 @@ Shape = tuple[int, ...]
 
 
 def scattered(rows: Node, index: Node, count: int) -> Node:
-    """Rows added to zeros; those of half precision in float32. Indices are clamped, as a gather's are."""
+    """A scatter-add of rows to zeros; half precision in float32. Indices are clamped, as a gather's are."""
     dtype = rows.sig.dtype
     wide = primitives.cast(rows, dtypes.float32) if dtype.is_half else rows
     base = primitives.expand(_zero(wide), (count, rows.sig.shape[1]))
-    inside = _inside(Tensor(index), count)
+    inside = _clamped(Tensor(index), count)
     return primitives.cast(primitives.scatter(TABLE["scatter_add"], base, inside.node, wide), dtype)
 
 
-def _inside(index: Tensor, count: int) -> Tensor:
-    """Places clamped, as int32 where their own type may not hold the last one."""
+def _clamped(index: Tensor, count: int) -> Tensor:
+    """Indices clamped to the axis, as int32 where their dtype may not hold the last one."""
     wide = index.astype(dtypes.int32) if index.dtype.is_packed else index
     return wide.clip(0, max(count - 1, 0))
 
@@ -42,7 +42,7 @@ def _zero(like: Node) -> Node:
 
 
 def untaken(g: Tensor, shape: Shape, index: Tensor, axis: int) -> Tensor:
-    """What was taken from an axis, added up where it came from."""
+    """The gradient of `take`: each slice added to where it was taken from."""
     rank = index.ndim
     order = (*range(axis, axis + rank), *range(axis), *range(axis + rank, g.ndim))
     others = (*shape[:axis], *shape[axis + 1 :])
@@ -53,30 +53,30 @@ def untaken(g: Tensor, shape: Shape, index: Tensor, axis: int) -> Tensor:
 
 
 def untaken_along(g: Tensor, whole: Shape, index: Tensor, axis: int) -> Tensor:
-    """What was taken along an axis of a tensor of g's other sizes, added up where it came from.
+    """The gradient of `take_along`: elements added to where they were taken from, in shape `whole`.
 
-    One element of each row is put there by comparing places, which is a map like any other.
+    For one element per row indices are compared, which is a map and fuses.
     """
     if g.shape[axis] == 1:
-        inside = _inside(index, whole[axis])
+        inside = _clamped(index, whole[axis])
         count = primitives.cast(_count(whole[axis], index).node, inside.dtype)
         at = Tensor(primitives.reshape(count, (whole[axis], *[1] * (g.ndim - 1 - axis))))
         return where(at == inside, g, 0.0)
-    places = _places(index, g.shape, whole, axis)
+    indices = _flat_indices(index, g.shape, whole, axis)
     rows = primitives.reshape(g.node, (g.size, 1))
-    total = scattered(rows, primitives.reshape(places.node, (g.size,)), math.prod(whole))
+    total = scattered(rows, primitives.reshape(indices.node, (g.size,)), math.prod(whole))
     return Tensor(primitives.reshape(total, whole))
 
 
-def _places(index: Tensor, shape: Shape, whole: Shape, axis: int) -> Tensor:
-    """Where in a flat tensor of the shape `whole` the elements lie that an index names along an axis."""
-    inside = _inside(index, whole[axis]).astype(dtypes.int32)
-    places = Tensor(primitives.expand(inside.node, shape)) * math.prod(whole[axis + 1 :])
+def _flat_indices(index: Tensor, shape: Shape, whole: Shape, axis: int) -> Tensor:
+    """The flat indices, in a tensor of shape `whole`, of the elements that an index selects along an axis."""
+    inside = _clamped(index, whole[axis]).astype(dtypes.int32)
+    indices = Tensor(primitives.expand(inside.node, shape)) * math.prod(whole[axis + 1 :])
     for at, size in enumerate(whole):
         if at != axis and size > 1:
             steps = _count(size, index) * math.prod(whole[at + 1 :])
-            places = places + Tensor(primitives.reshape(steps.node, (size, *[1] * (len(whole) - 1 - at))))
-    return places
+            indices = indices + Tensor(primitives.reshape(steps.node, (size, *[1] * (len(whole) - 1 - at))))
+    return indices
 
 
 def _count(length: int, beside: Tensor) -> Tensor:
@@ -87,7 +87,7 @@ def _count(length: int, beside: Tensor) -> Tensor:
 
 
 def rows_of(g: Tensor, index: Tensor) -> Tensor:
-    """What became of each update."""
+    """The gradient of each update: g at its row."""
     return Tensor(primitives.take(g.node, index.node, 0))
 
 
@@ -115,12 +115,12 @@ def _shares(g: Tensor, y: Tensor, base: Tensor, index: Tensor, updates: Tensor) 
 
 
 def largest_base(g: Tensor, y: Tensor, base: Tensor, index: Tensor, updates: Tensor) -> Tensor:
-    """Of a scatter of maxima by its base; equal ones share it."""
+    """The gradient of a maximum scatter with respect to its base; equal values share it."""
     return where(base == y, _shares(g, y, base, index, updates), 0.0)
 
 
 def largest_update(g: Tensor, y: Tensor, base: Tensor, index: Tensor, updates: Tensor) -> Tensor:
-    """The same by its updates."""
+    """The gradient of a maximum scatter with respect to its updates."""
     return where(updates == rows_of(y, index), rows_of(_shares(g, y, base, index, updates), index), 0.0)
 
 
@@ -132,15 +132,15 @@ def _backwards(x: Tensor, axis: int) -> Tensor:
 
 
 def sum_to_come(g: Tensor, axis: int) -> Tensor:
-    """The sum of each element and all behind it."""
+    """The sum of each element and all after it."""
     return _backwards(cumulative_sum(_backwards(g, axis), axis=axis), axis)
 
 
 def running_product(g: Tensor, y: Tensor, a: Tensor, axis: int) -> Tensor:
-    """Of running products: what is to come, without the factor itself.
+    """The gradient of running products: for each factor the sum of later products without that factor.
 
-    Division takes the factor out where it is not 0. For the first 0 of a line it is put out by a 1 instead;
-    behind that every product has a 0 in it.
+    Where the factor is not 0, a division removes it. The first 0 of a line is replaced by 1 instead; after it
+    every product contains a 0.
     """
     none = a == 0
     first = none & (cumulative_sum(none.astype(dtypes.int32), axis=axis) == 1)
@@ -150,14 +150,14 @@ def running_product(g: Tensor, y: Tensor, a: Tensor, axis: int) -> Tensor:
 
 
 def running_extreme(g: Tensor, y: Tensor, a: Tensor, axis: int) -> Tensor:
-    """Of running maxima or minima: to the last element that was one."""
+    """The gradient of running maxima or minima goes to the latest element that was one."""
     count = _count(a.shape[axis], a)
-    places = Tensor(primitives.reshape(count.node, (a.shape[axis], *[1] * (a.ndim - 1 - axis))))
-    return untaken_along(g, a.shape, cumulative_max(where(a == y, places, 0), axis=axis), axis)
+    indices = Tensor(primitives.reshape(count.node, (a.shape[axis], *[1] * (a.ndim - 1 - axis))))
+    return untaken_along(g, a.shape, cumulative_max(where(a == y, indices, 0), axis=axis), axis)
 
 
 def others_product(g: Tensor, a: Tensor, axes: tuple[int, ...]) -> Tensor:
-    """Of a product by each factor: the product of the others, those before it times those behind it."""
+    """The gradient of a product with respect to each factor: those before it times those after it."""
     stay = tuple(at for at in range(a.ndim) if at not in axes)
     order = (*stay, *axes)
     sizes = tuple(a.shape[at] for at in stay)
@@ -174,7 +174,7 @@ def others_product(g: Tensor, a: Tensor, axes: tuple[int, ...]) -> Tensor:
 
 
 def _before(line: Tensor) -> Tensor:
-    """The product of what is before each element of the last axis."""
+    """For each element of the last axis the product of those before it."""
     if line.shape[-1] == 0:
         return line
     whole = cumulative_prod(line, axis=line.ndim - 1)

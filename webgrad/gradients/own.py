@@ -1,7 +1,7 @@
-"""Gradients of their own for what is made of many nodes: one rule for all of them, instead of each one's.
+"""Custom gradients for values composed of many nodes: one rule instead of one per node.
 
-In: what computes a value, and what it is computed from, each with a rule from the value's gradient to its
-own. Out: the value, whose history is a `Call`. Rules are made of ops that have gradients themselves.
+In: a function that computes a value, and its sources, each with a rule from the value's gradient to its own.
+Out: the value, whose history is a `Call`. Rules are made of ops that have gradients themselves.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ Rule = Callable[[Tensor], Tensor]
 
 
 def own_gradient(compute: Callable[[], Tensor], *sources: tuple[Tensor, Rule]) -> Tensor:
-    """A new tensor that `compute` makes of the sources, with their rules as its history.
+    """A new tensor that `compute` makes from the sources, with their rules as its history.
 
-    Sources must be tensors of our own, since others may get another value before the rules are asked.
+    Sources must not be users' tensors, which may get another value before the rules run.
     """
     if not grad_mode.on or all(x.node.history is None for x, _ in sources):
         return compute()
@@ -37,7 +37,7 @@ def own_gradient(compute: Callable[[], Tensor], *sources: tuple[Tensor, Rule]) -
 
 
 def results_of(call: Call, results: Sequence[Tensor]) -> list[Tensor]:
-    """A call's results, whoever holds them, with its history instead of their own."""
+    """A call's results, with the call as their history."""
     made = []
     for at, each in enumerate(results):
         with grad_mode_set(False):

@@ -1,8 +1,8 @@
-"""Pooling backwards: every window's gradient to its first largest element, or to all of its elements.
+"""Gradients of pooling: of every window to its first largest element, or to all of its elements.
 
-In: a gradient (N, C, windows) and how windows lie. Out: one of the images (N, C, sizes). An element gathers
-from the windows that it is in, a few along each axis, so that nothing is larger than the images. All is made
-of ops that have gradients themselves.
+In: a gradient (N, C, windows) and the geometry of windows. Out: the gradient of the images (N, C, sizes). An
+element gathers from the windows that it is in, a few along each axis, so that nothing is larger than the
+images. All is made of ops that have gradients themselves.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from ..ops import primitives
 from ..ops.capabilities import prefers_slices
 from ..tensor import Tensor
 
-FEW = 32  # elements and strides along the axes of a window, up to which it is taken apart by them
+FEW = 32  # elements and strides along the axes of a window, up to which it is split into them
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """How windows lie: `around` is the padding asked for, `widths` also what ceil_mode adds at the end."""
+    """Geometry of windows: `around` is the user's padding, `widths` also what ceil_mode adds at the end."""
 
     kernel: Sides
     stride: Sides
@@ -36,7 +36,7 @@ class Frame:
 
 
 def side_by_side(sizes: Sides, counts: Sides) -> Frame:
-    """So many windows that do not overlap and leave nothing out."""
+    """Adjacent windows, `counts` along each axis, that cover everything once."""
     kernel = tuple(size // number for size, number in zip(sizes, counts, strict=True))
     none, one = (0,) * len(sizes), (1,) * len(sizes)
     return Frame(kernel, kernel, one, none, tuple(zip(none, none, strict=True)), counts)
@@ -50,7 +50,7 @@ def windows(x: Node, frame: Frame, value: float) -> Node:
 
 
 def plane(x: Tensor) -> Node:
-    """The place of every element of the last axes, flattened."""
+    """The flat index of every element in the last axes."""
     return _plane_of(x.shape[2:], x)
 
 
@@ -58,7 +58,7 @@ def plane(x: Tensor) -> Node:
 
 
 def to_first_largest(x: Tensor, g: Tensor, frame: Frame) -> Tensor:
-    """The gradient of the maximum of every window; of several that are equal the first gets it."""
+    """The gradient of the maximum of every window; of several equal ones the first gets it."""
     if _goes_by_axes(g, frame):
         return _by_comparing(x, g, frame)
     count, end = len(frame.kernel), math.prod(x.shape[2:])
@@ -71,7 +71,7 @@ def to_first_largest(x: Tensor, g: Tensor, frame: Frame) -> Tensor:
 
 
 def to_places(places: Tensor, g: Tensor, shape: Sides, frame: Frame) -> Tensor:
-    """g to the places in the plane that `places` names for each window; what is out of it goes nowhere.
+    """g scattered to the flat index that `places` has for each window; indices out of range are dropped.
 
     Along an axis the element at q · stride + r is in windows q, q - 1, …, as many as a window has strides.
     """
@@ -122,7 +122,7 @@ def _gathered(x: Node, around: Widths, each: Sequence[int], value: float) -> Nod
 
 
 def _cut_out(x: Node, sizes: Sides, frame: Frame) -> Node:
-    """The elements that are no padding; zeros where no window came."""
+    """The elements that are not padding; zeros where no window came."""
     long = x.sig.shape[2:]
     return cropped_or_padded(
         x,
@@ -133,7 +133,7 @@ def _cut_out(x: Node, sizes: Sides, frame: Frame) -> Node:
     )
 
 
-# Axis by axis, as NumPy likes it: whole arrays of every element of the windows, in long rows
+# Axis by axis, which is fast in NumPy: whole arrays of every element of the windows, in long rows
 
 
 def _goes_by_axes(g: Tensor, frame: Frame) -> bool:
@@ -167,8 +167,8 @@ def _by_comparing(x: Tensor, g: Tensor, frame: Frame) -> Tensor:
 
 
 def _first_inside(at: int, axis: int, x: Tensor, frame: Frame) -> Tensor | None:
-    """Whether an element of each window along an axis is the first that is no padding: it wins, whatever it
-    is. None: it is that of no window.
+    """Whether an element of each window along an axis is the first that is not padding: it wins, whatever it
+    is. None: it is so in no window.
     """
     step, apart, count = (each[axis - 2] for each in (frame.stride, frame.dilation, frame.counts))
     start = at * apart - frame.widths[axis - 2][0]
@@ -194,11 +194,11 @@ def _apart(x: Node, axis: int, frame: Frame) -> list[Node]:
 
 
 def _together(parts: Sequence[Tensor], axis: int, size: int, frame: Frame) -> Tensor:
-    """The same backwards, with what meets in one place added up, and without the padding."""
+    """The inverse of `_apart`: elements of one index are added up, and the padding is cut off."""
     step, apart = frame.stride[axis - 2], frame.dilation[axis - 2]
     reach = (len(parts) - 1) * apart // step
     shape = parts[0].shape
-    phases: list[Tensor | None] = [None] * step  # the sums for every `step`-th place from each on
+    phases: list[Tensor | None] = [None] * step  # the sums for every `step`-th index from each on
     for at, part in enumerate(parts):
         late, phase = divmod(at * apart, step)
         widths = [(0, 0)] * len(shape)
@@ -223,7 +223,7 @@ def _together(parts: Sequence[Tensor], axis: int, size: int, frame: Frame) -> Te
 
 
 def spread_evenly(g: Tensor, sizes: Sides, frame: Frame) -> Tensor:
-    """The gradient of the sum of every window, whose elements are side by side."""
+    """The gradient of the sum of every window, whose elements are adjacent."""
     if _goes_by_axes(g, frame):
         for axis in range(2, g.ndim):
             g = _together([g] * frame.kernel[axis - 2], axis, sizes[axis - 2], frame)
@@ -236,7 +236,7 @@ def spread_evenly(g: Tensor, sizes: Sides, frame: Frame) -> Tensor:
 
 
 def _spread_along(g: Node, axis: int, size: int, step: int, steps: int) -> Node:
-    """Windows along an axis to the `steps` × `step` elements they are made of."""
+    """Windows along an axis to the `steps` × `step` elements that they cover."""
     shape = g.sig.shape
     number = -(-size // step)
     around = [(0, 0)] * len(shape)

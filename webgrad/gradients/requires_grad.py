@@ -1,4 +1,4 @@
-"""Tensors that ask for gradients: `requires_grad`, `grad`, `backward`, hooks, and tensors without a history.
+"""Tensors that require gradients: `requires_grad`, `grad`, `backward`, hooks, and tensors without a history.
 
 In: tensors. Out: gradients in their slots. `differentiate.py` computes them.
 """
@@ -22,7 +22,7 @@ from .slots import GradientSlot
 
 
 def ask_for_gradient(x: Tensor, wanted: bool) -> None:
-    """Make a tensor ask for a gradient, or stop asking."""
+    """Make a tensor require a gradient, or not."""
     history = x.node.history
     if bool(wanted) is (history is not None):
         return
@@ -45,7 +45,7 @@ def ask_for_gradient(x: Tensor, wanted: bool) -> None:
 
 
 def _slot_for(x: Tensor) -> GradientSlot:
-    """An empty slot for a tensor; in a captured function the one that it had before that froze it."""
+    """An empty slot for a tensor; in a captured function the slot that it had before it was frozen there."""
     trace = current_trace()
     slot = None if trace is None else trace.before(x).history
     if not isinstance(slot, GradientSlot):
@@ -65,13 +65,13 @@ def detached(x: Tensor) -> Tensor:
 
 
 def set_data(x: Tensor, value: Any) -> None:
-    """Have a tensor hold the values of another, be they of its shape and dtype or not, and share them.
+    """Make a tensor hold and share the values of another, which may differ in shape and dtype.
 
-    It goes on asking for a gradient, and what it shared elements with before keeps those.
+    It still requires a gradient, and tensors that shared elements with it before keep those.
     """
     if not isinstance(value, Tensor):
         raise DTypeError(
-            f"x.data = …: a {type(value).__name__} is no tensor: make one with webgrad.asarray, or write "
+            f"x.data = …: a {type(value).__name__} is not a tensor: make one with webgrad.asarray, or write "
             "x[...] = values under webgrad.no_grad()"
         )
     if _is_data_of(value, x):
@@ -93,7 +93,7 @@ def set_data(x: Tensor, value: Any) -> None:
 
 
 def _is_data_of(value: Tensor, x: Tensor) -> bool:
-    """Whether a tensor is x, or x.data: `p.data = p.data.clamp_(0, 1)` has done all there is to do."""
+    """Whether a tensor is x, or x.data: `p.data = p.data.clamp_(0, 1)` has changed x already."""
     alias = value.alias
     return value is x or (
         alias is not None and alias.parent is x.alias and alias.kind == "detach" and not alias.moves
@@ -101,7 +101,7 @@ def _is_data_of(value: Tensor, x: Tensor) -> bool:
 
 
 def copied(x: Tensor) -> Tensor:
-    """The same values, asking for a gradient of their own, which begins as what x has."""
+    """A copy that requires its own gradient, which starts as a copy of x's."""
     copy = detached(x).requires_grad_()
     copy.grad = None if x.grad is None else Tensor(x.grad.node)
     return copy
@@ -113,7 +113,7 @@ def _slot_of(x: Tensor) -> GradientSlot | None:
 
 
 def gradient_of(x: Tensor) -> Tensor | None:
-    """What is in a tensor's slot."""
+    """The gradient in a tensor's slot."""
     slot = _slot_of(x)
     return None if slot is None else slot.grad
 
@@ -125,7 +125,7 @@ def set_gradient(x: Tensor, value: Any) -> None:
         if value is None:
             return
         raise GradientError(
-            "grad is set on a tensor that does not ask for one: call x.requires_grad_() first"
+            "grad is set on a tensor that does not require a gradient: call x.requires_grad_() first"
         )
     slot.grad = None if value is None else gradient_like("grad", value, x)
 
@@ -147,7 +147,7 @@ def retain_gradient(x: Tensor) -> None:
     history = x.node.history
     if history is None:
         raise GradientError(
-            "retain_grad: no gradient goes through this tensor; require one of what it is made of"
+            "retain_grad: no gradient goes through this tensor; call requires_grad_() on its inputs"
         )
     if isinstance(history, History) and history.slot is None:
         history.slot = GradientSlot()
@@ -180,13 +180,13 @@ def backward(x: Tensor, gradient: Any, retain_graph: bool | None, create_graph: 
         )
     if gradient is None and x.size != 1:
         raise GradientError(
-            f"backward of a tensor of shape {x.shape}: only one of one element has a gradient by itself. "
-            "Reduce it with sum() or mean(), or say backward(gradient=…) of that shape"
+            f"backward of a tensor of shape {x.shape}: only a tensor of one element needs no gradient=. "
+            "Reduce it with sum() or mean(), or call backward(gradient=…) with that shape"
         )
     if gradient is None and x.dtype.kind == "c":
         raise GradientError(
-            f"backward of a {x.dtype.name} tensor: only a real number has a gradient by itself. Take abs(x), "
-            "x.real or x.imag of it, or say backward(gradient=…)"
+            f"backward of a {x.dtype.name} tensor: only a real number needs no gradient=. Take abs(x), "
+            "x.real or x.imag of it, or call backward(gradient=…)"
         )
     seed = ones(x.shape, dtype=x.dtype, device=x.device) if gradient is None else gradient
     seed = gradient_like("backward", seed, x)
@@ -200,6 +200,6 @@ def backward(x: Tensor, gradient: Any, retain_graph: bool | None, create_graph: 
 
 
 def zeros_for(node: Node) -> Tensor:
-    """The gradient of what nothing depends on."""
+    """The gradient of a node that no result depends on."""
     zero = primitives.constant("gradient", 0, node.sig.dtype, node.sig.device)
     return Tensor(primitives.expand(zero, node.sig.shape))

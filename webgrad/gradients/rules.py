@@ -1,4 +1,4 @@
-"""What the gradient rules in the table's rows are made of.
+"""The functions that gradient rules in the table's rows call.
 
 A rule is text over these functions and webgrad's own; g is the gradient of the result y, and a, b, c are the
 inputs. In: tensors. Out: tensors of an input's shape. All are made of ops that have rules themselves, so
@@ -68,12 +68,12 @@ def summed_to(g: Tensor, shape: Shape) -> Tensor:
 
 
 def _is_number(x: Tensor) -> bool:
-    """Whether it is a number that the host knows, and that nobody wants a gradient by."""
+    """Whether it is a scalar that the host knows, and no gradient of it is wanted."""
     return x.node.sig.op is SCALAR and x.node.history is None
 
 
 def power_base(g: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    """Of a ** b by a; a number known to the host makes the simpler power."""
+    """The gradient of a ** b for a; a number known to the host makes the simpler power."""
     if _is_number(b) and not is_runtime(b.node.storage):
         exponent = float(b.node.storage)
         return g * 0.0 if exponent == 0 else g * exponent * a ** (exponent - 1)
@@ -81,18 +81,18 @@ def power_base(g: Tensor, a: Tensor, b: Tensor) -> Tensor:
 
 
 def power_exponent(g: Tensor, y: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    """Of a ** b by b; 0 ** b is 0 all along for b above 0."""
+    """The gradient of a ** b for b; 0 ** b is constant for b above 0."""
     level = (a == 0) & (b >= 0)
     return where(level, 0.0, g * y * log(where(level, 1.0, a)))
 
 
 def larger(g: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    """Of maximum(a, b) by a, and of minimum(b, a) by b; equal ones share it."""
+    """The gradient of maximum(a, b) for a, and of minimum(b, a) for b; equal ones share it."""
     return where(a < b, 0.0, where(a == b, g * 0.5, g))
 
 
 def remainder_divisor(g: Tensor, y: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    """Of a % b by b. Only an infinite remainder equals its divisor, which then was added once."""
+    """The gradient of a % b for b. Only an infinite remainder equals its divisor, then added once."""
     return where(y == b, g, -g * floor_divide(a, b))
 
 
@@ -133,12 +133,12 @@ def reshaped(g: Tensor, shape: Shape) -> Tensor:
 
 
 def permuted_back(g: Tensor, axes: Axes) -> Tensor:
-    """The axes where they were."""
+    """g with the axes permuted back."""
     return Tensor(primitives.permute(g.node, tuple(axes.index(each) for each in range(len(axes)))))
 
 
 def unpadded(g: Tensor, widths: tuple[tuple[int, int], ...]) -> Tensor:
-    """What is not padding."""
+    """g without the padding."""
     return Tensor(cropped_or_padded(g.node, tuple((-before, -after) for before, after in widths)))
 
 
@@ -173,15 +173,15 @@ def _padded(g: Tensor, axis: int, before: int, after: int) -> Tensor:
 
 
 def flipped(g: Tensor, axes: Axes) -> Tensor:
-    """Backwards along some axes."""
+    """g reversed along some axes."""
     return Tensor(primitives.flip(g.node, axes))
 
 
 def unwindowed(g: Tensor, shape: Shape, axis: int, size: int, stride: int, dilation: int) -> Tensor:
-    """The sum of all windows, each where it lies; `size` terms for an element, and nothing is stored.
+    """The sum of all windows, each at its elements; `size` terms for an element, and nothing is stored.
 
     Windows that touch but do not overlap are the elements themselves. Else a window over the gradients, with
-    zeros for the places between the strides, has for the element u of it tap size - 1 - u: a diagonal.
+    zeros between the strides, has for the element u of it tap size - 1 - u: a diagonal.
     """
     count, length = g.shape[axis], shape[axis]
     last = g.ndim - 1
@@ -206,7 +206,7 @@ def unwindowed(g: Tensor, shape: Shape, axis: int, size: int, stride: int, dilat
 
 
 def untaken_along_broadcast(g: Tensor, shape: Shape, index: Tensor, axis: int) -> Tensor:
-    """What was taken along an axis, added up where it came from; what was repeated, over that too."""
+    """The gradient of `take_along`, summed over the axes that were broadcast."""
     whole = (*g.shape[:axis], shape[axis], *g.shape[axis + 1 :])
     return summed_to(untaken_along(g, whole, index, axis), shape)
 
@@ -217,11 +217,11 @@ def part_of(g: Tensor, xs: tuple[Tensor, ...], axis: int, at: int) -> Tensor:
     return Tensor(axis_slice(g.node, axis, start, start + xs[at].shape[axis]))
 
 
-# Folding
+# Reductions
 
 
 def unfolded(g: Tensor, shape: Shape, axes: Axes) -> Tensor:
-    """A fold's gradient for every element of what it folded."""
+    """A reduction's gradient, repeated for every element that it reduced."""
     sizes = tuple(1 if at in axes else size for at, size in enumerate(shape))
     return Tensor(primitives.expand(primitives.reshape(g.node, sizes), shape))
 
@@ -237,12 +237,12 @@ def extreme(g: Tensor, y: Tensor, a: Tensor, axes: Axes) -> Tensor:
 
 
 def first_factor(g: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    """Of a @ b by a."""
+    """The gradient of a @ b for a."""
     return summed_to(g @ b.mT, a.shape)
 
 
 def second_factor(g: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    """Of a @ b by b. Where b serves all batches of a, their rows are one matrix's."""
+    """The gradient of a @ b for b. Where all batches of a share b, their rows are one matrix."""
     if b.ndim == 2 and a.ndim > 2:
         rows = math.prod(a.shape[:-1])
         a, g = reshaped(a, (rows, a.shape[-1])), reshaped(g, (rows, g.shape[-1]))

@@ -1,4 +1,4 @@
-"""Where gradients are put: what a tensor that asks for one has for a history.
+"""Gradient slots: the history of a tensor that requires a gradient.
 
 In: gradients, as tensors. Out: the same. Captured functions read and write them like any other state.
 """
@@ -13,9 +13,9 @@ from .hooks import Hooks
 
 
 class GradientSlot:
-    """What a tensor that asks for a gradient has for a history: the place where that is put.
+    """The history of a tensor that requires a gradient: it holds the gradient.
 
-    Others may have the same node (x.reshape of its own shape, say), but only one tensor asked.
+    Other tensors may have the same node (x.reshape to its own shape, say), but only one is the owner.
     """
 
     __slots__ = ("__weakref__", "_grad", "_owner", "hooks", "is_inner")
@@ -28,7 +28,7 @@ class GradientSlot:
         self.is_inner = current_trace() is not None  # made by a captured function: nobody sees it later
 
     def belongs_to(self, tensor: Any) -> bool:
-        """Whether this tensor asked for the gradient."""
+        """Whether this tensor is the slot's owner."""
         return self._owner is not None and self._owner() is tensor
 
     @property

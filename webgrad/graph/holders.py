@@ -1,8 +1,8 @@
 """Who holds memory: the computed nodes that are alive, by the storage behind them.
 
 In: nothing; Python's garbage collector knows every node, so making one costs nothing for this. Out: nodes,
-and words about them. The invariant: looking takes no lock and keeps nothing alive; what `gc.freeze` had put
-aside is ordinary again.
+and descriptions. The invariant: this takes no lock and keeps nothing alive; objects that `gc.freeze` had set
+aside are ordinary again.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from .node import Node, where_made
 
 
 def alive(*kinds: type) -> list[Any]:
-    """Every object of these classes, and of classes made from them."""
+    """Every object of these classes and their subclasses."""
     if gc.get_freeze_count():
-        gc.unfreeze()  # the collector does not tell of frozen ones; to freeze again would freeze garbage too
+        gc.unfreeze()  # the collector does not list frozen ones; to freeze again would freeze garbage too
     # By their type: `isinstance` would ask proxies what they stand for, and a dead one raises.
     return [each for each in gc.get_objects() if issubclass(type(each), kinds)]
 
 
 def holders() -> list[Node]:
-    """The nodes that have storage of their own: not numbers, which travel with commands."""
+    """The nodes that have storage; not scalars, which are parameters of commands."""
     return [each for each in alive(Node) if each.storage is not None and each.sig.kind != "scalar"]
 
 
 def words_of(node: Node) -> str:
-    """A value in few words: "float32 (64, 128) made at train.py:12"."""
+    """A short description of a value: "float32 (64, 128) made at train.py:12"."""
     sizes = ", ".join(map(str, node.sig.shape)) + ("," if len(node.sig.shape) == 1 else "")
     place = where_made(node)
     return f"{node.sig.dtype.name} ({sizes})" + (f" made at {place}" if place else "")
 
 
 def largest_arrays(device: Any, count: int = 5) -> str:
-    """The largest values on a device of the host's, for an error message."""
+    """The largest values on a device with host memory, for an error message."""
     nodes = sorted(
         (each for each in holders() if each.sig.device is device), key=lambda each: -each.sig.nbytes
     )
@@ -43,6 +43,6 @@ def largest_arrays(device: Any, count: int = 5) -> str:
 
 
 def name_buffers(buffers: Sequence[Any]) -> list[str]:
-    """What a GPU's buffers (the queue's records of them) are: a tensor's values, or their label."""
+    """The names of a GPU's buffers (the queue's records of them): of a tensor's values, or their label."""
     owners = {id(getattr(node.storage, "virtual", None)): node for node in holders()}
     return [words_of(owners[id(each)]) if id(each) in owners else each.label or "unnamed" for each in buffers]

@@ -64,16 +64,16 @@ class Node:
         self.inputs = inputs
         self.storage = storage
         self.where = where  # (code, offset) of the user's line; the frame itself would keep tensors alive
-        self.history: Any = None  # where gradients are wanted: how it came about
+        self.history: Any = None  # where gradients are wanted: how it was computed
 
     def __repr__(self) -> str:
         return f"<Node {self.sig!r}{'' if self.storage is None else ', computed'}>"
 
     def settle(self, storage: Any) -> None:
-        """The value is there: become a leaf and let the inputs go."""
+        """Store the computed value: become a leaf and drop the inputs."""
         sig = self.sig
         settled = signature(LEAF, sig.shape, sig.dtype, sig.device)
-        # No call from here on: Ctrl-C cannot part these.
+        # No call from here on, so that Ctrl-C cannot come between these.
         self.storage = storage
         self.sig = settled
         self.inputs = ()
@@ -82,12 +82,12 @@ class Node:
 _LIMIT = 1 << 16  # signatures kept of each table
 _interned: dict[tuple[Any, ...], Signature] = {}
 _results: dict[tuple[Any, ...], Signature] = {}
-_scalars: dict[tuple[Any, Any], Signature] = {}  # by dtype and device: the one that is asked for most
+_scalars: dict[tuple[Any, Any], Signature] = {}  # by dtype and device: the most frequent signatures
 _numbers = itertools.count(1)
 
 
 def clear_signatures() -> None:
-    """Forget every signature; nodes keep theirs, and numbers are never used again."""
+    """Drop every signature; nodes keep theirs, and ids are never reused."""
     _interned.clear()
     _results.clear()
     _scalars.clear()
@@ -102,14 +102,14 @@ def signature(
     if found is None:
         if len(_interned) >= _LIMIT:
             clear_signatures()
-        # Threads may come here together: the first one's is everyone's, and no number is given twice.
+        # Of several threads here at once, the first one's signature is used by all, and no id is given twice.
         made = Signature(op, shape, dtype, device, attributes, next(_numbers))
         found = _interned.setdefault(key, made)
     return found
 
 
 def make(op: Op, inputs: tuple[Node, ...], attributes: tuple[Any, ...] = ()) -> Node:
-    """A node of a result that is not computed yet. Inputs have one device; a scalar's is anything."""
+    """A node that is not computed yet. Inputs are on one device; a scalar may have any."""
     key = (op, attributes, *[each.sig for each in inputs])
     sig = _results.get(key)
     if sig is None:
@@ -130,7 +130,7 @@ def make(op: Op, inputs: tuple[Node, ...], attributes: tuple[Any, ...] = ()) -> 
 
 
 def remember(node: Node) -> None:
-    """Keep how a node came about, if gradients go through it and are wanted in this thread."""
+    """Keep a node's history, if gradients go through it and are wanted in this thread."""
     if node.sig.smooth and grad_mode.on:
         node.history = History(node.sig, node.inputs)
         if grad_mode.made is not None:
@@ -138,27 +138,27 @@ def remember(node: Node) -> None:
 
 
 class Backlog:
-    """What waits to be computed: a loop that never reads must not grow without bound.
+    """The nodes that wait to be computed: a loop that never reads must not grow without bound.
 
-    A full backlog is computed, all of it that somebody still holds. That is done at a node like the one where
-    it was done before: such a place comes again when a program loops, and the same plan with it. Without one
-    it is done at twice the length.
+    A full backlog is computed: all nodes that are still held. That happens at a node like the one where it
+    happened before: it comes again when a program loops, and the same plan with it. Without such a node it
+    happens at twice the length.
     """
 
     def __init__(self) -> None:
-        self.made: list[ref[Node]] = []  # nodes made, the computed and dropped ones among them now and then
+        self.made: list[ref[Node]] = []  # nodes made; some of them may be computed or dropped by now
         self.most = 2000  # nodes that may wait
         self.limit = 2000  # the length of `made` at which to look
-        self.nbytes = 0  # of leaves made since it was looked at
+        self.nbytes = 0  # of leaves made since the last look
         self.most_bytes = 1 << 40
         self.full = False
         self.mark: Signature | None = None
         self.gradients = 0  # how many computations of gradients are under way
-        self.pauses: list[None] = []  # one for each who records what is computed when they say so
+        self.pauses: list[None] = []  # one for each open batch, which is computed when its user says so
         self.compute: Callable[[list[Node]], None] = lambda nodes: None
 
     def consider(self, node: Node) -> None:
-        """Compute what waits if that is much, and this is a good place."""
+        """Compute the backlog if it is full and this is a good node to do so."""
         if self.pauses or self._waits_for_gradients(node) or (not self.full and not self._fills()):
             return
         far = self.nbytes > self.most_bytes or len(self.made) >= 2 * self.most
@@ -170,20 +170,20 @@ class Backlog:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Nothing is computed because of what is made inside."""
-        self.pauses.append(None)  # in one step, whatever other threads do
+        """A context in which the backlog is not computed."""
+        self.pauses.append(None)  # atomic
         try:
             yield
         finally:
             self.pauses.pop()
 
     def _waits_for_gradients(self, node: Node) -> bool:
-        """Whether gradients are being computed, or will be: what is cut off now would be computed again."""
+        """Whether gradients are or will be computed: values not stored now would be computed again."""
         is_short = len(self.made) < 8 * self.most and self.nbytes <= self.most_bytes
         return is_short and (self.gradients > 0 or node.history is not None)
 
     def _fills(self) -> bool:
-        """Whether much waits; where little does, count anew."""
+        """Whether the backlog is full; where it is not, count again."""
         waiting = self.waiting()
         self.full = len(waiting) >= self.most or self.nbytes > self.most_bytes
         if not self.full:
@@ -191,8 +191,7 @@ class Backlog:
         return self.full
 
     def held(self) -> list[Node]:
-        """What waits and is held by more than other waiting nodes: with that computed, nothing waits any
-        more.
+        """The waiting nodes held by more than waiting nodes: once these are computed, nothing waits.
 
         The others must not be held here either, since held values are stored.
         """
@@ -215,7 +214,7 @@ class Backlog:
         return [each for each in found if each is not None and each.storage is None]
 
     def restart(self, waiting: Sequence[Node] = ()) -> None:
-        """Count anew, from what waits."""
+        """Count again, from the waiting nodes."""
         self.made = [ref(each) for each in waiting]
         self.limit = len(waiting) + max(1, self.most - len(waiting) // 2)
         self.nbytes, self.full = 0, False
@@ -245,7 +244,7 @@ def source(op: Op, shape: tuple[int, ...], dtype: Any, device: Any, attributes: 
 
 
 def leaf(storage: Any, shape: tuple[int, ...], dtype: Any, device: Any, where: Any = None) -> Node:
-    """A node that has its value; `where` is the line that made it, if that is not the one that runs now."""
+    """A node that has its value; `where` is the user's line that made it, by default the current one."""
     sig = signature(LEAF, shape, dtype, device)
     backlog.added(sig.nbytes)
     return Node(sig, (), storage, where or user_frame())
@@ -275,7 +274,7 @@ _OURS = {str(path) for path in Path(__file__).parent.parent.rglob("*.py")}
 
 
 def user_frame() -> tuple[CodeType, int]:
-    """The line of the program's own that runs now, as nodes keep it."""
+    """The user's line that runs now, as nodes keep it."""
     frame: Any = sys._getframe(2)
     while frame.f_code.co_filename in _OURS and frame.f_back is not None:
         frame = frame.f_back
@@ -294,7 +293,7 @@ def where_made(node: Node) -> str:
 
 
 def line_of(where: tuple[CodeType, int] | None) -> str:
-    """A place in a user's code as text: "train.py:12"; empty where there is none."""
+    """A line of a user's code as text: "train.py:12"; empty where there is none."""
     if where is None:
         return ""
     code, offset = where

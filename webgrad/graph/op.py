@@ -1,6 +1,6 @@
 """The record of a primitive op: one row of `ops/table.py`, which nodes carry to every later stage.
 
-Later stages know the ops by their kind and by what the row says (NumPy reference, WGSL), never by name.
+Later stages know the ops by their kind and their row (NumPy reference, WGSL), never by name.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ Kind = Literal[
     "map",  # element by element, with broadcasting
     "cast",  # the same elements in another dtype: by value, or by bits
     "iota",  # the index along an axis
-    "move",  # other indices, the same elements
+    "move",  # the same elements at other indices
     "view",  # pairs of floats as complex numbers, or back: the same memory
     "gather",  # indices that are themselves computed
     "decode",  # weights of quantised blocks, from their words
-    "concat",  # several tensors side by side
-    "reduce",  # an axis folded
+    "concat",  # several tensors along an axis
+    "reduce",  # a reduction over axes
     "contract",  # a matrix product
     "attend",  # attention: softmax of a product, times a third
     "scan",  # running totals along an axis
     "sort",  # the permutation that sorts
-    "scatter",  # elements written to computed places
+    "scatter",  # elements written to computed indices
     "fft",  # Fourier transforms
     "kernel",  # a result of a kernel that a user wrote
 ]
@@ -55,26 +55,26 @@ class Op:
     infer: Infer | None = None  # (input signatures, attributes) → shape, dtype; None: broadcast, by `result`
     cost: int = 1  # of a map op: about how many additions
     identity: Callable[[Any], Any] | None = None  # of a reduce: the start value for a dtype
-    domain: tuple[float, float] = (-1e3, 1e3)  # floats the tests draw from, beside special values
+    domain: tuple[float, float] = (-1e3, 1e3)  # floats the tests draw from, apart from special values
     tolerance: float = 0.0  # of float32 against NumPy in float64, in units in the last place; 0: equal
     doc: str = ""
     example: str = ""  # of a map op that is a public function and a method: `[1, 2], 3 -> [4 5]`
-    function: str = ""  # what that is called, where it is not called as the row
-    # what that gives for integers and bools, where the row is for floats only
+    function: str = ""  # that function's name, where it is not the row's
+    # its result for integers and bools, where the row takes only floats
     integers: Literal["float32", "same", "true", "false"] = "float32"
     # By each input, as text over the functions of `gradients/rules.py`: g is the result's gradient, y the
-    # result, a, b, c (or xs) the inputs; "0" where it is always that. One text that is no tuple gives all.
+    # result, a, b, c (or xs) the inputs; "0" where it is always that. One text that is not a tuple gives all.
     # (): declared to have none.
     gradient: str | tuple[str, ...] | None = None
 
     @property
     def public(self) -> str:
-        """The name of the function and method that the row alone makes; "" where it makes none."""
+        """The name of the public function and method of the row; "" where there is none."""
         return (self.function or self.name) if self.example else ""
 
     @property
     def numpy(self) -> Callable[..., Any]:
-        """What computes it on arrays."""
+        """The function that computes it on arrays."""
         return _of_numpy(self.reference) if isinstance(self.reference, str) else self.reference
 
     def __repr__(self) -> str:

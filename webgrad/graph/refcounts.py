@@ -1,7 +1,7 @@
-"""How many references an object has that nobody else holds, by the way in which they are counted.
+"""Reference counts of an object that nothing else holds, for each way of counting.
 
 Out: constants, measured when this is imported, since one Python counts an argument and another does not. More
-references than these mean that somebody else holds the object. The comparisons stand where they are made: a
+references than these mean that somebody else holds the object. The comparisons are written inline: a
 function of ours would hold the object too.
 """
 
@@ -24,7 +24,7 @@ def _of_argument(held: object) -> int:
     return getrefcount(held)
 
 
-def _given() -> int:
+def _argument_count() -> int:
     held = object()
     return _of_argument(held)
 
@@ -33,4 +33,4 @@ LISTED = next(map(getrefcount, [object()]))  # only a list holds it: `map(getref
 NAMED = _of_named()  # only a name of the function holds it: `getrefcount(name)`
 # Only a container or an object holds it: `getrefcount(list[0])`, `getrefcount(object.member)`
 ITEM = _of_item()
-ARGUMENT = _given()  # only a name of the caller holds it: `getrefcount(argument)`
+ARGUMENT = _argument_count()  # only a name of the caller holds it: `getrefcount(argument)`

@@ -1,4 +1,4 @@
-"""A graph as numbers: what the later stages see. Nodes are numbered inputs first; tensors are not held.
+"""A graph as lists of ids: what the later stages see. Nodes get ids, inputs first; tensors are not held.
 
 In: the nodes to compute. Out: a `Snapshot` and its `key`: two graphs of one structure have equal keys,
 whatever their values. The key is a flat tuple of numbers: a hash made while building could not tell a+a from
@@ -21,11 +21,11 @@ _NONE: Mapping[int, int] = {}
 
 
 class Snapshot:
-    """Signatures and inputs by number; `held` are those that someone outside the graph still refers to.
+    """Signatures and inputs by node id; `held` are the nodes that something outside the graph refers to.
 
     `donations` says which result may take the storage of which leaf, in runs to which that leaf is donated.
-    `lines` are the user's, as nodes keep them, where somebody watches; `origins` say which node of the user's
-    others were made for.
+    `lines` are the user's lines, as nodes keep them, if there is an observer; `origins` say for which node of
+    the user's another was made.
     """
 
     __slots__ = ("_numbers", "donations", "held", "inputs", "lines", "origins", "roots", "sigs")
@@ -51,11 +51,11 @@ class Snapshot:
         return len(self.sigs)
 
     def copy(self) -> Snapshot:
-        """The same, to be scheduled once more: that adds nodes."""
+        """A copy to schedule again, since scheduling adds nodes."""
         return Snapshot(self.sigs.copy(), self.inputs.copy(), self.roots, self.held, self.donations)
 
     def add(self, sig: Signature, inputs: tuple[int, ...]) -> int:
-        """A new node behind the others; gives its number."""
+        """Append a node; gives its id."""
         self.sigs.append(sig)
         self.inputs.append(inputs)
         return len(self.sigs) - 1
@@ -108,7 +108,7 @@ class Snapshot:
 
 
 class Walk(NamedTuple):
-    """A graph as it was walked: its key, its nodes, their numbers by identity, and which of them are held."""
+    """A graph as it was walked: its key, its nodes, their ids by identity, and which of them are held."""
 
     key: Key
     nodes: list[Node]
@@ -119,7 +119,7 @@ class Walk(NamedTuple):
 def walk(roots: Sequence[Node]) -> Walk:
     """The structure's key, and what is needed to make a snapshot or to run a plan.
 
-    Scalars of one type and value in the same place of the same op are one: an optimiser's learning rate is
+    Scalars of one type and value at the same operand of the same op are one: an optimiser's learning rate is
     the same number for all parameters.
     """
     each: Node | None = None
@@ -175,7 +175,7 @@ def walk(roots: Sequence[Node]) -> Walk:
 
 
 def snapshot(walked: Walk, roots: Sequence[Node], changed: Iterable[tuple[Node, Node]] = ()) -> Snapshot:
-    """The graph that was walked, as numbers.
+    """The snapshot of a walked graph.
 
     `changed` are leaves with the nodes that their tensors get instead, which may take their storage.
     """

@@ -1,6 +1,6 @@
-"""Tracing: while a function is captured, its thread's graph is watched.
+"""Tracing: while a function is captured, what its thread does to tensors is recorded.
 
-In: tensors that get another node, and numbers that are drawn anew for each run. Out: a `Trace`. The
+In: tensors that get another node, and numbers that each run supplies. Out: a `Trace`. The
 invariant: nothing is computed while a trace is open in its thread, and a run-time number is never folded
 into others.
 """
@@ -20,7 +20,7 @@ Draw = Callable[[], Sequence[int | float]]
 
 
 class RuntimeFloat(float):
-    """A number that each run has another of: equal to itself only, or it would be shared with others."""
+    """Placeholder for a number supplied at each call; equal to itself only, so that it is never shared."""
 
     __slots__ = ()
     __hash__ = object.__hash__
@@ -30,7 +30,7 @@ class RuntimeFloat(float):
 
 
 class RuntimeInt(int):
-    """The same for whole numbers."""
+    """Placeholder for an integer supplied at each call."""
 
     __hash__ = object.__hash__
 
@@ -39,28 +39,28 @@ class RuntimeInt(int):
 
 
 def is_runtime(value: Any) -> bool:
-    """Whether a scalar's value is another one in each run."""
+    """Whether a scalar's value is supplied at each call."""
     return isinstance(value, RuntimeFloat | RuntimeInt)
 
 
 def plain(number: RuntimeFloat | RuntimeInt) -> float | int:
-    """A run-time number as the one it is now."""
+    """The current value of a run-time number."""
     return float(number) if isinstance(number, float) else int(number)
 
 
 class Trace:
-    """What a captured function did beside computing its result."""
+    """The side effects of a captured function."""
 
     def __init__(self) -> None:
         self.changed: dict[int, tuple[ref[Any], Node]] = {}  # by identity: a tensor, and the node it had
         self.draws: list[tuple[Draw, list[RuntimeFloat | RuntimeInt]]] = []
-        self.watched: list[tuple[Callable[[], Any], Any]] = []  # what gives a value, and what that was
+        self.watched: list[tuple[Callable[[], Any], Any]] = []  # a function, and the value it had
         self.slots: dict[
             int, tuple[Any, Any, bool]
         ] = {}  # by identity: a slot, its gradient, if that matters
 
     def note(self, tensor: Any) -> None:
-        """A tensor is about to get another node."""
+        """Record that a tensor is about to get another node."""
         known = self.changed.get(id(tensor))
         if known is None or known[0]() is not tensor:
             self.changed[id(tensor)] = ref(tensor), tensor.node
@@ -72,12 +72,12 @@ class Trace:
         return found
 
     def note_slot(self, slot: Any, *, written: bool) -> None:
-        """A gradient is about to be read or replaced; one that is replaced first may be any."""
+        """Record that a gradient is about to be read or replaced; one replaced first may have any value."""
         if id(slot) not in self.slots:
             self.slots[id(slot)] = slot, slot._grad, not written
 
     def drawn(self, draw: Draw) -> list[RuntimeFloat | RuntimeInt]:
-        """Numbers that are given anew for each run."""
+        """Run-time numbers that `draw` supplies at each call."""
         numbers = [RuntimeFloat(each) if isinstance(each, float) else RuntimeInt(each) for each in draw()]
         self.draws.append((draw, numbers))
         return numbers
@@ -97,7 +97,7 @@ class _Local(threading.local):
 
 
 _local = _Local()
-# The backlog is all threads': one trace at a time, and nobody computes what waits meanwhile.
+# All threads share the backlog: one trace at a time, and meanwhile it is not computed.
 one_at_a_time = threading.RLock()
 
 
@@ -108,7 +108,7 @@ def current_trace() -> Trace | None:
 
 @contextmanager
 def tracing(trace: Trace) -> Iterator[None]:
-    """Open a trace in this thread; what waits is not computed meanwhile, however much."""
+    """Open a trace in this thread; meanwhile the backlog is not computed."""
     with one_at_a_time:
         _local.trace = trace
         limits = backlog.most, backlog.most_bytes
@@ -126,7 +126,7 @@ _OTHERWISE = "Return the tensor and read it outside; use webgrad.where instead o
 
 
 def refuse_in_trace(what: str, otherwise: str = _OTHERWISE) -> None:
-    """Raise where a captured function needs a value, which is only there when it runs."""
+    """Raise where a captured function needs a value, which exists only when it runs."""
     if _local.trace is not None:
         raise CaptureError(
             f"{what} inside a function that webgrad.jit captures or webgrad.export writes: there are no "

@@ -8,7 +8,7 @@ from .node import Node
 
 
 def pending(roots: Iterable[Node]) -> list[Node]:
-    """The nodes under `roots`, leaves included, each once, inputs before what uses them."""
+    """The nodes under `roots`, leaves included, each once, inputs before their users."""
     order: list[Node] = []
     seen: set[int] = set()
     stack = list(roots)

@@ -297,7 +297,7 @@ def _rows(cursor: _Cursor, data: Array, alignment: int, listed: list[_Listed]) -
         if start % alignment:
             cursor.fail(f"{label} begins at byte {start:,} of the data, no multiple of {alignment}")
         if shape and shape[-1] % type_.weights:
-            cursor.fail(f"{label} is {type_.name} of shape {shape}, with rows that are no whole blocks")
+            cursor.fail(f"{label} is {type_.name} of shape {shape}, with rows that are not whole blocks")
         nbytes = math.prod(shape) // type_.weights * type_.nbytes
         if start + nbytes > len(data):
             cursor.fail(

@@ -52,7 +52,7 @@ def _plain(name: str, dtype: object) -> TensorType:
     return TensorType(name, 1, made.itemsize, made)
 
 
-# Those that are no blocks webgrad computes with
+# Those that are not blocks webgrad computes with
 _OTHERS: dict[int, TensorType] = {
     0: _plain("F32", "<f4"),
     1: _plain("F16", "<f2"),

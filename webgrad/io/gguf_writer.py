@@ -99,7 +99,7 @@ def _alignment(metadata: Mapping[str, Any]) -> int:
 
 def _planned(name: Any, value: Any, format: str | None) -> _Planned:
     if not isinstance(name, str) or not 0 < len(name.encode(errors="replace")) <= _NAME:
-        raise wg.ArgumentError(f"io.save: {name!r} is no name of a tensor in GGUF: texts up to {_NAME} bytes")
+        raise wg.ArgumentError(f"io.save: {name!r} cannot name a tensor in GGUF: texts up to {_NAME} bytes")
     if not isinstance(value, wg.Tensor | wg.QuantisedTensor | Blocks | np.ndarray | np.generic):
         raise wg.DTypeError(f"io.save: {name} is a {type(value).__name__}, not a tensor or a NumPy array")
     if len(value.shape) > MAX_DIMENSIONS:
@@ -118,7 +118,7 @@ def dtype_of(name: str, value: Any) -> wg.DType:
 
 
 def _form(name: str, value: Any, format: str | None) -> str:
-    """What a tensor will be: blocks stay as they are, and so do whole numbers; matrices become `format`."""
+    """What a tensor will be: blocks stay as they are, and so do integers; matrices become `format`."""
     if isinstance(value, wg.QuantisedTensor | Blocks):
         return value.format
     dtype = dtype_of(name, value)

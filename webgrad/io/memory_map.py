@@ -48,7 +48,7 @@ def check_is_file(path: Path) -> None:
         except (OSError, ValueError) as error:
             raise wg.ModelFileError(f"{path} cannot be read: {_reason(error)}") from None
     if not stat.S_ISREG(mode):
-        what = "it is a folder" if stat.S_ISDIR(mode) else "it is no plain file"
+        what = "it is a folder" if stat.S_ISDIR(mode) else "it is not a plain file"
         raise wg.ModelFileError(f"{path} cannot be read: {what}")
 
 

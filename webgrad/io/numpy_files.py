@@ -88,7 +88,7 @@ def _check_sizes(path: Path, size: int, members: list[zipfile.ZipInfo]) -> None:
     for member in members:
         name = f"{path}: {member.filename!r}"
         if not member.filename.endswith(".npy"):
-            raise wg.ModelFileError(f"{name} is no array; a .npz file has .npy files in it, and no others")
+            raise wg.ModelFileError(f"{name} is not an array; a .npz file has only .npy files in it")
         if member.flag_bits & 1:
             raise wg.ModelFileError(f"{name} is encrypted: webgrad reads plain files only")
         if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):

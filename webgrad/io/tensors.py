@@ -168,7 +168,7 @@ WRITERS: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any], str | None], 
 
 def _name(name: Any) -> str:
     if not isinstance(name, str) or name == "__metadata__" or "\0" in name or not _is_unicode(name):
-        raise wg.ArgumentError(f"io.save: {name!r} is no name for a tensor")
+        raise wg.ArgumentError(f"io.save: {name!r} cannot name a tensor")
     return name
 
 

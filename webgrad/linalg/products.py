@@ -78,7 +78,7 @@ def matrix_power(x: Tensor, n: int, /) -> Tensor:
     """
     power = stacked("matrix_power", x)
     if not hasattr(n, "__index__"):
-        raise wg.ArgumentError(f"linalg.matrix_power: the exponent is a whole number, not {n!r}")
+        raise wg.ArgumentError(f"linalg.matrix_power: the exponent must be an integer, not {n!r}")
     refuse_oblong("matrix_power", power)
     left = n.__index__()
     if left < 0:

@@ -1,9 +1,9 @@
 """Attention: templates whose operands and result are holes, filled by pulling.
 
 In: a group around an attend node. Out: a `Kernel` with a template. Layouts (heads split or merged), casts and
-a rotary embedding before it, and maps and other orders of axes after it, cost no kernel of their own. The
-number of keys is known when the kernel runs; columns of a head, in parts of a few groups of four, and how
-many rows share a load, are in the text.
+a rotary embedding before it, and maps and permutations after it, cost no extra kernel. The number of keys is
+a run-time number; the columns of a head, in parts of a few groups of four, and the number of rows that share
+a load, are in the text.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from .pull import Puller
 from .threads import kernel_of
 
 MAX_ROWS = 16  # rows in the registers of one subgroup
-FOUR_LANES_ROWS = 8  # the same by four lanes: 1.5 times as quick as 16 on SwiftShader
+FOUR_LANES_ROWS = 8  # the same with four lanes: 1.5 times as fast as 16 on SwiftShader
 MAX_VALUES = 32  # parts of rows there: more compile slowly
 MAX_ROLLED = 64  # the same where parts of keys and values are loaded in a loop
 ROLLED_PARTS = 4  # parts that are not: more compile slowly
-SINGLE_THREADS = 8  # of a workgroup whose threads have rows of their own
+SINGLE_THREADS = 8  # of a workgroup in which each thread has its own rows
 TILE_ROWS = (16, 32)  # rows of a workgroup of the template for GPUs, for few and for many
 TILE_COLUMNS = 32  # columns of a tile there
 TILE_THREADS = 128
@@ -46,14 +46,14 @@ class _Attention:
         self.batches, self.heads, self.queries, self.columns = query
         self.key_heads, self.keys = key[1], key[2]
         self.values = value[3]
-        self.share = self.heads // self.key_heads  # heads that share a key's
+        self.share = self.heads // self.key_heads  # query heads per key head
         self.rows = self.queries * self.share
         self.masked = len(self.inputs) > 5
         self.causal, self.window, self.from_end, self.chunks = graph.sigs[group.center].attributes
         self.puller = Puller(graph, group.outputs, group.reads)
 
     def numbers(self) -> dict[str, int]:
-        """What both templates ask for."""
+        """The numbers that both templates need."""
         return {
             "rows": self.rows,
             "heads": self.key_heads,
@@ -99,7 +99,7 @@ def _scaled(attention: _Attention) -> Callable[[Instruction], Instruction]:
 
 
 def _length(attention: _Attention) -> Hole:
-    """How many keys there are: not less than 0, not more than there is room for."""
+    """The number of keys, clamped to the room for keys."""
     puller = attention.puller
 
     def fill() -> Instruction:
@@ -114,7 +114,7 @@ def _length(attention: _Attention) -> Hole:
 
 
 def _mask(attention: _Attention) -> Hole:
-    """What is added to one score."""
+    """The value of the mask that is added to one score."""
     puller = attention.puller
     number = attention.inputs[5]
     sizes = {
@@ -132,7 +132,7 @@ def _mask(attention: _Attention) -> Hole:
 
 
 def _store(attention: _Attention) -> Hole:
-    """Four columns of a result, where they exist, at the place that the ops after it give them."""
+    """Store four columns of a result, where they exist, at the index that the ops after it give them."""
     puller, graph = attention.puller, attention.graph
     center = attention.group.center
     shape = graph.sigs[center].shape
@@ -170,7 +170,7 @@ def _store(attention: _Attention) -> Hole:
 
 
 def _forward(attention: _Attention, indices: tuple[Index, ...]) -> Index:
-    """The place in the output's memory of the result's element at these indices."""
+    """The flat index in the output of the result's element at these indices."""
     graph = attention.graph
     at = {attention.group.center: indices}
     for number in attention.group.inside:
@@ -196,7 +196,7 @@ def _lanes(profile: DeviceProfile) -> int:
 
 
 def attention_choices(graph: Snapshot, group: Group, profile: DeviceProfile) -> tuple[Choice, ...]:
-    """How many rows share a load, and how many keys are looked at in one step."""
+    """How many rows share a load, and how many keys one step takes."""
     attention = _Attention(graph, group)
     if not _lanes(profile):
         few, many = TILE_ROWS
@@ -218,7 +218,7 @@ def lower_attention(
     graph: Snapshot, group: Group, profile: DeviceProfile, choice: Choice | None = None
 ) -> Kernel:
     """Attention with everything fused around it."""
-    if graph.sigs[group.center].dtype is float64:  # of a cpu's graph that is to be shown as a GPU's
+    if graph.sigs[group.center].dtype is float64:  # a cpu's graph that is shown as a GPU's
         raise DTypeError("attention of float64 is not offered on GPUs")
     attention = _Attention(graph, group)
     options = dict(choice or attention_choices(graph, group, profile)[0])

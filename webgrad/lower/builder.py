@@ -1,8 +1,8 @@
 """Builds a kernel's instructions: every value goes to the outermost block in which its arguments are known.
 
 In: calls such as `arithmetic`, `apply`, `load`, `open_loop`. Out: a flat list of instructions. A loop is
-added to the block around it when it is closed, so what is computed for it meanwhile comes before it:
-invariant code is hoisted by being placed, and equal values in one block are made once.
+added to the block around it when it is closed, so values that are computed for it meanwhile come before it:
+loop-invariant code is hoisted, and equal values in one block are made once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class _Block:
 
 
 class Builder:
-    """The blocks that are open, from the whole kernel inwards."""
+    """The open blocks, from the whole kernel inwards."""
 
     def __init__(self) -> None:
         self.blocks = [_Block(None)]
@@ -39,7 +39,7 @@ class Builder:
     def emit(
         self, op: str, type: Type | None, args: tuple[Instruction, ...] = (), data: Any = None
     ) -> Instruction:
-        """A value, in the outermost block where it can be; the same one again where it was made before."""
+        """A value, in the outermost block where it can be; an equal one that exists is used again."""
         depths = self.depths
         depth = 0
         for arg in args:
@@ -63,14 +63,14 @@ class Builder:
     def here(
         self, op: str, type: Type | None, args: tuple[Instruction, ...] = (), data: Any = None
     ) -> Instruction:
-        """An instruction in the innermost block: what has an effect, or reads what changes."""
+        """An instruction in the innermost block: one with a side effect, or a read of something mutable."""
         made = Instruction(op, type, args, data)
         self.blocks[-1].body.append(made)
         self.depths[id(made)] = len(self.blocks) - 1
         return made
 
     def open_stage(self) -> None:
-        """Begin a part of a hole that is a function of its own: it ends with the hole."""
+        """Begin a part of a hole that is a separate function: it ends with the hole."""
         self.blocks.append(_Block(None))
 
     def open_loop(self, start: Instruction, stop: Instruction, step: Instruction) -> Instruction:
@@ -97,7 +97,7 @@ class Builder:
         outer.append(Instruction("end_" + block.opener.op, None, (block.opener,)))
 
     def outside(self, depth: int) -> list[_Block]:
-        """Step out to a depth for a while: what is opened now comes before the loops stepped out of."""
+        """Leave the blocks inside a depth for a while: what is opened now comes before them."""
         suspended = self.blocks[depth + 1 :]
         del self.blocks[depth + 1 :]
         return suspended
@@ -126,12 +126,12 @@ class Builder:
         return self.emit("compare", BOOL, (a, b), sign)
 
     def widened(self, x: Instruction, width: int) -> Instruction:
-        """x with as many lanes."""
+        """x with `width` lanes."""
         assert x.type is not None
         return x if x.type.width == width else self.emit("splat", Type(x.type.scalar, width), (x,))
 
     def apply(self, op: Any, result: str, *args: Instruction) -> Instruction:
-        """A map op; operands of one lane are spread where others have four."""
+        """A map op; operands of one lane are broadcast where others have four."""
         width = max(arg.type.width for arg in args if arg.type)
         return self.emit("apply", Type(result, width), tuple(self.widened(arg, width) for arg in args), op)
 
@@ -220,7 +220,7 @@ class Builder:
         return type is not None and type.width > 1
 
     def in_lane(self, index: Index, number: int) -> Index:
-        """The index as one lane sees it."""
+        """The index in one lane."""
 
         def change(atom: Atom) -> Index | None:
             if atom.kind == LANE:

@@ -12,7 +12,7 @@ def _type(scalar: str, width: int) -> str:
 
 
 def cast_text(source: DType, target: DType, by_bits: bool, value: str, width: int) -> str:
-    """The expression that makes a value of one dtype one of another; `wg_…` names are not spelled yet."""
+    """The expression that casts a value from one dtype to another; `wg_…` names are not spelled yet."""
     if by_bits:
         return _by_bits(source, target, value, width)
     made = _type(target.compute, width)
@@ -37,7 +37,7 @@ def cast_text(source: DType, target: DType, by_bits: bool, value: str, width: in
 
 
 def _integer(source: str, target: str, value: str, width: int) -> str:
-    """An integer in another integer type; signs are extended, or kept, in steps that compilers agree on."""
+    """An integer in another integer type; sign extension in steps on which compilers agree."""
     if source == target:
         return value
     same_sign = {"i32": "i64", "u32": "u64", "i64": "i32", "u64": "u32"}[source]
@@ -68,7 +68,7 @@ def _to_bits(dtype: DType, value: str) -> str:
 
 
 def _from_bits(dtype: DType, bits: str, width: int) -> str:
-    """The element that bits are, in the compute type."""
+    """The element with these bits, in the compute type."""
     if dtype.name == "bfloat16":
         return f"bitcast<F>({bits} << U(16u))"
     if dtype.name == "float16":

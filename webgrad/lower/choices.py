@@ -1,7 +1,7 @@
-"""Choices: how a kernel may be made, where a lowering knows more ways than one.
+"""Choices: the ways to make a kernel, where a lowering has more than one.
 
-A choice is pairs of a name and a number, such as (("rows", 8), ("unroll", 2)); what they mean is the
-lowering's own. `choices(graph, group, profile)` of a lowering gives those it offers, the first being the
+A choice is pairs of a name and a number, such as (("rows", 8), ("unroll", 2)); each lowering defines
+what they mean. `choices(graph, group, profile)` of a lowering gives those it offers, the first being the
 default for the profile; all of them compute the same.
 """
 

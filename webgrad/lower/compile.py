@@ -1,7 +1,7 @@
-"""From a schedule to launches: every bundle of groups lowered, passed through the passes, and written as
+"""From a schedule to launches: every bundle of groups is lowered, goes through the passes, and is written as
 text.
 
-In: a `Schedule` and a device's profile. Out: `Launch`es in order, over the graph's numbered values.
+In: a `Schedule` and a device's profile. Out: `Launch`es in order, over the graph's values by id.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from .scan import lower_scan
 from .structures import renumbered, structure
 from .whole_values import fourier_kernels, scatter_kernels, sort_kernels, user_kernels
 
-LEAST_TUNED = 1 << 14  # elements that a kernel touches, from which it may matter how it is made
+LEAST_TUNED = 1 << 14  # elements that a kernel touches, from which its choice may matter
 Pass = Callable[[Kernel], Kernel]
-# Which of its choices a bundle is made by; None: the default.
+# Gives the choice for a bundle; None: the default.
 Choose = Callable[[Snapshot, tuple[Group, ...]], Choice | None]
 
 
@@ -46,8 +46,8 @@ def compile_schedule(
 ) -> list[tuple[tuple[Group, ...], list[Launch]]]:
     """The launches of each bundle, in order; bundles whose results are empty have none.
 
-    With `offered` what GPUs do not offer is an error; without, it has no launches. `choose` says by which of
-    its choices a bundle is made.
+    With `offered`, an op that GPUs do not offer is an error; without, it has no launches. `choose` gives the
+    choice for a bundle.
     """
     made = []
     done: dict[object, tuple[tuple[int, ...], list[Launch]]] = {}
@@ -64,7 +64,7 @@ def compile_schedule(
             done[code, choice] = numbers, launches
         except WebgradError as error:
             if offered or not isinstance(error, DTypeError):
-                error.value = groups[0].outputs[0]  # type: ignore[attr-defined]  # which is to blame
+                error.value = groups[0].outputs[0]  # type: ignore[attr-defined]  # the value that failed
                 raise
             launches = []
         made.append((groups, launches))
@@ -80,7 +80,7 @@ def compile_bundle(
     check: bool = False,
     choice: Choice | None = None,
 ) -> list[Launch]:
-    """The launches of groups that go together, made by a choice of theirs."""
+    """The launches of a bundle, by one of its choices."""
     live = [group for group in groups if graph.sigs[group.outputs[0]].size]
     if not live:
         return []
@@ -121,7 +121,7 @@ def _in_place(
 
 
 def choices_of(graph: Snapshot, groups: Sequence[Group], profile: DeviceProfile) -> tuple[Choice, ...]:
-    """The ways in which a bundle may be made, the default first; none where there is one way only."""
+    """The choices of a bundle, the default first; none where there is only one way."""
     group = groups[0]
     touched = sum(graph.sigs[each].size for each in (*group.reads, *group.outputs))
     offered = _CHOICES.get(_row(graph, group))
@@ -142,18 +142,18 @@ def lower_bundle(
 
 
 def _row(graph: Snapshot, group: Group) -> str:
-    """What the tables below know a group by: the op it is about, or its kind."""
+    """The key of a group in the tables below: its main op, or its kind."""
     name = graph.sigs[group.center].op.name if group.center >= 0 else ""
     return name if name in _LOWER else group.kind
 
 
 def _given(choice: Choice | None) -> tuple[Choice, ...]:
-    """Only a lowering that offers choices takes one."""
+    """A choice as extra arguments: only a lowering that offers choices takes one."""
     return () if choice is None else (choice,)
 
 
 def alias_of(graph: Snapshot, groups: Sequence[Group]) -> tuple[int, int] | None:
-    """(result, value) where a group only gives a value another shape: both have the same memory."""
+    """(result, value) where a group only reshapes a value: both have the same memory."""
     group = groups[0]
     if len(groups) > 1 or group.kind != "map" or len(group.outputs) > 1 or len(group.reads) != 1:
         return None
@@ -184,7 +184,7 @@ _CHOICES: dict[str, Callable[[Snapshot, Group, DeviceProfile], tuple[Choice, ...
 
 
 def _check_types(graph: Snapshot, groups: list[Group]) -> None:
-    """Refuse what GPUs do not compute: a cpu's graph that is to be shown as theirs may hold it."""
+    """Refuse dtypes that GPUs do not compute: a cpu's graph that is shown as theirs may have them."""
     for group in groups:
         for number in group.inside:
             if graph.sigs[number].kind == "map":

@@ -1,8 +1,8 @@
 """Matrix products: templates whose operands and results are holes, filled by pulling.
 
 In: a group around a contraction. Out: a `Kernel` with a template. The operands' own layouts (transposed,
-sliced, broadcast, windows of an image), and the maps before and after, cost no kernel of their own.
-`forms.py` says which template, and what a workgroup of it owns.
+sliced, broadcast, windows of an image), and the maps before and after, cost no extra kernel.
+`forms.py` chooses the template, and the block of a workgroup.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ Place = tuple[int, tuple[Index, ...]]  # a node and indices
 
 
 class _Watched(Puller):
-    """A puller that notes how far apart in memory the lanes of a load are."""
+    """A puller that records the stride between the lanes of a load."""
 
     def __init__(self, graph: Snapshot, group: Group) -> None:
         super().__init__(graph, group.outputs, group.reads)
         self.strides: list[int] = []
 
     def load(self, buffer: int, place: Index) -> Instruction:
-        """The element at a place, or four."""
+        """The element at a flat index, or four."""
         self.strides.append(abs(_lane_stride(place)))
         return super().load(buffer, place)
 
 
 def _lane_stride(index: Index) -> int:
-    """From lane to lane; nearly, where an index is cut off or comes round again."""
+    """The stride from lane to lane; approximate where an index is clamped or a remainder."""
     total = 0
     for atom, factor in index.terms.items():
         if atom.kind == LANE:
@@ -63,7 +63,7 @@ class _Product:
         self.k = a[-1]
         self.batches: tuple[int, ...] = c[:-2]
         self.lines: tuple[int, ...] = c[-2:-1]
-        if math.prod(b[:-2]) == 1:  # one B for all: batches are more rows
+        if math.prod(b[:-2]) == 1:  # one B for all batches: they are more rows
             self.batches, self.lines = (), c[:-1]
         self.width = c[-1]
         self.count = math.prod(self.batches)
@@ -78,11 +78,11 @@ class _Product:
         self.along_k = self._along_k()
 
     def left(self, batch: Index, row: Index, k: Index) -> Place:
-        """Where the template's A is."""
+        """The node and indices of an element of the template's A."""
         return self._b_at(batch, k, row) if self.swapped else self._a_at(batch, row, k)
 
     def right(self, batch: Index, k: Index, column: Index) -> Place:
-        """Where the template's B is."""
+        """The node and indices of an element of the template's B."""
         return self._a_at(batch, column, k) if self.swapped else self._b_at(batch, k, column)
 
     def _a_at(self, batch: Index, line: Index, k: Index) -> Place:
@@ -99,19 +99,19 @@ class _Product:
         return broadcast(at, self.graph.sigs[number].shape[:-less])
 
     def result(self, batch: Index, row: Index, column: Index) -> Index:
-        """Where an element of the template's C is in memory."""
+        """The flat index of an element of the template's C."""
         if self.swapped:
             return (batch * self.n + column) * self.width + row
         return (batch * self.m + row) * self.n + column
 
     def k_at(self, outer: Instruction | None, inner: Index) -> Index:
-        """k from the number of a stretch and a place in it."""
+        """k from the index of a stretch and the index in it."""
         if outer is None or self.stretch == self.k:
             return inner
         return argument(self.puller, outer, "outer", self.k // self.stretch) * self.stretch + inner
 
     def _stretch(self) -> int:
-        """How long k is before an operand divides it: the last of the axes that were merged to make it."""
+        """The length of k within which no operand divides its index: the last of the axes merged into k."""
         found = 0
         for left in (True, False):
             made: list[Instruction] = []
@@ -138,7 +138,7 @@ class _Product:
         return make_hole(puller, "probe", {"batch": U32, "at": U32, "k": U32}, fill)
 
     def _along_k(self) -> bool:
-        """Whether B lies along k in memory rather than along its columns: then that is how it is read."""
+        """Whether B is contiguous along k rather than along its columns: it is then read along k."""
         if self.n == 1:
             return True
         steps, groups = max(1, self.stretch // 4), max(1, self.n // 4)
@@ -248,10 +248,10 @@ def lower_contraction(
     product = _Product(graph, group, profile)
     form = form_of(choice or offered(profile, product.m, product.n, product.along_k)[0], product.along_k)
     steps = -(-product.stretch // 4)
-    span = steps + (product.stretch % 4 > 0)  # where k is clamped, every lane is, whatever is left over
+    span = steps + (product.stretch % 4 > 0)  # where k is clamped, every lane is, whatever the remainder
     row_blocks, column_blocks = -(-product.m // form.rows), -(-product.n // (4 * form.groups))
-    # One more than there are: rows and columns are always clamped, whatever divides, and the text stays the
-    # same.
+    # One more than there are: rows and columns are then always clamped, whether sizes divide or not, and the
+    # text stays the same.
     all_rows, all_columns = row_blocks * form.rows + 1, column_blocks * form.groups + 1
     holes = (
         *_load_a(product, span, all_rows, form.single),

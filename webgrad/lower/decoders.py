@@ -1,7 +1,7 @@
 """Functions that unpack quantised blocks in generated kernels, one set for each buffer of them.
 
-In: a `Writer`, a buffer's number and its format. Out: WGSL, from `kernels/decode.pwgsl`, whose names are made
-the buffer's own.
+In: a `Writer`, a buffer's number and its format. Out: WGSL, from `kernels/decode.pwgsl`, whose names get
+the buffer's suffix.
 """
 
 from __future__ import annotations

@@ -22,9 +22,11 @@ from .threads import Threads, deal, kernel_of, open_steps
 from .unroll import window_folds
 
 WIDE_ROW = 64  # steps of a row from which a workgroup shares it on GPUs
-FEW_ROWS = 256  # rows up to which sharing one may pay on software adapters, where a barrier is dear
-LONGEST_ALONE = 1 << 16  # elements of a row that one thread of a GPU may be tried on: a watchdog waits
-SHORT_ROW = 16  # elements of a last axis from which a map goes row by row
+FEW_ROWS = 256  # rows up to which sharing one may pay on software adapters, where a barrier is costly
+LONGEST_ALONE = (
+    1 << 16
+)  # elements of a row that one thread of a GPU may be given: a watchdog ends longer kernels
+SHORT_ROW = 16  # elements of the last axis from which a thread takes whole rows
 
 
 def _puller(graph: Snapshot, group: Group) -> Puller:
@@ -45,7 +47,7 @@ def lower_maps(graph: Snapshot, groups: list[Group], profile: DeviceProfile) -> 
     puller = Puller(graph, outputs, [each for each in reads if each not in outputs])
     first = 0
     for group in groups:
-        # One by one if short: with fours there are four times the loads and stores to compile, each time.
+        # Element by element if short: with fours there are four times as many loads and stores to compile.
         vector = goes_by_fours(graph, group, profile)
         threads = deal(profile, _steps(graph, group, vector))
         build = puller.builder
@@ -73,7 +75,9 @@ def _lower_map(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
     kernel = forms[0](graph, group, profile)
     if len(forms) > 1 and _divisions(kernel):
         kernel = forms[1](graph, group, profile)
-    if not packed and emitted_size(kernel) > MAX_SIZE:  # by fours there are four times the loads and stores
+    if (
+        not packed and emitted_size(kernel) > MAX_SIZE
+    ):  # with fours there are four times as many loads and stores
         kernel = _by_ones(graph, group, profile)
     return kernel
 
@@ -84,7 +88,7 @@ def _wide(graph: Snapshot, group: Group) -> bool:
 
 
 def _divisions(kernel: Kernel) -> int:
-    """How many divisions are done for every element, or loads one by one."""
+    """The number of divisions, or of loads of single lanes, for every element."""
     depth = count = 0
     for each in kernel.body:
         depth += (each.op in ("loop", "if")) - (each.op in ("end_loop", "end_if"))
@@ -98,7 +102,7 @@ def _by_fours(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
 
 
 def _by_clamped_fours(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
-    """Packed results that are no whole groups of four: spare lanes repeat the last element."""
+    """Packed results whose length is not a multiple of four: spare lanes repeat the last element."""
     return _by_steps(graph, group, profile, vector=True, clamped=True)
 
 
@@ -163,7 +167,7 @@ def _by_pairs(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
 
 
 def _by_rows(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
-    """A thread takes whole rows of the last axis: what depends on the row is done once for it."""
+    """A thread takes whole rows of the last axis: what depends only on the row is computed once."""
     shape = graph.sigs[group.outputs[0]].shape
     rows, columns = math.prod(shape[:-1]), shape[-1]
     vector = columns % 4 == 0
@@ -185,12 +189,12 @@ def _by_rows(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """The rows of a group: kept sizes, and how many steps of how many elements there are."""
+    """The rows of a group: their sizes, and the number and length of steps."""
 
     sizes: list[int]
     rows: int
     steps: int  # rows, or groups of four of them
-    work: int  # elements of a row: those that are folded, and those that are written
+    work: int  # elements of a row: folded ones and written ones
     long: bool  # whether a workgroup may share a row: its folds go along the last axis in memory
     length: int
     by_lanes: bool
@@ -203,7 +207,7 @@ def _rows_of(graph: Snapshot, group: Group) -> _Rows:
     for output, axes in zip(group.outputs, group.row_axes, strict=True):
         spread += math.prod(graph.sigs[output].shape[axis] for axis in _free(graph, output, axes))
     along, length = folded_along(graph, group)
-    # Lanes are rows where rows lie side by side; a packed result's four must be one word's.
+    # Lanes are rows where rows are adjacent in memory; four lanes of a packed result must be one word.
     across = not along and bool(sizes) and sizes[-1] % 4 == 0
     by_lanes = not _free(graph, group.outputs[0], group.row_axes[0]) if sig.dtype.is_packed else across
     steps = -(-rows // 4) if by_lanes else rows
@@ -211,13 +215,13 @@ def _rows_of(graph: Snapshot, group: Group) -> _Rows:
 
 
 def _free(graph: Snapshot, output: int, row_axes: tuple[int, ...]) -> list[int]:
-    """The axes of an output along which a row is spread."""
+    """The axes of an output along which a row runs."""
     shape = graph.sigs[output].shape
     return [axis for axis, size in enumerate(shape) if size != 1 and axis not in row_axes]
 
 
 def row_choices(graph: Snapshot, group: Group, profile: DeviceProfile) -> tuple[Choice, ...]:
-    """Ways to deal rows out: `threads` of a workgroup share one, or a thread takes `rows` of them."""
+    """Ways to assign rows: `threads` of a workgroup share one, or a thread takes `rows` of them."""
     if _is_written_out(graph, group):
         return ()
     shape = _rows_of(graph, group)
@@ -245,7 +249,7 @@ def _is_written_out(graph: Snapshot, group: Group) -> bool:
 
 
 def _deal_rows(profile: DeviceProfile, shape: _Rows) -> Choice:
-    """The default: on GPUs a workgroup shares a long row, else a thread takes as many as are worth it."""
+    """The default: on GPUs a workgroup shares a long row, else a thread takes as many rows as pay."""
     if shape.long and profile.kind != "software" and shape.length // 4 >= WIDE_ROW:
         return (("threads", min(256, profile.max_invocations)), ("rows", 1))
     threads = deal(profile, shape.steps, max(1, shape.work // 4))
@@ -253,7 +257,7 @@ def _deal_rows(profile: DeviceProfile, shape: _Rows) -> Choice:
 
 
 def lower_rows(graph: Snapshot, group: Group, profile: DeviceProfile, choice: Choice | None = None) -> Kernel:
-    """Folds, with maps before, between and after them: one row of the kept axes at a time."""
+    """Folds, with maps before, between and after them: one row at a time."""
     if _is_written_out(graph, group):
         return _lower_map(graph, group, profile)
     shape = _rows_of(graph, group)
@@ -263,7 +267,7 @@ def lower_rows(graph: Snapshot, group: Group, profile: DeviceProfile, choice: Ch
     if dealt["threads"] > 1:
         workgroup, groups = dealt["threads"], shape.rows
         puller.threads = workgroup
-        # A row that is not there is the last one again: barriers need every thread.
+        # Beyond the last row it is computed again: barriers need every thread.
         row = build.arithmetic("min", build.emit("thread", U32, (), "group"), build.size(shape.rows - 1))
     else:
         looped = profile.kind == "software"

@@ -1,7 +1,7 @@
 """From kernel IR to a Program whose text is the pipeline's key: a new length is not a new text.
 
-In: a `Kernel` and a device's profile. Out: a `Launch`: the Program, how its parameters are filled, and what
-is bound. `writer.py` writes the statements; here they get their declarations.
+In: a `Kernel` and a device's profile. Out: a `Launch`: the Program, its parameters and its
+bindings. `writer.py` writes the statements; here they get their declarations.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from .decoders import decoder_text
 from .ir import Kernel, Template
 from .writer import Writer, parts_of, wgsl_type
 
-MAX_WORDS = 32  # parameters that travel with a command; the rest goes through a buffer
+MAX_WORDS = 32  # parameters in a command; the rest goes through a buffer
 _STRUCT_CODES = {"f32": "f", "i32": "i", "u32": "I", "bool": "I", "i64": "q", "u64": "Q", "f64": "d"}
-_MORE = -1  # the value number of the buffer with parameters
+_MORE = -1  # the value id of the buffer with parameters
 
 
 def emit(kernel: Kernel, profile: DeviceProfile) -> Launch:
@@ -56,7 +56,7 @@ def _emit_template(kernel: Kernel, template: Template, profile: DeviceProfile) -
 
 
 def grid_of(groups: int, profile: DeviceProfile) -> tuple[int, int, int]:
-    """A grid of at least so many workgroups, in a second dimension where one does not hold them."""
+    """A grid of at least `groups` workgroups, in two dimensions where one is too small."""
     lines = max(1, -(-groups // profile.max_workgroups))
     return -(-groups // lines), lines, 1
 
@@ -64,7 +64,7 @@ def grid_of(groups: int, profile: DeviceProfile) -> tuple[int, int, int]:
 def assemble(
     writer: Writer, entry: str, grid: tuple[int, int, int], requires: frozenset[str] = frozenset()
 ) -> Launch:
-    """Declarations, functions and the entry point; parameters get their places."""
+    """Declarations, functions and the entry point; parameters get their offsets."""
     kernel = writer.kernel
     fields, codes = _scalar_fields(kernel)
     offset = max((field.offset + field.size for field in fields), default=0)
@@ -133,7 +133,7 @@ def _place(at: int, room: int, words: list[tuple[str, Any]]) -> str:
 def _packed(word: tuple[str, Any]) -> bytes:
     scalar, value = word
     if scalar == "f32":
-        return array("f", [value]).tobytes()  # beyond its range infinite, where struct raises
+        return array("f", [value]).tobytes()  # out of range it becomes infinite, where struct raises
     return struct.pack("<I", int(value) & 0xFFFFFFFF)
 
 
@@ -161,7 +161,7 @@ def _features(kernel: Kernel) -> frozenset[str]:
 
 
 def _bindings(writer: Writer, more: bool) -> tuple[list[Bound], list[Binding], list[str]]:
-    """What is bound, in order: what is read, the parameters beyond the limit, what is written."""
+    """The bindings in order: read values, the parameters beyond the limit, written values."""
     kernel = writer.kernel
     bound: list[Bound] = []
     bindings: list[Binding] = []

@@ -1,8 +1,8 @@
 """Forms of a matrix product: which template computes it, and how much of C a workgroup of it owns.
 
-In: a profile, the sizes, how B lies in memory. Out: `Choice`s, the profile's default first, and the `Form` of
-a choice. Software adapters hand values round in subgroups, or let threads work alone; GPUs go through
-workgroup memory.
+In: a profile, the sizes, the layout of B in memory. Out: `Choice`s, the profile's default first, and the
+`Form` of a choice. On software adapters subgroups exchange values, or threads work alone; GPUs use workgroup
+memory.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from .choices import Choice
 
 THIN = (1, 2, 4, MAX_THIN_ROWS)  # the numbers of rows for which there are kernels of thin products
 WIDE = {"software": 17, "integrated": 9, "discrete": 9}  # columns below which C is computed transposed
-SUBGROUPS = (4, 8)  # sizes that matmul_lanes is the default for
-GPU_SUBGROUPS = (4, 8, 16, 32)  # and those it can do
+SUBGROUPS = (4, 8)  # sizes for which matmul_lanes is the default
+GPU_SUBGROUPS = (4, 8, 16, 32)  # and sizes that it supports
 COLUMNS = 4  # groups of four to a thread of matvec_columns
-# Lanes → rows of a block, and those to try beside; else 16, and 8. By four lanes 8 rows were 1.5 to 1.8 times
-# as quick as 16 on SwiftShader (kernels/README.md).
+# Lanes → rows of a block, and those to try too; else 16, and 8. With four lanes 8 rows were 1.5 to 1.8 times
+# as fast as 16 on SwiftShader (kernels/README.md).
 TALL = {4: (8, 16)}
 
 
@@ -61,7 +61,7 @@ def offered(profile: DeviceProfile, m: int, n: int, along_k: bool) -> tuple[Choi
 
 
 def form_of(choice: Choice, along_k: bool) -> Form:
-    """The form that a choice means."""
+    """The form of a choice."""
     return _FORMS[choice[0][0]](dict(choice), along_k)
 
 

@@ -1,7 +1,7 @@
 """Holes: functions that a hand-written template calls, and that pulling fills.
 
-In: a `Puller` and what a hole is given. Out: `Hole`s. What a template reads or stores may be any fused chain:
-layouts, casts, a bias, an activation cost no kernel of their own.
+In: a `Puller` and a hole's arguments. Out: `Hole`s. What a template reads or stores may be any fused chain:
+layouts, casts, a bias, an activation cost no extra kernel.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def make_stages(
 ) -> tuple[Hole, ...]:
     """A hole in stages, (name, arguments) each: every value is computed in the first one that knows it.
 
-    A stage is given what those before it have kept, one argument each, and then its own arguments.
+    A stage gets the values that each stage before it keeps, one argument each, and then its own arguments.
     """
     puller.builder = build = Builder()
     given = []
@@ -63,9 +63,9 @@ def make_stages(
 def _hand_on(
     bodies: list[list[Instruction]], result: Instruction
 ) -> tuple[list[list[Instruction]], Instruction]:
-    """Let every body take what an earlier one has made as an argument.
+    """Rewrite every body so that values of earlier ones become arguments.
 
-    Gives what each has to keep, and the result as the last one knows it.
+    Gives the values that each has to keep, and the result in the last one.
     """
     home = {id(each): at for at, body in enumerate(bodies) for each in body}
     keeps: list[list[Instruction]] = [[] for _ in bodies]

@@ -1,4 +1,4 @@
-"""Index expressions: whole numbers built by constructors that simplify, with known ranges.
+"""Index expressions: integers built by constructors that simplify, with known ranges.
 
 An `Index` is a constant plus multiples of atoms; an `Atom` is a variable (a thread's or a loop's), a quotient
 or remainder that could not be simplified away, an index clamped to a size, or a number computed in the
@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 
 class Atom:
-    """A part of an index that arithmetic does not look into. `low` and `high` bound it, both included."""
+    """An opaque term of an index. `low` and `high` bound it, both included."""
 
     __slots__ = ("divisor", "expression", "hash", "high", "kind", "low", "name")
 
@@ -112,10 +112,10 @@ class Index:
         return self if divisor <= 1 else _divide(self, divisor)[0]
 
     def __mod__(self, divisor: int) -> Index:
-        return ZERO if divisor <= 1 else _divide(self, divisor)[1]  # 0: of a tensor without elements
+        return ZERO if divisor <= 1 else _divide(self, divisor)[1]  # 0: a tensor without elements
 
     def limited(self, size: int) -> Index:
-        """Not beyond the last of `size`; what would be negative becomes the last as well."""
+        """Clamped to size - 1; what would be negative becomes the last as well."""
         if self.low >= 0 and self.high < size:
             return self
         return _of(Atom("limit", "", self, size, 0, max(size - 1, 0)))
@@ -126,7 +126,7 @@ class Index:
         return not self.terms
 
     def replace(self, change: Callable[[Atom], Index | None]) -> Index:
-        """The index with some atoms replaced, simplified anew."""
+        """The index with some atoms replaced, simplified again."""
         result = Index({}, self.constant)
         for atom, factor in self.terms.items():
             new = change(atom)
@@ -259,7 +259,7 @@ def _recombined(terms: dict[Atom, int], constant: int) -> Index:
 
 
 def flatten(indices: Sequence[Index], shape: Sequence[int]) -> Index:
-    """The place of an element in memory, in elements."""
+    """The flat index of an element in memory."""
     result, stride = ZERO, 1
     for index, size in zip(reversed(indices), reversed(shape), strict=True):
         if size != 1:
@@ -269,13 +269,13 @@ def flatten(indices: Sequence[Index], shape: Sequence[int]) -> Index:
 
 
 def broadcast(indices: Sequence[Index], shape: Sequence[int]) -> tuple[Index, ...]:
-    """The indices, into an operand of a shape, of the element that is broadcast to these."""
+    """The indices of an operand's element that is broadcast to these indices."""
     last = indices[len(indices) - len(shape) :]
     return tuple(ZERO if size == 1 else index for size, index in zip(shape, last, strict=True))
 
 
 def unflatten(index: Index, shape: Sequence[int]) -> tuple[Index, ...]:
-    """The indices of the element at a place."""
+    """The indices of the element at a flat index."""
     result: list[Index] = []
     for axis in range(len(shape) - 1, -1, -1):
         size = shape[axis]

@@ -59,7 +59,7 @@ class Type(NamedTuple):
 
 
 class Size(int):
-    """A whole number that comes from a shape: never in the text, so that another length is the same text.
+    """An integer that comes from a shape: never in the text, so that another length is the same text.
 
     Sizes of different roles are different even where they are equal by chance.
     """
@@ -265,7 +265,7 @@ def _type_problem(kernel: Kernel, each: Instruction) -> str:
         if not 0 <= each.data < len(kernel.buffers):
             return "no such buffer"
         if types[0] != U32:
-            return "an index that is no u32"
+            return "an index that is not a u32"
         buffer = kernel.buffers[each.data]
         value = each.type if each.op == "load" else types[1]
         if value is None or value.scalar != buffer.dtype.compute:

@@ -11,7 +11,7 @@ from .index import Index, broadcast, flatten, unflatten
 
 
 def moved(sig: Signature, shape: tuple[int, ...], indices: tuple[Index, ...]) -> tuple[Index, ...]:
-    """The indices of the input that a movement's indices mean."""
+    """The indices in the input of the element at a movement's indices."""
     name = sig.op.name
     if name == "reshape":
         return unflatten(flatten(indices, sig.shape), shape)

@@ -1,4 +1,4 @@
-"""Passes: plain functions from kernel to kernel, each optional: any choice of them is right."""
+"""Passes: plain functions from kernel to kernel, each optional: every subset gives the same results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FIXED: dict[str, Callable[[int, int], int]] = {
 
 
 def drop_unused(kernel: Kernel) -> Kernel:
-    """Leave out values that nothing needs, and blocks in which nothing happens."""
+    """Drop values that nothing uses, and empty blocks."""
     return _each_body(kernel, _used)
 
 
@@ -67,7 +67,7 @@ def _rebuilt(each: Instruction, names: dict[int, Instruction]) -> Instruction:
 
 
 def fold_constants(kernel: Kernel) -> Kernel:
-    """Do index arithmetic of constants now, and leave out x + 0, x * 1 and x / 1."""
+    """Compute index arithmetic of constants, and drop x + 0, x * 1 and x / 1."""
     return _each_body(kernel, _folded)
 
 
@@ -93,7 +93,7 @@ def _renamed(results: Results, names: dict[int, Instruction]) -> Results:
 
 
 def share_values(kernel: Kernel) -> Kernel:
-    """Make equal values once in a block; what reads registers, or has effects, is left alone."""
+    """Make equal values once in a block; reads of registers and side effects do not change."""
     return _each_body(kernel, _shared)
 
 
@@ -121,8 +121,8 @@ def _shared(body_before: tuple[Instruction, ...], results: Results) -> Changed:
 def order_buffers(kernel: Kernel) -> Kernel:
     """Number buffers by their first use, what is read before what is written.
 
-    They come in the order of the graph's numbers, which is another one where the same ops were asked for in
-    another order; the text must not depend on that.
+    They come in the order of node ids, which differs where the same ops were called in another order; the
+    text must not depend on that.
     """
     bodies = [*(hole.body for hole in kernel.holes), kernel.body]
     used = dict.fromkeys(_buffer(each) for body in bodies for each in body if each.op in _ACCESSES)

@@ -32,11 +32,11 @@ class Puller:
         self.builder = Builder()
         self.outputs = tuple(outputs)
         self.buffers: list[Buffer] = []
-        self.numbers: dict[int, int] = {}  # value → number of its buffer
+        self.numbers: dict[int, int] = {}  # value → index of its buffer
         self.scalars: dict[int, int] = {}
         self.given: dict[
             int, Callable[[Indices], Instruction]
-        ] = {}  # value → what gives it, for a contraction's result
+        ] = {}  # value → function that gives it, for a contraction's result
         self.threads = 1
         self.row_depth = 0
         self.unrolled: frozenset[int] = frozenset()  # folds that are written out
@@ -82,7 +82,7 @@ class Puller:
         return None
 
     def _sources(self, number: int, indices: Indices) -> list[tuple[int, Indices]]:
-        """What a map, a cast or a movement needs; of anything else, nothing that is known beforehand."""
+        """The inputs of a map, a cast or a movement, and their indices; empty for any other op."""
         sig, inputs = self.graph.sigs[number], self.graph.inputs[number]
         buffer = self.numbers.get(number)
         if number in self.given or (buffer is not None and not self.buffers[buffer].written):
@@ -117,7 +117,7 @@ class Puller:
         return self._wrapped(value, sig.dtype)
 
     def _wrapped(self, value: Instruction, dtype: DType) -> Instruction:
-        """An integer that was computed in 32 bits as its own type holds it."""
+        """An integer computed in 32 bits, wrapped to its dtype."""
         packed = dtype.is_packed and dtype.kind in "iu"
         return self.builder.cast(value, dtype.wide, dtype) if packed else value
 
@@ -173,7 +173,7 @@ class Puller:
         return b if a is None else self.builder.apply(TABLE["logical_and"], "bool", a, b)
 
     def _concat(self, number: int, indices: Indices) -> Instruction:
-        """The input that an index falls into; where lanes agree, only that one is loaded."""
+        """The input in which an index is; where lanes agree, only that one is loaded."""
         sig, build = self.graph.sigs[number], self.builder
         (axis,) = sig.attributes
         pieces = []
@@ -245,7 +245,7 @@ class Puller:
         return self.pull(source, (*before, self.builder.dynamic(place, size), *after))
 
     def _place(self, value: Instruction, dtype: Any, size: int) -> Instruction:
-        """A computed index, clamped: below 0 is 0, beyond the end the last."""
+        """A computed index, clamped to 0 and size - 1."""
         build = self.builder
         if dtype is not uint32:
             value = build.cast(value, dtype, int32)
@@ -262,7 +262,7 @@ class Puller:
         return parts[0] if len(parts) == 1 else build.lanes(parts)
 
     def _decode(self, number: int, indices: Indices) -> Instruction:
-        """Weights of quantised blocks: of all rows, or of those an index names."""
+        """Weights of quantised blocks: of all rows, or of the rows of an index."""
         words, *index = self.graph.inputs[number]
         name, shape = self.graph.sigs[number].attributes
         if index:
@@ -289,7 +289,7 @@ class Puller:
         sig, build = self.graph.sigs[number], self.builder
         (source,) = self.graph.inputs[number]
         shape = self.graph.sigs[source].shape
-        # Not outside of a condition: its loads may be beyond the end there.
+        # Not outside of a condition: there its loads may be out of bounds.
         depth = max((build.depth_of(index) for index in indices), default=0)
         depth = max(depth, self._pinned_depth(), self.row_depth if self.threads > 1 else 0)
         suspended = build.outside(depth)
@@ -394,7 +394,7 @@ class Puller:
     # Memory
 
     def load(self, buffer: int, place: Index) -> Instruction:
-        """The element at a place, or four: at once where they lie together, else one by one."""
+        """The element at a flat index, or four: in one load where they are contiguous, else one by one."""
         build = self.builder
         type = self.buffers[buffer].dtype.compute
         if not self.buffers[buffer].size:
@@ -413,7 +413,7 @@ class Puller:
         return build.lanes([build.emit("load", Type(type), (part,), buffer) for part in parts])
 
     def _never_read(self, compute: str) -> Instruction:
-        """An element of an empty value, in a loop that never runs; a number, lest compilers fold with 0."""
+        """An element of an empty value, in a loop that never runs: a parameter, since compilers fold a 0."""
         return self.builder.constant(Size(0), Type(compute))
 
     def _pairs_of(self, place: Index) -> tuple[tuple[Index, Index], int] | None:
@@ -427,7 +427,7 @@ class Puller:
         return None if groups[0] is None or groups[1] is None else ((groups[0], groups[1]), part)
 
     def group_of(self, place: Index) -> Index | None:
-        """The number of the group of four that the lanes are, where they are one."""
+        """The index of the group of four that the lanes form, where they do."""
         lane = [atom for atom in place.terms if atom.kind == LANE]
         if len(lane) != 1 or place.terms[lane[0]] != 1 or place.constant % 4:
             return None
@@ -452,7 +452,7 @@ class Puller:
             build.here("store", None, (at, build.lane(value, lane)), buffer)
 
     def store_pairs(self, number: int, place: Index, values: Sequence[Instruction]) -> None:
-        """Write both parts of the pair at a place, or of four pairs, side by side."""
+        """Write both parts of the pair at an index, or of four adjacent pairs."""
         build, buffer = self.builder, self.numbers[number]
         first = build.in_lane(place, 0) * 2
         if not build.has_lanes(place):

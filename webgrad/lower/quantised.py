@@ -1,7 +1,7 @@
 """Products with quantised weights: a template that unpacks them in registers; A and the results are holes.
 
 In: a group around a `matmul_blocks`. Out: a `Kernel`. What comes before A (casts, norms' last step) and after
-the sums (a bias, an activation, a residual) costs no kernel of its own.
+the sums (a bias, an activation, a residual) costs no extra kernel.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .threads import kernel_of
 
 DEPTH = 64  # threads of a GPU's workgroup along k
 FEW_ROWS = 2  # rows of A up to which lanes hold different parts of a row, not different rows
-SOME_ROWS = 4  # rows of A that a thread takes by itself
+SOME_ROWS = 4  # rows of A that a thread takes alone
 
 
 class _Product:
@@ -41,7 +41,7 @@ class _Product:
         puller = self.puller
 
         def fill(row: Instruction, at: Instruction) -> Instruction:
-            # One row more than there is: rows are always clamped, whatever divides, and the text stays.
+            # One row more than there is: rows are then always clamped, and the text stays the same.
             line = argument(puller, row, "row", self.m + 1).limited(self.m)
             k = argument(puller, at, "at", self.k // 4) * 4 + puller.new_lane()
             value = puller.pull(self.a, (*unflatten(line, self.rows), k))
@@ -86,17 +86,17 @@ class _Product:
 
 
 def _lanes(profile: DeviceProfile) -> int:
-    """The size of the subgroups that hand A round; 0 where there are none, or where that does not pay."""
+    """The size of the subgroups that exchange A; 0 where there are none, or where that does not pay."""
     return profile.subgroup_size if profile.kind == "software" and profile.subgroup_size in (4, 8) else 0
 
 
 def _least(rows: int, most: int) -> int:
-    """The power of two that holds so many rows, up to a limit."""
+    """The smallest power of two of at least `rows`, up to a limit."""
     return min(1 << (rows - 1).bit_length(), most)
 
 
 def quantised_choices(graph: Snapshot, group: Group, profile: DeviceProfile) -> tuple[Choice, ...]:
-    """What a product can be told; the first is what this profile takes by itself.
+    """The choices of a product; the first is the default for the profile.
 
     `rows` of A share the weights that are unpacked. `columns` of B go together where the rows are few.
     """
@@ -108,7 +108,7 @@ def quantised_choices(graph: Snapshot, group: Group, profile: DeviceProfile) -> 
         return tuple((("rows", each),) for each in sizes)
     if m <= FEW_ROWS:
         return tuple((("rows", _least(m, FEW_ROWS)), ("columns", each)) for each in (2, 1, 4))
-    # More rows are quicker, and compile longer.
+    # More rows are faster, and compile longer.
     most = FORMATS[name].most_rows
     sizes = dict.fromkeys(_least(m, each) for each in sorted((8, 16), key=lambda each: each != most))
     return tuple((("rows", each),) for each in sizes)

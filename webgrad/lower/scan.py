@@ -1,8 +1,8 @@
-"""Running totals: a thread (or a lane) goes along a row, or along a chunk of one.
+"""Scans: a thread (or a lane) goes along a row, or along a chunk of one.
 
-In: a group around a scan of x, or of (x, totals): what the chunks before each but the first come to. Out: a
-`Kernel`. Sums of floats are kept in two parts, what came before a short run and the run itself, so that
-rounding errors do not add up along a row.
+In: a group around a scan of x, or of (x, totals): the totals before each chunk but the first. Out: a
+`Kernel`. Sums of floats have two parts, the total before a short run and the run itself, so that rounding
+errors do not add up along a row.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .threads import deal, kernel_of, open_steps
 
 
 class _Scan:
-    """One scan: its sizes, and how its threads lie."""
+    """One scan: its sizes, and the layout of its threads."""
 
     def __init__(self, graph: Snapshot, group: Group) -> None:
         (output,) = group.outputs
@@ -45,7 +45,7 @@ class _Scan:
 
 
 def _is_flat(graph: Snapshot, group: Group, output: int) -> bool:
-    """Whether the only row is read at the places that are written to, and padding holds a group of four."""
+    """Whether the only row is read at the indices that are written, and padding holds a group of four."""
     shape, size = graph.sigs[output].shape, graph.sigs[output].size
     totals = graph.inputs[output][1:]
     reads = [graph.sigs[each] for each in group.reads if each not in totals]
@@ -86,7 +86,7 @@ def lower_scan(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
 
 
 def _start(scan: _Scan, puller: Puller, at: list[Index]) -> Instruction:
-    """What a row or chunk begins with."""
+    """The start value of a row or chunk."""
     build = puller.builder
     value = scan.sig.op.identity(scan.sig.dtype)  # type: ignore[misc]
     identity = build.widened(build.constant(value, Type(scan.type.scalar)), scan.type.width)

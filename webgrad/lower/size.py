@@ -1,5 +1,5 @@
-"""How large a finished kernel is for a driver's compiler, in the units of `schedule/size.py`, which says what
-a kernel will come to before it is written.
+"""How large a finished kernel is for a driver's compiler, in the units of `schedule/size.py`, which
+estimates a kernel before it is written.
 
 In: a `Kernel`. Out: its size in additions.
 """

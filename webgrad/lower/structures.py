@@ -1,7 +1,7 @@
 """Groups of one structure are lowered once: the layers of a model are alike.
 
-In: a graph and the groups of a launch. Out: their structure, whatever their numbers are, with these numbers
-in order; and the launches of one such bundle as those of another.
+In: a graph and the groups of a launch. Out: their structure, without node ids, and these ids in order; and
+the launches of one such bundle as those of another.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from ..schedule.plan import Group
 
 
 def structure(graph: Snapshot, groups: Sequence[Group]) -> tuple[tuple[object, ...], tuple[int, ...]]:
-    """What lowering sees of groups: two bundles with equal structures have the same kernel, over the numbers
-    that are given with them.
+    """What lowering uses of groups: two bundles with equal structures have the same kernel, over the node ids
+    that are returned with them.
     """
     places: dict[int, int] = {}
     code: list[object] = []

@@ -1,7 +1,7 @@
-"""Steps dealt out to threads, and what every lowering does around its own: open them, close them, wrap up.
+"""Steps assigned to threads, and what all lowerings share: open the steps, close them, make the kernel.
 
 In: how many steps there are, and a device's profile. Out: `Threads`, and instructions that give a thread its
-step. On software adapters a thread takes a stretch of steps; on GPUs each step is a thread.
+step. On software adapters a thread takes a run of steps; on GPUs each step is a thread.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from ..schedule.plan import Group
 from .ir import U32, Hole, Instruction, Kernel, Template
 from .pull import Puller
 
-CHUNK = 256  # steps of a thread's stretch on software adapters, at least
-SPREAD = 512  # threads a stretch is cut for there, at most
+CHUNK = 256  # steps of a thread's run on software adapters, at least
+SPREAD = 512  # threads there, at most
 
 
 @dataclass(frozen=True, slots=True)
 class Threads:
-    """Steps 0..count dealt out to threads: one to each, or with `looped` up to `chunk`."""
+    """Steps 0..count assigned to threads: one to each, or with `looped` up to `chunk`."""
 
     count: int
     chunk: int
@@ -62,7 +62,7 @@ def open_steps(puller: Puller, threads: Threads, first_group: int = 0) -> Instru
 
 
 def name_of(graph: Snapshot, group: Group) -> str:
-    """What a kernel is called: its kind, and its first ops."""
+    """The name of a kernel: its kind, and its first ops."""
     names = [
         graph.sigs[each].op.name for each in group.inside if graph.sigs[each].kind not in ("move", "cast")
     ]

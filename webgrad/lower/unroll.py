@@ -1,7 +1,7 @@
-"""Folds over windows, which are written out: the few elements of a window need no loop.
+"""Unrolled folds over windows: the few elements of a window need no loop.
 
 In: a graph and the nodes of a kernel. Out: those folds among them that go over the elements of small windows,
-and nothing else. A loop would compute every index anew, and costs several times what it folds.
+and nothing else. A loop would compute every index again, and costs several times as much as the fold.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from ..graph.snapshot import Snapshot
 from ..schedule.axes import Axes, through_map, through_move
 from ..schedule.size import MAX_UNROLLED_TERMS
 
-MAX_UNROLLED_COST = 220  # additions that are written out, for all elements together
+MAX_UNROLLED_COST = 220  # additions of all unrolled elements together
 
 
 def window_folds(graph: Snapshot, nodes: Iterable[int]) -> frozenset[int]:
     """The folds over small windows, of nodes with inputs first."""
     elements: dict[int, Axes] = {}  # node → its axes that are the elements of windows
-    cost: dict[int, int] = {}  # of one element, up to the folds before it, which are computed once
+    cost: dict[int, int] = {}  # of one element, without the folds before it, which are computed once
     found: set[int] = set()
     for node in nodes:
         sig, inputs = graph.sigs[node], graph.inputs[node]

@@ -28,7 +28,7 @@ from .ir import Buffer, Kernel, Template
 
 
 def sort_kernels(graph: Snapshot, group: Group, profile: DeviceProfile) -> list[Launch]:
-    """The launches that give the order of keys along their last axis."""
+    """The launches that sort keys along their last axis."""
     (output,) = group.outputs
     sig = graph.sigs[output]
     length = sig.shape[-1] if sig.shape else 1
@@ -41,12 +41,12 @@ def sort_kernels(graph: Snapshot, group: Group, profile: DeviceProfile) -> list[
 
 
 def _temporaries(graph: Snapshot, sizes: Sequence[int], device: Any) -> list[int]:
-    """New values of the graph, of so many bytes."""
+    """New values of the graph, of these sizes in bytes."""
     return [graph.add(signature(LEAF, (-(-nbytes // 4),), dtypes.uint32, device), ()) for nbytes in sizes]
 
 
 def scatter_kernels(graph: Snapshot, group: Group, profile: DeviceProfile) -> list[Launch]:
-    """The launches that write rows to computed places."""
+    """The launches that write rows to computed indices."""
     (output,) = group.outputs
     sig = graph.sigs[output]
     base, index, updates = graph.inputs[output]
@@ -73,9 +73,9 @@ def fourier_kernels(graph: Snapshot, group: Group, profile: DeviceProfile) -> li
 
 
 def user_kernels(graph: Snapshot, group: Group, profile: DeviceProfile) -> list[Launch]:
-    """The launch of a user's kernel, after copies of what its results begin with.
+    """The launch of a user's kernel, after copies of the start values of its results.
 
-    Results that nobody wants are temporaries.
+    Results that nothing uses are temporaries.
     """
     sig, inputs = graph.sigs[group.center], graph.inputs[group.center]
     call = sig.attributes[0]
@@ -97,7 +97,7 @@ def user_kernels(graph: Snapshot, group: Group, profile: DeviceProfile) -> list[
 
 
 def _transform(sig: Signature, source: Signature, profile: DeviceProfile) -> Launches:
-    """A cpu's graph that is to be shown as a GPU's may hold lengths that kernels do not take."""
+    """The launches of a transform; a cpu's graph shown as a GPU's may have lengths without kernels."""
     dtype = sig.dtype.compute
     if sig.op.name == "fft":
         inverse, scale, axis = sig.attributes
@@ -120,7 +120,7 @@ def _transform(sig: Signature, source: Signature, profile: DeviceProfile) -> Lau
 def _all_emitted(
     graph: Snapshot, name: str, launches: Sequence[Launch], numbers: Sequence[int]
 ) -> list[Launch]:
-    """Launches in order, over values of the graph by the numbers of an operation's buffers."""
+    """Launches in order, over the ids of an operation's buffers."""
     return [_emitted(graph, name, each, [numbers[value] for value in each.values]) for each in launches]
 
 

@@ -1,7 +1,7 @@
 """Writing instructions as WGSL: one `let` per value, numbers that come from shapes as parameters.
 
-In: the instructions of a `Kernel` or of its holes. Out: statements, and what they need: the parameters,
-library functions, buffers and workgroup memory that `emit.py` then declares.
+In: the instructions of a `Kernel` or of its holes. Out: statements, and the parameters, library
+functions, buffers and workgroup memory that `emit.py` then declares for them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SUFFIX = {"u32": "u", "i32": "i", "f32": "f", "i64": "li", "u64": "lu", "f64": 
 
 
 def wgsl_type(type: Type) -> str:
-    """A value's type as WGSL spells it."""
+    """A value's type in WGSL."""
     return type.scalar if type.width == 1 else f"vec4<{type.scalar}>"
 
 
@@ -95,7 +95,7 @@ class Writer:
         return "\n".join(self.lines)
 
     def statement(self, each: Instruction) -> str:
-        """One instruction; the empty text where it is written at its uses."""
+        """One instruction; empty where it is written at its uses."""
         args = [self.names.get(id(arg), "") for arg in each.args]
         op = each.op
         if op in ("const", "scalar", "thread", "argument"):
@@ -119,13 +119,13 @@ class Writer:
         return self.let(each, self.expression(each, args))
 
     def source(self, each: Instruction) -> str:
-        """What is known from the start."""
+        """The text of a constant, scalar, thread index or argument."""
         assert each.type is not None
         if each.op == "const":
             return self.constant(each.type, each.data)
         if each.op == "scalar":
             return self.scalar(each.data, self.kernel.scalars[each.data][1])
-        return str(each.data)  # a thread's place, or an argument
+        return str(each.data)  # a thread's index, or an argument
 
     def expression(self, each: Instruction, args: list[str]) -> str:
         """The expression of a value: the right side of its `let`."""
@@ -157,7 +157,7 @@ class Writer:
         return self.load(data, args[0], each.type.width)
 
     def apply(self, op: Any, args: list[str], type: Type | None, width: int) -> str:
-        """A map op's spelling."""
+        """A map op in WGSL."""
         assert type is not None
         if op.name == "subtract" and type.scalar == "f32" and args[0] == args[1]:
             return self.called(f"wg_own_difference({args[0]})", width)
@@ -165,7 +165,7 @@ class Writer:
         return self.called(row.format(*args), width)
 
     def called(self, text: str, width: int) -> str:
-        """An expression with its functions spelled for a width, and noted."""
+        """An expression with its functions spelled for a width, and recorded."""
         text = spell(text, width)
         self.calls.update(CALL.findall(text))
         return text
@@ -209,7 +209,7 @@ class Writer:
         return f"fn {hole.name}({arguments}) -> {kind} {{\n{text}\n    return {result};\n}}\n"
 
     def stage(self, hole: Hole, arguments: str, text: str) -> str:
-        """A stage as a function, and the struct of what it keeps; a struct has one member at least."""
+        """A stage as a function, and the struct of what it keeps; a WGSL struct needs at least one member."""
         kind = wgsl_type(hole.kept)
         types = [wgsl_type(each.type) for each in hole.keeps or () if each.type] or ["u32"]
         members = ", ".join(f"k{at}: {type}" for at, type in enumerate(types))
@@ -222,7 +222,7 @@ class Writer:
     # Memory
 
     def element(self, buffer: int) -> str:
-        """What a buffer is an array of."""
+        """The element type of a buffer's array."""
         dtype = self.kernel.buffers[buffer].dtype
         if dtype.is_packed:
             return "vec2<u32>" if dtype.itemsize == 2 and buffer in self.vector else "u32"
@@ -235,7 +235,7 @@ class Writer:
         return f"b{buffer}[{unit}]" if self.parts(buffer) == 1 else f"get_b{buffer}({unit})"
 
     def parts(self, buffer: int) -> int:
-        """In how many bindings a buffer comes."""
+        """The number of bindings of a buffer."""
         return len(parts_of(self.kernel.buffers[buffer], self.profile))
 
     def load(self, buffer: int, index: str, width: int) -> str:

@@ -31,7 +31,7 @@ class Bert(nn.Module):
         self.layers = nn.ModuleList(Layer(settings, published, number) for number in range(settings.layers))
 
     def forward(self, ids: wg.Tensor, lengths: wg.Tensor) -> wg.Tensor:
-        """ids (batch, length) of whole numbers; lengths (batch,), how many of each row count."""
+        """ids (batch, length) of integers; lengths (batch,), how many of each row count."""
         batch, length = ids.shape
         places = wg.arange(length, dtype=wg.int32, device=ids.device)
         types = self.types(wg.zeros(1, dtype=wg.int32, device=ids.device))

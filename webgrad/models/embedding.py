@@ -79,7 +79,7 @@ class EmbeddingModel:
         vector of the tokens that begin and end every text.
         """
         if not _is_whole(batch_size) or batch_size < 1:
-            raise ArgumentError(f"embed: batch_size is {batch_size!r}, and must be a whole number above 0")
+            raise ArgumentError(f"embed: batch_size is {batch_size!r}, and must be an integer above 0")
         rows = [self._encoded(text) for text in _checked(texts)]
         order = sorted(range(len(rows)), key=lambda number: -len(rows[number]))
         parts = [

@@ -125,7 +125,7 @@ def check_keys(keys: Any) -> None:
     """Refuse keys of a dictionary or set that could all be made to have one place."""
     for key in keys:
         if not isinstance(key, KEYS) or (isinstance(key, int) and key.bit_length() > LARGEST_KEY_BITS):
-            raise Refused(f"it takes a {type(key).__name__} for a key that is no text and no small number")
+            raise Refused(f"it takes a {type(key).__name__} for a key, not a text or a small number")
 
 
 def search_work(text: Any, sought: Any) -> int:

@@ -138,9 +138,9 @@ def check_keys(metadata: Mapping[str, Any], architecture: str, source: str) -> N
         rule = rule_of(architecture, key)
         if rule is None:
             raise wg.ModelFileError(
-                f"{source}: what {architecture}.{_short(key)}={shown(value)} means is not known to webgrad. "
-                "If it changes nothing, write the file without it: gguf-new-metadata --remove-metadata KEY "
-                "OLD NEW (of the package gguf)"
+                f"{source}: what {architecture}.{_short(key)}={shown(value)} means is not known. "
+                "If it changes nothing, remove it: gguf-new-metadata --remove-metadata KEY OLD NEW (package "
+                "gguf)"
             )
         if isinstance(rule, tuple) and not _is_one_of(value, rule):
             reason = _EXPERTS if "expert" in key else f", which computes as with {rule[-1]}"

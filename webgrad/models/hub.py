@@ -49,7 +49,7 @@ def bring_from_hub(source: Source, workspace: Path, label: str, show: bool) -> B
     files = {each.rfilename: each for each in info.siblings or ()}
     choice = choose(files, source)
     if unsafe := [path for path in choice.names if not is_safe(path)]:
-        raise wg.ModelFileError(f"{label}: {unsafe[0]!r} is no path inside of a repository; it is not used")
+        raise wg.ModelFileError(f"{label}: {unsafe[0]!r} is not a path in a repository; it is not used")
     place = workspace / "hub"
     meter = Meter(label, sum(files[path].size or 0 for path in choice.names), show)
     with _quiet(hub), _watched(place, meter):

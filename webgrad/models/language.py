@@ -182,7 +182,7 @@ class LanguageModel:
         try:
             given = [index(each) for each in (ids.tolist() if hasattr(ids, "tolist") else ids)]
         except TypeError:
-            raise wg.DTypeError(f"ids are a list of whole numbers, not {ids!r:.80}") from None
+            raise wg.DTypeError(f"ids are a list of integers, not {ids!r:.80}") from None
         if not given:
             raise wg.ArgumentError("there is no token to go on from: give one id at least")
         for each in given:
@@ -296,7 +296,7 @@ def _checked_count(max_tokens: Any) -> int:
     try:
         count = index(max_tokens)
     except TypeError:
-        raise wg.DTypeError(f"max_tokens is a whole number, not {max_tokens!r}") from None
+        raise wg.DTypeError(f"max_tokens must be an integer, not {max_tokens!r}") from None
     if count < 1:
         raise wg.ArgumentError(f"max_tokens is 1 or more, not {count}")
     return count
@@ -307,7 +307,7 @@ def _draws(seed: Any) -> tuple[int, int]:
     try:
         number = None if seed is None else index(seed)
     except TypeError:
-        raise wg.DTypeError(f"seed is a whole number, or None, not {seed!r}") from None
+        raise wg.DTypeError(f"seed must be an integer, or None, not {seed!r}") from None
     if number is not None and not 0 <= number < 1 << 64:
         raise wg.ArgumentError(f"seed is from 0 to 2**64 - 1, not {number}")
     return wg.random.Generator(number).get_state()
@@ -330,7 +330,7 @@ def _checked_context(context: int | None, most: int) -> int:
     try:
         count = index(context)
     except TypeError:
-        raise wg.DTypeError(f"context is a whole number, not {context!r}") from None
+        raise wg.DTypeError(f"context must be an integer, not {context!r}") from None
     if not 1 <= count <= most:
         raise wg.ArgumentError(f"context is from 1 to {most:,}, what the model was made for, not {count:,}")
     return count

@@ -45,13 +45,13 @@ class Reader:
         return Reader(inner, self.source, self._prefix + prefix)
 
     def whole(self, *keys: str, default: int | None = None, least: int = 1, most: int = _LARGEST) -> int:
-        """The first of these keys that is there, a whole number in bounds."""
+        """The first of these keys that is there, an integer in bounds."""
         key = self._first(keys, default)
         if key is None:
             return cast(int, default)
         value = self.get(key)
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            raise self.error(key, f" is a whole number from {least} to {most:,}, not {shown(value)}")
+            raise self.error(key, f" must be an integer from {least} to {most:,}, not {shown(value)}")
         return value
 
     def number(self, *keys: str, default: float | None = None) -> float:

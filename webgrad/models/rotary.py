@@ -42,7 +42,7 @@ def frequencies(rotary: Rotary, factors: Array | None = None) -> Array:
                 f"rope_freqs has {factors.size} factors for {plain.size} pairs of features"
             )
         if not (np.isfinite(factors) & (factors > 0)).all():
-            raise wg.ModelFileError("rope_freqs has factors that are no positive numbers")
+            raise wg.ModelFileError("rope_freqs has factors that are not positive numbers")
         return (plain / factors).astype(np.float32)
     return _SCALINGS[rotary.kind](rotary, plain)
 

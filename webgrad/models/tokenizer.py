@@ -46,7 +46,7 @@ class Tokenizer:
         """The tokenizer of a folder with a tokenizer.json or a SentencePiece tokenizer.model."""
         folder = Path(path)
         if not folder.is_dir():
-            raise ModelFileError(f"{folder} is no folder")
+            raise ModelFileError(f"{folder} is not a folder")
         return cls(parts_from_folder(folder))
 
     @classmethod
@@ -212,7 +212,7 @@ def check_id(token_id: Any) -> int:
     try:
         place = int(token_id)
     except (TypeError, ValueError, OverflowError):
-        raise ArgumentError(f"{token_id!r} is no token id") from None
+        raise ArgumentError(f"{token_id!r} is not a token id") from None
     if not 0 <= place < 1 << 32:
-        raise ArgumentError(f"{place} is no token id")
+        raise ArgumentError(f"{place} is not a token id")
     return place

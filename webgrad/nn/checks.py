@@ -13,13 +13,13 @@ __all__ = ["check_channels", "check_features", "check_floats", "check_sizes", "c
 
 
 def check_tensor(name: object, x: Any) -> None:
-    """Raise where x is no tensor."""
+    """Raise where x is not a tensor."""
     if not isinstance(x, wg.Tensor):
         raise wg.DTypeError(f"{name} takes a tensor, not a {type(x).__name__}: make one with webgrad.asarray")
 
 
 def check_floats(name: object, x: Any) -> None:
-    """Raise where x is no tensor of floats."""
+    """Raise where x is not a tensor of floats."""
     check_tensor(name, x)
     if x.dtype.kind != "f":
         raise wg.DTypeError(
@@ -52,4 +52,4 @@ def check_sizes(layer: str, **sizes: Any) -> None:
     """Raise where a number of features or channels is none."""
     for name, size in sizes.items():
         if not isinstance(size, int) or isinstance(size, bool) or size < 1:
-            raise wg.ArgumentError(f"{layer}: {name} is a whole number from 1 on, not {size!r}")
+            raise wg.ArgumentError(f"{layer}: {name} must be an integer from 1 on, not {size!r}")

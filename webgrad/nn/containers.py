@@ -33,7 +33,7 @@ def _place(owner: Module, at: Any, length: int) -> int:
         place = index(at)
     except TypeError:
         raise wg.DTypeError(
-            f"{type(owner).__name__} takes whole numbers and slices as indices, not {at!r}"
+            f"{type(owner).__name__} takes integers and slices as indices, not {at!r}"
         ) from None
     if not -length <= place < length:
         raise wg.IndexingError(f"{type(owner).__name__} has {length} members, and no index {place}")

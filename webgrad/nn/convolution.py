@@ -25,11 +25,11 @@ _MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 def _per_axis(layer: str, name: str, value: Any, axes: int, least: int = 1) -> tuple[int, ...]:
-    """One whole number for each axis, from one or from a sequence."""
+    """One integer for each axis, from one or from a sequence."""
     given = tuple(value) if isinstance(value, Sequence) else (value,) * axes
     if len(given) != axes or any(not isinstance(each, int) or each < least for each in given):
         raise wg.ArgumentError(
-            f"{layer}: {name} is a whole number from {least} on, or {axes} of them, not {value!r}"
+            f"{layer}: {name} must be an integer from {least} on, or {axes} of them, not {value!r}"
         )
     return given
 
@@ -219,7 +219,7 @@ class _Transposed(_Convolution):
     ) -> None:
         name = type(self).__name__
         if padding_mode != "zeros" or isinstance(padding, str):
-            raise wg.ArgumentError(f"{name}: padding is whole numbers, and padding_mode 'zeros'")
+            raise wg.ArgumentError(f"{name}: padding must be integers, and padding_mode 'zeros'")
         super().__init__(
             in_channels,
             out_channels,

@@ -198,7 +198,7 @@ def poisson_nll_loss(
     eps: float = 1e-8,
     reduction: str = "mean",
 ) -> wg.Tensor:
-    """exp(x) - t x, or x - t log(x + eps) if x is no logarithm; `full` adds Stirling's term where t > 1.
+    """exp(x) - t x, or x - t log(x + eps) if x is not a logarithm; `full` adds Stirling's term where t > 1.
 
     >>> wg.nn.functional.poisson_nll_loss(wg.zeros(2), wg.ones(2)).item()
     1.0

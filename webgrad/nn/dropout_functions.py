@@ -18,7 +18,7 @@ _SELU_FLOOR = -1.7580993408473766  # selu at minus infinity
 
 
 def check_probability(name: str, p: float) -> None:
-    """Raise where p is no probability."""
+    """Raise where p is not a probability."""
     if not 0 <= p <= 1:
         raise wg.ArgumentError(f"{name}: p is the probability that an element is dropped, 0 to 1, not {p!r}")
 

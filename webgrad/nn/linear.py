@@ -1,6 +1,6 @@
 """Layers of products: linear, bilinear, and tables of vectors.
 
-In: tensors whose last axis is the features (of an embedding: whole numbers). Out: tensors with other features
+In: tensors whose last axis is the features (of an embedding: integers). Out: tensors with other features
 along it. Weights lie as PyTorch's: (out, in).
 """
 
@@ -111,7 +111,7 @@ class Bilinear(Module):
 
 
 class Embedding(Module):
-    """y = W[x]: a row of the weight for each whole number; the row of padding_idx is zero, and stays it.
+    """y = W[x]: a row of the weight for each integer; the row of padding_idx is zero and stays zero.
 
     >>> wg.nn.Embedding(10, 4)(wg.asarray([[1, 2, 3]])).shape
     (1, 3, 4)
@@ -131,7 +131,7 @@ class Embedding(Module):
         check_sizes("Embedding", num_embeddings=num_embeddings, embedding_dim=embedding_dim)
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
             raise wg.ArgumentError(
-                f"Embedding: padding_idx {padding_idx} is no row of {num_embeddings} embeddings"
+                f"Embedding: padding_idx {padding_idx} is not a row of {num_embeddings} embeddings"
             )
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings

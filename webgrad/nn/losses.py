@@ -245,7 +245,7 @@ class TripletMarginLoss(Applied):
 
 
 class PoissonNLLLoss(Applied):
-    """exp(x) - t x; or x - t log(x + eps) if x is no logarithm.
+    """exp(x) - t x; or x - t log(x + eps) if x is not a logarithm.
 
     >>> wg.nn.PoissonNLLLoss()(wg.zeros(2), wg.ones(2)).item()
     1.0

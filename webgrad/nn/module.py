@@ -173,7 +173,7 @@ class Module:
         self._check_name(name, "_buffers")
         if tensor is not None and not isinstance(tensor, wg.Tensor):
             raise wg.DTypeError(
-                f"register_buffer({name!r}): a {type(tensor).__name__} is no tensor; make one with "
+                f"register_buffer({name!r}): a {type(tensor).__name__} is not a tensor; make one with "
                 "webgrad.asarray"
             )
         self._put("_buffers", name, tensor)

@@ -82,7 +82,7 @@ def pixel_shuffle(x: wg.Tensor, upscale_factor: int) -> wg.Tensor:
     *batch, channels, height, width = x.shape
     if channels % (r * r):
         raise wg.ShapeError(
-            f"pixel_shuffle: the {channels} channels of x {x.shape} are no multiple of {r}² = {r * r}"
+            f"pixel_shuffle: the {channels} channels of x {x.shape} are not a multiple of {r}² = {r * r}"
         )
     count = len(batch)
     split = x.reshape((*batch, channels // (r * r), r, r, height, width))

@@ -13,7 +13,7 @@ __all__ = ["bilinear", "embedding"]
 
 
 def embedding(x: wg.Tensor, weight: wg.Tensor, padding_idx: int | None = None) -> wg.Tensor:
-    """The rows of a weight (rows, features) at whole numbers x; the row `padding_idx` gets no gradient.
+    """The rows of a weight (rows, features) at integers x; the row `padding_idx` gets no gradient.
 
     >>> wg.nn.functional.embedding(wg.asarray([2, 0]), wg.eye(3)).tolist()
     [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
@@ -22,7 +22,7 @@ def embedding(x: wg.Tensor, weight: wg.Tensor, padding_idx: int | None = None) -
         raise wg.ShapeError(f"embedding: the weight is a matrix (rows, features), not {weight.shape}")
     check_tensor("embedding", x)
     if x.dtype.kind not in "iu":
-        raise wg.DTypeError(f"embedding takes whole numbers, rows of its weight, not {x.dtype.name}")
+        raise wg.DTypeError(f"embedding takes integers, rows of its weight, not {x.dtype.name}")
     rows = wg.take(weight, x, axis=0)
     if padding_idx is None:
         return rows

@@ -1,1 +1,1 @@
-"""What an op is: its row, its shape rule, and the nodes made of it. Functions of users are in functions/."""
+"""Ops: their rows, their shape rules, functions that make nodes. Public functions are in functions/."""

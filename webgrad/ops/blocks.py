@@ -1,8 +1,8 @@
-"""Quantised blocks: GGUF's formats, how they lie on a device, and what their weights are.
+"""Quantised blocks: GGUF's formats, their layout on a device, and their weights.
 
-In: a format's blocks as GGUF has them, or as words. Out: words, blocks, or float32 weights. On a device a
+In: a format's blocks as in GGUF files, or as words. Out: words, blocks, or float32 weights. On a device a
 tensor is one array of 32-bit words: GGUF's blocks cut into regions, each for all blocks one after the other,
-so that what is loaded together is aligned. Nothing is added or lost but up to three bytes at the end.
+so that loads are aligned. At most three bytes of padding are added at the end.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ class Format:
     """
 
     name: str
-    number: int  # which GGUF files have for it
+    number: int  # its number in GGUF files
     weights: int
     nbytes: int
     regions: tuple[tuple[int, int], ...]  # (start in GGUF's block, bytes)
     weights_of: Callable[[Regions], Array]  # float32 (blocks, weights) from the regions
     units: int = 1  # in a block: see kernels/blocks.pwgsl
     most_rows: int = 16  # of A by one unpacked weight: fewer where a column has three words to load
-    can_quantise: bool = False  # whether floats can be made such blocks
+    can_quantise: bool = False  # whether `quantise` can make such blocks
 
     @property
     def pairs(self) -> int:
@@ -38,7 +38,7 @@ class Format:
         return self.weights // 32
 
 
-# What the weights are
+# The weights of blocks
 
 
 def _halves(region: Array) -> Array:
@@ -98,7 +98,7 @@ def _q8_0(regions: Regions) -> Array:
 
 
 def _planes(qs: Array, bits: int, count: int) -> Array:
-    """(blocks, 2, count, 2, 16): of two runs of 32 bytes, planes of so many bits, each in two sixteens."""
+    """(blocks, 2, count, 2, 16): of two runs of 32 bytes, planes of `bits` bits, each as two groups of 16."""
     halves = qs.reshape(len(qs), 2, 1, 2, 16)
     shifts = (np.arange(count, dtype=np.uint8) * bits)[:, None, None]
     return halves >> shifts & ((1 << bits) - 1)
@@ -178,7 +178,7 @@ FORMATS: dict[str, Format] = {
 
 
 def word_count(format: Format, blocks: int) -> int:
-    """How many words hold so many blocks."""
+    """How many words a number of blocks takes."""
     return -(-blocks * format.nbytes // 4)
 
 
@@ -191,7 +191,7 @@ def to_words(data: Array, format: Format) -> Array:
 
 
 def from_words(words: Array, format: Format, blocks: int) -> Array:
-    """The bytes that GGUF has for these words."""
+    """The words as bytes in GGUF's order."""
     data = np.empty((blocks, format.nbytes), np.uint8)
     _copy_regions(data, words.view(np.uint8), format, into_words=False)
     return data.reshape(-1)

@@ -1,4 +1,4 @@
-"""What functions must know of a device while they build a graph: the only place where they may ask.
+"""What functions ask about a device while they build a graph: the only place where they may do so.
 
 In: a device. Out: a yes or no by which a function composes its graph. Ops that kernels lack are rewritten by
 passes (`schedule/legalise.py`, `schedule/sorting.py`). These are composed at the call:
@@ -18,22 +18,22 @@ from .transforms import halves_have_kernels, has_kernels
 
 
 def has_host_memory(device: Any) -> bool:
-    """Whether values lie in the host's memory: reading them moves nothing."""
+    """Whether values are in the host's memory: reading them copies nothing."""
     return not device.is_gpu
 
 
 def has_transform(device: Any, length: int) -> bool:
-    """Whether there is a Fourier transform of so many complex numbers."""
+    """Whether there is a Fourier transform of `length` complex numbers."""
     return not device.is_gpu or has_kernels(length)
 
 
 def has_real_transform(device: Any, length: int) -> bool:
-    """Whether there is a Fourier transform of so many real numbers."""
+    """Whether there is a Fourier transform of `length` real numbers."""
     return not device.is_gpu or halves_have_kernels(length)
 
 
 def prefers_slices(device: Any) -> bool:
-    """Whether windows are quicker as strided slices of whole arrays, one for each of their elements, than as
-    one gather of all of them: with NumPy each op is a loop over memory, and long rows matter.
+    """Whether windows are faster as strided slices of whole arrays, one per element of a window, than as one
+    gather of all of them: with NumPy each op is a loop over memory, and long rows matter.
     """
     return not device.is_gpu

@@ -5,7 +5,7 @@ text in the reference, both backends and the property tests follow from it.
 `wgsl` is an expression over {0}, {1}, …, scalars or vectors of four alike; names that begin with `wg_` are
 functions of `wgsl/library*.wgsl`. A compute type that a row does not spell is not offered on GPUs. Integers
 follow NumPy and wrap; floats keep NaN and infinities. Compilers assume that there are no NaN, so what depends
-on them goes through functions that look at bits.
+on them goes through functions that test bits.
 """
 
 from __future__ import annotations
@@ -465,7 +465,7 @@ FUNCTIONS = (
     ),
     row(
         "round",
-        "To the nearest whole number, halves to the even; integers and bools stay."
+        "To the nearest integer, halves to the even; integers and bools stay."
         " >>> [0.5, 1.5, -1.2] -> [ 0.  2. -1.]",
         {"f32": "round({0})", "f64": "wg_round_f64({0})"},
         "f",

@@ -1,7 +1,7 @@
-"""The rules of operators, over nodes: which row an operator is, and what may replace a value in place.
+"""Operators over nodes: the row of each operator, and what may replace a value in place.
 
 In: nodes and numbers, of which one at least is a node. Out: nodes. Rows of floats take integers as float32,
-and powers have a rule of their own; every other operator is its row of the table.
+and powers have a special rule; every other operator is its row of the table.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BREADTH = {
     "i": 1,
     "f": 2,
     "c": 3,
-}  # a value is only replaced by one of its own kind, or of a narrower
+}  # the kinds that may replace a value of each kind in place: its own and narrower ones
 
 
 def combiner(name: str) -> Combine:
@@ -38,7 +38,7 @@ def _is_floating(value: Operand) -> bool:
 
 
 def of_floats(op: Op, *operands: Operand) -> Node:
-    """A row that is for floats only: where there are none, integers and bools are taken as float32."""
+    """A row that takes only floats: where no operand is one, integers and bools are cast to float32."""
     if not any(map(_is_floating, operands)):
         operands = tuple(cast(each, dtypes.float32) if isinstance(each, Node) else each for each in operands)
     return elementwise(op, *operands)
@@ -50,7 +50,7 @@ def _power(a: Operand, b: Operand) -> Node:
         kind = a.sig.dtype.kind
         if kind in "iu" and isinstance(b, int) and b < 0:
             raise DTypeError(
-                f"power: {a.sig.dtype.name} to the power of {b} has no integer results: convert with "
+                f"power: {a.sig.dtype.name} to the power of {b} has no integer result: convert with "
                 "x.astype(webgrad.float32), or use a float as the exponent"
             )
         if b == 2 and (kind in "fc" or (kind != "b" and isinstance(b, int))):
@@ -65,7 +65,7 @@ _WHOLE = range(-16, 17)  # exponents for which complex numbers are multiplied
 
 
 def _repeated(a: Node, exponent: int) -> Node:
-    """A complex number to a whole power, by multiplications: they keep the digits that a logarithm loses."""
+    """A complex number to an integer power, by multiplications: they keep digits that a logarithm loses."""
     if exponent == 1:
         return alias(a)
     half = _repeated(a, exponent // 2)
@@ -73,8 +73,8 @@ def _repeated(a: Node, exponent: int) -> Node:
     return elementwise(_MULTIPLY, square, a) if exponent % 2 else square
 
 
-def fitted(op: str, result: Node, target: Node) -> Node:
-    """A result in the dtype of the value it replaces, where it has its shape and no broader kind of dtype."""
+def cast_to_target(op: str, result: Node, target: Node) -> Node:
+    """An in-place result, cast to the dtype of its target, which must have its shape and no narrower kind."""
     old, new = target.sig, result.sig
     if new.shape != old.shape:
         raise ShapeError(

@@ -1,8 +1,8 @@
-"""The rows of the table that are about the order of elements, of any dtype, as they are.
+"""The rows of the table that are about the order of elements, of any dtype.
 
-In: elements. Out: values in order, places of them, or counts. Equal elements stay in their order; NaN is the
-largest. The cpu has them; for GPUs a pass makes sorts of unsigned keys (`sort_order`), searches and scatters
-of them (`schedule/sorting.py`).
+In: elements. Out: sorted values, their indices, or counts. Sorting is stable; NaN is the largest. The cpu has
+them; for GPUs a pass makes sorts of unsigned keys (`sort_order`), searches and scatters of them
+(`schedule/sorting.py`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def sorts_whole(length: int, count: int) -> bool:
 
 
 def _order(x: Array, descending: bool) -> Array:
-    """Stable backwards is stable forwards, of the reversed line, reversed."""
+    """A stable descending order is the stable ascending order of the reversed line, reversed."""
     if not descending:
         return np.argsort(x, axis=-1, kind="stable")
     backwards: Array = np.argsort(x[..., ::-1], axis=-1, kind="stable")[..., ::-1]
@@ -40,7 +40,7 @@ def _values(sig: Signature, x: Array) -> Array:
     return np.take_along_axis(x, _order(x, *sig.attributes), -1)
 
 
-def _places(sig: Signature, x: Array) -> Array:
+def _indices(sig: Signature, x: Array) -> Array:
     descending, count = sig.attributes
     return _order(x, descending)[..., :count]
 
@@ -113,10 +113,10 @@ ORDERED = (
         "sort_places",
         "sort",
         1,
-        _places,
+        _indices,
         result="int32",
         infer=_placed,
-        doc="The first places in order along the last axis, attributes = (descending, count).",
+        doc="The indices that sort the last axis, attributes = (descending, count of them).",
         gradient=(),
     ),
     Op(

@@ -1,7 +1,7 @@
 """Ops on quantised blocks, one row each: their weights, some rows of them, and a product that keeps them
 packed.
 
-In: a tensor's words, with (format, shape) as attributes. Out: float32. `ops/blocks.py` says what words mean.
+In: a tensor's words, with (format, shape) as attributes. Out: float32. `ops/blocks.py` defines the words.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _check_words(op: str, words: Signature, name: str, shape: tuple[int, ...]) -
         raise DTypeError(f"{op}: quantised blocks are words of uint32, not {words.dtype.name}")
     format = FORMATS[name]
     if shape[-1] % format.weights or words.size != word_count(format, math.prod(shape) // format.weights):
-        raise ShapeError(f"{op}: {words.size} words are no {name} blocks of shape {shape}")
+        raise ShapeError(f"{op}: {words.size} words are not {name} blocks of shape {shape}")
 
 
 def _all(sigs: tuple[Signature, ...], attributes: tuple[Any, ...]) -> Any:
@@ -69,7 +69,7 @@ def _some(sigs: tuple[Signature, ...], attributes: tuple[Any, ...]) -> Any:
 
 def _multiplied(sigs: tuple[Signature, ...], attributes: tuple[Any, ...]) -> Any:
     if sigs[0].dtype is not float32:
-        raise DTypeError(f"matmul_blocks: the operand is float32, not {sigs[0].dtype.name}")
+        raise DTypeError(f"matmul_blocks: the operand must be float32, not {sigs[0].dtype.name}")
     _check_words("matmul_blocks", sigs[1], *attributes)
     return (*sigs[0].shape[:-1], attributes[1][0]), float32
 

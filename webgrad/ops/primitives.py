@@ -1,7 +1,7 @@
 """Nodes from nodes: the primitives as functions, with promotion, broadcasting and checks at the call.
 
-In: nodes and Python numbers. Out: nodes. Everything a user can call is made of these. Complex numbers are
-moved as pairs of floats along one more axis, the last, and computed with by formulas over their parts.
+In: nodes and Python numbers. Out: nodes. Everything a user can call is composed of these. Complex numbers
+are moved as pairs of floats along a new last axis, and computed by formulas over their parts.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _RESHAPE, _PERMUTE = TABLE["reshape"], TABLE["permute"]
 
 
 def cast(x: Node, dtype: DType) -> Node:
-    """x in another dtype; x itself where it has that."""
+    """x in another dtype; x itself where it has that dtype."""
     if x.sig.dtype is dtype:
         return x
     device = x.sig.device
@@ -47,7 +47,7 @@ def cast(x: Node, dtype: DType) -> Node:
 
 
 def _cast_complex(x: Node, dtype: DType) -> Node:
-    """To or from a complex dtype; a number that is not real becomes none."""
+    """To or from a complex dtype; complex numbers do not become real ones."""
     if x.sig.dtype.kind != "c":
         real = cast(x, part_of(dtype))
         return join(real, constant("cast", 0.0, part_of(dtype), x.sig.device))
@@ -66,7 +66,7 @@ def _cast_complex(x: Node, dtype: DType) -> Node:
 
 def as_real(x: Node) -> Node:
     """Complex numbers as pairs of floats: a new last axis of two."""
-    inputs = x.inputs  # first: another thread may compute x, and then it has none
+    inputs = x.inputs  # read once: another thread may compute x, which then has no inputs
     if inputs and x.sig.op is _AS_COMPLEX and x.history is None:
         return _same(inputs[0])
     return make(_AS_REAL, (x,))
@@ -86,7 +86,7 @@ def join(real: Node, imaginary: Node) -> Node:
 
 
 def parts(x: Node) -> tuple[Node, Node]:
-    """The real and the imaginary part of complex numbers; of real ones zeros are the imaginary part."""
+    """The real and the imaginary part of complex numbers; the imaginary part of real ones is 0."""
     if x.sig.dtype.kind != "c":
         return x, constant("complex", 0, x.sig.dtype, x.sig.device)
     shape = x.sig.shape
@@ -98,8 +98,8 @@ def parts(x: Node) -> tuple[Node, Node]:
 
 
 def _halves(x: Node) -> tuple[Node, ...] | None:
-    """What numbers were just joined of, unless gradients must go through the joined ones."""
-    inputs = x.inputs  # first, as above
+    """The parts that complex numbers were just joined of, unless gradients must go through the join."""
+    inputs = x.inputs  # read once, as above
     if not inputs or x.sig.op is not _AS_COMPLEX or (x.history is not None and grad_mode.on):
         return None
     halves, sig = inputs[0].inputs, inputs[0].sig
@@ -108,7 +108,7 @@ def _halves(x: Node) -> tuple[Node, ...] | None:
 
 
 def is_joined(x: Node) -> bool:
-    """Whether complex numbers were just made of their parts."""
+    """Whether complex numbers were just joined of their parts."""
     return _halves(x) is not None
 
 
@@ -138,7 +138,7 @@ def _parted(op: str, operands: Sequence[Node | Number], dtype: DType, device: An
     found: list[Node] = []
     for each in operands:
         is_complex = each.sig.dtype.kind == "c" if isinstance(each, Node) else isinstance(each, complex)
-        found += _brought(op, (each,), dtype if is_complex else part_of(dtype), device)
+        found += _cast_operands(op, (each,), dtype if is_complex else part_of(dtype), device)
     return tuple(found)
 
 
@@ -156,7 +156,7 @@ def choose(condition: Node, first: Node, second: Node) -> Node:
 
 
 def elementwise(op: Op, *operands: Node | Number) -> Node:
-    """A map op over nodes of one device, brought to one dtype; numbers take the others' type."""
+    """A map op over nodes of one device, cast to one dtype; Python numbers take the dtype of the nodes."""
     if len(operands) == 1:  # the common cases first: this is called for every operator
         (a,) = operands
         if a.__class__ is Node and a.sig.dtype.kind != "c":
@@ -171,25 +171,25 @@ def elementwise(op: Op, *operands: Node | Number) -> Node:
                     return make(op, (a, b))
             elif b.__class__ is float and left.dtype is float32 and -_LARGEST < b < _LARGEST:
                 return make(op, (a, scalar(b, float32, left.device)))
-    dtype, device = _met(op.name, operands)
+    dtype, device = _promotion(op.name, operands)
     if dtype.kind == "c":
         return complex_numbers.formula(op, dtype)(operands)
-    return make(op, _brought(op.name, operands, dtype, device))
+    return make(op, _cast_operands(op.name, operands, dtype, device))
 
 
 def common(op: str, operands: Sequence[Node | Number]) -> tuple[Node, ...]:
     """Operands as nodes of one dtype on one device."""
-    return _brought(op, operands, *_met(op, operands))
+    return _cast_operands(op, operands, *_promotion(op, operands))
 
 
 def factors(op: str, operands: Sequence[Node | Number]) -> tuple[Node, ...]:
-    """The same, but real numbers beside complex ones stay real: products with them are half the work."""
-    dtype, device = _met(op, operands)
-    return (_parted if dtype.kind == "c" else _brought)(op, operands, dtype, device)
+    """`common`, but real operands of complex products stay real: that is half the work."""
+    dtype, device = _promotion(op, operands)
+    return (_parted if dtype.kind == "c" else _cast_operands)(op, operands, dtype, device)
 
 
-def _met(op: str, operands: Sequence[Node | Number]) -> tuple[DType, Any]:
-    """The dtype that operands are brought to, and the device that all of them must be on."""
+def _promotion(op: str, operands: Sequence[Node | Number]) -> tuple[DType, Any]:
+    """The dtype that operands promote to, and the device that all of them must be on."""
     nodes = [each for each in operands if isinstance(each, Node)]
     check_device(op, *nodes)
     first = nodes[0].sig
@@ -203,7 +203,7 @@ def _met(op: str, operands: Sequence[Node | Number]) -> tuple[DType, Any]:
     return dtype, first.device
 
 
-def _brought(op: str, operands: Sequence[Node | Number], dtype: DType, device: Any) -> tuple[Node, ...]:
+def _cast_operands(op: str, operands: Sequence[Node | Number], dtype: DType, device: Any) -> tuple[Node, ...]:
     return tuple(
         [
             cast(each, dtype) if each.__class__ is Node else constant(op, each, dtype, device)
@@ -213,7 +213,7 @@ def _brought(op: str, operands: Sequence[Node | Number], dtype: DType, device: A
 
 
 def constant(op: str, value: Any, dtype: DType, device: Any, *, wrap: bool = False) -> Node:
-    """A Python number as a node of a dtype that can hold it; with `wrap` as a cast would make it fit."""
+    """A Python number as a node of a dtype that can hold it; with `wrap` a value out of range is cast."""
     if dtype.kind == "c" and isinstance(value, (bool, int, float, complex)):
         part = part_of(dtype)
         return join(
@@ -221,10 +221,10 @@ def constant(op: str, value: Any, dtype: DType, device: Any, *, wrap: bool = Fal
         )
     try:
         if wrap and dtype.kind in "iu":
-            value = _fitted(value, dtype)
+            value = _cast_to_integer(value, dtype)
         value = bool(value) if dtype.kind == "b" else float(value) if dtype.kind == "f" else int(value)
     except (TypeError, ValueError, OverflowError):
-        raise DTypeError(f"{op}: {value!r} is no number that {dtype.name} holds") from None
+        raise DTypeError(f"{op}: {value!r} is not a number of {dtype.name}") from None
     if dtype.kind == "f" and (dtype.is_half or not -_LARGEST < value < _LARGEST):
         value = stored(value, dtype)
     if dtype.kind in "iu":
@@ -237,8 +237,8 @@ def constant(op: str, value: Any, dtype: DType, device: Any, *, wrap: bool = Fal
     return scalar(value, dtype, device)
 
 
-def _fitted(value: Any, dtype: DType) -> int:
-    """A number as a cast makes it fit an integer type: floats stop at its ends, integers wrap."""
+def _cast_to_integer(value: Any, dtype: DType) -> int:
+    """A number cast to an integer dtype: floats are clamped to its range, integers wrap."""
     low, high = dtype.limits
     if isinstance(value, float):
         return 0 if value != value else int(min(max(value, low), high))
@@ -264,14 +264,14 @@ def reshape(x: Node, shape: tuple[int, ...]) -> Node:
 
 
 def _same(x: Node) -> Node:
-    """x itself; where no histories are kept a node without one, since a result must not require gradients."""
+    """x itself; under no_grad a node without a history, since a result must not require gradients."""
     return x if grad_mode.on or x.history is None else alias(x)
 
 
 def alias(x: Node) -> Node:
-    """The same value as a node of its own; it has a history if gradients go through x.
+    """A new node of the same value; it has a history if gradients go through x.
 
-    While a function is captured its leaves are what tensors hold, so no other node may have their storage.
+    While a function is captured, tensors hold its leaves, so no other node may have their storage.
     """
     if x.storage is not None and x.history is None and current_trace() is None:
         return Node(x.sig, (), x.storage, x.where)
@@ -314,7 +314,7 @@ def pad(x: Node, widths: tuple[tuple[int, int], ...], value: Number = 0) -> Node
 
 
 def slice_(x: Node, ranges: tuple[tuple[int, int, int], ...]) -> Node:
-    """Parts of each axis as (start, stop, step), steps positive and inside."""
+    """Slices of each axis as (start, stop, step), with positive steps and within its size."""
     if all((0, size, 1) == each for size, each in zip(x.sig.shape, ranges, strict=True)):
         return _same(x)
     if x.sig.dtype.kind == "c":
@@ -323,14 +323,14 @@ def slice_(x: Node, ranges: tuple[tuple[int, int, int], ...]) -> Node:
 
 
 def flip(x: Node, axes: tuple[int, ...]) -> Node:
-    """x backwards along some axes."""
+    """x reversed along some axes."""
     if x.sig.dtype.kind == "c":
         return as_complex(flip(as_real(x), axes))
     return make(TABLE["flip"], (x,), (axes,)) if axes else _same(x)
 
 
 def window(x: Node, axis: int, size: int, stride: int = 1, dilation: int = 1) -> Node:
-    """Windows along an axis, as many as fit: their number there, their elements along a new last axis."""
+    """All windows along an axis: the axis counts windows, a new last axis has their elements."""
     if x.sig.dtype.kind == "c":
         apart = window(as_real(x), axis, size, stride, dilation)
         rank = len(apart.sig.shape)
@@ -339,21 +339,21 @@ def window(x: Node, axis: int, size: int, stride: int = 1, dilation: int = 1) ->
 
 
 def reduce(op: Op, x: Node, axes: tuple[int, ...]) -> Node:
-    """Axes folded; they are gone from the result."""
+    """A reduction over axes, which the result lacks."""
     if x.sig.dtype.kind == "c":
         return _folded(op, x, axes)
     return make(op, (x,), (axes,)) if axes else _same(x)
 
 
 def _folded(op: Op, x: Node, axes: tuple[int, ...]) -> Node:
-    """Complex numbers folded: sums part by part, products by a formula."""
+    """A reduction of complex numbers: sums part by part, products by a formula."""
     if op.name == "sum":
         return as_complex(reduce(op, as_real(x), axes))
     return complex_numbers.formula(op, x.sig.dtype)(x, axes)
 
 
 def concat(xs: Sequence[Node], axis: int) -> Node:
-    """Nodes of one dtype side by side."""
+    """Nodes of one dtype concatenated along an axis."""
     if len(xs) == 1:
         return _same(xs[0])
     nodes = common("concat", xs)
@@ -381,7 +381,7 @@ def check_device(op: str, *nodes: Node) -> None:
 
 
 def take(x: Node, index: Node, axis: int) -> Node:
-    """Elements of an axis by index; the index's axes come in its place. Indices must be inside."""
+    """Elements of an axis by index; the index's axes replace it. Indices must be in range."""
     check_device("take", x, index)
     if x.sig.dtype.kind == "c":
         return as_complex(take(as_real(x), index, axis))

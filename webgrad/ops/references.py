@@ -1,4 +1,4 @@
-"""What NumPy lacks, or does otherwise: the references of map ops.
+"""References of map ops that NumPy lacks, or computes differently.
 
 In: arrays of one dtype. Out: an array of that dtype. The rows of `ops/maps.py` name them.
 """
@@ -32,10 +32,10 @@ def power(base: Array, exponent: Array) -> Array:
 
 
 def float_power(base: Array, exponent: Array, out: Array | None = None) -> Array:
-    """Floats as IEEE 754 has them; `out` shares no memory with the others.
+    """Powers of floats as in IEEE 754; `out` shares no memory with the others.
 
     Where one exponent of 0.5 meets several bases, NumPy takes the square root, which is NaN at -inf and -0.0
-    at -0.0: how operands lie in memory would change the result.
+    at -0.0: the layout of operands in memory would change the result.
     """
     result = np.asarray(np.power(base, exponent)) if out is None else np.power(base, exponent, out=out)
     if np.equal(exponent, 0.5).any() and np.signbit(base).any():
@@ -45,7 +45,7 @@ def float_power(base: Array, exponent: Array, out: Array | None = None) -> Array
 
 
 def floor_divide(a: Array, b: Array) -> Array:
-    """NumPy's; where a float is infinite a / b, as the array API standard has it."""
+    """NumPy's; where a float is infinite a / b, as in the array API standard."""
     result = np.asarray(np.floor_divide(a, b))
     if result.dtype.kind in "iu":
         return result

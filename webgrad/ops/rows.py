@@ -1,4 +1,4 @@
-"""How rows of map ops are written: `ops/maps.py` reads as a table by these.
+"""Constructors of rows, so that `ops/maps.py` reads as a table.
 
 In: what is particular to an op. Out: its row.
 """
@@ -60,13 +60,13 @@ def logical(name: str, doc: str, wgsl: str) -> Op:
 
 
 def of_floats(name: str, doc: str, cost: int, *gradient: str, tolerance: float = 4, **more: Any) -> Op:
-    """A function of floats, in the library; by each of its operands it has a gradient."""
+    """A function of floats, in the library, with a gradient for each operand."""
     wgsl = called(name, len(gradient), "f32", "f64")
     return row(name, doc, wgsl, "f", cost=cost, gradient=gradient, tolerance=tolerance, **more)
 
 
 def question(name: str, doc: str, integers: str) -> Op:
-    """A row that asks something of floats; of integers and bools the answer is always the same."""
+    """A row that tests floats; for integers and bools the result is constant."""
     wgsl = called(name, 1, "f32", "f64")
     return row(name, doc, wgsl, "f", "bool", cost=2, gradient=(), integers=integers)
 
@@ -75,7 +75,7 @@ def question(name: str, doc: str, integers: str) -> Op:
 
 
 def choice(sigs: Sigs, attributes: tuple[Any, ...]) -> tuple[tuple[int, ...], Any]:
-    """Of `where`: a bool, and two of one dtype."""
+    """The rule of `where`: a bool, and two operands of one dtype."""
     condition, a, b = sigs
     shapes.check_kind("where (its condition)", "b", condition.dtype)
     if a.dtype is not b.dtype:
@@ -86,7 +86,7 @@ def choice(sigs: Sigs, attributes: tuple[Any, ...]) -> tuple[tuple[int, ...], An
 
 
 def words(sigs: Sigs, attributes: tuple[Any, ...]) -> tuple[tuple[int, ...], Any]:
-    """Of `random_bits`: uint32 alone."""
+    """The rule of `random_bits`: only uint32."""
     for each in sigs:
         if each.dtype is not dtypes.uint32:
             raise DTypeError(f"random_bits takes uint32 words, not {each.dtype.name}; convert with astype")

@@ -1,6 +1,6 @@
 """Shape and dtype rules: input signatures and attributes in, the result's shape and dtype out.
 
-Each rule runs once per (op, input signatures). A rule refuses what cannot be: its error names the op, the
+Each rule runs once per (op, input signatures). A rule refuses invalid inputs: its error names the op, the
 shapes and dtypes, and what to do.
 """
 
@@ -97,11 +97,11 @@ def same(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
 
 
 def normalise_axis(op: str, axis: Any, rank: int) -> int:
-    """An axis counted from the front; an error that names the op where there is none such."""
+    """An axis counted from the front; an error that names the op where it is out of range."""
     if axis.__class__ is not int:
-        # Not what only has an index, as bools and tensors of one element do: they are other arguments.
+        # Not everything with __index__: a bool or a tensor of one element is another argument by mistake.
         if isinstance(axis, bool) or not isinstance(axis, Integral):
-            raise AxisError(f"{op}: an axis is a whole number, not {_shown(axis)}")
+            raise AxisError(f"{op}: an axis must be an integer, not {_shown(axis)}")
         axis = int(axis)
     if not -rank <= axis < rank:
         span = f"from {-rank} to {rank - 1}" if rank else "none: it has no dimensions"
@@ -112,7 +112,7 @@ def normalise_axis(op: str, axis: Any, rank: int) -> int:
 
 
 def _shown(axis: Any) -> str:
-    """What was given for an axis, in a message; of a tensor its shape, since its value is not computed."""
+    """An invalid axis, for a message; of a tensor its shape, since its value is not computed."""
     shape = getattr(axis, "shape", None)
     return repr(axis) if shape is None else f"a {type(axis).__name__} of shape {tuple(shape)}"
 
@@ -130,7 +130,7 @@ def normalise_axes(op: str, axes: int | Sequence[int] | None, rank: int) -> tupl
 
 
 def _check_countable(op: str, sig: Signature) -> None:
-    """Refuse an index that 32 bits do not hold; only what is never stored can be so large."""
+    """Refuse a size that 32-bit indices cannot count; only values that are never stored can be so large."""
     if sig.device.is_gpu and sig.size > MAX_GPU_COUNT:
         raise ShapeError(
             f"{op}: {sig!r} has {sig.size:,} elements, and GPUs count to {MAX_GPU_COUNT:,}: work in parts, "
@@ -139,7 +139,7 @@ def _check_countable(op: str, sig: Signature) -> None:
 
 
 def reduced(name: str, types: str) -> Infer:
-    """The rule of a reduce over attributes = (axes,): those axes are gone."""
+    """The rule of a reduce over attributes = (axes,), which the result lacks."""
 
     def infer(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
         (sig,) = sigs
@@ -151,7 +151,7 @@ def reduced(name: str, types: str) -> Infer:
 
 
 def concat(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
-    """Tensors side by side along attributes = (axis,)."""
+    """Tensors concatenated along attributes = (axis,)."""
     (axis,) = attributes
     first = sigs[0]
     for each in sigs[1:]:
@@ -160,7 +160,7 @@ def concat(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
         ]
         if len(each.shape) != len(first.shape) or any(a != b for a, b in others):
             raise ShapeError(
-                f"concat along axis {axis}: the shapes {first.shape} and {each.shape} differ elsewhere"
+                f"concat along axis {axis}: the shapes {first.shape} and {each.shape} differ on another axis"
             )
     length = sum(each.shape[axis] for each in sigs)
     return (*first.shape[:axis], length, *first.shape[axis + 1 :]), first.dtype
@@ -188,7 +188,7 @@ def attended(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
     """q (b, h, l, e), k (b, g, s, e), v (b, g, s, w), a scale, a length, and perhaps a mask for (b, h, l, s).
 
     attributes = (causal, window, from the end, chunks). With chunks, the parts of a result that each of them
-    gives: (chunks, b, h, l, w in whole fours and four more), the last four for the largest score and the sum.
+    gives: (chunks, b, h, l, w in whole fours and four more), the last four: largest score and sum.
     """
     query, value = sigs[0], sigs[2]
     check_kind("attention", "f", *[each.dtype for each in sigs[:3]])
@@ -228,16 +228,16 @@ def paired(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
     return shape[:-1], dtypes.complex_of(dtype)
 
 
-# Movement: attributes hold everything, so these rules only apply them.
+# Movement: the attributes determine the result.
 
 
 def reshaped(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
-    """attributes = (shape,), of as many elements."""
+    """attributes = (shape,), with the same number of elements."""
     (shape,) = attributes
     if math.prod(shape) != sigs[0].size:
         raise ShapeError(
             f"reshape of {sigs[0].shape} ({sigs[0].size:,} elements) to {shape} ({math.prod(shape):,} "
-            "elements): the number of elements must stay"
+            "elements): the number of elements must be the same"
         )
     return shape, sigs[0].dtype
 
@@ -263,7 +263,7 @@ def padded(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
 
 
 def sliced(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
-    """attributes = (((start, stop, step), …),), steps positive, inside the shape."""
+    """attributes = (((start, stop, step), …),), steps positive, within the shape."""
     return tuple(len(range(*each)) for each in attributes[0]), sigs[0].dtype
 
 
@@ -275,7 +275,7 @@ def windowed(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
     if count < 1:
         raise ShapeError(
             f"window of {size} elements, {dilation} apart, along axis {axis} of {shape}: it spans "
-            f"{dilation * (size - 1) + 1} elements, and there are {shape[axis]}; pad x, or take a smaller one"
+            f"{dilation * (size - 1) + 1} elements of {shape[axis]}; pad x, or use a smaller window"
         )
     return (*shape[:axis], count, *shape[axis + 1 :], size), sigs[0].dtype
 
@@ -328,7 +328,7 @@ def scattered(name: str, types: str) -> Infer:
 
 
 def check_binding(op: str, *sigs: Signature, width: int = 0) -> None:
-    """Refuse what a kernel over whole values cannot bind; elements take at least `width` bytes in it."""
+    """Refuse values too large for one binding of a kernel; elements take at least `width` bytes in it."""
     for sig in sigs:
         nbytes = sig.size * max(width, sig.dtype.itemsize)
         if sig.device.is_gpu and nbytes > sig.device.profile.max_binding_bytes:
@@ -347,13 +347,13 @@ def _scattered(sigs: Sigs) -> Result:
         or updates.shape != (*index.shape, base.shape[1])
         or base.dtype is not updates.dtype
     ):
-        raise ShapeError(f"scatter of {updates!r} at {index!r} into {base!r}: rows do not fit")
+        raise ShapeError(f"scatter of {updates!r} at {index!r} into {base!r}: the rows have different shapes")
     check_binding("scatter", *sigs)
     return base.shape, base.dtype
 
 
 def sorting(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
-    """The places of the last axis in sorted order."""
+    """The indices that sort the last axis."""
     check_kind("sort (its keys)", "u", sigs[0].dtype)
     if sigs[0].dtype is dtypes.uint64 and sigs[0].device.is_gpu:
         raise DTypeError(

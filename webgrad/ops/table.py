@@ -1,6 +1,6 @@
-"""The primitive ops, one row each: what they are called, take and give, and how NumPy and WGSL say them.
+"""The primitive ops, one row each: their names, inputs and results, and their NumPy and WGSL.
 
-Documentation, property tests and both backends are made from these rows; everything else is composed of them.
+Documentation, property tests and both backends use these rows; everything else is composed of them.
 Adding a map op is adding a row to `ops/maps.py`.
 """
 
@@ -38,18 +38,18 @@ def _window(sig: Signature, x: Array) -> Array:
 
 def _take(sig: Signature, x: Array, index: Array) -> Array:
     size = x.shape[sig.attributes[0]]
-    return np.take(x, _inside(index, size), axis=sig.attributes[0])
+    return np.take(x, _clamped(index, size), axis=sig.attributes[0])
 
 
 def _take_along(sig: Signature, x: Array, index: Array) -> Array:
     axis = sig.attributes[0]
     full = (*sig.shape[:axis], x.shape[axis], *sig.shape[axis + 1 :])
     return np.take_along_axis(
-        np.broadcast_to(x, full), np.broadcast_to(_inside(index, x.shape[axis]), sig.shape), axis
+        np.broadcast_to(x, full), np.broadcast_to(_clamped(index, x.shape[axis]), sig.shape), axis
     )
 
 
-def _inside(index: Array, size: int) -> Array:
+def _clamped(index: Array, size: int) -> Array:
     """Out-of-range indices are clamped, as on a GPU: a check would have to wait for them."""
     wide = index if index.dtype == np.uint64 else index.astype(np.int64)
     return np.clip(wide, 0, max(size - 1, 0)).astype(np.int64)
@@ -60,9 +60,9 @@ def _scatter(how: str, types: str, *gradient: str) -> Op:
 
     def scatter(sig: Signature, base: Array, index: Array, updates: Array) -> Array:
         result = base.copy()
-        rows = _inside(index, base.shape[0])
+        rows = _clamped(index, base.shape[0])
         if how == "set":
-            result[rows] = updates  # the last of several to one row stays
+            result[rows] = updates  # of several updates of one row the last stays
         else:
             {"add": np.add, "max": np.maximum}[how].at(result, rows, updates)
         return result
@@ -78,7 +78,7 @@ def _sort(sig: Signature, keys: Array) -> Array:
 def _attention(
     sig: Signature, q: Array, k: Array, v: Array, scale: Array, length: Array, *mask: Array
 ) -> Any:
-    """With every score in memory, as it is defined. Queries that see no key give 0."""
+    """Attention by its definition, with every score in memory. Queries that see no key give 0."""
     causal, window, from_end, _ = sig.attributes
     queries, keys = q.shape[2], k.shape[2]
     count = min(max(int(length), 0), keys)
@@ -99,21 +99,21 @@ def _attention(
 
 
 def lowest(dtype: Any) -> Any:
-    """The value of a dtype, ours or NumPy's, that is never larger than another: where a maximum starts."""
+    """The value of a dtype, ours or NumPy's, below or equal to all others: the start value of a maximum."""
     if dtype.kind == "b":
         return False
     return as_dtype(dtype).limits[0] if dtype.kind in "iu" else -math.inf
 
 
 def highest(dtype: Any) -> Any:
-    """The value that is never smaller than another: where a minimum starts."""
+    """The value above or equal to all others: the start value of a minimum."""
     if dtype.kind == "b":
         return True
     return as_dtype(dtype).limits[1] if dtype.kind in "iu" else math.inf
 
 
 def _convert(sig: Signature, x: Array) -> Array:
-    """As kernels convert: integers wrap; floats out of an integer's range stop at its ends, NaN becomes 0."""
+    """As kernels convert: integers wrap; floats are clamped to the integer's range, NaN becomes 0."""
     dtype = sig.dtype.numpy
     if x.dtype.kind not in "fV" or dtype.kind not in "iu":
         return x.astype(dtype)
@@ -250,7 +250,7 @@ ROWS = (
         infer=shapes.concat,
         gradient=("part_of(g, xs, *attributes, at)",),
     ),
-    # Folding
+    # Reductions; `wgsl` names the map op that combines two values
     _reduce("sum", "add", "iuf", _zero, "unfolded(g, a.shape, *attributes)", domain=(-10, 10)),
     _reduce("prod", "multiply", "iuf", _one, "others_product(g, a, *attributes)", domain=(0.5, 1.5)),
     _reduce("max", "maximum", "biuf", lowest, "extreme(g, y, a, *attributes)"),

@@ -28,7 +28,7 @@ def has_kernels(length: int) -> bool:
 
 
 def halves_have_kernels(length: int) -> bool:
-    """The same of real numbers, which are half as many complex ones."""
+    """The same for `length` real numbers, which are half as many complex ones."""
     return length % 2 == 0 and has_kernels(length // 2)
 
 
@@ -40,7 +40,7 @@ def _numbers(x: Array) -> Array:
 
 
 def _pairs(sig: Signature, x: Array) -> Array:
-    """Complex numbers of any precision as pairs of a signature's."""
+    """Complex numbers of any precision as pairs in a signature's dtype."""
     dtype = sig.dtype.numpy
     plain = np.ascontiguousarray(x, np.result_type(dtype, np.complex64))
     found: Array = plain[..., None].view(dtype)
@@ -80,7 +80,7 @@ def _same(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
     axis = attributes[2]
     _check("fft", sig, True)
     if not 0 <= axis < len(sig.shape) - 1 or not sig.shape[axis]:
-        raise ShapeError(f"fft of {sig!r} along axis {axis}: there are no numbers to transform")
+        raise ShapeError(f"fft of {sig!r} along axis {axis}: the axis is empty")
     length = sig.shape[axis]
     if sig.device.is_gpu:
         if length < 2 or not has_kernels(length):
@@ -110,7 +110,7 @@ def _doubled(sigs: Sigs, attributes: tuple[Any, ...]) -> Result:
     _check("irfft", sig, True)
     _check_halves("irfft", sig, length)
     if sig.shape[-2] != length // 2 + 1:
-        raise ShapeError(f"irfft of {sig!r}: a length of {length} comes of {length // 2 + 1} numbers")
+        raise ShapeError(f"irfft of {sig!r}: a result of length {length} needs {length // 2 + 1} numbers")
     return (*sig.shape[:-2], length), sig.dtype
 
 

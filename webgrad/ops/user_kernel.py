@@ -19,13 +19,13 @@ from ..graph.op import Op
 
 @dataclass(frozen=True, slots=True, repr=False)
 class KernelCall:
-    """What a call of a user's kernel fixed, beside its inputs."""
+    """What a call of a user's kernel fixed, other than its inputs."""
 
     program: Any  # a `wgsl.Program` whose bindings that are read come first
     grid: tuple[int, int, int]
     results: tuple[tuple[tuple[int, ...], Any], ...]  # the shape and dtype of each
     reads: int  # how many of the inputs are read
-    given: tuple[int, ...]  # the results that begin with a value, in the order of these inputs
+    given: tuple[int, ...]  # the results that start from an input, in the order of these inputs
     arguments: tuple[int, ...]  # the call's own order of the tensors among the inputs; -1: None
     reference: Callable[..., Any] | None = None
 
@@ -33,11 +33,11 @@ class KernelCall:
         return f"{self.program.label}, grid {self.grid}"
 
     def computed(self, inputs: tuple[Array, ...]) -> list[Array]:
-        """All results by the reference, which may change what a result begins with and nothing else."""
+        """All results by the reference, which may change the arrays of results and nothing else."""
         label = self.program.label
         if self.reference is None:
             raise DeviceError(
-                f"{label} is a kernel written in WGSL, and this is the cpu: give webgrad.kernel a "
+                f"{label} is a kernel in WGSL, which the cpu cannot run: give webgrad.kernel a "
                 "reference=, a function of NumPy arrays"
             )
         count = self.reads + len(self.given)

@@ -1,9 +1,9 @@
-"""Views: tensors that share their elements, and what a write to one of them does to the others.
+"""Views: tensors that share elements, and what a write to one of them does to the others.
 
-In: a tensor that gets another node. Out: the nodes that all tensors which share elements with it get. The
-invariant: nodes never change, so sharing is a matter of tensors alone. A view keeps the moves that made it,
-and its base the views that are alive; where nobody writes that is all. Only a write asks what shares with
-what, by PyTorch's rules: every computed tensor is contiguous, and a reshape shares where strides allow it.
+In: a tensor that gets another node. Out: the new nodes of all tensors that share elements with it. The
+invariant: nodes never change; only tensors share elements. A view keeps the moves that made it, and its base
+keeps weak references to its views; without writes that is all. Only a write finds out which tensors share
+elements, by PyTorch's rules: every computed tensor is contiguous, and a reshape shares where strides allow.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from .table import TABLE
 
 Shape = tuple[int, ...]
 Span = tuple[int, int, int]  # start, stop, step
-Move = tuple[Callable[[Node, Any], Node], Any]  # a primitive, and what it takes beside the node
+Move = tuple[Callable[[Node, Any], Node], Any]  # a primitive, and its argument after the node
 
 
 class Alias(NamedTuple):
-    """How a tensor came from the one it shares elements with. Two are the same where they are one object.
+    """How a tensor was made from the one that it shares elements with; compared by identity.
 
-    The kind says what is known of that: a "view" always shares, "reshape" and "contiguous" where no copy is
+    The kind says whether it shares: a "view" always shares, "reshape" and "contiguous" where no copy is
     needed, "strict" must share, and "detach" shares values, but no gradients. A "base" has no parent.
     """
 
@@ -50,16 +50,16 @@ class Members(list["ref[Any]"]):
     _lock = threading.Lock()
 
     def alive(self) -> list[Any]:
-        """Those that are still there; the others are dropped."""
+        """The tensors that are alive; dead references are dropped."""
         with self._lock:
-            count = len(self)  # what other threads append comes after these
+            count = len(self)  # other threads may append behind these
             found = [(each, each()) for each in self[:count]]
             self[:count] = [each for each, tensor in found if tensor is not None]
         return [tensor for _, tensor in found if tensor is not None]
 
 
 def share(base: Any, tensor: Any, kind: str, moves: tuple[Move, ...]) -> None:
-    """Note that a tensor was made of another's elements, by moves."""
+    """Record that a tensor was made from `base` by moves."""
     alias = base.alias or base_of(base)
     members = alias.members
     tensor.alias = _new(Alias, (alias, kind, moves, tensor.node.sig.shape, members))
@@ -69,11 +69,11 @@ def share(base: Any, tensor: Any, kind: str, moves: tuple[Move, ...]) -> None:
 
 
 _new = tuple.__new__  # every movement makes an alias: this takes a third of the time of Alias(…)
-_TIDIED = 64  # members: when there are so many more, the dead ones are dropped
+_TIDIED = 64  # when that many members were added, dead ones are dropped
 
 
 def base_of(tensor: Any) -> Alias:
-    """The alias of a tensor; it gets one if it shared with none so far."""
+    """The alias of a tensor; a new one if it has none yet."""
     alias: Alias | None = tensor.alias
     if alias is None:
         members = Members((ref(tensor),))
@@ -90,7 +90,7 @@ def shares_with(tensor: Any) -> list[Any]:
 
 
 def mirrored(alias: Alias, known: dict[int, Alias]) -> Alias:
-    """The same alias over others than it was made of: `known` has these by identity, and gets new ones."""
+    """A copy of an alias over other parents: `known` maps aliases, by identity, to new ones, and grows."""
     line = [alias]
     while id(line[-1]) not in known and line[-1].parent is not None:
         line.append(line[-1].parent)
@@ -109,7 +109,7 @@ def join(tensor: Any, alias: Alias) -> None:
 
 
 def relation(aliases: Sequence[Alias | None]) -> tuple[Any, ...]:
-    """How tensors share elements with each other, to be compared; empty where none may share any."""
+    """How tensors share elements with each other, as a tuple to compare; empty where none may share any."""
     sets = [id(each.members) for each in aliases if each is not None]
     if len(set(sets)) == len(sets):
         return ()
@@ -126,11 +126,11 @@ def relation(aliases: Sequence[Alias | None]) -> tuple[Any, ...]:
     return tuple(found)
 
 
-# Where a tensor lies in the memory that it would share
+# The layout of a tensor in the memory that it shares
 
 
 class _Moved(NamedTuple):
-    """A move, and the shape of what it moved."""
+    """A move, and the shape before it."""
 
     move: Callable[[Node, Any], Node]
     argument: Any
@@ -138,9 +138,9 @@ class _Moved(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """How a tensor lies in what owns its elements."""
+    """The layout of a tensor in the tensor that owns its elements."""
 
-    owner: Alias  # the tensor that is no view
+    owner: Alias  # the tensor that is not a view
     tape: Alias  # the owner, or the last "detach" on the way: gradients go no further
     moves: list[_Moved]  # from the owner
     since: int  # how many of these come before the tape
@@ -188,15 +188,15 @@ def _contiguous(shape: Shape) -> tuple[int, ...]:
 
 
 def _is_dense(shape: Shape, strides: Sequence[int]) -> bool:
-    """Whether elements lie one behind another, in order."""
+    """Whether elements are contiguous, in order."""
     plain = _contiguous(shape)
     return 0 in shape or all(size == 1 or a == b for size, a, b in zip(shape, strides, plain, strict=True))
 
 
 def _reshaped(shape: Shape, strides: Sequence[int], new: Shape) -> tuple[int, ...] | None:
-    """The strides of another shape over the same memory; None where there are none.
+    """The strides of another shape over the same memory; None where it needs a copy.
 
-    Axes that follow each other without a gap are one run of memory; each new axis lies within one run.
+    Axes that follow each other without a gap are one run of memory; each new axis is within one run.
     """
     if 0 in shape:
         return _contiguous(new)
@@ -246,7 +246,7 @@ def _from_one_part(x: Node, which: int, _: Shape) -> Node:
 
 
 def diagonal(x: Node, ranges: Span) -> Node:
-    """Elements of the last two axes, counted as one, from start to stop by a step."""
+    """Elements of the last two axes, flattened, from start to stop by a step."""
     *outer, rows, columns = x.sig.shape
     flat = primitives.reshape(x, (*outer, rows * columns))
     return primitives.slice_(flat, (*((0, size, 1) for size in outer), ranges))
@@ -283,7 +283,7 @@ def _expanded_strides(shape: Shape, strides: Sequence[int], new: Shape) -> tuple
     return (*[0] * (len(new) - len(shape)), *kept)
 
 
-# One row a move: the shape and the strides it gives, and its inverse for elements that are put back.
+# One row per move: its shape and strides, and its inverse, which puts elements back.
 _SHAPES: dict[Any, Callable[[Shape, Any], Shape]] = {
     primitives.reshape: lambda shape, new: new,
     primitives.expand: lambda shape, new: new,
@@ -312,7 +312,9 @@ _STRIDES: dict[Any, Callable[[Shape, Any, Any], tuple[int, ...] | None]] = {
 }
 _BACK: dict[Any, Callable[[Node, Any, Shape], Node]] = {
     primitives.reshape: lambda x, _, shape: primitives.reshape(x, shape),
-    primitives.expand: lambda x, _, shape: primitives.reshape(x, shape),  # what is repeated is refused before
+    primitives.expand: lambda x, _, shape: primitives.reshape(
+        x, shape
+    ),  # a write to repeated elements was refused before
     primitives.permute: lambda x, axes, shape: primitives.permute(x, _inverse(axes)),
     primitives.flip: lambda x, axes, shape: primitives.flip(x, axes),
     primitives.slice_: spread,
@@ -327,7 +329,7 @@ _BACK: dict[Any, Callable[[Node, Any, Shape], Node]] = {
 
 
 class Change(NamedTuple):
-    """A tensor that gets another node; `keeps` its history where the write is none of gradients' business."""
+    """A tensor that gets another node; it `keeps` its history where no gradient goes through the write."""
 
     tensor: Any
     node: Node
@@ -355,15 +357,15 @@ def changes(tensor: Any, node: Node) -> list[Change]:
 
 
 def told(tensor: Any, known: Container[int]) -> list[Change]:
-    """What others get when a tensor has its node already, but those, by identity, that know of it."""
+    """The changes of others when a tensor has its new node already, except the `known`, by identity."""
     others = [each for each in shares_with(tensor) if id(each) not in known]
     if not others or _repeat(place := _place(tensor.alias)) is not None:
-        return []  # what repeats elements was changed with something that does not
+        return []  # an expanded view was changed together with its base
     return list(_pushed(tensor.node, place, others))
 
 
 def _repeat(place: _Place) -> _Moved | None:
-    """What repeats elements on the way to a tensor."""
+    """The move that repeats elements between the owner and a tensor, if any."""
     return next(
         (
             each
@@ -375,7 +377,7 @@ def _repeat(place: _Place) -> _Moved | None:
 
 
 def _pushed(node: Node, place: _Place, others: Sequence[Any]) -> Iterator[Change]:
-    """What the others get, tape by tape: where gradients do not go, histories stay as they are."""
+    """The changes of the others, tape by tape: across a detach, histories stay as they are."""
     sharing = [(each, there) for each in others if (there := _place(each.alias)).owner is place.owner]
     tapes = {id(there.tape): there.tape for _, there in sharing}
     by_parts = any(
@@ -387,7 +389,7 @@ def _pushed(node: Node, place: _Place, others: Sequence[Any]) -> Iterator[Change
             value, mask = _put_back(node, place.moves, by_parts)
             head = node if tape is place.tape and len(place.moves) == place.since else None
             there_too = [pair for pair in sharing if pair[1].tape is tape]
-            # First the tensor that the tape begins with: the others are views of its new node.
+            # First the tensor at the start of the tape: the others are views of its new node.
             for each, there in sorted(there_too, key=lambda pair: len(pair[1].moves) > pair[1].since):
                 if head is not None:
                     found = _applied(head, there.moves[there.since :])
@@ -399,7 +401,7 @@ def _pushed(node: Node, place: _Place, others: Sequence[Any]) -> Iterator[Change
 
 
 def _put_back(node: Node, moves: Sequence[_Moved], by_parts: bool) -> tuple[Node, Node | None]:
-    """Elements, and which they are (None: all), where they lie in their owner."""
+    """Elements at their indices in the owner, and a mask of them (None: all)."""
     number = None if by_parts else _constant(node)
     value, mask = node, None
     for move, argument, shape in reversed(moves):
@@ -414,7 +416,7 @@ def _put_back(node: Node, moves: Sequence[_Moved], by_parts: bool) -> tuple[Node
 
 
 def _constant(node: Node) -> Node | None:
-    """The one number that all elements of a node are, if that is known."""
+    """The scalar that a node repeats, if it is an expanded scalar."""
     inputs = node.inputs
     is_one = bool(inputs) and node.sig.op is _EXPAND and inputs[0].sig.op is SCALAR and node.history is None
     return inputs[0] if is_one else None
@@ -442,7 +444,7 @@ def _applied(node: Node, moves: Sequence[_Moved]) -> Node:
 
 
 def _chosen(value: Node, mask: Node | None, moves: Sequence[_Moved], old: Node) -> Node:
-    """A tensor's elements, those of them that were written being new."""
+    """A tensor's elements: new where they were written, else old."""
     new = value if value.sig.op is SCALAR else _applied(value, moves)
     if mask is None:
         return primitives.expand(new, old.sig.shape)

@@ -1,4 +1,4 @@
-"""Writes: tensors that get other nodes, with the histories that gradients need of them.
+"""Writes: tensors that get other nodes, with the histories that gradients need.
 
 In: tensors and their new values. Out: nothing; the tensors, and all that share elements with them, have other
 nodes. The invariant: where one of several writes is refused, none is done.
@@ -22,9 +22,9 @@ from .views import Change, changes
 
 
 def replace(tensor: Any, node: Node) -> None:
-    """Give a tensor another value, and what shares elements with it; who captures a function wants to know.
+    """Give a tensor, and all that share elements with it, another value; an open trace records it.
 
-    One that asks for a gradient goes on asking, and has its own node, since a mark on it is seen by all.
+    A tensor that requires a gradient still requires one, and gets its own node, which carries its slot.
     """
     if tensor.alias is not None:
         give(changes(tensor, node))
@@ -44,8 +44,8 @@ def replace(tensor: Any, node: Node) -> None:
 
 
 def _still_requiring(old: Node, node: Node) -> Node:
-    """A new value of a tensor that gradients go through. Where they do not go through the new one, it still
-    requires them, as in PyTorch: what it was computed from gets 0.
+    """The new value of a tensor that gradients go through. Where none goes through the new value, the tensor
+    still requires one, as in PyTorch: what the old value was computed from gets 0.
     """
     if node.history is not None or not grad_mode.on:
         return node
@@ -58,7 +58,7 @@ def _still_requiring(old: Node, node: Node) -> Node:
 
 
 def _stays(tensor: Any, keeps: bool) -> bool:
-    """Whether a tensor's history is the same with another value: not where that is part of gradients."""
+    """Whether a tensor keeps its history with a new value; an error where gradients would become wrong."""
     history = tensor.node.history
     if not keeps and isinstance(history, GradientSlot) and history.belongs_to(tensor):
         raise GradientError(
@@ -84,7 +84,7 @@ def _with_history(change: Change) -> Node:
 
 
 def give(found: Sequence[Change]) -> None:
-    """Give tensors other nodes, all of them or none."""
+    """Apply changes: all of them or none."""
     trace = current_trace()
     values = [(each.tensor, _with_history(each)) for each in found]
     with shield:

@@ -338,7 +338,7 @@ class CosineAnnealingLR(LRScheduler):
 
 def _positive(name: str, what: str, value: Any) -> int:
     if not isinstance(value, int) or value <= 0:
-        raise wg.ArgumentError(f"{name}: {what} is {value!r}, and must be a whole number above 0")
+        raise wg.ArgumentError(f"{name}: {what} is {value!r}, and must be an integer above 0")
     return value
 
 

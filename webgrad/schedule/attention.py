@@ -1,8 +1,8 @@
-"""Attention of few queries over many keys is dealt out to chunks, whose parts are then joined.
+"""Attention of few queries over many keys is split into chunks, whose results are then combined.
 
-A chunk gives sums relative to its largest score, that score, and the sum of its weights. Joining is plain
-arithmetic, which fuses with what comes after it. How many chunks there are goes by the room for keys, never
-by their number at run time: that is dealt out by the kernel. Numbers of nodes stay.
+A chunk gives sums relative to its largest score, that score, and the sum of its weights. Combining is plain
+arithmetic, which fuses with what follows. The number of chunks depends on the room for keys, never on the
+number of keys at run time, which the kernel splits among the chunks. Node ids stay.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..ops.table import TABLE
 
 MAX_SOFTWARE_BLOCKS = 64  # workgroups from which there is work for every core
 MAX_GPU_BLOCKS = 512
-MIN_SOFTWARE_KEYS = 1024  # keys of a chunk, at least: joining fewer takes longer than they do
+MIN_SOFTWARE_KEYS = 1024  # keys of a chunk, at least: with fewer, combining costs more than it saves
 MIN_GPU_KEYS = 128
 ROWS_OF_BLOCK = 16  # queries that share a workgroup, about
 
@@ -31,7 +31,7 @@ def split_attention(graph: Snapshot, profile: DeviceProfile) -> None:
 
 
 def chunks_of(graph: Snapshot, number: int, profile: DeviceProfile) -> int:
-    """Into how many chunks the keys are dealt out."""
+    """The number of chunks of keys."""
     batches, heads, queries, _ = graph.sigs[number].shape
     _, key_heads, keys, _ = graph.sigs[graph.inputs[number][1]].shape
     blocks = batches * key_heads * -(-queries * (heads // max(key_heads, 1)) // ROWS_OF_BLOCK)
@@ -41,7 +41,7 @@ def chunks_of(graph: Snapshot, number: int, profile: DeviceProfile) -> int:
 
 
 def _in_chunks(graph: Snapshot, number: int, chunks: int) -> None:
-    """The weighted mean of the chunks' parts, by the largest score of all."""
+    """Combine the chunks' results: their weighted mean, relative to the largest score of all."""
     sig = graph.sigs[number]
     whole = (chunks, *sig.shape)
     attributes = (*sig.attributes[:3], chunks)
@@ -58,7 +58,7 @@ def _in_chunks(graph: Snapshot, number: int, chunks: int) -> None:
         taken = add("slice", (*shape[:4], stop - start), (parts,), spans)
         return taken if stop - start == sig.shape[3] else add("expand", whole, (taken,), whole)
 
-    # Largest scores and sums are spread over the columns: then all folds go by the same rows, in one kernel.
+    # Largest scores and sums are expanded over the columns: then all folds have the same rows, in one kernel.
     after = shape[4] - 4
     largest = columns(after, after + 1)
     most = add("max", sig.shape, (largest,), (0,))

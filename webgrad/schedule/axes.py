@@ -1,4 +1,4 @@
-"""Which axes of a result a value depends on, carried through the ops that move axes.
+"""Which axes of a result a value depends on, followed through the ops that move axes.
 
 In: a node, and a set of axes of one of its inputs. Out: the same set as axes of the node, or None where they
 mix.

@@ -1,9 +1,9 @@
-"""What is small and computed twice in the same way is one value.
+"""Common subexpressions: a small value that is computed twice becomes one value.
 
 In: a `Snapshot`, whose readers are rewritten in place. Out: nothing. Layers of a model that each clamp the
-same positions read one value then, which is stored once if that pays. Large values stay apart: who computes
-them twice, as a checkpoint does, means to spare the memory. So do roots, and values that somebody holds;
-others may be read from them. Numbers of nodes stay.
+same positions then read one value, which is stored once if that pays. Large values are not shared: a program
+that computes them twice, as a checkpoint does, means to save memory. Roots and held values are not replaced,
+but others may be read from them. Node ids stay.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ MAX_SHARED_SIZE = 1 << 12  # elements up to which equal values are computed once
 
 
 def share_common_subexpressions(graph: Snapshot) -> None:
-    """Let all readers of equal small values read the first of them."""
+    """Make all readers of equal small values read the first of them."""
     kept = graph.held.union(graph.roots)
     first: dict[tuple[int, tuple[int, ...]], int] = {}
     same: dict[int, int] = {}

@@ -1,6 +1,6 @@
 """The passes over a graph for the cpu, in the order in which they run; `passes.py` has those for GPUs.
 
-NumPy takes ops of every size and dtype as they are, so nothing is split or legalised.
+NumPy computes ops of every size and dtype, so nothing is split or legalised.
 """
 
 from __future__ import annotations

@@ -25,11 +25,11 @@ from .size import MAX_SIZE, NO_LOADS, Loads, cost_of, lanes_of, loads_at, size_o
 MAX_RECOMPUTE_COST = 24  # additions from which a map is stored rather than computed by several kernels
 MAX_REPEATED_COST = 48  # additions that kernels may repeat, all together, where each of them is cheap
 LOAD_COST = 8  # additions that reading one more value counts for there
-MAX_SCALARS = 12  # run-time numbers in one kernel: they travel with the command, beside its sizes
-MAX_NESTING = 5  # indices of indices: expressions and branches grow with each, some of them twofold
-MAX_INDEX_MAPS = 4  # different indices at which a kernel computes a map, unless all that is little work
-MAX_REFOLDING_KERNELS = 3  # kernels that fold the same rows instead of one that stores what comes of it
-MAX_REFOLDED_COST = 80  # additions that may be done again so
+MAX_SCALARS = 12  # run-time numbers in one kernel: they are parameters, like its sizes
+MAX_NESTING = 5  # indices of indices: expressions and branches grow with each, some of them double
+MAX_INDEX_MAPS = 4  # different indices at which a kernel computes a map, unless that is little work in all
+MAX_REFOLDING_KERNELS = 3  # kernels that fold the same rows again instead of one that stores the result
+MAX_REFOLDED_COST = 80  # additions that may be repeated for that
 MAX_LOOPS = 2  # loops over a row that compute a value with a fold before it
 MAX_OVERLAP_COST = 24  # additions that overlapping windows repeat for each element; more: it is stored
 MAX_OPERAND_COST = 12  # additions that a contraction computes for each element it loads
@@ -64,14 +64,14 @@ _CENTERS: dict[str, Literal["contract", "attend"]] = {"contract": "contract", "a
 
 
 def is_source(sig: Signature) -> bool:
-    """Whether a node is there before any kernel runs."""
+    """Whether a node has its value before any kernel runs."""
     return sig.kind in ("leaf", "scalar")
 
 
 def choose_stored(
     graph: Snapshot, profile: DeviceProfile, *, fuse: bool = True
 ) -> tuple[set[int], dict[int, Content]]:
-    """The nodes to store, and what each stored or inner node's kernel holds."""
+    """The nodes to store, and the content of each stored or inner node."""
     order = [each for each in graph.order() if not is_source(graph.sigs[each])]
     fixed = {each for each in graph.roots if not is_source(graph.sigs[each])}
     if not fuse:
@@ -84,7 +84,7 @@ def choose_stored(
     for _ in range(MAX_ROUNDS):
         stored, contents = _settled(graph, order, set(fixed), known)
         centers = {each for each in stored - fixed if graph.sigs[each].kind in _CENTERS}
-        if centers:  # known from the start, what follows a contraction need not be stored in its stead
+        if centers:  # known from the start, so that no node after a contraction is stored instead of it
             stored, contents = _settled(graph, order, fixed | centers, known)
         more = _backward(graph, order, stored, contents)
         more |= {each for each in graph.held & contents.keys() - stored if contents[each].kind != "map"}
@@ -102,8 +102,8 @@ def _without_spares(
     fixed: set[int],
     known: _Known,
 ) -> tuple[set[int], dict[int, Content]]:
-    """The same without maps that were cut off for want of room before a value under them was stored: a chain
-    of residuals grows until then. What is still too much is cut off again.
+    """The same cuts without maps that were cut for lack of room before a value under them was stored: a chain
+    of residuals grows until then. What is still too large is cut again.
     """
     light = {each for each in stored - fixed if contents[each].kind == "map"}
     if not light:
@@ -118,9 +118,9 @@ def _without_spares(
 
 
 class _Known:
-    """What holds from one forward pass to the next, most of which meet the same parts again: costs, the
-    contents of what is read, the content that came of a node's parts with the bindings it takes, and what was
-    cut at a node with these parts before it.
+    """Results cached from one forward pass to the next, since most stay the same: costs, contents of values
+    that are read, the content and bindings of a node by its parts, and the cuts made at a node with
+    these parts.
     """
 
     def __init__(self, graph: Snapshot, order: list[int], profile: DeviceProfile) -> None:
@@ -144,9 +144,7 @@ class _Known:
         return found
 
     def content(self, number: int, inputs: list[int], parts: list[Content]) -> tuple[Content, int]:
-        """What a kernel that ends here holds, and what it binds: what it reads, what it writes, and perhaps
-        parameters.
-        """
+        """The content of a kernel that ends here, and its bindings: reads, writes, and perhaps parameters."""
         made = self._made.get(number)
         if made is None or not all(map(operator.is_, made[0], parts)):
             content = _content(self.graph, number, inputs, parts, self.costs)
@@ -159,7 +157,7 @@ class _Known:
 def _settled(
     graph: Snapshot, order: list[int], stored: set[int], known: _Known
 ) -> tuple[set[int], dict[int, Content]]:
-    """Forward until no cut is added: a cut changes the contents of nodes that were looked at before it."""
+    """Repeat the forward pass until no cut is added: a cut changes the contents of nodes before it."""
     while True:
         count = len(stored)
         stored, contents = _forward(graph, order, stored, known)
@@ -173,7 +171,7 @@ def _forward(
     contents: dict[int, Content] = {}
 
     def content_of(number: int) -> Content:
-        """What pulling an input brings into a kernel."""
+        """The content that pulling an input adds to a kernel."""
         if number in stored or is_source(graph.sigs[number]):
             return known.read(number)
         return contents[number]
@@ -249,7 +247,7 @@ def _form(
 
 
 def _nests(graph: Snapshot, number: int) -> int:
-    """1 for an op that reads its input in a branch, or at an index that holds the result's more than once."""
+    """1 for an op that reads its input in a branch, or at an index that uses the result's more than once."""
     sig = graph.sigs[number]
     if sig.kind in ("concat", "gather") or sig.op.name == "pad":
         return 1
@@ -301,8 +299,8 @@ def _cut_misfits(
 
 
 def _cut_moved(graph: Snapshot, number: int, stored: set[int]) -> set[int]:
-    """What to store of a contraction's operand: not what movement makes of a value, but that value, since
-    others may read it too, and windows are larger. It may be stored since the operand was looked at.
+    """What to store for a contraction's operand: not the moved value, but that before the movement, since
+    others may read it too, and windows are larger. It may have been stored meanwhile.
     """
     found, cost = number, 0
     while graph.sigs[found].kind == "move" and found not in stored:
@@ -314,7 +312,7 @@ def _cut_moved(graph: Snapshot, number: int, stored: set[int]) -> set[int]:
 
 
 def _cut_overlap(graph: Snapshot, number: int, content_of: ContentOf, stored: set[int]) -> None:
-    """Store what is dear under windows that overlap: each of its elements is computed for several of them."""
+    """Store what is costly under overlapping windows: its elements would be computed for several of them."""
     times = 1.0
     while graph.sigs[number].kind == "move" and number not in stored:
         sig, number = graph.sigs[number], graph.inputs[number][0]
@@ -326,15 +324,15 @@ def _cut_overlap(graph: Snapshot, number: int, content_of: ContentOf, stored: se
 
 
 def _cut(graph: Snapshot, number: int, content: Content) -> set[int]:
-    """What to store so that a value becomes light: its only fold where that is much smaller, else itself.
+    """What to store so that a value becomes cheap: its only fold where that is much smaller, else itself.
 
-    A packed value whose rows share words is nothing that a contraction's kernel can store: there it is the
-    contraction itself.
+    A contraction's kernel cannot store a packed value whose rows share words: there the contraction itself is
+    stored.
     """
     if content.kind in _CENTERS and _has_odd_rows(graph, number, content):
         return {content.center}
     if content.kind == "rows" and not graph.sigs[number].dtype.is_packed:
-        while graph.sigs[number].op.name == "reshape":  # in the shape it is computed in, it may meet others
+        while graph.sigs[number].op.name == "reshape":  # as computed, it may merge
             (number,) = graph.inputs[number]
     folds = {each for each in content.inside if graph.sigs[each].kind == "reduce"}
     small = 4 * sum(graph.sigs[each].size for each in folds) <= graph.sigs[number].size
@@ -344,10 +342,10 @@ def _cut(graph: Snapshot, number: int, content: Content) -> set[int]:
 def _fits(graph: Snapshot, number: int, each: int, part: Content, is_stored: bool) -> bool:
     """Whether a node can be computed, and perhaps stored, in the kernel of one of its inputs."""
     sig, source = graph.sigs[number], graph.sigs[each]
-    if part.kind in _CENTERS:  # an epilogue goes by the element's place in memory
+    if part.kind in _CENTERS:  # an epilogue uses the element's index in memory
         if is_stored and _has_odd_rows(graph, number, part):
             return False
-        if part.kind == "attend" and sig.op.name == "permute":  # columns stay side by side
+        if part.kind == "attend" and sig.op.name == "permute":  # columns stay adjacent
             whole = sig.shape[-1] % 4 == 0 or sig.shape[-1] == graph.sigs[part.center].shape[-1]
             return whole and sig.attributes[0][-1] == len(sig.shape) - 1
         return (sig.kind in ("map", "cast") and source.shape == sig.shape) or sig.op.name == "reshape"
@@ -374,12 +372,12 @@ def _fits(graph: Snapshot, number: int, each: int, part: Content, is_stored: boo
 
 
 def _has_odd_rows(graph: Snapshot, number: int, content: Content) -> bool:
-    """Whether rows of a packed node, stored by a contraction, would have parts of words in common."""
+    """Whether rows of a packed node, stored by a contraction, would share words."""
     return graph.sigs[number].dtype.is_packed and graph.sigs[content.center].shape[-1] % 4 != 0
 
 
 def _shares_words(sig: Signature, source: Signature, rows: Axes) -> bool:
-    """Whether rows of a packed result, written one by one, would have parts of words in common."""
+    """Whether rows of a packed result, written one by one, would share words."""
     carried = _carried(sig, source, rows)
     if carried is None:
         return True
@@ -436,7 +434,7 @@ def _too_often(
     if content.kind in _CENTERS:
         return len(owners) > 1
     if content.kind == "rows":
-        whole = content.rows == nontrivial(sig.shape)  # one value a row: it is kept, whoever asks
+        whole = content.rows == nontrivial(sig.shape)  # one value per row: it stays in the kernel
         if len(owners) > 1:
             return not _is_read_anyway(graph, number, contents, owners)
         return not whole and len(maps) > MAX_LOOPS
@@ -450,9 +448,9 @@ def _too_often(
 
 
 def _is_read_anyway(graph: Snapshot, number: int, contents: dict[int, Content], owners: set[int]) -> bool:
-    """Whether few kernels need a value of rows, and all of them load these rows for something else too.
+    """Whether few kernels need a value of rows, and all of them load these rows for another reason too.
 
-    Then folding them again, out of the cache, costs less than a kernel that stores the folds: a gradient
+    Then folding them again, from the cache, costs less than a kernel that stores the folds: a gradient
     needs the mean and variance, or the maximum and the sum, that the value itself needed.
     """
     content = contents[number]

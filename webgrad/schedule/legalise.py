@@ -1,9 +1,9 @@
-"""Ops that no kernel does as they stand become ones that kernels do. Numbers of nodes stay.
+"""Legalisation: ops that have no kernel become ops that have one. Node ids stay.
 
-Sorts take uint32 keys, and know how many bits of them are used; scatters and gathers take places of 32 bits,
-wider ones are clamped. Running totals of packed dtypes go through 32 bits, since a thread may only store
-whole words; so do scatters of many updates. Sums and products of halves are kept in float32 until they are
-whole, and so is attention; matrix products of integers and of 64-bit types become a multiplication and a sum.
+Sorts take uint32 keys, and know how many bits of them are used; scatters and gathers take 32-bit indices,
+wider ones are clamped. Scans of packed dtypes go through 32 bits, since a thread may only store whole words;
+so do scatters of many updates. Sums and products of 16-bit floats are computed in float32 and rounded once,
+and so is attention; matrix products of integers and of 64-bit types become a multiplication and a sum.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from ..graph.node import signature
 from ..graph.snapshot import Snapshot
 from ..ops.table import TABLE
 
-MAX_SHARED_UPDATES = 1024  # to rows that share words: the kernels that are quick with many write whole words
+MAX_SHARED_UPDATES = 1024  # of rows that share words: the kernels for many updates write whole words
 
 
 def legalise(graph: Snapshot) -> None:
-    """Rewrite what GPUs have no kernel for, in place."""
+    """Rewrite ops that have no kernel on GPUs, in place."""
     for number in graph.order():
         sig = graph.sigs[number]
         half = sig.dtype.is_half

@@ -1,8 +1,8 @@
-"""Kernels that share: maps over the same elements become one kernel with several outputs, and independent
+"""Merging: maps over the same elements become one kernel with several outputs, and independent
 maps of one structure (an optimiser's step over all parameters) become one launch.
 
 In: groups in order. Out: fewer groups, and bundles of groups that are launched together. The invariant:
-nothing is merged across a dependency that leads through another kernel.
+nothing is merged across a dependency through another kernel.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from .plan import Group, bindings_of, folded_along, goes_by_element, goes_by_fou
 from .size import MAX_SIZE, group_size
 
 MAX_COMMAND_WORDS = (
-    24  # of numbers and places: with the sizes, all of a flat map's parameters travel with the command
+    24  # numbers and indices: with the sizes, all parameters of a flat map fit into the command
 )
 
 
 def join_launches(graph: Snapshot, groups: list[Group]) -> list[Group]:
-    """Results of one launch of a user's kernel are one group, which stands where the first of them did."""
+    """Results of one launch of a user's kernel become one group, at the position of the first of them."""
     made: list[Group] = []
     places: dict[object, int] = {}
     for group in groups:
@@ -47,7 +47,7 @@ def merge(graph: Snapshot, groups: list[Group], profile: DeviceProfile, *, rows:
     """
     made: list[Group] = []
     home: dict[int, int] = {}  # stored node → group
-    above: list[int] = []  # of each group, as bits: the groups it needs, at any distance
+    above: list[int] = []  # of each group, as bits: the groups that it depends on, directly or not
     for group in groups:
         needs = 0
         direct = {home[each] for each in group.reads if each in home}
@@ -63,7 +63,9 @@ def merge(graph: Snapshot, groups: list[Group], profile: DeviceProfile, *, rows:
             made[target] = _joined(made[target], group)
             more = needs & ~(1 << target) & ~above[target]
             above[target] |= more
-            for other in range(len(made)) if more else ():  # one before it may need it, by an earlier merge
+            for other in (
+                range(len(made)) if more else ()
+            ):  # an earlier group may depend on it, by an earlier merge
                 if above[other] >> target & 1:
                     above[other] |= more
         for each in group.outputs:
@@ -86,7 +88,7 @@ def _partner(
         if not (_meet_in_rows if group.kind == "rows" else _meet)(graph, other, group, target in direct):
             continue
         if any(each != target and above[each] >> target & 1 for each in direct):
-            continue  # needs it through another kernel
+            continue  # depends on it through another kernel
         both = _joined(other, group)
         if _bindings(graph, [both], profile) > profile.max_storage_buffers:
             continue
@@ -97,7 +99,7 @@ def _partner(
 
 
 def _meet(graph: Snapshot, other: Group, group: Group, is_read: bool) -> bool:
-    """Whether two maps go over the same elements, and share what they load."""
+    """Whether two maps have the same elements, and share loads."""
     if graph.sigs[other.outputs[0]].shape != graph.sigs[group.outputs[0]].shape:
         return False
     if not _stored_alike(graph, (*other.outputs, *group.outputs)):
@@ -133,7 +135,7 @@ def _row_sizes(graph: Snapshot, group: Group) -> list[int]:
 
 
 def _share(graph: Snapshot, first: Group, second: Group) -> bool:
-    """Whether both read one value, so that one kernel saves loads; a number beside arrays saves none."""
+    """Whether both read one value, so that one kernel saves loads; a shared scalar saves none."""
     alone = graph.sigs[first.outputs[0]].size == 1
     return any(alone or graph.sigs[each].size > 1 for each in set(first.reads) & set(second.reads))
 
@@ -152,8 +154,8 @@ def _joined(first: Group, second: Group) -> Group:
 
 
 def _bindings(graph: Snapshot, groups: list[Group], profile: DeviceProfile) -> int:
-    """What a launch of these groups binds; one more may hold parameters, of which a flat map has few, unless
-    it takes many elements of longer values: the place of each is one.
+    """The number of bindings of a launch of these groups; one more may hold parameters. A flat map has few of
+    these, unless it takes many single elements of longer values: the index of each is one.
     """
     values = {each for group in groups for each in (*group.reads, *group.outputs)}
     few = len(groups) == 1 and is_flat(graph, groups[0]) and _words(graph, groups[0]) <= MAX_COMMAND_WORDS
@@ -161,13 +163,13 @@ def _bindings(graph: Snapshot, groups: list[Group], profile: DeviceProfile) -> i
 
 
 def _words(graph: Snapshot, group: Group) -> int:
-    """Parameters of a flat map, but for its length: its numbers, and the places of single elements."""
+    """Parameters of a flat map other than its length: its numbers, and the indices of single elements."""
     numbers: int = sum(max(1, graph.sigs[each].dtype.itemsize // 4) for each in group.scalars)
     return numbers + len(picked(graph, group))
 
 
 def _reads_own(graph: Snapshot, group: Group, sources: set[int]) -> bool:
-    """Whether every thread of a group reads of these nodes only the element that it writes."""
+    """Whether every thread of a group reads these nodes only at the index that it writes."""
     shape = graph.sigs[group.outputs[0]].shape
     inside = set(group.inside)
     stack = list(group.outputs)
@@ -189,7 +191,7 @@ def _reads_own(graph: Snapshot, group: Group, sources: set[int]) -> bool:
 
 
 def _sorted(groups: list[Group]) -> list[Group]:
-    """Groups in an order in which each comes after those it needs; otherwise as they were."""
+    """Groups in topological order, otherwise in the order given."""
     home = {each: at for at, group in enumerate(groups) for each in group.outputs}
     begun: set[int] = set()
     done: set[int] = set()
@@ -213,9 +215,9 @@ def _sorted(groups: list[Group]) -> list[Group]:
 
 
 def bundle(graph: Snapshot, groups: list[Group], profile: DeviceProfile) -> tuple[tuple[int, ...], ...]:
-    """Group numbers by launch: independent map groups of one structure share one, as bindings allow.
+    """Group indices by launch: independent map groups of one structure share one, as bindings allow.
 
-    Independent are those of one level, and those that no other reads, which may all wait for the last.
+    Groups of one level are independent, and groups that no other reads, which may all wait for the last.
     """
     levels = _levels(groups)
     read = {each for group in groups for each in group.reads}
@@ -235,8 +237,8 @@ def bundle(graph: Snapshot, groups: list[Group], profile: DeviceProfile) -> tupl
 def _shared_out(
     graph: Snapshot, groups: list[Group], members: list[int], profile: DeviceProfile
 ) -> list[list[int]]:
-    """Groups of one structure by launch. Those that go by fours come first; others fill their last launch
-    if all of them fit, else they have launches of their own.
+    """Groups of one structure by launch. Vectorised ones come first; others fill their last launch if all of
+    them fit, else they get separate launches.
     """
     by_fours = [at for at in members if goes_by_fours(graph, groups[at], profile)]
     others = [at for at in members if at not in set(by_fours)]
@@ -271,8 +273,8 @@ def _levels(groups: list[Group]) -> list[int]:
 
 
 def _structure(graph: Snapshot, group: Group) -> tuple[object, ...]:
-    """What a group computes, whatever its numbers and lengths are; from its outputs on, since the order of
-    its nodes is that of the whole graph, in which another group may need what both compute first.
+    """The structure of a group, without its scalars and lengths; from its outputs on, since the order of its
+    nodes is that of the whole graph, which may differ between equal groups.
     """
     names: dict[int, int] = {}
     code: list[object] = []
@@ -313,5 +315,5 @@ def _room(graph: Snapshot, groups: list[Group], members: list[int], profile: Dev
 
 
 def _size(graph: Snapshot, group: Group, profile: DeviceProfile) -> int:
-    """What a group of a bundle comes to."""
+    """The size of a group in a bundle."""
     return group_size(graph, group, 4 if goes_by_fours(graph, group, profile) else 1)

@@ -1,7 +1,7 @@
 """Products with quantised blocks keep them packed.
 
-(…, k) @ decode(words).T becomes one contraction of floats and words. What else uses the decoded weights stays
-as it is: they are unpacked where they are read.
+(…, k) @ decode(words).T becomes one contraction of floats and words. Other uses of the decoded weights do
+not change: they are unpacked where they are read.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .plan import MAX_THIN_ROWS
 
 
 def keep_packed(graph: Snapshot, profile: DeviceProfile) -> None:
-    """Rewrite a graph in place; numbers of nodes stay."""
+    """Rewrite a graph in place; node ids stay."""
     for number in graph.order():
         sig = graph.sigs[number]
         if sig.op.name != "matmul" or not sig.size:
@@ -34,7 +34,7 @@ def keep_packed(graph: Snapshot, profile: DeviceProfile) -> None:
 
 
 def whole_inputs(graph: Snapshot, number: int) -> tuple[int, ...]:
-    """The inputs of a node that kernels read from memory, wherever an element is: they must be stored."""
+    """The inputs of a node that kernels read from memory at any index: they must be stored."""
     sig, inputs = graph.sigs[number], graph.inputs[number]
     if sig.kind in ("sort", "scatter", "fft", "kernel"):
         return inputs

@@ -1,8 +1,8 @@
-"""Complex numbers as the pairs of floats that they are: the first thing done to a graph, for both backends.
+"""Complex numbers become pairs of floats: the first pass over a graph, for both backends.
 
 In: a `Snapshot`, rewritten in place. Out: none of its nodes has a complex dtype any more. A complex value of
 shape S becomes one of floats of shape (*S, 2), in the same memory; `as_real` and `as_complex`, the only ops
-that take or give complex numbers, become reshapes that change nothing.
+that take or give complex numbers, become reshapes to the same shape.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..ops.table import TABLE
 
 
 def split_pairs(graph: Snapshot) -> Snapshot:
-    """The same graph without complex dtypes; nothing is done to one that has none."""
+    """The same graph without complex dtypes; a graph without them is not changed."""
     for number, sig in enumerate(graph.sigs):
         if sig.kind == "view" or sig.dtype.kind == "c":
             graph.sigs[number] = _as_floats(sig)

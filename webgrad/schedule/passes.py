@@ -1,6 +1,6 @@
-"""The passes over a graph, in the order in which they run: what GPUs' graphs go through, and what a pass is.
+"""The passes over a graph for GPUs, in the order in which they run, and the record of a pass.
 
-In: a `Snapshot`, which a pass rewrites in place; numbers of nodes stay. Out: nothing. The cpu's list is in
+In: a `Snapshot`, which a pass rewrites in place; node ids stay. Out: nothing. The cpu's list is in
 `cpu_passes.py`, apart because its passes need NumPy. The tables in README.md are made of both lists.
 """
 

@@ -1,4 +1,4 @@
-"""What scheduling gives: groups of nodes, one kernel each, in an order in which they can run.
+"""The result of scheduling: groups of nodes, one kernel each, in an order in which they can run.
 
 A group stores its outputs; everything between them and the values it reads is computed inside it. The
 invariant: every input of a group is a leaf, a scalar, or an output of a group before it.
@@ -20,8 +20,8 @@ MIN_VECTOR_SIZE = 1 << 15  # elements from which a map of a bundle goes by fours
 GroupKind = Literal[
     "map",  # element by element
     "rows",  # folds along axes, with maps before, between and after them
-    "contract",  # a matrix product with maps on its way in and out
-    "attend",  # attention, with cheap maps on its way in, and maps and other orders of axes on its way out
+    "contract",  # a matrix product with maps of its operands and result
+    "attend",  # attention, with cheap maps of its operands, and maps and permutations of its result
     "scan",  # running totals
     "sort",
     "scatter",
@@ -43,7 +43,7 @@ class Group:
     `outputs` are stored, those of a map of one shape; `reads` are the stored nodes it takes, `scalars` the
     numbers. `inside` are its nodes, inputs first. `row_axes` (rows): of each output, the axes that its folds
     depend on; the sizes of these are the same for all.
-    `center` (contract, attend, scan, sort, scatter, fft, kernel): the node the kernel is about.
+    `center` (contract, attend, scan, sort, scatter, fft, kernel): the main node of the kernel.
     """
 
     kind: GroupKind
@@ -57,7 +57,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Groups in order; `bundles` are runs of them that share one kernel, each a tuple of group numbers."""
+    """Groups in order; `bundles` are runs of them that share one kernel, each a tuple of group indices."""
 
     graph: Snapshot
     groups: tuple[Group, ...]
@@ -80,21 +80,21 @@ def folded_along(graph: Snapshot, group: Group) -> tuple[bool, int]:
 def goes_by_fours(graph: Snapshot, group: Group, profile: DeviceProfile) -> bool:
     """Whether a map that shares a launch takes four elements at a time: packed results are whole words.
 
-    It is twice as quick on software adapters, and takes as many times longer to compile.
+    It is twice as fast on software adapters, and takes twice as long to compile.
     """
     long = profile.kind == "software" and graph.sigs[group.outputs[0]].size >= MIN_VECTOR_SIZE
     return long or any(graph.sigs[each].dtype.is_packed for each in group.outputs)
 
 
 def goes_by_element(graph: Snapshot, number: int) -> bool:
-    """Whether an element comes from those at its place: a map, or a value under another name."""
+    """Whether an element depends only on elements of the same index: a map, or an alias of a value."""
     sig = graph.sigs[number]
     renamed = sig.op.name == "reshape" and graph.sigs[graph.inputs[number][0]].shape == sig.shape
     return sig.kind in ("map", "cast") or renamed
 
 
 def joins_pairs(graph: Snapshot, number: int) -> bool:
-    """Whether a node is complex numbers made of their parts: a concat of two along a last axis of 2."""
+    """Whether a node joins complex numbers from their parts: a concat of two along a last axis of 2."""
     sig = graph.sigs[number]
     return (
         sig.kind == "concat"
@@ -105,7 +105,7 @@ def joins_pairs(graph: Snapshot, number: int) -> bool:
 
 
 def is_part(graph: Snapshot, number: int) -> bool:
-    """Whether a node is one of the parts of complex numbers, which lie apart in memory."""
+    """Whether a node is one of the parts of complex numbers, which are strided in memory."""
     sig = graph.sigs[number]
     if sig.op.name != "reshape" or sig.dtype.kind != "f" or sig.dtype.is_packed:
         return False
@@ -116,7 +116,7 @@ def is_part(graph: Snapshot, number: int) -> bool:
 
 
 def picked(graph: Snapshot, group: Group) -> list[int]:
-    """The longer values of which a group takes single elements, once for each element."""
+    """The longer values from which a group takes single elements, once for each element."""
     return [
         each
         for number in group.inside
@@ -127,7 +127,7 @@ def picked(graph: Snapshot, group: Group) -> list[int]:
 
 
 def is_flat(graph: Snapshot, group: Group) -> bool:
-    """Whether all a map reads is read at the place written to, or is one number: only the length matters."""
+    """Whether a map reads everything at the index it writes, or is one number: only the length matters."""
     shape = graph.sigs[group.outputs[0]].shape
     for number in group.inside:
         sig = graph.sigs[number]

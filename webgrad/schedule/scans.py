@@ -1,9 +1,9 @@
-"""Long running totals of few rows are cut into chunks, so that there is work for every
+"""Long scans of few rows are split into chunks, so that there is work for every
 thread.
 
-A scan of x becomes that of (x, totals) with attributes (axis, chunk): each chunk begins with what the chunks
-before it come to. Totals are a fold of every chunk but the last, and their own running totals. So x is read
-twice and the result written once. Numbers of nodes stay.
+A scan of x becomes that of (x, totals) with attributes (axis, chunk): each chunk starts with the total of the
+chunks before it. Totals are a fold of every chunk but the last, then a scan of these. So x is read twice and
+the result is written once. Node ids stay.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from ..graph.node import signature
 from ..graph.snapshot import Snapshot
 from ..ops.table import TABLE
 
-SOFTWARE_THREADS, GPU_THREADS = 1024, 16384  # that a scan is cut for
-SOFTWARE_CHUNK, GPU_CHUNK = 2048, 128  # elements: shorter chunks are not worth their totals,
-MIN_SPLIT_LENGTH = 1024  # nor are shorter axes worth two more launches
-LINE = 16  # elements: chunks are an odd number of lines of the cache, lest all begin in the same place of it
+SOFTWARE_THREADS, GPU_THREADS = 1024, 16384  # that a scan is split for
+SOFTWARE_CHUNK, GPU_CHUNK = 2048, 128  # elements: shorter chunks cost more than they save,
+MIN_SPLIT_LENGTH = 1024  # and so do shorter axes, with two more launches
+LINE = 16  # elements: chunks are an odd number of cache lines, so that they do not all map to one cache set
 _FOLDS = {str(row.wgsl): row for row in TABLE.values() if row.kind == "reduce"}
 
 
@@ -56,12 +56,12 @@ def _split(graph: Snapshot, number: int, profile: DeviceProfile) -> None:
 
 
 def _chunk(profile: DeviceProfile, shape: tuple[int, ...], axis: int) -> int:
-    """How many elements a thread takes; 0: as many as there are."""
+    """How many elements a thread takes; 0: all."""
     software = profile.kind == "software"
     wanted, least = (SOFTWARE_THREADS, SOFTWARE_CHUNK) if software else (GPU_THREADS, GPU_CHUNK)
     length, last = shape[axis], axis == len(shape) - 1
     rows = math.prod(shape) // max(1, length)
-    if not last and shape[-1] % 4 == 0:  # four rows are a thread's
+    if not last and shape[-1] % 4 == 0:  # a thread takes four rows
         rows //= 4
     if not rows or 8 * rows > wanted or length < MIN_SPLIT_LENGTH:
         return 0

@@ -17,7 +17,7 @@ from .plan import Group, GroupKind, Schedule
 def schedule(
     graph: Snapshot, profile: DeviceProfile, backend: Passes = GPU_PASSES, *, fuse: bool = True
 ) -> Schedule:
-    """Group the nodes of a graph into kernels. Without `fuse` every node but a movement is a kernel."""
+    """Group the nodes of a graph into kernels. Without `fuse` every node except movements is a kernel."""
     for each in backend.passes:
         each.change(graph, profile)
     stored, contents = choose_stored(graph, profile, fuse=fuse)

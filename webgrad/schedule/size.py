@@ -2,7 +2,7 @@
 
 In: the nodes that share a kernel, and what they read. Out: a size in additions. Lavapipe, the slowest
 compiler we know, takes about a millisecond for one, so a kernel of `MAX_SIZE` compiles in half a second. Most
-of that goes into loads and stores: what counts is at how many places of the text a value is loaded.
+of that goes into loads and stores: what counts is how often the text loads a value.
 `lower/size.py` measures the finished kernel.
 """
 
@@ -33,10 +33,10 @@ Place = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Loads:
-    """The places of a kernel's text that load what it reads.
+    """The loads in a kernel's text.
 
-    Those that are `open` go by the index of the node that the kernel ends at: a movement of it makes other
-    places of them. Those that are `closed` are in the loops of folds, whose results are kept.
+    The `open` ones depend on the index of the node at the end of the kernel: a movement of it makes different
+    loads of them. The `closed` ones are in the loops of folds, whose results stay in registers.
     """
 
     open: frozenset[Place] = frozenset()
@@ -49,14 +49,14 @@ _LOOPS = ("reduce", "contract", "attend", "scan")
 
 
 def wide_factor(op_cost: int, kind: str, itemsize: int) -> int:
-    """How many times the text of float32 a map takes for a dtype."""
+    """The size of a map's text for a dtype, relative to float32."""
     return FLOAT64 if op_cost > 1 and kind == "f" and itemsize == 8 else 1
 
 
 def cost_of(graph: Snapshot, number: int) -> int:
     """Additions; a concat chooses among its inputs by branches.
 
-    Not so the parts of complex numbers, which are both wanted by whoever wants one.
+    Not for the parts of complex numbers: whatever reads one reads both.
     """
     sig = graph.sigs[number]
     if sig.kind == "concat" and not joins_pairs(graph, number):
@@ -65,14 +65,14 @@ def cost_of(graph: Snapshot, number: int) -> int:
 
 
 def way(number: int, sig: Signature, source: Signature) -> tuple[object, ...]:
-    """From a node's indices to those at which it reads an input: the same for movements that are alike."""
+    """From a node's indices to those at which it reads an input: equal for equal movements."""
     if sig.kind in ("map", "cast"):
         return sig.shape, source.shape
     return (sig.number, source.shape) if sig.kind == "move" else (number,)
 
 
 def loads_at(graph: Snapshot, number: int, parts: Mapping[int, Loads]) -> Loads:
-    """The places from which a kernel that ends at a node loads, from those of its inputs."""
+    """The loads of a kernel that ends at a node, from those of its inputs."""
     sig = graph.sigs[number]
     loads = list(parts.values())
     windowed = sig.op.name == "window" or any(each.windowed for each in loads)
@@ -95,7 +95,7 @@ def loads_at(graph: Snapshot, number: int, parts: Mapping[int, Loads]) -> Loads:
 
 
 def _repeated(sig: Signature, source: Signature, times: int, often: int) -> int:
-    """How often a place is written out behind a node.
+    """How often a load is written out after a node.
 
     A fold that is expanded to the elements of another is computed once for all of them: below zero until a
     window makes different ones of it.
@@ -115,10 +115,10 @@ def _terms(graph: Snapshot, number: int) -> int:
 
 
 def size_of(graph: Snapshot, kind: str, outputs: Iterable[int], loads: Loads, cost: int, lanes: int) -> int:
-    """The size of a kernel that goes by so many lanes.
+    """The size of a kernel with `lanes` lanes.
 
-    Windows that are written out overlap, and lanes share most of what they multiply with: such a kernel loads
-    half of what its places would.
+    Windows that are written out overlap, and lanes share most of what they multiply with: such a kernel has
+    half of the loads.
     """
     if loads.windowed:
         lanes = -(-lanes // 2)
@@ -135,7 +135,7 @@ def _access(sig: Signature, lanes: int) -> int:
 
 
 def lanes_of(graph: Snapshot, kind: str, outputs: Iterable[int]) -> int:
-    """The fewest lanes by which a kernel can go: a map whose results are no parts of words, by one."""
+    """The fewest lanes of a kernel: 1 for a map without packed results."""
     whole = kind == "map" and not any(graph.sigs[each].dtype.is_packed for each in outputs)
     return 1 if whole else 4
 

@@ -1,8 +1,8 @@
 """Matrix products with a long k are split, so that there is work for every thread.
 
 (m, k) @ (k, n) becomes P products over k / P, a batch of them, and a sum over P. Where no good P divides k,
-both operands are padded with zeros, which costs no kernel. Split are products with few blocks of C; and, on
-software adapters, thin ones that would walk down too many of B's long rows at once. Numbers of nodes stay.
+both operands are padded with zeros, which costs no kernel. Products with few blocks of C are split; and, on
+software adapters, thin ones that would read too many of B's long rows at once. Node ids stay.
 """
 
 from __future__ import annotations
@@ -16,11 +16,9 @@ from ..ops.table import TABLE
 from .axes import factors
 from .plan import MAX_THIN_ROWS
 
-MAX_STREAMS = (
-    32  # rows of B that are walked along at once: processors fetch ahead in so many places, not in more
-)
+MAX_STREAMS = 32  # rows of B that are read at once: processors prefetch that many streams, not more
 MIN_LONG_ROW = 1024  # elements from which a row of B is pages away from the next
-MIN_FAR_SIZE = 2**21  # elements of B from which it comes from far away
+MIN_FAR_SIZE = 2**21  # elements of B from which it is not in the cache
 
 
 def split_products(graph: Snapshot, profile: DeviceProfile) -> None:
@@ -56,7 +54,7 @@ def _few(profile: DeviceProfile, count: int, m: int, n: int, k: int) -> int:
 
 
 def _is_far(graph: Snapshot, b: int, profile: DeviceProfile) -> bool:
-    """Whether a software adapter would walk down a B that comes from far away, across its rows."""
+    """Whether a software adapter would read a B that is not in the cache across its rows."""
     sig = graph.sigs[b]
     k, n = sig.shape[-2:]
     large = profile.kind == "software" and n >= MIN_LONG_ROW and k * n >= MIN_FAR_SIZE
@@ -64,10 +62,10 @@ def _is_far(graph: Snapshot, b: int, profile: DeviceProfile) -> bool:
 
 
 def _chunk(k: int, parts: int, merged: set[int]) -> int:
-    """How much of k a part takes: a divisor, of whole groups of four if it can be; k itself: no parts.
+    """How much of k a part takes: a divisor, a multiple of four if possible; k itself: no parts.
 
     `merged` are the lengths of the stretches of k that an operand was merged from: a part is some of them, or
-    a part of one, so that places in it are found without divisions.
+    a part of one, so that indices in it need no divisions.
     """
     wanted = -(-k // parts)
     found = [
@@ -100,7 +98,7 @@ def _merged(graph: Snapshot, number: int, axis: int) -> set[int]:
 
 
 def _along(graph: Snapshot, number: int) -> int:
-    """The axis of a value along which it lies in memory; -1: not known."""
+    """The axis along which a value is contiguous in memory; -1: not known."""
     sig, inputs = graph.sigs[number], graph.inputs[number]
     if sig.kind == "cast":
         return _along(graph, inputs[0])

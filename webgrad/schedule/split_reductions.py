@@ -1,8 +1,8 @@
 """Long reductions with few results are split, so that there is work for every thread.
 
-A fold of L elements becomes P folds of L/P, whose results are folded again; what does not divide is folded
-beside them. Folds over axes that are apart are done one after another, the trailing one first. Numbers of
-nodes stay.
+A fold of L elements becomes P folds of L/P, whose results are folded again; the remainder is folded
+separately. Folds over axes that are not adjacent are done one after another, the trailing one first. Node
+ids stay.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _split(graph: Snapshot, number: int, profile: DeviceProfile) -> None:
 
 
 def _runs(axes: list[int]) -> list[list[int]]:
-    """Axes that lie side by side, together."""
+    """Runs of adjacent axes."""
     runs: list[list[int]] = []
     for axis in axes:
         if runs and runs[-1][-1] == axis - 1:

@@ -1,8 +1,8 @@
 """The transpose of a product is the product of the transposes, the other way round.
 
 In: a graph. Out: the same graph, in which a product that is only read as its transpose is computed
-transposed, so that it is stored as it is read. Gradients of weights are such: (outputs, inputs) from inputs
-by outputs.
+transposed, so that it is stored as it is read. Gradients of weights are an example: (outputs, inputs)
+from inputs by outputs.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ..ops.table import TABLE
 
 
 def transpose_products(graph: Snapshot) -> None:
-    """Rewrite a graph in place; numbers of nodes stay."""
+    """Rewrite a graph in place; node ids stay."""
     order = graph.order()
     readers: dict[int, int] = {}
     for number in order:
@@ -35,14 +35,14 @@ def transpose_products(graph: Snapshot) -> None:
 
 
 def _swaps(graph: Snapshot, number: int) -> bool:
-    """Whether a node is another with its last two axes exchanged, and nothing else."""
+    """Whether a node only exchanges the last two axes of its input."""
     sig = graph.sigs[number]
     rank = len(sig.shape)
     return sig.op.name == "permute" and sig.attributes[0] == (*range(rank - 2), rank - 1, rank - 2)
 
 
 def _transposed(graph: Snapshot, number: int) -> int:
-    """A matrix transposed: what it is the transpose of, where it is one itself."""
+    """A matrix transposed; of a transpose its input."""
     if _swaps(graph, number):
         return graph.inputs[number][0]
     sig = graph.sigs[number]

@@ -1,7 +1,7 @@
 """How much a kernel does: the ops in it, the bytes it moves, and about how many operations it takes.
 
 In: groups that share a kernel. Out: `Work`. Operations are additions, products and the like, a function
-counted as the table says; moving and reading are free.
+counts by its cost in the table; movement and loads are free.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .plan import Group
 
 
 class Work(NamedTuple):
-    """What a kernel does; `origin` is the node it is about, or -1 where only rewriting made its nodes."""
+    """What a kernel does; `origin` is its main node, or -1 where passes made all of its nodes."""
 
     ops: tuple[str, ...]
     bytes_read: int
@@ -24,7 +24,7 @@ class Work(NamedTuple):
     origin: int
 
     def share(self, launches: int) -> Work:
-        """What falls to each of so many launches."""
+        """The share of each of several launches."""
         return self._replace(
             bytes_read=self.bytes_read // launches,
             bytes_written=self.bytes_written // launches,
@@ -33,7 +33,7 @@ class Work(NamedTuple):
 
 
 def work_of(graph: Snapshot, groups: Sequence[Group], count: int) -> Work:
-    """The work of groups that share a kernel; `count` nodes are the user's, others came by rewriting."""
+    """The work of groups that share a kernel; the first `count` nodes are the user's."""
     sigs = graph.sigs
     inside = [each for group in groups for each in group.inside]
     reads = {each for group in groups for each in group.reads}
@@ -50,7 +50,7 @@ def work_of(graph: Snapshot, groups: Sequence[Group], count: int) -> Work:
 
 
 def _bytes_read(graph: Snapshot, inside: Sequence[int], reads: set[int], writes: set[int]) -> int:
-    """Each value once, and of those that are sliced or looked up only what can be reached."""
+    """Each value once, and of those that are sliced or gathered only the reachable part."""
     sigs = graph.sigs
     wanted: dict[int, int] = {}  # node → elements, at most
     for number in reversed(inside):
@@ -94,7 +94,7 @@ def _sort(graph: Snapshot, number: int) -> int:
 
 
 def _transform(graph: Snapshot, number: int) -> int:
-    """Five operations a complex number and round; of real ones half as many."""
+    """Five operations per complex number and round; half as many for real ones."""
     sig = graph.sigs[number]
     if sig.op.name == "fft":
         reals, length = sig.shape, sig.shape[sig.attributes[2]]

@@ -32,7 +32,7 @@ _TENSORS = ("bytes", "tensors", "dtype", "shape", "device", "made at")
 class DeviceMemory:
     """One device's memory, in bytes.
 
-    On a GPU `live` is all that the pool has lent: `tensors`, and `other` that is no tensor's (what waiting
+    On a GPU `live` is all that the pool has lent: `tensors`, and `other` that is not a tensor's (what waiting
     commands use, kernels' constants, buffers of batches). On the cpu it is what live tensors keep, and the
     pool and the peak know only arrays of a MiB and more that webgrad made; `mapped` are files that tensors
     lie in.

@@ -135,7 +135,7 @@ def _values(path: str | os.PathLike[str]) -> dict[str, Any]:
     text = wg.io.load_metadata(path).get(_KEY)
     if text is None:
         raise wg.ModelFileError(
-            f"{path} is no checkpoint: it has tensors, and no state beside them; webgrad.io.load reads those"
+            f"{path} is not a checkpoint: it has tensors, and no other state; webgrad.io.load reads those"
         )
     try:
         found = json.loads(text)

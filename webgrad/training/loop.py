@@ -109,9 +109,9 @@ def fit(
     True
     """
     if not isinstance(epochs, int) or epochs < 0:
-        raise wg.ArgumentError(f"fit: epochs is a whole number, 0 or more, not {epochs!r}")
+        raise wg.ArgumentError(f"fit: epochs must be an integer, 0 or more, not {epochs!r}")
     if every is not None and (not isinstance(every, int) or every < 1):
-        raise wg.ArgumentError(f"fit: every is a whole number of steps, 1 or more, not {every!r}")
+        raise wg.ArgumentError(f"fit: every must be a number of steps, 1 or more, not {every!r}")
     history = History()
     first = next(iter(model.parameters()), None)
     if first is None:

@@ -61,7 +61,7 @@ def differences(name: str, mine: Any, theirs: Any) -> Iterator[str]:
     """Why a state cannot take the place of another: keys, lengths, shapes and dtypes that differ."""
     if isinstance(mine, wg.Tensor):
         if not isinstance(theirs, wg.Tensor | np.ndarray):
-            yield f"{name} is no tensor there"
+            yield f"{name} is not a tensor there"
         elif tuple(theirs.shape) != tuple(mine.shape):
             yield f"{name} has shape {tuple(theirs.shape)} there, {tuple(mine.shape)} here"
         elif wg.as_dtype(theirs.dtype) is not mine.dtype:

@@ -119,7 +119,7 @@ def _context(model: LanguageModel, wanted: int | None) -> int:
     try:
         count = index(wanted)
     except TypeError:
-        raise ArgumentError(f"export: context is a whole number, not {wanted!r}") from None
+        raise ArgumentError(f"export: context must be an integer, not {wanted!r}") from None
     if not 1 <= count <= model.context:
         raise ArgumentError(f"export: context is from 1 to {model.context:,}, the model's own, not {count:,}")
     return count

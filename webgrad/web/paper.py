@@ -97,7 +97,7 @@ class PaperDevice(Device):
         """A buffer that has its place."""
         buffer = self.allocate(nbytes)
         size = buffer.virtual.size
-        assert isinstance(size, int)  # it is no view
+        assert isinstance(size, int)  # it is not a view
         buffer.virtual.physical = self.queue.context.pool.take(size)
         return buffer
 

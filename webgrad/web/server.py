@@ -321,7 +321,7 @@ def listen(
     """A server of a folder, on a port that is free where none is named; 0 lets the system choose."""
     root = Path(folder)
     if not root.is_dir():
-        what = "is no folder" if root.exists() else "does not exist"
+        what = "is not a folder" if root.exists() else "does not exist"
         alone = root.is_file() and root.suffix.lower() in (".html", ".htm")
         otherwise = (
             "open it in a browser, it needs no server" if alone else "name the folder that an export wrote"

@@ -150,7 +150,7 @@ def test_other_libraries() -> None:
         ([None], DTypeError, "asarray: a list of object values"),
         (object(), DTypeError, "asarray: a object of object values"),
         (np.datetime64("2020-01-01"), DTypeError, "datetime64"),
-        (np.zeros(2, np.longdouble), DTypeError, "no data type of webgrad"),
+        (np.zeros(2, np.longdouble), DTypeError, "not a data type of webgrad"),
         ([[1, 2], [3]], ShapeError, "asarray: these values do not make an array"),
         ([2**40], DTypeError, r"1099511627776 does not fit int32.*dtype=webgrad\.int64"),
         ([2**80], DTypeError, "object values"),
@@ -303,7 +303,7 @@ def test_linspace_over_more_than_a_type_holds() -> None:
 
 @pytest.mark.parametrize("num", [-1, 2.5, None])
 def test_linspace_counts_in_whole_numbers(num: Any) -> None:
-    with pytest.raises(ShapeError, match=rf"linspace: num is how many numbers there are.*not {num}"):
+    with pytest.raises(ShapeError, match=rf"linspace: num must be an integer.*not {num}"):
         linspace(0, 1, num, device="cpu")
 
 
@@ -331,7 +331,7 @@ def test_meshgrid() -> None:
 
 @pytest.mark.parametrize(
     ("shape", "message"),
-    [((-1, 2), "negative"), ((1.5,), "no shape"), ("ab", "no shape"), (None, "no shape")],
+    [((-1, 2), "negative"), ((1.5,), "not a shape"), ("ab", "not a shape"), (None, "not a shape")],
 )
 def test_shapes_that_are_none(shape: Any, message: str) -> None:
     with pytest.raises(ShapeError, match=f"zeros.*{message}"):
@@ -357,11 +357,11 @@ def test_bounds_may_be_tensors_of_one_element() -> None:
 
 
 def test_what_nobody_counts_is_refused() -> None:
-    with pytest.raises(ShapeError, match=r"arange: no machine counts to a size of 1000000.*smaller parts"):
+    with pytest.raises(ShapeError, match=r"arange: a size of 1000000.*too large.*smaller parts"):
         arange(1e30, device="cpu")
-    with pytest.raises(ShapeError, match=r"full: no machine counts to a size of 1000000.*smaller parts"):
+    with pytest.raises(ShapeError, match=r"full: a size of 1000000.*too large.*smaller parts"):
         full(10**30, 1, device="cpu")
-    with pytest.raises(DTypeError, match=r"eye: k, the diagonal, is a whole number, not 1\.5"):
+    with pytest.raises(DTypeError, match=r"eye: k, the diagonal, must be an integer, not 1\.5"):
         eye(2, k=1.5)  # type: ignore[arg-type]
 
 
@@ -372,12 +372,12 @@ def test_fill_values_that_are_none() -> None:
         full((2,), cpu([1]), device="cpu")
     with pytest.raises(DTypeError, match="full: 300 does not fit uint8"):
         full((2,), 300, dtypes.uint8, device="cpu")
-    with pytest.raises(DTypeError, match="nan is no number that int32 holds"):
+    with pytest.raises(DTypeError, match="nan is not a number of int32"):
         full((2,), float("nan"), dtypes.int32, device="cpu")
 
 
 def test_a_tensor_without_a_copy() -> None:
     x = cpu([1.0, 2.0])
     assert asarray(x, dtypes.float32, device="cpu", copy=False) is x
-    with pytest.raises(BufferError, match=r"copy=False cannot be had.*float32 on cpu as int8 on cpu"):
+    with pytest.raises(BufferError, match=r"copy=False is impossible.*float32 on cpu as int8 on cpu"):
         asarray(x, dtypes.int8, copy=False)

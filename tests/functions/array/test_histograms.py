@@ -1,4 +1,4 @@
-"""Counting against NumPy on every device: whole numbers, even bins, edges, weights, NaN, mistakes."""
+"""Counting against NumPy on every device: integers, even bins, edges, weights, NaN, mistakes."""
 
 from __future__ import annotations
 
@@ -103,9 +103,7 @@ def test_one_value_and_none(kind: str) -> None:
 
 def test_mistakes_are_named() -> None:
     x = place("cpu", np.array([1, -2], np.int32))
-    with pytest.raises(
-        ArgumentError, match="counts numbers from 0 on, and -2 is among them; or give a length"
-    ):
+    with pytest.raises(ArgumentError, match="counts integers from 0 on, and x has -2; give a length"):
         bincount(x)
     with pytest.raises(DTypeError, match="bincount is not offered for float32"):
         bincount(x.astype("float32"))
@@ -113,7 +111,7 @@ def test_mistakes_are_named() -> None:
         bincount(x.reshape(2, 1))
     with pytest.raises(ArgumentError, match=r"minlength is 0 or more, not -1"):
         bincount(x, minlength=-1)
-    with pytest.raises(ArgumentError, match=r"length is a whole number, not 1.5"):
+    with pytest.raises(ArgumentError, match=r"length must be an integer, not 1.5"):
         bincount(x, length=1.5)  # type: ignore[arg-type]
     with pytest.raises(ShapeError, match=r"weights of shape \(3,\) for elements of shape \(2,\)"):
         bincount(x, place("cpu", np.ones(3, np.float32)), length=3)
@@ -121,11 +119,11 @@ def test_mistakes_are_named() -> None:
         bincount(place("cpu", np.array([2**31 - 1], np.int32)))
     with pytest.raises(DTypeError, match="weights are numbers, not bool"):
         bincount(x, place("cpu", np.ones(2, bool)), length=3)
-    with pytest.raises(ArgumentError, match="bins are at least 1"):
+    with pytest.raises(ArgumentError, match="number of bins must be 1 or more"):
         histogram(x, 0)
-    with pytest.raises(ArgumentError, match="two finite numbers that rise"):
+    with pytest.raises(ArgumentError, match="two finite numbers in rising order"):
         histogram(x, 3, range=(1, 0))
-    with pytest.raises(ArgumentError, match="edges are at least two numbers that never fall"):
+    with pytest.raises(ArgumentError, match="edges must be two numbers or more, in rising order"):
         histogram(x, [1, 0])
     with pytest.raises(ShapeError, match="edges have one dimension"):
         histogram(x, x.reshape(1, 2))

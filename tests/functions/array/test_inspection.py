@@ -25,7 +25,7 @@ def test_the_cpu_has_every_type_of_the_standard() -> None:
         "complex64",
         "complex128",
     ]
-    with pytest.raises(ArgumentError, match="'floats' is no kind"):
+    with pytest.raises(ArgumentError, match="'floats' is not a kind"):
         INFO.dtypes(device="cpu", kind="floats")
 
 

@@ -151,7 +151,7 @@ def test_tensordot(axes: Any) -> None:
         (-1, "they do not both have -1 axes"),
         ((0, 1, 2), "a pair"),
         (((0, 1), (0,)), "as many axes of one as of the other"),
-        (((0, 0), (0, 1)), "each named once"),
+        (((0, 0), (0, 1)), "each once"),
         ((0, 0), "their sizes must be equal"),
     ],
 )
@@ -263,15 +263,15 @@ def test_einsum_joins_the_cheap_pair_first() -> None:
 @pytest.mark.parametrize(
     ("subscripts", "shapes", "message"),
     [
-        ("ij,jk->ik", [(2, 3)], "names 2 operands, and 1 came"),
+        ("ij,jk->ik", [(2, 3)], "names 2 operands, and 1 were given"),
         ("ij->i", [(2, 3, 4)], "does not name the 3 axes"),
         ("...ijk", [(2, 3)], "does not name the 2 axes"),
         ("ij,jk->ik", [(2, 3), (4, 5)], "the axis 'j' has size 3 in one place and 4 in another"),
         ("i,i,i->i", [(1,), (2,), (3,)], "the axis 'i' has size 2 in one place and 3 in another"),
         ("ij->ik", [(2, 3)], "names axes of the operands, each once"),
         ("ij->ii", [(2, 3)], "names axes of the operands, each once"),
-        ("i.j->ij", [(2, 3)], "is made of letters"),
-        ("i1->i", [(2, 3)], "is made of letters"),
+        ("i.j->ij", [(2, 3)], "must be letters"),
+        ("i1->i", [(2, 3)], "must be letters"),
         ("...i->i", [(2, 3)], "the result must name them"),
         ("ii->i", [(1, 3)], "equal sizes"),
         ("...i...->i", [(2, 3)], "at most once"),
@@ -287,7 +287,7 @@ def test_mistaken_operands_of_einsum() -> None:
         products.einsum("i", [1, 2])
     with pytest.raises(DTypeError, match="a list of numbers"):
         products.einsum(on_cpu([1.0]), "i")
-    with pytest.raises(ShapeError, match="99 is no label"):
+    with pytest.raises(ShapeError, match="99 is not a label"):
         products.einsum(on_cpu([1.0]), [99])
     with pytest.raises(DTypeError, match="einsum takes subscripts"):
         products.einsum(on_cpu([1.0]))

@@ -126,7 +126,7 @@ def test_many_updates(kind: str, how: str) -> None:
         x, updates = (generator.integers(-99, 99, (size, columns)) for size in (rows, count))
         index = generator.integers(0, rows, count).astype(np.int32)
         for dtype in (np.int32, np.float32):
-            base, given = x.astype(dtype), updates.astype(dtype)  # whole numbers: floats are exact too
+            base, given = x.astype(dtype), updates.astype(dtype)  # integers: floats are exact too
             result = BY_SLICES[how](place(kind, base), place(kind, index), place(kind, given))
             np.testing.assert_array_equal(result.numpy(), whole(how, base, index, given))
 
@@ -262,23 +262,25 @@ def test_the_tensor_itself_does_not_change() -> None:
 
 def test_mistakes_are_named() -> None:
     x = on_cpu(np.zeros((2, 3), np.int32))
-    with pytest.raises(IndexingError, match="index_add: axis 0 has 2 places, and 2 is none of them"):
+    with pytest.raises(IndexingError, match="index_add: index 2 is out of range for axis 0 with size 2"):
         index_add(x, [0, 2], 1)
-    with pytest.raises(IndexingError, match="scatter_set: axis 1 has 3 places, and -4 is none of them"):
+    with pytest.raises(IndexingError, match="scatter_set: index -4 is out of range for axis 1 with size 3"):
         scatter_set(x, [[-4]], 1)
-    with pytest.raises(IndexingError, match="places are whole numbers, not float64"):
+    with pytest.raises(IndexingError, match="indices must be integers, not float64"):
         index_set(x, [0.5], 1)
     with pytest.raises(IndexingError, match="different lengths"):
         scatter(x, [[0], [1, 2]], 1)
-    with pytest.raises(DTypeError, match="places are whole numbers, not bool; for a mask use where"):
+    with pytest.raises(DTypeError, match="indices must be integers, not bool; for a mask use where"):
         index_set(x, on_cpu([True, False]), 1)
-    with pytest.raises(ShapeError, match=r"the index has one dimension, not the shape \(1, 1\)"):
+    with pytest.raises(ShapeError, match=r"the index must have one dimension, not the shape \(1, 1\)"):
         index_set(x, [[0]], 1)
     with pytest.raises(ShapeError, match=r"x \(2, 3\) and the index \(1,\) must have the same number of dim"):
         scatter_add(x, [0], 1)
     with pytest.raises(ShapeError, match="scatter_add"):
         scatter_add(x, [[0], [0], [0]], 1)
-    with pytest.raises(ShapeError, match=r"index_add: updates of shape \(1, 1, 3\) do not fit \(1, 3\)"):
+    with pytest.raises(
+        ShapeError, match=r"index_add: updates of shape \(1, 1, 3\) do not broadcast to \(1, 3\)"
+    ):
         index_add(x, [0], on_cpu(np.ones((1, 1, 3), np.int32)))
     with pytest.raises(ShapeError, match="index_add"):
         index_add(x, [0], on_cpu(np.ones(4, np.int32)))

@@ -43,9 +43,9 @@ def test_limits_are_those_of_numpy() -> None:
 
 
 def test_limits_are_refused_for_other_kinds() -> None:
-    with pytest.raises(DTypeError, match=r"int8 is no type of floats: use webgrad\.iinfo"):
+    with pytest.raises(DTypeError, match=r"int8 is not of floats: use webgrad\.iinfo"):
         wg.finfo(wg.int8)
-    with pytest.raises(DTypeError, match="bool is no type of integers"):
+    with pytest.raises(DTypeError, match="bool is not of integers"):
         wg.iinfo(wg.bool)
 
 
@@ -70,7 +70,7 @@ def test_kinds_can_be_several() -> None:
     assert wg.isdtype(wg.bfloat16, "real floating")
     assert wg.isdtype(wg.int8, ("bool", wg.int8))
     assert not wg.isdtype(wg.int8, (wg.int16, "unsigned integer"))
-    with pytest.raises(ArgumentError, match="'float' is no kind of data types; there are 'bool'"):
+    with pytest.raises(ArgumentError, match="'float' is not a kind of data types; there are 'bool'"):
         wg.isdtype(wg.int8, "float")
 
 
@@ -95,11 +95,11 @@ def test_result_type(values: tuple[Any, ...], expected: dtypes.DType) -> None:
 
 
 def test_limits_are_refused() -> None:
-    with pytest.raises(DTypeError, match=r"finfo: int8 is no type of floats: use webgrad.iinfo"):
+    with pytest.raises(DTypeError, match=r"finfo: int8 is not of floats: use webgrad.iinfo"):
         wg.finfo(wg.int8)
-    with pytest.raises(DTypeError, match=r"iinfo: complex64 is no type of integers: use webgrad.finfo"):
+    with pytest.raises(DTypeError, match=r"iinfo: complex64 is not of integers: use webgrad.finfo"):
         wg.iinfo(wg.complex64)
-    with pytest.raises(DTypeError, match="iinfo: bool is no type of integers: bools have no limits"):
+    with pytest.raises(DTypeError, match="iinfo: bool is not of integers: bools have no limits"):
         wg.iinfo(wg.bool)
 
 

@@ -239,7 +239,7 @@ X, W = np.zeros((1, 4, 6, 6), np.float32), np.zeros((8, 4, 3, 3), np.float32)
         ({"bias": np.zeros(3, np.float32)}, ShapeError, r"each of 8 output channels, not \(3,\)"),
         ({"stride": 0}, ArgumentError, "stride is 1 or more"),
         ({"stride": (1, 1, 1)}, ArgumentError, "one for each of 2 axes"),
-        ({"stride": 1.5}, DTypeError, "stride is a whole number"),
+        ({"stride": 1.5}, DTypeError, "stride must be an integer"),
         ({"padding": -1}, ArgumentError, "padding is 0 or more"),
         ({"padding": "equal"}, ArgumentError, "'same' or 'valid', not 'equal'"),
         ({"padding": "same", "stride": 2}, ArgumentError, "stride=1 only"),

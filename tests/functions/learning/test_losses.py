@@ -301,23 +301,23 @@ PLACES = on_cpu([0, 1, 2, 0])
             lambda: losses.mse_loss(LOGITS, PLACES),
             r"predictions of shape \(4, 3\) and a target of shape \(4,\)",
         ),
-        (lambda: losses.cross_entropy(LOGITS, on_cpu([0, 1])), r"holds class numbers in shape \(4,\)"),
-        (lambda: losses.cross_entropy(LOGITS, on_cpu([0.0] * 4)), "holds probabilities in the shape"),
+        (lambda: losses.cross_entropy(LOGITS, on_cpu([0, 1])), r"must hold class indices in shape \(4,\)"),
+        (lambda: losses.cross_entropy(LOGITS, on_cpu([0.0] * 4)), "must hold probabilities in the shape"),
         (
             lambda: losses.cross_entropy(LOGITS, PLACES, label_smoothing=2.0),
-            "label_smoothing lies between 0 and 1",
+            "label_smoothing must be between 0 and 1",
         ),
         (
             lambda: losses.cross_entropy(LOGITS, PLACES, on_cpu([1.0])),
-            r"weight is one number per class, \(3,\)",
+            r"weight must have one number per class, shape \(3,\)",
         ),
-        (lambda: losses.nll_loss(on_cpu(1.0), PLACES), "nll_loss: one number is no score of classes"),
+        (lambda: losses.nll_loss(on_cpu(1.0), PLACES), "nll_loss: one number is not a score of classes"),
         (
             lambda: losses.cross_entropy(on_cpu(np.ones((2, 0), np.float32)), on_cpu([0, 0])),
             "have no classes",
         ),
-        (lambda: losses.huber_loss(LOGITS, LOGITS, delta=0.0), "delta is a positive number"),
-        (lambda: losses.smooth_l1_loss(LOGITS, LOGITS, beta=-1.0), "beta is not negative"),
+        (lambda: losses.huber_loss(LOGITS, LOGITS, delta=0.0), "delta must be a positive number"),
+        (lambda: losses.smooth_l1_loss(LOGITS, LOGITS, beta=-1.0), "beta must be 0 or more"),
         (lambda: losses.binary_cross_entropy(LOGITS, LOGITS, on_cpu(np.ones((5, 4, 3)))), "weight of shape"),
         (lambda: losses.kl_div(on_cpu(0.0), on_cpu(1.0), reduction="batchmean"), "needs a batch"),
     ],
@@ -377,7 +377,7 @@ def test_class_numbers_that_are_none_give_nan(reduction: str) -> None:
     found = np.isnan(loss.numpy())
     assert found.tolist() == ([False, True, False, True] if reduction == "none" else True)
     assert np.isnan(losses.nll_loss(logits, target, reduction=reduction).numpy()).tolist() == found.tolist()
-    for classes in (200, 256, 300):  # 256 is no number of the target's dtype
+    for classes in (200, 256, 300):  # 256 is not a number of the target's dtype
         bytes_ = on_cpu([0, 199, 255, 7], dtypes.uint8)
         costs = losses.cross_entropy(on_cpu(np.zeros((4, classes)), dtypes.float32), bytes_, reduction="none")
         assert np.isnan(costs.numpy()).tolist() == [False, False, classes == 200, False]

@@ -80,7 +80,7 @@ def test_rows_by_other_keys(device: str) -> None:
         np.testing.assert_array_equal(q[mask].numpy(), want[chosen])
     with pytest.raises(IndexingError, match="index 6 is out of range"):
         q[[0, 6]]
-    with pytest.raises(IndexingError, match="no array of indices"):
+    with pytest.raises(IndexingError, match="not an array of indices"):
         q[[0, [6]]]
 
 

@@ -330,9 +330,9 @@ def test_mistakes() -> None:
         wg.check(tensor(3))  # type: ignore[arg-type]
     with pytest.raises(wg.DeviceError, match="holds a GPU against the cpu, and the device is the cpu"):
         wg.check(lambda: 1, device="cpu")
-    with pytest.raises(wg.ArgumentError, match="times is a whole number from 1"):
+    with pytest.raises(wg.ArgumentError, match="times must be an integer from 1"):
         wg.check(lambda: 1, times=0)
-    with pytest.raises(wg.ArgumentError, match=r"times is a whole number from 1, or None, not 2\.5"):
+    with pytest.raises(wg.ArgumentError, match=r"times must be an integer from 1, or None, not 2\.5"):
         wg.check(lambda: 1, times=2.5)  # type: ignore[arg-type]
     with pytest.raises(wg.ArgumentError, match="a generator, which has not run"):
         wg.check(lambda: (tensor(3) * each for each in range(3)))

@@ -1,7 +1,7 @@
 """Creation: tensors from the host's values, and from nothing but a shape.
 
 In: NumPy arrays, lists, numbers, other libraries' arrays, shapes. Out: Tensors on a device. The invariant:
-what needs no memory of its own (zeros, arange, …) takes none; it is made where it is used.
+constants and sequences (zeros, arange, …) take no memory; kernels compute them where they are used.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _DEFAULTS = {bool: dtypes.bool, int: dtypes.int32, float: dtypes.float32, comple
 
 
 def as_tensor(op: str, value: Any) -> Tensor:
-    """The tensor that an op was given; anything else is refused, since the op could not know its device."""
+    """The argument of an op, which must be a tensor: the op could not know the device of anything else."""
     if isinstance(value, Tensor):
         return value
     way = f"make one with webgrad.asarray({_short(value)})"
@@ -49,20 +49,20 @@ def _short(value: Any) -> str:
 
 
 def as_shape(op: str, shape: Shape) -> tuple[int, ...]:
-    """A shape from one size or a sequence of them."""
+    """A shape as a tuple, from one size or a sequence of sizes."""
     try:
         sizes = tuple(map(index, shape)) if isinstance(shape, (tuple, list, np.ndarray)) else (index(shape),)  # type: ignore[arg-type]
     except TypeError:
-        raise ShapeError(f"{op}: {shape!r} is no shape: give whole numbers, such as (2, 3)") from None
+        raise ShapeError(f"{op}: {shape!r} is not a shape: give integers, such as (2, 3)") from None
     if any(size < 0 for size in sizes):
-        raise ShapeError(f"{op}: a shape has no negative sizes, and {sizes} was given")
+        raise ShapeError(f"{op}: a shape has no negative sizes, not {sizes}")
     if any(size >= 1 << 63 for size in sizes):
-        raise ShapeError(f"{op}: no machine counts to a size of {max(sizes)}: work in smaller parts")
+        raise ShapeError(f"{op}: a size of {max(sizes)} is too large: work in smaller parts")
     return sizes
 
 
 def as_number(op: str, value: Any) -> Number:
-    """A Python number from one of Python's or NumPy's."""
+    """A real number of Python or NumPy, as a Python number."""
     if isinstance(value, np.generic):
         value = value.item()
     if not isinstance(value, (bool, int, float)):
@@ -71,7 +71,7 @@ def as_number(op: str, value: Any) -> Number:
 
 
 def as_any_number(op: str, value: Any) -> Any:
-    """The same, or a complex one."""
+    """A real or complex number of Python or NumPy, as a Python number."""
     return complex(value) if isinstance(value, (complex, np.complexfloating)) else as_number(op, value)
 
 
@@ -89,7 +89,7 @@ def asarray(obj: Any, dtype: Any = None, *, device: DeviceLike = None, copy: boo
     """A tensor of the values of an array, nested lists, a number, a buffer, or what NumPy or DLPack reads.
 
     Lists of floats become float32, of ints int32; arrays keep their dtype. The values are copied; on the cpu,
-    `copy=False` shares a contiguous array's memory, which must not be written to then.
+    `copy=False` shares a contiguous array's memory, which must then not be written to.
 
     >>> wg.asarray([[1, 2], [3, 4]]).dtype
     webgrad.int32
@@ -100,7 +100,7 @@ def asarray(obj: Any, dtype: Any = None, *, device: DeviceLike = None, copy: boo
         changes = target is not obj.device or (wanted is not None and wanted is not obj.dtype)
         if copy is False and changes:
             raise BufferError(
-                f"asarray: copy=False cannot be had of a tensor of {obj.dtype.name} on "
+                f"asarray: copy=False is impossible for a tensor of {obj.dtype.name} on "
                 f"{obj.device.name} as {(wanted or obj.dtype).name} on {target.name}"
             )
         there = move(obj, target)
@@ -139,16 +139,16 @@ def tensor(
 def _target(op: str, dtype: Any, device: DeviceLike) -> tuple[DType, AnyDevice]:
     where = open_device(device)
     if isinstance(dtype, int) and not isinstance(dtype, bool):
-        raise ArgumentError(f"{op}: {dtype} is no data type; a shape is one argument: {op}((2, 3))")
+        raise ArgumentError(f"{op}: {dtype} is not a data type; a shape is one argument: {op}((2, 3))")
     wanted = as_dtype(dtype)
     check_dtype(op, wanted, where)
     return wanted, where
 
 
 def full(shape: Shape, fill_value: Any, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
-    """Every element the same number; a float makes float32, an int int32, a complex number complex64.
+    """Every element is the same number; a float makes float32, an int int32, a complex number complex64.
 
-    The number may be a tensor of no axes, which gives its dtype and device too, and is not read for it.
+    The number may be a tensor of no axes, which gives its dtype and device too, and is not read.
 
     >>> wg.full((2, 2), 7).tolist()
     [[7, 7], [7, 7]]
@@ -166,12 +166,12 @@ def _full(op: str, shape: Shape, value: Any, dtype: Any, device: DeviceLike) -> 
 
 
 def _plain(number: Any) -> type:
-    """Which of Python's numbers it is; NumPy's float64 and complex128 are subclasses of them."""
+    """The type of a Python number; NumPy's float64 and complex128 are subclasses of them."""
     return next(each for each in _DEFAULTS if isinstance(number, each))
 
 
 def zeros(shape: Shape, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
-    """Zeros, of float32 where nothing else is said.
+    """Zeros, float32 by default.
 
     >>> wg.zeros((2, 3)).shape
     (2, 3)
@@ -180,7 +180,7 @@ def zeros(shape: Shape, dtype: Any = None, *, device: DeviceLike = None) -> Tens
 
 
 def ones(shape: Shape, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
-    """Ones, of float32 where nothing else is said.
+    """Ones, float32 by default.
 
     >>> wg.ones((2, 2)).tolist()
     [[1.0, 1.0], [1.0, 1.0]]
@@ -198,7 +198,7 @@ def empty(shape: Shape, dtype: Any = None, *, device: DeviceLike = None) -> Tens
 
 
 def full_like(x: Tensor, fill_value: Any, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
-    """The same number everywhere, in the shape, dtype and place of x.
+    """A tensor full of one number, with the shape, dtype and device of x.
 
     >>> wg.full_like(wg.asarray([1, 2]), 7).tolist()
     [7, 7]
@@ -214,7 +214,7 @@ def _full_like(op: str, x: Tensor, value: Any, dtype: Any, device: DeviceLike) -
 
 
 def zeros_like(x: Tensor, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
-    """Zeros in the shape, dtype and place of x.
+    """Zeros with the shape, dtype and device of x.
 
     >>> wg.zeros_like(wg.asarray([3, 4])).tolist()
     [0, 0]
@@ -223,7 +223,7 @@ def zeros_like(x: Tensor, dtype: Any = None, *, device: DeviceLike = None) -> Te
 
 
 def ones_like(x: Tensor, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
-    """Ones in the shape, dtype and place of x.
+    """Ones with the shape, dtype and device of x.
 
     >>> wg.ones_like(wg.asarray([3, 4])).tolist()
     [1, 1]
@@ -232,7 +232,7 @@ def ones_like(x: Tensor, dtype: Any = None, *, device: DeviceLike = None) -> Ten
 
 
 def empty_like(x: Tensor, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
-    """A tensor to be filled later, in the shape, dtype and place of x; its values are zeros.
+    """A tensor to be filled later, with the shape, dtype and device of x; its values are zeros.
 
     >>> wg.empty_like(wg.asarray([1, 2])).dtype
     webgrad.int32
@@ -251,7 +251,7 @@ def arange(
     *,
     device: DeviceLike = None,
 ) -> Tensor:
-    """From `start` (0 where only one number is given) up to and without `stop`, by `step`.
+    """Numbers from `start` (0 where only one is given) up to and without `stop`, by `step`.
 
     Bounds that are tensors of one element are read, which waits for them.
 
@@ -314,7 +314,7 @@ def linspace(
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
     if not hasattr(num, "__index__") or num < 0:
-        raise ShapeError(f"linspace: num is how many numbers there are, 0 or more, not {num!r}")
+        raise ShapeError(f"linspace: num must be an integer, 0 or more, not {num!r}")
     (length,) = as_shape("linspace", num)
     ends = [as_any_number("linspace", each) for each in (start, stop)]
     default = dtypes.complex64 if complex in map(type, ends) else dtypes.float32
@@ -340,7 +340,7 @@ def _fractions(length: int, steps: int, dtype: DType, device: AnyDevice) -> Node
 
 
 def _interpolated(share: Node, start: float, stop: float) -> Node:
-    """That share of the way from start to stop.
+    """start + share * (stop - start).
 
     The second half from the other end: the last one is `stop` itself, and errors stay half as large. Half the
     way is a number of the dtype even where the whole is more than it holds.
@@ -362,7 +362,7 @@ def eye(
     """
     height, width = as_shape("eye", (n_rows, n_rows if n_cols is None else n_cols))
     if not hasattr(k, "__index__"):
-        raise DTypeError(f"eye: k, the diagonal, is a whole number, not {k!r}")
+        raise DTypeError(f"eye: k, the diagonal, must be an integer, not {k!r}")
     wanted, where = _target("eye", dtypes.float32 if dtype is None else dtype, device)
     down = primitives.reshape(primitives.iota(height, dtypes.int32, where), (height, 1))
     along = elementwise(

@@ -19,7 +19,7 @@ from ...values import Values
 from .plain_text import plain_text
 from .reshaping import axis_slice
 
-MAX_SHOWN = 1000  # elements that are read to be shown
+MAX_SHOWN = 1000  # elements that may be read to be shown
 MAX_COMPUTED_BYTES = (
     1 << 28
 )  # bytes up to which a tensor that is not computed yet is computed whole to be shown

@@ -68,11 +68,11 @@ def _terms(subscripts: str, count: int) -> tuple[list[str], str | None]:
     for term in [*inputs, right]:
         if any(letter not in _LETTERS for letter in term.replace("...", "", 1)):
             raise ShapeError(
-                f'einsum {subscripts!r}: {term!r} is made of letters, and "..." at most once; operands are '
-                'parted by "," and the result comes after "->"'
+                f'einsum {subscripts!r}: {term!r} must be letters, and "..." at most once; "," separates '
+                'operands, and the result comes after "->"'
             )
     if len(inputs) != count:
-        raise ShapeError(f"einsum {subscripts!r} names {len(inputs)} operands, and {count} came")
+        raise ShapeError(f"einsum {subscripts!r} names {len(inputs)} operands, and {count} were given")
     return inputs, right if arrow else None
 
 
@@ -105,7 +105,7 @@ def _letters(axes: Any) -> str:
     for each in axes:
         if each is not Ellipsis and not (isinstance(each, int) and 0 <= each < len(_LETTERS)):
             raise ShapeError(
-                f"einsum: {each!r} is no label; labels are numbers from 0 to {len(_LETTERS) - 1}"
+                f"einsum: {each!r} is not a label; labels are numbers from 0 to {len(_LETTERS) - 1}"
             )
     return "".join("..." if each is Ellipsis else _LETTERS[each] for each in axes)
 

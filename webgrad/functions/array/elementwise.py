@@ -1,6 +1,6 @@
 """Functions of single elements: those of one row each (`maps.py`), and what is composed of them.
 
-In: tensors, beside which numbers and NumPy arrays may stand. Out: tensors of the broadcast shape. Operands
+In: tensors; other operands may be numbers and NumPy arrays. Out: tensors of the broadcast shape. Operands
 are promoted as the array API says; shapes, dtypes and devices that do not fit are refused at the call.
 """
 
@@ -39,8 +39,8 @@ def as_floats(op: str, *values: Any) -> list[Tensor]:
 
 
 def _broadcast_floats(op: str, *values: Any) -> list[Tensor]:
-    """The same, with what asks for a gradient in one shape, as rules of their own give it: it is summed over
-    what was repeated.
+    """`as_floats`, with operands that require a gradient broadcast to one shape: the gradient of `expand`
+    then sums over what was repeated.
     """
     found = as_floats(op, *values)
     shape = shapes.broadcast(op, [each.shape for each in found])
@@ -99,7 +99,7 @@ def where(condition: Tensor, x1: Any = None, x2: Any = None, /) -> Tensor | tupl
         return nonzero(condition)
     if x1 is None or x2 is None:
         raise ArgumentError(
-            "where takes a condition and two choices, or a condition alone; one choice is None"
+            "where takes a condition and two choices, or a condition alone; here one choice is None"
         )
     device = condition.device
     _, *choices = operands("where", condition, x1, x2)
@@ -122,7 +122,7 @@ def _constant(numbers: Sequence[Any], device: Any) -> Node:
 
 
 def clip(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
-    """x kept between two bounds, numbers or tensors; None is no bound, and NaN stays.
+    """x clamped to two bounds, numbers or tensors; None is no bound, and NaN stays.
 
     The gradient goes to x between the bounds and at them.
 
@@ -142,7 +142,7 @@ clamp = clip
 
 
 def lerp(a: Tensor, b: Any, weight: Any) -> Tensor:
-    """The way from a to b: a where the weight is 0, b where it is 1, exactly.
+    """Linear interpolation from a to b: a where the weight is 0, b where it is 1, exactly.
 
     >>> wg.lerp(wg.asarray([0.0, 10.0]), 20.0, 0.25).tolist()
     [5.0, 12.5]
@@ -182,7 +182,7 @@ def nan_to_num(
 
 
 def signbit(x: Tensor) -> Tensor:
-    """Whether the sign is minus; that of -0.0 and of NaN counts.
+    """Whether the sign bit is set, also of -0.0 and NaN.
 
     >>> wg.signbit(wg.asarray([-0.0, 0.0])).tolist()
     [True, False]
@@ -320,7 +320,7 @@ def array_equal(a: Tensor, b: Tensor, equal_nan: bool = False) -> bool:
 
 
 def astype(x: Tensor, dtype: Any, *, copy: bool = True, device: DeviceLike = None) -> Tensor:
-    """The values in another dtype: floats to integers by truncation, kept in range, NaN as 0; integers wrap.
+    """The values in another dtype: floats to integers by truncation, clamped, NaN as 0; integers wrap.
 
     >>> wg.astype(wg.asarray([1.9, -1.9, 300.0]), wg.uint8).tolist()
     [1, 0, 255]

@@ -15,7 +15,7 @@ from ...tensor import Tensor
 def eval(*tensors: Any) -> None:
     """Compute tensors, or all that are in lists, tuples and dicts: submits the work and returns; reads wait.
 
-    Without tensors everything that somebody holds and that is not computed yet; inside of a captured function
+    Without arguments it computes every live tensor that is not computed yet; inside of a captured function
     nothing, since there everything is computed together.
 
     >>> x = wg.ones(3) * 2

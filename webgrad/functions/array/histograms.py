@@ -1,4 +1,4 @@
-"""Counting: how often whole numbers occur, and how many values fall between edges.
+"""Counting: how often integers occur, and how many values fall between edges.
 
 In: tensors of values, weights of the same shape. Out: counts (int32) or sums of weights, and edges. Shapes
 must be known without waiting: only `bincount` without `length` reads its values first.
@@ -27,15 +27,15 @@ from .reductions import min as smallest
 from .reductions import sum as total
 from .scatters import write_rows
 
-MAX_COUNTS = (1 << 31) - 2  # counts: one more is where numbers go that are not wanted
+MAX_COUNTS = (1 << 31) - 2  # one more bin is for numbers that are not counted
 
 
 def bincount(
     x: Tensor, weights: Tensor | None = None, minlength: int = 0, *, length: int | None = None
 ) -> Tensor:
-    """How often each whole number occurs in x, or the sum of its weights; of one dimension.
+    """How often each integer occurs in x, or the sum of its weights; of one dimension.
 
-    The result is as long as the largest number asks for, `minlength` at least: to know that, x is read. With
+    The result has one element more than the largest number, `minlength` at least: x is read for that. With
     `length` it has that length, nothing is read, and numbers outside are not counted.
 
     >>> wg.bincount(wg.asarray([1, 1, 3])).tolist()
@@ -49,11 +49,11 @@ def bincount(
     if length is None:
         size = max(least, _needed(x))
         _check_count(size)
-        return _counted("bincount", x, weights, x, size)
+        return _bin_counts("bincount", x, weights, x, size)
     size = max(least, _whole("bincount: length", length))
     _check_count(size)
-    places = _unsigned(x.astype(dtypes.int32) if x.dtype.is_packed else x)
-    return _counted("bincount", minimum(places, size), weights, x, size, outside=True)
+    bins_of = _unsigned(x.astype(dtypes.int32) if x.dtype.is_packed else x)
+    return _bin_counts("bincount", minimum(bins_of, size), weights, x, size, outside=True)
 
 
 def _check_count(size: int) -> None:
@@ -74,9 +74,9 @@ def histogram(
     """How many elements of x lie between edges, and the edges, one more than there are bins.
 
     `bins` are a number of bins of equal width over `range` (without it, from x's smallest to its largest
-    element, NaN apart), or their edges in rising order. A bin has its left edge, the last one both. What
-    lies outside, and NaN, is not counted. With `density` the result is one of a probability: its integral
-    is 1.
+    element, without NaN), or their edges in rising order. A bin includes its left edge, the last one both.
+    Values outside, and NaN, are not counted. With `density` the result is a probability density: its
+    integral is 1.
 
     >>> [each.tolist() for each in wg.histogram(wg.asarray([1.0, 2.0, 2.5, 9.0]), 2, range=(0, 4))]
     [[1, 2], [0.0, 2.0, 4.0]]
@@ -87,8 +87,8 @@ def histogram(
     even = not isinstance(bins, (Sequence, Tensor, np.ndarray))
     count = _whole("histogram: bins", bins) if even else 0
     if even and not count:
-        raise ArgumentError("histogram: bins are at least 1")
-    edges = _even(values, count, range) if even else _given(bins, values)
+        raise ArgumentError("histogram: the number of bins must be 1 or more")
+    edges = _even(values, count, range) if even else _edges_from(bins, values)
     count = edges.size - 1
     primitives.check_device("histogram", values.node, edges.node)
     if weights is None:
@@ -98,7 +98,7 @@ def histogram(
         if column.shape != x.shape:
             raise ShapeError(f"histogram: weights of shape {column.shape} for elements of shape {x.shape}")
         places = Tensor(make(TABLE["bin_places"], (values.node, edges.node), (even,)))
-        counts = _counted("histogram", places, column.reshape(-1), values, count, outside=True)
+        counts = _bin_counts("histogram", places, column.reshape(-1), values, count, outside=True)
     if density:
         widths = edges[1:] - edges[:-1]
         heights = counts.astype(edges.dtype)
@@ -110,7 +110,7 @@ def _whole(what: str, number: Any) -> int:
     try:
         found = index(number)
     except TypeError:
-        raise ArgumentError(f"{what} is a whole number, not {number!r}") from None
+        raise ArgumentError(f"{what} must be an integer, not {number!r}") from None
     if found < 0:
         raise ArgumentError(f"{what} is 0 or more, not {found}")
     return found
@@ -124,26 +124,28 @@ def _unsigned(x: Tensor) -> Tensor:
 
 
 def _needed(x: Tensor) -> int:
-    """One more than the largest element, which is waited for."""
+    """One more than the largest element, which is read."""
     if not x.size:
         return 0
     high = int(largest(_unsigned(x)).item())
     if x.dtype.kind == "i" and high > x.dtype.limits[1]:
         low = int(smallest(x).item())
-        raise ArgumentError(f"bincount counts numbers from 0 on, and {low} is among them; or give a length")
+        raise ArgumentError(
+            f"bincount counts integers from 0 on, and x has {low}; give a length to leave it out"
+        )
     return high + 1
 
 
-def _counted(
-    op: str, places: Tensor, weights: Tensor | None, x: Tensor, size: int, *, outside: bool = False
+def _bin_counts(
+    op: str, bins_of: Tensor, weights: Tensor | None, x: Tensor, size: int, *, outside: bool = False
 ) -> Tensor:
-    """The sums of weights (or ones) at places from 0 to size - 1; `outside`: and what is at size is not
-    wanted.
+    """The sums of weights (or ones) for the bins 0 to size - 1; with `outside`, bin `size` is for what is not
+    counted.
     """
     rows = size + 1 if outside else size
     if weights is None:
         ones = primitives.expand(primitives.constant(op, 1, dtypes.int32, x.device), (x.size, 1))
-        return _added(op, places, ones, rows)[:size]
+        return _bin_sums(op, bins_of, ones, rows)[:size]
     weights = as_tensor(op, weights)
     if weights.device is not x.device:
         raise DeviceError(
@@ -153,13 +155,13 @@ def _counted(
         raise ShapeError(f"{op}: weights of shape {weights.shape} for elements of shape {x.shape}")
     if weights.dtype.kind == "b":
         raise DTypeError(f"{op}: weights are numbers, not bool: convert them with astype")
-    return _added(op, places, weights.node, rows)[:size]
+    return _bin_sums(op, bins_of, weights.node, rows)[:size]
 
 
-def _added(op: str, places: Tensor, values: Node, rows: int) -> Tensor:
+def _bin_sums(op: str, bins_of: Tensor, values: Node, rows: int) -> Tensor:
     start = primitives.constant(op, 0, values.sig.dtype, values.sig.device)
-    column = primitives.reshape(values, (places.size, 1))
-    at = places.node if places.dtype.kind in "iu" else primitives.cast(places.node, dtypes.int32)
+    column = primitives.reshape(values, (bins_of.size, 1))
+    at = bins_of.node if bins_of.dtype.kind in "iu" else primitives.cast(bins_of.node, dtypes.int32)
     sums = write_rows(op, "add", primitives.expand(start, (rows, 1)), at, column)
     return Tensor(primitives.reshape(sums, (rows,)))
 
@@ -167,14 +169,14 @@ def _added(op: str, places: Tensor, values: Node, rows: int) -> Tensor:
 # Edges
 
 
-def _given(bins: Any, values: Tensor) -> Tensor:
+def _edges_from(bins: Any, values: Tensor) -> Tensor:
     if not isinstance(bins, Tensor):
         try:
             edges = [float(each) for each in bins]
         except TypeError:
             edges = []
         if len(edges) < 2 or not all(low <= high for low, high in pairwise(edges)):
-            raise ArgumentError("histogram: edges are at least two numbers that never fall")
+            raise ArgumentError("histogram: edges must be two numbers or more, in rising order")
         return asarray(edges, values.dtype, device=values.device)
     if bins.ndim != 1 or bins.size < 2:
         raise ShapeError(f"histogram: edges have one dimension and two elements or more, not {bins.shape}")
@@ -189,7 +191,7 @@ def _even(values: Tensor, count: int, range: tuple[float, float] | None) -> Tens
     if range is not None:
         low, high = map(float, range)
         if not (math.isfinite(low) and math.isfinite(high) and low <= high):
-            raise ArgumentError(f"histogram: a range is two finite numbers that rise, not {range!r}")
+            raise ArgumentError(f"histogram: range must be two finite numbers in rising order, not {range!r}")
         low, high = (low - 0.5, high + 0.5) if low == high else (low, high)
     elif not values.size:
         low, high = 0.0, 1.0
@@ -199,6 +201,6 @@ def _even(values: Tensor, count: int, range: tuple[float, float] | None) -> Tens
         alone = low == high
         low, high = where(alone, low - 0.5, low), where(alone, high + 0.5, high)
     steps = arange(count + 1, dtype=dtype, device=device)
-    # Multiplied first: what is a whole number then stays one.
+    # Multiplied first: what is an integer then stays one.
     rising, falling = low + (high - low) * steps / count, high - (high - low) * (count - steps) / count
     return where(steps < count / 2, rising, falling)

@@ -1,7 +1,7 @@
 """Indexing: x[key] and x[key] = value with NumPy's keys and shapes, take, take_along_axis, nonzero.
 
 In: a tensor and a key. Out: a tensor. A key is read once (`keys.py`): spans of the axes become movement, and
-index arrays one gather or scatter over the axes they index, merged.
+index arrays become one gather or scatter over the axes they index, merged.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def get_item(x: Tensor, key: Any) -> Tensor:
 
 
 def _basic(key: Any) -> tuple[Any, ...] | None:
-    """A key of ints, slices, None and ..., as something to compare with others; None for any other key."""
+    """A key of ints, slices, None and ... as a hashable tuple; None for any other key."""
     found: list[Any] = []
     for each in key if key.__class__ is tuple else (key,):
         if each.__class__ is slice:
@@ -57,7 +57,7 @@ def _basic(key: Any) -> tuple[Any, ...] | None:
 
 @lru_cache(4096)
 def _basic_moves(shape: tuple[int, ...], key: tuple[Any, ...]) -> tuple[Move, ...]:
-    """What a basic key does to a tensor of a shape."""
+    """The moves of a basic key on a tensor of some shape."""
     return _moves(selected([slice(*each) if each.__class__ is tuple else each for each in key], shape))
 
 
@@ -66,7 +66,7 @@ _BASIC = frozenset((int, type(None), type(Ellipsis)))
 
 
 def _moves(selection: Selection) -> tuple[Move, ...]:
-    """What makes the elements in the spans, in the selection's shape, of a tensor."""
+    """The moves from a tensor to the elements in the spans, in the selection's shape."""
     cut = (primitives.slice_, tuple(_upward(span) for span in selection.spans))
     shaped = (primitives.reshape, selection.shape)
     backward = _backward(selection)
@@ -108,7 +108,7 @@ def _rows_at(place: int, block: Node, selection: Selection) -> tuple[Node, tuple
 def _merged_index(selection: Selection, device: Any) -> Node:
     """One index into the merged axes: each array times the stride of its axis."""
     sizes = [selection.shape[axis] for axis in selection.axes]
-    index_shape(selection)  # they must fit each other
+    index_shape(selection)  # raises where they do not broadcast
     dtype = index_dtype(math.prod(sizes))
     known: list[Array] = []
     nodes: list[Node] = []
@@ -130,7 +130,7 @@ def _merged_index(selection: Selection, device: Any) -> Node:
 
 
 def _index(array: Any, dtype: DType, device: Any) -> Node:
-    """Indices of the host on a device."""
+    """Host indices on a device."""
     if not array.ndim:
         return scalar(array.tolist(), dtype, device)
     return place("x[…]", converted(array, dtype) if isinstance(array, Values) else array, device).node
@@ -151,7 +151,7 @@ def index_shape(selection: Selection) -> tuple[int, ...]:
 
 
 def set_item(x: Tensor, key: Any, value: Any) -> Tensor:
-    """x with x[key] = value done."""
+    """x after x[key] = value."""
     new = _value(x, value)
     masked = _by_mask(x, key, new)
     if masked is not None:
@@ -163,7 +163,7 @@ def set_item(x: Tensor, key: Any, value: Any) -> Tensor:
 
 
 def _value(x: Tensor, value: Any) -> Node:
-    """What is assigned, as a node of x's dtype on its device."""
+    """The assigned value, as a node of x's dtype on its device."""
     if isinstance(value, Tensor):
         if value.device is not x.device:
             raise DeviceError(
@@ -177,19 +177,19 @@ def _value(x: Tensor, value: Any) -> Node:
 
 
 def _filling(value: Node, shape: tuple[int, ...]) -> Node:
-    """A value that is to fill a shape, without the leading axes of size 1 that are too many."""
+    """The assigned value without surplus leading axes of size 1; it must broadcast to a shape."""
     sizes = value.sig.shape
     extra = max(0, len(sizes) - len(shape))
     fits = all(size in (1, target) for size, target in zip(sizes[extra:][::-1], shape[::-1], strict=False))
     if not fits or any(size != 1 for size in sizes[:extra]):
         raise ShapeError(
-            f"x[…] = value: a value of shape {sizes} cannot fill the selected part, of shape {shape}"
+            f"x[…] = value: a value of shape {sizes} does not broadcast to the selection's shape {shape}"
         )
     return primitives.reshape(value, sizes[extra:])
 
 
 def _by_mask(x: Tensor, key: Any, value: Node) -> Node | None:
-    """x[mask] = value, where all selected rows get the same: a choice, and the mask need not be read."""
+    """x[mask] = value, where all selected rows get the same value: a select, so the mask is not read."""
     if isinstance(key, Tensor) and key.dtype.kind == "b" and key.ndim and key.device is x.device:
         mask = key.node
     elif isinstance(key, np.ndarray) and key.dtype.kind == "b" and key.ndim:
@@ -287,7 +287,7 @@ def _indices(op: str, x: Tensor, indices: Any, axis: int, shape: tuple[int, ...]
     except DTypeError as error:
         raise IndexingError(f"{op}: {indices!r} holds no indices: {error}") from None
     if array.dtype.kind not in "iu" and array.size:
-        raise IndexingError(f"{op}: {array.dtype} values are no indices: use whole numbers")
+        raise IndexingError(f"{op}: {array.dtype} values are not indices: use integers")
     return place(op, converted(checked(op, array, axis, shape), index_dtype(shape[axis])), x.device).node
 
 

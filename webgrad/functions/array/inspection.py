@@ -34,7 +34,7 @@ class Info:
         }
 
     def devices(self) -> tuple[str, ...]:
-        """The names of the devices that can be used, each GPU once; a tensor's device equals its name.
+        """The names of the usable devices, each GPU once; a tensor's device equals its name.
 
         >>> "cpu" in wg.__array_namespace_info__().devices()
         True
@@ -43,11 +43,11 @@ class Info:
         return ("cpu", *(each.device for each in every if not rank(each, every)[0]))
 
     def default_device(self) -> str:
-        """The name of the device that is used where none is named."""
+        """The name of the default device."""
         return open_device(None).name
 
     def default_dtypes(self, *, device: DeviceLike = None) -> dict[str, DType]:
-        """The types that are made where none is named, the same on every device.
+        """The default dtypes, the same on every device.
 
         >>> wg.__array_namespace_info__().default_dtypes()["integral"]
         webgrad.int32

@@ -1,7 +1,7 @@
 """The way in and out: other libraries' arrays and Python's values to tensors, and tensors to them.
 
 In: anything NumPy can read, or that has the buffer protocol or DLPack. Out: Tensors, or host copies of them.
-The invariant: what goes out is a copy of its own, what comes in is copied unless `copy=False` asks to share.
+The invariant: what goes out is a copy; what comes in is copied unless `copy=False` asks to share.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def from_numpy(array: Array, device: DeviceLike = None) -> Tensor:
 
 
 def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = None) -> Tensor:
-    """A tensor of the values of another library's array, by the DLPack protocol; where they are, or `device`.
+    """A tensor of the values of another library's array, by DLPack; on their device, or on `device`.
 
     They are copied, unless `copy=False` asks to share them, on the cpu; then they must not be written to.
 
@@ -54,8 +54,8 @@ def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = Non
         where = x.device if device is None else open_device(device)
         if copy is False and where is not x.device:
             raise errors.BufferError(
-                f"from_dlpack: copy=False cannot be had from {x.device.name} to {where.name}: values must be "
-                "sent"
+                f"from_dlpack: copy=False is impossible from {x.device.name} to {where.name}: values must be "
+                "copied"
             )
         return Tensor(move(x, where).node)
     if not hasattr(x, "__dlpack__"):
@@ -87,7 +87,7 @@ def move(x: Tensor, device: AnyDevice) -> Tensor:
 def to_numpy(x: Tensor, dtype: Any, copy: bool | None) -> Array:
     """What np.asarray(x) gives."""
     if copy is False:
-        raise errors.BufferError("a tensor gives NumPy a copy of its values: copy=False cannot be had")
+        raise errors.BufferError("a tensor gives NumPy a copy of its values: copy=False is impossible")
     array = own_array(read(x.node), x)
     return array if dtype is None else array.astype(dtype, copy=False)
 
@@ -111,7 +111,9 @@ def to_dlpack(x: Tensor, stream: Any, max_version: Any, dl_device: Any, copy: bo
     if copy is not False:
         array = own_array(read(x.node), x)
     elif x.device.is_gpu:
-        raise errors.BufferError(f"copy=False cannot be had of a tensor on {x.device.name}: it is read")
+        raise errors.BufferError(
+            f"copy=False is impossible for a tensor on {x.device.name}: its values must be copied"
+        )
     else:
         array = read(x.node).view()
         array.flags.writeable = False

@@ -31,13 +31,13 @@ Indices = Array | Values | Node  # of the host, or of the device
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What a key selects: spans of every axis, seen in a shape; then, of some axes, what arrays index."""
+    """What a key selects: a span of every axis, reshaped to `shape`; then index arrays for some axes."""
 
     spans: tuple[Span, ...]
     shape: tuple[int, ...]  # without the axes of single indices, with the new axes
     axes: tuple[int, ...]  # the axes of `shape` that are indexed by arrays
     arrays: tuple[Indices, ...]
-    apart: bool  # something stands between the arrays: their axes then come first in the result
+    apart: bool  # a slice or None is between the arrays: their axes then come first in the result
 
     @property
     def counts(self) -> tuple[int, ...]:
@@ -51,7 +51,7 @@ class Selection:
 
     @property
     def place(self) -> int:
-        """Where the arrays' axes are in the result."""
+        """The axis of the result at which the arrays' axes begin."""
         return 0 if self.apart else self.axes[0]
 
 
@@ -70,7 +70,7 @@ def selected(entries: list[Any], shape: tuple[int, ...]) -> Selection:
     used = sum(map(_axes_used, entries))
     if used > rank:
         raise IndexingError(f"x[…]: {used} indices for a tensor of {rank} dimensions (shape {shape})")
-    if any(map(_is_array, entries)):  # beside arrays, a single index is one too
+    if any(map(_is_array, entries)):  # next to arrays, a single index is an array too
         entries = [_listed(each) if isinstance(each, int) else each for each in entries]
     return _walk(entries, shape, rank - used)
 
@@ -87,8 +87,8 @@ def _entry(x: Tensor, each: Any) -> Any:
         return whole(each)
     except TypeError:
         raise IndexingError(
-            f"x[…]: {each!r} is no index: use whole numbers, slices, None, ..., or lists and tensors of "
-            "whole numbers or bools"
+            f"x[…]: {each!r} is not an index: use integers, slices, None, ..., or lists and tensors of "
+            "integers or bools"
         ) from None
 
 
@@ -96,15 +96,15 @@ def _tensor_entry(x: Tensor, each: Tensor) -> Any:
     if each.dtype.kind == "b":
         if each.device is x.device and not is_read(each):
             return each.node
-        return read(each.node)  # how many it selects is the result's shape, so it must be known now
+        return read(each.node)  # the result's shape depends on how many are true, so it is read now
     return index_node("x[…]", each, x)
 
 
 def index_node(op: str, indices: Tensor, x: Tensor) -> Node:
-    """The node of a tensor of indices into another; an error for what holds none."""
+    """The node of a tensor of indices into x; an error where it does not hold indices."""
     if indices.dtype.kind not in "iu":
         raise IndexingError(
-            f"{op}: a {indices.dtype.name} tensor holds no indices: convert with astype(webgrad.int32)"
+            f"{op}: a {indices.dtype.name} tensor cannot index: convert with astype(webgrad.int32)"
         )
     if indices.device is not x.device:
         raise DeviceError(
@@ -118,11 +118,11 @@ def _array_entry(each: Any) -> Any:
     try:
         array = _listed(each)
     except (ValueError, DTypeError):
-        raise IndexingError(f"x[…]: {each!r} is no array of indices") from None
+        raise IndexingError(f"x[…]: {each!r} is not an array of indices") from None
     if not array.size and not isinstance(each, np.ndarray):
-        return converted(array, dtypes.int64)  # an empty list has no type of its own
+        return converted(array, dtypes.int64)  # an empty list has no dtype
     if array.dtype.kind not in "biu":
-        raise IndexingError(f"x[…]: {array.dtype} values are no indices: use whole numbers or bools")
+        raise IndexingError(f"x[…]: {array.dtype} values are not indices: use integers or bools")
     return array
 
 
@@ -151,7 +151,7 @@ def _shape_of(entry: Indices) -> tuple[int, ...]:
 
 
 def _walk(entries: list[Any], sizes: tuple[int, ...], hidden: int) -> Selection:
-    """From what the key is made of; `hidden` axes are under its ellipsis."""
+    """The selection of a key's entries; its ellipsis stands for `hidden` axes."""
     spans: list[Span] = []
     shape: list[int] = []
     axes: list[int] = []
@@ -168,7 +168,7 @@ def _walk(entries: list[Any], sizes: tuple[int, ...], hidden: int) -> Selection:
 def _read(
     entry: Any, axis: int, sizes: tuple[int, ...], hidden: int
 ) -> tuple[list[Span], Sequence[int], list[Indices]]:
-    """What an entry says of the axes from `axis` on: their spans, the sizes that stay, and index arrays."""
+    """What an entry selects of the axes from `axis` on: spans, the sizes that stay, and index arrays."""
     if entry is None:
         return [], [1], []
     if entry is Ellipsis:
@@ -188,7 +188,7 @@ def _read(
 
 
 def _apart(entries: list[Any]) -> bool:
-    """Whether something stands between arrays."""
+    """Whether a slice or None is between two arrays."""
     are = list(map(_is_array, entries))
     return any(are) and not all(are[are.index(True) : len(are) - are[::-1].index(True)])
 
@@ -209,7 +209,7 @@ def _split(entry: Any, axis: int, sizes: tuple[int, ...]) -> list[Indices]:
             f"x[mask]: the mask's shape {own} is not that of the axes it selects from, {covered}: "
             f"axis {axis} on of a tensor of shape {sizes}"
         )
-    if isinstance(entry, Node):  # on a GPU, where its places stay; how many there are is read
+    if isinstance(entry, Node):  # on a GPU, where its indices stay; only their number is read
         return [each.node for each in nonzero(Tensor(entry))]
     return list(entry.nonzero())
 
@@ -218,13 +218,13 @@ def _span(entry: slice, size: int) -> Span:
     try:
         start, stop, step = entry.indices(size)
     except (TypeError, ValueError) as error:
-        raise IndexingError(f"x[…]: {entry} is no slice of an axis of size {size}: {error}") from None
+        raise IndexingError(f"x[…]: {entry} is not a slice of an axis of size {size}: {error}") from None
     count = len(range(start, stop, step))
     return (start, count, step if count > 1 else 1) if count else (0, 0, 1)
 
 
 def checked(op: str, indices: Any, axis: int, shape: tuple[int, ...]) -> Any:
-    """Indices of the host, from 0 on; an error for those outside."""
+    """Host indices, counted from 0; an error for those out of range."""
     size = shape[axis]
     if isinstance(indices, Values):
         numbers = indices.numbers()
@@ -246,12 +246,12 @@ def _outside(op: str, index: int, axis: int, shape: tuple[int, ...]) -> Indexing
 
 
 def clamped(indices: Node, axis: int, shape: tuple[int, ...]) -> Node:
-    """Indices of a tensor, from 0 on and inside."""
+    """Indices in a tensor, counted from 0 and clamped to the axis."""
     size = shape[axis]
     if not size and indices.sig.size:
         raise IndexingError(f"indices into axis {axis} of shape {shape}, which is empty")
     dtype = indices.sig.dtype
-    if size - 1 <= dtype.limits[1]:  # clamped before it is cast, and could wrap
+    if size - 1 <= dtype.limits[1]:  # clamped before the cast, which could wrap
         indices = elementwise(_MINIMUM, indices, max(0, size - 1))
     result = primitives.cast(indices, index_dtype(size))
     if dtype.kind == "i":
@@ -262,7 +262,7 @@ def clamped(indices: Node, axis: int, shape: tuple[int, ...]) -> Node:
 
 
 def index_dtype(rows: int) -> DType:
-    """What holds the indices of so many rows."""
+    """The integer dtype for indices into that many rows."""
     return dtypes.int32 if rows < 1 << 31 else dtypes.int64
 
 

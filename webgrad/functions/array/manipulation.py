@@ -28,7 +28,7 @@ MAX_CONCAT_INPUTS = 6  # of one concat: a kernel binds at most eight buffers on 
 
 
 def roll(x: Tensor, shift: int | Sequence[int], axis: int | Sequence[int] | None = None) -> Tensor:
-    """The elements shifted along axes, those pushed out coming in at the other end; without axes as if flat.
+    """The elements shifted along axes, cyclically; without axes the flattened tensor is shifted.
 
     >>> wg.roll(wg.asarray([1, 2, 3, 4]), 1).tolist()
     [4, 1, 2, 3]
@@ -44,9 +44,9 @@ def roll(x: Tensor, shift: int | Sequence[int], axis: int | Sequence[int] | None
     if len(axes) == 1:
         axes *= len(shifts)
     if len(shifts) != len(axes):
-        raise ShapeError(f"roll by {shift} along {axis}: as many shifts as axes, or one of either")
-    for each, places in zip(axes, shifts, strict=True):
-        x = _rolled_along(x, each, places)
+        raise ShapeError(f"roll by {shift} along {axis}: give as many shifts as axes, or one of either")
+    for each, steps in zip(axes, shifts, strict=True):
+        x = _rolled_along(x, each, steps)
     return x
 
 
@@ -71,7 +71,7 @@ def _several(op: str, tensors: Any) -> list[Tensor]:
 
 
 def concat(arrays: Sequence[Tensor], axis: int | None = 0) -> Tensor:
-    """Tensors side by side along an axis they have; None flattens them first.
+    """Tensors joined along an existing axis; None flattens them first.
 
     >>> wg.concat([wg.asarray([1, 2]), wg.asarray([3])]).tolist()
     [1, 2, 3]
@@ -100,7 +100,7 @@ def _concatenated(op: str, tensors: list[Tensor], axis: int | None) -> Tensor:
 
 
 def stack(arrays: Sequence[Tensor], axis: int = 0) -> Tensor:
-    """Tensors of one shape side by side along a new axis.
+    """Tensors of one shape joined along a new axis.
 
     >>> wg.stack([wg.asarray([1, 2]), wg.asarray([3, 4])]).tolist()
     [[1, 2], [3, 4]]
@@ -117,7 +117,7 @@ def stack(arrays: Sequence[Tensor], axis: int = 0) -> Tensor:
 
 
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
-    """Tensors side by side: along axis 1, of vectors and numbers along axis 0.
+    """Tensors joined along axis 1; vectors and numbers along axis 0.
 
     >>> wg.hstack([wg.asarray([1]), wg.asarray([2, 3])]).tolist()
     [1, 2, 3]
@@ -127,7 +127,7 @@ def hstack(tensors: Sequence[Tensor]) -> Tensor:
 
 
 def vstack(tensors: Sequence[Tensor]) -> Tensor:
-    """Tensors one below another: along axis 0, a vector being a row.
+    """Tensors joined along axis 0; a vector is a row.
 
     >>> wg.vstack([wg.asarray([1, 2]), wg.asarray([3, 4])]).tolist()
     [[1, 2], [3, 4]]
@@ -137,7 +137,7 @@ def vstack(tensors: Sequence[Tensor]) -> Tensor:
 
 
 def split(x: Tensor, indices_or_sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
-    """Parts along an axis: so many of equal size, or cut at these indices, as NumPy says it.
+    """Parts along an axis: a number of equal parts, or cut at these indices, as in NumPy.
 
     >>> [each.tolist() for each in wg.split(wg.arange(5), [2, 3])]
     [[0, 1], [2], [3, 4]]
@@ -159,7 +159,7 @@ def split(x: Tensor, indices_or_sections: int | Sequence[int], axis: int = 0) ->
 
 
 def chunk(x: Tensor, chunks: int, axis: int = 0) -> list[Tensor]:
-    """At most so many parts along an axis, all but the last of one size, as PyTorch says it.
+    """At most `chunks` parts along an axis, all but the last of one size, as in PyTorch.
 
     >>> [each.tolist() for each in wg.chunk(wg.arange(5), 2)]
     [[0, 1, 2], [3, 4]]
@@ -168,7 +168,7 @@ def chunk(x: Tensor, chunks: int, axis: int = 0) -> list[Tensor]:
     place = normalise_axis("chunk", axis, x.ndim)
     count = whole("chunk", "the number of parts", chunks)
     if count < 1:
-        raise ShapeError(f"chunk: {count} is no number of parts; give 1 or more")
+        raise ShapeError(f"chunk: the number of parts must be 1 or more, not {count}")
     size = x.shape[place]
     length = -(-size // count)
     if length == 0:
@@ -177,7 +177,7 @@ def chunk(x: Tensor, chunks: int, axis: int = 0) -> list[Tensor]:
 
 
 def unstack(x: Tensor, axis: int = 0) -> tuple[Tensor, ...]:
-    """The tensors that lie along an axis, without it.
+    """The slices along an axis, without that axis.
 
     >>> [each.tolist() for each in wg.unstack(wg.asarray([[1, 2], [3, 4]]))]
     [[1, 2], [3, 4]]
@@ -191,9 +191,9 @@ def unstack(x: Tensor, axis: int = 0) -> tuple[Tensor, ...]:
 
 
 def repeat(x: Tensor, repeats: int | Sequence[int] | Tensor, axis: int | None = None) -> Tensor:
-    """Each element of an axis several times, one number for all or one for each; without an axis as if flat.
+    """Each element of an axis repeated, by one number for all or one for each; without an axis, flattened.
 
-    Numbers in a tensor are read first, since the result's shape hangs on them.
+    Numbers in a tensor are read first, since the result's shape depends on them.
 
     >>> wg.repeat(wg.asarray([1, 2]), 2).tolist()
     [1, 1, 2, 2]
@@ -208,7 +208,7 @@ def repeat(x: Tensor, repeats: int | Sequence[int] | Tensor, axis: int | None = 
     counts = _counts(read(repeats.node) if isinstance(repeats, Tensor) else repeats)
     least = min(counts, default=0)
     if least < 0:
-        raise ShapeError(f"repeat: nothing comes {least} times; give numbers of 0 or more")
+        raise ShapeError(f"repeat: repeats must be 0 or more, not {least}")
     before, after = x.shape[:place], x.shape[place + 1 :]
     if len(counts) == 1:
         node = primitives.reshape(x.node, (*before, size, 1, *after))
@@ -217,14 +217,14 @@ def repeat(x: Tensor, repeats: int | Sequence[int] | Tensor, axis: int | None = 
         return Tensor(primitives.reshape(node, (*before, size * times, *after)))
     if len(counts) != size:
         raise ShapeError(
-            f"repeat: axis {axis} of shape {x.shape} has size {size}, and {len(counts)} numbers came"
+            f"repeat: axis {axis} of shape {x.shape} has size {size}, and {len(counts)} repeats were given"
         )
     index = asarray(_repeated(counts), dtypes.int32, device=x.device)
     return Tensor(primitives.take(x.node, index.node, place))
 
 
 def _counts(repeats: Any) -> Sequence[int]:
-    """Numbers of times; an array of integers is taken as it is, since it may be long."""
+    """The repeats as a list; an array of integers is not checked one by one, since it may be long."""
     if isinstance(repeats, (np.ndarray, Values)) and repeats.dtype.kind in "iu" and repeats.ndim < 2:
         found: int | list[int] = repeats.tolist()
         return found if isinstance(found, list) else [found]
@@ -232,7 +232,7 @@ def _counts(repeats: Any) -> Sequence[int]:
 
 
 def _repeated(counts: Sequence[int]) -> Any:
-    """0 as often as the first count says, 1 as often as the second, …"""
+    """The indices to take: 0 repeated by the first count, 1 by the second, …"""
     if has_numpy():
         return np.repeat(np.arange(len(counts), dtype=np.int32), counts)
     return [place for place, count in enumerate(counts) for _ in range(count)]
@@ -242,7 +242,7 @@ repeat_interleave = repeat
 
 
 def tile(x: Tensor, repetitions: int | Sequence[int]) -> Tensor:
-    """The whole tensor several times along each axis.
+    """The tensor repeated along each axis.
 
     >>> wg.tile(wg.asarray([1, 2]), (2, 2)).tolist()
     [[1, 2, 1, 2], [1, 2, 1, 2]]
@@ -250,7 +250,7 @@ def tile(x: Tensor, repetitions: int | Sequence[int]) -> Tensor:
     x = as_tensor("tile", x)
     counts = wholes("tile", "a number of times", repetitions)
     if any(count < 0 for count in counts):
-        raise ShapeError(f"tile: nothing comes {min(counts)} times; give numbers of 0 or more")
+        raise ShapeError(f"tile: repetitions must be 0 or more, not {min(counts)}")
     rank = max(x.ndim, len(counts))
     counts = (1,) * (rank - len(counts)) + counts
     sizes = (1,) * (rank - x.ndim) + x.shape
@@ -273,7 +273,7 @@ def pad(
 ) -> Tensor:
     """Elements added before and after each axis: a constant, the edge repeated, or the tensor reflected.
 
-    Widths as NumPy takes them: one number, (before, after) for every axis, or one such pair per axis.
+    Widths as in NumPy: one number, (before, after) for every axis, or one such pair per axis.
 
     >>> wg.pad(wg.asarray([1, 2, 3]), (1, 2)).tolist()
     [0, 1, 2, 3, 0, 0]
@@ -297,7 +297,7 @@ def _pairs(given: Any, axes: int) -> list[tuple[Any, Any]]:
     several = isinstance(given, (list, tuple)) and any(isinstance(each, (list, tuple)) for each in given)
     pairs = [_pair(each) for each in (given if several else [given])]
     if several and not all(isinstance(each, (list, tuple)) for each in given):
-        raise ValueError("numbers beside pairs")
+        raise ValueError("numbers and pairs")
     if len(pairs) not in (1, axes):
         raise ValueError("neither one pair nor one for each axis")
     return pairs * axes if len(pairs) == 1 else pairs
@@ -327,10 +327,10 @@ def _pad_widths(x: Tensor, given: Any) -> tuple[tuple[int, int], ...]:
 
 
 def _padded_from_own(x: Tensor, axis: int, before: int, after: int, mode: str) -> Tensor:
-    """One axis longer: each new element is taken from where it repeats or mirrors."""
+    """One axis padded: each new element repeats the edge or mirrors the axis."""
     size = x.shape[axis]
     if size == 0:
-        raise ShapeError(f"pad: axis {axis} of shape {x.shape} is empty, and has nothing to take from")
+        raise ShapeError(f"pad: axis {axis} of shape {x.shape} is empty: there is no element to repeat")
     index = Tensor(primitives.iota(before + size + after, dtypes.int32, x.node.sig.device)) - before
     last = size - 1
     if mode == "edge" or last == 0:
@@ -340,25 +340,25 @@ def _padded_from_own(x: Tensor, axis: int, before: int, after: int, mode: str) -
     return Tensor(primitives.take(x.node, index.node, axis))
 
 
-# Triangles, diagonals, one-hot: conditions on where an element stands
+# Triangles, diagonals, one-hot: conditions on the indices of an element
 
 
-def _places(length: int, like: Tensor, axis: int = -1, dtype: DType = dtypes.int32) -> Tensor:
+def _axis_indices(length: int, like: Tensor, axis: int = -1, dtype: DType = dtypes.int32) -> Tensor:
     """0, 1, 2, … along the last axis, or the last but one."""
     index = primitives.iota(length, dtype, like.node.sig.device)
     return Tensor(index if axis == -1 else primitives.reshape(index, (length, 1)))
 
 
 def _zero(x: Tensor) -> int:
-    return False if x.dtype is dtypes.bool else 0  # beside bools a plain 0 would make integers
+    return False if x.dtype is dtypes.bool else 0  # a plain 0 would make integers of bools
 
 
 def _triangle(op: str, x: Any, k: int, lower: bool) -> Tensor:
     x = as_tensor(op, x)
     if x.ndim < 2:
-        raise ShapeError(f"{op}: a tensor of shape {x.shape} is no matrix; it needs two axes or more")
+        raise ShapeError(f"{op}: a tensor of shape {x.shape} is not a matrix; it needs two axes or more")
     k = whole(op, "the diagonal", k)
-    rows, columns = _places(x.shape[-2], x, -2), _places(x.shape[-1], x)
+    rows, columns = _axis_indices(x.shape[-2], x, -2), _axis_indices(x.shape[-1], x)
     if k:
         rows = rows + k
     return where(columns <= rows if lower else columns >= rows, x, _zero(x))
@@ -383,7 +383,7 @@ def triu(x: Tensor, k: int = 0) -> Tensor:
 
 
 def diagonal(x: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
-    """The diagonals of matrices, as the last axis of the result; a positive offset lies above the main one.
+    """The diagonals of matrices, as the last axis of the result; a positive offset is above the main one.
 
     >>> wg.diagonal(wg.asarray([[1, 2], [3, 4]])).tolist()
     [1, 4]
@@ -421,11 +421,11 @@ def diag(x: Tensor, k: int = 0) -> Tensor:
     along = (
         reshape(padded, (size, 1)) if k >= 0 else padded
     )  # by row above the main diagonal, by column below
-    return where(_places(size, x, -2) + k == _places(size, x), along, _zero(x))
+    return where(_axis_indices(size, x, -2) + k == _axis_indices(size, x), along, _zero(x))
 
 
 def one_hot(x: Tensor, num_classes: int, *, dtype: Any = None) -> Tensor:
-    """A new last axis with 1 at the place each integer names, 0 elsewhere; all 0 where it names none. int32.
+    """A new last axis with 1 at the index that each integer is, else 0; all 0 if it is out of range. int32.
 
     >>> wg.one_hot(wg.asarray([2, 0]), 3).tolist()
     [[0, 0, 1], [1, 0, 0]]
@@ -434,12 +434,12 @@ def one_hot(x: Tensor, num_classes: int, *, dtype: Any = None) -> Tensor:
     check_kind("one_hot", "iu", x.dtype)
     count = whole("one_hot", "the number of classes", num_classes)
     if count < 1:
-        raise ShapeError(f"one_hot: {count} is no number of classes; give 1 or more")
+        raise ShapeError(f"one_hot: num_classes must be 1 or more, not {count}")
     wide = x.dtype in (
         dtypes.uint32,
         dtypes.uint64,
         dtypes.int64,
     )  # these and int32 have no common 32-bit type
-    places = _places(count, x, dtype=x.dtype if wide else dtypes.int32)
+    places = _axis_indices(count, x, dtype=x.dtype if wide else dtypes.int32)
     hit = expand_dims(x, -1) == places
     return Tensor(primitives.cast(hit.node, dtypes.int32 if dtype is None else as_dtype(dtype)))

@@ -1,4 +1,4 @@
-"""Where bools are true: nonzero, and the flat places that masks select.
+"""Where bools are true: nonzero, and the flat indices that masks select.
 
 In: a tensor. Out: indices. How many there are is the shape of the result, so it is read: this synchronises.
 """
@@ -33,7 +33,7 @@ def nonzero(x: Tensor) -> tuple[Tensor, ...]:
     if not x.ndim:
         raise ShapeError("nonzero of a 0-d tensor: reshape it to (1,), or compare x.item() with 0")
     flags = x if x.dtype.kind == "b" else Tensor(elementwise(TABLE["not_equal"], x.node, 0))
-    where = places_of_true(Tensor(primitives.reshape(flags.node, (x.size,)))).node
+    where = true_indices(Tensor(primitives.reshape(flags.node, (x.size,)))).node
     found = []
     for size in reversed(x.shape[1:]):
         found.append(Tensor(elementwise(TABLE["remainder"], where, max(1, size))))
@@ -42,12 +42,12 @@ def nonzero(x: Tensor) -> tuple[Tensor, ...]:
 
 
 def is_read(flags: Tensor) -> bool:
-    """Whether bools are read themselves, and not how many are true: on the cpu, and where they are few."""
+    """Whether to read the bools themselves, not only how many are true: on the cpu, or if they are few."""
     return has_host_memory(flags.device) or flags.size <= MAX_READ_FLAGS
 
 
-def places_of_true(flags: Tensor) -> Tensor:
-    """The places, int32, of what is true in bools of one dimension. Their number is read, so this waits."""
+def true_indices(flags: Tensor) -> Tensor:
+    """The indices, int32, of the true elements of a 1-d tensor. Their number is read, so this waits."""
     if is_read(flags):
         return place("nonzero", converted(read(flags.node).nonzero()[0], dtypes.int32), flags.device)
     length = flags.size

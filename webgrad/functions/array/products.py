@@ -48,7 +48,7 @@ def matmul(a: Tensor, b: Tensor) -> Tensor:
     """
     a, b = _pair("matmul", a, b)
     if a.ndim == 0 or b.ndim == 0:
-        raise ShapeError(f"matmul of {a.shape} and {b.shape}: a number is no matrix; multiply with *")
+        raise ShapeError(f"matmul of {a.shape} and {b.shape}: a number is not a matrix; multiply with *")
     if a.shape[-1] != b.shape[max(b.ndim - 2, 0)]:
         raise ShapeError(
             f"matmul of {a.shape} and {b.shape}: the last axis of the first and the last but one of the "
@@ -83,8 +83,8 @@ def vecdot(a: Tensor, b: Tensor, axis: int = -1) -> Tensor:
 def dot(a: Tensor, b: Tensor) -> Tensor:
     """NumPy's dot: of vectors the inner product, of matrices the matrix product, with a number a multiple.
 
-    Of more axes, the last of `a` with the last but one of `b`; the others stay apart, where matmul's
-    broadcast.
+    With more axes, it sums over the last of `a` and the last but one of `b`; the other axes do not broadcast,
+    as they do in matmul.
 
     >>> wg.dot(wg.asarray([1, 2]), wg.asarray([3, 4])).item()
     11
@@ -98,7 +98,7 @@ def dot(a: Tensor, b: Tensor) -> Tensor:
 
 
 def outer(a: Tensor, b: Tensor) -> Tensor:
-    """Every element of one tensor by every element of another, both flattened.
+    """The products of every element of one tensor with every element of another, both flattened.
 
     >>> wg.outer(wg.asarray([1, 2]), wg.asarray([3, 4])).tolist()
     [[3, 4], [6, 8]]
@@ -109,7 +109,7 @@ def outer(a: Tensor, b: Tensor) -> Tensor:
 
 @in_half
 def tensordot(a: Tensor, b: Tensor, axes: int | Sequence[int | Sequence[int]] = 2) -> Tensor:
-    """The sum of products over axes of both: the last so many of `a` with the first of `b`, or pairs of axes.
+    """The sum of products over axes of both: the last n of `a` and the first n of `b`, or pairs of axes.
 
     >>> wg.tensordot(wg.ones((2, 3, 4)), wg.ones((3, 4, 5))).shape
     (2, 5)
@@ -146,7 +146,7 @@ def _summed_axes(a: Tensor, b: Tensor, axes: Any) -> tuple[list[int], list[int]]
             raise ShapeError(f"tensordot of {a.shape} and {b.shape}: they do not both have {count} axes")
         first, second = list(range(a.ndim - count, a.ndim)), list(range(count))
     if len(first) != len(second) or len(set(first)) != len(first) or len(set(second)) != len(second):
-        raise ShapeError(f"tensordot over {axes!r}: as many axes of one as of the other, each named once")
+        raise ShapeError(f"tensordot over {axes!r}: give as many axes of one as of the other, each once")
     return first, second
 
 
@@ -165,7 +165,7 @@ def einsum(subscripts: Any, *operands: Any) -> Tensor:
 
 @in_half
 def linear(x: Tensor, weight: Tensor | QuantisedTensor, bias: Tensor | None = None) -> Tensor:
-    """x @ weight.T + bias, with a weight of (outputs, inputs) as PyTorch keeps it, or a quantised one.
+    """x @ weight.T + bias, with a weight of (outputs, inputs) as in PyTorch, or a quantised one.
 
     >>> wg.linear(wg.asarray([1.0, 2.0]), wg.asarray([[1.0, 1.0]]), wg.asarray([0.5])).tolist()
     [3.5]

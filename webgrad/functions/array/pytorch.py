@@ -1,4 +1,4 @@
-"""Functions by PyTorch's names, where NumPy and the array API call them otherwise, or have none.
+"""Functions by PyTorch's names, where NumPy and the array API have another name or no such function.
 
 In: tensors. Out: tensors. Arguments come in PyTorch's order; an axis is called `axis`, as everywhere.
 """
@@ -50,7 +50,7 @@ le = less_equal
 
 
 def gather(x: Tensor, axis: int, index: Any) -> Tensor:
-    """Elements of an axis, by an index for each; along the other axes the index may be shorter than x.
+    """Elements of an axis, by an index for each; along the other axes the index may be smaller than x.
 
     >>> wg.gather(wg.asarray([[1, 2], [3, 4]]), 1, wg.asarray([[1], [0]])).tolist()
     [[2], [3]]
@@ -61,15 +61,15 @@ def gather(x: Tensor, axis: int, index: Any) -> Tensor:
     sizes = list(zip(index.shape, x.shape, strict=False))
     if index.ndim != x.ndim or any(i > s for place, (i, s) in enumerate(sizes) if place != at):
         raise ShapeError(
-            f"gather along axis {axis}: an index of shape {index.shape} for x of shape {x.shape}; it has as "
-            "many axes, and all but this one are at most as long"
+            f"gather along axis {axis}: an index of shape {index.shape} for x of shape {x.shape}; it must "
+            "have as many axes, and no larger sizes on the others"
         )
     part = tuple(slice(None) if place == at else slice(0, i) for place, (i, _) in enumerate(sizes))
     return take_along_axis(x[part], index, at)
 
 
 def index_select(x: Tensor, axis: int, index: Any) -> Tensor:
-    """Slices of an axis by their numbers.
+    """Slices of an axis by their indices.
 
     >>> wg.index_select(wg.asarray([[1, 2], [3, 4]]), 1, wg.asarray([1])).tolist()
     [[2], [4]]

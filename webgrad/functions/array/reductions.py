@@ -1,7 +1,7 @@
-"""Axes folded: sums, extremes, means and variances, places of extremes, norms.
+"""Reductions: sums, extremes, means and variances, indices of extremes, norms.
 
 In: a tensor, and the axes (None, one, or several). Out: a tensor without those axes, or with size 1 in
-their place. Every fold is one reduce node over all its axes. 16-bit floats are folded in float32 and rounded
+their place. Each is one reduce node over all its axes. 16-bit floats are reduced in float32 and rounded
 once.
 """
 
@@ -35,7 +35,7 @@ ACCUMULATORS = {  # the dtype of sums and products, where it is not the elements
 }
 
 
-# What every composed op shares: the dtype it computes in, and a fold
+# What every composed op shares: the dtype it computes in, and a reduction
 
 
 def converted(x: Tensor, dtype: DType) -> Tensor:
@@ -60,7 +60,7 @@ def floating(op: str, x: Tensor) -> Tensor:
 
 
 def fold(name: str, x: Tensor, axes: tuple[int, ...], keepdims: bool = False) -> Tensor:
-    """A row of the table over axes that are normalised already; an empty axis gives the row's identity."""
+    """The reduction by a row of the table, over normalised axes; an empty axis gives the row's identity."""
     node = primitives.reduce(TABLE[name], x.node, axes)
     return Tensor(primitives.reshape(node, _shape_with_ones(x.shape, axes)) if keepdims else node)
 
@@ -91,7 +91,7 @@ def _count(x: Tensor, axes: tuple[int, ...]) -> int:
 def _refuse_empty(op: str, x: Tensor, axes: tuple[int, ...]) -> None:
     if x.size == 0 and 0 not in _shape_without(x.shape, axes):
         raise ShapeError(
-            f"{op} of a tensor of shape {x.shape} over axes {axes}: of no elements there is none; check that "
+            f"{op} of a tensor of shape {x.shape} over axes {axes}: no elements have no {op}; check that "
             "x.size is not 0 first"
         )
 
@@ -103,7 +103,7 @@ def _accumulated(op: str, x: Any, axis: Axis, dtype: Any, keepdims: bool) -> Ten
     x = as_tensor(op, x)
     wanted = ACCUMULATORS.get(x.dtype, x.dtype) if dtype is None else as_dtype(dtype)
     if wanted.kind == "b":
-        raise DTypeError(f"{op}: sums and products are no bools: use any or all, or give dtype=webgrad.int32")
+        raise DTypeError(f"{op}: a sum or product is not bool: use any or all, or give dtype=webgrad.int32")
     return fold(op, converted(x, wanted), normalise_axes(op, axis, x.ndim), keepdims)
 
 
@@ -128,7 +128,7 @@ def prod(x: Tensor, axis: Axis = None, *, dtype: Any = None, keepdims: bool = Fa
 def _extreme(op: str, x: Any, axis: Axis, keepdims: bool) -> Tensor:
     x = as_tensor(op, x)
     if hasattr(axis, "dtype") and hasattr(axis, "ndim") and not isinstance(axis, Integral):
-        raise AxisError(f"{op} folds axes of one tensor: webgrad.{op}imum(x, y) compares two")
+        raise AxisError(f"{op} reduces axes of one tensor: webgrad.{op}imum(x, y) compares two")
     axes = normalise_axes(op, axis, x.ndim)
     _refuse_empty(op, x, axes)
     return fold(op, x, axes, keepdims)
@@ -187,11 +187,11 @@ def count_nonzero(x: Tensor, axis: Axis = None, *, keepdims: bool = False) -> Te
     return fold("sum", converted(_truth(x), dtypes.int32), axes, keepdims)
 
 
-# The places of extremes
+# The indices of extremes
 
 
 def _arg_extreme(op: str, x: Any, axis: int | None, keepdims: bool) -> Tensor:
-    """The first place that holds the extreme; the first NaN, where there is one."""
+    """The index of the first extreme; of the first NaN, if there is one."""
     x = as_tensor(f"arg{op}", x)
     if axis is None:
         place = _arg_extreme(op, Tensor(primitives.reshape(x.node, (x.size,))), 0, False)
@@ -209,7 +209,7 @@ def _arg_extreme(op: str, x: Any, axis: int | None, keepdims: bool) -> Tensor:
 
 
 def argmax(x: Tensor, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
-    """The first place of the largest element along an axis, or of all elements, as int32; NaN is largest.
+    """The index of the first largest element along an axis, or of all elements, as int32; NaN is largest.
 
     >>> wg.argmax(wg.asarray([[1, 5, 5], [7, 3, 0]]), axis=1).tolist()
     [1, 0]
@@ -218,7 +218,7 @@ def argmax(x: Tensor, axis: int | None = None, *, keepdims: bool = False) -> Ten
 
 
 def argmin(x: Tensor, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
-    """The first place of the smallest element along an axis, or of all elements, as int32; NaN is smallest.
+    """The index of the first smallest element along an axis, or of all elements, as int32; NaN is smallest.
 
     >>> wg.argmin(wg.asarray([[1, 5, 0], [7, 3, 3]]), axis=1).tolist()
     [2, 1]
@@ -274,7 +274,7 @@ def _wide_variance(op: str, x: Any, axis: Axis, correction: Any, keepdims: bool)
     x = as_tensor(op, x)
     if isinstance(axis, bool):
         raise AxisError(
-            f"{op}: {axis} is no axis; PyTorch's {op}(unbiased={axis}) is {op}(correction={int(axis)})"
+            f"{op}: {axis} is not an axis; PyTorch's {op}(unbiased={axis}) is {op}(correction={int(axis)})"
         )
     axes, less = normalise_axes(op, axis, x.ndim), as_number(op, correction)
     if x.dtype.kind == "c":
@@ -299,7 +299,7 @@ def std(x: Tensor, axis: Axis = None, *, correction: float = 0.0, keepdims: bool
 
 
 def vector_norm(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False, ord: float = 2) -> Tensor:
-    """The norm of vectors that lie along axes: (Σ|x|^ord)^(1/ord); inf: the largest, 0: how many are not 0.
+    """The norm of vectors along axes: (Σ|x|^ord)^(1/ord); inf: the largest, 0: how many are not 0.
 
     >>> wg.vector_norm(wg.asarray([3.0, 4.0])).item()
     5.0
@@ -308,7 +308,7 @@ def vector_norm(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False, ord:
 
 
 def norm(x: Tensor, p: float | str = "fro", axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """PyTorch's norm: `vector_norm` of order p over axes, of all elements without; "fro" is order 2.
+    """PyTorch's norm: `vector_norm` of order p over axes, or of all elements; "fro" is order 2.
 
     >>> wg.norm(wg.asarray([3.0, 4.0]), 1).item()
     7.0
@@ -363,8 +363,8 @@ def _flat_at_zero(x: Tensor, function: Callable[[Tensor], Tensor], at_zero: floa
 
 
 def shift_of(x: Tensor, axes: tuple[int, ...]) -> Tensor:
-    """The maximum over axes, which keep size 1, as something to shift exponents by: any other shift would
-    give the same result, so no gradient goes through it.
+    """The maximum over axes, which keep size 1, to subtract from exponents: any other shift would give the
+    same result, so no gradient goes through it.
     """
     with grad_mode_set(False):
         return fold("max", x, axes, keepdims=True)

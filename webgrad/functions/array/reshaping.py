@@ -24,15 +24,15 @@ Shape = tuple[int, ...]
 
 
 def whole(op: str, what: str, value: Any) -> int:
-    """A whole number given by the user; an error that names the op otherwise."""
+    """A user's argument as an int; an error that names the op where it is not an integer."""
     try:
         return operator.index(value)
     except TypeError:
-        raise DTypeError(f"{op}: {what} is a whole number, not {value!r}") from None
+        raise DTypeError(f"{op}: {what} must be an integer, not {value!r}") from None
 
 
 def wholes(op: str, what: str, value: Any) -> Shape:
-    """One whole number or several, as a tuple; those of a tensor are read."""
+    """A user's integer or sequence of integers as a tuple; a tensor is read."""
     if value.__class__ is tuple and _INT.issuperset(map(type, value)):
         return value
     value = value.tolist() if isinstance(value, (np.ndarray, Tensor)) and value.ndim else value
@@ -86,7 +86,7 @@ def reshape(x: Tensor, shape: int | Sequence[int], *, copy: bool | None = None) 
 
 
 def flatten(x: Tensor, start_axis: int = 0, end_axis: int = -1) -> Tensor:
-    """Axes start_axis to end_axis as one.
+    """Axes start_axis to end_axis merged into one.
 
     >>> wg.flatten(wg.zeros((2, 3, 4)), 1).shape
     (2, 12)
@@ -104,7 +104,7 @@ def flatten(x: Tensor, start_axis: int = 0, end_axis: int = -1) -> Tensor:
 
 
 def squeeze(x: Tensor, axis: int | Sequence[int] | None = None) -> Tensor:
-    """Axes of size 1 dropped: those named, or all.
+    """x without axes of size 1: without those named, or without all.
 
     >>> wg.squeeze(wg.zeros((1, 3, 1)), 0).shape
     (3, 1)
@@ -123,7 +123,7 @@ def squeeze(x: Tensor, axis: int | Sequence[int] | None = None) -> Tensor:
 
 
 def expand_dims(x: Tensor, axis: int | Sequence[int] = 0) -> Tensor:
-    """New axes of size 1, at these places of the result.
+    """New axes of size 1, at these axes of the result.
 
     >>> wg.expand_dims(wg.zeros((2, 3)), -1).shape
     (2, 3, 1)
@@ -147,12 +147,12 @@ def broadcast_to(x: Tensor, shape: int | Sequence[int]) -> Tensor:
     x = as_tensor("broadcast_to", x)
     sizes = wholes("broadcast_to", "a size", shape)
     if any(size < 0 for size in sizes):
-        raise ShapeError(f"broadcast_to: {sizes} is no shape; sizes are 0 or more")
+        raise ShapeError(f"broadcast_to: {sizes} is not a shape; sizes are 0 or more")
     return view(x, (primitives.expand, sizes))
 
 
 def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
-    """Tensors brought to their common shape.
+    """Tensors broadcast to their common shape.
 
     >>> [each.shape for each in wg.broadcast_arrays(wg.zeros((3, 1)), wg.zeros(2))]
     [(3, 2), (3, 2)]
@@ -165,7 +165,7 @@ def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
 
 
 def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
-    """The shape that shapes broadcast to; of none ().
+    """The shape that shapes broadcast to; () without arguments.
 
     >>> wg.broadcast_shapes((3, 1), (2,))
     (3, 2)
@@ -184,7 +184,7 @@ def expand(x: Tensor, *shape: int | Sequence[int]) -> Tensor:
     new = len(sizes) - x.ndim
     if any(size < 0 and (size != -1 or axis < new) for axis, size in enumerate(sizes)):
         raise ShapeError(
-            f"expand of {x.shape} to {sizes}: sizes are 0 or more, -1 only for an axis that is there"
+            f"expand of {x.shape} to {sizes}: sizes are 0 or more, -1 only for an axis that x has"
         )
     kept = tuple(x.shape[axis - new] if size == -1 else size for axis, size in enumerate(sizes))
     return view(x, (primitives.expand, kept))
@@ -206,7 +206,7 @@ def _permuted(op: str, x: Tensor, axes: Sequence[int]) -> Tensor:
     numbers = wholes(op, "an axis", axes)
     found = tuple(normalise_axis(op, axis, x.ndim) for axis in numbers)
     if sorted(found) != list(range(x.ndim)):
-        raise AxisError(f"{op}: {numbers} does not name each of the {x.ndim} axes of {x.shape} once")
+        raise AxisError(f"{op}: {numbers} must name each of the {x.ndim} axes of {x.shape} once")
     return view(x, (primitives.permute, found))
 
 
@@ -252,27 +252,29 @@ def matrix_transpose(x: Tensor) -> Tensor:
 
 
 def moveaxis(x: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
-    """Axes moved to other places; the others keep their order.
+    """Axes moved to other positions; the others keep their order.
 
     >>> wg.moveaxis(wg.zeros((2, 3, 4)), 0, -1).shape
     (3, 4, 2)
     """
     x = as_tensor("moveaxis", x)
-    origins, places = (
+    sources, destinations = (
         [normalise_axis("moveaxis", each, x.ndim) for each in wholes("moveaxis", "an axis", axes)]
         for axes in (source, destination)
     )
-    if len(origins) != len(places) or len(set(origins)) != len(origins) or len(set(places)) != len(places):
-        raise AxisError(f"moveaxis from {source} to {destination}: as many places as axes, each named once")
-    rest = iter([axis for axis in range(x.ndim) if axis not in origins])
-    moved = dict(zip(places, origins, strict=True))
+    if not len(sources) == len(destinations) == len(set(sources)) == len(set(destinations)):
+        raise AxisError(
+            f"moveaxis from {source} to {destination}: give as many destinations as sources, each once"
+        )
+    rest = iter([axis for axis in range(x.ndim) if axis not in sources])
+    moved = dict(zip(destinations, sources, strict=True))
     return view(
         x, (primitives.permute, tuple(moved[at] if at in moved else next(rest) for at in range(x.ndim)))
     )
 
 
 def flip(x: Tensor, axis: int | Sequence[int] | None = None) -> Tensor:
-    """The elements backwards along axes, or along all.
+    """The elements in reverse order along axes, or along all.
 
     >>> wg.flip(wg.asarray([1, 2, 3])).tolist()
     [3, 2, 1]

@@ -1,7 +1,7 @@
-"""Functions made of rows: what a map op of the table is where a user calls it.
+"""Functions made from rows: the public function of each map op of the table.
 
-In: a row, and when the function is called tensors, beside which numbers and NumPy arrays may stand. Out: a
-function with the row's name, text and example; a tensor of the broadcast shape.
+In: a row. Out: a function with the row's name, text and example. It takes tensors, numbers and NumPy arrays,
+one tensor at least, and gives a tensor of the broadcast shape.
 """
 
 from __future__ import annotations

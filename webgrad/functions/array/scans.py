@@ -1,7 +1,7 @@
 """Running totals along an axis: sums, products, maxima, minima; and their inverse, differences.
 
-In: a tensor and one axis. Out: a tensor of the same shape, or one longer with the start value. Sums of floats
-are added in short runs, and those again, on every device.
+In: a tensor and one axis. Out: a tensor of the same shape, or one longer with the start value. Floats
+are added in short runs, then the sums of the runs, on every device.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def cumulative_max(x: Tensor, axis: int | None = None) -> Tensor:
 
 
 def cummax(x: Tensor, axis: int | None = None) -> Tensor:
-    """`cumulative_max`; of PyTorch's function of this name only the values.
+    """`cumulative_max`; only the values of PyTorch's function of this name.
 
     >>> wg.cummax(wg.asarray([1, 3, 2])).tolist()
     [1, 3, 3]
@@ -95,7 +95,7 @@ def cumulative_min(x: Tensor, axis: int | None = None) -> Tensor:
 
 
 def cummin(x: Tensor, axis: int | None = None) -> Tensor:
-    """`cumulative_min`; of PyTorch's function of this name only the values.
+    """`cumulative_min`; only the values of PyTorch's function of this name.
 
     >>> wg.cummin(wg.asarray([3, 1, 2])).tolist()
     [3, 1, 1]
@@ -137,13 +137,13 @@ def _axis(op: str, x: Tensor, axis: int | None) -> int:
         if x.ndim == 1:
             return 0
         raise AxisError(
-            f"{op} of a tensor of shape {x.shape}: say along which axis; for all elements reshape to (-1,)"
+            f"{op} of a tensor of shape {x.shape}: give an axis; for all elements reshape to (-1,)"
         )
     return normalise_axis(op, axis, x.ndim)
 
 
 def _shifted(x: Node, axis: int, first: Any) -> Node:
-    """One longer, with `first` before everything."""
+    """x with `first` prepended along an axis."""
     widths = tuple((int(each == axis), 0) for each in range(len(x.sig.shape)))
     return primitives.pad(x, widths, first)
 
@@ -165,13 +165,13 @@ def diff(
     x = as_tensor("diff", x)
     along = normalise_axis("diff", axis, x.ndim)
     if not hasattr(n, "__index__") or n < 0:
-        raise ShapeError(f"diff: n is how often differences are taken, 0 or more, not {n!r}")
+        raise ShapeError(f"diff: n must be an integer, 0 or more, not {n!r}")
     check_kind("diff", "biufc", x.dtype)
     parts = [as_tensor("diff", each).node for each in (prepend, x, append) if each is not None]
     for each in parts:
         if _without(each.sig.shape, along) != _without(x.shape, along) or len(each.sig.shape) != x.ndim:
             raise ShapeError(
-                f"diff: what is put before or after x {x.shape} has its shape, but for axis {along}, and not "
+                f"diff: prepend and append need the shape of x {x.shape} except along axis {along}, not "
                 f"{each.sig.shape}: reshape it"
             )
     if n == 0:

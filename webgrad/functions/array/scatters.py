@@ -1,8 +1,8 @@
-"""Writing to computed places, slices along an axis or single elements: set, added, or the larger or smaller.
+"""Scatter: slices along an axis, or single elements, at computed indices: set, add, maximum or minimum.
 
-In: a tensor, places along one axis, updates. Out: a new tensor. Updates to one place are applied in their
-order, so results are the same on every run: of several set the last stays. Places in tensors may be negative,
-counted from the end, and are moved inside where they are out of range; the host's are checked at the call.
+In: a tensor, indices along one axis, updates. Out: a new tensor. Updates of one element are applied in their
+order, so results are the same on every run: the last of several set ones stays. Indices in tensors may be
+negative, counted from the end, and are clamped to the range; host indices are checked at the call.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def index_set(x: Tensor, index: Any, updates: Tensor | Number, axis: int = 0) ->
 
 
 def index_add(x: Tensor, index: Any, updates: Tensor | Number, axis: int = 0) -> Tensor:
-    """x with `updates` added to the slices `index` of an axis; an index that is there twice is added twice.
+    """x with `updates` added to the slices `index` of an axis; an index that occurs twice is added twice.
 
     >>> wg.index_add(wg.zeros(3), [0, 0, 2], 1.0).tolist()
     [2.0, 0.0, 1.0]
@@ -114,11 +114,11 @@ def scatter_min(x: Tensor, index: Any, updates: Tensor | Number, axis: int = -1)
 def _by_slices(op: str, how: str, x: Tensor, index: Any, updates: Any, axis: int) -> Tensor:
     x = as_tensor(op, x)
     along = normalise_axis(op, axis, x.ndim)
-    places = _places(op, index, x, along)
-    if len(places.sig.shape) > 1:
-        raise ShapeError(f"{op}: the index has one dimension, not the shape {places.sig.shape}")
-    places = primitives.reshape(places, (places.sig.size,))
-    count, others = places.sig.size, (*x.shape[:along], *x.shape[along + 1 :])
+    indices = _index_node(op, index, x, along)
+    if len(indices.sig.shape) > 1:
+        raise ShapeError(f"{op}: the index must have one dimension, not the shape {indices.sig.shape}")
+    indices = primitives.reshape(indices, (indices.sig.size,))
+    count, others = indices.sig.size, (*x.shape[:along], *x.shape[along + 1 :])
     shape = (*x.shape[:along], count, *x.shape[along + 1 :])
     values = _values(op, updates, x, shape)
     order = (along, *(each for each in range(x.ndim) if each != along))
@@ -126,7 +126,7 @@ def _by_slices(op: str, how: str, x: Tensor, index: Any, updates: Any, axis: int
     columns = math.prod(others)
     rows = primitives.reshape(base, (x.shape[along], columns))
     changed = write_rows(
-        op, how, rows, places, primitives.reshape(primitives.permute(values, order), (count, columns))
+        op, how, rows, indices, primitives.reshape(primitives.permute(values, order), (count, columns))
     )
     back = tuple(order.index(each) for each in range(x.ndim))
     return Tensor(primitives.permute(primitives.reshape(changed, base.sig.shape), back))
@@ -135,30 +135,28 @@ def _by_slices(op: str, how: str, x: Tensor, index: Any, updates: Any, axis: int
 def _by_elements(op: str, how: str, x: Tensor, index: Any, updates: Any, axis: int) -> Tensor:
     x = as_tensor(op, x)
     along = normalise_axis(op, axis, x.ndim)
-    places = _places(op, index, x, along)
-    if len(places.sig.shape) != x.ndim:
+    indices = _index_node(op, index, x, along)
+    if len(indices.sig.shape) != x.ndim:
         raise ShapeError(
-            f"{op}: x {x.shape} and the index {places.sig.shape} must have the same number of dimensions"
+            f"{op}: x {x.shape} and the index {indices.sig.shape} must have the same number of dimensions"
         )
-    shape = (*x.shape[:along], places.sig.shape[along], *x.shape[along + 1 :])
-    if broadcast(op, [places.sig.shape, shape]) != shape:
-        raise ShapeError(
-            f"{op}: the index {places.sig.shape} does not broadcast to {shape} beside x {x.shape}"
-        )
+    shape = (*x.shape[:along], indices.sig.shape[along], *x.shape[along + 1 :])
+    if broadcast(op, [indices.sig.shape, shape]) != shape:
+        raise ShapeError(f"{op}: the index {indices.sig.shape} does not broadcast to {shape} for x {x.shape}")
     if x.size >= 2**31:
         raise ShapeError(f"{op}: x {x.shape} has 2**31 elements or more; write to it in parts")
     values = _values(op, updates, x, shape)
-    return Tensor(_write_flat(op, how, x.node, primitives.expand(places, shape), values, along))
+    return Tensor(_write_flat(op, how, x.node, primitives.expand(indices, shape), values, along))
 
 
-def _write_flat(op: str, how: str, x: Node, places: Node, values: Node, axis: int) -> Node:
-    """Elements as rows of one column: their places counted through the whole tensor, the axis innermost."""
+def _write_flat(op: str, how: str, x: Node, indices: Node, values: Node, axis: int) -> Node:
+    """Elements as rows of one column: flat indices into the whole tensor, with `axis` innermost."""
     rank = len(x.sig.shape)
     order = (*(each for each in range(rank) if each != axis), axis)
     base = primitives.permute(x, order)
     size, lines = x.sig.shape[axis], math.prod(base.sig.shape[:-1])
-    flat = primitives.permute(places, order)
-    if lines != 1:  # of one line places out of range are clamped when they are written to
+    flat = primitives.permute(indices, order)
+    if lines != 1:  # in one line the scatter itself clamps indices out of range
         line = primitives.iota(lines, dtypes.int32, x.sig.device)
         line = primitives.reshape(line, (*base.sig.shape[:-1], 1))
         inside = elementwise(TABLE["maximum"], elementwise(TABLE["minimum"], flat, max(size - 1, 0)), 0)
@@ -173,25 +171,25 @@ def _write_flat(op: str, how: str, x: Node, places: Node, values: Node, axis: in
     )
 
 
-def write_rows(op: str, how: str, base: Node, places: Node, values: Node) -> Node:
+def write_rows(op: str, how: str, base: Node, indices: Node, values: Node) -> Node:
     """base (rows, columns) with rows written. 16-bit floats are added in float32, and rounded once."""
     dtype = base.sig.dtype
     if how == "add" and dtype.kind == "b":
         raise DTypeError(f"{op} is not offered for bool: convert it with astype, or use max, which is or")
-    if not base.sig.size or not places.sig.size:
+    if not base.sig.size or not indices.sig.size:
         return base
-    if how == "min":  # the largest, where everything is the other way round
-        changed = write_rows(op, "max", _reversed(base), places, _reversed(values))
+    if how == "min":  # the maximum of elements in the opposite order
+        changed = write_rows(op, "max", _reversed(base), indices, _reversed(values))
         return _reversed(changed)
     computed = compute_dtype(dtype) if how == "add" else dtype
     changed = primitives.scatter(
-        TABLE[f"scatter_{how}"], primitives.cast(base, computed), places, primitives.cast(values, computed)
+        TABLE[f"scatter_{how}"], primitives.cast(base, computed), indices, primitives.cast(values, computed)
     )
     return primitives.cast(changed, dtype)
 
 
 def _reversed(x: Node) -> Node:
-    """Elements in the opposite order."""
+    """Elements mapped so that their order is reversed."""
     kind = x.sig.dtype.kind
     name = "negative" if kind == "f" else "logical_not" if kind == "b" else "bitwise_invert"
     return elementwise(TABLE[name], x)
@@ -200,13 +198,13 @@ def _reversed(x: Node) -> Node:
 # Arguments
 
 
-def _places(op: str, index: Any, x: Tensor, axis: int) -> Node:
-    """The index on x's device, counted from the front."""
+def _index_node(op: str, index: Any, x: Tensor, axis: int) -> Node:
+    """The index on x's device, counted from 0."""
     size = x.shape[axis]
     if not isinstance(index, Tensor):
         return asarray(_checked(op, index, size, axis), device=x.device).node
     if index.dtype.kind not in "iu":
-        raise DTypeError(f"{op}: places are whole numbers, not {index.dtype.name}; for a mask use where")
+        raise DTypeError(f"{op}: indices must be integers, not {index.dtype.name}; for a mask use where")
     if index.device is not x.device:
         raise DeviceError(
             f"{op}: x is on {x.device.name}, the index on {index.device.name}: move one with to_device"
@@ -221,29 +219,31 @@ def _places(op: str, index: Any, x: Tensor, axis: int) -> Node:
 
 
 def _checked(op: str, index: Any, size: int, axis: int) -> Any:
-    """An index of the host's, every place of which x has."""
+    """A host index, checked to be in range."""
     try:
-        places: Any = np.asarray(index) if has_numpy() else values_of(op, index)
+        indices: Any = np.asarray(index) if has_numpy() else values_of(op, index)
     except ValueError:
-        raise IndexingError(f"{op}: {index!r} is no index: its lists have different lengths") from None
-    if places.size == 0:
-        return converted(places, dtypes.int32)
-    if places.dtype.kind not in "iu":
-        raise IndexingError(f"{op}: places are whole numbers, not {places.dtype}")
-    if isinstance(places, Values):
-        numbers = places.numbers()
+        raise IndexingError(
+            f"{op}: {index!r} is not an index: its nested lists have different lengths"
+        ) from None
+    if indices.size == 0:
+        return converted(indices, dtypes.int32)
+    if indices.dtype.kind not in "iu":
+        raise IndexingError(f"{op}: indices must be integers, not {indices.dtype}")
+    if isinstance(indices, Values):
+        numbers = indices.numbers()
         for each in numbers:
             if not -size <= each < size:
-                raise IndexingError(f"{op}: axis {axis} has {size} places, and {each} is none of them")
-        return packed([each % size for each in numbers], dtypes.int32, places.shape)
-    wrong = places[(places < -size) | (places >= size)]
+                raise IndexingError(f"{op}: index {each} is out of range for axis {axis} with size {size}")
+        return packed([each % size for each in numbers], dtypes.int32, indices.shape)
+    wrong = indices[(indices < -size) | (indices >= size)]
     if wrong.size:
-        raise IndexingError(f"{op}: axis {axis} has {size} places, and {wrong.flat[0]} is none of them")
-    return np.where(places < 0, places + size, places).astype(np.int32)
+        raise IndexingError(f"{op}: index {wrong.flat[0]} is out of range for axis {axis} with size {size}")
+    return np.where(indices < 0, indices + size, indices).astype(np.int32)
 
 
 def _values(op: str, updates: Any, x: Tensor, shape: tuple[int, ...]) -> Node:
-    """The updates in x's dtype and a shape."""
+    """The updates in x's dtype, broadcast to a shape."""
     if not isinstance(updates, Tensor):
         number = as_any_number(op, updates)
         return primitives.expand(
@@ -259,7 +259,7 @@ def _values(op: str, updates: Any, x: Tensor, shape: tuple[int, ...]) -> Node:
         )
     if len(updates.shape) > len(shape) or broadcast(op, [updates.shape, shape]) != shape:
         raise ShapeError(
-            f"{op}: updates of shape {updates.shape} do not fit {shape}, what the index names of x"
+            f"{op}: updates of shape {updates.shape} do not broadcast to {shape}, what the index selects"
         )
     return primitives.expand(primitives.cast(updates.node, x.dtype), shape)
 

@@ -1,4 +1,4 @@
-"""Sets: the distinct elements of a tensor, and whether elements are among others.
+"""Sets: the distinct elements of a tensor, and which elements are in a set.
 
 In: tensors of any dtype. Out: tensors on the same device. Elements are sorted there, and equal neighbours are
 one element: NaN, which equals nothing, is distinct each time, and -0.0 is 0.0. How many there are is the
@@ -20,7 +20,7 @@ from .creation import as_tensor, zeros
 from .elementwise import equal, logical_not, not_equal
 from .indexing import take
 from .manipulation import concat
-from .masks import places_of_true
+from .masks import true_indices
 from .reductions import any as any_of
 from .reshaping import flatten, part, reshape
 from .rows import operands
@@ -30,7 +30,7 @@ from .sorting import argsort, searchsorted, sort
 
 
 class UniqueAll(NamedTuple):
-    """What `unique_all` gives."""
+    """The result of `unique_all`."""
 
     values: Tensor
     indices: Tensor
@@ -39,35 +39,35 @@ class UniqueAll(NamedTuple):
 
 
 class UniqueCounts(NamedTuple):
-    """What `unique_counts` gives."""
+    """The result of `unique_counts`."""
 
     values: Tensor
     counts: Tensor
 
 
 class UniqueInverse(NamedTuple):
-    """What `unique_inverse` gives."""
+    """The result of `unique_inverse`."""
 
     values: Tensor
     inverse_indices: Tensor
 
 
 class _Groups:
-    """A tensor's elements in order, where equal ones begin, and what is asked about them, as it is needed.
+    """A tensor's elements in sorted order, where runs of equal ones begin, and the results, computed lazily.
 
-    Where nobody asks for `places` in x, the elements themselves are sorted, which the cpu does sooner.
+    Without `with_indices` the elements themselves are sorted, which is faster on the cpu.
     """
 
-    def __init__(self, op: str, x: Tensor, places: bool) -> None:
+    def __init__(self, op: str, x: Tensor, with_indices: bool) -> None:
         self.x = as_tensor(op, x)
         self.flat = flatten(self.x)
-        if not places and self.flat.dtype.kind != "c":
+        if not with_indices and self.flat.dtype.kind != "c":
             self.sorted = sort(self.flat)
         else:
             self.order = _order(self.flat)
             self.sorted = take(self.flat, self.order)
         self.first = _beginnings(self.sorted)
-        self.starts = places_of_true(self.first)  # where its length, one number, is read
+        self.starts = true_indices(self.first)  # where its length, one number, is read
 
     @property
     def values(self) -> Tensor:
@@ -116,34 +116,34 @@ def _true(like: Tensor) -> Node:
 
 
 def unique_all(x: Tensor, /) -> UniqueAll:
-    """The distinct elements in order, the first place of each, what makes x of them, and their counts.
+    """The distinct elements in order, the index of the first of each, the inverse indices, and the counts.
 
     Computes x and reads how many there are: it synchronises.
 
     >>> [each.tolist() for each in wg.unique_all(wg.asarray([3, 1, 3]))]
     [[1, 3], [1, 0], [1, 0, 1], [1, 2]]
     """
-    found = _Groups("unique_all", x, places=True)
+    found = _Groups("unique_all", x, with_indices=True)
     return UniqueAll(found.values, found.indices, found.inverse_indices, found.counts)
 
 
 def unique_counts(x: Tensor, /) -> UniqueCounts:
-    """The distinct elements in order, and how often each is there; computes x, and synchronises.
+    """The distinct elements in order, and how often each occurs; computes x, and synchronises.
 
     >>> wg.unique_counts(wg.asarray([3, 1, 3])).counts.tolist()
     [1, 2]
     """
-    found = _Groups("unique_counts", x, places=False)
+    found = _Groups("unique_counts", x, with_indices=False)
     return UniqueCounts(found.values, found.counts)
 
 
 def unique_inverse(x: Tensor, /) -> UniqueInverse:
-    """The distinct elements in order, and their indices that make x; computes x, and synchronises.
+    """The distinct elements in order, and the index in them of each element of x; synchronises.
 
     >>> wg.unique_inverse(wg.asarray([3, 1, 3])).inverse_indices.tolist()
     [1, 0, 1]
     """
-    found = _Groups("unique_inverse", x, places=True)
+    found = _Groups("unique_inverse", x, with_indices=True)
     return UniqueInverse(found.values, found.inverse_indices)
 
 
@@ -153,13 +153,13 @@ def unique_values(x: Tensor, /) -> Tensor:
     >>> wg.unique_values(wg.asarray([3, 1, 3])).tolist()
     [1, 3]
     """
-    return _Groups("unique_values", x, places=False).values
+    return _Groups("unique_values", x, with_indices=False).values
 
 
 def isin(x1: Any, x2: Any, /, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
-    """Whether each element of x1 is one of x2; with `invert` whether it is not. One of them may be a number.
+    """Whether each element of x1 is in x2; with `invert` whether it is not. One of them may be a number.
 
-    `assume_unique` is there for NumPy's sake: x2 is sorted and searched, where doubles do no harm.
+    `assume_unique` is accepted as in NumPy and changes nothing: x2 is sorted and searched.
 
     >>> wg.isin(wg.asarray([1, 2, 3]), wg.asarray([3, 1])).tolist()
     [True, False, True]
@@ -170,11 +170,15 @@ def isin(x1: Any, x2: Any, /, *, assume_unique: bool = False, invert: bool = Fal
 
 
 def _search(wanted: Tensor, line: Tensor) -> Tensor:
-    if line.size <= MAX_COMPARED_ONE_BY_ONE or line.dtype.kind == "c":  # which have no order to search in
+    if (
+        line.size <= MAX_COMPARED_ONE_BY_ONE or line.dtype.kind == "c"
+    ):  # complex numbers have no order to search in
         return any_of(equal(reshape(wanted, (*wanted.shape, 1)), line), axis=-1)
     ordered = sort(line)
     place = searchsorted(ordered, wanted)
-    last = elementwise(TABLE["minimum"], place.node, line.size - 1)  # what is larger than all has none
+    last = elementwise(
+        TABLE["minimum"], place.node, line.size - 1
+    )  # clamped: what is larger than all is found nowhere
     return equal(take(ordered, Tensor(last)), wanted)
 
 

@@ -1,6 +1,6 @@
-"""Order: sorting, the places of sorted elements, the largest ones, and places in a sorted tensor.
+"""Sorting: sorted elements and their indices, the largest ones, and searching in a sorted tensor.
 
-In: tensors of any dtype. Out: values, or int32 places. Sorting is stable: equal elements stay in the order
+In: tensors of any dtype. Out: values, or int32 indices. Sorting is stable: equal elements stay in the order
 they were in, -0 and +0 are equal, and NaN is larger than every number.
 """
 
@@ -25,7 +25,7 @@ from .creation import as_tensor
 def sort(x: Tensor, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
     """The elements in order along an axis. NaN comes last; first where `descending`.
 
-    It is always stable; `stable` is there for the array API's sake.
+    It is always stable; `stable` is accepted as in the array API.
 
     >>> wg.sort(wg.asarray([3, 1, 2]), descending=True).tolist()
     [3, 2, 1]
@@ -33,28 +33,28 @@ def sort(x: Tensor, axis: int = -1, descending: bool = False, stable: bool = Tru
     x = _orderable("sort", x)
 
     def in_order(line: Node) -> Node:
-        return primitives.take_along(line, _sorted_places(line, descending), x.ndim - 1)
+        return primitives.take_along(line, _sorted_indices(line, descending), x.ndim - 1)
 
     return Tensor(_along_last(x.node, normalise_axis("sort", axis, x.ndim), in_order))
 
 
 def argsort(x: Tensor, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
-    """The places, int32, of the elements in order along an axis; as `sort` orders them.
+    """The indices, int32, that sort an axis; in the order of `sort`.
 
     >>> wg.argsort(wg.asarray([30, 10, 20])).tolist()
     [1, 2, 0]
     """
     x = _orderable("argsort", x)
-    places = partial(_sorted_places, descending=descending)
+    places = partial(_sorted_indices, descending=descending)
     return Tensor(_along_last(x.node, normalise_axis("argsort", axis, x.ndim), places))
 
 
 def topk(
     x: Tensor, k: int, axis: int = -1, largest: bool = True, sorted: bool = True
 ) -> tuple[Tensor, Tensor]:
-    """The k largest (or smallest) elements along an axis, and their places.
+    """The k largest (or smallest) elements along an axis, and their indices.
 
-    They come in order whatever `sorted` says; of equal ones the first comes first. NaN is the largest.
+    They are always sorted, whatever `sorted` is; of equal ones the first comes first. NaN is the largest.
 
     >>> [each.tolist() for each in wg.topk(wg.asarray([3, 1, 4, 1, 5]), 2)]
     [[5, 4], [4, 2]]
@@ -65,30 +65,32 @@ def topk(
     try:
         count = index(k)
     except TypeError:
-        raise ArgumentError(f"topk: k is a whole number, not {k!r}") from None
+        raise ArgumentError(f"topk: k must be an integer, not {k!r}") from None
     if not 0 <= count <= size:
-        raise ShapeError(f"topk: k is from 0 to {size}, the size of axis {along} of {x.shape}, not {count}")
-    places = _along_last(x.node, along, partial(_sorted_places, descending=largest, count=count))
-    return Tensor(primitives.take_along(x.node, places, along)), Tensor(places)
+        raise ShapeError(
+            f"topk: k must be from 0 to {size}, the size of axis {along} of {x.shape}, not {count}"
+        )
+    indices = _along_last(x.node, along, partial(_sorted_indices, descending=largest, count=count))
+    return Tensor(primitives.take_along(x.node, indices, along)), Tensor(indices)
 
 
 def _orderable(op: str, x: Any) -> Tensor:
-    """A tensor of what has an order: complex numbers have none."""
+    """A tensor whose elements have an order: complex numbers have none."""
     tensor = as_tensor(op, x)
     check_kind(op, "biuf", tensor.dtype)
     return tensor
 
 
 def searchsorted(x1: Tensor, x2: Tensor | float, side: str = "left", sorter: Tensor | None = None) -> Tensor:
-    """Where elements of x2 would go into x1, sorted and of one dimension, so that it stays sorted; int32.
+    """The indices, int32, at which to insert elements of x2 into x1, 1-d and sorted, so that it stays sorted.
 
-    `side` says on which side of equal elements. `sorter` sorts x1 where it is not sorted itself (argsort).
+    `side`: left or right of equal elements. `sorter`: argsort(x1), where x1 is not sorted.
 
     >>> wg.searchsorted(wg.asarray([1, 3, 5]), wg.asarray([0, 3, 9])).tolist()
     [0, 1, 3]
     """
     line = _orderable("searchsorted", x1)
-    values = _orderable("searchsorted", _beside(x2, line))
+    values = _orderable("searchsorted", _as_operand(x2, line))
     if line.ndim != 1:
         raise ShapeError(f"searchsorted takes a sorted tensor of one dimension, not of shape {line.shape}")
     if side not in ("left", "right"):
@@ -100,30 +102,30 @@ def searchsorted(x1: Tensor, x2: Tensor | float, side: str = "left", sorter: Ten
     common = promote(line.dtype, values.dtype)
     ordered = primitives.cast(line.node, common)
     if sorter is not None:
-        ordered = primitives.take(ordered, _places_of(sorter, line), 0)
+        ordered = primitives.take(ordered, _sorter_node(sorter, line), 0)
     return Tensor(make(TABLE["search_places"], (ordered, primitives.cast(values.node, common)), (side,)))
 
 
-def _beside(value: Any, line: Tensor) -> Any:
-    """A number as a tensor of the type it has beside others; anything else as it is."""
+def _as_operand(value: Any, line: Tensor) -> Any:
+    """A number as a tensor of the dtype it has in arithmetic with `line`; anything else as it is."""
     if not isinstance(value, (bool, int, float)):
         return value
     dtype = dtypes.dtype_of_scalar(value, line.dtype)
     return Tensor(primitives.constant("searchsorted", value, dtype, line.device))
 
 
-def _places_of(sorter: Tensor, line: Tensor) -> Node:
-    places = as_tensor("searchsorted", sorter)
-    if places.shape != line.shape or places.dtype.kind not in "iu":
+def _sorter_node(sorter: Tensor, line: Tensor) -> Node:
+    indices = as_tensor("searchsorted", sorter)
+    if indices.shape != line.shape or indices.dtype.kind not in "iu":
         raise DTypeError(
-            f"searchsorted: sorter is argsort(x1), whole numbers of shape {line.shape}, "
-            f"not {places.dtype.name} of shape {places.shape}"
+            f"searchsorted: sorter must be argsort(x1), integers of shape {line.shape}, "
+            f"not {indices.dtype.name} of shape {indices.shape}"
         )
-    return places.node
+    return indices.node
 
 
-def _sorted_places(x: Node, descending: bool, count: int | None = None) -> Node:
-    """The places, int32, that sort the last axis; with `count` only the first so many."""
+def _sorted_indices(x: Node, descending: bool, count: int | None = None) -> Node:
+    """The indices, int32, that sort the last axis; with `count` only the first so many."""
     whole = x.sig.shape[-1] if count is None else count
     return make(TABLE["sort_places"], (x,), (descending, whole))
 

@@ -1,4 +1,4 @@
-"""Data types as the array API asks about them: what becomes of several, what fits, their kinds and limits.
+"""Data types as in the array API: promotion, casts, kinds and limits.
 
 In: dtypes, tensors, Python numbers. Out: dtypes, bools, records. Types follow `dtypes.promote`; where tensors
 are given, their device must have the result, as it must when they are combined.
@@ -31,7 +31,7 @@ _NUMBERS = (bool, int, float, complex)
 
 @dataclass(frozen=True, slots=True)
 class FloatLimits:
-    """What `finfo` gives: the limits of a type of floats; of complex numbers those of their parts."""
+    """The result of `finfo`: the limits of a floating dtype; of complex numbers those of their parts."""
 
     bits: int
     eps: float
@@ -43,7 +43,7 @@ class FloatLimits:
 
 @dataclass(frozen=True, slots=True)
 class IntegerLimits:
-    """What `iinfo` gives: the limits of a type of integers."""
+    """The result of `iinfo`: the limits of an integer dtype."""
 
     bits: int
     max: int
@@ -72,11 +72,11 @@ def can_cast(from_: Any, to: Any, /) -> bool:
 
 def _not_a_type_of(what: str, op: str, dtype: DType) -> DTypeError:
     ways = {"b": "bools have no limits", "f": "use webgrad.finfo", "c": "use webgrad.finfo"}
-    return DTypeError(f"{op}: {dtype.name} is no type of {what}: {ways.get(dtype.kind, 'use webgrad.iinfo')}")
+    return DTypeError(f"{op}: {dtype.name} is not of {what}: {ways.get(dtype.kind, 'use webgrad.iinfo')}")
 
 
 def finfo(type: Any, /) -> FloatLimits:
-    """The limits of a type of floats, or of a tensor's; of complex numbers those of their parts.
+    """The limits of a floating dtype, or of a tensor's; of a complex dtype those of its parts.
 
     >>> wg.finfo(wg.float32).bits, wg.finfo(wg.complex64).dtype
     (32, webgrad.float32)
@@ -89,7 +89,7 @@ def finfo(type: Any, /) -> FloatLimits:
 
 
 def iinfo(type: Any, /) -> IntegerLimits:
-    """The limits of a type of integers, or of a tensor's.
+    """The limits of an integer dtype, or of a tensor's.
 
     >>> wg.iinfo(wg.int8).max
     127
@@ -117,14 +117,14 @@ def isdtype(dtype: Any, kind: Any) -> bool:
 
 
 def letters_of(kind: str) -> str:
-    """The kinds of `DType` that one of the array API's is made of."""
+    """The kinds of `DType` in a kind of the array API."""
     if kind not in KINDS:
-        raise ArgumentError(f"{kind!r} is no kind of data types; there are {', '.join(map(repr, KINDS))}")
+        raise ArgumentError(f"{kind!r} is not a kind of data types; there are {', '.join(map(repr, KINDS))}")
     return KINDS[kind]
 
 
 def result_type(*arrays_and_dtypes: Any) -> DType:
-    """The dtype of what is computed from tensors, dtypes and Python numbers, of which one at least is typed.
+    """The dtype that tensors, dtypes and Python numbers promote to; one at least is a tensor or dtype.
 
     >>> wg.result_type(wg.int8, wg.uint8), wg.result_type(wg.float16, 1)
     (webgrad.int16, webgrad.float16)

@@ -1,8 +1,8 @@
-"""What primitives are where numbers are complex: maps by their formulas, and products of many.
+"""Complex ops for `primitives.py`: maps by their formulas, and products.
 
-In: nodes and numbers, brought to one complex dtype, in arithmetic also to its parts' dtype. Out: a node. Here
+In: nodes and numbers, cast to one complex dtype, in arithmetic also to its parts' dtype. Out: a node. Here
 functions get their gradients: of a holomorphic one the conjugate of its derivative, which is exact where its
-formula has a corner (an absolute value at 0, say). Sums and products of parts have theirs by themselves.
+formula has a corner (an absolute value at 0, say). Sums and products of parts need no rule.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ _BOTH_PARTS = ("add", "subtract", "multiply", "divide", "negative")
 
 
 def _is_alike(name: str, nodes: tuple[Node, ...]) -> bool:
-    """Whether an op does the same to both parts, of numbers that are pairs and not just computed by parts."""
+    """Whether an op does the same to both parts, and its operands are stored as pairs."""
     kinds = "".join(each.sig.dtype.kind for each in nodes)
     alike = {"multiply": ("cf", "fc"), "divide": ("cf",), "negative": ("c",)}.get(name, ("cc",))
     return kinds in alike and not any(primitives.is_joined(each) for each in nodes)
 
 
 def _as_floats(x: Node) -> Node:
-    """Pairs, or real numbers that meet both parts of a pair."""
+    """Pairs, or real numbers that broadcast to both parts of a pair."""
     if x.sig.dtype.kind == "c":
         return primitives.as_real(x)
     return reshape(x, (*x.sig.shape, 1)) if x.sig.shape else x
@@ -93,7 +93,7 @@ def _by(slope: Slope) -> Slope:
 
 
 def _sign_gradient(g: Tensor, z: Tensor) -> Tensor:
-    """What of g is across z, over |z|."""
+    """The component of g orthogonal to z, over |z|."""
     direction, size = sign(z), absolute(z)
     across = g - real(conj(direction) * g) * direction
     return where(size == 0, 0.0, across / where(size == 0, 1.0, size))
@@ -172,7 +172,7 @@ def _product_over(x: Node, axes: tuple[int, ...]) -> Node:
 
 
 def _running_product(x: Node, axis: int) -> Node:
-    """Running products along an axis: each element by what stands 1, 2, 4 … before it, in turn."""
+    """Running products along an axis: each element times the one 1, 2, 4 … before it, in turn."""
     rank, length = len(x.sig.shape), x.sig.shape[axis]
     last = (*(each for each in range(rank) if each != axis), axis)
     line = primitives.permute(x, last)

@@ -1,7 +1,7 @@
 """Functions of complex numbers, as formulas over their parts.
 
 In: parts, `Pair`s of tensors, in arithmetic also real tensors. Out: a `Pair`, or a tensor of floats or bools.
-Fusion makes one kernel of a formula as of any other, and both devices compute the same. Results are right to
+Fusion makes one kernel of a formula, and both backends compute the same. Results are right to
 a few units in the last place of their size; infinities, NaN and signed zeros are those of C's Annex G, as the
 array API has them. Gradients are those of PyTorch, ∂L/∂re + i ∂L/∂im: of a holomorphic function the conjugate
 of its derivative (`application.py`), since formulas have corners where functions have none.
@@ -58,18 +58,18 @@ def _number(value: float, dtype: Any, device: Any) -> Node:
     return primitives.constant("complex", value, dtype, device)
 
 
-def _turned(z: Pair) -> Pair:
+def _times_i(z: Pair) -> Pair:
     """i z."""
     return Pair(-z.im, z.re)
 
 
-def _turned_back(z: Pair) -> Pair:
+def _divided_by_i(z: Pair) -> Pair:
     """z / i."""
     return Pair(z.im, -z.re)
 
 
 def _size(x: Tensor, y: Tensor) -> Tensor:
-    """√(x² + y²); infinite if either is, beside a NaN too."""
+    """√(x² + y²); infinite if either is, even if the other is NaN."""
     (infinity,) = _numbers(x, math.inf)
     first, second = absolute(x), absolute(y)
     endless = (first == infinity) | (second == infinity)
@@ -77,7 +77,7 @@ def _size(x: Tensor, y: Tensor) -> Tensor:
 
 
 def _signed(size: Tensor, like: Tensor) -> Tensor:
-    """What is not negative, with another number's sign."""
+    """A magnitude with another number's sign."""
     return where(signbit(like), -size, size)
 
 
@@ -89,7 +89,7 @@ def _diagonal(x: Tensor, y: Tensor) -> Tensor:
     return large * sqrt(one + ratio * ratio)
 
 
-# Arithmetic: beside a complex number a real one has no imaginary part, not one of zero
+# Arithmetic: a real operand has no imaginary part, which differs from one of zero
 
 
 def _add(a: Pair | Tensor, b: Pair | Tensor) -> Pair:
@@ -151,7 +151,7 @@ def _exp(z: Pair, power: Callable[[Tensor], Tensor] = exp) -> Pair:
 
 
 def _spun(x: Tensor, angle: Tensor, turn: Pair, power: Callable[[Tensor], Tensor] = exp) -> Pair:
-    """e^x times a turn: in two steps where e^x alone would overflow; without an angle it stays real."""
+    """e^x times the rotation `turn`: in two steps where e^x would overflow; for angle 0 it stays real."""
     zero, one, infinity = _numbers(x, 0.0, 1.0, math.inf)
     far = absolute(x) > _EXPONENT
     half = power(where(far, x * 0.5, x))
@@ -231,11 +231,11 @@ def _sqrt(z: Pair) -> Pair:
     return Pair(real, _signed(where(endless, infinity, where(ahead, other, root)), z.im))
 
 
-# Hyperbolic functions; those of i z are the circular ones of z, turned
+# Hyperbolic functions; those of i z are the circular ones of z, times ±i
 
 
 def _hyperbolic(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """sinh and cosh of x, kept where they are floats, and the factor that they lack."""
+    """sinh and cosh of x clamped so that they are finite, and the factor that they then lack."""
     one, half, limit = _numbers(x, 1.0, 0.5, _EXPONENT)
     size = absolute(x)
     kept = minimum(size, limit)
@@ -283,7 +283,7 @@ _LIMIT = 20.0
 
 
 class Arc(NamedTuple):
-    """What the arc sine and the arc cosine are made of: an angle's two sides, and a height."""
+    """The terms of the arc sine and the arc cosine: an angle's two legs, and a height."""
 
     along: Tensor
     across: Tensor
@@ -314,7 +314,7 @@ def _arc(z: Pair) -> Arc:
     return Arc(x, where(far, y, across), height)
 
 
-_FAR = 1e17  # beyond it 1 is nothing
+_FAR = 1e17  # adding 1 to more than this changes nothing
 
 
 def _asin(z: Pair) -> Pair:
@@ -332,7 +332,7 @@ def _acos(z: Pair) -> Pair:
 
 
 def _acosh(z: Pair) -> Pair:
-    """The arc cosine, turned to the right half plane."""
+    """The arc cosine, rotated to the right half plane."""
     angle, height = _acos(z)
     return Pair(absolute(height), _signed(angle, z.im))
 
@@ -357,10 +357,10 @@ _CLOSE = 1e-9
 
 def _through(function: Callable[[Pair], Pair]) -> Callable[[Pair], Pair]:
     """f(i z) / i: of sinh the sine, of tanh the tangent, of asin the inverse of sinh."""
-    return lambda z: _turned_back(function(_turned(z)))
+    return lambda z: _divided_by_i(function(_times_i(z)))
 
 
-# Questions
+# Comparisons
 
 
 def _equal(a: Pair, b: Pair) -> Tensor:
@@ -408,7 +408,7 @@ FORMULAS: dict[str, Callable[..., Pair | Tensor]] = {
     "acosh": _acosh,
     "atanh": _atanh,
     "sin": _through(_sinh),
-    "cos": lambda z: _cosh(_turned(z)),
+    "cos": lambda z: _cosh(_times_i(z)),
     "tan": _through(_tanh),
     "asin": _asin,
     "acos": _acos,

@@ -1,4 +1,4 @@
-"""Complex numbers and their parts, sizes and angles, and the question whether numbers are complex.
+"""Complex numbers and their parts, absolute values and angles.
 
 In: tensors. Out: tensors of floats or complex numbers, made of the functions of `elementwise.py`.
 """
@@ -36,7 +36,7 @@ def imag(x: Tensor) -> Tensor:
 
 
 def conj(x: Tensor) -> Tensor:
-    """The conjugates of complex numbers: the imaginary part with the other sign; real numbers stay.
+    """The conjugates of complex numbers: the imaginary part negated; real numbers stay.
 
     >>> wg.conj(wg.asarray([1 + 2j])).tolist()
     [(1-2j)]
@@ -97,7 +97,7 @@ def angle(x: Tensor) -> Tensor:
 
 
 def polar(abs: Any, angle: Any) -> Tensor:
-    """Complex numbers from their sizes and angles.
+    """Complex numbers from their absolute values and angles.
 
     >>> wg.polar(wg.asarray([2.0]), wg.asarray([0.0])).tolist()
     [(2+0j)]

@@ -39,7 +39,7 @@ def chirp(length: int, inverse: bool) -> Values:
 
 
 def chirp_transform(length: int, padded: int, inverse: bool) -> Values:
-    """The transform, of so many numbers, of the other chirp, which goes backwards from the end too."""
+    """The transform, `padded` long, of the conjugate chirp, which is also mirrored at the end."""
     wave = _chirped(length, not inverse)
     return _line(_transformed([*wave, *[0j] * (padded - 2 * length + 1), *wave[:0:-1]]))
 
@@ -59,7 +59,7 @@ def _transformed(line: list[complex]) -> list[complex]:
 
 
 def matrix(length: int, inverse: bool, scale: float) -> Values:
-    """What a row of pairs is multiplied with: (2 length, 2 length) real numbers."""
+    """The matrix that a row of pairs is multiplied with: (2 length, 2 length) real numbers."""
     cells: list[float] = []
     for row in range(length):
         wave = [

@@ -1,7 +1,7 @@
 """Fourier transforms along one axis, of any length on every device, composed of the rows that devices have.
 
 In: tensors, complex numbers as pairs (…, n, 2). Out: lazy tensors. On GPUs lengths that are products of 2, 3,
-5 and 7 have kernels; short other ones are a matrix product; the rest is Bluestein's way: with
+5 and 7 have kernels; short other ones are a matrix product; the rest is Bluestein's algorithm: with
 jk = (j² + k² - (k-j)²) / 2 the sum is a convolution with a chirp, and that goes by transforms of a power of
 two. Real numbers of an even length are half as many complex ones.
 """
@@ -20,7 +20,7 @@ from ..complex.parts import conj
 from . import twiddles
 from .twiddles import tables
 
-SHORT = 64  # numbers: up to here a product with a matrix is quicker than Bluestein's way
+SHORT = 64  # numbers: up to here a product with a matrix is faster than Bluestein's algorithm
 
 
 def transformed(pairs: Tensor, inverse: bool, scale: float, axis: int = -2) -> Tensor:
@@ -36,7 +36,7 @@ def transformed(pairs: Tensor, inverse: bool, scale: float, axis: int = -2) -> T
 
 
 def _multiplied(pairs: Tensor, inverse: bool, scale: float) -> Tensor:
-    """By the matrix of all exponentials, over pairs as they lie."""
+    """The transform as a product with the matrix of all exponentials, over pairs."""
     sig = pairs.node.sig
     length = sig.shape[-2]
     table = tables.get(twiddles.matrix, (length, inverse, float(scale)), sig.dtype, sig.device)
@@ -45,7 +45,7 @@ def _multiplied(pairs: Tensor, inverse: bool, scale: float) -> Tensor:
 
 
 def _chirped(pairs: Tensor, inverse: bool, scale: float) -> Tensor:
-    """By a convolution with a chirp."""
+    """The transform as a convolution with a chirp (Bluestein's algorithm)."""
     sig = pairs.node.sig
     length = sig.shape[-2]
     padded = 1 << (2 * length - 2).bit_length()
@@ -102,7 +102,7 @@ def _with_zeros(x: Tensor) -> Tensor:
 def real_from_half(pairs: Tensor, length: int, scale: float) -> Tensor:
     """Real numbers (…, length) from the first half of their transform, pairs (…, length // 2 + 1, 2).
 
-    Only the real parts of its first number, and for even lengths of its last, are looked at.
+    Only the real parts of its first number, and for even lengths of its last, are used.
     """
     sig = pairs.node.sig
     if has_real_transform(sig.device, length):
@@ -134,7 +134,7 @@ def _at_ends(pairs: Tensor, length: int) -> Tensor:
 
 
 def half_weighted(pairs: Tensor, length: int, weight: float) -> Tensor:
-    """Pairs of a half times a weight where they stand for two, themselves and their mirror image."""
+    """Pairs of a half, times a weight where they also stand for their mirror image."""
     return where(_at_ends(pairs, length), pairs, pairs * weight)
 
 

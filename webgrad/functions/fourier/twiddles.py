@@ -1,8 +1,8 @@
 """Numbers that Fourier transforms on GPUs multiply with, made on the host in float64 and kept on the device.
 
-In: a length, a dtype of floats and a device. Out: leaves that hold complex numbers. Angles are whole numbers
-over a whole number, reduced before they are rounded. The invariant: the tables that are kept have at most
-LIMIT bytes; those used longest ago go first.
+In: a length, a dtype of floats and a device. Out: leaves that hold complex numbers. Angles are integers
+over an integer, reduced before they are rounded. The invariant: the tables have at most LIMIT
+bytes together; the least recently used are dropped first.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def chirp(length: int, inverse: bool) -> Array:
 
 
 def chirp_transform(length: int, padded: int, inverse: bool) -> Array:
-    """The transform, of so many numbers, of the other chirp, which goes backwards from the end too."""
+    """The transform, `padded` long, of the conjugate chirp, which is also mirrored at the end."""
     wave = chirp(length, not inverse)
     line = np.zeros(padded, np.complex128)
     line[:length] = wave
@@ -48,7 +48,7 @@ def chirp_transform(length: int, padded: int, inverse: bool) -> Array:
 
 
 def matrix(length: int, inverse: bool, scale: float) -> Array:
-    """What a row of pairs is multiplied with: (2 length, 2 length) real numbers."""
+    """The matrix that a row of pairs is multiplied with: (2 length, 2 length) real numbers."""
     k = np.arange(length, dtype=np.int64)
     wave = _roots_of_unity(np.outer(k, k) % length, length, inverse) * scale
     cells = np.empty((length, 2, length, 2))
@@ -59,7 +59,7 @@ def matrix(length: int, inverse: bool, scale: float) -> Array:
 
 
 class Tables:
-    """Tables on devices by what they are of; `clear` lets all of them go."""
+    """Tables on devices, by function, arguments, dtype and device; `clear` drops all of them."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -77,7 +77,7 @@ class Tables:
                 return found
         if not has_numpy():
             make = getattr(lists, make.__name__)
-        made = _placed(make(*arguments), dtype, device)
+        made = _leaf(make(*arguments), dtype, device)
         with self._lock:
             if key not in self._nodes:
                 self._nbytes += made.sig.nbytes
@@ -89,17 +89,17 @@ class Tables:
 
     @property
     def nbytes(self) -> int:
-        """How many bytes the tables have that are kept."""
+        """The size of all tables in bytes."""
         return self._nbytes
 
     def clear(self) -> None:
-        """Keep none."""
+        """Drop all tables."""
         with self._lock:
             self._nodes.clear()
             self._nbytes = 0
 
 
-def _placed(table: Any, dtype: DType, device: Any) -> Node:
+def _leaf(table: Any, dtype: DType, device: Any) -> Node:
     """A leaf that the host can restore after the device was lost."""
     if isinstance(table, Values):
         values = table.astype(dtype)

@@ -1,7 +1,7 @@
 """Activations: the functions between layers, with PyTorch's names, arguments and results at NaN and infinity.
 
 In: a tensor of floats. Out: one of the same shape and dtype. 16-bit floats are computed in float32 and
-rounded once. Everything here is map ops, softmax and its logarithm two folds besides: one kernel each.
+rounded once. Everything here is map ops; softmax and log_softmax have two reductions too: one kernel each.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _SELU_SCALE = 1.0507009873554805
 
 
 def _applied(op: str, x: Any, function: Callable[[Tensor], Tensor]) -> Tensor:
-    """A function of floats, computed wide and given back in x's own dtype."""
+    """A function of floats, computed wide and converted back to x's dtype."""
     x = as_tensor(op, x)
     return converted(function(floating(op, x)), x.dtype)
 
 
 def _up_to(x: Tensor, most: float) -> Tensor:
-    """x, and 0 above a bound: where it is not used exponentials would overflow, and gradients be NaN."""
+    """x, and 0 above a bound, where the exponential is not used: it would overflow, and gradients be NaN."""
     return where(x > most, 0.0, x)
 
 
@@ -57,7 +57,7 @@ def relu(x: Tensor) -> Tensor:
 
 
 def relu6(x: Tensor) -> Tensor:
-    """x kept between 0 and 6.
+    """x clamped between 0 and 6.
 
     >>> wg.relu6(wg.asarray([-1.0, 9.0])).tolist()
     [0.0, 6.0]
@@ -100,7 +100,7 @@ def celu(x: Tensor, alpha: float = 1.0) -> Tensor:
     [0.0, 2.0]
     """
     if alpha == 0:
-        raise ArgumentError("celu: alpha is a number other than 0, by which x is divided")
+        raise ArgumentError("celu: alpha must not be 0: x is divided by it")
     return _applied("celu", x, lambda x: where(x > 0, x, expm1(_up_to(x, 0.0) / alpha) * alpha))
 
 
@@ -212,7 +212,7 @@ def softshrink(x: Tensor, lambd: float = 0.5) -> Tensor:
     [-1.5, 0.0, 1.5]
     """
     if lambd < 0:
-        raise ArgumentError(f"softshrink: lambd is not negative, and {lambd} is")
+        raise ArgumentError(f"softshrink: lambd must be 0 or more, not {lambd}")
     return _applied("softshrink", x, lambda x: where(absolute(x) <= lambd, 0.0, x - sign(x) * lambd))
 
 
@@ -236,7 +236,7 @@ def threshold(x: Tensor, threshold: float, value: float) -> Tensor:
 
 
 def hardsigmoid(x: Tensor) -> Tensor:
-    """(x + 3) / 6, kept between 0 and 1.
+    """(x + 3) / 6, clamped between 0 and 1.
 
     >>> wg.hardsigmoid(wg.asarray([-4.0, 0.0, 4.0])).tolist()
     [0.0, 0.5, 1.0]
@@ -254,7 +254,7 @@ def hardswish(x: Tensor) -> Tensor:
 
 
 def hardtanh(x: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
-    """x kept between two values; integers stay integers.
+    """x clamped between two values; integers stay integers.
 
     >>> wg.hardtanh(wg.asarray([-4.0, 0.5, 4.0])).tolist()
     [-1.0, 0.5, 1.0]
@@ -274,7 +274,7 @@ def _integer_bound(value: float, dtype: DType) -> int:
     inside = min(max(value, low), high)
     if inside % 1 != 0:  # of NaN too
         raise ArgumentError(
-            f"hardtanh of {dtype.name}: a bound of {value} is no whole number; convert with "
+            f"hardtanh of {dtype.name}: a bound of {value} is not an integer; convert with "
             "x.astype(webgrad.float32)"
         )
     return int(inside)
@@ -290,7 +290,9 @@ def glu(x: Tensor, axis: int = -1) -> Tensor:
     place = normalise_axis("glu", axis, x.ndim)
     size = x.shape[place]
     if size % 2:
-        raise ShapeError(f"glu: axis {axis} of shape {x.shape} has size {size}, which has no halves")
+        raise ShapeError(
+            f"glu: axis {axis} of shape {x.shape} has size {size}, which is odd and has no halves"
+        )
     wide = floating("glu", x)
     return converted(part(wide, place, 0, size // 2) * sigmoid(part(wide, place, size // 2, size)), x.dtype)
 

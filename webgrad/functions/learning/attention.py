@@ -1,8 +1,8 @@
-"""Attention: every query's mean of values, weighted by how well its keys fit.
+"""Attention: for every query the mean of values, weighted by the softmax of its scores with the keys.
 
 In: queries (…, heads, l, e), keys (…, heads, s, e), values (…, heads, s, w). Out: (…, heads, l, w). One
 attend node, which is one kernel: scores are never in memory. Heads of more than 256 columns are composed of
-products and maps. How many keys there are is a number of run time: a cache that grows is no new plan.
+products and maps. The number of keys is a run-time number: a cache that grows needs no new plan.
 """
 
 from __future__ import annotations
@@ -44,13 +44,14 @@ def scaled_dot_product_attention(
     window: int | None = None,
     length: Any = None,
 ) -> Tensor:
-    """softmax(query @ key.mT * scale + mask) @ value, as PyTorch has it.
+    """softmax(query @ key.mT * scale + mask) @ value, as in PyTorch.
 
     Of query (…, l, e), key (…, s, e) and value (…, s, w) it gives (…, l, w). A mask broadcasts to (…, l, s):
-    of bools, True takes part; of floats, it is added. With `is_causal` query i sees keys up to i. `scale` is
-    1/sqrt(e) unless given. With `enable_gqa` the heads (the third axis from the last) of key and value may
-    be fewer, each shared by equally many of query. A query that sees no key gives 0. What a mask hides is
-    weighted with 0, so NaN and infinities in hidden keys and values show; beyond `length` nothing is read.
+    bools are True where a key is seen, floats are added to the scores. With `is_causal` query i sees keys up
+    to i. `scale` is 1/sqrt(e) unless given. With `enable_gqa` key and value may have fewer heads (the third
+    axis from the last), each shared by equally many of query. A query that sees no key gives 0. What a mask
+    hides is weighted with 0, so NaN and infinities in hidden keys and values show; beyond `length` nothing
+    is read.
 
     `length` says how many of the s keys there are, as a number or a 0-d tensor of integers: for caches with
     room to grow. Then queries are the last l of these positions: causal query i sees keys up to
@@ -99,37 +100,37 @@ def scaled_dot_product_attention(
 
 def _check_shapes(q: Tensor, k: Tensor, v: Tensor, grouped: bool) -> Shape:
     """The shape of the result without its last two axes."""
-    told = f"{OP} of query {q.shape}, key {k.shape} and value {v.shape}"
+    call = f"{OP} of query {q.shape}, key {k.shape} and value {v.shape}"
     if min(q.ndim, k.ndim, v.ndim) < 2:
-        raise ShapeError(f"{told}: each has two axes or more: …, positions, columns")
+        raise ShapeError(f"{call}: each has two axes or more: …, positions, columns")
     if q.shape[-1] != k.shape[-1]:
-        raise ShapeError(f"{told}: query and key must have the same size along the last axis")
+        raise ShapeError(f"{call}: query and key must have the same size along the last axis")
     if k.shape[-2] != v.shape[-2]:
-        raise ShapeError(f"{told}: key and value must have equally many positions (axis -2)")
+        raise ShapeError(f"{call}: key and value must have equally many positions (axis -2)")
     if grouped:
-        return _check_groups(told, q, k, v)
+        return _check_groups(call, q, k, v)
     try:
         return broadcast(OP, [each.shape[:-2] for each in (q, k, v)])
     except ShapeError:
         raise ShapeError(
-            f"{told}: the axes before the last two must broadcast; where key and value have fewer heads, "
+            f"{call}: the axes before the last two must broadcast; where key and value have fewer heads, "
             "give enable_gqa=True"
         ) from None
 
 
-def _check_groups(told: str, q: Tensor, k: Tensor, v: Tensor) -> Shape:
+def _check_groups(call: str, q: Tensor, k: Tensor, v: Tensor) -> Shape:
     if min(q.ndim, k.ndim, v.ndim) < 3:
-        raise ShapeError(f"{told}: with enable_gqa each has three axes or more: …, heads, positions, columns")
+        raise ShapeError(f"{call}: with enable_gqa each has three axes or more: …, heads, positions, columns")
     heads, shared = q.shape[-3], k.shape[-3]
     if v.shape[-3] != shared or not shared or heads % shared:
         raise ShapeError(
-            f"{told}: with enable_gqa key and value have equally many heads, and their number divides the "
+            f"{call}: with enable_gqa key and value have equally many heads, and their number divides the "
             "query's"
         )
     try:
         before = broadcast(OP, [each.shape[:-3] for each in (q, k, v)])
     except ShapeError:
-        raise ShapeError(f"{told}: the axes before the heads must broadcast") from None
+        raise ShapeError(f"{call}: the axes before the heads must broadcast") from None
     return (*before, heads)
 
 
@@ -150,11 +151,11 @@ def _checked_scale(scale: Any, columns: int) -> float:
 
 
 def _checked_length(length: Any, keys: int, q: Tensor) -> Node:
-    """The number of keys as a node: a number is one that kernels take at run time."""
+    """The number of keys as a node: kernels take it at run time."""
     if isinstance(length, Tensor):
         if length.size != 1 or length.dtype.kind not in "iu":
             raise DTypeError(
-                f"{OP}: length is a whole number or a 0-d tensor of integers, not one of shape "
+                f"{OP}: length must be an integer or a 0-d tensor of integers, not one of shape "
                 f"{length.shape} and {length.dtype.name}"
             )
         primitives.check_device(OP, q.node, length.node)
@@ -205,7 +206,7 @@ def _added(mask: Any, q: Tensor, shape: Shape, keys: int, wide: DType) -> Node:
         mask = where(mask, 0.0, -math.inf)
     elif mask.dtype.kind != "f":
         raise DTypeError(
-            f"{OP}: a mask is of bools (True: the key is seen) or of floats (added to the scores), not of "
+            f"{OP}: a mask must be of bools (True: the key is seen) or floats (added to the scores), not of "
             f"{mask.dtype.name}: convert with mask.astype(webgrad.bool)"
         )
     node = primitives.cast(mask.node, wide)

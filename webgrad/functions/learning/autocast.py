@@ -38,8 +38,8 @@ def autocast_dtype() -> DType | None:
 class autocast:
     """Inside, matrix products, linear, convolution and attention compute in half precision.
 
-    They take float32 tensors as float16 (or bfloat16) and give float32; tensors of other types are left
-    alone, and so is everything else: softmax, norms, losses, sums. It is a context, and decorates functions.
+    They take float32 tensors as float16 (or bfloat16) and give float32; tensors of other dtypes do not
+    change, nor does anything else: softmax, norms, losses, sums. It is a context, and decorates functions.
 
     >>> x, w = wg.ones((2, 3)), wg.full((3, 4), 0.1)
     >>> with wg.amp.autocast():
@@ -82,12 +82,15 @@ def in_half(function: Callable[Arguments, Result]) -> Callable[Arguments, Result
         dtype, is_inner = _local.dtype, _local.is_inner
         trace = current_trace()
         if trace is not None and not is_inner and (autocast_dtype, dtype) not in trace.watched:
-            trace.watched.append((autocast_dtype, dtype))  # captured again where it is another
+            trace.watched.append((autocast_dtype, dtype))  # captured again if it changes
         if dtype is None:
             return function(*args, **kwargs)
         places = [each if at == bias else _halved(each, dtype) for at, each in enumerate(args)]
         named = {name: each if name == "bias" else _halved(each, dtype) for name, each in kwargs.items()}
-        _local.dtype, _local.is_inner = None, True  # what it is made of takes its inputs as they are
+        _local.dtype, _local.is_inner = (
+            None,
+            True,
+        )  # the functions that it calls take their inputs as they are
         try:
             result = function(*places, **named)  # type: ignore[arg-type]
         finally:

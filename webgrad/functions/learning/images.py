@@ -1,8 +1,8 @@
 """Images in other sizes: interpolation along the axes after samples and channels, one axis after another.
 
 In: a tensor (N, C, L), (N, C, H, W) or (N, C, D, H, W), and the size or scale wanted. Out: a tensor of that
-size, equal to PyTorch's. Which elements an output element is made of, and how much of each, is worked out on
-the host for each axis, once, and travels as two small constants.
+size, equal to PyTorch's. The taps of each output element and their weights are computed on the
+host for each axis, once, and become two small constants.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class _Axis:
         return array("d" if self.precise else "f", numbers)
 
     def coordinates(self) -> array[float]:
-        """Where the centre of each output element lies in the input."""
+        """The coordinate of the centre of each output element in the input."""
         places = self.rounded(range(self.wanted))
         if self.align_corners:
             (step,) = self.rounded([(self.size - 1) / max(self.wanted - 1, 1)])
@@ -122,12 +122,12 @@ _MODES: dict[str, tuple[Callable[[_Axis], Taps], tuple[int, ...]]] = {
 }
 
 # Modes in which an axis that keeps its size is left as it is, even if a factor of 1.1 gave that size.
-_STILL = ("linear", "bilinear", "trilinear")
+_KEEP_SIZE = ("linear", "bilinear", "trilinear")
 
 
 @lru_cache(maxsize=128)
 def _taps(mode: str, axis: _Axis) -> tuple[Any, Any]:
-    """Of one axis, as arrays."""
+    """The taps of one axis, as arrays."""
     index, weights = _MODES[mode][0](axis)
     number = dtypes.float64 if axis.precise else dtypes.float32
     found = None if weights is None else host_array("interpolate", list(map(list, weights)), number)
@@ -181,7 +181,7 @@ def _check_mode(op: str, x: Tensor, mode: str, align_corners: bool | None) -> No
 def _targets(op: str, x: Tensor, size: Any, scale_factor: Any) -> list[tuple[int, float | None]]:
     """For each axis the new size, and the factor if one was given."""
     if (size is None) == (scale_factor is None):
-        raise ArgumentError(f"{op} takes either size or scale_factor")
+        raise ArgumentError(f"{op} takes size or scale_factor, one of them")
     given = scale_factor if size is None else size
     lengths = x.shape[2:]
     several = list(given) if isinstance(given, Sequence) else [given] * len(lengths)
@@ -209,7 +209,7 @@ def _targets(op: str, x: Tensor, size: Any, scale_factor: Any) -> list[tuple[int
 
 def _resized(x: Tensor, axis: int, mode: str, how: _Axis) -> Tensor:
     """One axis: a few elements taken for each new one, and their weighted sum."""
-    if how.size == how.wanted and (mode in _STILL or how.align_corners or how.scale == 1):
+    if how.size == how.wanted and (mode in _KEEP_SIZE or how.align_corners or how.scale == 1):
         return x
     index, weights = _taps(mode, how)
     places = asarray(index, device=x.device)

@@ -53,10 +53,10 @@ def cross_entropy(
     label_smoothing: float = 0.0,
     reduction: str = "mean",
 ) -> Tensor:
-    """-log softmax(logits) at the target's classes, which lie along axis 1; of one sample along axis 0.
+    """-log softmax(logits) at the target's classes; classes are along axis 1, of one sample along axis 0.
 
-    The target holds class numbers, or probabilities in the shape of the logits. The loss of class numbers
-    that are none, but for `ignore_index`, is NaN: they cannot be checked without waiting for them.
+    The target holds class indices, or probabilities in the shape of the logits. The loss of a class index
+    out of range, other than `ignore_index`, is NaN: an error would have to wait for the values.
 
     >>> round(wg.cross_entropy(wg.zeros((2, 4)), wg.asarray([0, 3])).item(), 4)
     1.3863
@@ -64,7 +64,7 @@ def cross_entropy(
     op = "cross_entropy"
     _check_reduction(op, reduction)
     if not 0.0 <= label_smoothing <= 1.0:
-        raise ArgumentError(f"{op}: label_smoothing lies between 0 and 1, and {label_smoothing} does not")
+        raise ArgumentError(f"{op}: label_smoothing must be between 0 and 1, not {label_smoothing}")
     logits, target = as_tensor(op, logits), as_tensor(op, target)
     axis = _class_axis(op, logits)
     wide = floating(op, logits)
@@ -91,7 +91,7 @@ def nll_loss(
     ignore_index: int = -100,
     reduction: str = "mean",
 ) -> Tensor:
-    """Minus the log-probabilities of the target's classes, which lie along axis 1.
+    """Minus the log-probabilities of the target's classes; classes are along axis 1.
 
     >>> wg.nll_loss(wg.asarray([[-1.0, -2.0], [-3.0, -4.0]]), wg.asarray([0, 1])).item()
     2.5
@@ -108,7 +108,7 @@ def nll_loss(
 def _class_axis(op: str, scores: Tensor) -> int:
     if scores.ndim == 0:
         raise ShapeError(
-            f"{op}: one number is no score of classes; predictions are (classes,) or (samples, classes, …)"
+            f"{op}: one number is not a score of classes; predictions are (classes,) or (samples, classes, …)"
         )
     axis = min(scores.ndim - 1, 1)
     if scores.shape[axis] == 0:
@@ -123,7 +123,7 @@ def _class_weights(op: str, weight: Any, scores: Tensor, axis: int) -> Tensor | 
     weight = as_tensor(op, weight)
     if weight.shape != (scores.shape[axis],):
         raise ShapeError(
-            f"{op}: weight is one number per class, {(scores.shape[axis],)}; it has shape {weight.shape}"
+            f"{op}: weight must have one number per class, shape {(scores.shape[axis],)}, not {weight.shape}"
         )
     shape = (weight.size, *[1] * (scores.ndim - axis - 1))
     return Tensor(primitives.reshape(floating(f"{op} (its weight)", weight).node, shape))
@@ -131,7 +131,7 @@ def _class_weights(op: str, weight: Any, scores: Tensor, axis: int) -> Tensor | 
 
 @dataclass(frozen=True, slots=True)
 class _Labels:
-    """Class numbers as losses need them. None stands for what makes no difference."""
+    """Class indices as losses need them. None: every target counts, or counts once."""
 
     index: Tensor  # ignored ones are 0
     classes: int
@@ -149,14 +149,14 @@ class _Labels:
         return values if self.valid is None else where(self.valid, values, 0.0)
 
     def loss(self, costs: Tensor) -> Tensor:
-        """Each target's cost by its weight, without the class axis."""
+        """Each target's cost times its weight, without the class axis."""
         flat = Tensor(primitives.reshape(costs.node, self.index.shape))
         for outside in self._outside():
             flat = where(outside, math.nan, flat)
         return self.kept(flat if self.weight is None else flat * self.weight)
 
     def _outside(self) -> Iterator[Tensor]:
-        """Which targets are no classes; an unsigned one, say, is never below 0."""
+        """Masks of targets out of range; an unsigned one, say, is never below 0."""
         low, high = self.index.dtype.limits
         if low < 0:
             yield self.index < 0
@@ -164,7 +164,7 @@ class _Labels:
             yield self.index >= self.classes
 
     def reduced(self, loss: Tensor, reduction: str, dtype: DType) -> Tensor:
-        """One number, or all; in the mean each target counts by its weight."""
+        """The loss reduced to one number, or not; the mean weighs each target."""
         if reduction != "mean" or (self.valid is None and self.weight is None):
             return _reduced(loss, reduction, dtype)
         axes = tuple(range(loss.ndim))
@@ -182,8 +182,8 @@ def _labels(
     shape = (*scores.shape[:axis], *scores.shape[axis + 1 :])
     if target.shape != shape:
         raise ShapeError(
-            f"{op}: the target of predictions of shape {scores.shape}, whose classes lie along axis {axis}, "
-            f"holds class numbers in shape {shape}; it has shape {target.shape} and dtype {target.dtype.name}"
+            f"{op}: the target of predictions of shape {scores.shape}, whose classes are along axis {axis}, "
+            f"must hold class indices in shape {shape}, not {target.dtype.name} in shape {target.shape}"
         )
     check_kind(f"{op} (its target)", "iu", target.dtype)
     if target.device is not scores.device:
@@ -207,8 +207,8 @@ def _expected(
     """The expected cost under the target's probabilities."""
     if target.shape != costs.shape:
         raise ShapeError(
-            f"{op}: a target of {target.dtype.name} holds probabilities in the shape of the predictions, "
-            f"{costs.shape}; it has shape {target.shape}. Class numbers are integers"
+            f"{op}: a target of {target.dtype.name} must hold probabilities in the shape of the predictions, "
+            f"{costs.shape}; it has shape {target.shape}. Class indices are integers"
         )
     shares = floating(op, target)
     if label_smoothing:
@@ -217,7 +217,7 @@ def _expected(
     return fold("sum", weighted if weights is None else weighted * weights, (axis,))
 
 
-# Numbers
+# Regression
 
 
 def _compared(op: str, prediction: Any, target: Any, reduction: str, *more: str) -> tuple[Tensor, Any, DType]:
@@ -269,7 +269,7 @@ def huber_loss(prediction: Tensor, target: Any, *, reduction: str = "mean", delt
     """
     x, y, dtype = _compared("huber_loss", prediction, target, reduction)
     if delta <= 0:
-        raise ArgumentError(f"huber_loss: delta is a positive number, not {delta}")
+        raise ArgumentError(f"huber_loss: delta must be a positive number, not {delta}")
     return _reduced(_parabola_then_line(x - y, delta), reduction, dtype)
 
 
@@ -287,7 +287,7 @@ def smooth_l1_loss(prediction: Tensor, target: Any, *, reduction: str = "mean", 
     """
     x, y, dtype = _compared("smooth_l1_loss", prediction, target, reduction)
     if beta < 0:
-        raise ArgumentError(f"smooth_l1_loss: beta is not negative, and {beta} is")
+        raise ArgumentError(f"smooth_l1_loss: beta must be 0 or more, not {beta}")
     loss = absolute(x - y) if beta == 0 else _parabola_then_line(x - y, beta) / beta
     return _reduced(loss, reduction, dtype)
 
@@ -303,7 +303,7 @@ def binary_cross_entropy_with_logits(
     pos_weight: Tensor | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """-(t log sigmoid(x) + (1 - t) log(1 - sigmoid(x))); `pos_weight` counts the first term so many times.
+    """-(t log sigmoid(x) + (1 - t) log(1 - sigmoid(x))); `pos_weight` multiplies the first term.
 
     >>> round(wg.binary_cross_entropy_with_logits(wg.zeros(3), wg.ones(3)).item(), 4)
     0.6931
@@ -312,14 +312,14 @@ def binary_cross_entropy_with_logits(
     x, t, dtype = _compared(op, logits, target, reduction)
     missed = -log_of_sigmoid(x)
     if pos_weight is not None:
-        missed = missed * ((_beside(op, "pos_weight", pos_weight, x) - 1.0) * t + 1.0)
+        missed = missed * ((_broadcastable(op, "pos_weight", pos_weight, x) - 1.0) * t + 1.0)
     return _reduced(_weighted(op, (1.0 - t) * x + missed, weight), reduction, dtype)
 
 
 def binary_cross_entropy(
     probabilities: Tensor, target: Any, weight: Tensor | None = None, *, reduction: str = "mean"
 ) -> Tensor:
-    """-(t log p + (1 - t) log(1 - p)), each logarithm no less than -100; p lies between 0 and 1.
+    """-(t log p + (1 - t) log(1 - p)), each logarithm clamped to -100; p is between 0 and 1.
 
     >>> round(wg.binary_cross_entropy(wg.asarray([0.5]), wg.asarray([1.0])).item(), 4)
     0.6931
@@ -332,11 +332,11 @@ def binary_cross_entropy(
 
 
 def _logarithm(function: Callable[[Tensor], Tensor], x: Tensor, argument: Callable[[], Tensor]) -> Tensor:
-    """A logarithm no less than -100, whose slope is 1 / argument, no steeper than 1e12, as PyTorch has it."""
+    """A logarithm no less than -100, whose slope is 1 / argument, no steeper than 1e12, as in PyTorch."""
     return own_gradient(lambda: clip(function(x), min=-100.0), (x, lambda g: g / clip(argument(), min=1e-12)))
 
 
-def _beside(op: str, name: str, value: Any, x: Tensor) -> Tensor:
+def _broadcastable(op: str, name: str, value: Any, x: Tensor) -> Tensor:
     value = as_tensor(op, value)
     if broadcast(f"{op} (its {name})", [value.shape, x.shape]) != x.shape:
         raise ShapeError(
@@ -346,13 +346,13 @@ def _beside(op: str, name: str, value: Any, x: Tensor) -> Tensor:
 
 
 def _weighted(op: str, loss: Tensor, weight: Any) -> Tensor:
-    return loss if weight is None else loss * _beside(op, "weight", weight, loss)
+    return loss if weight is None else loss * _broadcastable(op, "weight", weight, loss)
 
 
 def kl_div(
     log_probabilities: Tensor, target: Any, *, reduction: str = "mean", log_target: bool = False
 ) -> Tensor:
-    """t (log t - x): how far the distribution exp(x) is from t. "batchmean" is the sum by the batch's size.
+    """t (log t - x): how far the distribution exp(x) is from t. "batchmean" is the sum over the batch's size.
 
     >>> wg.kl_div(wg.asarray([[0.0, -1.0]]), wg.asarray([[1.0, 0.0]]), reduction="batchmean").item()
     0.0

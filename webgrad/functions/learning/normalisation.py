@@ -1,8 +1,8 @@
-"""Normalisation: to mean 0 and variance 1 over some axes, then scaled and shifted, as PyTorch has it.
+"""Normalisation: to mean 0 and variance 1 over some axes, then scaled and shifted, as in PyTorch.
 
 In: a tensor of floats, with weights and statistics as tensors. Out: one of the same shape and dtype.
 Statistics are computed in two passes, of 16-bit floats in float32. Nothing is changed in place: new running
-statistics are given back.
+statistics are returned.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def rms_norm(
     *,
     axis: int | Sequence[int] = -1,
 ) -> Tensor:
-    """x divided by the root of its mean square over its last axes; eps is its dtype's where none is given.
+    """x divided by the root of its mean square over its last axes; eps defaults to the dtype's.
 
     >>> wg.rms_norm(wg.asarray([[3.0, 3.0]]), 2, eps=0.0).tolist()
     [[1.0, 1.0]]
@@ -213,7 +213,7 @@ def batch_norm_training(
 
 
 def _moved(op: str, name: str, running: Any, batch: Tensor, momentum: float) -> Tensor | None:
-    """A running statistic, some way towards the batch's."""
+    """A running statistic, moved towards the batch's by `momentum`."""
     if running is None:
         return None
     old = _broadcastable(op, name, running, (batch.size,), (batch.size,))

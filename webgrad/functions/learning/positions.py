@@ -1,7 +1,7 @@
-"""Rotary position embedding: pairs of features turned by angles that grow with the position.
+"""Rotary position embedding: pairs of features rotated by angles that grow with the position.
 
-In: queries or keys (…, positions, features). Out: the same, turned. Pairs are neighbours (GPT-J: interleaved)
-or lie half the features apart (Llama, GPT-NeoX). Written as x·cos + flip(x)·±sin over the pair's own axis, so
+In: queries or keys (…, positions, features). Out: the same, rotated. Pairs are adjacent (GPT-J: interleaved)
+or half the features apart (Llama, GPT-NeoX). Written as x·cos + flip(x)·±sin over the pair's own axis, so
 that there is movement and arithmetic only: it fuses with whatever reads or makes x.
 """
 
@@ -33,10 +33,10 @@ def rotary_embedding(
     interleaved: bool = False,
     dims: int | None = None,
 ) -> Tensor:
-    """x (…, positions, features) turned by its positions: those given, or offset, offset + 1, …
+    """x (…, positions, features) rotated by its positions: those given, or offset, offset + 1, …
 
     `positions` broadcasts with x without its last axis; `offset` is a number or a 0-d tensor; only the first
-    `dims` features are turned.
+    `dims` features are rotated.
 
     >>> x = wg.asarray([[1.0, 0.0], [1.0, 0.0]])
     >>> [[round(each, 4) for each in row] for row in wg.rotary_embedding(x).tolist()]
@@ -46,11 +46,11 @@ def rotary_embedding(
     x = as_tensor(op, x)
     if x.ndim < 2:
         raise ShapeError(f"{op}: x of shape {x.shape} needs two axes or more: …, positions, features")
-    turned = x.shape[-1] if dims is None else whole(op, "dims", dims)
-    if turned % 2 or not 0 <= turned <= x.shape[-1]:
+    rotated = x.shape[-1] if dims is None else whole(op, "dims", dims)
+    if rotated % 2 or not 0 <= rotated <= x.shape[-1]:
         raise ShapeError(
-            f"{op}: features are turned in pairs: {turned} of the {x.shape[-1]} features of x {x.shape} "
-            "must be an even number of them; give dims="
+            f"{op}: features are rotated in pairs: {rotated} of the {x.shape[-1]} features of x {x.shape} "
+            "is not an even number; give dims="
         )
     if positions is None:
         positions = Tensor(primitives.iota(x.shape[-2], dtypes.int32, x.node.sig.device)) + offset
@@ -58,7 +58,7 @@ def rotary_embedding(
         positions = as_tensor(op, positions)
         if broadcast(op, [positions.shape, x.shape[:-1]]) != x.shape[:-1]:
             raise ShapeError(f"{op}: positions of shape {positions.shape} do not broadcast to {x.shape[:-1]}")
-    angles = rotary_angles(positions, turned, base)
+    angles = rotary_angles(positions, rotated, base)
     return apply_rotary(x, cosine(angles), sine(angles), interleaved)
 
 
@@ -102,13 +102,13 @@ def apply_rotary(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool = False)
             f"{features // 2} pairs, and their other axes must broadcast to x's"
         )
     wide, axis = floating(op, x), x.ndim - 1
-    turned = _turned(part(wide, axis, 0, 2 * pairs), cos, sin, interleaved)
+    rotated = _rotated(part(wide, axis, 0, 2 * pairs), cos, sin, interleaved)
     if 2 * pairs < features:
-        turned = concat([turned, part(wide, axis, 2 * pairs, features)], axis)
-    return converted(turned, x.dtype)
+        rotated = concat([rotated, part(wide, axis, 2 * pairs, features)], axis)
+    return converted(rotated, x.dtype)
 
 
-def _turned(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
+def _rotated(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
     """With an axis of two for the members of a pair: each by cos, and its partner by -sin or +sin."""
     pairs = cos.shape[-1]
     pair_axis = -1 if interleaved else -2

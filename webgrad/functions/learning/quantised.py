@@ -32,10 +32,10 @@ from ..array.products import matmul, with_bias
 def _format(op: str, name: Any) -> Format:
     known = ", ".join(FORMATS)
     if not isinstance(name, str):
-        raise ArgumentError(f"{op}: a format is one of the names {known}, not a {type(name).__name__}")
+        raise ArgumentError(f"{op}: a format must be one of the names {known}, not a {type(name).__name__}")
     found = FORMATS.get(name.upper())
     if found is None:
-        raise ArgumentError(f"{op}: {name!r} is no format of quantised blocks that is known here: {known}")
+        raise ArgumentError(f"{op}: {name!r} is not a known format of quantised blocks: {known}")
     return found
 
 
@@ -67,7 +67,7 @@ class QuantisedTensor:
 
     @property
     def format(self) -> str:
-        """The name of its format, as GGUF has it."""
+        """The name of its format, as in GGUF."""
         return self._format.name
 
     @property
@@ -92,7 +92,7 @@ class QuantisedTensor:
 
     @property
     def T(self) -> QuantisedTranspose:
-        """It with its last two axes exchanged, for products: x @ q.T."""
+        """Its last two axes exchanged, for products: x @ q.T."""
         return QuantisedTranspose(self)
 
     mT = T
@@ -169,7 +169,7 @@ class QuantisedTranspose:
 
     @property
     def T(self) -> QuantisedTensor:
-        """As it was."""
+        """The quantised tensor itself."""
         return self.of
 
     mT = T
@@ -190,7 +190,7 @@ class QuantisedTranspose:
 
 
 def _names_rows(key: Any) -> bool:
-    """Whether a key is whole numbers, alone or in a list, an array or a tensor: bools choose otherwise."""
+    """Whether a key is an integer, or a list, array or tensor of integers, not of bools."""
     if isinstance(key, Tensor):
         return key.dtype.kind in "iu"
     if not isinstance(key, (int, list, np.integer, np.ndarray)):
@@ -203,7 +203,7 @@ def _names_rows(key: Any) -> bool:
 
 
 def _product(x: Any, q: QuantisedTensor, *, transposed: bool) -> Tensor:
-    """x @ q or x @ q.T, computed in float32 and given in x's dtype."""
+    """x @ q or x @ q.T, computed in float32 and converted to x's dtype."""
     if isinstance(x, np.ndarray):
         x = place("matmul", x, q.device)
     if not isinstance(x, Tensor):
@@ -219,7 +219,7 @@ def _product(x: Any, q: QuantisedTensor, *, transposed: bool) -> Tensor:
 
 
 def from_blocks(data: Any, format: str, shape: Any, device: DeviceLike = None) -> QuantisedTensor:
-    """A tensor of the quantised blocks of a GGUF file, from their bytes; the last axis is a row's.
+    """A tensor of the quantised blocks of a GGUF file, from their bytes; the last axis is a row.
 
     >>> wg.from_blocks(bytes(2 * 18), "Q4_0", (2, 32)).dequantise().tolist()[0][:2]
     [-0.0, -0.0]
@@ -269,7 +269,7 @@ def quantised_linear(x: Tensor, weight: QuantisedTensor, bias: Tensor | None = N
 
 
 def quantise(x: Tensor, format: str) -> QuantisedTensor:
-    """x in blocks of Q8_0, Q4_0 or Q4_1, computed on its device, as GGUF's reference does it.
+    """x in blocks of Q8_0, Q4_0 or Q4_1, computed on its device, as GGUF's reference does.
 
     >>> wg.quantise(wg.ones((2, 64)), "Q8_0")
     QuantisedTensor(Q8_0, shape=(2, 64), device='cpu', 136 B)
@@ -304,20 +304,20 @@ def _half_bits(x: Tensor) -> Tensor:
 
 
 def _paired(bits: Tensor) -> Tensor:
-    """Two numbers of 16 bits in each word, of (count,)."""
+    """Numbers of 16 bits (count,), two in each word."""
     flat = primitives.pad(bits.node, ((0, bits.shape[0] % 2),))
     pairs = Tensor(flat).reshape(-1, 2)
     return pairs[:, 0] | pairs[:, 1] << 16
 
 
 def _joined(quants: Tensor, shifts: list[int]) -> Tensor:
-    """Numbers along the last axis as one: each shifted; they have no bits in common."""
+    """Numbers along the last axis combined by `or`, each shifted; they have no bits in common."""
     shifted = quants << asarray(shifts, dtypes.uint32, device=quants.device)
     return Tensor(primitives.reduce(TABLE["sum"], shifted.node, (1,)))
 
 
 def _nibble_words(quants: Tensor) -> Tensor:
-    """(blocks, 32) numbers below 16 as words: byte j of word i is number 4·i + j, above it that 16 on."""
+    """(blocks, 32) numbers below 16 as words: byte j of word i is 4·i + j (low), 4·i + j + 16 (high)."""
     grouped = quants.astype(dtypes.uint32).reshape(-1, 2, 4, 4).permute(0, 2, 1, 3).reshape(-1, 8)
     return _joined(grouped, [8 * byte + 4 * high for high in range(2) for byte in range(4)])
 

@@ -36,7 +36,7 @@ def bounded(sig: Signature, inputs: Sequence[Bounded]) -> Bounded:
         return _RULES.get(sig.op.name, _KINDS.get(sig.kind, _opaque))(sig, list(inputs))
 
 
-# Ops by which whole numbers that are near each other stay so, and those that keep them apart as they are
+# Ops by which integers that are near each other stay so, and those that keep them apart as they are
 # unless they differ in a bit that is changed; of all others nothing is known where a number is not.
 _NEAR = frozenset(
     [

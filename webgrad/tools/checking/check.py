@@ -95,7 +95,7 @@ def check(
             "wg.check(lambda: ...)"
         )
     if times is not None and (type(times) is not int or times < 1):
-        raise ArgumentError(f"check: times is a whole number from 1, or None, not {times!r}")
+        raise ArgumentError(f"check: times must be an integer from 1, or None, not {times!r}")
     checker = Checker(gpu_for(device, COMPARES), everything=everything, times=times)
     try:
         with checking(checker):

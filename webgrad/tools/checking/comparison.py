@@ -1,7 +1,7 @@
 """Whether a device's result is what it must be: element by element, in pieces, against a `Bounded`.
 
 In: what a value must be, with its bound, and what a device made of it. Out: a `Comparison`: how far the worst
-element is off, in units of what it may be off by. NaN and infinities must be where they are; whole numbers
+element is off, in units of what it may be off by. NaN and infinities must be where they are; integers
 and bools whose bound is nothing must be equal.
 """
 

@@ -1,7 +1,7 @@
 """Bounds of what adds up: sums, running totals, matrix products, attention, scatters, Fourier transforms.
 
 In: a node's signature and its inputs as `Bounded`. Out: its own. What is lost goes by the sum of sizes and
-grows with how many are added, since devices add in other orders; sums of whole numbers lose nothing.
+grows with how many are added, since devices add in other orders; sums of integers lose nothing.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _is_whole(value: Array) -> bool:
 
 
 def _is_small(size: Array) -> bool:
-    """Whether whole numbers up to these are all exact in float32."""
+    """Whether integers up to these are all exact in float32."""
     return bool(np.all(size < 1 << 24))
 
 

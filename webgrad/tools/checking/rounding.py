@@ -37,7 +37,7 @@ DOUBLE_FUNCTION = 1e-12  # relative: what functions of float64 keep to
 
 
 class Bounded(NamedTuple):
-    """A value and its bound: of floats by how much, of whole numbers too, of bools where it may be the other.
+    """A value and its bound: of floats by how much, of integers too, of bools where it may be the other.
 
     None is a bound of nothing; infinity says that any value may be right.
     """
@@ -73,7 +73,7 @@ def errors_of(x: Bounded) -> Array:
 
 
 def applied(sig: Signature, values: Sequence[Array]) -> Array:
-    """An op by NumPy: floats stay float64, whole numbers have the result's dtype."""
+    """An op by NumPy: floats stay float64, integers have the result's dtype."""
     made = sig.op.numpy(*values) if sig.kind == "map" else sig.op.numpy(sig, *values)
     result = np.asarray(made)
     if sig.dtype.kind == "f":

@@ -104,7 +104,7 @@ class RecordingReader:
         try:
             return data.decode()
         except UnicodeDecodeError as error:
-            raise self._damaged(f"{kernel_name(number)} is no text: {error}") from None
+            raise self._damaged(f"{kernel_name(number)} is not a text: {error}") from None
 
     def _member(self, name: str, most: int) -> bytes:
         """A part of the file; one larger than it may be is refused before it is unpacked."""

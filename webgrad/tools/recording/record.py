@@ -54,13 +54,13 @@ def record(path: str | os.PathLike[str], *, limit: int = LIMIT, portable: bool =
 
 
 def whole_number(what: str, value: Any, least: int) -> int:
-    """An argument that must be a whole number."""
+    """An argument that must be an integer."""
     try:
         number = index(value)
     except TypeError:
         number = least - 1
     if number < least:
-        raise ArgumentError(f"{what} is {value!r}, and must be a whole number from {least}")
+        raise ArgumentError(f"{what} is {value!r}, and must be an integer from {least}")
     return number
 
 
