@@ -103,7 +103,7 @@ def test_text() -> None:
         (
             lambda: nn.ConvTranspose1d(3, 8, 3, output_padding=-1),
             wg.ArgumentError,
-            "output_padding is a whole",
+            "output_padding must be an integer",
         ),
         (lambda: nn.ConvTranspose3d(3, 8, 3)(image(3)), wg.ShapeError, r"x \(N, 3, D, H, W\)"),
     ],

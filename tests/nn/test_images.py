@@ -132,7 +132,7 @@ def test_windows() -> None:
         (
             lambda: F.pixel_shuffle(wg.zeros((6, 2, 2)), 2),
             wg.ShapeError,
-            r"6 channels .* no multiple of 2² = 4",
+            r"6 channels .* not a multiple of 2² = 4",
         ),
         (lambda: F.pixel_unshuffle(wg.zeros((1, 3, 4)), 2), wg.ShapeError, "do not make squares of 2 by 2"),
         (lambda: F.pixel_shuffle(wg.zeros((2, 2)), 2), wg.ShapeError, r"takes x \(…, C, H, W\)"),

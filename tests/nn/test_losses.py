@@ -191,7 +191,7 @@ def test_pairwise_distance(p: float) -> None:
             "cosine_similarity takes .* floats, not int32",
         ),
         (lambda: nn.MSELoss()(on(X), on(Y[:2])), wg.ShapeError, "mse_loss"),
-        (lambda: nn.CrossEntropyLoss()(on(X), on(CLASSES[:2])), wg.ShapeError, "class numbers in shape"),
+        (lambda: nn.CrossEntropyLoss()(on(X), on(CLASSES[:2])), wg.ShapeError, "class indices in shape"),
     ],
 )
 def test_mistakes(call: Any, error: type[Exception], message: str) -> None:

@@ -158,7 +158,7 @@ def test_what_is_refused() -> None:
     with wg.profile() as found:
         with pytest.raises(ArgumentError, match="still running"):
             found.seconds  # noqa: B018
-        with pytest.raises(ArgumentError, match="under way"), wg.profile():
+        with pytest.raises(ArgumentError, match="is active"), wg.profile():
             pass
     with pytest.raises(ArgumentError, match="used before"), found:
         pass

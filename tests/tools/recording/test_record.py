@@ -253,7 +253,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
         with pytest.raises(wg.ArgumentError, match="limit is"):
             wg.record(path, limit=limit)  # type: ignore[arg-type]
     recording = wg.record(path)
-    with recording, pytest.raises(wg.ArgumentError, match="a recording is under way"), wg.record(path):
+    with recording, pytest.raises(wg.ArgumentError, match="a recording is active"), wg.record(path):
         pass
     with pytest.raises(wg.ArgumentError, match="was made already"), recording:
         pass
