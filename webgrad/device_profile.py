@@ -9,9 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["PORTABLE", "DeviceProfile", "ProfileKind"]
+__all__ = ["MAX_PARAMS", "PORTABLE", "DeviceProfile", "ProfileKind"]
 
 ProfileKind = Literal["software", "integrated", "discrete"]
+MAX_PARAMS = (
+    128  # bytes of parameters that travel with a command: what every native device with immediates has
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from .pipelines import Compiled
 
 __all__ = [
-    "MAX_PARAMS",
     "PARAMS_STRIDE",
     "READBACK",
     "STORAGE",
@@ -36,7 +35,6 @@ Handle = Any
 Copy = tuple[Handle, int, Handle, int]  # source, offset, target, bytes
 Answers = list[int]  # what a device adds to when it is done with something
 
-MAX_PARAMS = 128  # bytes of parameters a kernel may take: what every immediates-capable native device has
 PARAMS_STRIDE = 256  # the dynamic-offset alignment every WebGPU device accepts
 
 STORAGE = 0x80 | 0x04 | 0x08  # Storage | CopySrc | CopyDst

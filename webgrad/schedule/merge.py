@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..device_profile import DeviceProfile
+from ..device_profile import MAX_PARAMS, DeviceProfile
 from ..graph.snapshot import Snapshot
 from .fuse import MAX_SCALARS
 from .plan import Group, bindings_of, folded_along, goes_by_element, goes_by_fours, is_flat, picked
@@ -17,9 +17,8 @@ from .size import MAX_SIZE, group_size
 
 __all__ = ["bundle", "join_launches", "merge"]
 
-MAX_COMMAND_WORDS = (
-    24  # of numbers and places: with the sizes, all of a flat map's parameters travel with the command
-)
+SIZE_WORDS = 8  # parameters of a flat map, at most, that are no numbers and no places
+MAX_COMMAND_WORDS = MAX_PARAMS // 4 - SIZE_WORDS  # of numbers and places, where all travel with the command
 
 
 def join_launches(graph: Snapshot, groups: list[Group]) -> list[Group]:
