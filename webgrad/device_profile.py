@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 ProfileKind = Literal["software", "integrated", "discrete"]
+MAX_PARAMS = (
+    128  # bytes of parameters that travel with a command: what every native device with immediates has
+)
 
 
 @dataclass(frozen=True, slots=True)

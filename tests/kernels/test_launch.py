@@ -28,7 +28,7 @@ def test_pack_names_what_does_not_fit() -> None:
         pack(SCATTER, grid_x=3)
 
 
-@pytest.mark.parametrize("workgroups", [0, 1, 65535, 65536, 65537, 10**6, 65535**2])
+@pytest.mark.parametrize("workgroups", [0, 1, 2, 65535, 65536, 65537, 131_071, 10**6, 10**7, 65535**2])
 def test_a_grid_covers_the_workgroups_within_the_limit(workgroups: int) -> None:
     x, y, z = grid_for(PORTABLE, workgroups)
     assert z == 1

@@ -11,9 +11,9 @@ import struct
 from array import array
 from typing import Any
 
-from ..device_profile import DeviceProfile
+from ..device_profile import MAX_PARAMS, DeviceProfile
 from ..errors import LaunchError
-from ..kernels.launch import Bound, Launch
+from ..kernels.launch import Bound, Launch, grid_for
 from ..wgsl import Binding, Field, Program
 from ..wgsl.library import functions
 from ..wgsl.template import expand_template
@@ -21,7 +21,7 @@ from .decoders import decoder_text
 from .ir import Kernel, Template
 from .writer import Writer, parts_of, wgsl_type
 
-MAX_WORDS = 32  # parameters in a command; the rest goes through a buffer
+MAX_WORDS = MAX_PARAMS // 4  # parameters that travel with a command; the rest goes through a buffer
 _STRUCT_CODES = {"f32": "f", "i32": "i", "u32": "I", "bool": "I", "i64": "q", "u64": "Q", "f64": "d"}
 _MORE = -1  # the value id of the buffer with parameters
 
@@ -34,7 +34,7 @@ def emit(kernel: Kernel, profile: DeviceProfile) -> Launch:
     body = writer.text(kernel.body)
     if "p.infinity" in body:
         body = body.replace("p.infinity", writer.parameter("u32", 0x7F800000))
-    grid = grid_of(kernel.groups, profile)
+    grid = grid_for(profile, kernel.groups)
     group = f"let group = id.y * {writer.parameter('u32', grid[0], 'grid_x')} + id.x;"
     entry = (
         f"@compute @workgroup_size({kernel.workgroup})\n"
@@ -47,18 +47,12 @@ def emit(kernel: Kernel, profile: DeviceProfile) -> Launch:
 def _emit_template(kernel: Kernel, template: Template, profile: DeviceProfile) -> Launch:
     """A template's text with its holes as functions before it, and its numbers as parameters."""
     writer = Writer(kernel, profile)
-    grid = grid_of(kernel.groups, profile)
+    grid = grid_for(profile, kernel.groups)
     numbers = dict(template.numbers) | {"grid_x": grid[0]}
     source = expand_template(template.file, template.defines).text
     source = re.sub(r"\bp\.(\w+)", lambda found: writer.parameter("u32", numbers[found[1]], found[1]), source)
     source = re.sub(r"^fn \w+(?=\(@builtin)", "fn main", source, count=1, flags=re.MULTILINE)
     return assemble(writer, "".join(map(writer.function, kernel.holes)) + source, grid, template.requires)
-
-
-def grid_of(groups: int, profile: DeviceProfile) -> tuple[int, int, int]:
-    """A grid of at least `groups` workgroups, in two dimensions where one is too small."""
-    lines = max(1, -(-groups // profile.max_workgroups))
-    return -(-groups // lines), lines, 1
 
 
 def assemble(

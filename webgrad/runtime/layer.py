@@ -22,7 +22,6 @@ Copy = tuple[Handle, int, Handle, int]  # source, offset, target, bytes
 Passes = Callable[[int], AbstractContextManager[Handle]]  # a pass for each number, ended when it is left
 Answers = list[int]  # what a device adds to when it is done with something
 
-MAX_PARAMS = 128  # bytes of parameters a kernel may take: what every immediates-capable native device has
 PARAMS_STRIDE = 256  # the dynamic-offset alignment every WebGPU device accepts
 
 STORAGE = 0x80 | 0x04 | 0x08  # Storage | CopySrc | CopyDst

@@ -21,12 +21,13 @@ import wgpu
 from wgpu.backends.wgpu_native import ffi, lib
 from wgpu.backends.wgpu_native._ffi import lib_path
 
+from ..device_profile import MAX_PARAMS
 from ..errors import CompileError, DeviceError, DeviceLostError, OutOfMemoryError
 from ..wgsl import Dialect, Parameters
 from .calls import PlainCalls, QuickCalls, Reply, address_of
 from .device_request import callback, feature_numbers, request_device, text_of
 from .encode import make_encoder
-from .layer import MAX_PARAMS, STORAGE, Answers, Copy, DeviceLayer, Encoder, Handle
+from .layer import STORAGE, Answers, Copy, DeviceLayer, Encoder, Handle
 from .shield import shield
 from .transfer import read_bytes
 

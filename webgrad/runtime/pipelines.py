@@ -13,11 +13,12 @@ import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
+from ..device_profile import MAX_PARAMS
 from ..errors import CompileError, DTypeError, LaunchError, OutOfMemoryError
 from ..observing import stage
 from ..wgsl import Program, render
 from .groups import BindGroups, Layout
-from .layer import MAX_PARAMS, DeviceLayer, Handle
+from .layer import DeviceLayer, Handle
 from .stats import Counters
 
 Pairs = tuple[tuple[int, int], ...]  # bindings: inputs with the outputs that may take their buffers

@@ -16,7 +16,7 @@ from .arena import Arena
 from .layer import DeviceLayer, Handle
 from .stats import Counters, readable_bytes
 
-_LARGEST_STEP = 1 << 20
+_LEAST_STEP, _LARGEST_STEP = 256, 1 << 20  # bytes between two sizes
 _UNBOUND = 1 << 62  # bytes: more than any device binds
 
 
@@ -28,9 +28,9 @@ def size_class(nbytes: int, max_binding: int = _UNBOUND) -> int:
     >>> size_class(0), size_class(1000), size_class(70_000)
     (256, 1024, 73728)
     """
-    if nbytes <= 256:
-        return 256
-    step = min(max(1 << ((nbytes - 1).bit_length() - 4), 256), _LARGEST_STEP)
+    if nbytes <= _LEAST_STEP:
+        return _LEAST_STEP
+    step = min(max(1 << ((nbytes - 1).bit_length() - 4), _LEAST_STEP), _LARGEST_STEP)
     size = (nbytes + step - 1) // step * step
     return max_binding if nbytes <= max_binding < size else size
 

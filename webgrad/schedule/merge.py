@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..device_profile import DeviceProfile
+from ..device_profile import MAX_PARAMS, DeviceProfile
 from ..graph.snapshot import Snapshot
 from .fuse import MAX_SCALARS
 from .plan import Group, bindings_of, folded_along, goes_by_element, goes_by_fours, is_flat, picked
 from .size import MAX_SIZE, group_size
 
-MAX_COMMAND_WORDS = (
-    24  # numbers and indices: with the sizes, all parameters of a flat map fit into the command
-)
+SIZE_WORDS = 8  # parameters of a flat map, at most, that are neither numbers nor indices
+MAX_COMMAND_WORDS = MAX_PARAMS // 4 - SIZE_WORDS  # numbers and indices, if all parameters fit into a command
 
 
 def join_launches(graph: Snapshot, groups: list[Group]) -> list[Group]:
