@@ -188,8 +188,8 @@ OPS = (
     *planted(
         "functions/convolution/windows.py",
         (
-            "(max(0, -before), side - max(0, -after), 1)",
-            "(max(0, -before), side - max(0, -before), 1)",
+            "(max(0, -before), length - max(0, -after), 1)",
+            "(max(0, -before), length - max(0, -before), 1)",
             "cropping takes the first width at both ends",
         ),
         (

@@ -433,7 +433,7 @@ WRONG: list[tuple[str, type[Exception], str, Misuse]] = [
     ("too many", wg.LaunchError, r"takes 1 tensors \(x\).*not 3", lambda k, x: k(x, x, x, **NUMBERS)),
     ("none for a read", wg.LaunchError, "reads x", lambda k, x: k(x, None, **NUMBERS)),
     ("only none", wg.LaunchError, "reads x", lambda k, x: k(None, **NUMBERS)),
-    ("a buffer", wg.LaunchError, "a Buffer among", lambda k, x: k(x, x.node.storage, **NUMBERS)),
+    ("a buffer", wg.LaunchError, "a Buffer is not a tensor", lambda k, x: k(x, x.node.storage, **NUMBERS)),
     ("an array", wg.LaunchError, "webgrad.asarray", lambda k, x: k(x, np.ones(3), **NUMBERS)),
     ("no params", wg.LaunchError, "missing: factor, offset", lambda k, x: k(x)),
     ("unknown", wg.LaunchError, "unknown: fator", lambda k, x: k(x, fator=1, **NUMBERS)),

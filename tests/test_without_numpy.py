@@ -91,7 +91,7 @@ def test_the_default_is_a_gpu_then(without: dict[str, Any]) -> None:
 
 def test_mistakes_are_told_as_ever(without: dict[str, Any]) -> None:
     assert without["lists"].startswith(
-        "ShapeError: asarray: these values do not make an array: lists of shapes ["
+        "ShapeError: asarray: these values do not make an array: it has lists of different shapes ["
     )
     assert without["words"].startswith("DTypeError: asarray: a str ")
     assert without["too large"].startswith("DTypeError: asarray: 1099511627776 does not fit int32")

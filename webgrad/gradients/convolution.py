@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..functions.convolution.products import Phases, multiplied, weight_sums
-from ..functions.convolution.windows import Sides, Widths, cropped_or_padded
+from ..functions.convolution.windows import Sizes, Widths, cropped_or_padded
 from ..ops import primitives
 from ..tensor import Tensor
 from .own import own_gradient
@@ -20,11 +20,11 @@ from .own import own_gradient
 class Geometry:
     """How a kernel goes over images of some sizes; `widths` is padding, or where negative what is cut off."""
 
-    kernel: Sides
-    stride: Sides
-    dilation: Sides
+    kernel: Sizes
+    stride: Sizes
+    dilation: Sizes
     widths: Widths
-    sizes: Sides
+    sizes: Sizes
     groups: int
 
 
@@ -46,7 +46,7 @@ def transposed(y: Tensor, weight: Tensor, how: Geometry) -> Tensor:
     """y (N, O, windows) spread with a weight (O, C / groups, kernel) to images (N, C, sizes).
 
     Of outputs that are `stride` apart, each is a plain convolution with a part of the kernel. All these are
-    one convolution with as many times more output channels, which then are laid side by side.
+    one convolution with as many times more output channels, which then are laid length by length.
     """
 
     def compute() -> Tensor:
@@ -77,6 +77,6 @@ def weight_gradient(x: Tensor, y: Tensor, how: Geometry) -> Tensor:
     )
 
 
-def _zeros(like: Tensor, shape: Sides) -> Tensor:
+def _zeros(like: Tensor, shape: Sizes) -> Tensor:
     zero = primitives.constant("convolution", 0, like.dtype, like.device)
     return Tensor(primitives.expand(zero, shape))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from .. import dtypes
 from ..functions.array.elementwise import maximum, where
 from ..functions.array.reductions import fold
-from ..functions.convolution.windows import Sides, Widths, cropped_or_padded, spans, taps_first
+from ..functions.convolution.windows import Sizes, Widths, cropped_or_padded, spans, taps_first
 from ..graph.node import Node
 from ..ops import primitives
 from ..ops.capabilities import prefers_slices
@@ -27,15 +27,15 @@ FEW = 32  # elements and strides along the axes of a window, up to which it is s
 class Frame:
     """Geometry of windows: `around` is the user's padding, `widths` also what ceil_mode adds at the end."""
 
-    kernel: Sides
-    stride: Sides
-    dilation: Sides
-    around: Sides
+    kernel: Sizes
+    stride: Sizes
+    dilation: Sizes
+    around: Sizes
     widths: Widths
-    counts: Sides  # windows along each axis
+    counts: Sizes  # windows along each axis
 
 
-def side_by_side(sizes: Sides, counts: Sides) -> Frame:
+def side_by_side(sizes: Sizes, counts: Sizes) -> Frame:
     """Adjacent windows, `counts` along each axis, that cover everything once."""
     kernel = tuple(size // number for size, number in zip(sizes, counts, strict=True))
     none, one = (0,) * len(sizes), (1,) * len(sizes)
@@ -70,7 +70,7 @@ def to_first_largest(x: Tensor, g: Tensor, frame: Frame) -> Tensor:
     return to_places(fold("min", where(taps == Tensor(kept), places, end), axes), g, x.shape, frame)
 
 
-def to_places(places: Tensor, g: Tensor, shape: Sides, frame: Frame) -> Tensor:
+def to_places(places: Tensor, g: Tensor, shape: Sizes, frame: Frame) -> Tensor:
     """g scattered to the flat index that `places` has for each window; indices out of range are dropped.
 
     Along an axis the element at q · stride + r is in windows q, q - 1, …, as many as a window has strides.
@@ -106,7 +106,7 @@ def to_places(places: Tensor, g: Tensor, shape: Sides, frame: Frame) -> Tensor:
     return Tensor(_cut_out(result, sizes, frame))
 
 
-def _plane_of(sizes: Sides, like: Tensor) -> Node:
+def _plane_of(sizes: Sizes, like: Tensor) -> Node:
     return primitives.reshape(primitives.iota(math.prod(sizes), dtypes.int32, like.node.sig.device), sizes)
 
 
@@ -121,7 +121,7 @@ def _gathered(x: Node, around: Widths, each: Sequence[int], value: float) -> Nod
     return primitives.reshape(x, (*shape[:2], *pairs, *shape[2 + count :]))
 
 
-def _cut_out(x: Node, sizes: Sides, frame: Frame) -> Node:
+def _cut_out(x: Node, sizes: Sizes, frame: Frame) -> Node:
     """The elements that are not padding; zeros where no window came."""
     long = x.sig.shape[2:]
     return cropped_or_padded(
@@ -222,7 +222,7 @@ def _together(parts: Sequence[Tensor], axis: int, size: int, frame: Frame) -> Te
 # All elements
 
 
-def spread_evenly(g: Tensor, sizes: Sides, frame: Frame) -> Tensor:
+def spread_evenly(g: Tensor, sizes: Sizes, frame: Frame) -> Tensor:
     """The gradient of the sum of every window, whose elements are adjacent."""
     if _goes_by_axes(g, frame):
         for axis in range(2, g.ndim):

@@ -45,8 +45,8 @@ def legalise(graph: Snapshot) -> None:
         elif sig.kind == "gather":
             source, index = graph.inputs[number]
             if graph.sigs[index].dtype.itemsize == 8:
-                side = graph.sigs[source].shape[sig.attributes[0]]
-                graph.inputs[number] = (source, _places(graph, index, side))
+                size = graph.sigs[source].shape[sig.attributes[0]]
+                graph.inputs[number] = (source, _places(graph, index, size))
         elif sig.kind == "attend" and half:
             wide = signature(sig.op, sig.shape, dtypes.float32, sig.device, sig.attributes)
             _cast_here(graph, number, graph.add(wide, graph.inputs[number]), sig.dtype)

@@ -24,30 +24,30 @@ from ..array.creation import as_tensor, asarray
 from ..array.elementwise import where
 from ..array.reductions import converted, floating, fold
 from .pooling import first_largest
-from .windows import Sides, batched, per_axis, unbatched
+from .windows import Sizes, batched, per_axis, unbatched
 
 
-def _adaptive(op: str, count: int, x: Any, output_size: Any) -> tuple[Tensor, Sides, bool]:
+def _adaptive(op: str, count: int, x: Any, output_size: Any) -> tuple[Tensor, Sizes, bool]:
     data, was_batched = batched(op, as_tensor(op, x), count)
     given = output_size if isinstance(output_size, (tuple, list)) else (output_size,) * count
-    sides = data.shape[2:]
+    sizes = data.shape[2:]
     if len(given) != count:
         raise ArgumentError(
             f"{op}: output_size is one number, or one for each of {count} axes, not {given!r}"
         )
     wanted = tuple(
-        side if each is None else per_axis(op, "output_size", each, 1)[0]
-        for each, side in zip(given, sides, strict=True)
+        length if each is None else per_axis(op, "output_size", each, 1)[0]
+        for each, length in zip(given, sizes, strict=True)
     )
-    if 0 in sides:
+    if 0 in sizes:
         raise ShapeError(f"{op}: there is nothing to pool in a tensor of shape {data.shape}")
     return data, wanted, was_batched
 
 
 @lru_cache(maxsize=128)
-def _stretches(side: int, wanted: int) -> tuple[Any, Any]:
+def _stretches(length: int, wanted: int) -> tuple[Any, Any]:
     """The places of every window (elements, windows), in shorter ones the last repeated; and lengths."""
-    windows = [range(at * side // wanted, -(-(at + 1) * side // wanted)) for at in range(wanted)]
+    windows = [range(at * length // wanted, -(-(at + 1) * length // wanted)) for at in range(wanted)]
     lengths = [len(each) for each in windows]
     places = [[each[min(at, len(each) - 1)] for each in windows] for at in range(max(lengths))]
     return host_array("pooling", places, dtypes.int32), host_array("pooling", lengths, dtypes.float32)
@@ -56,18 +56,18 @@ def _stretches(side: int, wanted: int) -> tuple[Any, Any]:
 def _stretched(x: Node, axis: int, wanted: int) -> Node:
     """An axis as two, the elements of a window and the windows."""
     shape = x.sig.shape
-    side = shape[axis]
-    if side % wanted == 0:
-        split = primitives.reshape(x, (*shape[:axis], wanted, side // wanted, *shape[axis + 1 :]))
+    length = shape[axis]
+    if length % wanted == 0:
+        split = primitives.reshape(x, (*shape[:axis], wanted, length // wanted, *shape[axis + 1 :]))
         order = list(range(len(shape) + 1))
         order[axis : axis + 2] = [axis + 1, axis]
         return primitives.permute(split, tuple(order))
-    places = asarray(_stretches(side, wanted)[0], device=x.sig.device)
+    places = asarray(_stretches(length, wanted)[0], device=x.sig.device)
     return primitives.take(x, places.node, axis)
 
 
-def _arranged(x: Node, wanted: Sides) -> Node:
-    """(…, sides) as (…, elements of a window, windows)."""
+def _arranged(x: Node, wanted: Sizes) -> Node:
+    """(…, sizes) as (…, elements of a window, windows)."""
     first = len(x.sig.shape) - len(wanted)
     for at in reversed(range(len(wanted))):
         x = _stretched(x, first + at, wanted[at])
@@ -79,14 +79,14 @@ def _adaptive_avg_pool(op: str, count: int, x: Any, output_size: Any) -> Tensor:
     """Axes whose windows are all of one length in one fold, then each of the others."""
     data, wanted, was_batched = _adaptive(op, count, x, output_size)
     wide = floating(op, data)
-    sides = data.shape[2:]
-    even = tuple(side if side % number else number for side, number in zip(sides, wanted, strict=True))
-    if even != sides:
+    sizes = data.shape[2:]
+    even = tuple(length if length % number else number for length, number in zip(sizes, wanted, strict=True))
+    if even != sizes:
         elements = Tensor(_arranged(wide.node, even))
-        size = math.prod(sides) // math.prod(even)
+        size = math.prod(sizes) // math.prod(even)
         wide = fold("sum", elements, tuple(range(2, 2 + count))) / size
-    for at, (side, number) in enumerate(zip(sides, wanted, strict=True)):
-        if side % number:
+    for at, (length, number) in enumerate(zip(sizes, wanted, strict=True)):
+        if length % number:
             wide = _uneven_mean(wide, 2 + at, number)
     return unbatched(converted(wide, data.dtype), was_batched)
 
@@ -104,15 +104,15 @@ def _adaptive_max_pool(op: str, count: int, x: Any, output_size: Any, return_ind
     data, wanted, was_batched = _adaptive(op, count, x, output_size)
     check_kind(op, "iuf", data.dtype)
 
-    own, sides = Tensor(data.node), data.shape[2:]
+    own, sizes = Tensor(data.node), data.shape[2:]
 
     def both() -> tuple[Tensor, Tensor]:
         taps, places = (Tensor(_arranged(each, wanted)) for each in (own.node, plane(own)))
-        return first_largest(taps, places, count, math.prod(sides))
+        return first_largest(taps, places, count, math.prod(sizes))
 
     def back(g: Tensor) -> Tensor:
-        if all(side % number == 0 for side, number in zip(sides, wanted, strict=True)):
-            return to_first_largest(own, g, side_by_side(sides, wanted))
+        if all(length % number == 0 for length, number in zip(sizes, wanted, strict=True)):
+            return to_first_largest(own, g, side_by_side(sizes, wanted))
         return _to_uneven(g, both()[1], data.shape)
 
     def largest() -> Tensor:
@@ -123,7 +123,7 @@ def _adaptive_max_pool(op: str, count: int, x: Any, output_size: Any, return_ind
     return (values, unbatched(both()[1], was_batched)) if return_indices else values
 
 
-def _to_uneven(g: Tensor, places: Tensor, shape: Sides) -> Tensor:
+def _to_uneven(g: Tensor, places: Tensor, shape: Sizes) -> Tensor:
     """g to the places in the plane that are named for each window; windows may share elements."""
     windows = (*shape[:2], math.prod(g.shape[2:]))
     flat, index = (Tensor(primitives.reshape(each.node, windows)) for each in (g, places))

@@ -18,7 +18,7 @@ from ...tensor import Tensor
 from ..array.creation import as_tensor
 from ..array.reshaping import whole
 from ..learning.autocast import in_half
-from .windows import PerAxis, Sides, Widths, batched, check_inside, per_axis, spans, unbatched
+from .windows import PerAxis, Sizes, Widths, batched, check_inside, per_axis, spans, unbatched
 
 Padding = PerAxis | str
 
@@ -31,22 +31,22 @@ class _Call:
     x: Tensor
     weight: Tensor
     bias: Tensor | None
-    stride: Sides
-    dilation: Sides
+    stride: Sizes
+    dilation: Sizes
     groups: int
     was_batched: bool
 
     @property
-    def kernel(self) -> Sides:
+    def kernel(self) -> Sizes:
         """The sizes of the kernel."""
         return self.weight.shape[2:]
 
-    def how(self, widths: Widths, sizes: Sides) -> Geometry:
+    def how(self, widths: Widths, sizes: Sizes) -> Geometry:
         """How the kernel goes over images of some sizes, which are padded."""
         return Geometry(self.kernel, self.stride, self.dilation, widths, sizes, self.groups)
 
     @property
-    def given(self) -> Sides:
+    def given(self) -> Sizes:
         """The shape of x as the user gave it."""
         return self.x.shape if self.was_batched else self.x.shape[1:]
 

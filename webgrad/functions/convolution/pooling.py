@@ -54,17 +54,17 @@ def _called(
             f"{op}: padding {around} is more than half of what the kernel {kernel} spans, {reach}: some "
             "windows would hold nothing but padding"
         )
-    sides = x.shape[2:]
-    padded = tuple(side + 2 * each for side, each in zip(sides, around, strict=True))
+    sizes = x.shape[2:]
+    padded = tuple(length + 2 * each for length, each in zip(sizes, around, strict=True))
     counts, widths = [], []
-    for side, full, each, span, step in zip(sides, padded, around, reach, steps, strict=True):
+    for length, full, each, span, step in zip(sizes, padded, around, reach, steps, strict=True):
         number = (full - span + (step - 1 if ceil else 0)) // step + 1
         if number < 1:
             check_inside(op, x, padded, kernel, apart)
-        if (number - 1) * step >= side + each:  # every window begins before the padding at the end
+        if (number - 1) * step >= length + each:  # every window begins before the padding at the end
             number -= 1
         counts.append(number)
-        widths.append((each, max(each, (number - 1) * step + span - side - each)))
+        widths.append((each, max(each, (number - 1) * step + span - length - each)))
     frame = Frame(kernel, steps, apart, around, tuple(widths), tuple(counts))
     return _Call(op, x, frame, was_batched)
 
@@ -133,9 +133,9 @@ def _avg_pool(call: _Call, count_include_pad: bool, divisor: int | None = None) 
 def _elements(x: Tensor, frame: Frame, include_padding: bool) -> Any:
     """How many elements each window is the mean of: one number, or one for each window."""
     result: Any = 1
-    for at, side in enumerate(x.shape[2:]):
+    for at, length in enumerate(x.shape[2:]):
         size, step, around = frame.kernel[at], frame.stride[at], frame.around[at]
-        low, high = (-around, side + around) if include_padding else (0, side)
+        low, high = (-around, length + around) if include_padding else (0, length)
         last = (frame.counts[at] - 1) * step - around + size
         if low == -around and last <= high:  # every window has all of them
             result = result * size

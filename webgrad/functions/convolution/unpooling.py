@@ -20,7 +20,7 @@ from ..array.creation import as_tensor, zeros
 from ..array.elementwise import clip
 from ..array.reductions import converted
 from ..array.reshaping import wholes
-from .windows import PerAxis, Sides, batched, per_axis, unbatched
+from .windows import PerAxis, Sizes, batched, per_axis, unbatched
 
 
 def _max_unpool(
@@ -41,8 +41,8 @@ def _max_unpool(
     kernel = per_axis(op, "kernel_size", kernel_size, count)
     steps = kernel if stride is None else per_axis(op, "stride", stride, count)
     around = per_axis(op, "padding", padding, count, least=0)
-    sides = _sides(op, data, kernel, steps, around, output_size)
-    planes, size, each = math.prod(data.shape[:2]), math.prod(sides), math.prod(data.shape[2:])
+    sizes = _output_sizes(op, data, kernel, steps, around, output_size)
+    planes, size, each = math.prod(data.shape[:2]), math.prod(sizes), math.prod(data.shape[2:])
     counter = dtypes.int32 if planes * size < 1 << 31 else dtypes.int64
     start = primitives.iota(planes, counter, data.node.sig.device)
     rows = Tensor(primitives.reshape(start, (planes, 1))) * size
@@ -55,7 +55,7 @@ def _max_unpool(
         base = zeros((planes * size, 1), dtype=data.dtype, device=data.device)
         updates = primitives.reshape(own.node, (planes * each, 1))
         result = primitives.scatter(TABLE["scatter_set"], base.node, flat, updates)
-        return Tensor(primitives.reshape(result, (*own.shape[:2], *sides)))
+        return Tensor(primitives.reshape(result, (*own.shape[:2], *sizes)))
 
     def taken(g: Tensor) -> Tensor:
         line = primitives.reshape(g.node, (planes * size,))
@@ -64,26 +64,26 @@ def _max_unpool(
     return unbatched(own_gradient(put_back, (own, taken)), was_batched)
 
 
-def _sides(op: str, x: Tensor, kernel: Sides, stride: Sides, around: Sides, wanted: Any) -> Sides:
-    """The sides asked for, or the least that the windows came from."""
+def _output_sizes(op: str, x: Tensor, kernel: Sizes, stride: Sizes, around: Sizes, wanted: Any) -> Sizes:
+    """The requested output sizes, or the smallest that the windows can come from."""
     least = tuple(
-        (side - 1) * step - 2 * each + size
-        for side, step, each, size in zip(x.shape[2:], stride, around, kernel, strict=True)
+        (length - 1) * step - 2 * each + size
+        for length, step, each, size in zip(x.shape[2:], stride, around, kernel, strict=True)
     )
     if min(least) < 0:
         raise ShapeError(
             f"{op} of {x.shape}: with a kernel of {kernel}, stride {stride} and padding {around} nothing is "
-            f"left: sides {least}"
+            f"left: sizes {least}"
         )
     if wanted is None:
         return least
-    asked = wholes(op, "a side of output_size", wanted)
+    asked = wholes(op, "a size in output_size", wanted)
     given = asked[-len(kernel) :]
     if len(given) != len(kernel) or any(
-        abs(side - other) >= step for side, other, step in zip(given, least, stride, strict=False)
+        abs(length - other) >= step for length, other, step in zip(given, least, stride, strict=False)
     ):
         raise ArgumentError(
-            f"{op} of {x.shape}: output_size {asked} has no such windows; its last sides must be "
+            f"{op} of {x.shape}: output_size {asked} has no such windows; its last sizes must be "
             f"within a stride, {stride}, of {least}"
         )
     return given

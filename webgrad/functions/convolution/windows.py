@@ -25,7 +25,7 @@ from ..array.reductions import converted, widened
 from ..array.reductions import fold as folded
 from ..array.reshaping import wholes
 
-Sides = tuple[int, ...]
+Sizes = tuple[int, ...]
 Widths = tuple[tuple[int, int], ...]
 PerAxis = int | Sequence[int]
 
@@ -33,7 +33,7 @@ PerAxis = int | Sequence[int]
 # What the user gives, checked
 
 
-def per_axis(op: str, what: str, value: Any, count: int, least: int = 1) -> Sides:
+def per_axis(op: str, what: str, value: Any, count: int, least: int = 1) -> Sizes:
     """A number for each of some axes, or one for all of them."""
     found = wholes(op, what, value)
     if len(found) == 1:
@@ -60,17 +60,17 @@ def unbatched(x: Tensor, was_batched: bool) -> Tensor:
     return x if was_batched else Tensor(primitives.reshape(x.node, x.shape[1:]))
 
 
-def spans(kernel: Sides, dilation: Sides) -> Sides:
+def spans(kernel: Sizes, dilation: Sizes) -> Sizes:
     """From the first to the last element of a window."""
     return tuple(each * (size - 1) + 1 for size, each in zip(kernel, dilation, strict=True))
 
 
-def check_inside(op: str, x: Tensor, sides: Sides, kernel: Sides, dilation: Sides) -> None:
-    """Refuse windows that are larger than what they go over, `sides` with padding."""
-    if any(span > side for span, side in zip(spans(kernel, dilation), sides, strict=True)):
+def check_inside(op: str, x: Tensor, sizes: Sizes, kernel: Sizes, dilation: Sizes) -> None:
+    """Refuse windows that are larger than what they go over, `sizes` with padding."""
+    if any(span > length for span, length in zip(spans(kernel, dilation), sizes, strict=True)):
         wide = "" if set(dilation) == {1} else f" with dilation {dilation}"
         raise ShapeError(
-            f"{op} of {x.shape}: a kernel of {kernel}{wide} does not fit into {sides} elements, padding "
+            f"{op} of {x.shape}: a kernel of {kernel}{wide} does not fit into {sizes} elements, padding "
             "included; pad more, or take a smaller kernel"
         )
 
@@ -78,8 +78,8 @@ def check_inside(op: str, x: Tensor, sides: Sides, kernel: Sides, dilation: Side
 # Windows
 
 
-def taps_first(x: Node, kernel: Sides, stride: Sides, dilation: Sides) -> Node:
-    """(…, sides) as (…, elements of a window, windows), each with as many axes as the kernel has."""
+def taps_first(x: Node, kernel: Sizes, stride: Sizes, dilation: Sizes) -> Node:
+    """(…, sizes) as (…, elements of a window, windows), each with as many axes as the kernel has."""
     rank, count = len(x.sig.shape), len(kernel)
     first = rank - count
     for at, each in enumerate(zip(kernel, stride, dilation, strict=True)):
@@ -91,10 +91,10 @@ def cropped_or_padded(x: Node, widths: Widths, value: Any = 0) -> Node:
     """More elements, or with negative widths fewer, at both ends of the last axes."""
     rank = len(x.sig.shape) - len(widths)
     ranges = [
-        (max(0, -before), side - max(0, -after), 1)
-        for side, (before, after) in zip(x.sig.shape[rank:], widths, strict=True)
+        (max(0, -before), length - max(0, -after), 1)
+        for length, (before, after) in zip(x.sig.shape[rank:], widths, strict=True)
     ]
-    whole = [(0, side, 1) for side in x.sig.shape[:rank]]
+    whole = [(0, length, 1) for length in x.sig.shape[:rank]]
     x = primitives.slice_(x, (*whole, *ranges))
     around = [(max(0, before), max(0, after)) for before, after in widths]
     return primitives.pad(x, (*[(0, 0)] * rank, *around), value)
@@ -115,8 +115,8 @@ def unfold(
     op = "unfold"
     x, was_batched = batched(op, as_tensor(op, x), 2)
     kernel, steps, apart, around = _window_arguments(op, kernel_size, stride, dilation, padding)
-    sides = tuple(side + 2 * each for side, each in zip(x.shape[2:], around, strict=True))
-    check_inside(op, x, sides, kernel, apart)
+    sizes = tuple(length + 2 * each for length, each in zip(x.shape[2:], around, strict=True))
+    check_inside(op, x, sizes, kernel, apart)
     node = cropped_or_padded(x.node, tuple((each, each) for each in around))
     columns = taps_first(node, kernel, steps, apart)
     shape = columns.sig.shape
@@ -126,7 +126,7 @@ def unfold(
 
 def _window_arguments(
     op: str, kernel_size: Any, stride: Any, dilation: Any, padding: Any
-) -> tuple[Sides, Sides, Sides, Sides]:
+) -> tuple[Sizes, Sizes, Sizes, Sizes]:
     return (
         per_axis(op, "kernel_size", kernel_size, 2),
         per_axis(op, "stride", stride, 2),
@@ -155,12 +155,12 @@ def fold(
         raise ShapeError(f"{op} takes columns (N, C × kernel, windows) or without N, not {x.shape}")
     columns = x if x.ndim == 3 else Tensor(primitives.reshape(x.node, (1, *x.shape)))
     kernel, steps, apart, around = _window_arguments(op, kernel_size, stride, dilation, padding)
-    sides = per_axis(op, "output_size", output_size, 2)
+    sizes = per_axis(op, "output_size", output_size, 2)
     counts = tuple(
-        (side + 2 * each - span) // step + 1
-        for side, each, span, step in zip(sides, around, spans(kernel, apart), steps, strict=True)
+        (length + 2 * each - span) // step + 1
+        for length, each, span, step in zip(sizes, around, spans(kernel, apart), steps, strict=True)
     )
-    _check_columns(op, x, columns, sides, kernel, counts)
+    _check_columns(op, x, columns, sizes, kernel, counts)
     channels = columns.shape[1] // math.prod(kernel)
     wide = widened(columns)
     apart_by_axis = primitives.reshape(wide.node, (columns.shape[0], channels, *kernel, *counts))
@@ -168,31 +168,31 @@ def fold(
     shape = node.sig.shape
     wide = Tensor(primitives.reshape(node, (*shape[:2], shape[2] * shape[3], shape[4] * shape[5])))
     for at in range(2):
-        places = _places(sides[at], kernel[at], steps[at], apart[at], around[at], counts[at])
+        places = _places(sizes[at], kernel[at], steps[at], apart[at], around[at], counts[at])
         wide = _summed(wide, 2 + at, *places)
     return unbatched(converted(wide, x.dtype), x.ndim == 3)
 
 
-def _check_columns(op: str, x: Tensor, columns: Tensor, sides: Sides, kernel: Sides, counts: Sides) -> None:
+def _check_columns(op: str, x: Tensor, columns: Tensor, sizes: Sizes, kernel: Sizes, counts: Sizes) -> None:
     taps = math.prod(kernel)
     if min(counts) < 1 or columns.shape[1] % taps or columns.shape[2] != math.prod(counts):
         windows = " × ".join(map(str, counts)) if min(counts) > 0 else "no"
         raise ShapeError(
-            f"{op} of {x.shape} to {sides}: a kernel of {kernel} has {windows} windows there, so x must be "
+            f"{op} of {x.shape} to {sizes}: a kernel of {kernel} has {windows} windows there, so x must be "
             f"(N, C × {taps}, {max(0, math.prod(counts))}); check output_size, stride, padding and dilation"
         )
 
 
 @lru_cache(maxsize=128)
-def _places(side: int, size: int, stride: int, dilation: int, padding: int, count: int) -> tuple[Any, bool]:
-    """Which elements of which windows an output element is the sum of: (terms, side) of t · count + window.
+def _places(length: int, size: int, stride: int, dilation: int, padding: int, count: int) -> tuple[Any, bool]:
+    """Which elements of which windows an output element is the sum of: (terms, length) of t · count + window.
 
     Where there are fewer terms than elsewhere, -1; and whether that is anywhere.
     """
-    terms: list[list[int]] = [[] for _ in range(side)]
+    terms: list[list[int]] = [[] for _ in range(length)]
     for tap, window in itertools.product(range(size), range(count)):
         place = window * stride + tap * dilation - padding
-        if 0 <= place < side:
+        if 0 <= place < length:
             terms[place].append(tap * count + window)
     most = max(1, max(map(len, terms)))
     table = [[each[at] if at < len(each) else -1 for each in terms] for at in range(most)]
