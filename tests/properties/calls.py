@@ -306,7 +306,7 @@ def _smooth(d: Drawer) -> Pair:
 
 
 def _erf(x: Array) -> Array:
-    return np.vectorize(math.erf, otypes=[float])(x).astype(x.dtype)
+    return np.asarray(np.vectorize(math.erf, otypes=[float])(x), x.dtype)
 
 
 def _pair(d: Drawer) -> Pair:
@@ -563,7 +563,7 @@ def _convolution(d: Drawer) -> Pair:
 
     def numpy(x: Array) -> Array:
         seen = _taps(x.reshape(lines), taps, dilation, stride, around, 0)
-        return np.einsum("tncl,oct->nol", seen, alike(x, weight))
+        return np.asarray(np.einsum("tncl,oct->nol", seen, alike(x, weight)))
 
     return webgrad, numpy
 
