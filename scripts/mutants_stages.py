@@ -97,7 +97,6 @@ GRAPHS = (
             "",
             "which nodes are stored is no part of a group's structure",
         ),
-        tests=("tests/test_tangles.py",),
     ),
     *planted(
         "schedule/fuse.py",

@@ -279,7 +279,6 @@ OPS = (
             "later.append(wins)",
             "padding gets the gradient of a max pool of -inf",
         ),
-        tests=("tests/functions/convolution/test_pooling.py", "tests/gradients"),
     ),
 )
 

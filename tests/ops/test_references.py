@@ -65,7 +65,7 @@ def test_division_down_to_whole_numbers(dtype: Any) -> None:
     np.testing.assert_array_equal(found[endless], quotient[endless])
     np.testing.assert_array_equal(found[~endless], whole[~endless])
     numbers = np.array([7, -7, 6, -6, 0], np.int32)
-    assert references.floor_divide(numbers, np.array(-2, np.int32)).tolist() == [-4, 3, -3, 3, 0]
+    assert references.floor_divide(numbers, np.full_like(numbers, -2)).tolist() == [-4, 3, -3, 3, 0]
 
 
 def sigmoid(x: float) -> float:

@@ -306,8 +306,7 @@ def _smooth(d: Drawer) -> Pair:
 
 
 def _erf(x: Array) -> Array:
-    result: Array = np.vectorize(math.erf, otypes=[float])(x).astype(x.dtype)
-    return result
+    return np.asarray(np.vectorize(math.erf, otypes=[float])(x), x.dtype)
 
 
 def _pair(d: Drawer) -> Pair:
@@ -564,8 +563,7 @@ def _convolution(d: Drawer) -> Pair:
 
     def numpy(x: Array) -> Array:
         seen = _taps(x.reshape(lines), taps, dilation, stride, around, 0)
-        result: Array = np.einsum("tncl,oct->nol", seen, alike(x, weight))
-        return result
+        return np.asarray(np.einsum("tncl,oct->nol", seen, alike(x, weight)))
 
     return webgrad, numpy
 
