@@ -200,7 +200,8 @@ class Striker:
         self._process.stdin.flush()
 
     def close(self) -> None:
-        """Put the handlers back."""
+        """Put the handlers back; what was asked for and has not come does not come any more."""
+        self._process.kill()
         self._process.communicate()
         for number, handler in self._before.items():
             signal.signal(number, handler)
@@ -244,9 +245,14 @@ def interrupts(work: str, count: int, seed: int) -> Outcomes:
             try:
                 followed = _round(striker, name, run, delay)
                 check()
-            except Exception as error:
-                followed = f"WRONG {name}: {type(error).__name__}: {' '.join(str(error).split())[:160]}"
+            except BaseException as error:
+                lines = traceback.extract_tb(error.__traceback__)
+                where = " > ".join(f"{Path(each.filename).name}:{each.lineno}" for each in lines[-12:])
+                text = " ".join(str(error).split())[:160]
+                followed = f"WRONG {name}: {type(error).__name__}: {text} after {striker.calls} at {where}"
             outcomes[followed] += 1
+            if followed.startswith("WRONG"):  # a signal may still be on its way: it is not the next round's
+                break
     finally:
         striker.close()
         sys.unraisablehook = loud

@@ -148,7 +148,7 @@ def test_what_a_device_says_of_itself(answers: dict[str, Any]) -> None:
     assert "llvmpipe" in info["name"]
     assert info["software"] is True
     assert "subgroups" in info["features"]
-    assert info["subgroupSizes"] == [8, 8]
+    assert info["subgroupSizes"] == [4, 4]  # by tests/conftest.py, whatever the processor
     assert info["limits"] > 20
     assert info["lost"] is None
 

@@ -126,12 +126,12 @@ def leaf_of(op: str, array: Any, device: Any, *, copy: bool | None = None) -> No
     if not isinstance(device, CpuDevice):
         if copy is False:
             raise errors.BufferError(
-                f"{op}: copy=False cannot be had on {device.name}: values must be sent to it"
+                f"{op}: copy=False is impossible on {device.name}: values must be copied to it"
             )
         storage: Any = device.upload(array)
     elif copy is False:
         if not array.flags.c_contiguous:
-            raise errors.BufferError(f"{op}: copy=False cannot be had of an array that is not contiguous")
+            raise errors.BufferError(f"{op}: copy=False is impossible for an array that is not contiguous")
         storage = array.view()
         storage.flags.writeable = False  # what the user may still hold is never written to
     else:
