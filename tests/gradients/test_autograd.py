@@ -12,6 +12,7 @@ import pytest
 
 import webgrad as wg
 from webgrad.errors import GradientError
+from webgrad.gradients.history import grad_mode_until_closed
 
 
 def parameter(values: Any, **more: Any) -> Any:
@@ -521,4 +522,18 @@ def test_a_mode_that_is_left_by_ctrl_c_is_set_back(mode: Any) -> None:
     entered.__enter__()
     assert not wg.is_grad_enabled()
     del entered  # Ctrl-C may come at the very beginning of __exit__: then it did nothing
+    assert wg.is_grad_enabled()
+
+
+def test_a_mode_that_ends_late_changes_nothing() -> None:
+    """A signal may strike before an inner mode ends; its traceback keeps that mode until later."""
+    outer, inner = grad_mode_until_closed(False), grad_mode_until_closed(False)
+    next(outer)
+    next(inner)
+    outer.close()
+    assert wg.is_grad_enabled()
+    inner.close()
+    assert wg.is_grad_enabled()
+    with wg.no_grad():
+        assert not wg.is_grad_enabled()
     assert wg.is_grad_enabled()

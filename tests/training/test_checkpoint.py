@@ -144,7 +144,7 @@ def test_loaders_are_asked(path: Path) -> None:
 
 def test_files_that_are_no_checkpoints(path: Path) -> None:
     wg.io.save(path, {"x": np.ones(2)})
-    with pytest.raises(wg.ModelFileError, match=r"no checkpoint.*webgrad\.io\.load"):
+    with pytest.raises(wg.ModelFileError, match=r"not a checkpoint.*webgrad\.io\.load"):
         load_checkpoint(path)
     for text in (
         "{",

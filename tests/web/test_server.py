@@ -283,7 +283,7 @@ def test_hosts_that_there_are_not(host: str, folder: Path, monkeypatch: pytest.M
 def test_folders_that_there_are_not(folder: Path) -> None:
     with pytest.raises(ArgumentError, match="missing does not exist"):
         listen(folder / "missing")
-    with pytest.raises(ArgumentError, match=r"words\.bin is no folder"):
+    with pytest.raises(ArgumentError, match=r"words\.bin is not a folder"):
         listen(folder / "words.bin")
 
 

@@ -58,18 +58,27 @@ class GradMode(threading.local):
     draws: list[Any] | None = None  # words of random draws, while a function notes or repeats them
     repeat = False
 
+    def __init__(self) -> None:
+        self.opened: list[object] = []  # one for each mode that has not ended
+
 
 grad_mode = GradMode()
 
 
 def grad_mode_until_closed(on: bool) -> Generator[None, None, None]:
     """Keep histories, or none, until the generator is closed or dropped."""
-    before = grad_mode.on
-    grad_mode.on = on
+    before, opened, own = grad_mode.on, grad_mode.opened, object()
+    depth = len(opened)
     try:
+        opened.append(own)
+        grad_mode.on = on
         yield
     finally:
-        grad_mode.on = before
+        # A signal may strike before the end of a mode, and its traceback keeps the generator. If that is
+        # closed after an outer mode has ended, it changes nothing. No call here: no signal comes between.
+        if own in opened and opened is grad_mode.opened:
+            del opened[depth:]
+            grad_mode.on = before
 
 
 grad_mode_set = contextmanager(grad_mode_until_closed)
