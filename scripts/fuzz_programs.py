@@ -35,8 +35,10 @@ def _start(part: str, way: str, device: str) -> Case:
     from tests.properties import points
     from tests.properties.calls import difference, write_calls
     from tests.properties.helpers import on, unlimited_backlog
-    from tests.properties.running import WAYS, report
+    from tests.properties.running import WAYS, profiled, report
     from tests.properties.writing import write_program
+
+    as_other = on("cpu") if device == "cpu" else profiled(kind="discrete", subgroup_size=0)
 
     def case(seed: int) -> str:
         with unlimited_backlog():
@@ -45,7 +47,7 @@ def _start(part: str, way: str, device: str) -> Case:
             elif seed % 3 == 1:
                 text = difference(write_calls(seed, on_gpu=device != "cpu"), on(device), seed)
             else:
-                text = points.difference(seed, on(device))
+                text = points.difference(seed, as_other if seed % 9 == 2 else on(device))
         if text:
             raise WrongProgram(text)
         return "right"

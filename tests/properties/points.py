@@ -15,7 +15,7 @@ import numpy as np
 
 import webgrad as wg
 from tests.gradients.kinks import KINKS, array_of
-from tests.properties.drawing import draw_shape
+from tests.properties.drawing import draw_few, draw_shape
 from tests.properties.helpers import (
     AnyDevice,
     Array,
@@ -40,7 +40,7 @@ __all__ = ["ROWS", "Points", "difference", "wrong"]
 MOST = 600  # elements
 MORE = (0.5, -0.5, 2.0, -2.0, 3.0, -3.0, 6.0, 1e-30, -1e-20, 87.5, 88.5, -87.0)  # beside the special values
 TINY = float(np.finfo(np.float64).tiny)
-LENGTHS = (1, 2, 5, 9, 33, 70, 300, 1_000)
+LENGTHS = (1, 2, 5, 9, 33, 70, 300, 1_000, 5_000)
 Cases = Iterator[Case]
 
 
@@ -304,7 +304,7 @@ def _ranks(array: Array) -> Array:
 
 def _order(p: Points) -> Cases:
     dtype = p.dtype("iuf")
-    shape = (*p.shape()[:1], p.one(LENGTHS))
+    shape = (*p.one(((), (1,), (3,), (4,))), p.one(LENGTHS))
     array = p.array(dtype, shape)
     if dtype.kind in "iu" and p.chance(0.5):
         limits = np.iinfo(dtype.numpy)
@@ -322,7 +322,7 @@ def _order(p: Points) -> Cases:
         yield p.case(
             f"argsort {label} {down}", wg.argsort(x, axis=-1, descending=down), order.astype(np.int32)
         )
-    count = p.one((1, max(1, shape[-1] // 2), shape[-1]))
+    count = min(shape[-1], p.one((1, 3, 10, max(1, shape[-1] // 2), shape[-1])))
     yield p.case(f"topk {count} {label}", wg.topk(x, count, -1)[1], falling[..., :count].astype(np.int32))
     line = array.reshape(-1)
     known = line[~np.isnan(wide(line))] if dtype.kind == "f" else line
@@ -460,6 +460,18 @@ def _attention(p: Points) -> Cases:
         yield p.case(f"slope of attention by {name}, {window}", one - other, np.zeros(q.shape), 1, 1e-4)
 
 
+def _products(p: Points) -> Cases:
+    """Of small integers, exact in any order; sizes of whole tiles and beside them."""
+    rows, inner, columns = (p.one((1, 3, 16, 31, 64, 70, 128)) for _ in range(3))
+    batch = p.one(((), (), (2,)))
+    a = p.random.integers(-3, 4, (*batch, rows, inner)).astype(np.float32)
+    b = p.random.integers(-3, 4, (inner, columns)).astype(np.float32)
+    label = f"product of {a.shape} and {b.shape}"
+    yield p.case(label, p.tensor(a) @ p.tensor(b), a @ b, 1)
+    turned = np.ascontiguousarray(b.T)
+    yield p.case(f"{label}, transposed", p.tensor(a) @ p.tensor(turned).T, a @ b, 1)
+
+
 # What a GPU does with buffers
 
 
@@ -571,6 +583,52 @@ def _kinks(p: Points) -> Cases:
                 yield p.case(f"slope of {name} at a kink", each, slope * weights, 16, 1e-6)
 
 
+def _share(x: Array) -> Array:
+    return np.asarray(1 / (1 + np.exp(-x)))
+
+
+# Smooth functions of one array and their slopes, which must be these at zeros, bounds and ties too
+SLOPES: dict[str, tuple[Callable[[Any], Any], Callable[[Array], Array]]] = {
+    "logsigmoid": (lambda x: wg.logsigmoid(x), lambda x: _share(-x)),
+    "softplus": (lambda x: wg.softplus(x), _share),
+    "sigmoid": (lambda x: wg.sigmoid(x), lambda x: _share(x) * _share(-x)),
+    "silu": (lambda x: wg.silu(x), lambda x: _share(x) * (1 + x * _share(-x))),
+    "tanh": (lambda x: wg.tanh(x), lambda x: 1 - np.tanh(x) ** 2),
+    "exp": (lambda x: wg.exp(x), np.exp),
+    "expm1": (lambda x: wg.expm1(x), np.exp),
+    "sin": (lambda x: wg.sin(x), np.cos),
+    "square": (lambda x: wg.square(x), lambda x: 2 * x),
+    "x * x": (lambda x: x * x, lambda x: 2 * x),
+    "power": (lambda x: x**3, lambda x: 3 * x**2),
+    "gelu": (
+        lambda x: wg.gelu(x),
+        lambda x: (
+            _elements(math.erfc)(-x / math.sqrt(2)) / 2 + x * np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
+        ),
+    ),
+    "logaddexp of equals": (lambda x: wg.logaddexp(x, x), np.ones_like),
+    "logaddexp": (lambda x: wg.logaddexp(x, wg.zeros_like(x)), _share),
+    "binary_cross_entropy_with_logits": (
+        lambda x: wg.nn.functional.binary_cross_entropy_with_logits(x, wg.ones_like(x), reduction="none"),
+        lambda x: -_share(-x),
+    ),
+    "softmax of equals": (lambda x: wg.softmax(wg.stack([x, x]), 0)[0], np.zeros_like),
+    "logsumexp of equals": (lambda x: wg.logsumexp(wg.stack([x, x]), 0), np.ones_like),
+}
+
+
+def _slopes(p: Points) -> Cases:
+    """Smooth functions at zeros and bounds, of which a program takes no heed."""
+    shape = p.shape()
+    array = draw_few(p.random, wg.float32, shape)
+    weights = p.random.choice((0.5, 1.0, -2.0), shape).astype(np.float32)
+    x, factors = p.tensor(array), p.tensor(weights)
+    for name in dict.fromkeys(p.one(list(SLOPES)) for _ in range(3 if p.on_gpu else 8)):
+        function, slope = SLOPES[name]
+        found = wg.grad(lambda x, function=function: (function(x) * factors).sum())(x)
+        yield p.case(f"slope of {name}", found, slope(wide(array)) * weights, 16, 1e-6)
+
+
 def _pool(p: Points) -> Cases:
     """Padding has no gradient, of -inf neither: each window gives all of it to an element."""
     x = np.where(p.random.random((1, 2, 9)) < 0.6, -np.inf, 1.0).astype(np.float32)
@@ -593,7 +651,9 @@ ROWS: dict[str, tuple[float, Callable[[Points], Cases]]] = {
     "windows": (1, _windows),
     "attention": (1, _attention),
     "kinks": (3, _kinks),
+    "slopes": (1, _slopes),
     "pool": (0.5, _pool),
+    "products": (1, _products),
     "kernel": (0.5, _kernel),
     "again": (2, _again),
 }
