@@ -86,6 +86,8 @@ class Points:
         if dtype.kind == "f":
             choices = np.concatenate([choices, np.array(MORE).astype(dtype.numpy)])
         chosen = choices[self.random.permutation(len(choices))[: int(self.random.integers(1, most + 1))]]
+        if dtype.kind == "f" and self.chance(0.5):
+            chosen[0] = self.one((np.nan, np.inf, -np.inf, -0.0))
         drawn = np.asarray(chosen[self.random.integers(0, len(chosen), shape)])
         if self.chance(0.5):
             small = self.random.uniform(-2, 2, shape)
@@ -238,6 +240,14 @@ def _folds(p: Points) -> Cases:
             sums = small.sum(axis)
         yield p.case(f"logsumexp of {dtype.name} {shape}", wg.logsumexp(y, axis), total, 16, 1e-4)
         yield p.case(f"sum of {dtype.name} {shape}", wg.sum(y, axis=axis), sums, 16, 1e-2)
+    elif dtype.kind == "f":  # halves are added in float32, and rounded once
+        halves = p.random.uniform(0, 2, shape).astype(dtype.numpy)
+        for name in ("sum", "mean", "var"):
+            found, wanted = (
+                getattr(wg, name)(p.tensor(halves), axis=axis),
+                getattr(np, name)(wide(halves), axis),
+            )
+            yield p.case(f"{name} of {dtype.name} {shape}", found, wanted, 16, 1e-5)
 
 
 def _long(p: Points) -> Cases:
