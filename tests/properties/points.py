@@ -241,13 +241,17 @@ def _folds(p: Points) -> Cases:
         yield p.case(f"logsumexp of {dtype.name} {shape}", wg.logsumexp(y, axis), total, 16, 1e-4)
         yield p.case(f"sum of {dtype.name} {shape}", wg.sum(y, axis=axis), sums, 16, 1e-2)
     elif dtype.kind == "f":  # halves are added in float32, and rounded once
-        halves = p.random.uniform(0, 2, shape).astype(dtype.numpy)
-        for name in ("sum", "mean", "var"):
-            found, wanted = (
-                getattr(wg, name)(p.tensor(halves), axis=axis),
-                getattr(np, name)(wide(halves), axis),
-            )
-            yield p.case(f"{name} of {dtype.name} {shape}", found, wanted, 16, 1e-5)
+        halves = (p.random.uniform(-2, 2, shape) * p.one((1, 150))).astype(
+            dtype.numpy
+        )  # whose squares overflow
+        y, exact = p.tensor(halves), wide(halves)
+        for name, found, wanted in (
+            ("mean", wg.mean(y, axis=axis), exact.mean(axis)),
+            ("std", wg.std(y, axis=axis), exact.std(axis)),
+            ("norm", wg.linalg.vector_norm(y, axis=axis), np.sqrt((exact * exact).sum(axis))),
+            ("vecdot", wg.vecdot(y, y / 256, axis=axis), (exact * exact / 256).sum(axis)),
+        ):
+            yield p.case(f"{name} of {dtype.name} {shape}", found, wanted, 64, 1e-4)
 
 
 def _long(p: Points) -> Cases:
@@ -431,6 +435,13 @@ def _windows(p: Points) -> Cases:
     yield p.case(f"einsum {text}", wg.einsum(text, p.tensor(a), p.tensor(b)), np.einsum(text, a, b), 1)
     c, d = (p.random.integers(-3, 4, shape).astype(np.float32) for shape in ((4, 1), (4, 5)))
     yield p.case("einsum of 1", wg.einsum("ij,ij->j", p.tensor(c), p.tensor(d)), (c * d).sum(0), 1)
+    apart = [p.tensor(np.ones(size, np.float32)) for size in p.random.permutation((1, 3, 4))]
+    try:
+        wg.einsum("i,i,i->i", *apart)
+        said = "nothing"
+    except wg.ShapeError as error:
+        said = str(error)
+    assert "has size" in said, f"einsum of sizes 1, 3 and 4 says {said}"
     e, f = (p.random.integers(-3, 4, shape).astype(np.float32) for shape in ((3, 2, 4), (2, 4, 5)))
     found = wg.einsum("...i,...ik->...k", p.tensor(e), p.tensor(f))
     yield p.case("einsum of ...", found, np.einsum("...i,...ik->...k", e, f), 1)
