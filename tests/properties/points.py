@@ -87,7 +87,8 @@ class Points:
             choices = np.concatenate([choices, np.array(MORE).astype(dtype.numpy)])
         chosen = choices[self.random.permutation(len(choices))[: int(self.random.integers(1, most + 1))]]
         if dtype.kind == "f" and self.chance(0.5):
-            chosen[0] = self.one((np.nan, np.inf, -np.inf, -0.0))
+            often = np.array(self.one(((np.nan,), (np.inf,), (-np.inf,), (0.0, -0.0)))).astype(dtype.numpy)
+            chosen = np.concatenate([chosen, often])
         drawn = np.asarray(chosen[self.random.integers(0, len(chosen), shape)])
         if self.chance(0.5):
             small = self.random.uniform(-2, 2, shape)
@@ -165,7 +166,7 @@ def _maps(p: Points) -> Cases:
             np.asarray(p.one((0.5, 1, 2)), types[-1].numpy) if p.chance(0.5) else p.array(types[-1], ())
         )
     nodes = tuple(place(each, p.device) for each in arrays)
-    others = (p.one(names) for _ in range(8))  # a GPU's driver compiles slowly
+    others = (p.one(names) for _ in range(16))  # a GPU's driver compiles slowly
     for each in dict.fromkeys((name, *others) if p.on_gpu else names):
         op = TABLE[each]
         if p.on_gpu and not (isinstance(op.wgsl, str) or dtype.compute in op.wgsl):
@@ -354,6 +355,13 @@ def _searched(line: Array, values: Array, side: str) -> Array:
 # Indices out of range, which are clamped
 
 
+INDEXED: dict[str, Callable[[Array, Array], Array]] = {
+    "index_add": np.add,
+    "index_max": np.maximum,
+    "index_set": lambda old, new: new,
+}
+
+
 def _scatters(p: Points) -> Cases:
     dtype = p.dtype("if", 4)
     rank = int(p.random.integers(2, 4))
@@ -373,17 +381,12 @@ def _scatters(p: Points) -> Cases:
     line = p.random.integers(-2 * shape[axis], shape[axis] + 3, 5).astype(np.int32)
     rows = np.clip(np.where(line < 0, line + shape[axis], line), 0, shape[axis] - 1)
     more = p.random.integers(0, 4, (*shape[:axis], 5, *shape[axis + 1 :])).astype(dtype.numpy)
-    for name in ("index_add", "index_max", "index_set"):
+    for name, changed in INDEXED.items():
         wanted = x.copy()
-        for at, row in enumerate(rows):
+        for turn, row in enumerate(rows):
             to: Any = (slice(None),) * axis + (int(row),)
-            by: Any = (slice(None),) * axis + (at,)
-            new = more[by]
-            wanted[to] = {
-                "index_add": lambda old, new: old + new,
-                "index_max": np.maximum,
-                "index_set": lambda old, new: new,
-            }[name](wanted[to], new)
+            by: Any = (slice(None),) * axis + (turn,)
+            wanted[to] = changed(wanted[to], more[by])
         found = getattr(wg, name)(p.tensor(x), p.tensor(line), p.tensor(more), axis=axis)
         yield p.case(f"{name} of {dtype.name} {shape} along {axis}", found, wanted)
 
@@ -456,25 +459,26 @@ def _attention(p: Points) -> Cases:
     shown = (key <= at) & (key > at - window)
     added = np.where(shown, p.random.uniform(-1, 1, shown.shape), -np.inf).astype(dtype.numpy)
 
-    def attend(a: Array, b: Array, c: Array, mask: Array) -> Array:
+    def attend(mask: Array) -> Array:
+        a, b, c = exact
         scores = a @ np.swapaxes(b, -1, -2) / 2 + mask
         powers = np.exp(scores - scores.max(-1, keepdims=True))
         return np.asarray(powers / powers.sum(-1, keepdims=True) @ c)
 
-    tensors = [p.tensor(each) for each in (q, k, v)]
+    tensors: Any = [p.tensor(each) for each in (q, k, v)]
     exact = [wide(each) for each in (q, k, v)]
     slack = 1e-5 if dtype is wg.float32 else 1e-13
     found = wg.scaled_dot_product_attention(*tensors, attn_mask=p.tensor(added))
-    yield p.case(f"attention of {dtype.name}, masked", found, attend(*exact, wide(added)), 0.5, slack)
+    yield p.case(f"attention of {dtype.name}, masked", found, attend(wide(added)), 0.5, slack)
     by: list[Callable[..., Any]] = [
-        lambda *xs: wg.scaled_dot_product_attention(*xs, is_causal=True, window=window),
-        lambda *xs: wg.scaled_dot_product_attention(*xs, attn_mask=p.tensor(shown)),
+        lambda q, k, v: wg.scaled_dot_product_attention(q, k, v, is_causal=True, window=window),
+        lambda q, k, v: wg.scaled_dot_product_attention(q, k, v, attn_mask=p.tensor(shown)),
     ]
     weights = p.tensor(p.random.uniform(-1, 1, v.shape).astype(dtype.numpy))
     plain = np.where(shown, 0, -np.inf)
     slopes = []
     for each in by:
-        yield p.case(f"attention, window {window}", each(*tensors), attend(*exact, plain), 1, 1e-5)
+        yield p.case(f"attention, window {window}", each(*tensors), attend(plain), 1, 1e-5)
         slope = wg.grad(lambda *xs, each=each: (each(*xs) * weights).sum(), argnums=(0, 1, 2))
         slopes.append(slope(*tensors))
     for name, one, other in zip("qkv", *slopes, strict=True):
@@ -661,7 +665,7 @@ def _pool(p: Points) -> Cases:
 
 # name → how often, the cases
 ROWS: dict[str, tuple[float, Callable[[Points], Cases]]] = {
-    "maps": (5, _maps),
+    "maps": (8, _maps),
     "bools": (1, _bools),
     "folds": (2, _folds),
     "long": (1, _long),
