@@ -468,7 +468,7 @@ def _attention(p: Points) -> Cases:
     tensors: Any = [p.tensor(each) for each in (q, k, v)]
     exact = [wide(each) for each in (q, k, v)]
     slack = 1e-5 if dtype is wg.float32 else 1e-13
-    found = wg.scaled_dot_product_attention(*tensors, p.tensor(added))
+    found = wg.scaled_dot_product_attention(tensors[0], tensors[1], tensors[2], p.tensor(added))
     yield p.case(f"attention of {dtype.name}, masked", found, attend(wide(added)), 0.5, slack)
     by: list[Callable[..., Any]] = [
         lambda q, k, v: wg.scaled_dot_product_attention(q, k, v, is_causal=True, window=window),
