@@ -1,7 +1,9 @@
-"""Small random programs against NumPy: graphs of a few nodes, and a few calls of public functions.
+"""Small random programs against NumPy: graphs of a few nodes, a few calls, and single functions where they
+go wrong: at infinities, NaN, limits, ties and kinks.
 
-In: a seed; graphs have even ones, calls odd ones. Out: "right", or an error that shows the program.
-Squares, transposes in pairs, ties, zeros and empty arrays come often (`tests/properties/drawing.py`).
+In: a seed; of three one after another one is a graph, one calls, one such points. Out: "right", or an error
+that shows the program. Squares, transposes in pairs, ties, zeros and empty arrays come often
+(`tests/properties/drawing.py`).
 `python -m scripts.fuzz --only programs gpu-programs`
 """
 
@@ -30,17 +32,22 @@ def start_gpu(_: Path) -> Case:
 
 def _start(part: str, way: str, device: str) -> Case:
     # Here: a driver is loaded by what these import, and workers are forked before there is one.
+    from tests.properties import points
     from tests.properties.calls import difference, write_calls
     from tests.properties.helpers import on, unlimited_backlog
-    from tests.properties.running import WAYS, report
+    from tests.properties.running import WAYS, profiled, report
     from tests.properties.writing import write_program
+
+    as_other = on("cpu") if device == "cpu" else profiled(kind="discrete", subgroup_size=0)
 
     def case(seed: int) -> str:
         with unlimited_backlog():
-            if seed % 2:
+            if seed % 3 == 0:
+                text = report(write_program(seed, small=True), WAYS[way], way, seed, part)
+            elif seed % 3 == 1:
                 text = difference(write_calls(seed, on_gpu=device != "cpu"), on(device), seed)
             else:
-                text = report(write_program(seed, small=True), WAYS[way], way, seed, part)
+                text = points.difference(seed, as_other if seed % 9 == 2 else on(device))
         if text:
             raise WrongProgram(text)
         return "right"

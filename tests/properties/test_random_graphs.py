@@ -17,6 +17,8 @@ import webgrad as wg
 from scripts.fuzz_graphs import WrongGraph, start
 from scripts.fuzz_programs import WrongProgram, start_cpu, start_gpu
 from scripts.fuzzing import Case
+from tests.gradients.kinks import KINKS
+from tests.properties import points
 from tests.properties.calls import CALLS, Calls, difference, write_calls
 from tests.properties.drawing import has_equal_sizes
 from tests.properties.helpers import on
@@ -101,6 +103,34 @@ def test_what_goes_wrong_easily_is_drawn_often() -> None:
 
 def has_ties(x: np.ndarray[Any, Any]) -> bool:
     return x.size > len(np.unique(x.astype(np.float32) if x.dtype.kind == "V" else x))
+
+
+def test_points_are_of_every_row_and_right() -> None:
+    """Special values, ties, kinks and bools; the other numbers of a line are not hidden by its NaN."""
+    drawn = [points.Points(seed, on("cpu")).array(wg.float32, (3, 40)) for seed in range(COUNT)]
+    for is_so in (np.isnan, np.isinf, lambda x: (x == 0) & np.signbit(x), lambda x: np.abs(x) == 0.5):
+        assert COUNT / 10 <= sum(bool(np.any(is_so(x))) for x in drawn) <= COUNT * 9 / 10
+    for name in points.ROWS:
+        assert points.wrong(name, 3, on("cpu")) == ""
+
+
+def test_what_is_wrong_at_a_point_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A gradient at a kink, a NaN that is passed over, a bool that became a number, and what raises."""
+    maximum, kinks = KINKS["maximum"], dict.fromkeys(KINKS, replace(KINKS["maximum"], slopes=([1] * 4,) * 2))
+    assert maximum.slopes != kinks["maximum"].slopes
+    monkeypatch.setattr("tests.properties.points.KINKS", kinks)
+    monkeypatch.setattr("webgrad.argmax", lambda x, axis: wg.nan_to_num(x).min(axis).astype(wg.int32))
+    monkeypatch.setattr(
+        "webgrad.masked_fill", lambda x, mask, number: wg.where(mask, number, x.astype(wg.int32))
+    )
+    monkeypatch.setattr("webgrad.max_pool1d", lambda *_: 1 // 0)
+    for name, words in (
+        ("kinks", "at a kink"),
+        ("folds", "argmax of"),
+        ("bools", "masked_fill of bools: the dtype is int32, not bool"),
+        ("pool", "ZeroDivisionError"),
+    ):
+        assert any(words in points.wrong(name, seed, on("cpu")) for seed in range(20)), name
 
 
 def test_a_wrong_result_of_a_call_is_found() -> None:
