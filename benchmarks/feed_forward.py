@@ -1,5 +1,5 @@
 """A feed-forward network of 36 layers through `Batch` (Qwen3-4B's gate, up, silu · mul, down at a tenth of
-its width).
+its width, or of the width that is given: `python benchmarks/feed_forward.py 128`).
 
 Counts what a run creates: at most three pipelines in all, one submission per execute, and nothing from the
 second run on. Results are compared with NumPy.
@@ -14,7 +14,9 @@ from common import gpu, median_seconds, report
 
 import webgrad as wg
 
-LAYERS, ROWS, WIDTH, HIDDEN = 36, 32, 256, 972
+LAYERS, ROWS = 36, 32
+WIDTH = int(sys.argv[1]) if len(sys.argv) > 1 else 256
+HIDDEN = WIDTH * 972 // 256
 RUNS = 5
 CREATED = ("pipelines_compiled", "bind_groups_created", "buffers_created")
 
