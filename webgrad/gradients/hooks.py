@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["HookHandle", "Hooks"]
-
 
 class HookHandle:
     """What takes a hook away again: by `remove()`, or at the end of a with block.

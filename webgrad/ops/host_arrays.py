@@ -19,8 +19,6 @@ from ..runtime.device import AnyDevice, CpuDevice
 from ..values import NARROW, Values, values_of
 from .table import TABLE
 
-__all__ = ["DTYPE_NAMES", "by_dlpack", "check_dtype", "converted", "host_array", "leaf_of"]
-
 DTYPE_NAMES = tuple(each.name for each in (*dtypes.REAL, *dtypes.COMPLEX))
 _HOST = (1, 3, 11)  # DLPack's kDLCPU and the two kinds of host memory that a GPU has pinned
 

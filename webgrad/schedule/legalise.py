@@ -31,10 +31,10 @@ def legalise(graph: Snapshot) -> None:
             (keys,) = graph.inputs[number]
             bits = (graph.sigs[keys].dtype.bits,)
             graph.sigs[number] = signature(sig.op, sig.shape, sig.dtype, sig.device, bits)
-            graph.inputs[number] = (_cast(graph, keys, dtypes.uint32),)
+            graph.inputs[number] = (cast(graph, keys, dtypes.uint32),)
         elif sig.kind == "scatter":
             base, index, updates = graph.inputs[number]
-            graph.inputs[number] = (base, _places(graph, index, sig.shape[0]), updates)
+            graph.inputs[number] = (base, _int32_indices(graph, index, sig.shape[0]), updates)
             shared = sig.dtype.is_packed and sig.shape[1] % 4 != 0  # words hold elements of two rows
             if sig.op.name == "scatter_add" and half:
                 _through(graph, number, dtypes.float32, keep=1)
@@ -46,7 +46,7 @@ def legalise(graph: Snapshot) -> None:
             source, index = graph.inputs[number]
             if graph.sigs[index].dtype.itemsize == 8:
                 size = graph.sigs[source].shape[sig.attributes[0]]
-                graph.inputs[number] = (source, _places(graph, index, size))
+                graph.inputs[number] = (source, _int32_indices(graph, index, size))
         elif sig.kind == "attend" and half:
             wide = signature(sig.op, sig.shape, dtypes.float32, sig.device, sig.attributes)
             _cast_here(graph, number, graph.add(wide, graph.inputs[number]), sig.dtype)
@@ -60,15 +60,15 @@ def legalise(graph: Snapshot) -> None:
                 _cast_here(graph, number, inner, sig.dtype)
 
 
-def _places(graph: Snapshot, index: int, size: int) -> int:
-    """Places along an axis as int32; what that might not hold is clamped first, as kernels clamp the rest."""
+def _int32_indices(graph: Snapshot, index: int, size: int) -> int:
+    """Indices along an axis as int32; what that cannot hold is clamped first, as kernels clamp the rest."""
     dtype = graph.sigs[index].dtype
     if dtype in (dtypes.uint32, dtypes.int64, dtypes.uint64):
         last = graph.number(max(size - 1, 0), dtype, graph.sigs[index].device)
         index = graph.make(TABLE["minimum"], (index, last))
     if dtype is dtypes.int64:
         index = graph.make(TABLE["maximum"], (index, graph.number(0, dtype, graph.sigs[index].device)))
-    return _cast(graph, index, dtypes.int32)
+    return cast(graph, index, dtypes.int32)
 
 
 def _is_bindable(graph: Snapshot, *numbers: int) -> bool:
@@ -81,7 +81,8 @@ def _wide(dtype: DType) -> DType:
     return {"f": dtypes.float32, "u": dtypes.uint32}.get(dtype.kind, dtypes.int32)
 
 
-def _cast(graph: Snapshot, number: int, dtype: DType) -> int:
+def cast(graph: Snapshot, number: int, dtype: DType) -> int:
+    """A value in a dtype; itself where it has that."""
     sig = graph.sigs[number]
     if sig.dtype is dtype:
         return number
@@ -99,7 +100,7 @@ def _through(graph: Snapshot, number: int, dtype: DType, keep: int = -1) -> None
     """Compute a node in another dtype, and cast the result back; input `keep` stays as it is."""
     sig = graph.sigs[number]
     inputs = tuple(
-        each if at == keep else _cast(graph, each, dtype) for at, each in enumerate(graph.inputs[number])
+        each if at == keep else cast(graph, each, dtype) for at, each in enumerate(graph.inputs[number])
     )
     inner = graph.add(signature(sig.op, sig.shape, dtype, sig.device, sig.attributes), inputs)
     _cast_here(graph, number, inner, sig.dtype)
@@ -109,7 +110,7 @@ def _as_sum(graph: Snapshot, number: int) -> None:
     """(…, m, k) @ (…, k, n) as the sum over k of (…, m, 1, k) times (…, 1, n, k)."""
     sig = graph.sigs[number]
     dtype = _wide(sig.dtype) if sig.dtype.is_packed else sig.dtype
-    a, b = (_cast(graph, each, dtype) for each in graph.inputs[number])
+    a, b = (cast(graph, each, dtype) for each in graph.inputs[number])
     a_shape, b_shape = graph.sigs[a].shape, graph.sigs[b].shape
 
     def move(op: str, of: int, shape: tuple[int, ...], attribute: object) -> int:

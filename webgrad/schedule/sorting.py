@@ -2,8 +2,8 @@
 unsigned keys, gathers and scatters.
 
 In: a `Snapshot`, rewritten in place. Out: none of the rows of `ops/ordered.py` is left. Keys have the
-elements' width and order: -0 and +0 are equal, and NaN is the largest. Where few places are wanted, only
-parts are sorted. Numbers of nodes stay.
+elements' width and order: -0 and +0 are equal, and NaN is the largest. Where few indices are wanted, only
+parts are sorted. Node ids stay.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from ..graph.node import signature
 from ..graph.snapshot import Snapshot
 from ..ops.ordered import sorts_whole
 from ..ops.table import TABLE
+from .legalise import cast
 
 _INFINITIES = {
     "float16": 0x7C00,
@@ -85,10 +86,6 @@ def _with_number(graph: Snapshot, op: str, x: int, value: float) -> int:
     return graph.make(TABLE[op], (x, _number_like(graph, value, x)))
 
 
-def _cast(graph: Snapshot, x: int, dtype: dtypes.DType) -> int:
-    return x if graph.sigs[x].dtype is dtype else graph.make(TABLE["cast"], (x,), (dtype,))
-
-
 # Searches
 
 
@@ -129,13 +126,13 @@ def _evenly(graph: Snapshot, x: int, edges: int) -> int:
     offset = graph.make(TABLE["subtract"], (x, low))
     found = graph.make(TABLE["floor"], (graph.make(TABLE["multiply"], (offset, share)),))
     found = _with_number(graph, "clamp_max", _with_number(graph, "clamp_min", found, 0.0), bins - 1.0)
-    found = _cast(graph, found, dtypes.int32)
+    found = cast(graph, found, dtypes.int32)
     below = graph.make(TABLE["less"], (x, graph.make(TABLE["take"], (edges, found), (0,))))
-    found = graph.make(TABLE["subtract"], (found, _cast(graph, below, dtypes.int32)))
+    found = graph.make(TABLE["subtract"], (found, cast(graph, below, dtypes.int32)))
     end = graph.make(TABLE["take"], (edges, _with_number(graph, "add", found, 1)), (0,))
     beyond = graph.make(TABLE["greater_equal"], (x, end))
     beyond = graph.make(TABLE["logical_and"], (beyond, _with_number(graph, "less", found, bins - 1)))
-    found = graph.make(TABLE["add"], (found, _cast(graph, beyond, dtypes.int32)))
+    found = graph.make(TABLE["add"], (found, cast(graph, beyond, dtypes.int32)))
     inside = graph.make(
         TABLE["logical_and"],
         (graph.make(TABLE["greater_equal"], (x, low)), graph.make(TABLE["less_equal"], (x, high))),
@@ -171,7 +168,7 @@ def _first_places(graph: Snapshot, keys: int, count: int) -> int:
         keys = graph.make(TABLE["pad"], (keys, largest), (ends,))
     apart = graph.make(TABLE["reshape"], (keys,), ((*rows, blocks, block),))
     chosen = _first_places(graph, graph.make(TABLE["min"], (apart,), ((last + 1,),)), count)
-    rising = graph.make(TABLE["sort_order"], (_cast(graph, chosen, dtypes.uint32),))  # ties stay in order
+    rising = graph.make(TABLE["sort_order"], (cast(graph, chosen, dtypes.uint32),))  # ties stay in order
     chosen = graph.make(TABLE["take_along"], (chosen, rising), (last,))
     chosen = graph.make(TABLE["reshape"], (chosen,), ((*rows, count, 1),))
     inside = graph.add(signature(TABLE["iota"], (block,), dtypes.int32, sig.device), ())
@@ -187,8 +184,8 @@ def _sorted_places(graph: Snapshot, keys: int) -> int:
     if sig.dtype is not dtypes.uint64:
         return graph.make(TABLE["sort_order"], (keys,))
     last = len(sig.shape) - 1
-    low = _cast(graph, _with_number(graph, "bitwise_and", keys, 0xFFFFFFFF), dtypes.uint32)
-    high = _cast(graph, _with_number(graph, "right_shift", keys, 32), dtypes.uint32)
+    low = cast(graph, _with_number(graph, "bitwise_and", keys, 0xFFFFFFFF), dtypes.uint32)
+    high = cast(graph, _with_number(graph, "right_shift", keys, 32), dtypes.uint32)
     by_low = graph.make(TABLE["sort_order"], (low,))
     moved = graph.make(TABLE["take_along"], (high, by_low), (last,))
     by_high = graph.make(TABLE["sort_order"], (moved,))
@@ -203,7 +200,7 @@ def _keys(graph: Snapshot, x: int) -> int:
     dtype = graph.sigs[x].dtype
     unsigned = dtypes.as_dtype(f"uint{dtype.bits}")
     if dtype.kind in "bu":
-        return _cast(graph, x, unsigned)
+        return cast(graph, x, unsigned)
     bits = graph.make(TABLE["bitcast"], (x,), (unsigned,))
     top = 1 << (dtype.bits - 1)
     if dtype.kind == "i":
