@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 import webgrad as wg
+from scripts.figures import put_between
 from scripts.system import ROOT
 from webgrad.graph.op import Op
 from webgrad.ops.maps import MAPS
@@ -163,11 +164,7 @@ def table(count: int, device: str) -> str:
 
 def with_table(page: str, text: str) -> str:
     """The page with another table in it."""
-    before, _, rest = page.partition(BEGIN)
-    _, found, after = rest.partition(END)
-    if not found:
-        raise ValueError(f"{PAGE.name} must hold the lines {BEGIN} and {END}")
-    return f"{before}{BEGIN}\n{text}\n{END}{after}"
+    return put_between(PAGE.name, page, (BEGIN, END), text)
 
 
 def main(arguments: Sequence[str]) -> int:

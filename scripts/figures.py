@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-__all__ = ["Budget", "Progress", "duration", "table"]
+__all__ = ["Budget", "Progress", "duration", "put_between", "table"]
 
 QUIET = 20.0  # seconds between lines where nobody can see one line change
 
@@ -91,3 +91,13 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _is_number(text: str) -> bool:
     return len(text) < 16 and (text[:1].isdigit() or text[:1] in ("+", "-", ""))
+
+
+def put_between(name: str, page: str, marks: tuple[str, str], text: str) -> str:
+    """A page, with a text in place of what is between two marks."""
+    begin, end = marks
+    before, _, rest = page.partition(begin)
+    _, found, after = rest.partition(end)
+    if not found:
+        raise ValueError(f"{name} must hold the lines {begin} and {end}")
+    return f"{before}{begin}\n{text}\n{end}{after}"

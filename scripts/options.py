@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 
+from scripts.figures import put_between
 from scripts.system import ROOT
 from webgrad.config import OPTIONS
 
@@ -29,11 +30,7 @@ def table() -> str:
 
 def with_table(page: str) -> str:
     """The page with today's table in it."""
-    before, _, rest = page.partition(BEGIN)
-    _, found, after = rest.partition(END)
-    if not found:
-        raise ValueError(f"{PAGE.name} must hold the lines {BEGIN} and {END}")
-    return f"{before}{BEGIN}\n{table()}\n{END}{after}"
+    return put_between(PAGE.name, page, (BEGIN, END), table())
 
 
 def main() -> int:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from scripts.figures import put_between
 from scripts.system import ROOT
 from webgrad.lower.passes import PASSES
 from webgrad.schedule.cpu_passes import CPU_PASSES
@@ -51,11 +52,7 @@ def tables() -> str:
 
 def with_tables(page: str) -> str:
     """The page with today's tables in it."""
-    before, _, rest = page.partition(BEGIN)
-    _, found, after = rest.partition(END)
-    if not found:
-        raise ValueError(f"{PAGE.name} must hold the lines {BEGIN} and {END}")
-    return f"{before}{BEGIN}\n{tables()}\n{END}{after}"
+    return put_between(PAGE.name, page, (BEGIN, END), tables())
 
 
 def main() -> int:
