@@ -4,6 +4,7 @@
 #   make demo     fetch a small language model, ask it something, and talk with it
 #   make test     everything CI runs: format, lint, types, tests  (make test ARGS="-k name")
 #   make check    the same
+#   make test-long   the same with the tests marked long: whole products of cases, every seed
 #   make format   let ruff mend what it can
 #   make test-browser   exported pages in Chromium and Firefox, Pyodide, Dawn in node; fetches 250 MB where they are missing
 #   make test-torch   layers, functions, losses and optimisers against torch, in an environment of its own
@@ -21,7 +22,7 @@
 #   make docs     the documentation as a site, in site/: open site/index.html
 #   make clean    remove .venv, the other environments of tests and benchmarks, and every cache
 
-TARGETS := demo test check format test-browser test-torch test-transformers conformance tint bench bench-peers bench-browser promises fault soak fuzz mutants docs clean
+TARGETS := demo test check test-long format test-browser test-torch test-transformers conformance tint bench bench-peers bench-browser promises fault soak fuzz mutants docs clean
 MARK := webgrad-python-is-new-enough
 ASK := -c "import sys; print('$(MARK)' if sys.version_info >= (3, 11) else '')" 2>&1
 probe = $(if $(filter $(MARK),$(shell $(1) $(ASK))),$(1))

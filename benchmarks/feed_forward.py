@@ -1,5 +1,5 @@
 """A feed-forward network of 36 layers through `Batch` (Qwen3-4B's gate, up, silu · mul, down at a tenth of
-its width, or of the width that is given: `python benchmarks/feed_forward.py 128`).
+its width, or of the width that is given: `python benchmarks/feed_forward.py 64`).
 
 Counts what a run creates: at most three pipelines in all, one submission per execute, and nothing from the
 second run on. Results are compared with NumPy.

@@ -430,7 +430,35 @@ def configured(folder: Path) -> tuple[Path, Callable[[], str]]:
     return path, use
 
 
-CACHES = {"measured kernels": tuned, "notes of pulled models": noted, "webgrad.toml": configured}
+def compiled(folder: Path) -> tuple[Path, Callable[[], str]]:
+    """Native code: damaged, it is compiled again; the machine runs no byte of it."""
+    from webgrad.native import compiler
+    from webgrad.native.text import Function
+
+    text = Function("run", [("ptr", "fields")], "i64").module(last="ret i64 424242")
+    path = folder / "native" / "none.o"
+
+    def use() -> str:
+        if not compiler.is_available():
+            return "no native code here"
+        compiler._loaded.clear()
+        assert compiler.callable_at(compiler.functions(text, ["run"])["run"])[0](0) == 424242
+        return "right"
+
+    if use() == "right":
+        [path] = path.parent.glob("*.o")
+    else:
+        path.parent.mkdir()
+        path.write_bytes(b"none")
+    return path, use
+
+
+CACHES = {
+    "measured kernels": tuned,
+    "notes of pulled models": noted,
+    "webgrad.toml": configured,
+    "native code": compiled,
+}
 
 
 def caches(kind: str, count: int, seed: int) -> Outcomes:

@@ -39,6 +39,7 @@ PARTS = (
     Part("kernels", "users' kernels", 100_000, 0.12, fuzz_kernels.start, 500, seconds=20.0, memory=None),
     Part("exports", "exports, 10 graphs each", 500, 0.2, fuzz_exports.start, 10, seconds=60.0, memory=None),
     Part("programs", "small programs", 100_000, 0.3, fuzz_programs.start_cpu, 5_000, 20.0, memory=None),
+    Part("native", "compiled programs", 10_000, 0.2, fuzz_programs.start_native, 500, 60.0, memory=None),
     Part(
         "gpu-programs",
         "small programs on a GPU",

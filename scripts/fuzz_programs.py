@@ -4,7 +4,7 @@ go wrong: at infinities, NaN, limits, ties and kinks.
 In: a seed; of three one after another one is a graph, one calls, one such points. Out: "right", or an error
 that shows the program. Squares, transposes in pairs, ties, zeros and empty arrays come often
 (`tests/properties/drawing.py`).
-`python -m scripts.fuzz --only programs gpu-programs`
+`python -m scripts.fuzz --only programs native gpu-programs`
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from scripts.fuzzing import Case
 
-__all__ = ["WrongProgram", "start_cpu", "start_gpu"]
+__all__ = ["WrongProgram", "start_cpu", "start_gpu", "start_native"]
 
 
 class WrongProgram(Exception):
@@ -23,6 +23,14 @@ class WrongProgram(Exception):
 def start_cpu(_: Path) -> Case:
     """A function that checks the program of a seed on the cpu."""
     return _start("programs", "cpu", "cpu")
+
+
+def start_native(_: Path) -> Case:
+    """The same by native code, for the processor that `WEBGRAD_PROCESSOR` names."""
+    from webgrad.evaluate import cpu_plan
+
+    cpu_plan.MUCH = 0
+    return _start("native", "cpu", "cpu")
 
 
 def start_gpu(_: Path) -> Case:

@@ -26,6 +26,7 @@ from pathlib import Path
 
 from scripts.figures import table
 from scripts.mutants_table import FAULTS, Fault
+from scripts.suite import WHOLE
 from scripts.system import ROOT
 
 __all__ = ["main", "mutated", "stages", "tried"]
@@ -46,7 +47,7 @@ LEFT_OUT = (
 )
 COPIED = ("webgrad", "tests", "scripts", "docs", "examples", "benchmarks")
 NO_COPY = shutil.ignore_patterns("__pycache__", "node_modules", "results", "files")
-QUIET = ("-q", "-p", "no:cacheprovider", "-p", "no:randomly", "--no-header")
+QUIET = ("-q", "-p", "no:cacheprovider", "-p", "no:randomly", "--no-header", *WHOLE)
 FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+\.py(?:::.*?)?)(?: - .*)?$", re.MULTILINE)
 SEED = re.compile(r"^FAILED: [\w-]+, seed (\d+)", re.MULTILINE)
 # The parts of make fuzz that run the code of a folder, the quickest first, and how many cases of each.

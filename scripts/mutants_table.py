@@ -307,7 +307,7 @@ CPU = (
         ),
     ),
     *planted(
-        "cpu/memory.py",
+        "runtime/host_buffers.py",
         (
             "if whole.shape == x.shape and whole.dtype == x.dtype and whole.flags.c_contiguous:",
             "if whole.shape == x.shape and whole.dtype == x.dtype:",

@@ -1,8 +1,8 @@
 """Types and all tests in several processes, as many at a time as there are cores: how `make test` ends.
 
-In: groups of folders, the longest first, and for each a module of Python with its arguments. Out: each
-group's output when it ends, and the first exit code that is not 0. Whoever is done takes the next group, so
-no list has to say which of them take equally long.
+In: groups of folders and files, the longest first, and for each a module of Python with its arguments. Out:
+each group's output when it ends, and the first exit code that is not 0. Whoever is done takes the next group,
+so no list has to say which of them take equally long.
 """
 
 from __future__ import annotations
@@ -19,19 +19,38 @@ from typing import IO
 
 from scripts.system import say
 
-__all__ = ["GROUPS", "arguments_of", "cores", "run_groups"]
+__all__ = ["GROUPS", "WHOLE", "arguments_of", "cores", "run_groups"]
 
-# Folders of tests/, what takes longest first; folders and files that are in no group are one more. That one
-# comes before all others, so that the shortest of them are left for the end.
+# Folders and files of tests/, what takes longest first; those that are in no group are one more, before all
+# others. Groups are small, so that they end together, and because every capture looks through all objects of
+# its process.
 GROUPS = (
+    ("models",),
+    ("web", "examples", "libraries"),
+    ("scripts", "benchmarks", "tuning"),
+    ("functions", "ops"),
+    ("tools", "cli"),
+    ("runtime",),
+    ("optim", "amp", "data", "io", "linalg", "training"),
     ("properties",),
-    ("runtime", "tuning", "tools", "cli", "scripts", "benchmarks"),
-    ("functions", "ops", "cpu"),
-    ("gradients", "lower", "schedule", "graph", "wgsl"),
-    ("web", "models", "examples", "libraries", "torch", "transformers"),
-    ("nn", "optim", "amp", "data", "io", "linalg", "training"),
     ("kernels",),
+    ("gradients", "graph"),
+    ("lower",),
+    ("cpu", "native"),
+    (
+        "test_docs.py",
+        "test_docs_commands.py",
+        "test_docs_links.py",
+        "test_errors_page.py",
+        "torch",
+        "transformers",
+    ),
+    ("nn",),
+    ("wgsl", "schedule"),
+    ("jit", "evaluate"),
 )
+# With the tests marked long, which pytest leaves out by itself (pyproject.toml).
+WHOLE = ("-m", "not soak and not web")
 MOST = 4  # at a time: each may take 2 GB of memory
 Start = Callable[[Sequence[str], IO[bytes]], "subprocess.Popen[bytes]"]
 
@@ -49,11 +68,11 @@ def cores() -> int:
     return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
 
 
-def arguments_of(groups: Sequence[Sequence[str]]) -> list[list[str]]:
+def arguments_of(groups: Sequence[Sequence[str]], options: Sequence[str] = ()) -> list[list[str]]:
     """The module pytest and what it is told for each group; first for all that is in none."""
     folders = [[f"tests/{each}" for each in group] for group in groups]
     rest = [f"--ignore={each}" for group in folders for each in group]
-    return [["pytest", *each] for each in (rest, *folders)]
+    return [["pytest", *each, *options] for each in (rest, *folders)]
 
 
 def run_groups(groups: Sequence[Sequence[str]], start: Start, jobs: int | None = None) -> int:
@@ -83,8 +102,9 @@ def run_groups(groups: Sequence[Sequence[str]], start: Start, jobs: int | None =
 
 
 def _name(group: _Running) -> str:
-    words = [each for each in group.arguments if not each.startswith("-")]
-    return "pytest, all other tests" if words == ["pytest"] else " ".join(words)
+    module, *words = group.arguments
+    folders = [each for each in words if each.startswith("tests/")]
+    return " ".join([module, *folders]) if folders or not words else f"{module}, all other tests"
 
 
 def _show(group: _Running) -> None:

@@ -22,7 +22,7 @@ from scripts.driver import main as ensure_driver
 from scripts.npm import FOLDER as NPM
 from scripts.npm import ensure_packages
 from scripts.setup import main as setup
-from scripts.suite import GROUPS, arguments_of, run_groups
+from scripts.suite import GROUPS, WHOLE, arguments_of, run_groups
 from scripts.system import ROOT, VENV, say, venv_python
 from scripts.torch_tests import FOLDER as TORCH_VENV
 from scripts.transformers_tests import FOLDER as TRANSFORMERS_VENV
@@ -135,17 +135,22 @@ def pytest(*command: str) -> Step:
     return python("-m", "pytest", *command, extra=True, environment=TEST_ENVIRONMENT)
 
 
-def types_and_tests(arguments: Sequence[str]) -> int:
-    """Check types and run pytest; without arguments in several processes at once."""
-    if arguments:
-        return python("-m", "mypy")(()) or pytest()(arguments)
+def types_and_tests(*options: str) -> Step:
+    """A step that checks types and runs pytest; without the user's arguments in several processes at once."""
+
+    def step(arguments: Sequence[str]) -> int:
+        if arguments:
+            return python("-m", "mypy")(()) or pytest(*options)(arguments)
+        return run_groups([["mypy"], *arguments_of(GROUPS, options)], start_group)
+
+    return step
+
+
+def start_group(group: Sequence[str], output: IO[bytes]) -> subprocess.Popen[bytes]:
+    """Start a module of Python, with its arguments, in the environment of tests."""
+    command = [str(venv_python()), "-m", *group]
     environment = run_environment(TEST_ENVIRONMENT)
-
-    def start(group: Sequence[str], output: IO[bytes]) -> subprocess.Popen[bytes]:
-        command = [str(venv_python()), "-m", *group]
-        return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT)
-
-    return run_groups([["mypy"], *arguments_of(GROUPS)], start)
+    return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT)
 
 
 # mkdocs-material tells of its successor at every build; what is said about these pages is not to drown in it.
@@ -156,14 +161,14 @@ PREPARE: tuple[Step, ...] = (install_dev, driver, tint)
 # What only `make test-browser` runs is marked web; with it run the quick tests of the same things.
 PAGES = ("tests/web", "tests/test_browser.py")
 begin_browser, finish_browser = beside(ensure_browser)
-CHECKS: tuple[Step, ...] = (
+READY: tuple[Step, ...] = (
     begin_browser,
     *PREPARE,
     python("-m", "ruff", "format", "--check", "--quiet", "."),
     python("-m", "ruff", "check", "--quiet", "."),
     finish_browser,
-    types_and_tests,
 )
+CHECKS: tuple[Step, ...] = (*READY, types_and_tests())
 TARGETS: Mapping[str, tuple[Step, ...]] = {
     "demo": (
         install,
@@ -171,6 +176,7 @@ TARGETS: Mapping[str, tuple[Step, ...]] = {
     ),
     "test": CHECKS,
     "check": CHECKS,
+    "test-long": (*READY, types_and_tests(*WHOLE)),
     "format": (install_dev, python("-m", "ruff", "check", "--fix", "."), python("-m", "ruff", "format", ".")),
     "test-browser": (install_dev, driver, web, pytest("-m", "not soak", *PAGES)),
     "test-torch": (

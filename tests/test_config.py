@@ -40,6 +40,9 @@ EXAMPLES: dict[
     "fuse": ("false", "0", False),
     "tune": ("true", "1", True),
     "native": ("false", "0", False),
+    "compile": ('"always"', "Always", "always"),
+    "processor": ('"x86-64-v3"', "X86-64-V3", "x86-64-v3"),
+    "native_cache": ('"1MiB"', "1048576", 1 << 20),
     "cache": ('"kept/here"', "kept/here", Path("kept/here")),
 }
 WRONG: dict[str, tuple[str, str]] = {  # option → (TOML value, variable's text)
@@ -60,6 +63,9 @@ WRONG: dict[str, tuple[str, str]] = {  # option → (TOML value, variable's text
     "fuse": ('"maybe"', "2"),
     "tune": ('"sometimes"', "2"),
     "native": ('"sometimes"', "2"),
+    "compile": ('"never"', "1"),
+    "processor": ('"8086"', "x86-64-v1"),
+    "native_cache": ("false", "50%"),
     "cache": ("3", "  "),
 }
 
@@ -99,6 +105,11 @@ def test_a_wrong_value_names_its_place_and_what_is_allowed(option: config.Option
             load_settings({option.variable: in_variable}, home=tmp_path)
 
 
+@pytest.mark.parametrize(("text", "size"), [("0", 0), (" 0 ", 0), ("1", 1), ("2kB", 2000), ("2 KiB", 2048)])
+def test_sizes_may_be_nothing(text: str, size: int, tmp_path: Path) -> None:
+    assert load_settings({"WEBGRAD_NATIVE_CACHE": text}, home=tmp_path).native_cache == size
+
+
 def test_a_variable_goes_before_the_file_and_an_empty_one_does_not(tmp_path: Path) -> None:
     environ = write(tmp_path, 'device = "cpu"\nin_flight = 5\n')
     both = load_settings(environ | {"WEBGRAD_DEVICE": "webgpu", "WEBGRAD_IN_FLIGHT": ""})
@@ -115,7 +126,7 @@ def test_without_a_file_everything_is_default(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("devise = 'cpu'", "there is no such option; did you mean device?"),
-        ("zzz = 1", "the options are cache, checks, debug, device, "),
+        ("zzz = 1", "the options are cache, checks, compile, debug, "),
         ("device = ", "is not valid TOML"),
     ],
 )

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import webgrad as wg
+from webgrad import custom
 
 pytestmark = pytest.mark.gpu
 
@@ -145,9 +146,16 @@ def test_shader_errors_show_the_line(device: wg.Device) -> None:
     assert "Operation Multiply can't work with" in text
 
 
-def test_the_cpu_has_no_kernels() -> None:
-    with pytest.raises(wg.DeviceError, match="need a GPU"):
+def test_without_native_code_the_cpu_has_no_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(custom, "is_available", lambda: False)
+    with pytest.raises(wg.DeviceError, match=r"llvmlite.*need a GPU"):
         wg.kernel(AXPY, device="cpu")
+
+
+def test_the_cpu_has_no_kernels_over_buffers() -> None:
+    kernel = wg.kernel(AXPY, device="cpu", reference=lambda x, y, **_: y)
+    with pytest.raises(wg.DeviceError, match="need a GPU"):
+        kernel(1, 2, grid=1, factor=1.0, offset=(0, 0))  # type: ignore[arg-type]
 
 
 def test_source_must_be_text() -> None:

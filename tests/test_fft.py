@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import webgrad as wg
-from tests.functions.devices import EVERYWHERE, place
+from tests.functions.devices import everywhere, place
 from webgrad.errors import ArgumentError, AxisError, BufferError, DTypeError, ShapeError
 
 Array = np.ndarray[Any, Any]
@@ -43,7 +43,7 @@ def check(kind: str, name: str, x: Array, **options: Any) -> None:
     assert error <= BOUNDS["c128" if wide else "c64"] * max(size, 1e-3), f"{name} {x.shape} {options}"
 
 
-@EVERYWHERE
+@everywhere
 @pytest.mark.parametrize("name", ONE)
 def test_one_dimension(kind: str, name: str) -> None:
     for at, length in enumerate((1, 2, 3, 8, 11, 12, 25, 64, 67, 101, 128, 300, 1001)):
@@ -52,7 +52,7 @@ def test_one_dimension(kind: str, name: str) -> None:
         check(kind, name, draw((3, length), name not in COMPLEX), norm=NORMS[at % 3])
 
 
-@EVERYWHERE
+@everywhere
 @pytest.mark.parametrize("name", ONE)
 def test_lengths_and_axes(kind: str, name: str) -> None:
     x = draw((4, 6, 5), name not in COMPLEX)
@@ -74,14 +74,14 @@ def test_any_length_on_a_gpu(length: int, rows: int, norm: str) -> None:
     check("software", "fft", draw((rows, length)), norm=norm)
 
 
-@EVERYWHERE
+@everywhere
 @pytest.mark.parametrize("bits", [10, 13, 18])
 def test_powers_of_two(kind: str, bits: int) -> None:
     check(kind, "fft", draw((1 << bits,)))
     check(kind, "rfft", draw((1 << bits,), real=True))
 
 
-@EVERYWHERE
+@everywhere
 def test_double_precision(kind: str) -> None:
     if kind != "cpu" and "f64" not in place(kind, [0.0]).device.profile.features:
         pytest.skip("the adapter has no float64")
@@ -91,7 +91,7 @@ def test_double_precision(kind: str) -> None:
     check(kind, "rfft", draw((2, 60), real=True, wide=True))
 
 
-@EVERYWHERE
+@everywhere
 @pytest.mark.parametrize("name", SEVERAL)
 def test_several_dimensions(kind: str, name: str) -> None:
     x = draw((2, 4, 6), name.startswith("rfft"))
@@ -100,14 +100,14 @@ def test_several_dimensions(kind: str, name: str) -> None:
     check(kind, name, x, s=(5, 4), axes=(0, 1), norm="forward")
 
 
-@EVERYWHERE
+@everywhere
 def test_real_numbers_have_mirrored_transforms(kind: str) -> None:
     for name in ("fft", "ifft", "fftn", "ifftn"):
         for length in (1, 2, 7, 10):
             check(kind, name, draw((2, length), real=True))
 
 
-@EVERYWHERE
+@everywhere
 @pytest.mark.parametrize("length", [2, 8, 30, 64, 4096])
 def test_ends_of_real_numbers_are_real(kind: str, length: int) -> None:
     x = np.zeros(length, np.float32)
@@ -116,7 +116,7 @@ def test_ends_of_real_numbers_are_real(kind: str, length: int) -> None:
     assert found[[0, -1]].tolist() == [np.float32(np.pi)] * 2
 
 
-@EVERYWHERE
+@everywhere
 def test_imaginary_parts_that_cannot_be_are_ignored(kind: str) -> None:
     x = draw((3, 5))
     x[:, 0] = complex(1, np.nan)
@@ -125,7 +125,7 @@ def test_imaginary_parts_that_cannot_be_are_ignored(kind: str) -> None:
     check(kind, "irfft", x, n=7)
 
 
-@EVERYWHERE
+@everywhere
 def test_infinities_and_nan_stay(kind: str) -> None:
     for bad in (np.nan, np.inf):
         x = np.zeros((2, 64), np.complex64)
@@ -135,7 +135,7 @@ def test_infinities_and_nan_stay(kind: str) -> None:
         assert (found[1] == 0).all()
 
 
-@EVERYWHERE
+@everywhere
 def test_no_rows(kind: str) -> None:
     x = place(kind, np.zeros((0, 8), np.complex64))
     assert wg.fft.fft(x).numpy().shape == (0, 8)
@@ -143,7 +143,7 @@ def test_no_rows(kind: str) -> None:
     assert wg.fft.rfft(wg.real(x), n=11).numpy().shape == (0, 6)
 
 
-@EVERYWHERE
+@everywhere
 def test_other_dtypes_are_taken_as_float32(kind: str) -> None:
     for dtype in (np.int32, np.uint8, np.bool_, np.float16):
         x = np.array([1, 0, 1, 1, 0], dtype)
@@ -152,7 +152,7 @@ def test_other_dtypes_are_taken_as_float32(kind: str) -> None:
         np.testing.assert_allclose(found.numpy(), np.fft.fft(x.astype(np.float32)), atol=1e-6)
 
 
-@EVERYWHERE
+@everywhere
 def test_captured(kind: str) -> None:
     @wg.jit
     def filtered(x: wg.Tensor) -> wg.Tensor:
@@ -181,7 +181,7 @@ def pairs_of(x: Array) -> Array:
     return np.stack([x.real, x.imag], -1) if np.iscomplexobj(x) else x
 
 
-@EVERYWHERE
+@everywhere
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_gradients(kind: str, name: str) -> None:
     """Transforms are linear: the gradient of Σ w·f(x) by x's parts is Σ w·f(unit) for every unit."""
@@ -208,7 +208,7 @@ def test_gradients(kind: str, name: str) -> None:
 # Frequencies
 
 
-@EVERYWHERE
+@everywhere
 def test_frequencies(kind: str) -> None:
     device = place(kind, [0.0]).device
     for n in (1, 2, 5, 8):
@@ -219,7 +219,7 @@ def test_frequencies(kind: str) -> None:
     assert wg.fft.fftfreq(4, dtype=wg.float16, device=device).dtype is wg.float16
 
 
-@EVERYWHERE
+@everywhere
 def test_shifts(kind: str) -> None:
     for x in (draw((5,), real=True), draw((4, 3)), draw((2, 3, 4), real=True)):
         for axes in (None, 0, (0, -1)):

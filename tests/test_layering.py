@@ -24,6 +24,7 @@ STAGES: tuple[tuple[str, ...], ...] = (
     ("cpu",),
     ("lower",),
     ("kernels",),
+    ("native",),
     ("wgsl",),
     ("runtime",),
 )
@@ -50,6 +51,7 @@ RECORDS = (
     "schedule.axes",
     "schedule.plan",
     "schedule.size",
+    "lower.casts",
     "lower.ir",
 )
 # Free to all; they import only each other.
@@ -89,6 +91,7 @@ EXCEPTIONS: tuple[tuple[str, str, frozenset[str], str], ...] = (
     ("cli", "tools", frozenset(), "commands print what tools find"),
     ("cli", "runtime.host", frozenset(), "`webgrad info` says what to install"),
     ("cli", "tuning.entries", frozenset(), "`webgrad tune` shows and clears what is kept on disk"),
+    ("cli", "native", frozenset(), "`webgrad native` shows and clears what is kept on disk"),
     ("tuning", "__init__", frozenset({"__version__"}), "what was measured holds for one version"),
 )
 

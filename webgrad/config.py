@@ -24,7 +24,8 @@ from .errors import ConfigError
 BACKENDS = ("vulkan", "metal", "dx12", "opengl")
 FEATURES = ("f16", "f64", "int64", "subgroups", "timestamps", "immediates", "f32-atomics")
 # What WEBGRAD_DEBUG may write about; tools/debug.py has a writer for each.
-LEVELS = ("device", "schedule", "ir", "wgsl", "launches", "memory", "tune")
+LEVELS = ("device", "schedule", "ir", "wgsl", "llvm", "launches", "memory", "tune")
+PROCESSORS = ("x86-64-v2", "x86-64-v3", "x86-64-v4", "aarch64")  # native/processor.py has a row for each
 LARGEST_FILE = 1 << 20  # bytes of webgrad.toml
 CONFIG_VARIABLE = "WEBGRAD_CONFIG"
 PREFIX = "WEBGRAD_"
@@ -146,9 +147,19 @@ def _memory(value: object) -> MemoryBudget:
     return MemoryBudget(bytes=int(number * _UNITS[unit]))
 
 
+def _size(value: object) -> int:
+    if str(value).strip() == "0" and not isinstance(value, bool):
+        return 0
+    size = _memory(value).bytes
+    if size is None:
+        raise ValueError
+    return size
+
+
 _FLAG = _Form(_flag, "`0` or `1`")
 _FOLDER = _Form(_folder, "the path of a folder")
 _MEMORY = _Form(_memory, 'bytes, a size such as `"4GiB"`, or a percentage such as `"50%"`')
+_SIZE = _Form(_size, 'bytes, or a size such as `"256MiB"`')
 _DEVICE = _Form(_device, "`cpu`, `webgpu`, `webgpu:N`, or a part of an adapter's name")
 _DEVICES = _Form(_words, "a list of adapter numbers or parts of adapter names")
 _LEVELS = _Form(_levels, f"a list of {_listed(LEVELS)}, or `all` (checks are `WEBGRAD_CHECKS`)")
@@ -187,7 +198,9 @@ class Settings:
         "What is written to stderr while a program runs (see [debugging.md](debugging.md)).",
     )
     dump: Path | None = _option(
-        None, _FOLDER, "Where the WGSL of every kernel is written, one file each; made when needed."
+        None,
+        _FOLDER,
+        "Where the WGSL of every kernel, and native code's LLVM and assembly, are written; made when needed.",
     )
     checks: bool = _option(
         False,
@@ -243,10 +256,29 @@ class Settings:
     native: bool = _option(
         True, _FLAG, "Native code on the cpu where llvmlite is installed; `0` computes everything by NumPy."
     )
+    compile: Literal["captured", "repeated", "always"] = _option(
+        "captured",
+        _one_of("captured", "repeated", "always"),
+        "Which graphs become native code on the cpu: captured and large ones; `repeated`: those, too, that "
+        "are seen a third time; or `always` every one, before it is run.",
+    )
+    processor: str = _option(
+        "",
+        _one_of(*PROCESSORS),
+        "What native code is compiled for: less than the machine has, for the same results on several.",
+        "the machine's own",
+    )
+    native_cache: int = _option(
+        256 << 20,
+        _SIZE,
+        "Bytes of compiled native code that may be kept on disk, in `cache`; `0` keeps none.",
+        '`"256MiB"`',
+    )
     cache: Path | None = _option(
         None,
         _FOLDER,
-        "Where what was measured or fetched (kernel choices, datasets, models) is kept; made when needed.",
+        "Where what was measured, compiled or fetched (kernel choices, code, datasets, models) is kept; "
+        "made when needed.",
         "the system's folder for caches",
     )
     path: Path | None = None  # the file that was read, None where there is none

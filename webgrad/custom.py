@@ -26,6 +26,8 @@ from .functions.kernel_arguments import (
 )
 from .gradients.autograd import custom_gradient
 from .graph.node import Node, make, source, user_frame
+from .native.compiler import is_available
+from .native.user_launch import check, computed_natively
 from .observing import Note, observers
 from .ops import primitives
 from .ops.user_kernel import KERNEL, KernelCall
@@ -49,6 +51,7 @@ _NO_GPU = (
     "software one included, see `webgrad info` for what to install, or give reference=, a function of NumPy "
     "arrays that the cpu computes instead"
 )
+_NO_NATIVE_CODE = f"the cpu runs kernels over tensors with llvmlite; without it {_NO_GPU}"
 
 
 class Kernel:
@@ -205,7 +208,9 @@ class Kernel:
             len(reads),
             tuple(place for place, (_, each) in enumerate(written) if each is not None),
             tuple(order if len(values) == len(bound) else range(len(reads))),
+            tuple(each.dtype for each in (*reads, *begun)),
             self._reference,
+            computed_natively if self._reference is None and is_available() else None,
         )
         nodes = *[stored_node(each.node) for each in (*reads, *begun)], *numbers_of(program, params, device)
         return self._differentiable(call, nodes, device, tensors, params)
@@ -229,7 +234,7 @@ class Kernel:
             primitives.check_device(label, *[each.node for each in tensors])
         if not isinstance(device, Device):
             if self._reference is None:
-                raise DeviceError(f"{label}: {_NO_GPU}")
+                _check_native(self._reads_first)
         elif device is not self.device:
             device.pipeline(self._reads_first, checked=True)  # says which feature is missing
             most = device.profile.max_storage_buffers
@@ -273,6 +278,13 @@ class Kernel:
         return custom_gradient(launch)(*[Tensor(each.node) for each in tensors])
 
 
+def _check_native(program: Program) -> None:
+    """Refuse a kernel that the cpu cannot run."""
+    if not is_available():
+        raise DeviceError(f"{program.label}: {_NO_NATIVE_CODE}")
+    check(program)
+
+
 def _three(label: str, counts: Any) -> tuple[int, ...]:
     try:
         values = tuple(map(index, counts)) if isinstance(counts, Sequence) else (index(counts),)
@@ -309,7 +321,8 @@ def kernel(
     results are like the first tensor. `grid` or `threads`, numbers or such functions, hold for calls that
     give neither. `gradient(gradients, inputs, results, **params)` gives the gradients of the tensors passed,
     one or a tuple; gradients and results are tuples where there are several. `reference`, a function of NumPy
-    arrays and the parameters, gives the results on the cpu.
+    arrays and the parameters, gives the results on the cpu; without it the cpu runs the kernel itself, where
+    llvmlite is installed.
 
     >>> square = wg.kernel(
     ...     \"\"\"
@@ -343,9 +356,9 @@ def kernel(
         if function is not None and not callable(function):
             raise LaunchError(f"{name}= is a function, not a {type(function).__name__}")
     chosen = open_device(device)
-    if not isinstance(chosen, Device) and reference is None:
-        raise DeviceError(_NO_GPU)
     program = program_from_source(source, entry=entry, label=label, defines=defines)
+    if not isinstance(chosen, Device) and reference is None:
+        _check_native(reads_first(program))
     return Kernel(
         program,
         chosen,

@@ -26,7 +26,7 @@ STAGES: Mapping[str, str] = {
     "plan": "a plan of all that, to be run again and again",
     "record": "recording commands, or handing out steps on the cpu",
     "resolve": "buffers and bind groups for what was recorded",
-    "compile": "waiting for the shader compiler",
+    "compile": "waiting for the compiler of shaders, or of native code",
     "encode": "commands for the driver",
     "submit": "handing them to the driver",
     "transfer": "copying from and to the GPU's memory",
@@ -75,6 +75,9 @@ class Observer:
 
     def tuned(self, device: Any, entry: Any) -> None:
         """The choices of a kernel were measured (`tuning.entries.Entry`)."""
+
+    def compiled(self, label: str, text: str) -> None:
+        """Native code was compiled, or found compiled: the text of an LLVM module."""
 
     def computed(self, device: Any, note: Note, began: int, ended: int) -> None:
         """The cpu computed a group."""

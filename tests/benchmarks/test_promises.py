@@ -21,7 +21,7 @@ def kept(script: str, *arguments: str) -> None:
 
 
 def test_feed_forward_layers_create_nothing_from_the_second_run_on() -> None:
-    kept("feed_forward.py", "128")
+    kept("feed_forward.py", "64")
 
 
 def test_a_long_stream_creates_few_objects() -> None:

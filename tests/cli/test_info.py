@@ -127,16 +127,20 @@ def test_extras_and_the_cache(
     machine: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "models").mkdir()
-    (tmp_path / "models" / "file").write_bytes(bytes(3 * 2**20))
+    (tmp_path / "models" / "file").write_bytes(bytes(2 * 2**20))
+    (tmp_path / "native").mkdir()
+    (tmp_path / "native" / "0.o").write_bytes(bytes(2**20))
     machine.setenv("WEBGRAD_CACHE", str(tmp_path))
     machine.setattr(info, "EXTRAS", {"lm": ("numpy", "no-such-package")})
     text = " ".join(text_of(200).split())
     assert f"cache {tmp_path} (3 MiB)" in text
+    assert "native code 1 files (1 MiB) of the cache: webgrad native" in text
     assert f'lm numpy {np.__version__}, no-such-package –: pip install "webgrad[lm]"' in text
     assert main(["info", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["extras"] == {"lm": {"numpy": np.__version__, "no-such-package": None}}
-    assert report["cache"] == {"path": str(tmp_path), "bytes": 3 * 2**20}
+    native = {"files": 1, "bytes": 2**20}
+    assert report["cache"] == {"path": str(tmp_path), "bytes": 3 * 2**20, "native": native}
 
 
 def test_extras_are_those_of_the_project_file() -> None:

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from webgrad import arrays
-from webgrad.cpu import products, threads
+from webgrad.cpu import products
 from webgrad.cpu.products import matmul
+from webgrad.runtime import threads
 
 RNG = np.random.default_rng(8)
 

@@ -7,7 +7,7 @@ import pytest
 
 import webgrad as wg
 from tests.ops.block_reference import dequantise, random_blocks
-from webgrad.cpu import quantised
+from webgrad.cpu import panels, quantised
 from webgrad.cpu.quantised import decode, matmul_blocks
 from webgrad.ops.blocks import FORMATS, to_words
 
@@ -22,7 +22,7 @@ def test_weights_and_products_in_any_pieces(
     size: int, native: str, clean_environment: pytest.MonkeyPatch
 ) -> None:
     clean_environment.setenv("WEBGRAD_NATIVE", native)
-    clean_environment.setattr(quantised, "PIECE", 2 * size)
+    clean_environment.setattr(panels, "PANEL", 2 * size)
     clean_environment.setattr(quantised, "PLAIN_PIECE", size)
     np.testing.assert_array_equal(decode(WORDS, "Q5_1", SHAPE), WEIGHTS)
     x = np.random.default_rng(0).standard_normal((4, 3, 96)).astype(np.float32)

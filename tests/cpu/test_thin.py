@@ -1,4 +1,4 @@
-"""Products of few rows with half-width weights: found in graphs, and as right as those in float32."""
+"""Products with half-width weights: found in graphs, and as right as those in float32."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 import webgrad as wg
-from webgrad.cpu import thin
-from webgrad.cpu.native import calls
-from webgrad.cpu.native.compiler import is_available
+from webgrad.cpu import panels, thin
 from webgrad.cpu.thin import multiply_narrow
+from webgrad.native import calls
+from webgrad.native.compiler import is_available
 
 RNG = np.random.default_rng(9)
 
 
 @pytest.mark.parametrize("native", [True, False])
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
-@pytest.mark.parametrize("shape", [(1, 96), (2, 3, 96), (9, 96)])
+@pytest.mark.parametrize("shape", [(1, 96), (2, 3, 96), (9, 96), (40, 96)])
 def test_a_layer_with_things_around(
     dtype: Any, shape: tuple[int, ...], native: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -35,8 +35,7 @@ def test_a_layer_with_things_around(
     made = wg.relu(wg.linear(wg.asarray(2 * x, device="cpu"), weight, wg.asarray(bias, device="cpu")))
     want = np.maximum(2 * x.astype(np.float64) @ w.astype(np.float64).T + bias, 0)
     np.testing.assert_allclose(made.numpy(), want, rtol=1e-5, atol=1e-4)
-    few = np.prod(shape[:-1]) <= calls.MOST_ROWS
-    assert len(taken) == (native and bool(few) and is_available())
+    assert len(taken) == (native and is_available())
 
 
 def _counted(taken: list[int], *arrays: Any) -> bool:
@@ -48,3 +47,11 @@ def test_without_native_code_the_op_is_computed_by_numpy(monkeypatch: pytest.Mon
     monkeypatch.setattr(calls, "is_available", lambda: False)
     x, w = np.ones((2, 8), np.float32), np.full((3, 8), 0.5, np.float16)
     np.testing.assert_array_equal(multiply_narrow(x, w), np.full((2, 3), 4.0))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_panels_of_many_rows(dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(panels, "PANEL", 5 * 33)
+    x, w = RNG.standard_normal((50, 33)).astype(np.float32), RNG.standard_normal((23, 33)).astype(dtype)
+    want = x.astype(np.float64) @ w.astype(np.float64).T
+    np.testing.assert_allclose(multiply_narrow(x, w), want, rtol=1e-5, atol=1e-4)

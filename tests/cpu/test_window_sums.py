@@ -9,9 +9,10 @@ import pytest
 
 import webgrad as wg
 from tests.graph.helpers import graph_of
-from webgrad.cpu import threads, window_sums
+from webgrad.cpu import window_sums
 from webgrad.cpu.groups import summed_axes
 from webgrad.cpu.window_sums import WindowSum
+from webgrad.runtime import threads
 
 Array = np.ndarray[Any, Any]
 

@@ -120,9 +120,9 @@ def test_inputs_are_never_written_to() -> None:
 def test_a_deep_graph_is_computed() -> None:
     with backlog_of(1 << 40, 1 << 60):
         x = numbers([0.0])
-        for _ in range(20_000):
+        for _ in range(4_000):  # four times as deep as Python's functions may call each other
             x = apply("add", x, 1.0)
-        assert read(x).tolist() == [20_000.0]
+        assert read(x).tolist() == [4_000.0]
 
 
 # Plans

@@ -154,7 +154,7 @@ def test_a_reshape_of_a_value_is_no_launch(device: Device) -> None:
 
 
 def test_values_between_are_given_free(device: Device) -> None:
-    side = 256
+    side = 128
     a = up(device, np.eye(side))
 
     def chain() -> Node:

@@ -1,8 +1,14 @@
-"""Every kind of device that an op runs on: the cpu, and the test adapter as itself and as a discrete GPU."""
+"""Every kind of device that an op runs on: the cpu, and the test adapter as itself and as a discrete GPU.
+
+Drivers compile slowly, so in `make test` a test runs on one of the two GPUs, chosen by its name, and in
+`make test-long` on both.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import zlib
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -12,13 +18,20 @@ from tests.properties.running import profiled
 from webgrad.functions.array.creation import asarray
 from webgrad.tensor import Tensor
 
-__all__ = ["EVERYWHERE", "Array", "place"]
+__all__ = ["Array", "everywhere", "place"]
 
 Array = np.ndarray[Any, Any]
-EVERYWHERE = pytest.mark.parametrize(
-    "kind",
-    ["cpu", pytest.param("software", marks=pytest.mark.gpu), pytest.param("discrete", marks=pytest.mark.gpu)],
-)
+Test = TypeVar("Test", bound=Callable[..., None])
+GPUS = ("software", "discrete")
+
+
+def everywhere(test: Test) -> Test:
+    """The test for each kind of device, as its parameter `kind`."""
+    often = GPUS[zlib.crc32(test.__name__.encode()) % 2]
+    marks = {kind: [pytest.mark.gpu, *([] if kind == often else [pytest.mark.long])] for kind in GPUS}
+    kinds = ["cpu", *[pytest.param(kind, marks=marks[kind]) for kind in GPUS]]
+    made: Test = pytest.mark.parametrize("kind", kinds)(test)
+    return made
 
 
 def device_of(kind: str) -> AnyDevice:

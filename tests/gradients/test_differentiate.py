@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import webgrad as wg
+from tests.selection import first
 from webgrad.gradients.differentiate import order_of
 from webgrad.gradients.history import History
 
@@ -66,7 +67,7 @@ def test_rules_are_only_used_for_inputs_that_are_asked_for() -> None:
     assert frozen.grad is None
 
 
-@pytest.mark.parametrize("length", [10_000, 100_000])
+@pytest.mark.parametrize("length", first(1, [10_000, 100_000]))
 def test_long_chains_do_not_recurse(length: int) -> None:
     x = parameter([1.0, 2.0])
     y = x

@@ -1,6 +1,7 @@
 """Derivatives of second and third order against finite differences of the order below, in float64 on the cpu.
 
-Of all rows of the table that have a slope, and of all composed functions; on a GPU of a few.
+Of all rows of the table that have a slope, and of all composed functions (in `make test` of every third); on
+a GPU of a few.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import webgrad as wg
 from tests.gradients.composed import CASES, KINKED, Case
 from tests.gradients.helpers import Array, directions, is_wanted, slope_along, weights
 from tests.gradients.samples import samples_of
+from tests.selection import every
 from webgrad.graph.node import make
 from webgrad.ops.table import TABLE
 from webgrad.tensor import Tensor
@@ -99,12 +101,12 @@ def test_second_derivatives_of_rows(name: str) -> None:
     check(name, row_case(name), 2, 1e-5)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", every(3, CASES))
 def test_second_derivatives_of_functions(name: str) -> None:
     check(name, CASES[name], 2, 1e-3 if name in ROUGH else 1e-5)
 
 
-@pytest.mark.parametrize("name", sorted(set(CASES) - KINKED - BENT))
+@pytest.mark.parametrize("name", every(3, sorted(set(CASES) - KINKED - BENT)))
 def test_second_derivatives_at_ties(name: str) -> None:
     case = CASES[name]
     check_at(name, case.function, case.ties, 2, 1e-3 if name in ROUGH else 1e-5)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import webgrad as wg
-from tests.models.test_llama import made
+from tests.models.test_llama import DEVICES, made
 from tests.schedule.graphs import INTEGRATED, PORTABLE, launches
 from webgrad.device_profile import DeviceProfile
 from webgrad.models.caches import Cache, Places
+from webgrad.models.decoder import CHUNK_COST, CHUNKS, chunk_sizes
 
 MADE = ("pipelines_compiled", "bind_groups_created", "buffers_created", "queues_resolved")
 PROMPT = [5, 17, 3, 90, 41]
@@ -64,3 +67,33 @@ def test_a_step_is_submitted_once_and_read_once_and_makes_nothing(
     assert [each["submissions"] - second["submissions"] for each in later] == [2, 4, 6, 8]
     for name in MADE:
         assert {each[name] for each in later} == {second[name]}, name
+
+
+@pytest.mark.parametrize("chunks", [CHUNKS, (128, 32, 8), (8,)])
+def test_chunks_hold_a_text_and_little_more(chunks: tuple[int, ...]) -> None:
+    """One more token never costs much more: what is filled up is less than another chunk would cost."""
+    costs = []
+    for count in range(1, 1100):
+        sizes = chunk_sizes(chunks, count)
+        assert sum(sizes[:-1]) < count <= sum(sizes)
+        assert sizes == sorted(sizes, reverse=True)
+        costs.append(sum(sizes) + CHUNK_COST * len(sizes))
+    largest = max(after - before for before, after in itertools.pairwise(costs))
+    assert largest <= CHUNK_COST + 16
+    assert chunk_sizes(chunks, 0) == []
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_texts_of_many_lengths_are_few_captures(tmp_path: Path, device: str) -> None:
+    model, _, _ = made(tmp_path, device)
+    decoding, size = model._decoding, model.settings.vocabulary
+    decoding.make_room(100)
+    expected = model.next_logits([at % size for at in range(100)]).numpy()
+    for count in (1, 7, 8, 9, 15, 17, 31, 33, 40, 41, 63, 64, 65, 90, 97, 99):
+        decoding.held = []
+        decoding.read([at % size for at in range(count)])
+        assert len(decoding.held) == count
+    captured: Any = decoding._chunk
+    assert captured.captures <= sum(each <= 128 for each in CHUNKS)
+    found = model.next_logits([at % size for at in range(100)]).numpy()
+    np.testing.assert_allclose(found, expected, atol=2e-5)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import webgrad as wg
-from tests.functions.devices import EVERYWHERE, place
+from tests.functions.devices import everywhere, place
 from webgrad.functions.array.manipulation import concat
 from webgrad.functions.complex.parts import imag
 from webgrad.graph.node import Node
@@ -16,7 +16,7 @@ from webgrad.graph.snapshot import walk
 from webgrad.ops import primitives
 
 
-@EVERYWHERE
+@everywhere
 @pytest.mark.parametrize("axis", [0, 1])
 def test_parts_of_complex_numbers_that_were_put_side_by_side(kind: str, axis: int) -> None:
     first, second = np.asarray([[1 + 2j, 3 + 4j]], np.complex64), np.asarray([[5 + 6j, 7 + 8j]], np.complex64)
@@ -77,7 +77,7 @@ def test_parts_are_found_while_another_thread_computes_the_numbers() -> None:
     assert len(primitives.parts(done)) == 2
 
 
-@EVERYWHERE
+@everywhere
 @pytest.mark.parametrize("subscripts", ["ij,jk->ik", "kj,ji->ki"])
 def test_a_real_factor_of_a_complex_product_takes_two_products(kind: str, subscripts: str) -> None:
     real, numbers = np.ones((4, 4), np.float32), np.full((4, 4), 1 + 2j, np.complex64)

@@ -45,7 +45,7 @@ from webgrad.graph.op import Op
 from webgrad.ops import primitives
 from webgrad.ops.table import TABLE
 
-__all__ = ["BUILDERS", "cases_of", "follows"]
+__all__ = ["BUILDERS", "STANDS_FOR", "THOROUGH", "cases_of", "follows"]
 
 THOROUGH = (dtypes.float32, dtypes.int8)  # a whole word, and a part of one
 # Ops whose kernels have the same indices as all others of their kind; what differs is one expression.

@@ -19,7 +19,7 @@ from tests.properties.helpers import AnyDevice, Array, gpu, on, wide
 from tests.properties.programs import Program, Step, Value, allowed, needed, values_of
 from webgrad.device_profile import DeviceProfile
 from webgrad.errors import BufferError
-from webgrad.evaluate.evaluate import evaluate, read
+from webgrad.evaluate.evaluate import clear_plans, evaluate, read
 from webgrad.evaluate.gpu_plan import GpuPlan
 from webgrad.graph.node import Node
 from webgrad.graph.snapshot import Snapshot, snapshot, walk
@@ -50,6 +50,20 @@ def _evaluated(program: Program, device: AnyDevice) -> Results:
 def on_cpu(program: Program, random: np.random.Generator) -> Results:
     """By the cpu's own plan."""
     return _evaluated(program, on("cpu"))
+
+
+def compiled(program: Program, random: np.random.Generator) -> Results:
+    """By native code, at once."""
+    with patch("webgrad.evaluate.cpu_plan.MUCH", 0), _without_plans():
+        return _evaluated(program, on("cpu"))
+
+
+@contextmanager
+def _without_plans() -> Iterator[None]:
+    """With none of those that were made before, and leaving none behind."""
+    clear_plans()
+    yield
+    clear_plans()
 
 
 def fused(program: Program, random: np.random.Generator) -> Results:
@@ -108,6 +122,7 @@ def some_choices(program: Program, random: np.random.Generator) -> Results:
 
 WAYS: dict[str, Way] = {
     "cpu": on_cpu,
+    "compiled": compiled,
     "fused": fused,
     "unfused": unfused,
     "some passes": some_passes,

@@ -1,7 +1,8 @@
 """Every op of the table × every dtype it claims × six layouts, against NumPy, on the cpu and on a GPU.
 
 The cases are made from the rows: a new map row is tested without a word here. Floats with a tolerance are
-compared with NumPy in float64, all others with the row's own function, exactly.
+compared with NumPy in float64, all others with the row's own function, exactly. Drivers compile slowly, so
+on a GPU `make test` tries every op in one or two of its dtypes, and `make test-long` in all.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from functools import cache
 
 import pytest
 
-from tests.properties.cases import cases_of, follows
+from tests.properties.cases import STANDS_FOR, THOROUGH, cases_of, follows
 from tests.properties.helpers import ALL_BUT_NONE, AnyDevice, Case, differences, gpu, on
 from webgrad import dtypes
 from webgrad.dtypes import DType
@@ -22,8 +23,8 @@ from webgrad.ops.table import TABLE
 from webgrad.runtime.webgpu import Device
 
 pytestmark = pytest.mark.property
-DEVICES = [pytest.param("cpu"), pytest.param("webgpu", marks=pytest.mark.gpu)]
 SOURCES = ("leaf", "scalar")  # values, not ops: every case is made of them
+OPS = [name for name in TABLE if name not in SOURCES]
 # ops that are there for one dtype
 ONLY = dict.fromkeys(("random_bits", "decode", "decode_rows"), dtypes.uint32)
 ONLY |= {"matmul_blocks": dtypes.float32}
@@ -49,14 +50,30 @@ def offered(op: Op, dtype: DType, device: AnyDevice) -> bool:
     return op.kind != "map" or isinstance(op.wgsl, str) or dtype.compute in op.wgsl
 
 
+def types_of(op: Op, device: AnyDevice, whole: bool = True) -> list[DType]:
+    """The dtypes of an op on a device; if not the whole, every eighth from the op's own turn on, and for an
+    op that stands for others one of those in which layouts and shapes come in all combinations.
+    """
+    types = [
+        each for each in (*dtypes.REAL, *dtypes.COMPLEX) if claims(op, each) and offered(op, each, device)
+    ]
+    if whole or not types:
+        return types
+    turn = list(TABLE).index(op.name)
+    chosen = list(types[turn % min(8, len(types)) :: 8])
+    if op.name in STANDS_FOR.get(op.kind, ()):
+        chosen.append(THOROUGH[turn % len(THOROUGH)])
+    return [each for each in types if each in chosen]
+
+
 @cache
-def maps_together(arity: int, dtype: DType) -> list[str]:
+def maps_together(arity: int, dtype: DType, whole: bool) -> list[str]:
     """What is wrong with any of the maps that another op stands for, on a GPU: drivers compile slowly, so all
     of them are one evaluation, in which those of the same operands are one kernel.
     """
     device = gpu()
     ops = [op for op in TABLE.values() if (op.kind, op.arity) == ("map", arity) and follows(op, device)]
-    ops = [op for op in ops if claims(op, dtype) and offered(op, dtype, device)]
+    ops = [op for op in ops if dtype in types_of(op, device, whole)]
 
     def build() -> Iterator[Case]:
         for cases in zip(*[cases_of(op, dtype, device) for op in ops], strict=True):
@@ -65,24 +82,46 @@ def maps_together(arity: int, dtype: DType) -> list[str]:
     return differences(build, may_flush=True)
 
 
-@pytest.mark.parametrize("device_name", DEVICES)
-@pytest.mark.parametrize("name", [name for name in TABLE if name not in SOURCES])
-def test_op(name: str, device_name: str) -> None:
-    op, device = TABLE[name], on(device_name)
-    types = [
-        dtype for dtype in (*dtypes.REAL, *dtypes.COMPLEX) if claims(op, dtype) and offered(op, dtype, device)
-    ]
+def check(op: Op, device: AnyDevice, whole: bool) -> None:
+    types = types_of(op, device, whole)
 
     def build() -> Iterator[Case]:
         for dtype in types:
             yield from cases_of(op, dtype, device)
 
     if op.kind == "map" and follows(op, device):
-        found = [line for dtype in types for line in maps_together(op.arity, dtype)]
-        wrong = [line for line in found if line.startswith((f"{name}, ", ALL_BUT_NONE))]
+        found = [line for dtype in types for line in maps_together(op.arity, dtype, whole)]
+        wrong = [line for line in found if line.startswith((f"{op.name}, ", ALL_BUT_NONE))]
     else:
-        wrong = differences(build, may_flush=device_name != "cpu")
-    assert not wrong, f"{len(wrong)} cases on {device_name}:\n" + "\n".join(wrong[:20])
+        wrong = differences(build, may_flush=isinstance(device, Device))
+    assert not wrong, f"{len(wrong)} cases on {device.name}:\n" + "\n".join(wrong[:20])
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_op(name: str) -> None:
+    check(TABLE[name], on("cpu"), whole=True)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", OPS)
+def test_op_on_a_gpu(name: str) -> None:
+    """In some dtypes, others for each op."""
+    check(TABLE[name], gpu(), whole=False)
+
+
+@pytest.mark.gpu
+@pytest.mark.long
+@pytest.mark.parametrize("name", OPS)
+def test_op_on_a_gpu_in_every_dtype(name: str) -> None:
+    check(TABLE[name], gpu(), whole=True)
+
+
+@pytest.mark.gpu
+def test_every_op_and_every_dtype_is_in_the_part_that_is_tried() -> None:
+    some = {name: types_of(TABLE[name], gpu(), whole=False) for name in OPS}
+    assert [name for name in OPS if types_of(TABLE[name], gpu()) and not some[name]] == []
+    for dtype in {each for name in OPS for each in types_of(TABLE[name], gpu())} & set(dtypes.REAL):
+        assert sum(dtype in types for types in some.values()) >= 3, dtype
 
 
 @pytest.mark.parametrize("name", [name for name, op in TABLE.items() if op.types != "biuf" and op.arity])

@@ -100,11 +100,7 @@ PROGRAMS = st.lists(
 )
 
 
-@pytest.mark.gpu
-@pytest.mark.property
-@hypothesis_settings(max_examples=150)
-@given(program=PROGRAMS, times=st.integers(1, 3))
-def test_random_programs_compute_what_numpy_does(encoded: Bench, program: list[Step], times: int) -> None:
+def check(encoded: Bench, program: list[Step], times: int) -> None:
     settle(encoded)
     before = encoded.stats
     commands = 0
@@ -120,6 +116,23 @@ def test_random_programs_compute_what_numpy_does(encoded: Bench, program: list[S
     since = encoded.since(before)
     assert since["commands"] == since["dispatches"] == commands
     assert encoded.stats["bytes_live"] == before["bytes_live"]
+
+
+@pytest.mark.gpu
+@pytest.mark.property
+@hypothesis_settings(max_examples=40)
+@given(program=PROGRAMS, times=st.integers(1, 3))
+def test_random_programs_compute_what_numpy_does(encoded: Bench, program: list[Step], times: int) -> None:
+    check(encoded, program, times)
+
+
+@pytest.mark.gpu
+@pytest.mark.long
+@pytest.mark.property
+@hypothesis_settings(max_examples=150)
+@given(program=PROGRAMS, times=st.integers(1, 3))
+def test_more_random_programs(encoded: Bench, program: list[Step], times: int) -> None:
+    check(encoded, program, times)
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.functions.devices import EVERYWHERE, place
+from tests.functions.devices import everywhere, place
 from tests.graph.helpers import apply, graph_of, numbers, value
 from tests.schedule.graphs import planned
 from webgrad.graph.node import Node
@@ -62,7 +62,7 @@ def test_an_update_with_such_a_gradient_reads_it_in_place() -> None:
     assert [group.kind for group in plan.groups] == ["contract", "map"]
 
 
-@EVERYWHERE
+@everywhere
 @pytest.mark.parametrize("shapes", [((5, 4), (4, 3)), ((2, 5, 4), (2, 4, 3)), ((1, 7), (7, 1))], ids=str)
 def test_the_values_are_the_same(kind: str, shapes: Any) -> None:
     a, b = (

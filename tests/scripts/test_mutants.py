@@ -51,6 +51,7 @@ def small_tree(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Fault:
     test = "from webgrad.ops.sums import plus\n\ndef test_broken():\n    assert False\n\n"
     (folder / "tests/ops/test_sums.py").write_text(test + "def test_plus():\n    assert plus(1, 2) == 3\n")
     monkeypatch.setattr(mutants, "ROOT", folder)
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # every run then begins sooner
     monkeypatch.setattr(stages, "__defaults__", (folder,))
     return Fault("webgrad/ops/sums.py", "a + b", "a - b", "minus")
 

@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
 import pytest
 
-from scripts.suite import GROUPS, arguments_of, cores, run_groups
+from scripts.suite import GROUPS, WHOLE, arguments_of, cores, run_groups
 from scripts.system import ROOT
 
 
-def test_every_group_is_of_folders_that_are_there_and_none_is_named_twice() -> None:
+def test_every_group_is_of_what_is_there_and_nothing_is_named_twice() -> None:
     named = [each for group in GROUPS for each in group]
     assert len(named) == len(set(named))
-    assert [each for each in named if not (ROOT / "tests" / each).is_dir()] == []
+    assert [each for each in named if not (ROOT / "tests" / each).exists()] == []
     rest, *groups = arguments_of((("a", "b"), ("c",)))
     assert rest == ["pytest", "--ignore=tests/a", "--ignore=tests/b", "--ignore=tests/c"]
     assert groups == [["pytest", "tests/a", "tests/b"], ["pytest", "tests/c"]]
+    assert arguments_of([["a"]], WHOLE)[1] == ["pytest", "tests/a", *WHOLE]
+
+
+def test_the_whole_suite_is_what_pytest_runs_by_itself_and_the_tests_marked_long() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    option, marks = WHOLE
+    assert settings["tool"]["pytest"]["ini_options"]["addopts"][-2:] == [option, f"not long and {marks}"]
 
 
 def start(group: Sequence[str], output: IO[bytes]) -> subprocess.Popen[bytes]:

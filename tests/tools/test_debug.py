@@ -16,6 +16,8 @@ from tests.limits import HANG
 from tests.runtime.helpers import bench
 from webgrad.config import LEVELS
 from webgrad.errors import ConfigError
+from webgrad.native.compiler import functions, is_available
+from webgrad.native.text import Function
 from webgrad.observing import observe
 from webgrad.runtime.webgpu import Device
 from webgrad.tools.debug import Debug, Dump, params_of, text_name
@@ -141,6 +143,23 @@ def test_trouble_and_tuning_are_told() -> None:
     assert lines[1] == "webgrad[tune] contract_matmul [4, 4] on cpu: 2.00 × the default"
     assert lines[3] == "webgrad[tune] →     1000.0 µs  rows 2"
     assert "no time" in lines[4]
+
+
+def test_native_code_is_written_and_dumped(tmp_path: Path) -> None:
+    if not is_available():
+        pytest.skip("no native code here")
+    stream = io.StringIO()
+    f = Function("run", [("ptr", "fields")], "i64")
+    with observe(Debug(frozenset({"llvm"}), stream, Dump(tmp_path))):
+        for _ in range(2):
+            functions(f.module(last="ret i64 90210"), ["run"], "the answer")
+    lines = stream.getvalue().splitlines()
+    assert lines[0] == "webgrad[llvm] ; the answer"
+    assert sum("ret i64 90210" in line for line in lines) == 1
+    texts = {path.suffix: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()}
+    assert texts.keys() == {".ll", ".s"}
+    assert texts[".ll"].startswith("; the answer\n")
+    assert "90210" in texts[".s"]
 
 
 def test_parameters_are_read_by_their_types() -> None:

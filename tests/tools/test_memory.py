@@ -15,8 +15,8 @@ import pytest
 import webgrad as wg
 from tests.runtime.helpers import bench
 from webgrad.config import MemoryBudget
-from webgrad.cpu.memory import clear
 from webgrad.graph.holders import words_of
+from webgrad.runtime.host_buffers import clear
 from webgrad.runtime.stats import host_memory
 from webgrad.tools.memory import TensorMemory
 

@@ -200,7 +200,7 @@ def test_an_answer_streams_as_text(browser: Browser, addresses: dict[str, str]) 
     assert "tokens/s" in page.text(".answer .under")
     assert "of 400 tokens" in page.text("#figures")
     asked = calls(page)
-    assert {name for name, _ in asked} == {"read_32", "read_8", "sample"}
+    assert {name for name, _ in asked} == {"read_32", "sample"}
     numbers = next(inputs for name, inputs in asked if name == "sample")
     assert numbers["token"] == 3
     assert {key: numbers[key] for key in ("temperature", "top_k", "top_p")} == FACTS["chat"]["sampling"]

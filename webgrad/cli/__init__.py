@@ -46,6 +46,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "doctor": ("webgrad.cli.doctor", "probe a device, and say what is wrong with it and what to do"),
     "demo": ("webgrad.cli.demo", "run a small computation on the GPU and say how it went"),
     "tune": ("webgrad.cli.tune", "list or clear the kernel choices that were measured and kept"),
+    "native": ("webgrad.cli.native", "show or clear the native code that was compiled and kept"),
 }
 # how --help lists them
 GROUPS: Mapping[str, tuple[str, ...]] = {
@@ -53,7 +54,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "files of models": ("pull", "models"),
     "scripts": ("profile", "check", "record", "replay", "kernels"),
     "browsers": ("export", "serve-static"),
-    "this machine": ("info", "doctor", "demo", "tune"),
+    "this machine": ("info", "doctor", "demo", "tune", "native"),
 }
 
 

@@ -21,6 +21,7 @@ from typing import Any, TextIO
 
 from .. import __version__, config
 from ..errors import NoAdapterError
+from ..native import compiler
 from ..runtime import adapters, host
 from .options import Parser, add_device, add_json
 from .text import NO_BREAK, Line, encodable, layout, size
@@ -29,7 +30,7 @@ __all__ = ["Report", "collect", "in_short", "main", "versions"]
 
 # extra → the packages that it installs
 EXTRAS: Mapping[str, tuple[str, ...]] = {
-    "lm": ("tokenizers", "jinja2", "llvmlite"),
+    "lm": ("tokenizers", "jinja2"),
     "hub": ("huggingface_hub",),
 }
 # limit → (what to call it, whether it is a number of bytes)
@@ -60,6 +61,7 @@ class Report:
     extras: Mapping[str, Mapping[str, str]]  # extra → package → its version, "" where it is not installed
     cache: Path | None  # None where there is no home to keep it in
     cache_bytes: int
+    objects: tuple[int, int]  # files of native code in the cache, and their bytes
 
 
 def collect(device: str | None = None) -> Report:
@@ -92,6 +94,7 @@ def collect(device: str | None = None) -> Report:
         extras={extra: {name: _version(name) for name in names} for extra, names in EXTRAS.items()},
         cache=cache,
         cache_bytes=_bytes_in(cache) if cache is not None else 0,
+        objects=compiler.objects().usage(),
     )
 
 
@@ -134,7 +137,11 @@ def as_json(report: Report) -> dict[str, Any]:
             extra: {name: version or None for name, version in packages.items()}
             for extra, packages in report.extras.items()
         },
-        "cache": {"path": str(report.cache) if report.cache else None, "bytes": report.cache_bytes},
+        "cache": {
+            "path": str(report.cache) if report.cache else None,
+            "bytes": report.cache_bytes,
+            "native": {"files": report.objects[0], "bytes": report.objects[1]},
+        },
         "config": {
             "path": str(report.settings.path or config.config_path()),
             "found": report.settings.path is not None,
@@ -208,6 +215,8 @@ def _lines(report: Report) -> Iterator[Line]:
         yield Line(extra, _extra_text(extra, packages))
     if report.cache is not None:
         yield Line("cache", f"{report.cache} ({size(report.cache_bytes)})")
+        count, nbytes = report.objects
+        yield Line("native code", f"{count} files ({size(nbytes)}) of the cache: webgrad native")
     else:
         yield Line("cache", "there is no home folder to keep it in: name one with WEBGRAD_CACHE")
     yield Line("Settings")
@@ -275,6 +284,6 @@ def _plain(value: object) -> object:
 def _say(value: object) -> str:
     if isinstance(value, list):
         return ", ".join(value) or "none"
-    if value is None:
+    if value in (None, ""):
         return "not set"
     return ("off", "on")[value] if isinstance(value, bool) else str(value)

@@ -15,9 +15,9 @@ from typing import Any
 
 from ..arrays import Array, np
 from ..graph.snapshot import Snapshot
+from ..runtime.host_buffers import empty, rewrapped
 from .code import Action, Code, Run, fresh, fresh_last
 from .loop import Loop, Source, Store, Work
-from .memory import empty, rewrapped
 from .operations import is_half
 from .products import matmul
 from .taps import window_product

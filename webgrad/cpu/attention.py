@@ -13,9 +13,9 @@ from typing import Any
 
 from ..arrays import Array, np
 from ..graph.node import Signature
-from .native.attending import attend
+from ..native.attending import attend
+from ..runtime.threads import cores, share
 from .products import multiply
-from .threads import cores, share
 
 __all__ = ["attention"]
 

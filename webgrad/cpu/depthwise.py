@@ -11,9 +11,9 @@ import math
 
 from ..arrays import Array, np
 from ..graph.snapshot import Snapshot
+from ..runtime.threads import Scratch
 from .blas import single_threaded
 from .operations import is_view
-from .threads import Scratch
 
 __all__ = ["sum_windows", "window_sum"]
 

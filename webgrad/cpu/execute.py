@@ -13,10 +13,10 @@ from time import perf_counter_ns
 from typing import Any
 
 from ..arrays import Array, np
+from ..runtime.host_buffers import Buffers, tick
 from ..schedule.plan import Schedule
 from .assembly import Assembly
 from .groups import add_group
-from .memory import Buffers, tick
 
 __all__ = ["CpuPlan"]
 

@@ -14,8 +14,8 @@ from functools import cache, lru_cache
 from typing import Any
 
 from ..arrays import Array, np
-from .memory import empty
-from .threads import cores, each_of
+from ..runtime.host_buffers import empty
+from ..runtime.threads import cores, each_of
 
 __all__ = ["half_of_real", "real_from_half", "transformed"]
 

@@ -13,10 +13,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ..arrays import Array, np
+from ..native.error_function import END, SERIES, SLOPE, TAIL
+from ..native.maps import mapped
 from ..ops.references import GELU_CUBIC, GELU_SCALE, float_power
-from .error_function import END, SERIES, SLOPE, TAIL
-from .native.maps import mapped
-from .threads import Scratch
+from ..runtime.threads import Scratch
 
 __all__ = ["element_function"]
 

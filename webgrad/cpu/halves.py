@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..arrays import Array, np
-from .memory import empty
-from .threads import Scratch, share
+from ..runtime.host_buffers import empty
+from ..runtime.threads import Scratch, share
 
 __all__ = ["widen"]
 

@@ -16,13 +16,13 @@ from typing import Any
 
 from ..arrays import Array, np
 from ..graph.snapshot import Snapshot
+from ..runtime.host_buffers import Buffers, empty
+from ..runtime.threads import Scratch, share
 from ..schedule.plan import is_part
 from .code import Code, Run, fresh, into
 from .folds import fold_of
 from .follow import Cut, Part, Range, block_shape, index_of
-from .memory import Buffers, empty
 from .operations import convert, iota
-from .threads import Scratch, share
 
 __all__ = ["Loop", "Source", "Store", "Work"]
 

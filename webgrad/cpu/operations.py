@@ -28,7 +28,7 @@ from .scans import scan_of
 from .scattering import scatter, set_turned
 from .thin import multiply_narrow
 
-__all__ = ["Operation", "convert", "iota", "is_half", "is_view", "operation_of", "wide_type"]
+__all__ = ["Operation", "convert", "iota", "is_by_host", "is_half", "is_view", "operation_of", "wide_type"]
 
 Shape = tuple[int, ...]
 Form = Literal["narrow", "wide", "either"]
@@ -67,6 +67,14 @@ def wide_type(dtype: DType) -> np.dtype[Any]:
 def is_view(sig: Signature) -> bool:
     """Whether a node's elements are those of its input, at other places."""
     return sig.kind == "move" and sig.op.name != "pad"
+
+
+def is_by_host(sig: Signature) -> bool:
+    """Whether a node of a native plan is computed here: there is no kernel for it."""
+    return sig.kind in _HOST_KINDS or sig.op.name in ("matmul_blocks", "matmul_rows")
+
+
+_HOST_KINDS = frozenset(("sort", "scatter", "fft", "kernel", "attend", "decode"))
 
 
 def operation_of(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:

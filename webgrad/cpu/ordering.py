@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from ..arrays import Array, np
-from .memory import empty
-from .threads import cores, each_of
+from ..runtime.host_buffers import empty
+from ..runtime.threads import cores, each_of
 
 __all__ = ["binned_places", "counts_between", "searched_places", "sorted_places", "sorted_values"]
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..arrays import Array, np
+from ..runtime.threads import Scratch, cores, share
 from .blas import single_threaded
-from .threads import Scratch, cores, share
 
 __all__ = ["PatchProduct", "pieces"]
 

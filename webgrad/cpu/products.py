@@ -11,8 +11,8 @@ import math
 from collections.abc import Iterator
 
 from ..arrays import Array, np
+from ..runtime.threads import cores, share
 from .blas import is_controlled, single_threaded
-from .threads import cores, share
 
 __all__ = ["matmul", "multiply"]
 

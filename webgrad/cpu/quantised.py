@@ -1,9 +1,7 @@
 """Quantised blocks on the cpu: few rows are multiplied straight with them, more by BLAS with unpacked rows.
 
-In: words of blocks with their format and shape. Out: float32 weights, or products with them. Threads take
-pieces of the rows: each unpacks its piece into its cache, by native code where there is some, else by NumPy,
-and multiplies it there. The invariant: a thread never holds more of the weights unpacked than `PIECE`, or one
-row, and how rows are cut into pieces follows from the shape alone.
+In: words of blocks with their format and shape. Out: float32 weights, or products with them. Weights are
+unpacked by native code where there is some, else by NumPy, in panels (`panels.py`).
 """
 
 from __future__ import annotations
@@ -11,26 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ..arrays import Array, np
+from ..native.calls import decoder, multiplier
 from ..ops.packed import decoded_rows
-from .blas import is_controlled, single_threaded
-from .native.calls import decoder, multiplier
-from .threads import Scratch, share
+from ..runtime.threads import share
+from .panels import multiply_panels, panel_rows
 
 __all__ = ["decode", "matmul_blocks", "product_of"]
 
 Shape = tuple[int, ...]
 Unpack = Callable[[Array, int, Array], None]
-PIECE = 1 << 18  # weights that a thread unpacks before BLAS has them
 PLAIN_PIECE = 1 << 16  # weights that NumPy unpacks at a time: it goes over them often
-_FLOAT = np.dtype(np.float32)
-_scratch = Scratch()
 
 
 def decode(words: Array, name: str, shape: Shape, out: Array | None = None) -> Array:
     """All weights."""
     result = np.empty(shape, np.float32) if out is None else out
     if result.size:
-        unpack, step = _unpacker(name, shape), _step(shape)
+        unpack, step = _unpacker(name, shape), panel_rows(shape[-1])
         rows = result.reshape(-1, shape[-1])
 
         def work(starts: Iterator[int]) -> None:
@@ -39,11 +34,6 @@ def decode(words: Array, name: str, shape: Shape, out: Array | None = None) -> A
 
         share(work, range(0, len(rows), step))
     return result
-
-
-def _step(shape: Shape) -> int:
-    """Rows of a piece."""
-    return max(1, PIECE // shape[-1])
 
 
 def _unpacker(name: str, shape: Shape) -> Unpack:
@@ -65,26 +55,14 @@ def _unpacker(name: str, shape: Shape) -> Unpack:
 def product_of(name: str, shape: Shape) -> Callable[..., Array]:
     """The function that multiplies (…, k) by the transpose of (n, k) blocks."""
     n, k = shape
-    native, unpack, step = multiplier(name, shape), _unpacker(name, shape), _step(shape)
+    native, unpack = multiplier(name, shape), _unpacker(name, shape)
 
     def multiply(a: Array, words: Array, out: Array | None = None) -> Array:
         result = np.empty((*a.shape[:-1], n), np.float32) if out is None else out
         left, right = np.ascontiguousarray(a).reshape(-1, k), result.reshape(-1, n)
         if native(left, words, right):
             return result
-
-        def work(starts: Iterator[int]) -> None:
-            for first in starts:
-                rows = min(step, n - first)
-                piece = _scratch.array(0, (rows, k), _FLOAT, 4 * step * k)
-                unpack(words, first, piece)
-                np.matmul(left, piece.T, out=right[:, first : first + rows])
-
-        if is_controlled():
-            with single_threaded():
-                share(work, range(0, n, step))
-        else:  # BLAS has threads of its own
-            work(iter(range(0, n, step)))
+        multiply_panels(left, lambda first, panel: unpack(words, first, panel), right)
         return result
 
     return multiply

@@ -17,10 +17,10 @@ from typing import Any
 
 from ..arrays import Array, np
 from ..graph.node import Signature
+from ..runtime.host_buffers import empty
+from ..runtime.threads import each_of
 from .blas import single_threaded
 from .folds import UFUNCS, sum_floats
-from .memory import empty
-from .threads import each_of
 
 __all__ = ["scan_of"]
 

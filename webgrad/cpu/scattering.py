@@ -12,8 +12,8 @@ import math
 from collections.abc import Iterator
 
 from ..arrays import Array, np
-from .memory import empty
-from .threads import cores, each_of
+from ..runtime.host_buffers import empty
+from ..runtime.threads import cores, each_of
 
 __all__ = ["scatter", "set_turned"]
 

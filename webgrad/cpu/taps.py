@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..arrays import Array, np
+from ..runtime.threads import Scratch, cores, share
 from .blas import Gemm, Matrix, gemm, single_threaded
 from .patches import PatchProduct, pieces
-from .threads import Scratch, cores, share
 
 __all__ = ["TapProduct", "window_product"]
 

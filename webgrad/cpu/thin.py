@@ -1,21 +1,19 @@
 """Half-width weights, keys and values, which are read as they are stored: a pass over graphs, and its op.
 
-In: a graph for the cpu, in which a product of few rows is one with a matrix made float32 and transposed, and
-attention is over keys and values made float32. Out: the same graph, in which both read what is stored: to
-move all of it through memory in float32 would take many times as long. Products only where there is native
-code.
+In: a graph for the cpu, in which a product is one with a matrix made float32 and transposed, and attention is
+over keys and values made float32. Out: the same graph, in which both read what is stored: to move all of it
+through memory in float32 would take many times as long. Products only where there is native code.
 """
 
 from __future__ import annotations
-
-import math
 
 from ..arrays import Array, np
 from ..graph.node import Signature, signature
 from ..graph.op import Op
 from ..graph.snapshot import Snapshot
-from .native.calls import MOST_ROWS, multiply_rows
-from .native.compiler import is_available
+from ..native.calls import multiply_rows, widen_rows
+from ..native.compiler import is_available
+from .panels import multiply_panels
 
 __all__ = ["keep_narrow", "multiply_narrow"]
 
@@ -30,7 +28,7 @@ def keep_narrow(graph: Snapshot) -> None:
             query, keys, values, *others = graph.inputs[number]
             narrow = (_stored_halves(graph, each) for each in (keys, values))
             graph.inputs[number] = (query, *narrow, *others)
-        if sig.op.name != "matmul" or sig.dtype.name != "float32" or math.prod(sig.shape[:-1]) > MOST_ROWS:
+        if sig.op.name != "matmul" or sig.dtype.name != "float32":
             continue
         a, b = graph.inputs[number]
         if graph.sigs[b].op.name != "permute" or graph.sigs[b].attributes[0] != (1, 0):
@@ -64,10 +62,16 @@ def multiply_narrow(a: Array, weights: Array, out: Array | None = None) -> Array
     """(…, k) floats by the transpose of (n, k) half floats, in float32."""
     n, k = weights.shape
     result = np.empty((*a.shape[:-1], n), np.float32) if out is None else out
-    left = np.ascontiguousarray(a).reshape(-1, k)
+    left, right = np.ascontiguousarray(a).reshape(-1, k), result.reshape(-1, n)
     stored = np.ascontiguousarray(weights)
-    if not multiply_rows(left, stored, result.reshape(-1, n)):
-        np.matmul(left, stored.astype(np.float32).T, out=result.reshape(-1, n))
+
+    def unpack(first: int, panel: Array) -> None:
+        rows = stored[first : first + len(panel)]
+        if not widen_rows(rows, panel):
+            np.copyto(panel, rows)
+
+    if not multiply_rows(left, stored, right):
+        multiply_panels(left, unpack, right)
     return result
 
 

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..arrays import Array, np
+from ..runtime.threads import Scratch, share
 from .blas import single_threaded
 from .patches import pieces
-from .threads import Scratch, share
 
 __all__ = ["WindowSum"]
 

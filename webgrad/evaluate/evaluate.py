@@ -173,11 +173,17 @@ def _run(roots: list[Node]) -> None:
         nodes[number].settle(storage)
 
 
-def _made(roots: list[Node], walked: Walk, changed: Sequence[tuple[Node, Node]] = ()) -> Plan:
+def _made(
+    roots: list[Node],
+    walked: Walk,
+    changed: Sequence[tuple[Node, Node]] = (),
+    *,
+    captured: bool = False,
+) -> Plan:
     """A new plan; an error on the way knows the node that is to blame, where its number is known."""
     try:
         with stage("plan"):
-            return _planned(roots, walked, changed)
+            return _planned(roots, walked, changed, captured=captured)
     except WebgradError as error:
         blamed = getattr(error, "value", len(walked.nodes))
         if blamed < len(walked.nodes):
@@ -185,7 +191,9 @@ def _made(roots: list[Node], walked: Walk, changed: Sequence[tuple[Node, Node]] 
         raise
 
 
-def _planned(roots: list[Node], walked: Walk, changed: Sequence[tuple[Node, Node]]) -> Plan:
+def _planned(
+    roots: list[Node], walked: Walk, changed: Sequence[tuple[Node, Node]], *, captured: bool
+) -> Plan:
     _state.made += 1
     graph = snapshot(walked, roots, changed)
     if observers():
@@ -194,7 +202,7 @@ def _planned(roots: list[Node], walked: Walk, changed: Sequence[tuple[Node, Node
     if isinstance(device, CpuDevice):
         from .cpu_plan import HostPlan  # here: it needs NumPy, which GPUs do without
 
-        return HostPlan(graph, device)
+        return HostPlan(graph, device, captured=captured)
     from .gpu_plan import GpuPlan  # here: whoever uses the cpu alone loads no compiler of kernels
 
     return GpuPlan(graph, device, fuse=device.settings.fuse, nodes=walked.nodes)
@@ -224,7 +232,7 @@ def plan_for(roots: list[Node], changed: Sequence[tuple[Node, Node]] = ()) -> tu
     with _state.lock:
         walked = walk(roots)
         try:
-            plan = _made(roots, walked._replace(held=[]), changed)
+            plan = _made(roots, walked._replace(held=[]), changed, captured=True)
         except WebgradError as error:
             raise _placed(error, roots[0].sig, roots[0]) from None
     return plan, walked.nodes

@@ -11,6 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
+from operator import attrgetter, call, is_
 from typing import Any
 from weakref import ref
 
@@ -30,6 +31,8 @@ from ..tensor import Tensor
 from .closures import Names, is_still, tensors_that_refer_to
 from .pytree import unflatten
 from .trace import Traced, is_open
+
+_node_of_one, _signature_of, _history_of = attrgetter("node"), attrgetter("sig"), attrgetter("history")
 
 
 class _Part:
@@ -85,7 +88,9 @@ class Capture:
 
     def __init__(self, traced: Traced, given: Sequence[Tensor], was: Sequence[Node], names: Names) -> None:
         self.spec = traced.spec
-        self.names = names
+        self.referred = [each for each in names if isinstance(each[1], ref)]
+        self.named = [name for name, then in names if not isinstance(then, ref)]
+        self.values = [then for _, then in names if not isinstance(then, ref)]
         self.draws = [draw for draw, _ in traced.draws]
         # for the first run
         self.drawn = [plain(each) for _, numbers in traced.draws for each in numbers]
@@ -115,6 +120,9 @@ class Capture:
         self.first = leaves[self.arguments :]
         self.sigs = [node.sig for node in self.first]
         self.marks = [_mark(node) for node in self.first]
+        # each leaf's owner, where each has one and wants no gradient: most captures are asked by these alone
+        single = all(len(each) == 1 for each in self.owners) and not any(self.marks)
+        self.only_owners = [owners[0] for owners in self.owners] if single else []
         places = {id(node): at for at, node in enumerate(leaves)}
         numbers = [node.storage for node in was if node.sig.op is not LEAF]
         numbers += [each for _, drawn in traced.draws for each in drawn]
@@ -182,11 +190,11 @@ class Capture:
 
     def leaves(self, arguments: Sequence[Any]) -> list[Node] | None:
         """The leaves of a call; None where they are not what was captured."""
-        for name, then in self.names:
-            now = name()
-            if now is not then and not is_still(now, then):
-                return None
+        if not self._names_are_still():
+            return None
         found = [each.node for each in arguments if isinstance(each, Tensor)]
+        if self.only_owners and (nodes := self._unchanged_nodes()):
+            return found + nodes
         for owners, sig, mark in zip(self.owners, self.sigs, self.marks, strict=True):
             node = _node_of(owners) if len(owners) > 1 else getattr(owners[0](), "node", None)
             if node is None or not (node.sig is sig or _is_alike(node.sig, sig)) or not _has(node, mark):
@@ -195,6 +203,27 @@ class Capture:
         if any((slot := each()) is None or slot.node is not None for each in self.empty):
             return None
         return found
+
+    def _names_are_still(self) -> bool:
+        """Whether names stand for what they stood for: most often the very same."""
+        if not all(map(is_, map(call, self.named), self.values)):
+            now = map(call, self.named)
+            if not all(
+                each is then or is_still(each, then) for each, then in zip(now, self.values, strict=True)
+            ):
+                return False
+        return all(is_still(name(), then) for name, then in self.referred)
+
+    def _unchanged_nodes(self) -> list[Node] | None:
+        """The nodes of what it closes over, if they are as they were in every way; quicker than to look at
+        each by itself.
+        """
+        try:
+            nodes: list[Node] = list(map(_node_of_one, map(call, self.only_owners)))
+            alike = all(map(is_, map(_signature_of, nodes), self.sigs)) and not any(map(_history_of, nodes))
+        except AttributeError:  # a tensor is gone, or a slot is empty
+            return None
+        return nodes if alike and not self.empty else None
 
     def is_dead(self) -> bool:
         """Whether a tensor it needs is gone, so that it never fits again."""

@@ -10,6 +10,7 @@
     const       () value                  a number; a `Size`, or a float but 0 and 1, is a parameter
     scalar      () number                 a run-time number, a parameter too
     thread      () local | group          where this thread is, counted in one line
+                () begin | end            the range of units of work that this call does
     argument    () name                   of a hole; "stage.k0": what an earlier stage has kept
     arithmetic  (u32, u32) + - * / % min  index arithmetic, unsigned, wrapping
     compare     (u32, u32) < == >=        → bool
@@ -20,14 +21,21 @@
     vectorize   (x, y, z, w)              width 1 → 4
     extract     (x) lane                  width 4 → 1
     load        (index) buffer            width 1: the element; width 4: the group of four at 4 · index
+                (index, guard)            the element where the guard holds, else anything: nothing is read
     decode      (index, blocks) buffer, format   the same, of quantised blocks
     store       (index, x) buffer         the same; packed dtypes are stored by groups only
+                (index, x, y)             two elements side by side
     register    (x)                       a variable of this thread that begins as x
     read        (register)
     write       (register, x)
+    fold        (register, x) map op      register = op(register, x); inside lanes, x of every lane
     combine     (x) map op                folds x over the workgroup's threads; every thread gets the result
-    loop        (start, stop, step)       → u32, up to the matching end_loop(loop)
+    loop        (start, stop, step)       → u32, up to the matching end_loop(loop); with data "lanes" its
+                                          turns depend on no other but for folds, and may be done at once
     if          (condition)               up to the matching end_if(if)
+
+Guards, pairs, folds and lanes are for targets that widen loops themselves (`lanes.py`): there all packed
+dtypes have elements of their own, and every width is 1.
 
 Values are used after they are made, in the same block or one inside it. `verify` checks all of this.
 """
@@ -158,6 +166,21 @@ class Kernel:
         return show(self)
 
 
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A kernel over units, for a target that widens loops; `wide`: its lanes are rows of short folds, and
+    more of them are better.
+    """
+
+    kernel: Kernel
+    units: int
+    cost: int  # of a unit, in multiplications
+    wide: bool = False
+
+
+# The buffers that are parameters of a hole: the panel that it fills, the block of sums that it takes
+PANEL, BLOCK = -1, -2
+
 _OPENERS = {"loop": "end_loop", "if": "end_if"}
 # op → number of arguments (-1: any), whether it has a value
 GRAMMAR: dict[str, tuple[int, bool]] = {
@@ -173,12 +196,13 @@ GRAMMAR: dict[str, tuple[int, bool]] = {
     "splat": (1, True),
     "vectorize": (4, True),
     "extract": (1, True),
-    "load": (1, True),
+    "load": (-1, True),
     "decode": (2, True),
-    "store": (2, False),
+    "store": (-1, False),
     "register": (1, True),
     "read": (1, True),
     "write": (2, False),
+    "fold": (2, False),
     "combine": (1, True),
     "loop": (3, True),
     "end_loop": (1, False),
@@ -239,6 +263,7 @@ def _shape_problem(kernel: Kernel, each: Instruction) -> str:
         "splat": lambda: types[0] != (each.type and Type(each.type.scalar)),
         "vectorize": lambda: any(t != (each.type and Type(each.type.scalar)) for t in types),
         "extract": lambda: not types[0] or types[0].width != 4 or each.data not in range(4),
+        "fold": lambda: each.args[0].op != "register" or types[0] != types[1],
         "read": lambda: each.args[0].op != "register" or types[0] != each.type,
         "write": lambda: each.args[0].op != "register",
         "register": lambda: types[0] != each.type,
@@ -272,7 +297,8 @@ def _type_problem(kernel: Kernel, each: Instruction) -> str:
             return f"{value} in a buffer of {buffer.dtype.name}"
         if each.op == "store" and not buffer.written:
             return "writes to what is only read"
-        if each.op == "store" and value.width == 1 and buffer.dtype.is_packed:
+        widened = any(each.op == "thread" and each.data == "begin" for each in kernel.body)
+        if each.op == "store" and value.width == 1 and buffer.dtype.is_packed and not widened:
             return "a single element of a packed dtype is stored"
     if each.op == "decode":
         if not 0 <= each.data[0] < len(kernel.buffers) or types != [U32, U32]:

@@ -11,7 +11,7 @@ from .ir import Instruction, Kernel
 Results = tuple[Instruction, ...]  # the values that leave a body
 Changed = tuple[list[Instruction], Results]
 Change = Callable[[tuple[Instruction, ...], Results], Changed]
-_EFFECTS = frozenset({"store", "write", "loop", "end_loop", "if", "end_if", "combine"})
+_EFFECTS = frozenset({"store", "write", "fold", "loop", "end_loop", "if", "end_if", "combine"})
 _FIXED: dict[str, Callable[[int, int], int]] = {
     "+": lambda a, b: (a + b) & 0xFFFFFFFF,
     "-": lambda a, b: (a - b) & 0xFFFFFFFF,

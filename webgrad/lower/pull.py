@@ -68,13 +68,17 @@ class Puller:
                     waiting += reversed(missing)
                     continue
                 value = self._pull(*wanted)
-                self.builder.blocks[self.builder.depths[id(value)]].made[("pull", *wanted)] = value
+                self.builder.blocks[self.builder.depths[id(value)]].made[self._key(*wanted)] = value
             waiting.pop()
             if not waiting:
                 return value
 
+    def _key(self, number: int, indices: Indices) -> tuple[Any, ...]:
+        """Under which a block remembers what was pulled."""
+        return ("pull", number, indices)
+
     def _known(self, number: int, indices: Indices) -> Instruction | None:
-        key = ("pull", number, indices)
+        key = self._key(number, indices)
         for block in reversed(self.builder.blocks):
             found = block.made.get(key)
             if found is not None:
@@ -107,8 +111,8 @@ class Puller:
         buffer = self.numbers.get(number)
         if buffer is not None and not self.buffers[buffer].written:
             return self.load(buffer, flatten(indices, sig.shape))
-        pull: Callable[..., Instruction] = _PULLERS[sig.kind]
-        return pull(self, number, indices)
+        pull: Callable[[int, Indices], Instruction] = getattr(self, f"_{sig.kind}")
+        return pull(number, indices)
 
     def _map(self, number: int, indices: Indices) -> Instruction:
         sig = self.graph.sigs[number]
@@ -464,15 +468,3 @@ class Puller:
             group = self.group_of(first.shifted(4 * half) + self.new_lane())
             assert group is not None
             build.here("store", None, (build.index(group), build.widened(build.lanes(four), 4)), buffer)
-
-
-_PULLERS: dict[str, Any] = {
-    "map": Puller._map,
-    "cast": Puller._cast,
-    "iota": Puller._iota,
-    "move": Puller._move,
-    "concat": Puller._concat,
-    "gather": Puller._gather,
-    "decode": Puller._decode,
-    "reduce": Puller._reduce,
-}

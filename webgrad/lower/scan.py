@@ -19,7 +19,7 @@ from .pull import BLOCK, Puller
 from .threads import deal, kernel_of, open_steps
 
 
-class _Scan:
+class Scan:
     """One scan: its sizes, and the layout of its threads."""
 
     def __init__(self, graph: Snapshot, group: Group) -> None:
@@ -60,7 +60,7 @@ def _is_flat(graph: Snapshot, group: Group, output: int) -> bool:
 
 def lower_scan(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
     """Running totals along an axis."""
-    scan = _Scan(graph, group)
+    scan = Scan(graph, group)
     threads = deal(profile, scan.steps, max(1, scan.chunk // 4))
     puller = Puller(graph, group.outputs, group.reads)
     build = puller.builder
@@ -85,7 +85,7 @@ def lower_scan(graph: Snapshot, group: Group, profile: DeviceProfile) -> Kernel:
     return kernel_of(group, puller, threads.workgroup, threads.groups)
 
 
-def _start(scan: _Scan, puller: Puller, at: list[Index]) -> Instruction:
+def _start(scan: Scan, puller: Puller, at: list[Index]) -> Instruction:
     """The start value of a row or chunk."""
     build = puller.builder
     value = scan.sig.op.identity(scan.sig.dtype)  # type: ignore[misc]
@@ -100,7 +100,7 @@ def _start(scan: _Scan, puller: Puller, at: list[Index]) -> Instruction:
 
 
 def _sums(
-    scan: _Scan,
+    scan: Scan,
     puller: Puller,
     at: list[Index],
     total: Instruction,
@@ -125,7 +125,7 @@ def _sums(
 
 
 def _step(
-    scan: _Scan,
+    scan: Scan,
     puller: Puller,
     at: list[Index],
     register: Instruction,

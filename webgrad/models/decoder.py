@@ -18,9 +18,10 @@ from .caches import Cache, Places
 from .sampling import Kind, Sampling, choose
 from .settings import Settings
 
-__all__ = ["CHUNKS", "Decoder", "Decoding"]
+__all__ = ["CHUNKS", "Decoder", "Decoding", "chunk_sizes"]
 
-CHUNKS = (512, 128, 32, 8)  # how many tokens are read at once; fewer are filled up
+CHUNKS = (512, 256, 128, 64, 32, 16, 8)  # how many tokens are read at once; each size is captured once
+CHUNK_COST = 16  # tokens that could be read in the time that one more chunk takes
 _LEAST_ROOM = 512
 
 
@@ -119,8 +120,7 @@ class Decoding:
             # Another list: who held the last one sees that it is no longer his.
             self.held = list(ids[:common])
             self.make_room(len(ids))
-            while position < len(ids):
-                size = _chunk_size(self.chunks, len(ids) - position)
+            for size in chunk_sizes(self.chunks, len(ids) - position):
                 part = list(ids[position : position + size])
                 filled = part + [part[-1]] * (size - len(part))
                 self._chunk(wg.asarray(filled, dtype=wg.int32, device=self.device), position)
@@ -185,6 +185,20 @@ def _common(held: Sequence[int], ids: Sequence[int]) -> int:
     return next(at for at in range(least) if held[at] != ids[at])
 
 
-def _chunk_size(chunks: Sequence[int], left: int) -> int:
-    """The largest chunk that fits, or one that is filled up if more than half of it is used."""
-    return next((size for size in chunks if left > size // 2), chunks[-1])
+def chunk_sizes(chunks: Sequence[int], count: int) -> list[int]:
+    """The chunks in which so many tokens are read, the last one filled up: of all ways to go on with the
+    largest that fits or to fill one up, the cheapest.
+    """
+    whole, rest = divmod(count, chunks[0])
+    return [chunks[0]] * whole + _rest_sizes(chunks, rest)
+
+
+def _rest_sizes(chunks: Sequence[int], count: int) -> list[int]:
+    if not count:
+        return []
+    filled = [min(size for size in chunks if size >= count)]
+    fitting = next((size for size in chunks if size < count), None)
+    if fitting is None:
+        return filled
+    several = [fitting, *_rest_sizes(chunks, count - fitting)]
+    return min(filled, several, key=lambda sizes: sum(sizes) + CHUNK_COST * len(sizes))

@@ -14,6 +14,7 @@ from typing import Any
 
 from webgrad.errors import ModelFileError
 
+from ..arrays import np
 from .gguf_tokenizer import Parts, frame, import_tokenizers, parts_from_gguf, protected, stop_ids
 from .growth import check_growth
 from .reader import read_json, read_text
@@ -80,8 +81,18 @@ def engine_of_json(path: Path) -> Any:
         )
     engine.no_truncation()
     engine.no_padding()
-    protected(lambda: check_growth(engine, str(path)), f"{path} cannot be read")
+    protected(lambda: check_growth(engine, str(path), longest_text(text)), f"{path} cannot be read")
     return engine
+
+
+def longest_text(text: str) -> int:
+    """How many letters the texts of a JSON file have at most: a text lies between two quotation marks without
+    backslashes, and has no such mark inside.
+    """
+    data = np.frombuffer(text.encode(), np.uint8)
+    marks = np.flatnonzero(data == ord('"'))
+    marks = marks[data[marks - 1] != ord("\\")]
+    return int(np.diff(marks).max(initial=0))
 
 
 def without_normalized(text: str) -> str:

@@ -13,13 +13,16 @@ from typing import Any
 
 from webgrad.errors import ModelFileError
 
+from ..arrays import Array, np
 from .growth import LONGEST_TOKEN, check_growth
 from .pretokenizers import PRETOKENIZERS
 from .text_stream import SPACE
+from .token_pairs import token_pairs
 
 __all__ = ["Parts", "frame", "import_tokenizers", "parts_from_gguf", "protected", "stop_ids"]
 
 UNKNOWN, CONTROL, USER_DEFINED, BYTE = 2, 3, 4, 6  # token types, as SentencePiece numbers them
+CONTINUED = "##"  # before what goes on with a word, in WordPiece
 MOST_TOKENS = 1_000_000
 MOST_CUTS = 200_000_000  # letters of all ways to cut all tokens in two; published ones have 20 million
 # What ends an answer, or a turn of it, where a vocabulary has it as a control token.
@@ -48,8 +51,9 @@ class Listed:
     """The vocabulary as a file lists it."""
 
     tokens: list[str]
-    types: list[int]
-    scores: list[float]
+    places: dict[str, int]  # of each token
+    types: Array
+    scores: Array
     metadata: Mapping[str, Any]
 
     def flag(self, name: str, default: bool) -> bool:
@@ -61,7 +65,7 @@ class Listed:
         return int(value) if isinstance(value, int) and 0 <= value < len(self.tokens) else None
 
     def of_type(self, *types: int) -> list[str]:
-        return [token for token, kind in zip(self.tokens, self.types, strict=True) if kind in types]
+        return [self.tokens[place] for place in np.flatnonzero(np.isin(self.types, types)).tolist()]
 
 
 def protected(make: Callable[[], Any], failure: str) -> Any:
@@ -109,13 +113,14 @@ def parts_from_gguf(metadata: Mapping[str, Any]) -> Parts:
         engine = KINDS[kind](package, listed)
         add_marked_tokens(package, engine, listed)
         set_frame(package, engine, listed, kind, bos, eos)
-        check_growth(engine, "the tokenizer in the GGUF file")
+        longest = max(map(len, listed.tokens)) + len(CONTINUED)
+        check_growth(engine, "the tokenizer in the GGUF file", longest)
         return engine
 
     engine = protected(build, "the tokenizer in the GGUF file cannot be built")
     texts = {f"{name}_token": listed.tokens[id] for name, id in special_ids(listed, bos, eos).items()}
     ends = {id for name in ("eos", "eot", "eom") if (id := listed.id(name)) is not None} | {eos} - {None}
-    control = {token: place for place, token in enumerate(listed.tokens) if listed.types[place] == CONTROL}
+    control = {token: listed.places[token] for token in listed.of_type(CONTROL)}
     template = metadata.get("tokenizer.chat_template")
     return Parts(
         engine, bos, eos, stop_ids(control, ends), texts, template if isinstance(template, str) else None
@@ -136,10 +141,11 @@ def read_list(metadata: Mapping[str, Any]) -> Listed:
     tokens = metadata.get("tokenizer.ggml.tokens")
     if not isinstance(tokens, Sequence) or isinstance(tokens, str) or not 0 < len(tokens) <= MOST_TOKENS:
         raise ModelFileError("the GGUF file has no list of tokens (tokenizer.ggml.tokens)")
-    if not all(isinstance(token, str) for token in tokens):
+    if not all(issubclass(kind, str) for kind in set(map(type, tokens))):
         raise ModelFileError("tokenizer.ggml.tokens is not a list of texts")
     tokens = [token or f"[EMPTY_{place}]" for place, token in enumerate(tokens)]
-    if len(set(tokens)) != len(tokens):
+    places = dict(zip(tokens, range(len(tokens)), strict=True))
+    if len(places) != len(tokens):
         raise ModelFileError("tokenizer.ggml.tokens has the same token twice")
     if (longest := max(map(len, tokens))) > LONGEST_TOKEN:
         raise ModelFileError(
@@ -147,21 +153,22 @@ def read_list(metadata: Mapping[str, Any]) -> Listed:
         )
     return Listed(
         tokens,
+        places,
         read_numbers(metadata, "token_type", len(tokens), 1, int),
         read_numbers(metadata, "scores", len(tokens), 0.0, float),
         metadata,
     )
 
 
-def read_numbers(metadata: Mapping[str, Any], name: str, count: int, default: Any, kind: type) -> list[Any]:
+def read_numbers(metadata: Mapping[str, Any], name: str, count: int, default: Any, kind: type) -> Array:
     values = metadata.get(f"tokenizer.ggml.{name}")
     if values is None:
-        return [default] * count
+        return np.full(count, default)
     if isinstance(values, (str, Mapping)) or not hasattr(values, "__len__") or len(values) < count:
         raise ModelFileError(f"tokenizer.ggml.{name} must have a number for each of the {count} tokens")
     values = values.tolist() if hasattr(values, "tolist") else list(values)
     try:
-        return [kind(value) for value in values[:count]]
+        return np.fromiter(map(kind, values), np.dtype(kind), count)
     except (TypeError, ValueError, OverflowError):
         raise ModelFileError(f"tokenizer.ggml.{name} is not a list of numbers") from None
 
@@ -175,9 +182,8 @@ def byte_level_bpe(package: Any, listed: Listed) -> Any:
             "model is also published with a tokenizer.json, load that folder"
         )
     rules = PRETOKENIZERS[name]
-    vocabulary = {token: place for place, token in enumerate(listed.tokens)}
     engine = package.Tokenizer(
-        package.models.BPE(vocabulary, read_merges(listed, vocabulary), ignore_merges=rules.ignore_merges)
+        package.models.BPE(listed.places, read_merges(listed), ignore_merges=rules.ignore_merges)
     )
     split = package.pre_tokenizers.Split
     cuts = [split(package.Regex(cut), behavior="isolated") for cut in rules.cuts]
@@ -189,8 +195,8 @@ def byte_level_bpe(package: Any, listed: Listed) -> Any:
     return engine
 
 
-def read_merges(listed: Listed, vocabulary: Mapping[str, int]) -> list[tuple[str, str]]:
-    merges = listed.metadata.get("tokenizer.ggml.merges")
+def read_merges(listed: Listed) -> list[tuple[str, str]]:
+    merges, vocabulary = listed.metadata.get("tokenizer.ggml.merges"), listed.places
     if not isinstance(merges, Sequence) or isinstance(merges, str):
         raise ModelFileError("the GGUF file has no merges (tokenizer.ggml.merges)")
     pairs = []
@@ -207,39 +213,30 @@ def read_merges(listed: Listed, vocabulary: Mapping[str, int]) -> list[tuple[str
 
 def merges_of_scores(listed: Listed) -> list[tuple[str, str]]:
     """SentencePiece's BPE as merges: any two tokens that make a third, those with the best score first."""
-    places = {
-        token: place
-        for place, token in enumerate(listed.tokens)
-        if listed.types[place] not in (CONTROL, UNKNOWN, BYTE)
-    }
-    if (letters := sum(len(token) ** 2 for token in places)) > MOST_CUTS:
+    places = np.flatnonzero(np.isin(listed.types, (CONTROL, UNKNOWN, BYTE), invert=True))
+    tokens = [listed.tokens[place] for place in places.tolist()]
+    lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))
+    if (letters := int(lengths @ lengths)) > MOST_CUTS:
         raise ModelFileError(
             f"tokenizer.ggml.tokens has too many long tokens: all ways to cut them in two have {letters:,} "
             f"letters, and at most {MOST_CUTS:,} are allowed"
         )
-    merges = []
-    for token in sorted(places, key=lambda token: -listed.scores[places[token]]):
-        pairs = [
-            (token[:cut], token[cut:])
-            for cut in range(1, len(token))
-            if token[:cut] in places and token[cut:] in places
-        ]
-        merges += sorted(pairs, key=lambda pair: (places[pair[0]], places[pair[1]]))
-    return merges
+    ranks = np.empty(len(tokens), np.int64)
+    ranks[np.argsort(-listed.scores[places], kind="stable")] = np.arange(len(tokens))
+    return token_pairs(tokens, lengths, ranks)
 
 
 def sentencepiece_bpe(package: Any, listed: Listed) -> Any:
     """Llama's and Gemma's kind: spaces are marks, what no token has is written as bytes."""
-    vocabulary = {token: place for place, token in enumerate(listed.tokens)}
     merges = listed.metadata.get("tokenizer.ggml.merges")
     unknown = listed.id("unknown", 0)
     engine = package.Tokenizer(
         package.models.BPE(
-            vocabulary,
-            merges_of_scores(listed) if merges is None else read_merges(listed, vocabulary),
+            listed.places,
+            merges_of_scores(listed) if merges is None else read_merges(listed),
             unk_token=None if unknown is None else listed.tokens[unknown],
             fuse_unk=True,
-            byte_fallback="<0x00>" in vocabulary,
+            byte_fallback="<0x00>" in listed.places,
         )
     )
     marks = [package.normalizers.Replace(" ", SPACE)]
@@ -262,7 +259,7 @@ def unigram(package: Any, listed: Listed) -> Any:
     unknown = listed.id("unknown", 2)
     engine = package.Tokenizer(
         package.models.Unigram(
-            list(zip(listed.tokens, listed.scores, strict=True)), unknown, "<0x00>" in set(listed.tokens)
+            list(zip(listed.tokens, listed.scores.tolist(), strict=True)), unknown, "<0x00>" in listed.places
         )
     )
     normalizers = package.normalizers
@@ -288,8 +285,8 @@ def unigram(package: Any, listed: Listed) -> Any:
 def wordpiece(package: Any, listed: Listed) -> Any:
     """BERT's kind. GGUF marks tokens that start a word by ▁; the package marks the others by ##."""
     vocabulary = {}
-    for place, token in enumerate(listed.tokens):
-        is_plain = listed.types[place] not in (CONTROL, UNKNOWN, USER_DEFINED)
+    for place, (token, kind) in enumerate(zip(listed.tokens, listed.types.tolist(), strict=True)):
+        is_plain = kind not in (CONTROL, UNKNOWN, USER_DEFINED)
         vocabulary[with_hashes(token) if is_plain else token] = place
     if len(vocabulary) != len(listed.tokens):
         raise ModelFileError("tokenizer.ggml.tokens has the same token twice")
@@ -311,7 +308,7 @@ def wordpiece(package: Any, listed: Listed) -> Any:
 def with_hashes(token: str) -> str:
     if token.startswith("[") and token.endswith("]") and len(token) > 2:
         return token  # [unused7], which converters leave as it is
-    return token[1:] if token.startswith(SPACE) else f"##{token}"
+    return token[1:] if token.startswith(SPACE) else f"{CONTINUED}{token}"
 
 
 KINDS: dict[Any, Callable[[Any, Listed], Any]] = {

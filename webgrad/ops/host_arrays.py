@@ -11,11 +11,11 @@ from typing import Any
 
 from .. import dtypes, errors
 from ..arrays import Array, has_numpy, np
-from ..cpu.memory import empty
 from ..dtypes import DType, as_dtype
 from ..errors import DeviceError, DTypeError, ShapeError
 from ..graph.node import Node, leaf, signature
 from ..runtime.device import AnyDevice, CpuDevice
+from ..runtime.host_buffers import empty
 from ..values import NARROW, Values, values_of
 from .table import TABLE
 

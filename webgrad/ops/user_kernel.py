@@ -27,33 +27,44 @@ class KernelCall:
     reads: int  # how many of the inputs are read
     given: tuple[int, ...]  # the results that start from an input, in the order of these inputs
     arguments: tuple[int, ...]  # the call's own order of the tensors among the inputs; -1: None
+    types: tuple[Any, ...]  # the dtypes of the inputs that are tensors
     reference: Callable[..., Any] | None = None
+    native: Callable[[KernelCall, tuple[Array, ...]], list[Array]] | None = None  # without a reference
 
     def __repr__(self) -> str:
         return f"{self.program.label}, grid {self.grid}"
 
     def computed(self, inputs: tuple[Array, ...]) -> list[Array]:
-        """All results by the reference, which may change the arrays of results and nothing else."""
+        """All results by the reference, which may change the arrays of results and nothing else; without one
+        by native code.
+        """
         label = self.program.label
+        if self.reference is None and self.native is not None:
+            return self.native(self, inputs)
         if self.reference is None:
             raise DeviceError(
-                f"{label} is a kernel in WGSL, which the cpu cannot run: give webgrad.kernel a "
-                "reference=, a function of NumPy arrays"
+                f"{label} is a kernel in WGSL, which the cpu runs with llvmlite: install it, or give "
+                "webgrad.kernel a reference=, a function of NumPy arrays"
             )
         count = self.reads + len(self.given)
         arrays = [each.view() for each in inputs[: self.reads]]
         for each in arrays:
             each.flags.writeable = False
         arrays += [each.copy() for each in inputs[self.reads : count]]
-        numbers = iter([each.item() for each in inputs[count:]])
-        params = {field.name: _field(field.type, numbers) for field in self.program.params}
-        found = self.reference(*[arrays[at] if at >= 0 else None for at in self.arguments], **params)
+        found = self.reference(
+            *[arrays[at] if at >= 0 else None for at in self.arguments], **self.params(inputs)
+        )
         made = found if isinstance(found, tuple | list) else (found,)
         shapes = tuple(np.shape(each) for each in made)
         if shapes != tuple(shape for shape, _ in self.results):
             wanted = tuple(shape for shape, _ in self.results)
             raise LaunchError(f"{label}: the reference gave results of shapes {shapes}, not {wanted}")
         return [np.array(each) for each in made]
+
+    def params(self, inputs: tuple[Array, ...]) -> dict[str, Any]:
+        """The parameters by name, of the inputs that are scalars."""
+        numbers = iter([each.item() for each in inputs[self.reads + len(self.given) :]])
+        return {field.name: _field(field.type, numbers) for field in self.program.params}
 
 
 def _field(type_name: str, numbers: Any) -> Any:

@@ -308,9 +308,12 @@ class NativeDevice:
         if not invalid:
             return None
         descriptor.label.length = 0
-        self.push_scope()
-        lib.wgpuComputePipelineRelease(lib.wgpuDeviceCreateComputePipeline(self.device, descriptor))
-        return self.pop_scope() or invalid
+        told: tuple[int, str] | None = (0, _PIPELINE)
+        while told and _PIPELINE in told[1]:  # another thread's: a scope keeps only its first error
+            self.push_scope()
+            lib.wgpuComputePipelineRelease(lib.wgpuDeviceCreateComputePipeline(self.device, descriptor))
+            told = self._pop()
+        return told or invalid
 
     def confirm_pipeline(self, handle: Handle) -> None:
         """One that is there is compiled."""

@@ -73,3 +73,18 @@ def factors(before: tuple[int, ...], after: tuple[int, ...]) -> list[tuple[range
         stretches.append((range(start, i), range(begin, j)))
     assert math.prod(before) == math.prod(after)
     return stretches
+
+
+def runs_of(axes: Sequence[int]) -> list[list[int]]:
+    """Axes in runs of adjacent ones.
+
+    >>> runs_of([0, 1, 3])
+    [[0, 1], [3]]
+    """
+    runs: list[list[int]] = []
+    for axis in axes:
+        if runs and runs[-1][-1] == axis - 1:
+            runs[-1].append(axis)
+        else:
+            runs.append([axis])
+    return runs

@@ -69,9 +69,15 @@ def is_source(sig: Signature) -> bool:
 
 
 def choose_stored(
-    graph: Snapshot, profile: DeviceProfile, *, fuse: bool = True
+    graph: Snapshot,
+    profile: DeviceProfile,
+    *,
+    fuse: bool = True,
+    alone: Callable[[Signature], bool] = lambda sig: False,
 ) -> tuple[set[int], dict[int, Content]]:
-    """The nodes to store, and the content of each stored or inner node."""
+    """The nodes to store, and the content of each stored or inner node. Those that are `alone` are stored,
+    and what they read, before it is moved.
+    """
     order = [each for each in graph.order() if not is_source(graph.sigs[each])]
     fixed = {each for each in graph.roots if not is_source(graph.sigs[each])}
     if not fuse:
@@ -80,6 +86,9 @@ def choose_stored(
         fixed |= {source for source in whole_inputs(graph, each) if not is_source(graph.sigs[source])}
         if graph.sigs[each].kind in ("sort", "scatter", "scan", "fft", "kernel"):
             fixed.add(each)
+        if alone(graph.sigs[each]):
+            read = {_unmoved(graph, source) for source in graph.inputs[each]}
+            fixed |= {each} | {source for source in read if not is_source(graph.sigs[source])}
     known = _Known(graph, order, profile)
     for _ in range(MAX_ROUNDS):
         stored, contents = _settled(graph, order, set(fixed), known)
@@ -92,6 +101,13 @@ def choose_stored(
             return _without_spares(graph, order, stored, contents, fixed, known)
         fixed |= more
     return _settled(graph, order, fixed | stored, known)
+
+
+def _unmoved(graph: Snapshot, number: int) -> int:
+    """What a value is before movement."""
+    while graph.sigs[number].kind == "move" and graph.sigs[number].op.name != "pad":
+        (number,) = graph.inputs[number]
+    return number
 
 
 def _without_spares(

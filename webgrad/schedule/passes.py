@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import wraps
 
 from ..device_profile import DeviceProfile
+from ..graph.node import Signature
 from ..graph.snapshot import Snapshot
 from .attention import split_attention
 from .common_subexpressions import share_common_subexpressions
@@ -36,10 +37,13 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class Passes:
-    """A backend's passes, and whether one of its kernels may have several results."""
+    """A backend's passes, whether one of its kernels may have several results, and which nodes share a kernel
+    with nothing but movement of what they read.
+    """
 
     passes: tuple[Pass, ...]
     shares_kernels: bool
+    alone: Callable[[Signature], bool] = lambda sig: False
 
 
 def on_any_profile(change: Callable[[Snapshot], object]) -> Change:
@@ -58,6 +62,8 @@ SHARED = (  # by both backends
     Pass(keep_packed, "products with quantised blocks read these packed, on real GPUs thin ones"),
     Pass(on_any_profile(transpose_products), "a product read only as its transpose is computed transposed"),
 )
+SPLIT_SCANS = Pass(split_scans, "long scans of few rows are cut into chunks")
+SPLIT_REDUCTIONS = Pass(split_reductions, "long reductions with few results are done in parts")
 GPU_PASSES = Passes(
     (
         PAIRS,
@@ -68,9 +74,9 @@ GPU_PASSES = Passes(
         *SHARED,
         Pass(on_any_profile(legalise), "ops and dtypes that no kernel has become ones that kernels have"),
         Pass(split_products, "products with few blocks and a long k become sums of products"),
-        Pass(split_scans, "long scans of few rows are cut into chunks"),
+        SPLIT_SCANS,
         Pass(split_attention, "attention of few queries over many keys is dealt out to chunks"),
-        Pass(split_reductions, "long reductions with few results are done in parts"),
+        SPLIT_REDUCTIONS,
     ),
     shares_kernels=True,
 )

@@ -13,6 +13,7 @@ from ..device_profile import DeviceProfile
 from ..graph.node import Signature, signature
 from ..graph.snapshot import Snapshot
 from ..ops.table import TABLE
+from .axes import runs_of
 
 
 def split_reductions(graph: Snapshot, profile: DeviceProfile) -> None:
@@ -28,7 +29,7 @@ def _split(graph: Snapshot, number: int, profile: DeviceProfile) -> None:
     shape = graph.sigs[source].shape
     if not graph.sigs[source].size:
         return
-    runs = _runs([axis for axis in sig.attributes[0] if shape[axis] != 1])
+    runs = runs_of([axis for axis in sig.attributes[0] if shape[axis] != 1])
     if len(runs) > 1:
         first = _fold(graph, sig, source, runs[-1])
         gone = set(runs[-1])
@@ -47,17 +48,6 @@ def _split(graph: Snapshot, number: int, profile: DeviceProfile) -> None:
     parts = _parts(profile, sig.size, length, after)
     if parts > 1:
         _in_parts(graph, number, source, math.prod(shape[:first_axis]), length, after, parts)
-
-
-def _runs(axes: list[int]) -> list[list[int]]:
-    """Runs of adjacent axes."""
-    runs: list[list[int]] = []
-    for axis in axes:
-        if runs and runs[-1][-1] == axis - 1:
-            runs[-1].append(axis)
-        else:
-            runs.append([axis])
-    return runs
 
 
 def _parts(profile: DeviceProfile, rows: int, length: int, after: int) -> int:

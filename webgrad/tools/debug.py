@@ -21,6 +21,7 @@ from ..config import Settings
 from ..errors import ConfigError
 from ..graph.node import line_of
 from ..lower.threads import name_of
+from ..native.compiler import assembly
 from ..observing import Note, Observer, observe
 from ..runtime.stats import readable_bytes
 from ..schedule.work import work_of
@@ -58,10 +59,18 @@ class Dump:
 
     def write(self, program: Any) -> None:
         """Write a program's text, unless writing failed before."""
+        self._write(f"{text_name(program)}.wgsl", f"// {_head(program)}\n{program.text}")
+
+    def write_native(self, label: str, text: str) -> None:
+        """Write a module's text, and what the processor gets."""
+        name = _file_name(label, text)
+        self._write(f"{name}.ll", f"; {label}\n{text}")
+        self._write(f"{name}.s", assembly(text))
+
+    def _write(self, name: str, text: str) -> None:
         if not self.trouble:
             try:
-                path = self.folder / f"{text_name(program)}.wgsl"
-                path.write_text(f"// {_head(program)}\n{program.text}", encoding="utf-8")
+                (self.folder / name).write_text(text, encoding="utf-8")
             except OSError as error:
                 self.trouble = f"{self.folder} takes no more texts: {error.strerror}"
                 print(f"webgrad: {self.trouble}", file=sys.stderr)
@@ -69,8 +78,12 @@ class Dump:
 
 def text_name(program: Any) -> str:
     """What a program's file is called: its label, and some of its text's hash, the same in every run."""
-    label = re.sub(r"\W+", "_", program.label).strip("_")[:80] or "kernel"
-    return f"{label}-{hashlib.sha256(program.text.encode()).hexdigest()[:8]}"
+    return _file_name(program.label, program.text)
+
+
+def _file_name(label: str, text: str) -> str:
+    word = re.sub(r"\W+", "_", label).strip("_")[:80] or "kernel"
+    return f"{word}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
 def _head(program: Any) -> str:
@@ -159,6 +172,12 @@ class Debug(Observer):
             self.say("wgsl", f"// {_head(program)}\n{program.text}")
             if self._dump is not None:
                 self._dump.write(program)
+
+    def compiled(self, label: str, text: str) -> None:
+        """The text of native code, which is compiled once a process."""
+        self.say("llvm", f"; {label}\n{text}")
+        if self._dump is not None:
+            self._dump.write_native(label, text)
 
     def tuned(self, device: Any, entry: Any) -> None:
         """The candidates with their times."""

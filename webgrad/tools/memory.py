@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..arrays import has_numpy, np
-from ..cpu.memory import owner
 from ..evaluate.evaluate import evaluation_lock
 from ..graph.holders import alive, holders
 from ..graph.node import Node, where_made
 from ..runtime.device import CpuDevice, DeviceLike, open_device, opened_devices
 from ..runtime.host import memory_bytes
+from ..runtime.host_buffers import owner
 from ..runtime.stats import host_memory, readable_bytes
 from ..tensor import Tensor
 from .profiling.table import columns

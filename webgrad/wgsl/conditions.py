@@ -19,7 +19,7 @@ _WORD = re.compile(
 )
 
 # How tightly each operator binds, as in C.
-_LEVELS = (
+LEVELS = (
     ("||",),
     ("&&",),
     ("|",),
@@ -31,7 +31,7 @@ _LEVELS = (
     ("+", "-"),
     ("*", "/", "%"),
 )
-_BINDING = {operator: level for level, operators in enumerate(_LEVELS) for operator in operators}
+_BINDING = {operator: level for level, operators in enumerate(LEVELS) for operator in operators}
 
 
 class ExpressionError(Exception):
@@ -164,7 +164,7 @@ class _Parser:
     def operand(self, *, live: bool) -> Value:
         word = self.take()
         if word in _UNARY:
-            operand = self.binary(len(_LEVELS), live=live)  # no operator: an operand alone
+            operand = self.binary(len(LEVELS), live=live)  # no operator: an operand alone
             return _UNARY[word](_number(operand)) if live else 0
         if word == "(":
             inner = self.binary(0, live=live)

@@ -60,6 +60,20 @@ def _in_kernels(name: str) -> tuple[_Function, tuple[str, ...]]:
     return _Function(function.place + (width == "4"), text, False), calls
 
 
+def written(name: str) -> str:
+    """A function as it stands in its file, without comments; one that is written twice, for one lane.
+
+    >>> from webgrad.wgsl import library
+    >>> library.written("wg_wrap_u8")
+    'fn wg_wrap_u8(x: U) -> U { return x & U(0xffu); }'
+    """
+    source = _source()
+    function = source.get(name) or source.get(f"{name}_1") or source.get(name.removesuffix("_1"))
+    if function is None:
+        raise ShaderError(f"wgsl/library.wgsl and library64.wgsl have no function {name}")
+    return function.text
+
+
 def names() -> tuple[str, ...]:
     """Every function by its name in kernels, in the files' order: "wg_exp_1", "wg_exp_4", …"""
     return tuple(

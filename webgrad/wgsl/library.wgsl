@@ -246,8 +246,7 @@ fn wg_random_bits(counter: U, key0: U, key1: U) -> U {
 
 // A whole number of at most 22 bits as an integer; I(x) would be guarded against overflow.
 fn wg_whole(x: F) -> I { return bitcast<I>(x + F(12582912.0)) - I(0x4b400000); }
-// x 2^n for x from 0.7 to 1.5 and n from -127 to 128; 0 below 2^-126, as subnormal numbers are on many
-// GPUs, and slow on processors.
+// x 2^n for x from 0.7 to 1.5 and n from -151 to 128; 0 below 2^-126, as subnormal numbers are on many GPUs.
 fn wg_scale(x: F, n: I) -> F {
     let bits = min(bitcast<I>(x) + (n << U(23u)), I(0x7f800000));
     return bitcast<F>(select(bits, I(0), bits < I(0x00800000)));
@@ -266,13 +265,13 @@ fn wg_exp_times(factor: F, up: I, x: F, rest: F) -> F {
     return (factor + factor * wg_exp_tail(r)) * power;
 }
 fn wg_exp(x: F) -> F {
-    let inside = clamp(x, F(-88.0), F(89.0));
+    let inside = clamp(x, F(-104.0), F(89.0));
     let n = round(inside * F(1.44269502));
     let r = (inside - n * F(0.693359375)) + n * F(0.000212194442);
     return wg_keep_nan(x, wg_scale(F(1.0) + wg_exp_tail(r), wg_whole(n)));
 }
 fn wg_exp2(x: F) -> F {
-    let inside = clamp(x, F(-127.0), F(128.0));
+    let inside = clamp(x, F(-151.0), F(128.0));
     let n = round(inside);
     return wg_keep_nan(x, wg_scale(F(1.0) + wg_exp2_tail(inside - n), wg_whole(n)));
 }
@@ -418,7 +417,7 @@ fn wg_power_size(x: F, y: F) -> F {
     let e_upper = y_upper * log_upper;
     let e_lower = (power - y_upper) * log_upper + power * log_lower;
     let e = e_upper + e_lower;
-    let n = round(clamp(e, F(-127.0), F(128.0)));
+    let n = round(clamp(e, F(-151.0), F(128.0)));
     let r = clamp((e_upper - n) + e_lower, F(-0.501), F(0.501)); // e's rounding takes it over 1/2
     return wg_scale(F(1.0) + wg_exp2_tail(r), wg_whole(n));
 }

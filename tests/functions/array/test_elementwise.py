@@ -11,7 +11,7 @@ import pytest
 
 import webgrad as wg
 from scripts.reference_page import names_of
-from tests.functions.devices import EVERYWHERE, place
+from tests.functions.devices import everywhere, place
 from webgrad import dtypes
 from webgrad.errors import ArgumentError, DTypeError
 from webgrad.functions.array import elementwise, maps
@@ -199,7 +199,7 @@ def test_tests_of_integers() -> None:
         assert elementwise.isfinite(cpu(value)).tolist() == [True, True]
 
 
-@EVERYWHERE
+@everywhere
 @pytest.mark.parametrize("dtype", [dtypes.bool, dtypes.int8, dtypes.int32])
 def test_functions_of_floats_take_integers_as_float32(kind: str, dtype: dtypes.DType) -> None:
     x = place(kind, [1, 0, 1], dtype)
@@ -354,7 +354,7 @@ def test_names_and_documentation() -> None:
     assert elementwise.add is not elementwise.subtract
 
 
-@EVERYWHERE
+@everywhere
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
 def test_nextafter(kind: str, dtype: Any) -> None:
     most, least = np.finfo(dtype).max, np.finfo(dtype).smallest_subnormal
@@ -370,7 +370,7 @@ def test_nextafter(kind: str, dtype: Any) -> None:
     np.testing.assert_array_equal(np.signbit(found[number]), np.signbit(expected[number]))
 
 
-@EVERYWHERE
+@everywhere
 def test_nextafter_of_bfloat16(kind: str) -> None:
     x = place(kind, [1.0, -2.0], dtypes.bfloat16)
     assert elementwise.nextafter(x, 0.0).tolist() == [1 - 2.0**-8, -2 + 2.0**-7]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.functions.devices import EVERYWHERE, Array, place
+from tests.functions.devices import Array, everywhere, place
 from webgrad import dtypes
 from webgrad.errors import ArgumentError, DTypeError, ShapeError
 from webgrad.functions.array.histograms import bincount, histogram
@@ -13,7 +13,7 @@ from webgrad.functions.array.histograms import bincount, histogram
 NAN, INF = np.nan, np.inf
 
 
-@EVERYWHERE
+@everywhere
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.int32, np.uint32, np.int64])
 def test_whole_numbers(kind: str, dtype: type) -> None:
     x: Array = np.random.default_rng(1).integers(0, 100, 5000).astype(dtype)
@@ -25,7 +25,7 @@ def test_whole_numbers(kind: str, dtype: type) -> None:
     np.testing.assert_array_equal(bincount(place(kind, x), length=150).numpy(), np.bincount(x, None, 150))
 
 
-@EVERYWHERE
+@everywhere
 def test_weights_and_what_is_outside(kind: str) -> None:
     x = np.random.default_rng(2).integers(-3, 40, 9000).astype(np.int32)
     weights = np.random.default_rng(3).integers(-9, 9, 9000).astype(np.float32)
@@ -37,7 +37,7 @@ def test_weights_and_what_is_outside(kind: str) -> None:
     np.testing.assert_array_equal(whole.numpy(), expected)
 
 
-@EVERYWHERE
+@everywhere
 def test_no_numbers_and_truths(kind: str) -> None:
     empty = place(kind, np.zeros(0, np.int32))
     assert bincount(empty).shape == (0,)
@@ -46,7 +46,7 @@ def test_no_numbers_and_truths(kind: str) -> None:
     assert bincount(place(kind, np.full(300_000, 2, np.uint8))).tolist() == [0, 0, 300_000]
 
 
-@EVERYWHERE
+@everywhere
 @pytest.mark.parametrize("bins", [1, 10, 37, 1000])
 def test_bins_of_equal_width(kind: str, bins: int) -> None:
     x = np.random.default_rng(4).standard_normal((300, 101)).astype(np.float32)
@@ -65,7 +65,7 @@ def check_counts(x: Array, counts: Array, edges: Array) -> None:
     np.testing.assert_array_equal(counts, np.histogram(x, edges)[0])
 
 
-@EVERYWHERE
+@everywhere
 def test_edges_nan_and_infinities(kind: str) -> None:
     x = np.array([NAN, -INF, INF, 0, 1, 2, 2.5, 3, 4, 5, 5.5, -1], np.float32)
     edges = [0.0, 1, 3, 3, 5]
@@ -79,7 +79,7 @@ def test_edges_nan_and_infinities(kind: str) -> None:
     assert (counts.tolist(), same.tolist()) == ([1, 2], [1.0, 2.0, 3.0])
 
 
-@EVERYWHERE
+@everywhere
 def test_weights_densities_and_other_types(kind: str) -> None:
     generator = np.random.default_rng(5)
     x, weights = generator.integers(0, 50, (40, 50)), generator.random((40, 50)).astype(np.float32)
@@ -93,7 +93,7 @@ def test_weights_densities_and_other_types(kind: str) -> None:
     assert edges.dtype is dtypes.float32
 
 
-@EVERYWHERE
+@everywhere
 def test_one_value_and_none(kind: str) -> None:
     counts, edges = histogram(place(kind, np.full(9, 3.0, np.float32)), 4)
     assert (counts.tolist(), edges.tolist()) == ([0, 0, 9, 0], [2.5, 2.75, 3.0, 3.25, 3.5])

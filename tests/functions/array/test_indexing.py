@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from tests.functions.devices import EVERYWHERE, place
+from tests.functions.devices import everywhere, place
 from webgrad import dtypes
 from webgrad.errors import AxisError, DTypeError, IndexingError, ShapeError
 from webgrad.functions.array import keys, masks
@@ -378,7 +378,7 @@ def test_nonzero() -> None:
         nonzero(cpu(1.0))
 
 
-@EVERYWHERE
+@everywhere
 @pytest.mark.parametrize("few", [0, masks.MAX_READ_FLAGS])
 @pytest.mark.parametrize("shape", [(0,), (1,), (700,), (3, 0, 2), (4, 5, 6)])
 def test_nonzero_everywhere(
@@ -391,7 +391,7 @@ def test_nonzero_everywhere(
         assert [each.tolist() for each in found] == [each.tolist() for each in np.nonzero(array)]
 
 
-@EVERYWHERE
+@everywhere
 @pytest.mark.parametrize("wanted", [0.0, 0.4, 1.0])
 def test_masks_that_stay_on_the_device(kind: str, wanted: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(masks, "MAX_READ_FLAGS", 0)

@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tests.functions.devices import EVERYWHERE, place
+from tests.functions.devices import everywhere, place
 from webgrad import dtypes
 from webgrad.errors import AxisError, DTypeError, ShapeError
 from webgrad.functions.array.creation import asarray
@@ -118,7 +118,7 @@ CASES = {
 }
 
 
-@EVERYWHERE
+@everywhere
 @pytest.mark.parametrize("case", CASES)
 def test_long_sums_of_floats_are_accurate(kind: str, case: str) -> None:
     shape = CASES[case]
@@ -129,7 +129,7 @@ def test_long_sums_of_floats_are_accurate(kind: str, case: str) -> None:
     assert (np.abs(cumulative_sum(place(kind, x), axis).numpy() - exact) <= allowed).all()
 
 
-@EVERYWHERE
+@everywhere
 @pytest.mark.parametrize("case", CASES)
 def test_long_totals_of_integers_are_exact(kind: str, case: str) -> None:
     shape = CASES[case]
@@ -144,7 +144,7 @@ def test_long_totals_of_integers_are_exact(kind: str, case: str) -> None:
         np.testing.assert_array_equal(function(place(kind, x), axis).numpy(), expected)
 
 
-@EVERYWHERE
+@everywhere
 def test_long_totals_of_other_types_and_layouts(kind: str) -> None:
     x = np.random.default_rng(3).integers(0, 2, (40_000, 3)).astype(np.uint8)
     np.testing.assert_array_equal(cumsum(place(kind, x), 0).numpy(), x.cumsum(0, dtype=np.uint32))
@@ -158,7 +158,7 @@ def test_long_totals_of_other_types_and_layouts(kind: str) -> None:
     np.testing.assert_array_equal(cumsum(place(kind, wide)).numpy(), wide.cumsum())
 
 
-@EVERYWHERE
+@everywhere
 def test_what_is_scanned_may_be_computed_on_the_way(kind: str) -> None:
     x = np.random.default_rng(5).integers(-50, 50, 30_001).astype(np.int32)
     node = cumulative_sum(place(kind, x) * 3 + 1, include_initial=True)[::-1]
@@ -173,7 +173,7 @@ def test_three_million_elements() -> None:
     np.testing.assert_array_equal(cumsum(place("software", x.astype(np.float32))).numpy(), x.cumsum())
 
 
-@EVERYWHERE
+@everywhere
 def test_short_runs_keep_float_sums_accurate(kind: str) -> None:
     x = np.full(1 << 20, 0.1, np.float32)
     exact = x.astype(np.float64).cumsum()
@@ -181,7 +181,7 @@ def test_short_runs_keep_float_sums_accurate(kind: str) -> None:
     assert 500 * error < np.abs(x.cumsum() / exact - 1).max()
 
 
-@EVERYWHERE
+@everywhere
 def test_chunks_keep_nan_infinities_and_negative_maxima(kind: str) -> None:
     x = np.full(20_000, -5.0, np.float32)
     x[15_000] = NAN
@@ -197,7 +197,7 @@ def test_chunks_keep_nan_infinities_and_negative_maxima(kind: str) -> None:
     np.testing.assert_array_equal(cumulative_max(place(kind, last)).numpy(), last)
 
 
-@EVERYWHERE
+@everywhere
 def test_float_products_are_never_cut_into_chunks(kind: str) -> None:
     x = np.full(20_000, 1e30, np.float32)
     x[0] = 0

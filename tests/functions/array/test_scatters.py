@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tests.functions.devices import EVERYWHERE, place
+from tests.functions.devices import everywhere, place
 from webgrad import dtypes
 from webgrad.errors import AxisError, DTypeError, IndexingError, ShapeError
 from webgrad.functions.array.creation import asarray
@@ -118,7 +118,7 @@ def whole(how: str, x: Array, index: Array, updates: Array) -> Array:
     return result
 
 
-@EVERYWHERE
+@everywhere
 @pytest.mark.parametrize("how", BY_SLICES)
 def test_many_updates(kind: str, how: str) -> None:
     generator = np.random.default_rng(3)
@@ -131,7 +131,7 @@ def test_many_updates(kind: str, how: str) -> None:
             np.testing.assert_array_equal(result.numpy(), whole(how, base, index, given))
 
 
-@EVERYWHERE
+@everywhere
 @pytest.mark.parametrize("dtype", dtypes.REAL, ids=lambda each: each.name)
 def test_many_updates_of_every_dtype(kind: str, dtype: dtypes.DType) -> None:
     generator = np.random.default_rng(4)
@@ -144,7 +144,7 @@ def test_many_updates_of_every_dtype(kind: str, dtype: dtypes.DType) -> None:
         np.testing.assert_array_equal(result.numpy().astype(np.int64), whole(how, *exact))
 
 
-@EVERYWHERE
+@everywhere
 def test_all_updates_to_one_row(kind: str) -> None:
     updates = np.full(200_000, 0.1, np.float32)
     index = np.full(200_000, 7, np.int32)
@@ -162,6 +162,7 @@ def test_all_updates_to_one_row(kind: str) -> None:
 
 
 @pytest.mark.gpu
+@pytest.mark.long
 def test_three_million_updates() -> None:
     index = np.random.default_rng(7).integers(0, 2_000_000, 3_000_001).astype(np.int32)
     counts = np.bincount(index, minlength=2_000_000)
@@ -174,7 +175,7 @@ def test_three_million_updates() -> None:
     np.testing.assert_array_equal(last.numpy(), expected)
 
 
-@EVERYWHERE
+@everywhere
 def test_many_sums_are_the_same_in_every_run(kind: str) -> None:
     generator = np.random.default_rng(5)
     index = place(kind, generator.integers(0, 3_000, 9_000).astype(np.int32))
@@ -187,7 +188,7 @@ def test_many_sums_are_the_same_in_every_run(kind: str) -> None:
     )
 
 
-@EVERYWHERE
+@everywhere
 def test_many_single_elements(kind: str) -> None:
     generator = np.random.default_rng(6)
     x = generator.integers(-9, 9, (4, 700)).astype(np.int16)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import webgrad as wg
-from tests.functions.devices import EVERYWHERE, Array, place
+from tests.functions.devices import Array, everywhere, place
 from webgrad.errors import CaptureError, DTypeError
 from webgrad.functions.array import masks
 
@@ -27,7 +27,7 @@ def values_of(dtype: Any, shape: tuple[int, ...]) -> Array:
     return whole.astype(dtype)
 
 
-@EVERYWHERE
+@everywhere
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint32", "float16", "float32", "complex64"])
 def test_unique(kind: str, dtype: str) -> None:
     array = values_of(dtype, (4, 9))
@@ -38,7 +38,7 @@ def test_unique(kind: str, dtype: str) -> None:
     assert [each.dtype.name for each in found] == [dtype, "int32", "int32", "int32"]
 
 
-@EVERYWHERE
+@everywhere
 def test_nan_is_distinct_and_zeros_are_one(kind: str) -> None:
     found = wg.unique_all(place(kind, SPECIAL))
     for each, wanted in zip(found, expected(SPECIAL), strict=True):
@@ -46,14 +46,14 @@ def test_nan_is_distinct_and_zeros_are_one(kind: str) -> None:
     assert found.counts.tolist() == [1, 2, 1, 3, 1, 1]
 
 
-@EVERYWHERE
+@everywhere
 def test_complex_nan_is_distinct(kind: str) -> None:
     nan = complex(1, np.nan)
     found = wg.unique_counts(place(kind, np.array([nan, 2j, nan, 2j, complex(-0.0, 2.0)], np.complex64)))
     assert found.counts.tolist() == [3, 1, 1]
 
 
-@EVERYWHERE
+@everywhere
 @pytest.mark.parametrize("shape", [(), (0,), (1,), (2, 0)])
 def test_small_ones(kind: str, shape: tuple[int, ...]) -> None:
     array = np.ones(shape, np.float32)
@@ -91,7 +91,7 @@ def test_it_cannot_be_captured() -> None:
         wg.jit(wg.unique_values)(wg.asarray([1.0], device="cpu"))
 
 
-@EVERYWHERE
+@everywhere
 @pytest.mark.parametrize("count", [0, 1, 3, 100])
 def test_isin(kind: str, count: int) -> None:
     generator = np.random.default_rng(count)
@@ -102,7 +102,7 @@ def test_isin(kind: str, count: int) -> None:
     np.testing.assert_array_equal(other.numpy(), np.isin(array, among, invert=True))
 
 
-@EVERYWHERE
+@everywhere
 def test_isin_goes_by_equality(kind: str) -> None:
     nan = float("nan")
     among = place(kind, np.array([nan, 0.0, *range(2, 12)], np.float32))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.functions.devices import EVERYWHERE, place
+from tests.functions.devices import everywhere, place
 from webgrad import dtypes
 from webgrad.errors import ArgumentError, AxisError, DTypeError, ShapeError
 from webgrad.functions.array.creation import asarray
@@ -98,7 +98,7 @@ def test_any_floats(x: Array) -> None:
     np.testing.assert_array_equal(argsort(on_cpu(x), 0, descending=True).numpy(), backwards(x, 0))
 
 
-@EVERYWHERE
+@everywhere
 @pytest.mark.parametrize("dtype", dtypes.REAL, ids=lambda each: each.name)
 def test_long_rows_of_every_dtype(kind: str, dtype: dtypes.DType) -> None:
     x = values_of(dtype, (2, 3000))
@@ -109,7 +109,7 @@ def test_long_rows_of_every_dtype(kind: str, dtype: dtypes.DType) -> None:
     np.testing.assert_array_equal(argsort(place(kind, x), descending=True).numpy(), backwards(exact, 1))
 
 
-@EVERYWHERE
+@everywhere
 def test_many_elements(kind: str) -> None:
     x = np.random.default_rng(2).standard_normal(300_003).astype(np.float32)
     x[::1000], x[1::1000], x[2::1000] = NAN, -0.0, INF
@@ -117,6 +117,7 @@ def test_many_elements(kind: str) -> None:
 
 
 @pytest.mark.gpu
+@pytest.mark.long
 def test_three_million_elements() -> None:
     x = np.random.default_rng(6).integers(0, 2**32, 3_000_001, np.uint32)
     places = argsort(place("software", x)).numpy()
@@ -125,7 +126,7 @@ def test_three_million_elements() -> None:
     np.testing.assert_array_equal(topk(place("software", x), 9)[1].numpy(), places[::-1][:9])
 
 
-@EVERYWHERE
+@everywhere
 @pytest.mark.parametrize("largest", [True, False])
 def test_the_first_few_of_many(kind: str, largest: bool) -> None:
     generator = np.random.default_rng(3)
@@ -141,7 +142,7 @@ def test_the_first_few_of_many(kind: str, largest: bool) -> None:
             np.testing.assert_array_equal(values.numpy(), np.take_along_axis(x, order[:, :count], 1))
 
 
-@EVERYWHERE
+@everywhere
 def test_ties_stay_in_order_though_the_smallest_of_all_comes_late(kind: str) -> None:
     x = np.full(20_000, 9, np.int32)
     x[[16_000, 16_001, 300]] = 0, 1, 1
@@ -149,7 +150,7 @@ def test_ties_stay_in_order_though_the_smallest_of_all_comes_late(kind: str) -> 
     assert topk(place(kind, -x), 2)[1].tolist() == [16_000, 300]
 
 
-@EVERYWHERE
+@everywhere
 def test_the_first_few_of_very_many_and_along_other_axes(kind: str) -> None:
     x = np.random.default_rng(4).standard_normal(600_000).astype(np.float32)
     assert topk(place(kind, x), 50)[1].tolist() == backwards(x, 0)[:50].tolist()
@@ -198,7 +199,7 @@ def test_top_k_takes_nan_for_the_largest() -> None:
     assert topk(x, 3, largest=False)[1].tolist() == [3, 0, 2]
 
 
-@EVERYWHERE
+@everywhere
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("length", [0, 1, 2, 7, 8, 9, 100, 1000])
 def test_searching(kind: str, side: Any, length: int) -> None:
@@ -210,7 +211,7 @@ def test_searching(kind: str, side: Any, length: int) -> None:
     np.testing.assert_array_equal(result.numpy(), np.searchsorted(line, values, side))
 
 
-@EVERYWHERE
+@everywhere
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_searching_special_floats_and_mixed_types(kind: str, side: Any) -> None:
     line = np.sort(SPECIAL)

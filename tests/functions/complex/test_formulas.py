@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import webgrad as wg
-from tests.functions.devices import EVERYWHERE, place
+from tests.functions.devices import everywhere, place
 
 Array = np.ndarray[Any, Any]
 INF, NAN, PI = math.inf, math.nan, math.pi
@@ -305,7 +305,7 @@ def test_chains_of_arithmetic_are_one_kernel() -> None:
         assert len(wg.explain(result).kernels) == 1
 
 
-@EVERYWHERE
+@everywhere
 @pytest.mark.parametrize("shape", [(), (5,), (8,), (3, 7), (2, 3, 4), (6, 2), (0, 4)], ids=str)
 def test_shapes_of_kernels(kind: str, shape: tuple[int, ...]) -> None:
     """Both parts of four numbers to a thread, or of one where rows are no fours, or are turned."""

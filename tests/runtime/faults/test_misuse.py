@@ -1,4 +1,6 @@
-"""Random misuse cannot abort, hang or spoil: 200 sequences here, thousands by `make fault`."""
+"""Random misuse cannot abort, hang or spoil: 50 sequences here, 200 by `make test-long`, thousands by
+`make fault`.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,7 @@ import pytest
 from tests.runtime.faults.batches import run_batches
 from tests.runtime.faults.misuse import ACTIONS, Actor
 from tests.runtime.helpers import Bench, bench, floats
+from tests.selection import first
 from webgrad.errors import BufferError, DeviceError, LaunchError
 from webgrad.runtime.device import open_device
 
@@ -21,10 +24,11 @@ def own() -> Bench:
     return bench()
 
 
-def test_sequences_of_misuse() -> None:
-    report = run_batches(200, seed=20, per_process=100)
+@pytest.mark.parametrize("count", first(1, [50, 200]))
+def test_sequences_of_misuse(count: int) -> None:
+    report = run_batches(count, seed=20, per_process=100)
     assert report.clean, report.describe()
-    assert report.sequences == 200
+    assert report.sequences == count
     assert len(report.errors) > 8
     assert sum(report.errors.values()) < report.calls, "some calls must have been right"
 

@@ -12,7 +12,7 @@ from typing import Any
 from ... import config
 from ...arrays import np
 from ...cpu import blas
-from ...cpu.native import compiler
+from ...native import compiler
 from ...runtime import host
 from ...runtime.device import CpuDevice
 from .findings import Finding, amount, note, ok
@@ -57,7 +57,7 @@ def blas_library(device: CpuDevice) -> Finding:
 
 
 def native_code(device: CpuDevice) -> Finding:
-    """llvmlite, with which the cpu computes quantised weights and attention."""
+    """llvmlite, with which graphs become native code on the cpu."""
     try:
         version = importlib.metadata.version("llvmlite")
     except importlib.metadata.PackageNotFoundError:
@@ -65,7 +65,9 @@ def native_code(device: CpuDevice) -> Finding:
     if compiler.is_available():
         return ok("native code", f"llvmlite {version}", llvmlite=version)
     if not version:
-        advice = 'language models are several times quicker with it: pip install "webgrad[lm]"'
+        advice = (
+            "the cpu is several times as quick with it, where there are wheels of it: pip install llvmlite"
+        )
         return note("native code", "llvmlite is not installed", advice, llvmlite="")
     if not config.settings().native:
         return note("native code", "switched off", "unset WEBGRAD_NATIVE to have it", llvmlite=version)

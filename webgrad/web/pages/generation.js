@@ -14,10 +14,23 @@ function commonLength(held, ids) {
   return count;
 }
 
-// The largest chunk that is more than half used and does not reach beyond the caches; 0 where none fits.
+const CHUNK_COST = 16; // tokens that could be read in the time that one more chunk takes
+
+// The chunks in which so many tokens are read, the last one filled up: of all ways to go on with the largest
+// that fits or to fill one up, the cheapest. As in models/decoder.py; no more tokens than the largest chunk.
+function chunkSizes(sizes, count) {
+  const room = sizes.filter((size) => size >= count).at(-1);
+  const fitting = sizes.find((size) => size < count);
+  if (fitting === undefined) return count > 0 ? [room] : [];
+  const several = [fitting, ...chunkSizes(sizes, count - fitting)];
+  const cost = several.reduce((total, size) => total + size + CHUNK_COST, 0);
+  return room + CHUNK_COST <= cost ? [room] : several;
+}
+
+// The next chunk of those that do not reach beyond the caches; 0 where none fits.
 function chunkSize(facts, position, left) {
-  const fitting = facts.chunks.filter((size) => position + size <= (facts.room ?? facts.context));
-  return fitting.find((size) => left > size / 2) ?? fitting.at(-1) ?? 0;
+  const sizes = facts.chunks.filter((size) => position + size <= (facts.room ?? facts.context));
+  return sizes.length ? chunkSizes(sizes, Math.min(left, sizes[0]))[0] : 0;
 }
 
 function filled(ids, size) {

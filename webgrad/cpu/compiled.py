@@ -1,0 +1,426 @@
+"""Plans of native code: a schedule as one array of commands, which a native function walks.
+
+In: a `Schedule`. Out: `run` gives the arrays of the graph's roots from those of its leaves. Everything that a
+run needs is one array of i64: for each call its arguments, for each command what the driver wants to know,
+for each kernel its fields. Most of it is known when the plan is made; a run adds addresses: of leaves, of
+results, of the room for what lies between, of the array itself. Python does nothing between kernels, but
+where a group is NumPy's: sorts, scatters, transforms. The invariants: inputs are never written to, but for
+those given for it; every result is an array of its own; several threads may run one plan.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from time import perf_counter_ns
+from typing import Any
+
+from ..arrays import Array, np
+from ..graph.node import Signature
+from ..graph.snapshot import Snapshot
+from ..lower.compile import alias_of
+from ..lower.in_place import in_place_results
+from ..lower.lane_products import Lowering
+from ..lower.lanes import LOWER
+from ..lower.structures import structure
+from ..native import driver
+from ..native.background import Request, request
+from ..native.emit import Program, kernel_program
+from ..native.helpers import Helpers
+from ..native.jobs import LEAST
+from ..native.processor import chosen
+from ..runtime.host_buffers import empty, rewrapped
+from ..schedule.plan import Group, Schedule
+from .operations import is_by_host, is_half, operation_of
+from .product_programs import product_program
+
+ALIGNMENT = 64  # bytes
+_PACKING = {"f32": "f4x", "f64": "d", "i32": "i4x", "u32": "I4x", "i64": "q", "u64": "Q", "bool": "?7x"}
+_WORD = struct.Struct("<q")
+ZERO, SELF, ROOM, FIRST = range(4)  # the bases of addresses: nothing, the words, the room; then arrays
+Tell = Callable[[int, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kernel:
+    """A program that was asked for, over values by their places in the structure of its group."""
+
+    request: Request
+    program: Program
+    buffers: tuple[int, ...]  # -1: its own
+    scalars: tuple[tuple[int, str], ...]  # with their types
+
+
+@dataclass(frozen=True, slots=True)
+class _Command:
+    """A kernel over a graph's values, for one of its groups."""
+
+    group: int
+    kernel: _Kernel
+    buffers: tuple[int, ...]
+    scalars: tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _HostStep:
+    """A node that NumPy computes: its inputs, then itself. `fill` takes their arrays."""
+
+    group: int
+    buffers: tuple[int, ...]
+    fill: Callable[..., None]
+
+
+class CompiledPlan:
+    """A schedule for the processor. Make it with `schedule(graph, CPU_PROFILE, NATIVE_PASSES)`."""
+
+    def __init__(self, schedule: Schedule) -> None:
+        self._graph = graph = schedule.graph
+        self._homes: dict[int, int] = {}  # value → the value whose memory it has
+        self._steps: list[_Command | _HostStep] = []
+        self._kernels: dict[object, _Kernel] = {}
+        for number, group in enumerate(schedule.groups):
+            if not graph.sigs[group.outputs[0]].size or self._is_alias(group):
+                continue
+            if is_by_host(graph.sigs[group.outputs[0]]):
+                self._steps += [self._host_step(group, each, number) for each in group.outputs]
+            else:
+                self._steps.append(self._command(group, number))
+        self._in_place = self._in_place_of(schedule.groups)  # result → the leaf whose memory it may take
+        self._layouts: dict[bool, _Layout] = {}  # by whether its commands are called apart
+
+    def _command(self, group: Group, number: int) -> _Command:
+        code, values = structure(self._graph, (group,))
+        kernel = self._kernels.get(code)
+        if kernel is None:
+            places = {each: at for at, each in enumerate(values)}
+            kernel = self._kernels[code] = _kernel(self._graph, group, places)
+        buffers = tuple([-1 if at < 0 else self._home(values[at]) for at in kernel.buffers])
+        scalars = tuple([(values[at], kind) for at, kind in kernel.scalars])
+        return _Command(number, kernel, buffers, scalars)
+
+    def _host_step(self, group: Group, node: int, number: int) -> _HostStep:
+        """A node by NumPy, with the movement before it."""
+        sigs, inputs = self._graph.sigs, self._graph.inputs
+        inside = [each for each in group.inside if each == node or each not in group.outputs]
+        reads = (*group.reads, *group.scalars)
+        steps = [_filling(sigs[each], [sigs[one] for one in inputs[each]]) for each in inside]
+
+        def fill(*arrays: Array) -> None:
+            known = dict(zip(reads, arrays, strict=False))
+            for each, step in zip(inside, steps, strict=True):
+                out = arrays[-1] if each == node else None
+                known[each] = step(out, *[known[one] for one in inputs[each]])
+
+        return _HostStep(number, tuple([self._home(each) for each in (*reads, node)]), fill)
+
+    def _in_place_of(self, groups: Sequence[Group]) -> dict[int, int]:
+        """The results that may take the memory of the leaves they replace: flat maps and scatters, each the
+        last step that reads its leaf.
+        """
+        graph = self._graph
+        found: dict[int, int] = {}
+        for group in groups:
+            found |= in_place_results(graph, (group,))
+        for result, leaf in graph.donations.items():
+            home = self._home(result)
+            if graph.sigs[home].kind == "scatter":
+                base = graph.inputs[home][0]
+                while graph.sigs[base].op.name == "reshape":
+                    (base,) = graph.inputs[base]
+                if base == leaf:
+                    found[home] = leaf
+        last = {each: step for step in self._steps for each in step.buffers}
+        return {
+            result: leaf
+            for result, leaf in found.items()
+            if leaf in last and result in last[leaf].buffers and last[leaf].buffers.count(leaf) == 1
+        }
+
+    def _is_alias(self, group: Group) -> bool:
+        """Whether a group only reshapes a value whose memory its result may have. A result of the plan takes
+        that of one value at most, and no leaf's.
+        """
+        alias = alias_of(self._graph, (group,))
+        if alias is None:
+            return False
+        result, source = alias[0], self._home(alias[1])
+        if result in self._graph.roots:
+            taken = {self._home(each) for each in self._graph.roots}
+            if source in taken or self._graph.sigs[source].kind == "leaf":
+                return False
+        self._homes[result] = source
+        return True
+
+    def _home(self, value: int) -> int:
+        return self._homes.get(value, value)
+
+    def run(
+        self,
+        values: Mapping[int, Array],
+        scalars: Mapping[int, Any],
+        donated: frozenset[int] = frozenset(),
+        tell: Tell | None = None,
+    ) -> dict[int, Array]:
+        """The roots' arrays from the leaves' arrays and the scalars' numbers.
+
+        Leaves that are `donated` may be written to, and be results. `tell` hears when which group was
+        computed, in nanoseconds. What is not compiled yet is waited for.
+        """
+        layout = self._layouts.get(tell is not None)
+        if layout is None:
+            homes = dict.fromkeys([self._home(each) for each in self._graph.roots])
+            layout = _Layout(self._graph, self._steps, tuple(homes), apart=tell is not None)
+            self._layouts[tell is not None] = layout
+        arrays = {each: _contiguous(values[each]) for each in layout.leaves}
+        for each, shape, dtype in layout.results:
+            arrays[each] = empty(shape, dtype)
+        if donated:
+            self._take_leaves(arrays, donated)
+        with np.errstate(all="ignore"):
+            layout.run(arrays, scalars, tell)
+        return {each: self._root(each, arrays, values, scalars) for each in self._graph.roots}
+
+    def _take_leaves(self, arrays: dict[int, Array], donated: frozenset[int]) -> None:
+        """Let results have the arrays of leaves that they replace."""
+        for result, leaf in self._in_place.items():
+            if leaf in donated and result in arrays and arrays[leaf].flags.writeable:
+                shape = self._graph.sigs[result].shape
+                arrays[result] = arrays[leaf] if arrays[leaf].shape == shape else arrays[leaf].reshape(shape)
+
+    def _root(
+        self, root: int, arrays: Mapping[int, Array], values: Mapping[int, Array], scalars: Mapping[int, Any]
+    ) -> Array:
+        sig, found = self._graph.sigs[root], arrays.get(self._home(root))
+        if found is not None:
+            return found if found.shape == sig.shape else rewrapped(found.reshape(sig.shape))
+        if root in values:
+            return values[root]
+        if root in scalars:
+            return np.array(scalars[root], sig.dtype.numpy)
+        return np.empty(sig.shape, sig.dtype.numpy)
+
+
+def _kernel(graph: Snapshot, group: Group, places: Mapping[int, int]) -> _Kernel:
+    if group.kind == "contract":
+        lowering = Lowering(graph, group)
+        program, kernel = product_program(lowering, chosen())
+    else:
+        work = LOWER[group.kind](graph, group)
+        program, kernel = kernel_program(work, chosen()), work.kernel
+    return _Kernel(
+        request(program.text, ["kernel"], kernel.name),
+        program,
+        tuple([places.get(each.value, -1) for each in kernel.buffers]),
+        tuple([(places[number], dtype.compute) for number, dtype in kernel.scalars]),
+    )
+
+
+def _filling(sig: Signature, inputs: list[Signature]) -> Callable[..., Array]:
+    """A function that computes a node by NumPy, into an array if it is given one."""
+    operation = operation_of(sig, inputs, sig.shape)
+    widened = [operation.takes == "wide" and is_half(each.dtype) for each in inputs]
+    dtype, fills = sig.dtype.numpy, operation.into and not is_half(sig.dtype)
+
+    def fill(out: Array | None, *given: Array) -> Array:
+        arrays = [x.reshape(each.shape) for x, each in zip(given, inputs, strict=True)]  # it may be an alias
+        if operation.rewrite is not None and out is not None and _address(out) == _address(given[0]):
+            operation.rewrite(*arrays)
+            return out
+        arrays = [x.astype(np.float32) if wide else x for x, wide in zip(arrays, widened, strict=True)]
+        if fills and out is not None:
+            operation.function(*arrays, out=out.reshape(sig.shape))
+            return out
+        found: Array = operation.function(*arrays)
+        if out is None:
+            return found
+        np.copyto(out, found.astype(dtype, copy=False).reshape(out.shape))
+        return out
+
+    return fill
+
+
+class _Layout:
+    """How a run's words are made: for each, the number of a base and what is added to it. The bases are
+    nothing, the words themselves, the room, the leaves, the results, the scalars. First come the arguments of
+    the driver's calls, then the commands, then the fields of each.
+    """
+
+    def __init__(
+        self, graph: Snapshot, steps: Sequence[_Command | _HostStep], homes: Sequence[int], *, apart: bool
+    ) -> None:
+        self._sigs = graph.sigs
+        used = list(dict.fromkeys([each for step in steps for each in step.buffers if each >= 0]))
+        self.leaves = [each for each in used if graph.sigs[each].kind == "leaf"]
+        written = {each for each in used if graph.sigs[each].kind not in ("leaf", "scalar")}
+        ends = [each for each in homes if each in written]
+        self.results = [(each, graph.sigs[each].shape, graph.sigs[each].dtype.numpy) for each in ends]
+        commands = [each for each in steps if isinstance(each, _Command)]
+        self._scalars = list(dict.fromkeys([each for command in commands for each in command.scalars]))
+        sizes: dict[Any, int] = {each: graph.sigs[each].nbytes for each in written.difference(ends)}
+        lives: list[list[Any]] = [list(step.buffers) for step in steps]
+        for at, step in enumerate(steps):
+            if isinstance(step, _Command) and step.kernel.program.scratch:
+                sizes["scratch", at] = step.kernel.program.scratch
+                lives[at].append(("scratch", at))
+        self._room, self._inner = _placed(sizes, lives)
+        self._bound = [*self.leaves, *ends]
+        named = (*self._bound, *self._scalars)
+        places: dict[Any, tuple[int, int]] = {each: (FIRST + at, 0) for at, each in enumerate(named)}
+        places |= {each: (ROOM, offset) for each, offset in self._inner.items()}
+        spans = self._spans(steps, apart)
+        first = len(spans) * driver.CALL_WORDS
+        table: list[tuple[int, int]] = []
+        for span in spans:
+            table += [(ZERO, 0), (SELF, 8 * first), *[(ZERO, each) for each in span[:4]]]
+        start = first + len(commands) * driver.COMMAND_WORDS
+        fields: list[tuple[int, int]] = []
+        for at, command in enumerate(steps):
+            if not isinstance(command, _Command):
+                continue
+            program = command.kernel.program
+            address = command.kernel.request.addresses()["kernel"]
+            table += [(ZERO, address), (SELF, 8 * (start + len(fields)))]
+            table += [(ZERO, program.units), (ZERO, program.cost)]
+            fields.append((ZERO, 0))
+            for kind, number, place in program.fields:
+                if kind == "buffer" and command.buffers[place] >= 0:
+                    base, offset = places[command.buffers[place]]
+                    fields.append((base, offset + number))
+                elif kind == "scalar":
+                    fields.append(places[command.scalars[place]])
+                else:
+                    fields.append(places["scratch", at] if kind == "scratch" else (ZERO, number))
+        table += fields
+        self._numbers = np.array([number for number, _ in table], np.int32)
+        self._offsets = np.array([offset for _, offset in table], np.int64)
+        self._known = self._numbers.size, _address(self._numbers), _address(self._offsets)
+        kinds = "".join([_PACKING[kind] for _, kind in self._scalars])
+        self._front = struct.Struct(f"<{driver.BASES + FIRST + len(self._bound)}q{kinds}")
+        self._frames: list[_Frame] = []  # that no run uses
+
+    def _spans(self, steps: Sequence[_Command | _HostStep], apart: bool) -> list[driver.Span]:
+        """The driver's calls: as few as may be between NumPy's steps, or `apart` for each command."""
+        work: list[driver.Work] = []
+        spans: list[driver.Span] = []
+        self._calls: list[tuple[Callable[[int], int], int, int, int] | _HostStep] = []
+
+        def call(begin: int, group: int) -> None:
+            for span in driver.spans(work, begin, len(work)):
+                function = (driver.call if spans else driver.begin)(long=span.cost >= driver.LONG)
+                self._calls.append((function, 8 * driver.CALL_WORDS * len(spans), span.cost, group))
+                spans.append(span)
+
+        begin = 0
+        for step in steps:
+            if isinstance(step, _HostStep):
+                call(begin, step.group)
+                self._calls.append(step)
+                begin = len(work)
+            else:
+                work.append(driver.Work(step.kernel.program.units, step.kernel.program.cost))
+                if apart:
+                    call(begin, step.group)
+                    begin = len(work)
+        call(begin, -1)
+        return spans
+
+    def run(self, arrays: Mapping[int, Array], scalars: Mapping[int, Any], tell: Tell | None) -> None:
+        """Fill the words in, and go through the calls."""
+        room = empty((self._room,), np.dtype(np.uint8)) if self._room else None
+        frame = self._frames.pop() if self._frames else _Frame(self._front.size, 8 * self._numbers.size)
+        self._front.pack_into(
+            frame.memory,
+            0,
+            0,
+            *self._known,
+            frame.words,
+            0,
+            frame.words,
+            0 if room is None else _address(room),
+            *[_address(arrays[each]) for each in self._bound],
+            *[scalars[each] for each, _ in self._scalars],
+        )
+        for each in self._calls:
+            began = 0 if tell is None else perf_counter_ns()
+            if isinstance(each, _HostStep):
+                group = each.group
+                each.fill(*[self._array(one, arrays, room, scalars) for one in each.buffers])
+            else:
+                function, place, cost, group = each
+                if cost < LEAST:
+                    self._call(frame, function, place, 0)
+                else:  # for this call only: NumPy's steps have helpers of their own
+                    with Helpers(cost) as slot:
+                        self._call(frame, function, place, slot)
+            if tell is not None:
+                tell(group, began, perf_counter_ns())
+        self._frames.append(frame)
+
+    @staticmethod
+    def _call(frame: _Frame, function: Callable[[int], int], place: int, slot: int) -> None:
+        start = frame.words + place if place else frame.address  # of the first, where all words are made
+        _WORD.pack_into(frame.memory, start - frame.address, slot)
+        function(start)
+
+    def _array(
+        self, value: int, arrays: Mapping[int, Array], room: Array | None, scalars: Mapping[int, Any]
+    ) -> Array:
+        """A value for NumPy."""
+        sig = self._sigs[value]
+        if value in arrays:
+            return arrays[value]
+        if sig.kind == "scalar":
+            return np.array(scalars[value] if value in scalars else sig.attributes[0], sig.dtype.numpy)
+        if room is None or not sig.size:
+            return np.empty(sig.shape, sig.dtype.numpy)
+        start = self._inner[value]
+        found: Array = room[start : start + sig.nbytes].view(sig.dtype.numpy)
+        return found.reshape(sig.shape)
+
+
+class _Frame:
+    """Memory for the arguments of `begin`, and the words that it fills in: of one run at a time."""
+
+    __slots__ = ("address", "memory", "words")
+
+    def __init__(self, front: int, words: int) -> None:
+        self.memory = bytearray(front + words)
+        self.address = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
+        self.words = self.address + front
+
+
+def _placed(sizes: Mapping[Any, int], steps: Sequence[Sequence[Any]]) -> tuple[int, dict[Any, int]]:
+    """The bytes of a room for values that only a run needs, and where each begins: those that are needed at
+    the same time, from the first to the last step that has them, lie apart.
+    """
+    life: dict[Any, tuple[int, int]] = {}
+    for at, step in enumerate(steps):
+        for each in step:
+            if each in sizes:
+                life[each] = (life.get(each, (at, at))[0], at)
+    placed: dict[Any, int] = {}
+    total = 0
+    for each in sorted(life, key=lambda one: -sizes[one]):
+        first, last = life[each]
+        beside = [one for one in placed if life[one][0] <= last and first <= life[one][1]]
+        start = 0
+        for one in sorted(beside, key=placed.__getitem__):
+            if placed[one] - start >= sizes[each]:
+                break
+            start = max(start, -(-(placed[one] + sizes[one]) // ALIGNMENT) * ALIGNMENT)
+        placed[each] = start
+        total = max(total, start + sizes[each])
+    return total, placed
+
+
+def _contiguous(value: Any) -> Array:
+    """An array that has an address for as long as it lives: of NumPy's scalars each look makes another."""
+    array = np.asarray(value)
+    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+
+
+def _address(array: Array) -> int:
+    address: int = array.__array_interface__["data"][0]
+    return address

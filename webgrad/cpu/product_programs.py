@@ -1,0 +1,85 @@
+"""Matrix products of a graph as native code: which form, which functions for its holes, which fields.
+
+In: a group around a contraction, lowered by `lower/lane_products.py`. Out: a `Program`. Few rows, or few
+columns, with a matrix that lies in memory are thin (`thin.py`); all others are tiled (`gemm.py`). Operands in
+memory are read by the standard functions of `operands.py`, others by holes.
+"""
+
+from __future__ import annotations
+
+from ..lower.ir import Kernel, Size
+from ..lower.lane_products import Lowering, Product, Strided
+from ..native.emit import LANES, Field, Program, fields_of, hole_text, module_text
+from ..native.gemm import Blocks, blocks, gemm_text
+from ..native.operands import LOAD, STORE, Tile, filled_text, load_text, store_text
+from ..native.operands import Field as At
+from ..native.processor import Processor
+from ..native.thin import is_thin, strips, thin_text
+from ..runtime.threads import cores
+
+__all__ = ["product_program"]
+
+_KINDS = {"f32": "float", "f64": "double", "i32": "i32", "u32": "i32", "i64": "i64", "u64": "i64"}
+
+
+def product_program(lowering: Lowering, processor: Processor) -> tuple[Program, Kernel]:
+    """A contraction with all that is fused with it, and the kernel whose buffers and scalars it has."""
+    tile = Tile.of(
+        _KINDS[lowering.sums.compute],
+        processor.register_bytes,
+        processor.registers,
+        has_fma=processor.has_fma,
+        has_halves=processor.has_halves,
+    )
+    sizes = lowering.m, lowering.n, lowering.k, lowering.batch, cores()
+    if lowering.at_b is not None and is_thin(lowering.m, lowering.at_b.strides[1:]):
+        product = lowering.product((1, 1))
+        texts = [thin_text(tile, lowering.at_b.dtype.name)]
+        return _program(product, tile, (1, 0), strips(tile, *sizes), texts, processor)
+    if lowering.at_a is not None and is_thin(lowering.n, lowering.at_a.strides[1:]):
+        product = lowering.product((1, 1))
+        texts = [thin_text(tile, lowering.at_a.dtype.name, swapped=True)]
+        return _program(product, tile, (0, 1), strips(tile, *sizes, swapped=True), texts, processor)
+    heights = (tile.height, tile.width)
+    product = lowering.product(heights)
+    texts = [gemm_text(tile, direct=product.c is not None)]
+    return _program(product, tile, heights, blocks(tile, *sizes), texts, processor)
+
+
+def _program(
+    product: Product,
+    tile: Tile,
+    heights: tuple[int, int],
+    division: Blocks,
+    texts: list[str],
+    processor: Processor,
+) -> tuple[Program, Kernel]:
+    """The text of a form with its holes; an operand whose panels have the height 0 is read by the form."""
+    kernel, sizes = product.kernel, list[Size]()
+    holes = {each.name: each for each in kernel.holes}
+    operands = zip(("load_a", "load_b"), (product.a, product.b), heights, product.along_k, strict=True)
+    for name, place, height, along_k in operands:
+        if height and place is not None:
+            texts.append(load_text(tile, name, height, place.dtype.name))
+        elif height:
+            fill = name.replace("load", "fill")
+            lanes = LANES if along_k else min(LANES, 1 << (height - 1).bit_length())
+            texts.append(hole_text(kernel, holes[name], fill, LOAD, processor, lanes, At.END, sizes))
+            texts.append(filled_text(tile, name, height, along_k=along_k))
+    if product.c is not None:
+        texts.append(store_text(tile))
+    else:
+        texts.append(hole_text(kernel, holes["finish"], "finish", STORE, processor, LANES, At.END, sizes))
+    fields = [Field("number", division.fields.get(at, 0)) for at in list(At)[: At.A - At.M]]
+    fields[At.SCRATCH - At.M] = Field("scratch")
+    fields += [*_place(product.a), *_place(product.b), *_place(product.c)[:3], *fields_of(kernel, sizes)]
+    made = Program(module_text(*texts), division.units, division.cost, tuple(fields), division.scratch)
+    return made, kernel
+
+
+def _place(matrix: Strided | None) -> list[Field]:
+    """Where a matrix lies: its address and strides."""
+    if matrix is None:
+        return [Field("number")] * 4
+    first = Field("buffer", matrix.start * matrix.dtype.itemsize, matrix.buffer)
+    return [first, *[Field("number", each) for each in matrix.strides]]

@@ -1,0 +1,187 @@
+"""Matrix products, C[b] = A[b] @ B[b], in LLVM's text: tiles of C in registers, panels of A and B in caches.
+
+In: a `Tile`, and the texts of three functions, the holes. `load_a` packs rows of A into panels, `load_b`
+columns of B, and `finish` takes a block of C, which lies in scratch memory, to where it belongs. Out: the
+text of `kernel(fields, begin, end)`, which computes some blocks of C. Sizes are fields: another shape is the
+same text. The invariant: how an element of C is summed depends on k alone, not on blocks or threads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .operands import MOST_DEPTH, MOST_SLOTS, Field, Tile, least, scratch
+from .text import Function
+
+__all__ = ["Blocks", "blocks", "divided", "gemm_text"]
+
+_MOST_BYTES = 1 << 18  # of A, packed: it fits the second cache
+_MOST_COLUMNS = 512
+_LEAST = 64  # rows or columns of a block: with fewer, packing takes too long
+_UNITS = 4  # for each thread, if blocks do not get too small
+_UNROLL = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """How a product is divided: units of work, their cost in multiplications, fields, and the bytes of
+    scratch memory, for all threads.
+    """
+
+    units: int
+    cost: int
+    fields: dict[Field, int]
+    scratch: int
+
+
+def blocks(tile: Tile, m: int, n: int, k: int, batch: int = 1, threads: int = 1) -> Blocks:
+    """How to divide (batch, m, k) @ (batch, k, n)."""
+    depth = _part(k, MOST_DEPTH, _UNROLL)
+    rows = _part(m, _MOST_BYTES // (MOST_DEPTH * tile.size), tile.height)
+    columns = _part(n, _MOST_COLUMNS, tile.width)
+
+    def units() -> int:
+        return batch * -(-m // rows) * -(-n // columns)
+
+    while threads > 1 and units() < _UNITS * threads and max(rows, columns) >= 2 * _LEAST:
+        if rows > columns:
+            rows = _part(rows, rows // 2, tile.height)
+        else:
+            columns = _part(columns, columns // 2, tile.width)
+    room = depth * tile.group(tile.width) * tile.width + rows * columns + depth * rows + 2 * tile.lanes
+    sizes = {Field.M: m, Field.N: n, Field.K: k}
+    fields = {**sizes, Field.ROWS: rows, Field.COLUMNS: columns, Field.DEPTH: depth}
+    return divided(tile, fields, units(), rows * columns * k, room, threads)
+
+
+def divided(tile: Tile, fields: dict[Field, int], units: int, cost: int, room: int, threads: int) -> Blocks:
+    """A division of which each thread needs room for so many elements."""
+    slots, room = min(threads, MOST_SLOTS), -(-room * tile.size // 64) * 64
+    return Blocks(units, cost, {**fields, Field.ROOM: room, Field.SLOTS: slots, Field.TAKEN: 0}, slots * room)
+
+
+def _part(size: int, most: int, step: int) -> int:
+    """The size of equal parts, none of them larger than `most` by more than a step."""
+    parts = max(-(-size // max(most, 1)), 1)
+    return max(-(-size // (parts * step)), 1) * step
+
+
+def gemm_text(tile: Tile, *, direct: bool = False) -> str:
+    """`kernel`, which calls the holes. What is `direct` stores tiles in C at once if k is short: `finish` is
+    then `store_text`'s.
+    """
+    tiles = (_micro_text(tile, height) for height in tile.heights)
+    return "\n".join([*tiles, _block_text(tile, direct), _kernel_text(tile)])
+
+
+def _micro_text(tile: Tile, height: int) -> str:
+    """A tile: `count` of k, out of panels; the sums are added to what is in C, but for the first ones."""
+    places = [("ptr", "a"), ("ptr", "b"), ("i64", "count"), ("ptr", "c"), ("i64", "stride")]
+    f = Function(f"micro{height}", [*places, ("i1", "first"), ("i64", "rows")])
+    vector, kind, columns = tile.vector, tile.kind, range(0, tile.width, tile.lanes)
+    sums = {(row, at): f.variable(vector, "zeroinitializer") for row in range(height) for at in columns}
+    lines = [f.at("%c", f.multiply("%stride", row), kind) for row in range(height)]
+    for line in lines:
+        f.do(f"call void @llvm.prefetch.p0(ptr {line}, i32 1, i32 3, i32 1)")
+    unroll = _UNROLL if height == tile.height else 1  # the others compute what is left over
+    whole = f(f"and i64 %count, {-unroll}")
+    for start, stop, steps in (("0", whole, unroll), (whole, "%count", 1))[:unroll]:
+        with f.loop(start, stop, steps) as k:
+            a, b = (
+                f.at(each, f.multiply(k, size), kind)
+                for each, size in (("%a", tile.height), ("%b", tile.width))
+            )
+            for step in range(steps):
+                right = {
+                    at: f.load(vector, b, step * tile.width + at, kind, align=tile.size) for at in columns
+                }
+                for row in range(height):
+                    left = f.splat(
+                        kind, f.load(kind, a, step * tile.height + row, kind, align=tile.size), tile.lanes
+                    )
+                    for at in columns:
+                        total = sums[row, at]
+                        f.store(vector, tile.add_product(f, left, right[at], f.load(vector, total)), total)
+    for row, line in enumerate(lines):
+        with f.when(f(f"icmp sgt i64 %rows, {row}")):
+            for at in columns:
+                before = f.load(vector, line, at, kind, align=tile.size)
+                before = f(f"select i1 %first, {vector} zeroinitializer, {vector} {before}")
+                f.store(vector, tile.add(f, before, f.load(vector, sums[row, at])), line, at, kind)
+    return f.text()
+
+
+_BLOCK = [("ptr", "fields"), *(("i64", each) for each in ("batch", "row", "column", "rows", "columns"))]
+
+
+def _kernel_text(tile: Tile) -> str:
+    f = Function("kernel", [("ptr", "fields"), ("i64", "begin"), ("i64", "end")])
+    m, n, height, width = (f.field("i64", each) for each in (Field.M, Field.N, Field.ROWS, Field.COLUMNS))
+    down, across = (
+        f(f"sdiv i64 {f.add(f.add(size, part), -1)}, {part}") for size, part in ((m, height), (n, width))
+    )
+    with scratch(f) as place, f.loop("%begin", "%end") as unit:
+        above, at_row = f(f"sdiv i64 {unit}, {down}"), f(f"srem i64 {unit}, {down}")
+        batch, at_column = f(f"sdiv i64 {above}, {across}"), f(f"srem i64 {above}, {across}")
+        row, column = f.multiply(at_row, height), f.multiply(at_column, width)
+        rows = least(f, height, f(f"sub i64 {m}, {row}"))
+        columns = least(f, width, f(f"sub i64 {n}, {column}"))
+        where = ", ".join(f"i64 {each}" for each in (batch, row, column, rows, columns))
+        f.do(f"call void @block(ptr %fields, {where}, ptr {place})")
+    return f.text(private=False)
+
+
+def _block_text(tile: Tile, direct: bool) -> str:
+    """A block of C: for each part of k, A is packed whole, then B, a few panels at a time."""
+    f = Function("block", [*_BLOCK, ("ptr", "scratch")])
+    kind, group = tile.kind, tile.group(tile.width) * tile.width
+    k, depth, stride = (f.field("i64", each) for each in (Field.K, Field.DEPTH, Field.COLUMNS))
+    panels_b = "%scratch"
+    sums = f.at(panels_b, f.multiply(depth, group), kind)
+    panels_a = f.at(sums, f.multiply(f.field("i64", Field.ROWS), stride), kind)
+    tail = f(f"srem i64 %rows, {tile.height}")
+    whole = f(f"sub i64 %rows, {tail}")
+    short = f(f"icmp sle i64 {k}, {depth}")
+    if direct:
+        batch, row = f.field("i64", Field.C + 1), f.field("i64", Field.C + 2)
+        place = f.add(f.multiply("%batch", batch), f.add(f.multiply("%row", row), "%column"))
+        target = f.at(f.field("ptr", Field.C), place, kind)
+
+    with f.loop(
+        0, f(f"call i64 @llvm.smax.i64(i64 {k}, i64 1)"), depth
+    ) as at:  # if k is 0, sums are still set
+        ks = least(f, depth, f(f"sub i64 {k}, {at}"))
+        first = f(f"icmp eq i64 {at}, 0")
+        what = f"i64 {at}, i64 %rows, i64 {ks}, ptr {panels_a}"
+        f.do(f"call void @load_a(ptr %fields, i64 %batch, i64 %row, {what})")
+        with f.loop(0, "%columns", tile.width) as column:
+            left = f(f"sub i64 %columns, {column}")
+            inside = f(f"srem i64 {column}, {group}")
+            with f.when(f(f"icmp eq i64 {inside}, 0")):
+                what = f"i64 {at}, i64 {least(f, left, group)}, i64 {ks}, ptr {panels_b}"
+                f.do(f"call void @load_b(ptr %fields, i64 %batch, i64 {f.add('%column', column)}, {what})")
+            b, out, step = f.at(panels_b, f.multiply(inside, ks), kind), f.at(sums, column, kind), stride
+            if direct:
+                fits = f(f"and i1 {short}, {f(f'icmp sge i64 {left}, {tile.width}')}")
+                out = f(f"select i1 {fits}, ptr {f.at(target, column, kind)}, ptr {out}")
+                step = f(f"select i1 {fits}, i64 {row}, i64 {stride}")
+
+            def call(height: int, row: str, rows: str | int) -> None:
+                a, c = f.at(panels_a, f.multiply(row, ks), kind), f.at(out, f.multiply(row, step), kind)
+                what = f"ptr {a}, ptr {b}, i64 {ks}, ptr {c}, i64 {step}, i1 {first}, i64 {rows}"
+                f.do(f"call void @micro{height}({what})")
+
+            with f.loop(0, whole, tile.height) as at_row:
+                call(tile.height, at_row, tile.height)
+            for height, less in zip(tile.heights, (*tile.heights[1:], 0), strict=True):
+                more, fits = f(f"icmp sgt i64 {tail}, {less}"), f(f"icmp sle i64 {tail}, {height}")
+                with f.when(f(f"and i1 {more}, {fits}")):
+                    call(height, whole, tail)
+    stored: str | int = 0
+    if direct:
+        stored = f(f"select i1 {short}, i64 {f(f'and i64 %columns, {-tile.width}')}, i64 0")
+    left = f(f"sub i64 %columns, {stored}")
+    with f.when(f(f"icmp sgt i64 {left}, 0")):
+        where = f"i64 %batch, i64 %row, i64 {f.add('%column', stored)}, i64 %rows, i64 {left}"
+        f.do(f"call void @finish(ptr %fields, {where}, ptr {f.at(sums, stored, kind)}, i64 {stride})")
+    return f.text()
