@@ -112,7 +112,7 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.Monkey
 
 @pytest.fixture
 def compiled_at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """On the cpu every graph is native code from its first run on, as on a GPU: no run differs from another."""
+    """Graphs on the cpu are native code from the first run on: no run differs from another."""
     from webgrad import config
     from webgrad.evaluate.evaluate import clear_plans
 
