@@ -19,14 +19,11 @@ from .attention import attention
 from .folds import fold_of
 from .fourier import half_of_real, real_from_half, transformed
 from .functions import element_function
-from .halves import widen
 from .ordering import binned_places, counts_between, searched_places, sorted_places, sorted_values
 from .pairs import add_to_real, conjugate, multiply, sizes
 from .products import matmul
-from .quantised import decode, product_of
 from .scans import scan_of
 from .scattering import scatter, set_turned
-from .thin import multiply_narrow
 
 __all__ = ["Operation", "convert", "iota", "is_by_host", "is_half", "is_view", "operation_of", "wide_type"]
 
@@ -71,10 +68,10 @@ def is_view(sig: Signature) -> bool:
 
 def is_by_host(sig: Signature) -> bool:
     """Whether a node of a native plan is computed here: there is no kernel for it."""
-    return sig.kind in _HOST_KINDS or sig.op.name in ("matmul_blocks", "matmul_rows")
+    return sig.kind in _HOST_KINDS
 
 
-_HOST_KINDS = frozenset(("sort", "scatter", "fft", "kernel", "attend", "decode"))
+_HOST_KINDS = frozenset(("sort", "scatter", "fft", "kernel", "attend"))
 
 
 def operation_of(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
@@ -151,8 +148,6 @@ def convert(dtype: np.dtype[Any]) -> Callable[..., Array]:
     """The function that rounds or wraps to a dtype: not for floats to integers."""
 
     def cast(x: Array, out: Array | None = None) -> Array:
-        if x.dtype == np.float16 and dtype == np.float32:
-            return widen(x, out)
         if out is None:
             return x.astype(dtype)
         np.copyto(out, x, casting="unsafe")
@@ -386,22 +381,6 @@ def _irfft(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
     return Operation(lambda x: real_from_half(x, length, scale))
 
 
-# Quantised blocks
-
-
-def _decode(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
-    name, whole = sig.attributes
-    return Operation(lambda words, out=None: decode(words, name, whole, out), into=True)
-
-
-def _matmul_blocks(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
-    return Operation(product_of(*sig.attributes), into=True)
-
-
-def _matmul_rows(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
-    return Operation(multiply_narrow, "narrow", into=True)
-
-
 def _attend(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
     return Operation(attention(sig, wide_type(sig.dtype)), "narrow")
 
@@ -434,9 +413,6 @@ _BY_NAME: dict[str, Maker] = {
     "take": _take,
     "take_along": _take_along,
     "concat": _concat,
-    "decode": _decode,
-    "matmul_blocks": _matmul_blocks,
-    "matmul_rows": _matmul_rows,
     "sort_places": _sort_places,
     "sort_values": _sort_values,
     "search_places": _search_places,

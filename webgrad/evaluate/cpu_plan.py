@@ -30,7 +30,6 @@ from ..schedule.schedule import schedule
 from ..schedule.work import work_of
 
 MUCH = 1 << 24  # elements that all nodes of a graph have, from which compiling it costs less than NumPy
-LARGE = 1 << 16  # weights
 AnyPlan = CompiledPlan | CpuPlan
 
 
@@ -76,7 +75,7 @@ class HostPlan:
         self._compiled: tuple[Schedule, CompiledPlan] | None = None
         option = settings().compile
         at_once = captured or option == "always" or _work(graph) >= MUCH
-        may = is_available() and not _has_stored_weights(graph)
+        may = is_available()
         native = at_once and may
         if option == "repeated" and may and not native:
             self._waiting = graph.copy()
@@ -141,19 +140,6 @@ class HostPlan:
                 each.computed(self.device, note, began, ended)
 
         return tell
-
-
-def _has_stored_weights(graph: Snapshot) -> bool:
-    """Whether weights are read as a model's file stores them: quantised, or as half floats. Steps over them
-    are most of the work, and are quicker one after another than between calls of native code.
-    """
-    for sig, inputs in zip(graph.sigs, graph.inputs, strict=True):
-        if sig.kind == "decode":
-            return True
-        source = graph.sigs[inputs[0]] if sig.op.name == "cast" else None
-        if source is not None and source.kind == "leaf" and source.dtype.is_half and sig.size >= LARGE:
-            return True
-    return False
 
 
 def _work(graph: Snapshot) -> int:

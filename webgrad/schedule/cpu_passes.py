@@ -11,15 +11,23 @@ from ..cpu.pairs import keep_pairs
 from ..cpu.sorted_values import sort_values
 from ..cpu.thin import keep_narrow
 from ..cpu.turned import write_turned
+from ..graph.node import Signature
 from .passes import PAIRS, SHARED, SPLIT_REDUCTIONS, SPLIT_SCANS, Pass, Passes, on_any_profile
 
 _TURNED = Pass(on_any_profile(write_turned), "a scatter between two transposes writes through the view")
-_NARROW = Pass(on_any_profile(keep_narrow), "products and attention read half-width operands as stored")
+_NARROW = Pass(on_any_profile(keep_narrow), "attention reads half-width keys and values as stored")
 _PAIRS = Pass(on_any_profile(keep_pairs), "formulas over parts of complex numbers become NumPy's own ops")
 _SORTED = Pass(on_any_profile(sort_values), "a sort whose order nobody else wants is one of the elements")
 CPU_PASSES = Passes((PAIRS, _TURNED, _NARROW, _PAIRS, _SORTED, *SHARED), shares_kernels=False)
+
+
+def _is_alone(sig: Signature) -> bool:
+    """Whether a native plan computes a node by itself: by NumPy, or because it goes by blocks of weights."""
+    return is_by_host(sig) or sig.kind == "decode"
+
+
 NATIVE_PASSES = Passes(
     (PAIRS, _TURNED, _NARROW, _SORTED, *SHARED, SPLIT_SCANS, SPLIT_REDUCTIONS),
     shares_kernels=True,
-    alone=is_by_host,
+    alone=_is_alone,
 )
