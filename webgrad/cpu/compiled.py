@@ -34,6 +34,7 @@ from ..native.processor import chosen
 from ..runtime.host_buffers import empty, rewrapped
 from ..schedule.cpu_passes import is_by_host
 from ..schedule.plan import Group, Schedule
+from .block_programs import block_program, weights_program
 from .host_functions import host_function
 from .product_programs import product_program
 
@@ -204,9 +205,13 @@ class CompiledPlan:
 
 
 def _kernel(graph: Snapshot, group: Group, places: Mapping[int, int]) -> _Kernel:
-    if group.kind == "contract":
+    if group.kind == "contract" and graph.sigs[group.center].op.name == "matmul_blocks":
+        program, kernel = block_program(graph, group, chosen())
+    elif group.kind == "contract":
         lowering = Lowering(graph, group)
         program, kernel = product_program(lowering, chosen())
+    elif group.kind == "decode":
+        program, kernel = weights_program(graph, group, chosen())
     else:
         work = LOWER[group.kind](graph, group)
         program, kernel = kernel_program(work, chosen()), work.kernel

@@ -14,24 +14,29 @@ from .transposed_scatters import write_turned
 
 __all__ = ["CPU_PASSES", "is_by_host"]
 
-_HOST_KINDS = frozenset(("sort", "scatter", "fft", "kernel", "attend", "decode"))
+_HOST_KINDS = frozenset(("sort", "scatter", "fft", "kernel", "attend"))
 
 
 def is_by_host(sig: Signature) -> bool:
     """Whether NumPy computes a node of a native plan: there is no kernel for it."""
-    return sig.kind in _HOST_KINDS or sig.op.name in ("matmul_blocks", "matmul_rows")
+    return sig.kind in _HOST_KINDS
+
+
+def _is_alone(sig: Signature) -> bool:
+    """Whether a plan computes a node by itself: by NumPy, or because it goes by blocks of weights."""
+    return is_by_host(sig) or sig.kind == "decode"
 
 
 CPU_PASSES = Passes(
     (
         PAIRS,
         Pass(on_any_profile(write_turned), "a scatter between two transposes writes through the view"),
-        Pass(on_any_profile(keep_narrow), "products and attention read half-width operands as stored"),
+        Pass(on_any_profile(keep_narrow), "attention reads half-width keys and values as stored"),
         Pass(on_any_profile(sort_values), "a sort whose order nobody else wants is one of the elements"),
         *SHARED,
         SPLIT_SCANS,
         SPLIT_REDUCTIONS,
     ),
     shares_kernels=True,
-    alone=is_by_host,
+    alone=_is_alone,
 )
