@@ -33,6 +33,7 @@ from ..native.jobs import LEAST
 from ..native.processor import chosen
 from ..runtime.host_buffers import empty, rewrapped
 from ..schedule.plan import Group, Schedule
+from .attention_programs import attention_program
 from .operations import is_by_host, is_half, operation_of
 from .product_programs import product_program
 
@@ -206,6 +207,8 @@ def _kernel(graph: Snapshot, group: Group, places: Mapping[int, int]) -> _Kernel
     if group.kind == "contract":
         lowering = Lowering(graph, group)
         program, kernel = product_program(lowering, chosen())
+    elif group.kind == "attend":
+        program, kernel = attention_program(graph, group, chosen())
     else:
         work = LOWER[group.kind](graph, group)
         program, kernel = kernel_program(work, chosen()), work.kernel

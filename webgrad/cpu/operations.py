@@ -15,7 +15,6 @@ from typing import Any, Literal
 from ..arrays import Array, np
 from ..dtypes import DType, as_dtype, complex_of, float32, float64
 from ..graph.node import Signature
-from .attention import attention
 from .folds import fold_of
 from .fourier import half_of_real, real_from_half, transformed
 from .functions import element_function
@@ -74,7 +73,7 @@ def is_by_host(sig: Signature) -> bool:
     return sig.kind in _HOST_KINDS or sig.op.name in ("matmul_blocks", "matmul_rows")
 
 
-_HOST_KINDS = frozenset(("sort", "scatter", "fft", "kernel", "attend", "decode"))
+_HOST_KINDS = frozenset(("sort", "scatter", "fft", "kernel", "decode"))
 
 
 def operation_of(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
@@ -402,16 +401,11 @@ def _matmul_rows(sig: Signature, inputs: list[Signature], shape: Shape) -> Opera
     return Operation(multiply_narrow, "narrow", into=True)
 
 
-def _attend(sig: Signature, inputs: list[Signature], shape: Shape) -> Operation:
-    return Operation(attention(sig, wide_type(sig.dtype)), "narrow")
-
-
 Maker = Callable[[Signature, list[Signature], Shape], Operation | None]
 _BY_KIND: dict[str, Maker] = {
     "map": _map,
     "reduce": _reduce,
     "contract": _contract,
-    "attend": _attend,
     "scan": _scan,
     "sort": _sort,
     "scatter": _scatter,

@@ -1,8 +1,8 @@
-"""Half-width weights, keys and values, which are read as they are stored: a pass over graphs, and its op.
+"""Half-width weights, which are read as they are stored: a pass over graphs, and its op.
 
-In: a graph for the cpu, in which a product is one with a matrix made float32 and transposed, and attention is
-over keys and values made float32. Out: the same graph, in which both read what is stored: to move all of it
-through memory in float32 would take many times as long. Products only where there is native code.
+In: a graph for the cpu, in which a product is one with a matrix made float32 and transposed. Out: the same
+graph, in which it reads what is stored, where there is native code: to move all of it through memory in
+float32 would take many times as long.
 """
 
 from __future__ import annotations
@@ -24,10 +24,6 @@ def keep_narrow(graph: Snapshot) -> None:
     """Rewrite a graph in place; numbers of nodes stay."""
     for number in graph.order():
         sig = graph.sigs[number]
-        if sig.op.name == "attention":
-            query, keys, values, *others = graph.inputs[number]
-            narrow = (_stored_halves(graph, each) for each in (keys, values))
-            graph.inputs[number] = (query, *narrow, *others)
         if sig.op.name != "matmul" or sig.dtype.name != "float32":
             continue
         a, b = graph.inputs[number]
@@ -40,22 +36,6 @@ def keep_narrow(graph: Snapshot) -> None:
         if graph.sigs[stored].dtype.name in ("float16", "bfloat16") and is_available():
             graph.sigs[number] = signature(_MATMUL_ROWS, sig.shape, sig.dtype, sig.device, ())
             graph.inputs[number] = (a, stored)
-
-
-def _stored_halves(graph: Snapshot, number: int) -> int:
-    """Keys or values without their conversion to float32, which attention does itself, block by block."""
-    sig, made = graph.sigs[number], number
-    if sig.op.name == "reshape":
-        (made,) = graph.inputs[number]
-    if graph.sigs[made].op.name != "cast" or graph.sigs[made].dtype.name != "float32":
-        return number
-    (stored,) = graph.inputs[made]
-    if graph.sigs[stored].dtype.name not in ("float16", "bfloat16"):
-        return number
-    if made == number:
-        return stored
-    dtype = graph.sigs[stored].dtype
-    return graph.add(signature(sig.op, sig.shape, dtype, sig.device, sig.attributes), (stored,))
 
 
 def multiply_narrow(a: Array, weights: Array, out: Array | None = None) -> Array:

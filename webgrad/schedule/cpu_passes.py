@@ -14,7 +14,7 @@ from ..cpu.turned import write_turned
 from .passes import PAIRS, SHARED, SPLIT_REDUCTIONS, SPLIT_SCANS, Pass, Passes, on_any_profile
 
 _TURNED = Pass(on_any_profile(write_turned), "a scatter between two transposes writes through the view")
-_NARROW = Pass(on_any_profile(keep_narrow), "products and attention read half-width operands as stored")
+_NARROW = Pass(on_any_profile(keep_narrow), "products read half-width weights as stored")
 _PAIRS = Pass(on_any_profile(keep_pairs), "formulas over parts of complex numbers become NumPy's own ops")
 _SORTED = Pass(on_any_profile(sort_values), "a sort whose order nobody else wants is one of the elements")
 CPU_PASSES = Passes((PAIRS, _TURNED, _NARROW, _PAIRS, _SORTED, *SHARED), shares_kernels=False)
