@@ -1,9 +1,9 @@
 """Attention of a graph as native code: which form, which functions for its holes, which fields.
 
 In: a group around an attend node. Out: a `Program`, and the kernel whose buffers and scalars it has. Few rows
-that share keys are read at the speed of memory (`attention_rows.py`); with more, keys are multiplied with
-blocks of them (`attention_blocks.py`). Operands in memory are read where they lie, or by the standard function
-of `attention.py`, others by holes.
+that share keys go at the speed of memory (`attention_rows.py`); more of them are multiplied with keys by
+blocks (`attention_blocks.py`). Operands in memory are read where they lie, or by the standard function of
+`attention.py`, others by holes.
 """
 
 from __future__ import annotations

@@ -160,9 +160,7 @@ def _store(attention: _Attention) -> Hole:
             for lane in range(4):
                 at = build.in_lane(column, lane)
                 build.open_if(build.compare("<", build.index(at), build.size(columns)))
-                puller.store(
-                    output, forward(graph, attention.group, (*before, at)), build.lane(result, lane)
-                )
+                puller.store(output, forward(graph, attention.group, (*before, at)), build.lane(result, lane))
                 build.close()
         build.close()
         puller.given = {}

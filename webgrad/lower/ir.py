@@ -178,7 +178,7 @@ class Work:
     wide: bool = False
 
 
-# The buffers that are parameters of a hole: the panel that it fills, the block of sums that it takes, an int32
+# The buffers that are parameters of a hole: what it fills, the block of sums that it takes, a number to store
 PANEL, BLOCK, COUNT = -1, -2, -3
 
 _OPENERS = {"loop": "end_loop", "if": "end_if"}

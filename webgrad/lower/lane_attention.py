@@ -72,9 +72,7 @@ def lower_attention(graph: Snapshot, group: Group) -> Attention:
     holes += [lowering.numbers(), lowering.finish()]
     puller = lowering.puller
     scalars = tuple((number, graph.sigs[number].dtype) for number in puller.scalars)
-    kernel = Kernel(
-        name_of(graph, group), tuple(puller.buffers), scalars, (), 1, 1, None, tuple(holes)
-    )
+    kernel = Kernel(name_of(graph, group), tuple(puller.buffers), scalars, (), 1, 1, None, tuple(holes))
     for each in (fold_constants, share_values, drop_unused):
         kernel = each(kernel)
     (batches, heads, queries, columns), (_, key_heads, keys, _), (*_, values) = (
@@ -95,7 +93,11 @@ class _Lowering:
         self.puller = LoadPuller(graph, group)
         self.sums = graph.sigs[group.center].dtype.wide
         self.sizes = (*graph.sigs[self.inputs[0]].shape[:3], graph.sigs[self.inputs[1]].shape[2])
-        for number, dtype, written in ((PANEL, self.sums, True), (BLOCK, self.sums, False), (COUNT, int32, True)):
+        for number, dtype, written in (
+            (PANEL, self.sums, True),
+            (BLOCK, self.sums, False),
+            (COUNT, int32, True),
+        ):
             self.puller.numbers[number] = len(self.puller.buffers)
             self.puller.buffers.append(Buffer(number, dtype, 1 << 31, written))
 
@@ -131,9 +133,8 @@ class _Lowering:
     def hole(self, name: str, operand: int) -> Hole:
         """A function that fills some rows of an operand, `pitch` elements apart: some of their columns."""
         puller, number = self.puller, self.inputs[operand]
-        build, (batch, head, row, column, rows, columns, pitch) = self._begin(
-            *_AXES, "rows", "columns", "pitch"
-        )
+        build, given = self._begin(*_AXES, "rows", "columns", "pitch")
+        row, column, rows, columns, pitch = given[2:]
         sig = self.graph.sigs[number]
         sizes = self.sizes if name == "load_m" else sig.shape
         at_row = puller.open(row, build.arithmetic("+", row, rows), sizes[2])

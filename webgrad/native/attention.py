@@ -1,38 +1,37 @@
-"""Attention in LLVM's text: what its two forms share, fields, exponentials, how rows are read and transposed.
+"""Attention in LLVM's text: what its two forms share, fields, holes, how rows are read and transposed.
 
 In: a `Tile`, and the texts of functions, the holes: `load_q`, `load_k`, `load_v` and `load_m` give rows of
 queries, keys, values and the mask, `numbers` the scale and the number of keys, `finish` takes rows of the
-result. Out: the text of `kernel(fields, begin, end)`. A unit of work is a part of a line: the rows of the heads
-that share keys, or of one head. `attention_blocks.py` is the form for many rows, `attention_rows.py` that
-for few. The invariant: a row is summed over keys in one order, however many threads there are.
+result. Out: the text of `kernel(fields, begin, end)`. A unit of work is a part of a line: the rows of the
+heads that share keys, or of one head. `attention_blocks.py` is the form for many rows, `attention_rows.py`
+that for few. The invariant: a row is summed over keys in one order, however many threads there are.
 """
 
 from __future__ import annotations
 
 import math
-import struct
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from enum import IntEnum
 from typing import NamedTuple
 
+from .exponentials import INTEGER, written
 from .operands import Field, Tile, least, scratch, stretches, transposed
-from .text import LANES, Function
+from .text import Function
 
 __all__ = [
     "FINISH",
     "LOAD",
     "NUMBERS",
-    "UNIT",
     "At",
     "Division",
     "Reads",
     "Regions",
-    "exponentials",
+    "Unit",
     "heads_of",
     "kernel_text",
-    "lowest",
+    "larger",
+    "most",
     "rows_text",
     "seen",
     "square_text",
@@ -91,88 +90,12 @@ class Division(NamedTuple):
     counters: int = 0
 
 
-# Numbers
-
-
-def exponentials(f: Function, x: str, kind: str = "float", lanes: int = LANES) -> str:
-    """exp of numbers that are at most 0; 0 where it is less than normal numbers are, NaN of NaN."""
-    vector, integer = f"<{lanes} x {kind}>", f"<{lanes} x {_INTEGER[kind]}>"
-    made = _EXP[kind]
-
-    def all_of(number: float) -> str:
-        return f"splat ({kind} {written(kind, number)})"
-
-    rounding = all_of(made.rounding)
-    shifted = f.fma(x, all_of(1 / math.log(2)), rounding, vector)
-    whole = f(f"fsub {vector} {shifted}, {rounding}")
-    rest = f.fma(whole, all_of(-made.ln2[1]), f.fma(whole, all_of(-made.ln2[0]), x, vector), vector)
-    polynomial = all_of(made.powers[0])
-    for each in made.powers[1:]:
-        polynomial = f.fma(polynomial, rest, all_of(each), vector)
-    square = f(f"fmul {vector} {rest}, {rest}")
-    fraction = f(f"fadd {vector} {f.fma(square, polynomial, rest, vector)}, {all_of(1.0)}")
-    number = f(f"bitcast {vector} {shifted} to {integer}")  # its lower bits are the exponent
-    biased = f(f"add {integer} {number}, splat ({_INTEGER[kind]} {made.bias})")
-    bits = f(f"shl {integer} {biased}, splat ({_INTEGER[kind]} {made.shift})")
-    result = f(f"fmul {vector} {fraction}, {f(f'bitcast {integer} {bits} to {vector}')}")
-    small = f(f"fcmp olt {vector} {x}, {all_of(made.least)}")
-    return f(f"select <{lanes} x i1> {small}, {vector} zeroinitializer, {vector} {result}")
-
-
-class _Exp(NamedTuple):
-    """exp(n ln 2 + r) = 2**n (1 + r + r² polynomial(r)): the polynomial with its highest power first, ln 2 in
-    two parts, what is added so that n lies in the lower bits, and of the format the bias and where the
-    exponent is; below `least` exp is less than any normal number.
-    """
-
-    powers: tuple[float, ...]
-    ln2: tuple[float, float]
-    rounding: float
-    bias: int
-    shift: int
-    least: float
-
-
-_EXP = {
-    "float": _Exp(
-        (
-            *(float.fromhex("0x1.a0d2cep-13"), float.fromhex("0x1.6e879cp-10"), float.fromhex("0x1.111210p-7")),
-            *(float.fromhex("0x1.555382p-5"), float.fromhex("0x1.555554p-3"), 0.5),
-        ),
-        (0.693359375, math.log(2) - 0.693359375),
-        1.5 * 2.0**23,
-        127,
-        23,
-        -87.336,
-    ),
-    "double": _Exp(
-        tuple(1 / math.factorial(power) for power in range(13, 1, -1)),
-        (float.fromhex("0x1.62e42fee00000p-1"), float.fromhex("0x1.a39ef35793c76p-33")),
-        1.5 * 2.0**52,
-        1023,
-        52,
-        -708.39,
-    ),
-}
-_INTEGER = {"float": "i32", "double": "i64"}
-_LOWEST = {"float": -(2.0**128 - 2.0**104), "double": -sys.float_info.max}
-
-
-def written(kind: str, number: float) -> str:
-    """A number as LLVM has it: rounded, by the bits of a double."""
-    if kind == "float":
-        number = struct.unpack("<f", struct.pack("<f", number))[0]
-    return f"0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016X}"
-
-
-def lowest(kind: str) -> str:
-    """The least finite number: of scores of which none is seen, the maximum."""
-    return written(kind, _LOWEST[kind])
+# Scores
 
 
 def seen(f: Function, tile: Tile, score: str, key: str, low: str, high: str) -> str:
     """Scores of keys from `low` up to `high`, all of them vectors; -inf in place of others."""
-    integer = f"<{tile.lanes} x {_INTEGER[tile.kind]}>"
+    integer = f"<{tile.lanes} x {INTEGER[tile.kind]}>"
     after, before = f(f"icmp sge {integer} {key}, {low}"), f(f"icmp slt {integer} {key}, {high}")
     both = f(f"and <{tile.lanes} x i1> {after}, {before}")
     hidden = f"splat ({tile.kind} {written(tile.kind, -math.inf)})"
@@ -194,14 +117,20 @@ def rows_text(tile: Tile, name: str, base: int, source: str) -> str:
     f = Function(name, LOAD)
     stored = tile.stored(source)
     steps = [f.field("i64", base + at) for at in range(1, 5)]
-    places = [f.multiply(f"%{each}", step) for each, step in zip(("batch", "head", "row", "column"), steps, strict=True)]
+    places = [
+        f.multiply(f"%{each}", step)
+        for each, step in zip(("batch", "head", "row", "column"), steps, strict=True)
+    ]
     start = f.field("ptr", base)
     for each in places:
         start = f.at(start, each, stored)
     beside = f(f"icmp eq i64 {steps[3]}, 1")
     whole = f(f"select i1 {beside}, i64 {f(f'and i64 %columns, {-tile.lanes}')}, i64 0")
     with f.loop(0, "%rows") as row:
-        line, out = f.at(start, f.multiply(row, steps[2]), stored), f.at("%out", f.multiply(row, "%pitch"), tile.kind)
+        line, out = (
+            f.at(start, f.multiply(row, steps[2]), stored),
+            f.at("%out", f.multiply(row, "%pitch"), tile.kind),
+        )
         for column, lanes, type in stretches(f, tile, "%columns", whole):
             value = tile.read(f, source, line, f.multiply(column, steps[3]), lanes)
             f.store(type, value, out, column, tile.kind)
@@ -231,22 +160,27 @@ def most(f: Function, a: str | int, b: str | int) -> str:
 def square_text(tile: Tile) -> str:
     """`square`: as many rows as a vector has lanes become columns."""
     f = Function("square", [("ptr", "here"), ("i64", "pitch"), ("ptr", "out"), ("i64", "stride")])
-    rows = []
-    for at in range(tile.lanes):
-        rows.append(f.load(tile.vector, "%here", f.multiply("%pitch", at), tile.kind, align=tile.size))
+    places = [f.multiply("%pitch", at) for at in range(tile.lanes)]
+    rows = [f.load(tile.vector, "%here", at, tile.kind, align=tile.size) for at in places]
     for at, column in enumerate(transposed(f, tile, rows)):
         f.store(tile.vector, column, "%out", f.multiply("%stride", at), tile.kind)
     return f.text()
 
 
 def transpose(
-    f: Function, tile: Tile, here: str, pitch: str | int, out: str, stride: str | int, rows: str | int, columns: str
+    f: Function,
+    tile: Tile,
+    source: tuple[str, str | int],
+    target: tuple[str, str | int],
+    rows: str | int,
+    columns: str,
 ) -> None:
-    """Rows become columns, by whole squares."""
+    """Rows become columns, by whole squares; both are given with how far rows are apart."""
+    (here, pitch), (out, stride) = source, target
     with f.loop(0, rows, tile.lanes) as row, f.loop(0, columns, tile.lanes) as column:
-        source = f.at(here, f.add(f.multiply(row, pitch), column), tile.kind)
-        target = f.at(out, f.add(f.multiply(column, stride), row), tile.kind)
-        f.do(f"call void @square(ptr {source}, i64 {pitch}, ptr {target}, i64 {stride})")
+        first = f.at(here, f.add(f.multiply(row, pitch), column), tile.kind)
+        place = f.at(out, f.add(f.multiply(column, stride), row), tile.kind)
+        f.do(f"call void @square(ptr {first}, i64 {pitch}, ptr {place}, i64 {stride})")
 
 
 class Regions:
@@ -292,14 +226,77 @@ def _length(f: Function, factors: tuple[str | int, ...], sizes: Mapping[str, str
 
 # The kernel
 
-UNIT = [("ptr", "fields"), *(("i64", each) for each in ("line", "batch", "head", "part"))]
 
-
-def unit_parameters(tile: Tile) -> list[tuple[str, str]]:
-    """Of the function `unit` of a form: a part of a line, the scale, keys that there are, SHIFT as it is now,
-    and scratch memory.
+class Unit:
+    """The function `unit` while it is written: a part of a line, given the scale, the keys that there are,
+    SHIFT as it is now, and scratch memory.
     """
-    return [*UNIT, (tile.kind, "scale"), ("i64", "count"), ("i64", "shift"), ("ptr", "scratch")]
+
+    def __init__(self, tile: Tile, reads: Reads) -> None:
+        self.tile, self.reads = tile, reads
+        numbers = [("ptr", "fields"), *(("i64", each) for each in ("line", "batch", "head", "part"))]
+        more = [(tile.kind, "scale"), ("i64", "count"), ("i64", "shift"), ("ptr", "scratch")]
+        self.f = f = Function("unit", [*numbers, *more])
+        self.size = {each: f.field("i64", each) for each in At if each < At.Q}
+        self.columns, self.values = self.size[At.COLUMNS], self.size[At.VALUES]
+        self.wide_columns, self.wide_values = (  # up to whole vectors
+            f(f"and i64 {f.add(each, tile.lanes - 1)}, {-tile.lanes}") for each in (self.columns, self.values)
+        )
+        self.head = f(f"sdiv i64 %head, {self.size[At.GROUP]}")  # of keys
+
+    def limits(self, query: str) -> tuple[str, str]:
+        """Where the keys begin and end that a query sees."""
+        f = self.f
+        end = f.add(query, "%shift")
+        start = f(f"sub i64 {end}, {self.size[At.WINDOW]}")
+        low, high = (least(f, most(f, each, 0), "%count") for each in (start, end))
+        return low, high
+
+    def _load(self, letter: str, head: str, rows: tuple[str, str], columns: tuple[str | int, str]) -> str:
+        """The beginning of a call: rows and columns, each from the first on so many."""
+        where = f"i64 %batch, i64 {head}, i64 {rows[0]}, i64 {columns[0]}, i64 {rows[1]}, i64 {columns[1]}"
+        return f"call void @load_{letter}(ptr %fields, {where}"
+
+    def load_queries(self, first: str | int, rows: str, lines: str) -> None:
+        """Rows of queries, as far apart as whole vectors are."""
+        f, wide = self.f, self.wide_columns
+        with heads_of(f, first, rows, self.size[At.QUERIES]) as (head, query, count, row):
+            out = f.at(lines, f.multiply(row, wide), self.tile.kind)
+            call = self._load("q", f.add("%head", head), (query, count), (0, self.columns))
+            f.do(f"{call}, ptr {out}, i64 {wide})")
+
+    def load_mask(self, first: str | int, rows: str, keys: tuple[str, str], out: str, pitch: int) -> None:
+        """What the mask adds to the scores of some rows, for keys from the first on so many."""
+        f = self.f
+        with heads_of(f, first, rows, self.size[At.QUERIES]) as (head, query, count, row):
+            place = f.at(out, f.multiply(row, pitch), self.tile.kind)
+            call = self._load("m", f.add("%head", head), (query, count), keys)
+            f.do(f"{call}, ptr {place}, i64 {pitch})")
+
+    def operand(
+        self, letter: str, key: str, count: str, place: str, columns: str, pitch: str
+    ) -> tuple[str, str]:
+        """The address of some keys, or of their values, and how far these are apart: where they lie, or where
+        they were brought to.
+        """
+        f, tile = self.f, self.tile
+        base, source = (At.K, self.reads.keys) if letter == "k" else (At.V, self.reads.values)
+        if not source:
+            call = self._load(letter, self.head, (key, count), (0, columns))
+            f.do(f"{call}, ptr {place}, i64 {pitch})")
+            return place, pitch
+        start, stored = f.field("ptr", base), tile.stored(source)
+        for at, each in ((1, "%batch"), (2, self.head), (3, key)):
+            start = f.at(start, f.multiply(each, f.field("i64", base + at)), stored)
+        return start, f.field("i64", base + 3)
+
+    def finish(self, first: str | int, rows: str, lines: str) -> None:
+        """Rows of the result to where they belong."""
+        f, wide = self.f, self.wide_values
+        with heads_of(f, first, rows, self.size[At.QUERIES]) as (head, query, count, row):
+            place = f.at(lines, f.multiply(row, wide), self.tile.kind)
+            where = f"i64 %batch, i64 {f.add('%head', head)}, i64 {query}, i64 {count}"
+            f.do(f"call void @finish(ptr %fields, {where}, ptr {place}, i64 {wide})")
 
 
 def kernel_text(tile: Tile) -> str:

@@ -1,9 +1,10 @@
 """Attention of many rows: blocks of rows over blocks of keys, with scores transposed, in LLVM's text.
 
-In: a `Tile` and what is read where it lies. Out: the text of `kernel`, with the holes of `attention.py`. Lanes
-are rows: a panel of queries, column by column, is multiplied with keys into scores, key by key; their maxima
-and exponentials are those of whole vectors; values times these give the result, column by column. Keys that
-no row of a panel sees are not looked at. The invariant: a row's keys go by the same blocks wherever it lies.
+In: a `Tile` and what is read where it lies. Out: the text of `kernel`, with the holes of `attention.py`.
+Lanes are rows: a panel of queries, column by column, is multiplied with keys into scores, key by key; their
+maxima and exponentials are those of whole vectors; values times these give the result, column by column.
+Keys that no row of a panel sees are not looked at. The invariant: a row's keys go by the same blocks wherever
+it lies.
 """
 
 from __future__ import annotations
@@ -15,17 +16,15 @@ from .attention import (
     Division,
     Reads,
     Regions,
-    exponentials,
-    heads_of,
+    Unit,
     kernel_text,
     larger,
-    lowest,
     most,
     seen,
     square_text,
     transpose,
-    unit_parameters,
 )
+from .exponentials import INTEGER, exponentials, lowest
 from .operands import MOST_SLOTS, Field, Tile, least
 from .text import Function
 
@@ -35,8 +34,6 @@ KEYS = 96  # of a block: a multiple of the rows of all tiles
 _MOST_ROWS = 64  # of a block, about
 _MOST_PANELS = 16
 _UNITS = 4  # for each thread, if blocks do not get too small
-_UNROLL = 4
-_INTEGER = {"float": "i32", "double": "i64"}
 
 
 def blocks_of_rows(
@@ -110,16 +107,14 @@ def _regions(tile: Tile, reads: Reads) -> Regions:
 
 def blocks_text(tile: Tile, reads: Reads) -> str:
     """`kernel`."""
-    tiles = [
-        _tile_text(tile, name, height) for name in ("score", "mix") for height in tile.heights
-    ]
+    tiles = [_tile_text(tile, name, height) for name in ("score", "mix") for height in tile.heights]
     unit = _Unit(tile, reads).text()
     return "\n".join([*tiles, _weights_text(tile, reads.masked), square_text(tile), unit, kernel_text(tile)])
 
 
 def _tile_text(tile: Tile, name: str, height: int) -> str:
-    """`score`: some rows of keys, `step` apart, times a panel of queries. `mix`: some columns of values, whose
-    rows are `step` apart, times a panel of weights, added to the sums.
+    """`score`: some rows of keys, `step` apart, times a panel of queries. `mix`: some columns of values, of
+    which rows are `step` apart, times a panel of weights, added to the sums.
     """
     places = [("ptr", "a"), ("i64", "step"), ("ptr", "b"), ("i64", "count"), ("ptr", "c")]
     f = Function(f"{name}{height}", places)
@@ -128,22 +123,17 @@ def _tile_text(tile: Tile, name: str, height: int) -> str:
     starts = ["%a"] * height
     if name == "score":
         starts = [f.at("%a", f.multiply("%step", row), kind) for row in range(height)]
-    unroll = _UNROLL if height == tile.height else 1
-    whole = f(f"and i64 %count, {-unroll}")
-    for start, stop, steps in (("0", whole, unroll), (whole, "%count", 1))[:unroll]:
-        with f.loop(start, stop, steps) as k:
-            for step in range(steps):
-                place = f.add(k, step)
-                b = f.at("%b", f.multiply(place, tile.width), kind)
-                right = {at: f.load(vector, b, at, kind, align=tile.size) for at in columns}
-                line = f.multiply(place, "%step") if name == "mix" else place
-                for row in range(height):
-                    here = f.at(starts[row], line, kind)
-                    one = f.load(kind, here, row if name == "mix" else 0, kind, align=tile.size)
-                    left = f.splat(kind, one, tile.lanes)
-                    for at in columns:
-                        total = sums[row, at]
-                        f.store(vector, tile.add_product(f, left, right[at], f.load(vector, total)), total)
+    with f.loop(0, "%count") as k:  # unrolled, LLVM would load too much ahead for the registers there are
+        b = f.at("%b", f.multiply(k, tile.width), kind)
+        right = {at: f.load(vector, b, at, kind, align=tile.size) for at in columns}
+        line = f.multiply(k, "%step") if name == "mix" else k
+        for row in range(height):
+            here = f.at(starts[row], line, kind)
+            one = f.load(kind, here, row if name == "mix" else 0, kind, align=tile.size)
+            left = f.splat(kind, one, tile.lanes)
+            for at in columns:
+                total = sums[row, at]
+                f.store(vector, tile.add_product(f, left, right[at], f.load(vector, total)), total)
     for (row, at), total in sums.items():
         out, value = row * tile.width + at, f.load(vector, total)
         if name == "mix":
@@ -157,11 +147,9 @@ def _weights_text(tile: Tile, masked: bool) -> str:
     sums of values so far, become relative to that too.
     """
     places = [("ptr", "scores"), ("i64", "count"), ("ptr", "state"), ("ptr", "rules"), ("i64", "key")]
-    f = Function(
-        "weights", [*places, ("i1", "hides"), ("ptr", "sums"), ("i64", "values"), ("ptr", "mask")]
-    )
+    f = Function("weights", [*places, ("i1", "hides"), ("ptr", "sums"), ("i64", "values"), ("ptr", "mask")])
     vector, kind, columns = tile.vector, tile.kind, range(0, tile.width, tile.lanes)
-    integer = _INTEGER[kind]
+    integer = INTEGER[kind]
     before = {at: f.load(vector, "%state", at, kind, align=tile.size) for at in columns}
     largest = {at: f.variable(vector, before[at]) for at in columns}
 
@@ -178,7 +166,9 @@ def _weights_text(tile: Tile, masked: bool) -> str:
             for at in columns:
                 score = f.load(vector, line, at, kind, align=tile.size)
                 if masked:
-                    mask = f.load(vector, "%mask", f.add(f.multiply(number, tile.width), at), kind, align=tile.size)
+                    mask = f.load(
+                        vector, "%mask", f.add(f.multiply(number, tile.width), at), kind, align=tile.size
+                    )
                     score = f(f"fadd {vector} {score}, {mask}")
                 if hides:
                     score = seen(f, tile, score, keys, *rules[at])
@@ -214,68 +204,52 @@ def _weights_text(tile: Tile, masked: bool) -> str:
     return f.text()
 
 
-class _Unit:
+class _Unit(Unit):
     """The function `unit`: some rows of a line."""
 
     def __init__(self, tile: Tile, reads: Reads) -> None:
-        self.tile, self.reads = tile, reads
-        self.f = f = Function("unit", unit_parameters(tile))
-        self.size = {each: f.field("i64", each) for each in At if each < At.Q}
-        columns, values = self.size[At.COLUMNS], self.size[At.VALUES]
-        wide = [f(f"and i64 {f.add(each, tile.lanes - 1)}, {-tile.lanes}") for each in (columns, values)]
+        super().__init__(tile, reads)
+        f = self.f
         sizes = {
             "rows": self.size[At.ROWS],
-            "columns": columns,
-            "values": values,
-            "wide_columns": wide[0],
-            "wide_values": wide[1],
-            "widest": most(f, *wide),
+            "columns": self.columns,
+            "values": self.values,
+            "wide_columns": self.wide_columns,
+            "wide_values": self.wide_values,
+            "widest": most(f, self.wide_columns, self.wide_values),
         }
-        self.columns, self.values, self.wide_columns, self.wide_values = columns, values, *wide
         self.at = _regions(tile, reads).places(f, tile, "%scratch", sizes)
         last = f.add(self.size[At.PARTS], -1)  # first, since it is the longest where keys are hidden
         self.first = f.multiply(f(f"sub i64 {last}, %part"), self.size[At.ROWS])
         total = f.multiply(self.size[At.FOLD], self.size[At.QUERIES])
         self.rows = least(f, self.size[At.ROWS], f(f"sub i64 {total}, {self.first}"))
-        self.head = f(f"sdiv i64 %head, {self.size[At.GROUP]}")  # of keys
         # Of each panel: where the keys end that any row sees, those begin that all do, and where they end
-        self.limits = f.variable("i64", count=3 * _MOST_PANELS)
-        self.low = f.variable("i64", str(1 << 62))
-        self.high = f.variable("i64", "0")
+        self.ends = f.variable("i64", count=3 * _MOST_PANELS)
+        self.low, self.high = f.variable("i64", str(1 << 62)), f.variable("i64", "0")
 
     def text(self) -> str:
         """The function."""
         f = self.f
-        self._load_queries()
+        self._pack_queries()
         with f.loop(0, self.rows, self.tile.width) as row:
             self._start_panel(row)
-        begin = self._multiple(f.load("i64", self.low, align=8))
+        begin = f.multiply(f(f"sdiv i64 {f.load('i64', self.low, align=8)}, {KEYS}"), KEYS)
         with f.loop(begin, f.load("i64", self.high, align=8), KEYS) as key:
             self._add_keys(key)
         with f.loop(0, self.rows, self.tile.width) as row:
             self._end_panel(row)
-        with heads_of(f, self.first, self.rows, self.size[At.QUERIES]) as (head, query, count, row):
-            tile = f.at(self.at["lines"], f.multiply(row, self.wide_values), self.tile.kind)
-            where = f"i64 %batch, i64 {f.add('%head', head)}, i64 {query}, i64 {count}"
-            f.do(f"call void @finish(ptr %fields, {where}, ptr {tile}, i64 {self.wide_values})")
+        self.finish(self.first, self.rows, self.at["lines"])
         return f.text()
 
-    def _multiple(self, key: str) -> str:
-        """Where the block of a key begins."""
-        return self.f.multiply(self.f(f"sdiv i64 {key}, {KEYS}"), KEYS)
-
-    def _load_queries(self) -> None:
+    def _pack_queries(self) -> None:
         """Rows of queries, as panels of columns, times the scale."""
         f, tile, wide = self.f, self.tile, self.wide_columns
-        with heads_of(f, self.first, self.rows, self.size[At.QUERIES]) as (head, query, count, row):
-            where = f"i64 %batch, i64 {f.add('%head', head)}, i64 {query}, i64 0, i64 {count}"
-            out = f.at(self.at["lines"], f.multiply(row, wide), tile.kind)
-            f.do(f"call void @load_q(ptr %fields, {where}, i64 {self.columns}, ptr {out}, i64 {wide})")
+        self.load_queries(self.first, self.rows, self.at["lines"])
         factor = f.splat(tile.kind, "%scale", tile.lanes)
         with f.loop(0, self.rows, tile.width) as row:
             here = f.at(self.at["lines"], f.multiply(row, wide), tile.kind)
             panel = f.at(self.at["panels"], f.multiply(row, wide), tile.kind)
-            transpose(f, tile, here, wide, panel, tile.width, tile.width, wide)
+            transpose(f, tile, (here, wide), (panel, tile.width), tile.width, wide)
             with f.loop(0, f.multiply(self.columns, tile.width), tile.lanes) as at:
                 value = f.load(tile.vector, panel, at, tile.kind, align=tile.size)
                 f.store(tile.vector, f(f"fmul {tile.vector} {value}, {factor}"), panel, at, tile.kind)
@@ -284,42 +258,42 @@ class _Unit:
         """No sums so far; which keys each row sees."""
         f, tile, width = self.f, self.tile, self.tile.width
         state, rules, sums = self._panel(row)
-        for at in range(0, width, tile.lanes):
-            f.store(tile.vector, f"splat ({tile.kind} {lowest(tile.kind)})", state, at, tile.kind)
-            f.store(tile.vector, "zeroinitializer", state, at + width, tile.kind)
+        for column in range(0, width, tile.lanes):
+            f.store(tile.vector, f"splat ({tile.kind} {lowest(tile.kind)})", state, column, tile.kind)
+            f.store(tile.vector, "zeroinitializer", state, column + width, tile.kind)
         with f.loop(0, f.multiply(self.values, width), tile.lanes) as at:
             f.store(tile.vector, "zeroinitializer", sums, at, tile.kind)
-        integer, queries = _INTEGER[tile.kind], self.size[At.QUERIES]
+        queries = self.size[At.QUERIES]
         query = f.variable("i64", f(f"srem i64 {f.add(self.first, row)}, {queries}"))
         ends = [f.variable("i64", start) for start in ("0", "0", str(1 << 62))]
         left = f(f"sub i64 {self.rows}, {row}")
         with f.loop(0, width) as lane:
-            at = f.load("i64", query, align=8)
-            end = f.add(at, "%shift")
-            start = f(f"sub i64 {end}, {self.size[At.WINDOW]}")
-            low, high = (least(f, most(f, each, 0), "%count") for each in (start, end))
+            own = f.load("i64", query, align=8)
+            low, high = self.limits(own)
             with f.when(f(f"icmp slt i64 {lane}, {left}")):
                 self._note(self.low, low, "smin")
                 self._note(self.high, high, "smax")
                 for place, value, how in zip(ends, (high, low, high), ("smax", "smax", "smin"), strict=True):
                     self._note(place, value, how)
+            integer = INTEGER[tile.kind]
             for side, value in ((0, low), (width, high)):
-                number = value if integer == "i64" else f(f"trunc i64 {value} to i32")
-                f.store(integer, number, rules, f.add(lane, side), tile.kind)
-            after = f.add(at, 1)
+                key = value if integer == "i64" else f(f"trunc i64 {value} to i32")
+                f.store(integer, key, rules, f.add(lane, side), tile.kind)
+            after = f.add(own, 1)
             wraps = f(f"icmp eq i64 {after}, {queries}")
             f.store("i64", f(f"select i1 {wraps}, i64 0, i64 {after}"), query)
         for number, place in enumerate(ends):
-            f.store("i64", f.load("i64", place, align=8), self._limit(row, number))
+            f.store("i64", f.load("i64", place, align=8), self._end(row, number))
 
     def _note(self, place: str, value: str, how: str) -> None:
         f = self.f
-        f.store("i64", f(f"call i64 @llvm.{how}.i64(i64 {f.load('i64', place, align=8)}, i64 {value})"), place)
+        before = f.load("i64", place, align=8)
+        f.store("i64", f(f"call i64 @llvm.{how}.i64(i64 {before}, i64 {value})"), place)
 
-    def _limit(self, row: str, number: int) -> str:
+    def _end(self, row: str, number: int) -> str:
         f = self.f
         panel = f(f"sdiv i64 {row}, {self.tile.width}")
-        return f.at(self.limits, f.add(f.multiply(panel, 3), number), "i64")
+        return f.at(self.ends, f.add(f.multiply(panel, 3), number), "i64")
 
     def _panel(self, row: str) -> tuple[str, str, str]:
         """Where a panel's state, rules and sums are."""
@@ -329,39 +303,22 @@ class _Unit:
 
     def _add_keys(self, key: str) -> None:
         """A block of keys, for each panel."""
-        f, tile = self.f, self.tile
+        f = self.f
         count = least(f, f(f"sub i64 {f.load('i64', self.high, align=8)}, {key}"), KEYS)
-        keys, key_step = self._operand("k", At.K, key, count, self.columns, self.reads.keys)
-        values, value_step = self._operand("v", At.V, key, count, self.values, self.reads.values)
-        with f.loop(0, self.rows, tile.width) as row:
-            high, first, last = (f.load("i64", self._limit(row, number), align=8) for number in range(3))
+        keys = self.operand("k", key, count, self.at.get("keys", ""), self.columns, self.columns)
+        values = self.operand("v", key, count, self.at.get("values", ""), self.values, self.values)
+        with f.loop(0, self.rows, self.tile.width) as row:
+            high, first, last = (f.load("i64", self._end(row, number), align=8) for number in range(3))
             own = least(f, count, f(f"sub i64 {high}, {key}"))
             with f.when(f(f"icmp sgt i64 {own}, 0")):
-                early, late = (
-                    f(f"icmp slt i64 {a}, {b}") for a, b in ((key, first), (last, f.add(key, own)))
-                )
-                hides = f(f"or i1 {early}, {late}")
-                self._add_to_panel(row, key, own, hides, (keys, key_step), (values, value_step))
-
-    def _operand(
-        self, letter: str, base: int, key: str, count: str, columns: str, source: str
-    ) -> tuple[str, str]:
-        """The address of the rows of some keys, or of their values, and how far these are apart."""
-        f, tile = self.f, self.tile
-        if not source:
-            name = {"k": "keys", "v": "values"}[letter]
-            where = f"i64 %batch, i64 {self.head}, i64 {key}, i64 0, i64 {count}, i64 {columns}"
-            f.do(f"call void @load_{letter}(ptr %fields, {where}, ptr {self.at[name]}, i64 {columns})")
-            return self.at[name], columns
-        start, step = f.field("ptr", base), f.field("i64", base + 3)
-        for at, place in ((1, "%batch"), (2, self.head), (3, key)):
-            start = f.at(start, f.multiply(place, f.field("i64", base + at)), tile.kind)
-        return start, step
+                early = f(f"icmp slt i64 {key}, {first}")
+                late = f(f"icmp slt i64 {last}, {f.add(key, own)}")
+                self._add_to_panel(row, (key, own), f(f"or i1 {early}, {late}"), keys, values)
 
     def _add_to_panel(
-        self, row: str, key: str, count: str, hides: str, keys: tuple[str, str], values: tuple[str, str]
+        self, row: str, span: tuple[str, str], hides: str, keys: tuple[str, str], values: tuple[str, str]
     ) -> None:
-        f, tile, scores = self.f, self.tile, self.at["scores"]
+        f, tile, scores, (key, count) = self.f, self.tile, self.at["scores"], span
         panel = f.at(self.at["panels"], f.multiply(row, self.wide_columns), tile.kind)
         state, rules, sums = self._panel(row)
 
@@ -376,7 +333,7 @@ class _Unit:
             f.do(f"call void @mix{height}(ptr {a}, i64 {values[1]}, ptr {scores}, i64 {count}, ptr {out})")
 
         self._by_tiles(count, score)
-        mask = self._mask(row, key, count) if self.reads.masked else "null"
+        mask = self._mask(row, span) if self.reads.masked else "null"
         what = f"ptr {scores}, i64 {count}, ptr {state}, ptr {rules}, i64 {key}, i1 {hides}, ptr {sums}"
         f.do(f"call void @weights({what}, i64 {self.values}, ptr {mask})")
         self._by_tiles(self.values, mix)
@@ -394,15 +351,12 @@ class _Unit:
                 call(height, at)
                 f.store("i64", f.add(at, height), place)
 
-    def _mask(self, row: str, key: str, count: str) -> str:
+    def _mask(self, row: str, keys: tuple[str, str]) -> str:
         """What the mask adds to the scores of a panel, key by key."""
-        f, tile, first = self.f, self.tile, self.f.add(self.first, row)
+        f, tile = self.f, self.tile
         rows = least(f, f(f"sub i64 {self.rows}, {row}"), tile.width)
-        with heads_of(f, first, rows, self.size[At.QUERIES]) as (head, query, queries, at):
-            out = f.at(self.at["mask"], f.multiply(at, KEYS), tile.kind)
-            where = f"i64 %batch, i64 {f.add('%head', head)}, i64 {query}, i64 {key}, i64 {queries}"
-            f.do(f"call void @load_m(ptr %fields, {where}, i64 {count}, ptr {out}, i64 {KEYS})")
-        transpose(f, tile, self.at["mask"], KEYS, self.at["turned"], tile.width, tile.width, count)
+        self.load_mask(f.add(self.first, row), rows, keys, self.at["mask"], KEYS)
+        transpose(f, tile, (self.at["mask"], KEYS), (self.at["turned"], tile.width), tile.width, keys[1])
         return self.at["turned"]
 
     def _end_panel(self, row: str) -> None:
@@ -418,5 +372,6 @@ class _Unit:
                 place = f.at(sums, f.add(f.multiply(column, tile.width), at), tile.kind)
                 value = f.load(vector, place, align=tile.size)
                 f.store(vector, f(f"fmul {vector} {value}, {factor}"), place)
-        out = f.at(self.at["lines"], f.multiply(row, self.wide_values), tile.kind)
-        transpose(f, tile, sums, tile.width, out, self.wide_values, self.wide_values, str(tile.width))
+        wide = self.wide_values
+        out = f.at(self.at["lines"], f.multiply(row, wide), tile.kind)
+        transpose(f, tile, (sums, tile.width), (out, wide), wide, str(tile.width))

@@ -16,25 +16,22 @@ from .attention import (
     Division,
     Reads,
     Regions,
-    exponentials,
-    heads_of,
+    Unit,
     kernel_text,
     larger,
-    lowest,
     most,
     seen,
-    unit_parameters,
 )
+from .exponentials import INTEGER, exponentials, lowest
 from .operands import MOST_SLOTS, Field, Tile, least
 from .text import Function
 
-__all__ = ["are_few", "rows_division", "few_rows_text"]
+__all__ = ["are_few", "few_rows_text", "rows_division"]
 
-KEYS = 128  # whose scores are computed together
+KEYS = 256  # whose scores are computed together
 _PART = 256  # keys of a unit, at least
 _MOST_PARTS = 16
 _MOST_LINES = 64  # which are shared out to several units
-_INTEGER = {"float": "i32", "double": "i64"}
 
 
 def are_few(tile: Tile, rows: int) -> bool:
@@ -136,7 +133,8 @@ def _dots_text(tile: Tile, source: str, rows: int) -> str:
     outs = [f.at("%out", at * KEYS, kind) for at in range(rows)]
     with f.loop(0, "%count", together) as key:
         keys = [
-            f.at("%here", f.multiply(least(f, f.add(key, at), last), "%step"), stored) for at in range(together)
+            f.at("%here", f.multiply(least(f, f.add(key, at), last), "%step"), stored)
+            for at in range(together)
         ]
         sums = [[f.variable(vector, "zeroinitializer") for _ in keys] for _ in lines]
         with f.loop(0, "%columns", tile.lanes) as column:
@@ -157,7 +155,7 @@ def _dots_text(tile: Tile, source: str, rows: int) -> str:
 
 
 def _totals(f: Function, tile: Tile, vectors: list[str]) -> str:
-    """The sums of as many vectors as one has lanes, in their order: halves are added, first within 16 bytes."""
+    """The sums of as many vectors as one has lanes, in order: halves are added, first within 16 bytes."""
     lanes, inside = tile.lanes, 16 // tile.size
 
     def merged(low: list[int], high: list[int]) -> list[str]:
@@ -172,12 +170,16 @@ def _totals(f: Function, tile: Tile, vectors: list[str]) -> str:
         vectors = merged(low, [at + 2 for at in low])
         low = [start + at for start in starts for at in (0, 1, lanes, lanes + 1)]
         vectors = merged(low, [at + 2 for at in low])
-        # rows a and b of a pair lie beside each other: sums of a, b, a, b, then of four
     else:
         low = [start + at for start in starts for at in (0, lanes)]
         vectors = merged(low, [at + 1 for at in low])
     while len(vectors) > 1:
-        low = [start + at for side in (0, lanes) for start in range(side, side + lanes, 2 * inside) for at in range(inside)]
+        low = [
+            start + at
+            for side in (0, lanes)
+            for start in range(side, side + lanes, 2 * inside)
+            for at in range(inside)
+        ]
         vectors = merged(low, [at + inside for at in low])
     return vectors[0]
 
@@ -192,7 +194,7 @@ def _weights_text(tile: Tile, masked: bool) -> str:
     places = [("ptr", "scores"), ("i64", "key"), ("i64", "count"), ("i64", "low"), ("i64", "high")]
     f = Function("weights", [*places, ("ptr", "top"), ("ptr", "total"), ("ptr", "factor"), ("ptr", "mask")])
     kind, vector, lanes = tile.kind, tile.vector, tile.lanes
-    integer = _INTEGER[kind]
+    integer = INTEGER[kind]
     indices = f"<{lanes} x {integer}>"
     stop = least(f, "%high", f.add("%key", "%count"))
     padded = f(f"and i64 {f.add('%count', lanes - 1)}, {-lanes}")
@@ -257,7 +259,9 @@ def _mix_text(tile: Tile, source: str, rows: int) -> str:
     beside = min(4, room // rows)
     deep = max(1, room // (rows * beside))
     whole = f(f"and i64 %count, {-deep}")
-    factors = [f.splat(kind, f.load(kind, "%factors", row, kind, align=tile.size), tile.lanes) for row in range(rows)]
+    factors = [
+        f.splat(kind, f.load(kind, "%factors", row, kind, align=tile.size), tile.lanes) for row in range(rows)
+    ]
     middle = f(f"and i64 %columns, {-beside * tile.lanes}")
     for start, stop, vectors in (("0", middle, beside), (middle, "%columns", 1)):
         places = range(0, vectors * tile.lanes, tile.lanes)
@@ -280,7 +284,11 @@ def _mix_text(tile: Tile, source: str, rows: int) -> str:
                             weight = f.splat(kind, one, tile.lanes)
                             for at in places:
                                 total = sums[row, at, part]
-                                f.store(vector, tile.add_product(f, weight, values[at], f.load(vector, total)), total)
+                                f.store(
+                                    vector,
+                                    tile.add_product(f, weight, values[at], f.load(vector, total)),
+                                    total,
+                                )
             for row in range(rows):
                 for at in places:
                     total = f.load(vector, sums[row, at, 0])
@@ -312,7 +320,8 @@ def _sum_text(tile: Tile) -> str:
         with f.loop(0, "%parts") as part:
             skipped = f.multiply(part, "%size")
             own, weights = (
-                f.load(kind, each, f.add(skipped, row), kind, align=tile.size) for each in ("%tops", "%totals")
+                f.load(kind, each, f.add(skipped, row), kind, align=tile.size)
+                for each in ("%tops", "%totals")
             )
             factor = _factor(f, tile, own, f.load(kind, top, align=tile.size))
             share = f(f"fmul {kind} {weights}, {factor}")
@@ -333,30 +342,24 @@ def _sum_text(tile: Tile) -> str:
 # A unit
 
 
-class _Unit:
+class _Unit(Unit):
     """The function `unit`: all rows of a line, over some of its keys."""
 
     def __init__(self, tile: Tile, reads: Reads) -> None:
-        self.tile, self.reads = tile, reads
-        self.f = f = Function("unit", unit_parameters(tile))
-        self.size = {each: f.field("i64", each) for each in At if each < At.Q}
-        self.columns, self.values, self.rows = (self.size[each] for each in (At.COLUMNS, At.VALUES, At.ROWS))
-        self.wide_columns, self.wide_values = (
-            f(f"and i64 {f.add(each, tile.lanes - 1)}, {-tile.lanes}") for each in (self.columns, self.values)
-        )
+        super().__init__(tile, reads)
+        self.rows = self.size[At.ROWS]
         self.sizes = {"rows": self.rows, "wide_columns": self.wide_columns, "wide_values": self.wide_values}
-        self.at = _regions(reads).places(f, tile, "%scratch", self.sizes)
-        self.head = f(f"sdiv i64 %head, {self.size[At.GROUP]}")  # of keys
-        self.low, self.high = f.variable("i64", str(1 << 62)), f.variable("i64", "0")
+        self.at = _regions(reads).places(self.f, tile, "%scratch", self.sizes)
+        self.low, self.high = self.f.variable("i64", str(1 << 62)), self.f.variable("i64", "0")
 
     def text(self) -> str:
         """The function."""
         f, parts = self.f, self.size[At.PARTS]
         self._load_queries()
         self._set_limits()
-        alone = f(f"icmp eq i64 {parts}, 1")
-        states, size = self._left(alone)
-        skipped = f.multiply(f(f"select i1 {alone}, i64 0, i64 %part"), size)
+        several = f(f"icmp sgt i64 {parts}, 1")
+        states, size = self._left(several)
+        skipped = f.multiply(f(f"select i1 {several}, i64 %part, i64 0"), size)
         own = {name: f.at(place, skipped, self.tile.kind) for name, place in states.items()}
         self._clear(own)
         low, high = (f.load("i64", each, align=8) for each in (self.low, self.high))
@@ -368,19 +371,18 @@ class _Unit:
         with f.loop(first, last, KEYS) as key:
             self._add_keys(key, least(f, f(f"sub i64 {last}, {key}"), KEYS), own)
         arrived = f.variable("i64", "0")
-        several = f(f"xor i1 {alone}, true")
         counter = f.at("%fields", f.add("%line", At.END), "i64")
         with f.when(several):
             f.store("i64", f(f"atomicrmw add ptr {counter}, i64 1 acq_rel, align 8"), arrived)
         with f.when(f(f"icmp eq i64 {f.load('i64', arrived, align=8)}, {f.add(parts, -1)}")):
             with f.when(several):  # for the next call
                 f.do(f"store atomic i64 0, ptr {counter} monotonic, align 8")
-            self._finish(states, size)
+            self._end(states, size)
         return f.text()
 
-    def _left(self, alone: str) -> tuple[dict[str, str], str]:
-        """Where the sums of this line's parts are, and how far from part to part: this thread's memory if there
-        is one part, else behind that of all threads.
+    def _left(self, several: str) -> tuple[dict[str, str], str]:
+        """Where the sums of this line's parts are, and how far from part to part: behind the memory of all
+        threads; in this thread's if there is one part.
         """
         f, tile = self.f, self.tile
         size = _STATE.length(f, self.sizes)
@@ -389,21 +391,19 @@ class _Unit:
         start = f.at(start, f.multiply(f.multiply("%line", self.size[At.PARTS]), size), tile.kind)
         places = _STATE.places(f, tile, start, self.sizes)
         return {
-            name: f(f"select i1 {alone}, ptr {self.at[name]}, ptr {place}") for name, place in places.items()
+            name: f(f"select i1 {several}, ptr {place}, ptr {self.at[name]}")
+            for name, place in places.items()
         }, size
 
     def _load_queries(self) -> None:
         """Rows of queries times the scale, with zeros up to whole vectors."""
-        f, tile, wide = self.f, self.tile, self.wide_columns
-        with heads_of(f, 0, self.rows, self.size[At.QUERIES]) as (head, query, count, row):
-            where = f"i64 %batch, i64 {f.add('%head', head)}, i64 {query}, i64 0, i64 {count}"
-            out = f.at(self.at["lines"], f.multiply(row, wide), tile.kind)
-            f.do(f"call void @load_q(ptr %fields, {where}, i64 {self.columns}, ptr {out}, i64 {wide})")
-        self._pad(self.at["lines"], self.rows, self.columns, wide)
+        f, tile, lines = self.f, self.tile, self.at["lines"]
+        self.load_queries(0, self.rows, lines)
+        self._pad(lines, self.rows, self.columns, self.wide_columns)
         factor = f.splat(tile.kind, "%scale", tile.lanes)
-        with f.loop(0, f.multiply(self.rows, wide), tile.lanes) as at:
-            value = f.load(tile.vector, self.at["lines"], at, tile.kind, align=tile.size)
-            f.store(tile.vector, f(f"fmul {tile.vector} {value}, {factor}"), self.at["lines"], at, tile.kind)
+        with f.loop(0, f.multiply(self.rows, self.wide_columns), tile.lanes) as at:
+            value = f.load(tile.vector, lines, at, tile.kind, align=tile.size)
+            f.store(tile.vector, f(f"fmul {tile.vector} {value}, {factor}"), lines, at, tile.kind)
 
     def _pad(self, place: str, rows: str, columns: str, pitch: str) -> None:
         f, kind = self.f, self.tile.kind
@@ -414,14 +414,11 @@ class _Unit:
         """Which keys each row sees, and which any does."""
         f = self.f
         with f.loop(0, self.rows) as row:
-            query = f(f"srem i64 {row}, {self.size[At.QUERIES]}")
-            end = f.add(query, "%shift")
-            start = f(f"sub i64 {end}, {self.size[At.WINDOW]}")
-            for each, name, extreme, how in (
-                (start, "lows", self.low, "smin"),
-                (end, "highs", self.high, "smax"),
+            low, high = self.limits(f(f"srem i64 {row}, {self.size[At.QUERIES]}"))
+            for key, name, extreme, how in (
+                (low, "lows", self.low, "smin"),
+                (high, "highs", self.high, "smax"),
             ):
-                key = least(f, most(f, each, 0), "%count")
                 f.store("i64", key, self.at[name], row, "i64")
                 before = f.load("i64", extreme, align=8)
                 f.store("i64", f(f"call i64 @llvm.{how}.i64(i64 {before}, i64 {key})"), extreme)
@@ -434,56 +431,44 @@ class _Unit:
             f.store(tile.kind, lowest(tile.kind), own["tops"], row, tile.kind)
             f.store(tile.kind, "0.0", own["totals"], row, tile.kind)
 
-    def _operand(self, letter: str, base: int, key: str, count: str, source: str) -> tuple[str, str]:
-        """The address of the rows of some keys, or of their values, and how far these are apart."""
-        f, tile = self.f, self.tile
-        if source:
-            start, stored = f.field("ptr", base), tile.stored(source)
-            for at, place in ((1, "%batch"), (2, self.head), (3, key)):
-                start = f.at(start, f.multiply(place, f.field("i64", base + at)), stored)
-            return start, f.field("i64", base + 3)
-        name, columns, wide = {
-            "k": ("keys", self.columns, self.wide_columns),
-            "v": ("values", self.values, self.wide_values),
+    def _padded(self, letter: str, key: str, count: str) -> tuple[str, str]:
+        """Keys or values, and how far they are apart: whole vectors."""
+        name, columns, wide, source = {
+            "k": ("keys", self.columns, self.wide_columns, self.reads.keys),
+            "v": ("values", self.values, self.wide_values, self.reads.values),
         }[letter]
-        where = f"i64 %batch, i64 {self.head}, i64 {key}, i64 0, i64 {count}, i64 {columns}"
-        f.do(f"call void @load_{letter}(ptr %fields, {where}, ptr {self.at[name]}, i64 {wide})")
-        self._pad(self.at[name], count, columns, wide)
-        return self.at[name], wide
+        place = self.at.get(name, "")
+        found = self.operand(letter, key, count, place, columns, wide)
+        if not source:
+            self._pad(place, count, columns, wide)
+        return found
 
     def _add_keys(self, key: str, count: str, own: dict[str, str]) -> None:
         """A block of keys."""
-        f, tile, at = self.f, self.tile, self.at
-        keys, step = self._operand("k", At.K, key, count, self.reads.keys)
+        f, kind, at, wide = self.f, self.tile.kind, self.at, self.wide_columns
+        keys, step = self._padded("k", key, count)
         for rows, row in self._rows():
-            line, out = (
-                f.at(at[name], f.multiply(row, pitch), tile.kind)
-                for name, pitch in (("lines", self.wide_columns), ("scores", KEYS))
-            )
-            what = f"ptr {line}, i64 {self.wide_columns}, ptr {keys}, i64 {step}, i64 {count}"
-            f.do(f"call void @dots{rows}({what}, i64 {self.wide_columns}, ptr {out})")
+            line, out = f.at(at["lines"], f.multiply(row, wide), kind), self._scores(row)
+            what = f"ptr {line}, i64 {wide}, ptr {keys}, i64 {step}, i64 {count}, i64 {wide}, ptr {out}"
+            f.do(f"call void @dots{rows}({what})")
         if self.reads.masked:
-            with heads_of(f, 0, self.rows, self.size[At.QUERIES]) as (head, query, queries, row):
-                out = f.at(at["mask"], f.multiply(row, KEYS), tile.kind)
-                where = f"i64 %batch, i64 {f.add('%head', head)}, i64 {query}, i64 {key}, i64 {queries}"
-                f.do(f"call void @load_m(ptr %fields, {where}, i64 {count}, ptr {out}, i64 {KEYS})")
+            self.load_mask(0, self.rows, (key, count), at["mask"], KEYS)
         with f.loop(0, self.rows) as row:
-            scores = f.at(at["scores"], f.multiply(row, KEYS), tile.kind)
-            mask = f.at(at["mask"], f.multiply(row, KEYS), tile.kind) if self.reads.masked else "null"
             low, high = (f.load("i64", at[name], row, "i64", align=4) for name in ("lows", "highs"))
-            state = ", ".join(
-                f"ptr {f.at(each, row, tile.kind)}" for each in (own["tops"], own["totals"], at["factors"])
-            )
-            where = f"ptr {scores}, i64 {key}, i64 {count}, i64 {low}, i64 {high}"
-            f.do(f"call void @weights({where}, {state}, ptr {mask})")
-        values, step = self._operand("v", At.V, key, count, self.reads.values)
+            where = f"ptr {self._scores(row)}, i64 {key}, i64 {count}, i64 {low}, i64 {high}"
+            for each in (own["tops"], own["totals"], at["factors"]):
+                where += f", ptr {f.at(each, row, kind)}"
+            mask = f.at(at["mask"], f.multiply(row, KEYS), kind) if self.reads.masked else "null"
+            f.do(f"call void @weights({where}, ptr {mask})")
+        values, step = self._padded("v", key, count)
+        wide = self.wide_values
         for rows, row in self._rows():
-            line, out, factors = (
-                f.at(place, f.multiply(row, pitch), tile.kind)
-                for place, pitch in ((at["scores"], KEYS), (own["sums"], self.wide_values), (at["factors"], 1))
-            )
-            what = f"ptr {line}, i64 {self.wide_values}, ptr {values}, i64 {step}, i64 {count}"
-            f.do(f"call void @mix{rows}({what}, i64 {self.wide_values}, ptr {out}, ptr {factors})")
+            out, factors = f.at(own["sums"], f.multiply(row, wide), kind), f.at(at["factors"], row, kind)
+            what = f"ptr {self._scores(row)}, i64 {wide}, ptr {values}, i64 {step}, i64 {count}, i64 {wide}"
+            f.do(f"call void @mix{rows}({what}, ptr {out}, ptr {factors})")
+
+    def _scores(self, row: str) -> str:
+        return self.f.at(self.at["scores"], self.f.multiply(row, KEYS), self.tile.kind)
 
     def _rows(self) -> Iterator[tuple[int, str]]:
         """Rows, as many at a time as there are functions for: the body is written for each number of them."""
@@ -494,12 +479,9 @@ class _Unit:
                 yield count, row
             start = stop
 
-    def _finish(self, states: dict[str, str], size: str) -> None:
-        f, tile, result = self.f, self.tile, self.at["result"]
+    def _end(self, states: dict[str, str], size: str) -> None:
+        f, result = self.f, self.at["result"]
         where = ", ".join(f"ptr {states[each]}" for each in ("sums", "tops", "totals"))
         what = f"i64 {self.rows}, i64 {self.wide_values}, ptr {result}"
         f.do(f"call void @add_up({where}, i64 {size}, i64 {self.size[At.PARTS]}, {what})")
-        with heads_of(f, 0, self.rows, self.size[At.QUERIES]) as (head, query, count, row):
-            place = f.at(result, f.multiply(row, self.wide_values), tile.kind)
-            to = f"i64 %batch, i64 {f.add('%head', head)}, i64 {query}, i64 {count}"
-            f.do(f"call void @finish(ptr %fields, {to}, ptr {place}, i64 {self.wide_values})")
+        self.finish(0, self.rows, result)
