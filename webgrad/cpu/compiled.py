@@ -22,6 +22,7 @@ from ..graph.node import Signature
 from ..graph.snapshot import Snapshot
 from ..lower.compile import alias_of
 from ..lower.in_place import in_place_results
+from ..lower.ir import Kernel
 from ..lower.lane_products import Lowering
 from ..lower.lanes import LOWER
 from ..lower.structures import structure
@@ -30,10 +31,11 @@ from ..native.background import Request, request
 from ..native.emit import Program, kernel_program
 from ..native.helpers import Helpers
 from ..native.jobs import LEAST
-from ..native.processor import chosen
+from ..native.processor import Processor, chosen
 from ..runtime.host_buffers import empty, rewrapped
 from ..schedule.cpu_passes import is_by_host
 from ..schedule.plan import Group, Schedule
+from .attention_programs import attention_program
 from .block_programs import block_program, weights_program
 from .host_functions import host_function
 from .product_programs import product_program
@@ -204,17 +206,22 @@ class CompiledPlan:
         return np.empty(sig.shape, sig.dtype.numpy)
 
 
+def lowered(graph: Snapshot, group: Group, processor: Processor) -> tuple[Program, Kernel]:
+    """A group as native code, and as the kernel whose buffers and scalars that has."""
+    if group.kind == "contract":
+        if graph.sigs[group.center].op.name == "matmul_blocks":
+            return block_program(graph, group, processor)
+        return product_program(Lowering(graph, group), processor)
+    if group.kind == "decode":
+        return weights_program(graph, group, processor)
+    if group.kind == "attend":
+        return attention_program(graph, group, processor)
+    work = LOWER[group.kind](graph, group)
+    return kernel_program(work, processor), work.kernel
+
+
 def _kernel(graph: Snapshot, group: Group, places: Mapping[int, int]) -> _Kernel:
-    if group.kind == "contract" and graph.sigs[group.center].op.name == "matmul_blocks":
-        program, kernel = block_program(graph, group, chosen())
-    elif group.kind == "contract":
-        lowering = Lowering(graph, group)
-        program, kernel = product_program(lowering, chosen())
-    elif group.kind == "decode":
-        program, kernel = weights_program(graph, group, chosen())
-    else:
-        work = LOWER[group.kind](graph, group)
-        program, kernel = kernel_program(work, chosen()), work.kernel
+    program, kernel = lowered(graph, group, chosen())
     return _Kernel(
         request(program.text, ["kernel"], kernel.name),
         program,

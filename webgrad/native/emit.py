@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 
 from ..dtypes import DType
 from ..lower.casts import cast_text
-from ..lower.ir import BLOCK, PANEL, Hole, Instruction, Kernel, Size, Work
+from ..lower.ir import BLOCK, COUNT, PANEL, Hole, Instruction, Kernel, Size, Work
 from .code import SCALARS, Code, Value, llvm_type, number
 from .jobs import FIRST_FIELD
 from .processor import Processor
@@ -31,7 +31,7 @@ _MEMORY = {"bool": "i8", "int8": "i8", "uint8": "i8", "int16": "i16", "uint16": 
 _SUFFIX = {"half": "f16", "float": "f32", "double": "f64"}
 _BLOCKS = ("loop", "if")
 KERNEL = [("ptr", "fields"), ("i64", "begin"), ("i64", "end")]
-_OWN = {PANEL: "%out", BLOCK: "%tile"}  # buffers that are parameters of a hole
+_OWN = {PANEL: "%out", BLOCK: "%tile", COUNT: "%count"}  # buffers that are parameters of a hole
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ every thread has work. Sorts, scatters and transforms are NumPy's.
 
 from __future__ import annotations
 
-from ..cpu.thin import keep_narrow
 from ..graph.node import Signature
 from .passes import PAIRS, SHARED, SPLIT_REDUCTIONS, SPLIT_SCANS, Pass, Passes, on_any_profile
 from .sorted_values import sort_values
@@ -14,7 +13,7 @@ from .transposed_scatters import write_turned
 
 __all__ = ["CPU_PASSES", "is_by_host"]
 
-_HOST_KINDS = frozenset(("sort", "scatter", "fft", "kernel", "attend"))
+_HOST_KINDS = frozenset(("sort", "scatter", "fft", "kernel"))
 
 
 def is_by_host(sig: Signature) -> bool:
@@ -31,7 +30,6 @@ CPU_PASSES = Passes(
     (
         PAIRS,
         Pass(on_any_profile(write_turned), "a scatter between two transposes writes through the view"),
-        Pass(on_any_profile(keep_narrow), "attention reads half-width keys and values as stored"),
         Pass(on_any_profile(sort_values), "a sort whose order nobody else wants is one of the elements"),
         *SHARED,
         SPLIT_SCANS,
