@@ -19,7 +19,7 @@ from typing import IO
 
 from scripts.system import say
 
-__all__ = ["GROUPS", "WHOLE", "arguments_of", "cores", "run_groups"]
+__all__ = ["GROUPS", "WHOLE", "arguments_of", "cores", "lanes_of", "run_groups"]
 
 # Folders and files of tests/, what takes longest first; those that are in no group are one more, before all
 # others. Groups are small, so that they end together, and because every capture looks through all objects of
@@ -49,6 +49,8 @@ GROUPS = (
     ("wgsl", "schedule"),
     ("jit", "evaluate"),
 )
+# What runs with subgroups of another size than all others, since kernels are chosen by it.
+LANES = {"tests/lower": 8}
 # With the tests marked long, which pytest leaves out by itself (pyproject.toml).
 WHOLE = ("-m", "not soak and not web")
 MOST = 4  # at a time: each may take 2 GB of memory
@@ -73,6 +75,11 @@ def arguments_of(groups: Sequence[Sequence[str]], options: Sequence[str] = ()) -
     folders = [[f"tests/{each}" for each in group] for group in groups]
     rest = [f"--ignore={each}" for group in folders for each in group]
     return [["pytest", *each, *options] for each in (rest, *folders)]
+
+
+def lanes_of(arguments: Sequence[str]) -> int | None:
+    """The lanes of the software adapter's subgroups in a group; None: as many as everywhere."""
+    return next((LANES[each] for each in arguments if each in LANES), None)
 
 
 def run_groups(groups: Sequence[Sequence[str]], start: Start, jobs: int | None = None) -> int:

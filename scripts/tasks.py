@@ -16,13 +16,14 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import IO
 
+from scripts.adapter import adapter_environment, cache_folder
 from scripts.browser import main as ensure_browser
 from scripts.conformance import FOLDER as CONFORMANCE_VENV
 from scripts.driver import main as ensure_driver
 from scripts.npm import FOLDER as NPM
 from scripts.npm import ensure_packages
 from scripts.setup import main as setup
-from scripts.suite import GROUPS, WHOLE, arguments_of, run_groups
+from scripts.suite import GROUPS, WHOLE, arguments_of, lanes_of, run_groups
 from scripts.system import ROOT, VENV, say, venv_python
 from scripts.torch_tests import FOLDER as TORCH_VENV
 from scripts.transformers_tests import FOLDER as TRANSFORMERS_VENV
@@ -117,6 +118,7 @@ def clean(_: Sequence[str]) -> int:
         TRANSFORMERS_VENV,
         CONFORMANCE_VENV,
         ROOT / ".peers",
+        cache_folder(),
         NPM / "node_modules",
         *(ROOT / name for name in CACHES),
     ]
@@ -126,8 +128,7 @@ def clean(_: Sequence[str]) -> int:
     return 0
 
 
-# Mesa's software adapter then runs on the calling thread alone, and compiles in a third of the time.
-TEST_ENVIRONMENT = {"LP_NUM_THREADS": "0", "GALLIVM_PERF": "nopt", "LP_NATIVE_VECTOR_WIDTH": "128"}
+TEST_ENVIRONMENT = adapter_environment()
 
 
 def pytest(*command: str) -> Step:
@@ -149,7 +150,7 @@ def types_and_tests(*options: str) -> Step:
 def start_group(group: Sequence[str], output: IO[bytes]) -> subprocess.Popen[bytes]:
     """Start a module of Python, with its arguments, in the environment of tests."""
     command = [str(venv_python()), "-m", *group]
-    environment = run_environment(TEST_ENVIRONMENT)
+    environment = run_environment(adapter_environment(lanes_of(group)))
     return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT)
 
 

@@ -17,17 +17,15 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
+from scripts.adapter import adapter_environment
 from tests.missing import IN_CI, missing_key, need_program
 
 if TYPE_CHECKING:
     from tests.browser import Browser
 
 # Before anything loads a driver, so that a bare `pytest` runs as `make test` does.
-os.environ.setdefault("LP_NUM_THREADS", "0")
-# Mesa's software adapter then compiles in a third of the time: vectors are narrow, and LLVM's passes are left
-# out. Mesa's own are not.
-os.environ.setdefault("GALLIVM_PERF", "nopt")
-os.environ.setdefault("LP_NATIVE_VECTOR_WIDTH", "128")
+for name, value in adapter_environment().items():
+    os.environ.setdefault(name, value)
 os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.gettempdir())
 os.environ.setdefault("WEBGRAD_CONFIG", os.devnull)  # not the developer's own settings
 os.environ.setdefault("WEBGRAD_DEVICE", "cpu")  # by default, whatever GPU there is; tests of GPUs name it
