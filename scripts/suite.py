@@ -1,4 +1,4 @@
-"""Types and all tests in several processes, as many at a time as there are cores: how `make test` ends.
+"""Types and all tests in several processes, one more at a time than there are cores: how `make test` ends.
 
 In: groups of folders and files, the longest first, and for each a module of Python with its arguments. Out:
 each group's output when it ends, and the first exit code that is not 0. Whoever is done takes the next group,
@@ -53,6 +53,7 @@ GROUPS = (
 LANES = {"tests/lower": 8}
 # With the tests marked long, which pytest leaves out by itself (pyproject.toml).
 WHOLE = ("-m", "not soak and not web")
+SPARE = 1  # at a time, beyond the cores: groups wait for children, timers and the driver's thread
 MOST = 4  # at a time: each may take 2 GB of memory
 Start = Callable[[Sequence[str], IO[bytes]], "subprocess.Popen[bytes]"]
 
@@ -85,7 +86,7 @@ def lanes_of(arguments: Sequence[str]) -> int | None:
 def run_groups(groups: Sequence[Sequence[str]], start: Start, jobs: int | None = None) -> int:
     """Have every group run, so many at a time; 0, or the code of the first that failed."""
     waiting, running, failed = list(groups), list[_Running](), list[_Running]()
-    most = jobs or min(cores(), MOST)
+    most = jobs or min(cores() + SPARE, MOST)
     with ExitStack() as files:
         try:
             while waiting or running:

@@ -70,7 +70,7 @@ def _given(job: Job) -> dict[str, Any]:
 
 def _lanes(folder: Path, variant: str) -> int:
     variants = json.loads((folder / "plan.json").read_text())["variants"]
-    needs = next((each["needs"] for each in variants if each["label"] == variant), {})
+    needs: dict[str, Any] = next((each["needs"] for each in variants if each["label"] == variant), {})
     return int(needs.get("subgroupSize", LANES))
 
 
