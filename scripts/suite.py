@@ -25,18 +25,21 @@ __all__ = ["GROUPS", "WHOLE", "arguments_of", "cores", "lanes_of", "run_groups"]
 # others. Groups are small, so that they end together, and because every capture looks through all objects of
 # its process.
 GROUPS = (
+    ("functions", "ops"),
+    ("cpu", "native"),
     ("models",),
+    ("properties",),
+    ("runtime",),
     ("web", "examples", "libraries"),
     ("scripts", "benchmarks", "tuning"),
-    ("functions", "ops"),
     ("tools", "cli"),
-    ("runtime",),
     ("optim", "amp", "data", "io", "linalg", "training"),
-    ("properties",),
-    ("kernels",),
-    ("gradients", "graph"),
     ("lower",),
-    ("cpu", "native"),
+    ("jit", "evaluate"),
+    ("gradients", "graph"),
+    ("nn",),
+    ("kernels",),
+    ("wgsl", "schedule"),
     (
         "test_docs.py",
         "test_docs_commands.py",
@@ -45,9 +48,6 @@ GROUPS = (
         "torch",
         "transformers",
     ),
-    ("nn",),
-    ("wgsl", "schedule"),
-    ("jit", "evaluate"),
 )
 # What runs with subgroups of another size than all others, since kernels are chosen by it.
 LANES = {"tests/lower": 8}

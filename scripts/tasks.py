@@ -13,7 +13,9 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from typing import IO
 
 from scripts.adapter import adapter_environment, cache_folder
@@ -142,15 +144,25 @@ def types_and_tests(*options: str) -> Step:
     def step(arguments: Sequence[str]) -> int:
         if arguments:
             return python("-m", "mypy")(()) or pytest(*options)(arguments)
-        return run_groups([["mypy"], *arguments_of(GROUPS, options)], start_group)
+        with shared_bytecode() as environment:
+            groups = [["mypy"], *arguments_of(GROUPS, options)]
+            return run_groups(groups, partial(start_group, environment))
 
     return step
 
 
-def start_group(group: Sequence[str], output: IO[bytes]) -> subprocess.Popen[bytes]:
-    """Start a module of Python, with its arguments, in the environment of tests."""
+@contextmanager
+def shared_bytecode() -> Iterator[Mapping[str, str]]:
+    """Variables with which every source is compiled once in a run, where none is to be kept beside it."""
+    with tempfile.TemporaryDirectory() as folder:
+        kept = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": folder}
+        yield kept if os.environ.get("PYTHONDONTWRITEBYTECODE") else {}
+
+
+def start_group(more: Mapping[str, str], group: Sequence[str], output: IO[bytes]) -> subprocess.Popen[bytes]:
+    """Start a module of Python, with its arguments, in the environment of tests and more of it."""
     command = [str(venv_python()), "-m", *group]
-    environment = run_environment(adapter_environment(lanes_of(group)))
+    environment = run_environment(adapter_environment(lanes_of(group))) | more
     return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT)
 
 
