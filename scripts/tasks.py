@@ -162,7 +162,7 @@ def shared_bytecode() -> Iterator[Mapping[str, str]]:
 def start_group(more: Mapping[str, str], group: Sequence[str], output: IO[bytes]) -> subprocess.Popen[bytes]:
     """Start a module of Python, with its arguments, in the environment of tests and more of it."""
     command = [str(venv_python()), "-m", *group]
-    environment = run_environment(adapter_environment(lanes_of(group))) | more
+    environment = run_environment(adapter_environment(lanes_of(group))) | dict(more)
     return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT)
 
 

@@ -47,7 +47,7 @@ def test_other_threads_may_make_tuples() -> None:
 
     thread = threading.Thread(target=work)
     thread.start()
-    for _ in range(20):
+    for _ in range(5):
         holders()
     done.set()
     thread.join()
