@@ -22,8 +22,8 @@ from scripts.system import say
 __all__ = ["GROUPS", "WHOLE", "arguments_of", "cores", "lanes_of", "run_groups"]
 
 # Folders and files of tests/, what takes longest first; those that are in no group are one more, before all
-# others, and a folder inside of another group's is left out there. Groups are small, so that they end together,
-# and because every capture looks through all objects of its process.
+# others, and a folder inside of another group's is left out there. Groups are small, so that they end
+# together, and because every capture looks through all objects of its process.
 GROUPS = (
     ("functions", "ops"),
     ("cpu", "native"),
