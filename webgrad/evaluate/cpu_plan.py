@@ -6,7 +6,7 @@ holds.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -28,6 +28,7 @@ from ..schedule.cpu_passes import CPU_PASSES, NATIVE_PASSES
 from ..schedule.plan import Group, Schedule
 from ..schedule.schedule import schedule
 from ..schedule.work import work_of
+from .cpu_replay import HostReplay
 
 MUCH = 1 << 24  # elements that all nodes of a graph have, from which compiling it costs less than NumPy
 LARGE = 1 << 16  # weights
@@ -69,6 +70,7 @@ class HostPlan:
         self._count = len(graph)
         self.leaves = [at for at, sig in enumerate(graph.sigs) if sig.kind == "leaf"]
         self.scalars = [at for at, sig in enumerate(graph.sigs) if sig.kind == "scalar"]
+        self._complex = {at: sig.dtype.numpy for at, sig in enumerate(graph.sigs) if sig.dtype.kind == "c"}
         self.device = device
         self.stored: tuple[int, ...] = graph.roots
         self._runs = 0
@@ -115,11 +117,17 @@ class HostPlan:
             self.plan = self._lowered(made, lambda _: plan)
             self._waiting = self._compiled = None
 
-    def record(self) -> HostPlan:
-        """Itself: there is nothing to record."""
-        return self
+    apart: Sequence[int] = ()
 
-    def run(self, nodes: list[Node], donated: frozenset[int] = frozenset()) -> list[Any]:
+    def record(self, steady: Sequence[int] = ()) -> HostPlan | HostReplay:
+        """The plan with as little to do in a run as may be: native code's, that computes every root."""
+        if not isinstance(self.plan, CompiledPlan) or self._waiting is not None:
+            return self
+        return HostReplay.of(self.plan, self.stored, steady, self._complex, self.run) or self
+
+    def run(
+        self, nodes: list[Node], donated: frozenset[int] = frozenset(), apart: Sequence[Node] = ()
+    ) -> list[Any]:
         """The arrays of `stored`."""
         self._runs += 1
         if self._waiting is not None and self._runs > 1:
