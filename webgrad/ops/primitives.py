@@ -155,6 +155,9 @@ def choose(condition: Node, first: Node, second: Node) -> Node:
 # Maps
 
 
+_REAL = frozenset((float, int))
+
+
 def elementwise(op: Op, *operands: Node | Number) -> Node:
     """A map op over nodes of one device, cast to one dtype; Python numbers take the dtype of the nodes."""
     if len(operands) == 1:  # the common cases first: this is called for every operator
@@ -169,8 +172,10 @@ def elementwise(op: Op, *operands: Node | Number) -> Node:
                 right = b.sig
                 if left.dtype is right.dtype and left.device is right.device and left.dtype.kind != "c":
                     return make(op, (a, b))
-            elif b.__class__ is float and left.dtype is float32 and -_LARGEST < b < _LARGEST:
-                return make(op, (a, scalar(b, float32, left.device)))
+            elif left.dtype is float32 and b.__class__ in _REAL and -_LARGEST < b < _LARGEST:
+                return make(op, (a, scalar(float(b), float32, left.device)))
+        elif b.sig.dtype is float32 and a.__class__ in _REAL and -_LARGEST < a < _LARGEST:
+            return make(op, (scalar(float(a), float32, b.sig.device), b))
     dtype, device = _promotion(op.name, operands)
     if dtype.kind == "c":
         return complex_numbers.formula(op, dtype)(operands)
