@@ -155,7 +155,7 @@ def choose(condition: Node, first: Node, second: Node) -> Node:
 # Maps
 
 
-_REAL = frozenset((float, int))
+_REAL: Any = frozenset((float, int))
 
 
 def elementwise(op: Op, *operands: Node | Number) -> Node:
@@ -165,17 +165,19 @@ def elementwise(op: Op, *operands: Node | Number) -> Node:
         if a.__class__ is Node and a.sig.dtype.kind != "c":
             return make(op, (a,))
     elif len(operands) == 2:
-        a, b = operands
-        if a.__class__ is Node:
-            left = a.sig
-            if b.__class__ is Node:
-                right = b.sig
+        x: Any
+        y: Any
+        x, y = operands
+        if x.__class__ is Node:
+            left = x.sig
+            if y.__class__ is Node:
+                right = y.sig
                 if left.dtype is right.dtype and left.device is right.device and left.dtype.kind != "c":
-                    return make(op, (a, b))
-            elif left.dtype is float32 and b.__class__ in _REAL and -_LARGEST < b < _LARGEST:
-                return make(op, (a, scalar(float(b), float32, left.device)))
-        elif b.sig.dtype is float32 and a.__class__ in _REAL and -_LARGEST < a < _LARGEST:
-            return make(op, (scalar(float(a), float32, b.sig.device), b))
+                    return make(op, (x, y))
+            elif left.dtype is float32 and y.__class__ in _REAL and -_LARGEST < y < _LARGEST:
+                return make(op, (x, scalar(float(y), float32, left.device)))
+        elif y.sig.dtype is float32 and x.__class__ in _REAL and -_LARGEST < x < _LARGEST:
+            return make(op, (scalar(float(x), float32, y.sig.device), y))
     dtype, device = _promotion(op.name, operands)
     if dtype.kind == "c":
         return complex_numbers.formula(op, dtype)(operands)
