@@ -249,7 +249,6 @@ QUESTIONS = {
     "functions.array.masks": {"has_host_memory"},
     "functions.fourier.transform": {"has_real_transform", "has_transform"},
     "functions.learning.quantised": {"has_host_memory"},
-    "gradients.pooling": {"prefers_slices"},
 }
 
 

@@ -65,7 +65,7 @@ def run(root: Node, device: Device) -> Array:
     walked = walk([root])
     plan = GpuPlan(snapshot(walked, [root]), device)
     stored = dict(zip(plan.stored, plan.run(walked.nodes), strict=True))
-    result: Array = device.read(stored[walked.numbers[id(root)]]).view(root.sig.dtype.numpy)
+    result: Array = device.read(stored[walked.numbers[root]]).view(root.sig.dtype.numpy)
     return result.reshape(root.sig.shape)
 
 

@@ -145,7 +145,7 @@ def _planned(program: Program, device: Device, *, fuse: bool = True) -> Results:
     numbers = {**dict(zip(program.held, held, strict=True)), **dict(zip(program.roots, roots, strict=True))}
     found: Results = {}
     for number, node in numbers.items():
-        place = walked.numbers.get(id(node))
+        place = walked.numbers.get(node)
         if place in storage:
             found[number] = _array(node, device, storage[place])
     return found

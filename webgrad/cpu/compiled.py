@@ -15,7 +15,7 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter_ns
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..arrays import Array, np
 from ..graph.node import Signature
@@ -32,7 +32,8 @@ from ..native.emit import Program, kernel_program
 from ..native.helpers import Helpers
 from ..native.jobs import LEAST
 from ..native.processor import Processor, chosen
-from ..runtime.host_buffers import empty, rewrapped
+from ..runtime.addresses import address_of, address_reader
+from ..runtime.host_buffers import empty, rewrapped, tick
 from ..schedule.cpu_passes import is_by_host
 from ..schedule.plan import Group, Schedule
 from .attention_programs import attention_program
@@ -45,6 +46,20 @@ _PACKING = {"f32": "f4x", "f64": "d", "i32": "i4x", "u32": "I4x", "i64": "q", "u
 _WORD = struct.Struct("<q")
 ZERO, SELF, ROOM, FIRST = range(4)  # the bases of addresses: nothing, the words, the room; then arrays
 Tell = Callable[[int, int, int], None]
+KEPT = 1 << 14  # bytes of room that a plan keeps between runs
+_BYTE = np.dtype(np.uint8)
+
+
+class Steady(NamedTuple):
+    """The steady leaves of a run: their arrays, and the addresses of these. The same addresses are the same
+    object.
+    """
+
+    arrays: Sequence[Array]
+    addresses: tuple[int, ...]
+
+
+NOTHING = Steady((), ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +107,7 @@ class CompiledPlan:
             else:
                 self._steps.append(self._command(group, number))
         self._in_place = self._in_place_of(schedule.groups)  # result → the leaf whose memory it may take
-        self._layouts: dict[bool, _Layout] = {}  # by whether its commands are called apart
+        self._layouts: dict[bool, Layout] = {}  # by whether its commands are called apart
 
     def _command(self, group: Group, number: int) -> _Command:
         code, values = structure(self._graph, (group,))
@@ -174,33 +189,28 @@ class CompiledPlan:
         """
         layout = self._layouts.get(tell is not None)
         if layout is None:
-            homes = dict.fromkeys([self._home(each) for each in self._graph.roots])
-            layout = _Layout(self._graph, self._steps, tuple(homes), apart=tell is not None)
-            self._layouts[tell is not None] = layout
-        arrays = {each: _contiguous(values[each]) for each in layout.leaves}
-        for each, shape, dtype in layout.results:
-            arrays[each] = empty(shape, dtype)
-        if donated:
-            self._take_leaves(arrays, donated)
-        with np.errstate(all="ignore"):
-            layout.run(arrays, scalars, tell)
-        return {each: self._root(each, arrays, values, scalars) for each in self._graph.roots}
+            layout = self._layouts[tell is not None] = self.layout(apart=tell is not None)
+        leaves = [contiguous(values[each]) for each in layout.leaves]
+        numbers = [scalars[each] for each in layout.scalars]
+        found = dict(zip(layout.roots, layout.run(leaves, numbers, donated, tell=tell), strict=True))
+        if len(found) < len(self._graph.roots):
+            found |= {
+                each: self._given(each, values, scalars) for each in self._graph.roots if each not in found
+            }
+        return found
 
-    def _take_leaves(self, arrays: dict[int, Array], donated: frozenset[int]) -> None:
-        """Let results have the arrays of leaves that they replace."""
-        for result, leaf in self._in_place.items():
-            if leaf in donated and result in arrays and arrays[leaf].flags.writeable:
-                shape = self._graph.sigs[result].shape
-                arrays[result] = arrays[leaf] if arrays[leaf].shape == shape else arrays[leaf].reshape(shape)
+    def layout(self, *, apart: bool = False, steady: Sequence[int] = ()) -> Layout:
+        """How runs are made. Of `steady` leaves a run takes the addresses, else the arrays; with commands
+        `apart` each has a call to itself.
+        """
+        homes = {each: self._home(each) for each in self._graph.roots}
+        return Layout(self._graph, self._steps, homes, self._in_place, apart=apart, steady=steady)
 
-    def _root(
-        self, root: int, arrays: Mapping[int, Array], values: Mapping[int, Array], scalars: Mapping[int, Any]
-    ) -> Array:
-        sig, found = self._graph.sigs[root], arrays.get(self._home(root))
-        if found is not None:
-            return found if found.shape == sig.shape else rewrapped(found.reshape(sig.shape))
+    def _given(self, root: int, values: Mapping[int, Array], scalars: Mapping[int, Any]) -> Array:
+        """The array of a root that nothing computes: a leaf, a number, or no elements."""
         if root in values:
             return values[root]
+        sig = self._graph.sigs[root]
         if root in scalars:
             return np.array(scalars[root], sig.dtype.numpy)
         return np.empty(sig.shape, sig.dtype.numpy)
@@ -236,7 +246,7 @@ def _filling(sig: Signature, inputs: list[Signature]) -> Callable[..., Array]:
 
     def fill(out: Array | None, *given: Array) -> Array:
         arrays = [x.reshape(each.shape) for x, each in zip(given, inputs, strict=True)]  # it may be an alias
-        if function.rewrite is not None and out is not None and _address(out) == _address(given[0]):
+        if function.rewrite is not None and out is not None and address_of(out) == address_of(given[0]):
             function.rewrite(*arrays)
             return out
         found = function.compute(*arrays)
@@ -248,23 +258,41 @@ def _filling(sig: Signature, inputs: list[Signature]) -> Callable[..., Array]:
     return fill
 
 
-class _Layout:
+class Layout:
     """How a run's words are made: for each, the number of a base and what is added to it. The bases are
-    nothing, the words themselves, the room, the leaves, the results, the scalars. First come the arguments of
-    the driver's calls, then the commands, then the fields of each.
+    nothing, the words themselves, the room, the leaves, the results, the scalars, the steady leaves. First
+    come the arguments of the driver's calls, then the commands, then the fields of each.
     """
 
     def __init__(
-        self, graph: Snapshot, steps: Sequence[_Command | _HostStep], homes: Sequence[int], *, apart: bool
+        self,
+        graph: Snapshot,
+        steps: Sequence[_Command | _HostStep],
+        homes: Mapping[int, int],
+        in_place: Mapping[int, int],
+        *,
+        apart: bool,
+        steady: Sequence[int],
     ) -> None:
-        self._sigs = graph.sigs
+        self.sigs = graph.sigs
         used = list(dict.fromkeys([each for step in steps for each in step.buffers if each >= 0]))
-        self.leaves = [each for each in used if graph.sigs[each].kind == "leaf"]
+        kept = frozenset(steady)
+        self.leaves = [each for each in used if graph.sigs[each].kind == "leaf" and each not in kept]
+        self.steady = [each for each in used if each in kept]
         written = {each for each in used if graph.sigs[each].kind not in ("leaf", "scalar")}
-        ends = [each for each in homes if each in written]
-        self.results = [(each, graph.sigs[each].shape, graph.sigs[each].dtype.numpy) for each in ends]
+        ends = [each for each in dict.fromkeys(homes.values()) if each in written]
+        self._results = [(graph.sigs[each].shape, graph.sigs[each].dtype.numpy) for each in ends]
+        self._in_place = [
+            (ends.index(result), self.leaves.index(leaf), leaf)
+            for result, leaf in in_place.items()
+            if result in written and leaf in self.leaves
+        ]
+        self.roots = [each for each, home in homes.items() if home in written]  # those that a run computes
+        self._origins = [(ends.index(homes[each]), graph.sigs[each].shape) for each in self.roots]
+        self._is_plain = self._origins == [(at, shape) for at, (shape, _) in enumerate(self._results)]
         commands = [each for each in steps if isinstance(each, _Command)]
-        self._scalars = list(dict.fromkeys([each for command in commands for each in command.scalars]))
+        named = list(dict.fromkeys([each for step in steps for each in self._numbers_of(step)]))
+        self.scalars = [number for number, _ in named]
         sizes: dict[Any, int] = {each: graph.sigs[each].nbytes for each in written.difference(ends)}
         lives: list[list[Any]] = [list(step.buffers) for step in steps]
         for at, step in enumerate(steps):
@@ -273,8 +301,8 @@ class _Layout:
                 lives[at].append(("scratch", at))
         self._room, self._inner = _placed(sizes, lives)
         self._bound = [*self.leaves, *ends]
-        named = (*self._bound, *self._scalars)
-        places: dict[Any, tuple[int, int]] = {each: (FIRST + at, 0) for at, each in enumerate(named)}
+        bases = (*self._bound, *named, *self.steady)
+        places: dict[Any, tuple[int, int]] = {each: (FIRST + at, 0) for at, each in enumerate(bases)}
         places |= {each: (ROOM, offset) for each, offset in self._inner.items()}
         spans = self._spans(steps, apart)
         first = len(spans) * driver.CALL_WORDS
@@ -302,10 +330,18 @@ class _Layout:
         table += fields
         self._numbers = np.array([number for number, _ in table], np.int32)
         self._offsets = np.array([offset for _, offset in table], np.int64)
-        self._known = self._numbers.size, _address(self._numbers), _address(self._offsets)
-        kinds = "".join([_PACKING[kind] for _, kind in self._scalars])
+        self._known = self._numbers.size, address_of(self._numbers), address_of(self._offsets)
+        kinds = "".join([_PACKING[kind] for _, kind in named])
         self._front = struct.Struct(f"<{driver.BASES + FIRST + len(self._bound)}q{kinds}")
+        self._behind = struct.Struct(f"<{len(self.steady)}q")
         self._frames: list[_Frame] = []  # that no run uses
+
+    def _numbers_of(self, step: _Command | _HostStep) -> Sequence[tuple[int, str]]:
+        """The user's numbers that a step takes, with their types."""
+        if isinstance(step, _Command):
+            return step.scalars
+        found = [(each, self.sigs[each]) for each in step.buffers if self.sigs[each].kind == "scalar"]
+        return [(each, sig.dtype.compute) for each, sig in found if not sig.attributes]
 
     def _spans(self, steps: Sequence[_Command | _HostStep], apart: bool) -> list[driver.Span]:
         """The driver's calls: as few as may be between NumPy's steps, or `apart` for each command."""
@@ -333,27 +369,40 @@ class _Layout:
         call(begin, -1)
         return spans
 
-    def run(self, arrays: Mapping[int, Array], scalars: Mapping[int, Any], tell: Tell | None) -> None:
-        """Fill the words in, and go through the calls."""
-        room = empty((self._room,), np.dtype(np.uint8)) if self._room else None
-        frame = self._frames.pop() if self._frames else _Frame(self._front.size, 8 * self._numbers.size)
+    def run(
+        self,
+        leaves: Sequence[Array],
+        numbers: Sequence[Any],
+        donated: frozenset[int] = frozenset(),
+        steady: Steady = NOTHING,
+        tell: Tell | None = None,
+    ) -> list[Array]:
+        """The arrays of `roots`, from those of `leaves` and the numbers of `scalars`, in the same order."""
+        tick()
+        results = [empty(shape, dtype) for shape, dtype in self._results]
+        if donated:
+            self._take_leaves(results, leaves, donated)
+        address = address_reader()
+        frame = self._frame(steady)
+        room = frame.room
+        if room is None and self._room:
+            room = empty((self._room,), _BYTE)
+        words = frame.words
         self._front.pack_into(
-            frame.memory,
-            0,
-            0,
-            *self._known,
-            frame.words,
-            0,
-            frame.words,
-            0 if room is None else _address(room),
-            *[_address(arrays[each]) for each in self._bound],
-            *[scalars[each] for each, _ in self._scalars],
+            *(frame.memory, 0, 0, *self._known, words, 0, words, 0 if room is None else address(room)),
+            *map(address, leaves),
+            *map(address, results),
+            *numbers,
         )
         for each in self._calls:
             began = 0 if tell is None else perf_counter_ns()
             if isinstance(each, _HostStep):
                 group = each.group
-                each.fill(*[self._array(one, arrays, room, scalars) for one in each.buffers])
+                values = dict(zip(self._bound, (*leaves, *results), strict=True))
+                values |= zip(self.steady, steady.arrays, strict=True)
+                values |= zip(self.scalars, numbers, strict=True)
+                with np.errstate(all="ignore"):
+                    each.fill(*[self._array(one, values, room) for one in each.buffers])
             else:
                 function, place, cost, group = each
                 if cost < LEAST:
@@ -364,38 +413,64 @@ class _Layout:
             if tell is not None:
                 tell(group, began, perf_counter_ns())
         self._frames.append(frame)
+        if self._is_plain:
+            return results
+        found = [(results[at], shape) for at, shape in self._origins]
+        return [each if each.shape == shape else rewrapped(each.reshape(shape)) for each, shape in found]
+
+    def _take_leaves(self, results: list[Array], leaves: Sequence[Array], donated: frozenset[int]) -> None:
+        """Let results have the arrays of leaves that they replace."""
+        for at, place, leaf in self._in_place:
+            array, shape = leaves[place], results[at].shape
+            if leaf in donated and array.flags.writeable:
+                results[at] = array if array.shape == shape else array.reshape(shape)
+
+    def _frame(self, steady: Steady) -> _Frame:
+        """A frame that no other run uses, with the addresses of the steady leaves."""
+        try:
+            frame = self._frames.pop()
+        except IndexError:
+            frame = _Frame(self._front.size + self._behind.size, 8 * self._numbers.size)
+            if 0 < self._room <= KEPT:
+                frame.room = empty((self._room,), _BYTE)
+        if frame.steady is not steady.addresses:
+            self._behind.pack_into(frame.memory, self._front.size, *steady.addresses)
+            frame.steady = steady.addresses
+        return frame
 
     @staticmethod
     def _call(frame: _Frame, function: Callable[[int], int], place: int, slot: int) -> None:
         start = frame.words + place if place else frame.address  # of the first, where all words are made
-        _WORD.pack_into(frame.memory, start - frame.address, slot)
+        if slot:
+            _WORD.pack_into(frame.memory, start - frame.address, slot)
         function(start)
 
-    def _array(
-        self, value: int, arrays: Mapping[int, Array], room: Array | None, scalars: Mapping[int, Any]
-    ) -> Array:
+    def _array(self, value: int, values: Mapping[int, Any], room: Array | None) -> Array:
         """A value for NumPy."""
-        sig = self._sigs[value]
-        if value in arrays:
-            return arrays[value]
+        sig = self.sigs[value]
         if sig.kind == "scalar":
-            return np.array(scalars[value] if value in scalars else sig.attributes[0], sig.dtype.numpy)
+            return np.array(values[value] if value in values else sig.attributes[0], sig.dtype.numpy)
+        if value in values:
+            found: Array = values[value]
+            return found
         if room is None or not sig.size:
             return np.empty(sig.shape, sig.dtype.numpy)
         start = self._inner[value]
-        found: Array = room[start : start + sig.nbytes].view(sig.dtype.numpy)
-        return found.reshape(sig.shape)
+        part: Array = room[start : start + sig.nbytes].view(sig.dtype.numpy)
+        return part.reshape(sig.shape)
 
 
 class _Frame:
     """Memory for the arguments of `begin`, and the words that it fills in: of one run at a time."""
 
-    __slots__ = ("address", "memory", "words")
+    __slots__ = ("address", "memory", "room", "steady", "words")
 
     def __init__(self, front: int, words: int) -> None:
         self.memory = bytearray(front + words)
         self.address = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
         self.words = self.address + front
+        self.steady: Sequence[int] = ()
+        self.room: Array | None = None  # where it is small
 
 
 def _placed(sizes: Mapping[Any, int], steps: Sequence[Sequence[Any]]) -> tuple[int, dict[Any, int]]:
@@ -422,12 +497,7 @@ def _placed(sizes: Mapping[Any, int], steps: Sequence[Sequence[Any]]) -> tuple[i
     return total, placed
 
 
-def _contiguous(value: Any) -> Array:
+def contiguous(value: Any) -> Array:
     """An array that has an address for as long as it lives: of NumPy's scalars each look makes another."""
     array = np.asarray(value)
     return array if array.flags.c_contiguous else np.ascontiguousarray(array)
-
-
-def _address(array: Array) -> int:
-    address: int = array.__array_interface__["data"][0]
-    return address

@@ -8,7 +8,7 @@ again is compiled.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, cast, get_args
 
@@ -24,13 +24,14 @@ from ..lower.threads import name_of
 from ..native.compiler import is_available
 from ..observing import Note, observers, stage
 from ..runtime.host import memory_bytes
-from ..runtime.host_buffers import is_own, tick
+from ..runtime.host_buffers import is_own
 from ..runtime.stats import readable_bytes
 from ..schedule.cpu_passes import CPU_PASSES
 from ..schedule.pairs import split_pairs
 from ..schedule.plan import Group, GroupKind, Schedule
 from ..schedule.schedule import schedule
 from ..schedule.work import work_of
+from .cpu_replay import HostReplay
 
 MUCH = 1 << 24  # elements that all nodes of a graph have, from which compiling it costs less than NumPy
 
@@ -46,6 +47,7 @@ class HostPlan:
         self._count = len(graph)
         self.leaves = [at for at, sig in enumerate(graph.sigs) if sig.kind == "leaf"]
         self.scalars = [at for at, sig in enumerate(graph.sigs) if sig.kind == "scalar"]
+        self._complex = {at: sig.dtype.numpy for at, sig in enumerate(graph.sigs) if sig.dtype.kind == "c"}
         self.device = device
         self._runs = 0
         self._waiting: Snapshot | None = None  # to be compiled, if it is seen again
@@ -103,13 +105,18 @@ class HostPlan:
             self._announce(made)
             self._waiting = self._compiled = None
 
-    def record(self) -> HostPlan:
-        """Itself: there is nothing to record."""
-        return self
+    apart: Sequence[int] = ()
 
-    def run(self, nodes: list[Node], donated: frozenset[int] = frozenset()) -> list[Any]:
+    def record(self, steady: Sequence[int] = ()) -> HostPlan | HostReplay:
+        """The plan with as little to do in a run as may be: native code's, that computes every root."""
+        if not isinstance(self.plan, CompiledPlan) or self._waiting is not None:
+            return self
+        return HostReplay.of(self.plan, self.stored, steady, self._complex, self.run) or self
+
+    def run(
+        self, nodes: list[Node], donated: frozenset[int] = frozenset(), apart: Sequence[Node] = ()
+    ) -> list[Any]:
         """The arrays of `stored`."""
-        tick()
         self._runs += 1
         if self._waiting is not None and self._runs > 1:
             self._compile(self._waiting)

@@ -12,6 +12,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from operator import itemgetter
 from sys import getrefcount
 from typing import Any, Protocol
 
@@ -44,15 +45,17 @@ class Plan(Protocol):
         """Storage for `stored`, from the storage of the leaves among `nodes`."""
         ...
 
-    def record(self) -> Recorded:
-        """The same, to be run over other leaves with less ado."""
+    def record(self, steady: Sequence[int] = ()) -> Recorded:
+        """The same, to be run over other leaves with less ado; `steady` are leaves that seldom change."""
         ...
 
 
 class Recorded(Protocol):
-    """A plan that is run again and again, and submits by itself."""
+    """A plan that is run again and again, and submits by itself. Some leaves are given `apart`."""
 
-    def run(self, nodes: list[Node], donated: frozenset[int]) -> list[Any]:
+    apart: Sequence[int]
+
+    def run(self, nodes: list[Node], donated: frozenset[int], apart: Sequence[Node] = ()) -> list[Any]:
         """Storage for the plan's `stored`; `donated` are leaves, by number, whose storage is given up."""
         ...
 
@@ -144,6 +147,13 @@ def _record(nodes: Sequence[Node]) -> list[Any]:
                 full = OutOfMemoryError(f"the cpu has no room: {error}. The largest tensors: {largest}")
                 raise _placed(full, roots[0].sig, roots[0]) from None
     return [device for device in by_device if device.is_gpu]
+
+
+def picker(places: Sequence[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
+    """A function that gives a tuple of those of a sequence's items."""
+    if len(places) < 2:
+        return lambda nodes: tuple([nodes[each] for each in places])
+    return itemgetter(*places)
 
 
 def _stored_number(node: Node) -> Any:

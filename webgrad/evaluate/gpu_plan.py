@@ -190,7 +190,7 @@ class GpuPlan:
             raise
         return [values[each] for each in self.stored]
 
-    def record(self) -> GpuReplay:
+    def record(self, steady: Sequence[int] = ()) -> GpuReplay:
         """The same kernels as a list of commands, to be run again over other buffers."""
         return GpuReplay(self)
 
@@ -206,6 +206,8 @@ class GpuPlan:
 
 class GpuReplay:
     """A plan's commands, recorded once: a run fills in leaves and numbers, and submits."""
+
+    apart: Sequence[int] = ()
 
     def __init__(self, plan: GpuPlan) -> None:
         self.plan = plan
@@ -255,7 +257,9 @@ class GpuReplay:
         """Leaves that are donated, as inputs of the commands: but for those that are results themselves."""
         return frozenset(self._donatable[each] for each in leaves if each in self._donatable)
 
-    def run(self, nodes: list[Node], donated: frozenset[int] = frozenset()) -> list[Any]:
+    def run(
+        self, nodes: list[Node], donated: frozenset[int] = frozenset(), apart: Sequence[Node] = ()
+    ) -> list[Any]:
         """Buffers for `stored`; `donated` are the numbers of leaves whose storage the caller gives up."""
         plan = self.plan
         inputs = [nodes[each].storage for each in plan.sources]

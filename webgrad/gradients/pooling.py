@@ -12,15 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .. import dtypes
-from ..functions.array.elementwise import maximum, where
+from ..functions.array.elementwise import where
 from ..functions.array.reductions import fold
 from ..functions.convolution.windows import Sizes, Widths, cropped_or_padded, spans, taps_first
 from ..graph.node import Node
 from ..ops import primitives
-from ..ops.capabilities import prefers_slices
 from ..tensor import Tensor
-
-FEW = 32  # elements and strides along the axes of a window, up to which it is split into them
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +56,6 @@ def plane(x: Tensor) -> Node:
 
 def to_first_largest(x: Tensor, g: Tensor, frame: Frame) -> Tensor:
     """The gradient of the maximum of every window; of several equal ones the first gets it."""
-    if _goes_by_axes(g, frame):
-        return _by_comparing(x, g, frame)
     count, end = len(frame.kernel), math.prod(x.shape[2:])
     taps = Tensor(windows(x.node, frame, -math.inf))
     places = Tensor(windows(plane(x), frame, end))
@@ -133,101 +128,11 @@ def _cut_out(x: Node, sizes: Sizes, frame: Frame) -> Node:
     )
 
 
-# Axis by axis, which is fast in NumPy: whole arrays of every element of the windows, in long rows
-
-
-def _goes_by_axes(g: Tensor, frame: Frame) -> bool:
-    return prefers_slices(g.device) and sum(frame.kernel) + sum(frame.stride) <= FEW
-
-
-def _by_comparing(x: Tensor, g: Tensor, frame: Frame) -> Tensor:
-    """The first largest by comparing element with element, the last axis first."""
-    largest = x
-    contests = []
-    for axis in reversed(range(2, x.ndim)):
-        widths = [(0, 0)] * x.ndim
-        widths[axis] = frame.widths[axis - 2]
-        padded = primitives.pad(largest.node, tuple(widths), -math.inf)
-        first, *others = _apart(padded, axis, frame)
-        largest = Tensor(first)
-        later = []  # whether each element is larger than all before it
-        for at, each in enumerate(others, 1):
-            wins = Tensor(each) > largest
-            inside = _first_inside(at, axis, x, frame)
-            later.append(wins if inside is None else wins | inside)
-            largest = maximum(largest, Tensor(each))
-        contests.append((axis, later))
-    for axis, later in reversed(contests):
-        parts = []
-        for wins in reversed(later):
-            parts.append(where(wins, g, 0.0))
-            g = where(wins, 0.0, g)
-        g = _together([g, *reversed(parts)], axis, x.shape[axis], frame)
-    return g
-
-
-def _first_inside(at: int, axis: int, x: Tensor, frame: Frame) -> Tensor | None:
-    """Whether an element of each window along an axis is the first that is not padding: it wins, whatever it
-    is. None: it is so in no window.
-    """
-    step, apart, count = (each[axis - 2] for each in (frame.stride, frame.dilation, frame.counts))
-    start = at * apart - frame.widths[axis - 2][0]
-    if start >= apart:
-        return None
-    places = Tensor(primitives.iota(count, dtypes.int32, x.device)) * step + start
-    along = (count, *[1] * (x.ndim - 1 - axis))
-    return ((places >= 0) & (places < apart)).reshape(along)
-
-
-def _apart(x: Node, axis: int, frame: Frame) -> list[Node]:
-    """The first elements of all windows along an axis, the second ones, …"""
-    at = axis - 2
-    size, step, apart, count = (
-        each[at] for each in (frame.kernel, frame.stride, frame.dilation, frame.counts)
-    )
-    ranges = [(0, each, 1) for each in x.sig.shape]
-    found = []
-    for start in range(0, size * apart, apart):
-        ranges[axis] = (start, start + (count - 1) * step + 1, step)
-        found.append(primitives.slice_(x, tuple(ranges)))
-    return found
-
-
-def _together(parts: Sequence[Tensor], axis: int, size: int, frame: Frame) -> Tensor:
-    """The inverse of `_apart`: elements of one index are added up, and the padding is cut off."""
-    step, apart = frame.stride[axis - 2], frame.dilation[axis - 2]
-    reach = (len(parts) - 1) * apart // step
-    shape = parts[0].shape
-    phases: list[Tensor | None] = [None] * step  # the sums for every `step`-th index from each on
-    for at, part in enumerate(parts):
-        late, phase = divmod(at * apart, step)
-        widths = [(0, 0)] * len(shape)
-        widths[axis] = (late, reach - late)
-        moved, known = Tensor(primitives.pad(part.node, tuple(widths))), phases[phase]
-        phases[phase] = moved if known is None else known + moved
-    thin = (*shape[:axis], shape[axis] + reach, 1, *shape[axis + 1 :])
-    zero = primitives.constant("pooling", 0, parts[0].dtype, parts[0].device)
-    nodes = [
-        primitives.expand(zero, thin) if each is None else primitives.reshape(each.node, thin)
-        for each in phases
-    ]
-    whole = (*shape[:axis], (shape[axis] + reach) * step, *shape[axis + 1 :])
-    result = primitives.reshape(primitives.concat(nodes, axis + 1), whole)
-    ends = [(0, 0)] * len(shape)
-    before = frame.widths[axis - 2][0]
-    ends[axis] = (-before, size + before - whole[axis])
-    return Tensor(cropped_or_padded(result, tuple(ends)))
-
-
 # All elements
 
 
 def spread_evenly(g: Tensor, sizes: Sizes, frame: Frame) -> Tensor:
     """The gradient of the sum of every window, whose elements are adjacent."""
-    if _goes_by_axes(g, frame):
-        for axis in range(2, g.ndim):
-            g = _together([g] * frame.kernel[axis - 2], axis, sizes[axis - 2], frame)
-        return g
     node = g.node
     for at, (size, step) in enumerate(zip(frame.kernel, frame.stride, strict=True)):
         (before, _), length = frame.widths[at], sizes[at]

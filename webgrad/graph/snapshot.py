@@ -18,6 +18,7 @@ from .refcounts import LISTED
 
 Key = tuple[int, ...]
 _NONE: Mapping[int, int] = {}
+_WALKED = LISTED + 1  # references of a node that only the list of nodes and the keys of their numbers hold
 
 
 class Snapshot:
@@ -108,11 +109,11 @@ class Snapshot:
 
 
 class Walk(NamedTuple):
-    """A graph as it was walked: its key, its nodes, their ids by identity, and which of them are held."""
+    """A graph as it was walked: its key, its nodes, their numbers, and which of them are held."""
 
     key: Key
     nodes: list[Node]
-    numbers: dict[int, int]
+    numbers: dict[Node, int]
     held: list[int]
 
 
@@ -122,53 +123,56 @@ def walk(roots: Sequence[Node]) -> Walk:
     Scalars of one type and value at the same operand of the same op are one: an optimiser's learning rate is
     the same number for all parameters.
     """
-    each: Node | None = None
     nodes: list[Node] = []
-    numbers: dict[int, int] = {}
+    numbers: dict[Node, int] = {}
     uses: list[int] = []
     code: list[int] = []
     scalars: dict[tuple[Any, ...], int] = {}
     stack = list(roots)
     while stack:
         node = stack[-1]
-        identity = id(node)
-        if identity in numbers:
+        if node in numbers:
             stack.pop()
             continue
         inputs = node.inputs
-        ready = True
+        depth = len(stack)
         for each in inputs:
-            if id(each) not in numbers:
+            if each in numbers:
+                continue
+            if each.inputs:
                 stack.append(each)
-                ready = False
-        if not ready:
+                continue
+            sig = each.sig  # what has no inputs gets its number at once
+            number = len(nodes)
+            if sig.kind == "scalar":
+                value = each.storage
+                sign = value or copysign(1.0, value)  # -0.0 equals 0.0
+                number = scalars.setdefault((node.sig.op, inputs.index(each), sig, value, sign), number)
+            numbers[each] = number
+            if number == len(nodes):
+                nodes.append(each)
+                uses.append(0)
+                code.append(sig.number)
+        if len(stack) > depth:
             continue
         stack.pop()
-        sig = node.sig
-        number = len(nodes)
+        code.append(node.sig.number)
+        for each in inputs:
+            number = numbers[each]
+            uses[number] += 1
+            code.append(number)
+        numbers[node] = len(nodes)
         nodes.append(node)
         uses.append(0)
-        code.append(sig.number)
-        for position, each in enumerate(inputs):
-            source = numbers[id(each)]
-            uses[source] += 1
-            if each.sig.kind == "scalar":
-                value = each.storage
-                sign = copysign(1.0, value) if value == 0 else 0.0  # -0.0 equals 0.0
-                key = (sig.op.name, position, each.sig.number, value, sign)
-                source = numbers[id(each)] = scalars.setdefault(key, source)
-            code.append(source)
-        numbers[identity] = number
-    del node, inputs, stack  # so that they are not counted as holders
-    each = None
+    node = each = inputs = stack = None  # type: ignore[assignment]  # so that they are not counted as holders
     counts = map(sys.getrefcount, nodes)
     held = [
         number
         for number, (references, used) in enumerate(zip(counts, uses, strict=True))
-        if references - used > LISTED and nodes[number].inputs
+        if references - used > _WALKED and nodes[number].inputs
     ]
     code.append(-1)
-    code += [numbers[id(each)] for each in roots]
+    code += [numbers[each] for each in roots]
     code.append(-1)
     code += held
     return Walk(tuple(code), nodes, numbers, held)
@@ -182,12 +186,12 @@ def snapshot(walked: Walk, roots: Sequence[Node], changed: Iterable[tuple[Node, 
     numbers = walked.numbers
     return Snapshot(
         [node.sig for node in walked.nodes],
-        [tuple(numbers[id(each)] for each in node.inputs) for node in walked.nodes],
-        tuple(numbers[id(each)] for each in roots),
+        [tuple([numbers[each] for each in node.inputs]) for node in walked.nodes],
+        tuple([numbers[each] for each in roots]),
         frozenset(walked.held),
         {
-            numbers[id(after)]: numbers[id(before)]
+            numbers[after]: numbers[before]
             for before, after in changed
-            if id(before) in numbers and id(after) in numbers
+            if before in numbers and after in numbers
         },
     )

@@ -9,17 +9,17 @@ from __future__ import annotations
 import math
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import nullcontext
 from operator import attrgetter, call, is_
 from typing import Any
 from weakref import ref
 
 from ..errors import ArgumentError, CaptureError
-from ..evaluate.evaluate import Recorded, compute, evaluation_lock, plan_for, submit
+from ..evaluate.evaluate import Recorded, compute, evaluation_lock, picker, plan_for, submit
 from ..gradients.history import CAPTURED, History, grad_mode_set
 from ..gradients.slots import GradientSlot
-from ..graph.node import Node, Signature, leaf, scalar
+from ..graph.node import Node, Signature, backlog, scalar, signature
 from ..graph.op import LEAF
 from ..graph.refcounts import ITEM
 from ..graph.trace import is_runtime, plain
@@ -45,10 +45,13 @@ class _Part:
         self.leaf_feeds: list[tuple[int, int]] = []
         self.number_feeds: list[tuple[int, int]] = []
         self.recorded: Recorded | None = None
+        self.apart = picker([])
         self.places = {number: at for at, number in enumerate(self.plan.stored)}
 
-    def feed(self, leaves: dict[int, int], numbers: dict[int, int]) -> None:
-        """Note what is fed, and let go of the graph; the user's lines stay, for messages."""
+    def feed(self, leaves: dict[int, int], numbers: dict[int, int], steady: Container[int]) -> None:
+        """Note what is fed, and let go of the graph; the user's lines stay, for messages. `steady` are the
+        leaves that seldom change.
+        """
         kept = [Node(node.sig, (), node.storage, node.where) for node in self.nodes]
         for at, node in enumerate(self.nodes):
             if id(node) in leaves:
@@ -57,6 +60,16 @@ class _Part:
             elif is_runtime(node.storage):
                 self.number_feeds.append((at, numbers[id(node.storage)]))
         self.nodes = kept
+        self.steady = [at for at, source in self.leaf_feeds if source in steady]
+        leaf_sigs = [signature(LEAF, sig.shape, sig.dtype, sig.device) for sig in self._root_sigs()]
+        self.made = [
+            (sig, self.nodes[each].where, self.places[each])
+            for sig, each in zip(leaf_sigs, self.roots, strict=True)
+        ]
+        self.nbytes = sum(sig.nbytes for sig in leaf_sigs)
+
+    def _root_sigs(self) -> list[Signature]:
+        return [self.nodes[each].sig for each in self.roots]
 
     def run(self, leaves: Sequence[Node], numbers: Sequence[Any], donated: frozenset[int]) -> list[Node]:
         """The roots, as leaves."""
@@ -67,17 +80,22 @@ class _Part:
             nodes[at] = Node(nodes[at].sig, (), numbers[source], None)
         if self.recorded is None:  # the first run is an ordinary one, with every check
             found = submit(self.plan, nodes)
-            self.recorded = self.plan.record()
+            self._record()
         else:
-            free = frozenset(at for at, source in self.leaf_feeds if source in donated)
+            free = (
+                frozenset([at for at, source in self.leaf_feeds if source in donated]) if donated else donated
+            )
             with stage("record"):
-                found = self.recorded.run(nodes, free)
-        made = []
-        for each in self.roots:
-            node = nodes[each]
-            sig = node.sig
-            made.append(leaf(found[self.places[each]], sig.shape, sig.dtype, sig.device, node.where))
-        return made
+                found = self.recorded.run(nodes, free, self.apart(leaves))
+        backlog.added(self.nbytes)
+        return [Node(sig, (), found[place], where) for sig, where, place in self.made]
+
+    def _record(self) -> None:
+        """Go on with less to do: leaves that are given apart are fed no more."""
+        self.recorded = recorded = self.plan.record(self.steady)
+        sources = dict(self.leaf_feeds)
+        self.apart = picker([sources.pop(at) for at in recorded.apart])
+        self.leaf_feeds = [*sources.items()]
 
 
 class Capture:
@@ -88,7 +106,8 @@ class Capture:
 
     def __init__(self, traced: Traced, given: Sequence[Tensor], was: Sequence[Node], names: Names) -> None:
         self.spec = traced.spec
-        self.referred = [each for each in names if isinstance(each[1], ref)]
+        referred = [each for each in names if isinstance(each[1], ref)]
+        self.referring, self.referred = [name for name, _ in referred], [then for _, then in referred]
         self.named = [name for name, then in names if not isinstance(then, ref)]
         self.values = [then for _, then in names if not isinstance(then, ref)]
         self.draws = [draw for draw, _ in traced.draws]
@@ -127,8 +146,10 @@ class Capture:
         numbers = [node.storage for node in was if node.sig.op is not LEAF]
         numbers += [each for _, drawn in traced.draws for each in drawn]
         number_places = {id(each): at for at, each in enumerate(numbers)}
+        loose = {at for at, _ in self.changed}
+        steady = [at for at in range(self.arguments, len(leaves)) if at not in loose]
         for part in self.parts:
-            part.feed(places, number_places)
+            part.feed(places, number_places, frozenset(steady))
         computed = {id(node): at for at, node in enumerate(node for each in by_device for node in each)}
         tables = (("computed", computed), ("leaf", places))
         self.results = [_origin(node, tables, number_places) for node in results]
@@ -212,7 +233,7 @@ class Capture:
                 each is then or is_still(each, then) for each, then in zip(now, self.values, strict=True)
             ):
                 return False
-        return all(is_still(name(), then) for name, then in self.referred)
+        return all(map(is_, map(call, self.referring), map(call, self.referred)))
 
     def _unchanged_nodes(self) -> list[Node] | None:
         """The nodes of what it closes over, if they are as they were in every way; quicker than to look at
@@ -237,7 +258,8 @@ class Capture:
         for each in self.replaced:  # first, so that the new ones lie where the old ones did
             if (slot := each()) is not None:
                 slot.grad = None
-        compute([node for node in leaves if node.sig.op is not LEAF])
+        if waiting := [node for node in leaves if node.sig.op is not LEAF]:
+            compute(waiting)
         tensors = [each for each in arguments if isinstance(each, Tensor)]
         if not self.changed and not self.slots:
             found = [each for part in self.parts for each in part.run(leaves, numbers, frozenset())]

@@ -2,8 +2,9 @@
 
 In: how much work there is. Out: the address of the slot to share it through, or 0. One thread at a time has
 the slot; others compute alone meanwhile. Helpers are woken by the pool of `threads.py` and go by themselves,
-but not soon: to come and to go they need the interpreter, which the others then wait for. The invariant: a
-slot outlives its helpers, and no process uses its parent's.
+but not soon: to come and to go they need the interpreter, which the others then wait for. Beside busy
+neighbours they rest (`jobs.py`). The invariant: a slot outlives its helpers, and no process uses its
+parent's.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from ..arrays import np
 from ..runtime.host_buffers import aligned
 from ..runtime.threads import background, cores
 from .compiler import compiled
-from .jobs import SLOT_BYTES, SYSTEM, watch_module
+from .jobs import REST, SLOT_BYTES, SYSTEM, watch_module
 
 __all__ = ["Helpers"]
 
@@ -40,9 +41,16 @@ class _Slot:
         self.address = self.memory.ctypes.data
         self.lock = threading.Lock()  # held by the thread whose work is in it
         self.helpers = cores() - 1
-        self.memory[SYSTEM : SYSTEM + 32].view(np.uint64)[:] = (*_system_functions(), PARTS * cores())
+        system = (*_system_functions(), *_clock(), PARTS * cores())
+        self.memory[SYSTEM : SYSTEM + 8 * len(system)].view(np.uint64)[:] = system
+        self.words = memoryview(self.memory.data).cast("q")
         self.watching: list[None] = []  # an entry for each helper
         self.spins = self._measured() if self.helpers else 0
+
+    def is_resting(self) -> bool:
+        """Whether helpers came too late not long ago."""
+        until = self.words[REST // 8]
+        return until > 0 and time.clock_gettime_ns(time.CLOCK_MONOTONIC) < until
 
     def wake(self) -> None:
         while len(self.watching) < self.helpers:
@@ -82,6 +90,13 @@ def _system_functions() -> tuple[int, int, int]:
     return _address(library.sched_yield), _address(library.usleep), 100
 
 
+def _clock() -> tuple[int, int]:
+    """The address of a function that tells the time, and which clock's; 0 where it has another form."""
+    if sys.platform == "win32" or ctypes.sizeof(ctypes.c_long) < 8:
+        return 0, 0
+    return _address(ctypes.CDLL(None).clock_gettime), time.CLOCK_MONOTONIC
+
+
 def _address(function: Any) -> int:
     return ctypes.cast(function, ctypes.c_void_p).value or 0
 
@@ -111,7 +126,9 @@ class Helpers:
         if not _slots:
             _slots.append(_Slot())
         slot = _slots[0]
-        if slot.helpers < 1 or not slot.lock.acquire(False):  # another thread's work is in it
+        if slot.helpers < 1 or slot.is_resting():
+            return 0
+        if not slot.lock.acquire(False):  # another thread's work is in it
             return 0
         self._slot = slot
         if self._cost >= WAKING and len(slot.watching) < slot.helpers:

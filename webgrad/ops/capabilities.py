@@ -30,10 +30,3 @@ def has_transform(device: Any, length: int) -> bool:
 def has_real_transform(device: Any, length: int) -> bool:
     """Whether there is a Fourier transform of `length` real numbers."""
     return not device.is_gpu or halves_have_kernels(length)
-
-
-def prefers_slices(device: Any) -> bool:
-    """Whether windows are faster as strided slices of whole arrays, one per element of a window, than as one
-    gather of all of them: with NumPy each op is a loop over memory, and long rows matter.
-    """
-    return not device.is_gpu

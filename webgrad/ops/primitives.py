@@ -155,6 +155,9 @@ def choose(condition: Node, first: Node, second: Node) -> Node:
 # Maps
 
 
+_REAL: Any = frozenset((float, int))
+
+
 def elementwise(op: Op, *operands: Node | Number) -> Node:
     """A map op over nodes of one device, cast to one dtype; Python numbers take the dtype of the nodes."""
     if len(operands) == 1:  # the common cases first: this is called for every operator
@@ -162,15 +165,19 @@ def elementwise(op: Op, *operands: Node | Number) -> Node:
         if a.__class__ is Node and a.sig.dtype.kind != "c":
             return make(op, (a,))
     elif len(operands) == 2:
-        a, b = operands
-        if a.__class__ is Node:
-            left = a.sig
-            if b.__class__ is Node:
-                right = b.sig
+        x: Any
+        y: Any
+        x, y = operands
+        if x.__class__ is Node:
+            left = x.sig
+            if y.__class__ is Node:
+                right = y.sig
                 if left.dtype is right.dtype and left.device is right.device and left.dtype.kind != "c":
-                    return make(op, (a, b))
-            elif b.__class__ is float and left.dtype is float32 and -_LARGEST < b < _LARGEST:
-                return make(op, (a, scalar(b, float32, left.device)))
+                    return make(op, (x, y))
+            elif left.dtype is float32 and y.__class__ in _REAL and -_LARGEST < y < _LARGEST:
+                return make(op, (x, scalar(float(y), float32, left.device)))
+        elif y.sig.dtype is float32 and x.__class__ in _REAL and -_LARGEST < x < _LARGEST:
+            return make(op, (scalar(float(x), float32, y.sig.device), y))
     dtype, device = _promotion(op.name, operands)
     if dtype.kind == "c":
         return complex_numbers.formula(op, dtype)(operands)

@@ -11,8 +11,10 @@ expression for each, so that one kernel takes many of them.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
+from weakref import ref
 
 import webgrad as wg
 from webgrad import Tensor
@@ -29,6 +31,9 @@ NOT_NEGATIVE = (
 )
 # What schedules and people put into groups beside an optimiser's own settings.
 NOTES = ("name", "initial_lr", "max_lr", "min_lr", "max_momentum", "base_momentum")
+
+
+PLAIN_STEPS = 2  # before one is captured
 
 
 class Inputs(NamedTuple):
@@ -122,6 +127,7 @@ class Optimizer:
         self.param_groups: list[Group] = []
         self.state: dict[Tensor, State] = {}
         self._clocks: list[dict[Any, Clock]] = []  # of each group, by device
+        self._steps = 0
         groups = _groups_of(type(self).__name__, params)
         for group in groups:
             self.add_param_group(group)
@@ -254,6 +260,17 @@ class Optimizer:
         if closure is not None:
             with wg.enable_grad():
                 loss = closure()
+        self._steps += 1
+        if self._steps > PLAIN_STEPS and self._is_on_cpu():
+            wg.eval()  # the loss and the gradients together
+            self._captured(skip, self._identity())
+        else:
+            self._take(skip)
+        wg.eval()
+        return loss
+
+    def _take(self, skip: Tensor | None) -> None:
+        """The work of a step."""
 
         def put(target: Tensor, new: Tensor) -> None:
             target[...] = new if skip is None else wg.where(skip, target, new)
@@ -262,8 +279,29 @@ class Optimizer:
             for group, clocks in zip(self.param_groups, self._clocks, strict=True):
                 for device, clock in clocks.items():
                     self._step_group(group, device, clock, put)
-        wg.eval()
-        return loss
+
+    # Steps on the cpu are captured, since building the graph of one takes longer than computing it
+
+    def _is_on_cpu(self) -> bool:
+        return not any(each.is_gpu for clocks in self._clocks for each in clocks)
+
+    def _identity(self) -> tuple[int, ...]:
+        """What a captured step is for: these parameters, in their groups."""
+        return tuple([id(each) for group in self.param_groups for each in (group, *group["params"])])
+
+    @functools.cached_property
+    def _captured(self) -> Callable[[Tensor | None, tuple[int, ...]], None]:
+        """`_take`, captured. It does not keep the optimiser alive, whose attribute it is."""
+        itself = ref(self)
+
+        def step(skip: Tensor | None, identity: tuple[int, ...]) -> None:
+            _alive(itself)._take(skip)
+
+        return wg.jit(step, static=("identity",))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is copied and pickled."""
+        return {name: value for name, value in self.__dict__.items() if name != "_captured"}
 
     def _step_group(
         self, group: Group, device: Any, clock: Clock, put: Callable[[Tensor, Tensor], None]
@@ -278,17 +316,18 @@ class Optimizer:
                     f"{each.device.name}, and its state is on {device.name}: move the model first, then make "
                     "the optimiser; load_state_dict of the old one's state_dict() goes on from there"
                 )
-        options = wg.watch(lambda: self._options(group))
+        itself = ref(self)  # in functions that a captured step keeps
+        options = wg.watch(lambda: _alive(itself)._options(group))
         names = tuple(self._numbers(group))
         numbers = dict(
             zip(
                 names,
-                wg.fresh(lambda: tuple(map(float, self._numbers(group).values())), device=device),
+                wg.fresh(lambda: tuple(map(float, _alive(itself)._numbers(group).values())), device=device),
                 strict=True,
             )
         )
         shared: Mapping[int, Sequence[Tensor]] = {}
-        if wg.watch(lambda: self._counts(group)):
+        if wg.watch(lambda: _alive(itself)._counts(group)):
             shared = clock.advance(ready, lambda count: self._shared(options, numbers, count), put)
         for parameter in ready:
             self._step_one(options, numbers, shared.get(id(parameter), ()), parameter, parameter.grad, put)
@@ -382,6 +421,12 @@ class Optimizer:
             for at, group in enumerate(self.param_groups)
         ]
         return "\n".join([f"{type(self).__name__}(", *lines, ")"])
+
+
+def _alive(itself: ref[Optimizer]) -> Optimizer:
+    found = itself()
+    assert found is not None, "a captured step that outlived its optimiser"
+    return found
 
 
 _EMPTY = (

@@ -23,6 +23,7 @@ from types import TracebackType
 from typing import Any
 
 from ..arrays import Array, np
+from .addresses import address_of
 from .references import Tagged, tagged
 from .shield import shield
 from .stats import host_memory
@@ -134,7 +135,7 @@ def aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """A new array that starts at a multiple of ALIGNMENT."""
     nbytes = math.prod(shape) * dtype.itemsize
     raw = np.empty(nbytes + ALIGNMENT, np.uint8)
-    start = -raw.ctypes.data % ALIGNMENT
+    start = -address_of(raw) % ALIGNMENT
     return _wrapped(raw[start : start + nbytes], shape, dtype)
 
 
@@ -161,7 +162,8 @@ def owner(x: Array) -> tuple[Any, int, bool]:
 def tick() -> None:
     """A plan runs: let go of what has waited for long."""
     global _now
-    _settle()
+    if not _ended.empty():
+        _settle()
     _now = next(_plans)
     while _free:
         try:

@@ -1,0 +1,90 @@
+"""A captured plan of native code, run again and again: what stays from run to run is looked up once.
+
+In: for each run the nodes of leaves and numbers. Out: the arrays of the plan's roots. Leaves that are
+`apart`, such as weights, are expected to hold the same arrays as in the last run, which is all that is
+seen to. The invariant: no array is kept alive; what is remembered of one is its address, which
+counts for as long as a weak reference gives that very array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter, call, is_
+from typing import Any
+from weakref import ref
+
+from ..arrays import Array, np
+from ..cpu.compiled import NOTHING, CompiledPlan, Layout, Steady, contiguous
+from ..graph.node import Node
+from ..observing import observers
+from ..runtime.addresses import address_of
+from ..runtime.host_buffers import is_own
+from .evaluate import picker
+
+__all__ = ["HostReplay"]
+
+_storage_of: Callable[[Any], Any] = attrgetter("storage")
+Watched = Callable[[list[Node], frozenset[int]], list[Array]]  # a run with observers, over all nodes
+
+
+class HostReplay:
+    """The runs of a captured plan, after its first."""
+
+    def __init__(self, layout: Layout, pairs: Mapping[int, Any], watched: Watched) -> None:
+        self._layout = layout
+        self._watched = watched
+        self.apart: Sequence[int] = layout.steady
+        self._leaves, self._numbers = picker(layout.leaves), picker(layout.scalars)
+        self._places = {each: at for at, each in enumerate(layout.leaves)}
+        self._pairs = [at for at, each in enumerate(layout.leaves) if each in pairs]
+        self._complex = [(at, pairs[each]) for at, each in enumerate(layout.roots) if each in pairs]
+        self._kept: list[ref[Array]] = []
+        self._addresses: tuple[int, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        plan: CompiledPlan,
+        roots: Sequence[int],
+        steady: Sequence[int],
+        pairs: Mapping[int, Any],
+        watched: Watched,
+    ) -> HostReplay | None:
+        """That of a plan, unless one of its roots is computed by nothing. `pairs` are complex values, with
+        their dtypes: the plan has pairs of floats for them.
+        """
+        layout = plan.layout(steady=[each for each in steady if each not in pairs])
+        return cls(layout, pairs, watched) if layout.roots == [*roots] else None
+
+    def run(self, nodes: list[Node], donated: frozenset[int], apart: Sequence[Node] = ()) -> list[Array]:
+        """The arrays of the roots; `apart` are the nodes of those leaves."""
+        if observers():
+            for at, node in zip(self.apart, apart, strict=True):
+                nodes[at] = node
+            return self._watched(nodes, donated)
+        leaves = list(map(_storage_of, self._leaves(nodes)))
+        for at in self._pairs:
+            leaves[at] = leaves[at][..., None].view(leaves[at].real.dtype)
+        if donated:
+            donated = frozenset([each for each in donated if self._is_own(each, leaves)])
+        for at, each in enumerate(leaves):
+            if each.__class__ is not np.ndarray or not each.flags.c_contiguous:
+                leaves[at] = contiguous(each)
+        numbers = list(map(_storage_of, self._numbers(nodes)))
+        steady = self._steady(apart) if apart else NOTHING
+        found = self._layout.run(leaves, numbers, donated, steady)
+        for at, dtype in self._complex:
+            found[at] = found[at].view(dtype)[..., 0]
+        return found
+
+    def _is_own(self, leaf: int, leaves: Sequence[Array]) -> bool:
+        place = self._places.get(leaf)
+        return place is not None and is_own(leaves[place])
+
+    def _steady(self, nodes: Sequence[Node]) -> Steady:
+        arrays = list(map(_storage_of, nodes))
+        if not self._kept or not all(map(is_, arrays, map(call, self._kept))):
+            arrays = list(map(contiguous, arrays))
+            self._kept = list(map(ref, arrays))
+            self._addresses = tuple(map(address_of, arrays))
+        return Steady(arrays, self._addresses)

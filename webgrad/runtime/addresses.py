@@ -1,0 +1,48 @@
+"""Where an array's elements lie, quickly: the address is a word of NumPy's array object.
+
+In: an array. Out: the address of its first element. NumPy gives it too, by a dictionary that it makes for
+that, which takes ten times as long. The invariant: the word is read only where it held the addresses of
+arrays that were made to find it; elsewhere NumPy is asked.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from ..arrays import Array, np
+
+__all__ = ["address_of", "address_reader"]
+
+_WORDS = 8  # of an array object, among which the address is looked for
+_SIZE = ctypes.sizeof(ctypes.c_size_t)
+_word: Callable[[int], Any] = ctypes.c_size_t.from_address
+
+
+def _asked(array: Array) -> int:
+    address: int = array.__array_interface__["data"][0]
+    return address
+
+
+@cache
+def address_reader() -> Callable[[Array], int]:
+    """The quickest function that gives an array's address; it wants an array, and nothing else."""
+    samples: list[Array] = [np.empty(4, np.float32), np.empty((3, 5), np.uint8)[1:], np.empty(())]
+    try:
+        known = [_asked(each) for each in samples]
+        words = range(0, _WORDS * _SIZE, _SIZE)
+        offset = next(at for at in words if [_word(id(each) + at).value for each in samples] == known)
+    except StopIteration:  # another Python, or another NumPy
+        return _asked
+
+    def read(array: Array) -> int:
+        return _word(id(array) + offset).value  # type: ignore[no-any-return]
+
+    return read
+
+
+def address_of(array: Array) -> int:
+    """The address of an array's first element."""
+    return address_reader()(array)
