@@ -70,7 +70,8 @@ def _program(
         texts.append(store_text(tile))
     else:
         texts.append(hole_text(kernel, holes["finish"], "finish", STORE, processor, LANES, At.END, sizes))
-    fields = [Field("number", division.fields.get(at, 0)) for at in list(At)[: At.A - At.M]]
+    known = {**division.fields, At.SHARES_A: int(product.shares_a)}
+    fields = [Field("number", known.get(at, 0)) for at in list(At)[: At.A - At.M]]
     fields[At.SCRATCH - At.M] = Field("scratch")
     fields += [*_place(product.a), *_place(product.b), *_place(product.c)[:3], *fields_of(kernel, sizes)]
     made = Program(module_text(*texts), division.units, division.cost, tuple(fields), division.scratch)

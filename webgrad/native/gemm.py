@@ -48,8 +48,10 @@ def blocks(tile: Tile, m: int, n: int, k: int, batch: int = 1, threads: int = 1)
             rows = _part(rows, rows // 2, tile.height)
         else:
             columns = _part(columns, columns // 2, tile.width)
-    room = depth * tile.group(tile.width) * tile.width + rows * columns + depth * rows + 2 * tile.lanes
-    sizes = {Field.M: m, Field.N: n, Field.K: k}
+    keeps_a = rows * k * tile.size <= _MOST_BYTES
+    room_a = rows * (k if keeps_a else depth)
+    room = depth * tile.group(tile.width) * tile.width + rows * columns + room_a + 2 * tile.lanes
+    sizes = {Field.M: m, Field.N: n, Field.K: k, Field.A_STEP: keeps_a * rows}
     fields = {**sizes, Field.ROWS: rows, Field.COLUMNS: columns, Field.DEPTH: depth}
     return divided(tile, fields, units(), rows * columns * k, room, threads)
 
@@ -111,7 +113,8 @@ def _micro_text(tile: Tile, height: int) -> str:
     return f.text()
 
 
-_BLOCK = [("ptr", "fields"), *(("i64", each) for each in ("batch", "row", "column", "rows", "columns"))]
+_SIZES = [("i64", each) for each in ("batch", "row", "column", "rows", "columns")]
+_BLOCK = [("ptr", "fields"), *_SIZES, ("i1", "packs"), ("ptr", "scratch")]
 
 
 def _kernel_text(tile: Tile) -> str:
@@ -120,25 +123,34 @@ def _kernel_text(tile: Tile) -> str:
     down, across = (
         f(f"sdiv i64 {f.add(f.add(size, part), -1)}, {part}") for size, part in ((m, height), (n, width))
     )
+    shared = f(f"icmp ne i64 {f.field('i64', Field.SHARES_A)}, 0")
+    keeps = f(f"icmp ne i64 {f.field('i64', Field.A_STEP)}, 0")
+    packed = [f.variable("i64", "-1") for _ in range(2)]  # the batch and the row whose panels of A are there
     with scratch(f) as place, f.loop("%begin", "%end") as unit:
-        above, at_row = f(f"sdiv i64 {unit}, {down}"), f(f"srem i64 {unit}, {down}")
-        batch, at_column = f(f"sdiv i64 {above}, {across}"), f(f"srem i64 {above}, {across}")
+        above, at_column = f(f"sdiv i64 {unit}, {across}"), f(f"srem i64 {unit}, {across}")
+        batch, at_row = f(f"sdiv i64 {above}, {down}"), f(f"srem i64 {above}, {down}")
         row, column = f.multiply(at_row, height), f.multiply(at_column, width)
         rows = least(f, height, f(f"sub i64 {m}, {row}"))
         columns = least(f, width, f(f"sub i64 {n}, {column}"))
+        there = keeps
+        for each, value in zip(packed, (f(f"select i1 {shared}, i64 0, i64 {batch}"), row), strict=True):
+            same = f(f"icmp eq i64 {value}, {f.load('i64', each)}")
+            there = f(f"and i1 {there}, {same}")
+            f.store("i64", value, each)
         where = ", ".join(f"i64 {each}" for each in (batch, row, column, rows, columns))
-        f.do(f"call void @block(ptr %fields, {where}, ptr {place})")
+        f.do(f"call void @block(ptr %fields, {where}, i1 {f(f'xor i1 {there}, true')}, ptr {place})")
     return f.text(private=False)
 
 
 def _block_text(tile: Tile, direct: bool) -> str:
     """A block of C: for each part of k, A is packed whole, then B, a few panels at a time."""
-    f = Function("block", [*_BLOCK, ("ptr", "scratch")])
+    f = Function("block", _BLOCK)
     kind, group = tile.kind, tile.group(tile.width) * tile.width
     k, depth, stride = (f.field("i64", each) for each in (Field.K, Field.DEPTH, Field.COLUMNS))
     panels_b = "%scratch"
     sums = f.at(panels_b, f.multiply(depth, group), kind)
-    panels_a = f.at(sums, f.multiply(f.field("i64", Field.ROWS), stride), kind)
+    kept = f.at(sums, f.multiply(f.field("i64", Field.ROWS), stride), kind)
+    step_a = f.field("i64", Field.A_STEP)
     tail = f(f"srem i64 %rows, {tile.height}")
     whole = f(f"sub i64 %rows, {tail}")
     short = f(f"icmp sle i64 {k}, {depth}")
@@ -152,8 +164,10 @@ def _block_text(tile: Tile, direct: bool) -> str:
     ) as at:  # if k is 0, sums are still set
         ks = least(f, depth, f(f"sub i64 {k}, {at}"))
         first = f(f"icmp eq i64 {at}, 0")
-        what = f"i64 {at}, i64 %rows, i64 {ks}, ptr {panels_a}"
-        f.do(f"call void @load_a(ptr %fields, i64 %batch, i64 %row, {what})")
+        panels_a = f.at(kept, f.multiply(at, step_a), kind)
+        with f.when("%packs"):
+            what = f"i64 {at}, i64 %rows, i64 {ks}, ptr {panels_a}"
+            f.do(f"call void @load_a(ptr %fields, i64 %batch, i64 %row, {what})")
         with f.loop(0, "%columns", tile.width) as column:
             left = f(f"sub i64 %columns, {column}")
             inside = f(f"srem i64 {column}, {group}")

@@ -50,7 +50,9 @@ class Field(IntEnum):
     SLOTS = ROOM + 1
     TAKEN = SLOTS + 1
     # An operand's address, and how many elements its batches, its rows (of B: its columns) and k are apart
-    A = TAKEN + 1
+    SHARES_A = TAKEN + 1  # 1: all batches have one A
+    A_STEP = SHARES_A + 1  # elements of panels of A for each k; 0: there is room for DEPTH of k only
+    A = A_STEP + 1
     B = A + 4
     C = B + 4  # the address, and how many elements batches and rows are apart
     END = C + 3
