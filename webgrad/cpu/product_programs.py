@@ -63,7 +63,7 @@ def _program(
             texts.append(load_text(tile, name, height, place.dtype.name))
         elif height:
             fill = name.replace("load", "fill")
-            lanes = LANES if along_k else min(LANES, 1 << (height - 1).bit_length())
+            lanes = LANES if along_k else min(2 * LANES, 1 << (height - 1).bit_length())
             texts.append(hole_text(kernel, holes[name], fill, LOAD, processor, lanes, At.END, sizes))
             texts.append(filled_text(tile, name, height, along_k=along_k))
     if product.c is not None:

@@ -27,6 +27,7 @@ LANES = 16  # elements of a vector: on narrower processors several registers, wh
 WIDE = 64  # the same where lanes are rows of short folds, so that long runs of memory are read
 COPIES = 4  # of an accumulator, where a fold is little work
 LITTLE = 10
+MOST_NARROW = 1 << 31  # elements of a buffer up to which indices in lanes have 32 bits
 _MEMORY = {"bool": "i8", "int8": "i8", "uint8": "i8", "int16": "i16", "uint16": "i16", "float16": "half"}
 _SUFFIX = {"half": "f16", "float": "f32", "double": "f64"}
 _BLOCKS = ("loop", "if")
@@ -137,6 +138,10 @@ class _Emitter:
         self._accumulators: dict[int, list[str]] = {}
         self._buffers: list[str] = []
         self._fixed = _sizes_in_text(body)
+        sizes_of = [each.size for each in kernel.buffers if each.value not in _OWN]
+        sizes_of += [each.data for each in body if isinstance(each.data, Size)]
+        large = max(sizes_of, default=0) >= MOST_NARROW
+        self._index = "i64" if large else "u32"  # of indices that differ between lanes
         self._masked = processor.has_masks or (
             processor.register_bytes > 16 and all(each.dtype.itemsize >= 4 for each in kernel.buffers)
         )
@@ -185,25 +190,31 @@ class _Emitter:
         if isinstance(value, Linear):
             return value.base
         assert isinstance(value, Value)
-        return self._widened_index(value).name
+        return self._widened_index(value, "i64").name
 
-    def _widened_index(self, value: Value) -> Value:
-        if value.scalar == "i64":
+    def _widened_index(self, value: Value, scalar: str) -> Value:
+        to = llvm_type(scalar, value.width)
+        if value.type == to:
             return value
-        to = llvm_type("i64", value.width)
-        return Value(self.code(f"zext {value.type} {value.name} to {to}"), "i64", value.width)
+        return Value(self.code(f"zext {value.type} {value.name} to {to}"), scalar, value.width)
 
     def _spread(self, each: Instruction) -> Value:
-        """An index as a vector of i64."""
-        value, width, code = self._values[id(each)], self._width, self.code
+        """An index as a vector."""
+        value, width, code, scalar = self._values[id(each)], self._width, self.code, self._index
+        kind = SCALARS[scalar]
         if isinstance(value, Linear):
-            base = code.splat(Value(value.base, "i64"), width)
+            base = value.base
+            if not base.startswith("%"):
+                base = number(scalar, int(base))
+            elif scalar != "i64":
+                base = code(f"trunc i64 {base} to {kind}")
+            first = code.splat(Value(base, scalar), width)
             if not value.stride:
-                return base
-            steps = _constants("i64", [value.stride * lane for lane in range(width)])
-            return Value(code(f"add <{width} x i64> {base.name}, {steps}"), "i64", width)
+                return first
+            steps = _constants(kind, [value.stride * lane for lane in range(width)])
+            return Value(code(f"add {first.type} {first.name}, {steps}"), scalar, width)
         assert isinstance(value, Value)
-        return code.splat(self._widened_index(value), width)
+        return code.splat(self._widened_index(value, scalar), width)
 
     def _plain(self, each: Instruction) -> Value:
         """A value of its own type: an index becomes u32."""
@@ -215,6 +226,8 @@ class _Emitter:
         assert not isinstance(value, Register)
         if isinstance(value, Linear) or (value.scalar == "i64" and each.type and each.type.scalar == "u32"):
             wide = self._spread(each)
+            if wide.scalar == "u32":
+                return wide
             return Value(
                 self.code(f"trunc {wide.type} {wide.name} to <{wide.width} x i32>"), "u32", wide.width
             )
@@ -259,18 +272,8 @@ class _Emitter:
                     return Linear(self._folded("*", a.base, b.base), a.stride * int(b.base))
         x, y = (self._spread(arg) for arg in each.args)
         if each.data == "min":
-            return Value(self.code.intrinsic("umin", x.type, x.name, y.name), "i64", x.width)
-        if each.data in "/%":  # of 32 bits: quicker, and a multiplication where the divisor is known
-            narrow = f"<{x.width} x i32>"
-            parts = [self._narrowed(value) for value in (x, y)]
-            made = self.code(f"{_INDEX[each.data]} {narrow} {parts[0]}, {parts[1]}")
-            return Value(self.code(f"zext {narrow} {made} to {x.type}"), "i64", x.width)
-        return Value(self.code(f"{_INDEX[each.data]} {x.type} {x.name}, {y.name}"), "i64", x.width)
-
-    def _narrowed(self, value: Value) -> str:
-        if value.name.startswith("splat (i64 "):
-            return value.name.replace("i64", "i32")
-        return self.code(f"trunc {value.type} {value.name} to <{value.width} x i32>")
+            return Value(self.code.intrinsic("umin", x.type, x.name, y.name), self._index, x.width)
+        return Value(self.code(f"{_INDEX[each.data]} {x.type} {x.name}, {y.name}"), self._index, x.width)
 
     def _folded(self, sign: str, a: str, b: str) -> str:
         """Arithmetic of i64 that is one for all lanes, computed here where both are known."""
@@ -389,24 +392,37 @@ class _Emitter:
         type, mask = f"<{width} x {kind}>", self._active(guard)
         if isinstance(index, Linear) and mask is None and index.stride in (1, 2, -1):
             return self._loaded(self._whole(each.data, index, type, size), width, dtype)
-        chosen = code.splat(mask or Value("true", "bool"), width).name
-        if isinstance(index, Linear) and index.stride == 1:
-            place = self._place(each.data, index.base)
-            name = self._masked_call(
-                "load",
-                type,
-                f"ptr align {size} {place}, <{width} x i1> {chosen}, {type} zeroinitializer",
-                "p0",
-            )
-        else:
-            places = self._places(each.data, each.args[0])
-            name = self._masked_call(
-                "gather",
-                type,
-                f"<{width} x ptr> align {size} {places}, <{width} x i1> {chosen}, {type} zeroinitializer",
-                f"v{width}p0",
-            )
+        if isinstance(index, Linear) and mask is not None and index.stride in (1, 2):
+            return self._loaded(self._part(each.data, index, mask, type, size), width, dtype)
+        chosen = code.splat(mask or Value("true", "bool"), width)
+        places = self._places(each.data, each.args[0])
+        name = self._masked_call("gather", type, f"<{width} x ptr> align {size} {places}", chosen, f"v{width}p0")
         return self._loaded(name, width, dtype)
+
+    def _part(self, buffer: int, index: Linear, mask: Value, type: str, size: int) -> str:
+        """Some of the lanes that lie side by side, or two apart: then vectors are loaded of which every other
+        element is meant.
+        """
+        code, width = self.code, self._width
+
+        def vector(offset: int, chosen: Value) -> str:
+            place = self._place(buffer, self._folded("+", index.base, str(offset)))
+            return self._masked_call("load", type, f"ptr align {size} {place}", chosen, "p0")
+
+        if index.stride == 1:
+            return vector(0, mask)
+        chosen = code.splat(mask, width)
+        half = width // 2
+        parts = []
+        for first in (0, half):
+            lanes = [first + lane // 2 if lane % 2 == 0 else width for lane in range(width)]
+            spread = (
+                f"shufflevector {chosen.type} {chosen.name}, {chosen.type} zeroinitializer, "
+                f"<{width} x i32> {_constants('i32', lanes)}"
+            )
+            parts.append(vector(2 * first, Value(code(spread), "bool", width)))
+        evens = _constants("i32", [2 * lane for lane in range(width)])
+        return code(f"shufflevector {type} {parts[0]}, {type} {parts[1]}, <{width} x i32> {evens}")
 
     def _whole(self, buffer: int, index: Linear, type: str, size: int) -> str:
         """Lanes side by side, backwards, or two apart: whole vectors are loaded, then put in order."""
@@ -433,10 +449,12 @@ class _Emitter:
 
     def _places(self, buffer: int, index: Instruction) -> str:
         kind, at = self._kind(self.kernel.buffers[buffer].dtype), self._spread(index)
-        return self.code(f"getelementptr {kind}, ptr {self._buffers[buffer]}, <{at.width} x i64> {at.name}")
+        return self.code(f"getelementptr {kind}, ptr {self._buffers[buffer]}, {at.type} {at.name}")
 
-    def _masked_call(self, what: str, type: str, args: str, suffix: str) -> str:
+    def _masked_call(self, what: str, type: str, place: str, mask: Value, suffix: str) -> str:
         """A masked load or gather."""
+        mask = self.code.splat(mask, self._width)
+        args = f"{place}, {mask.type} {mask.name}, {type} zeroinitializer"
         name = f"@llvm.masked.{what}.{_short(type)}.{suffix}"
         self.code.declared.add(f"declare {type} {name}({_types(args)})")
         return self.code(f"call {type} {name}({args})")
@@ -610,9 +628,10 @@ class _Emitter:
         code.do(f"br i1 {code.fresh(f'icmp slt i64 {at}, {stop}')}, label %{tail}, label %{end}")
         code.label(tail)
         code.memo.append({})
-        left = code.splat(Value(code.fresh(f"sub i64 {stop}, {at}"), "i64"), lanes)
-        steps = _constants("i64", range(lanes))
-        self._mask = Value(code.fresh(f"icmp ult <{lanes} x i64> {steps}, {left.name}"), "bool", lanes)
+        count = code.fresh(f"trunc i64 {code.fresh(f'sub i64 {stop}, {at}')} to i32")
+        left = code.splat(Value(count, "u32"), lanes)
+        steps = _constants("i32", range(lanes))
+        self._mask = Value(code.fresh(f"icmp ult <{lanes} x i32> {steps}, {left.name}"), "bool", lanes)
         vector(at)
         self._mask = None
         code.memo.pop()

@@ -69,8 +69,8 @@ def _part(size: int, most: int, step: int) -> int:
 
 
 def gemm_text(tile: Tile, *, direct: bool = False) -> str:
-    """`kernel`, which calls the holes. What is `direct` stores tiles in C at once if k is short: `finish` is
-    then `store_text`'s.
+    """`kernel`, which calls the holes. What is `direct` sums whole tiles up in C itself: `finish` is then
+    `store_text`'s.
     """
     tiles = (_micro_text(tile, height) for height in tile.heights)
     return "\n".join([*tiles, _block_text(tile, direct), _kernel_text(tile)])
@@ -153,7 +153,6 @@ def _block_text(tile: Tile, direct: bool) -> str:
     step_a = f.field("i64", Field.A_STEP)
     tail = f(f"srem i64 %rows, {tile.height}")
     whole = f(f"sub i64 %rows, {tail}")
-    short = f(f"icmp sle i64 {k}, {depth}")
     if direct:
         batch, row = f.field("i64", Field.C + 1), f.field("i64", Field.C + 2)
         place = f.add(f.multiply("%batch", batch), f.add(f.multiply("%row", row), "%column"))
@@ -176,7 +175,7 @@ def _block_text(tile: Tile, direct: bool) -> str:
                 f.do(f"call void @load_b(ptr %fields, i64 %batch, i64 {f.add('%column', column)}, {what})")
             b, out, step = f.at(panels_b, f.multiply(inside, ks), kind), f.at(sums, column, kind), stride
             if direct:
-                fits = f(f"and i1 {short}, {f(f'icmp sge i64 {left}, {tile.width}')}")
+                fits = f(f"icmp sge i64 {left}, {tile.width}")
                 out = f(f"select i1 {fits}, ptr {f.at(target, column, kind)}, ptr {out}")
                 step = f(f"select i1 {fits}, i64 {row}, i64 {stride}")
 
@@ -193,7 +192,7 @@ def _block_text(tile: Tile, direct: bool) -> str:
                     call(height, whole, tail)
     stored: str | int = 0
     if direct:
-        stored = f(f"select i1 {short}, i64 {f(f'and i64 %columns, {-tile.width}')}, i64 0")
+        stored = f(f"and i64 %columns, {-tile.width}")
     left = f(f"sub i64 %columns, {stored}")
     with f.when(f(f"icmp sgt i64 {left}, 0")):
         where = f"i64 %batch, i64 %row, i64 {f.add('%column', stored)}, i64 %rows, i64 {left}"
