@@ -8,7 +8,7 @@ masks of. A fold is one instruction, so that the target may fold lanes together 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..graph.snapshot import Snapshot
@@ -27,6 +27,7 @@ BLOCK = 1024  # terms that are added in one go, over all lanes
 RUN = 64  # terms of a running sum that begins at 0
 SHORT = 8  # turns of a loop from which it may be the one that is widened
 WINDOW = 1 << 8  # elements of a window, at most, for which lanes are results
+MOST_WRITTEN = 12  # elements of an axis
 STRETCH = 128  # rows of a unit where lanes are rows of a flat range
 TILE = 32  # rows of a tile, where lanes are far apart in what is read
 FAR = 4  # elements from lane to lane from which they are far apart
@@ -147,13 +148,14 @@ class LanePuller(Puller):
             depth = max(depth, build.depths[id(self.guard)])
         suspended = build.outside(depth)
         axes = [axis for axis in sig.attributes[0] if shape[axis] != 1]
+        spread = self._written_axis(axes, shape)
         last = [axis for axis, size in enumerate(shape) if size != 1][-1:]
         lanes = not self._in_lanes() and bool(last) and last[0] in axes
         type, fold = Type(sig.dtype.compute), TABLE[str(sig.op.wgsl)]
         identity = build.constant(sig.op.identity(sig.dtype), type)  # type: ignore[misc]
         register = inner = build.here("register", type, (identity,))
         folded, opened = dict.fromkeys(sig.attributes[0], ZERO), 0
-        runs = runs_of(axes)
+        runs = runs_of([axis for axis in axes if axis != spread])
         for run in runs:
             sizes = [shape[axis] for axis in run]
             length, innermost = math.prod(sizes), run is runs[-1]
@@ -166,9 +168,12 @@ class LanePuller(Puller):
             place = self.open(start, stop, length, lanes=lanes and innermost)
             opened += 1
             folded |= dict(zip(run, unflatten(place, sizes), strict=True))
-        kept = iter(indices)
-        at = tuple(folded[axis] if axis in folded else next(kept) for axis in range(len(shape)))
-        build.here("fold", None, (inner, self.pull(source, at)), fold)
+        for each in range(shape[spread] if spread is not None else 1):
+            if spread is not None:
+                folded[spread] = constant(each)
+            kept = iter(indices)
+            at = tuple(folded[axis] if axis in folded else next(kept) for axis in range(len(shape)))
+            build.here("fold", None, (inner, self.pull(source, at)), fold)
         if inner is not register:
             build.close()
             opened -= 1
@@ -178,15 +183,19 @@ class LanePuller(Puller):
         build.blocks += suspended
         return self._wrapped(total, sig.dtype)
 
+    def _written_axis(self, axes: list[int], shape: Sequence[int]) -> int | None:
+        """A short axis whose elements are folded one after another in the code, as those of windows are: what
+        they need of the lanes' index is then computed once.
+        """
+        return axes[-1] if len(axes) > 1 and self._in_lanes() and shape[axes[-1]] <= MOST_WRITTEN else None
 
-def _work(
-    graph: Snapshot, group: Group, puller: LanePuller, units: int, cost: int, *, wide: bool = False
-) -> Work:
+
+def _work(graph: Snapshot, group: Group, puller: LanePuller, units: int, cost: int, rows: int = 0) -> Work:
     scalars = tuple((number, graph.sigs[number].dtype) for number in puller.scalars)
     kernel = Kernel(name_of(graph, group), tuple(puller.buffers), scalars, puller.builder.body(), 1, units)
     for each in (fold_constants, share_values, drop_unused):
         kernel = each(kernel)
-    return Work(kernel, units, cost, wide)
+    return Work(kernel, units, cost, rows)
 
 
 # Maps
@@ -299,7 +308,7 @@ def lower_rows(graph: Snapshot, group: Group) -> Work:
     for output, axes in pairs:
         _store_row(puller, output, axes, dict(zip(axes, at, strict=True)), by_lanes)
     puller.close(loops)
-    return _work(graph, group, puller, units, cost, wide=by_lanes)
+    return _work(graph, group, puller, units, cost, (sizes[-1] if loops == 2 else rows) * by_lanes)
 
 
 def _store_row(
@@ -346,7 +355,7 @@ def lower_scan(graph: Snapshot, group: Group) -> Work:
         at = unflatten(puller.open(begin, end, rows, lanes=by_lanes), sizes)
     _scan_row(scan, puller, at)
     puller.close(loops)
-    return _work(graph, group, puller, units, cost, wide=by_lanes)
+    return _work(graph, group, puller, units, cost, (sizes[-1] if loops == 2 else rows) * by_lanes)
 
 
 def _scan_row(scan: Scan, puller: LanePuller, at: Indices) -> None:

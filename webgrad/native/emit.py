@@ -27,11 +27,13 @@ LANES = 16  # elements of a vector: on narrower processors several registers, wh
 WIDE = 64  # the same where lanes are rows of short folds, so that long runs of memory are read
 COPIES = 4  # of an accumulator, where a fold is little work
 LITTLE = 10
+MOST_TWICE = 400  # instructions of a loop that is written with and without guards
 MOST_NARROW = 1 << 31  # elements of a buffer up to which indices in lanes have 32 bits
 _MEMORY = {"bool": "i8", "int8": "i8", "uint8": "i8", "int16": "i16", "uint16": "i16", "float16": "half"}
 _SUFFIX = {"half": "f16", "float": "f32", "double": "f64"}
 _BLOCKS = ("loop", "if")
 KERNEL = [("ptr", "fields"), ("i64", "begin"), ("i64", "end")]
+TRUE = Value("true", "bool")
 _OWN = {PANEL: "%out", BLOCK: "%tile"}  # buffers that are parameters of a hole
 
 
@@ -77,7 +79,8 @@ class Field(NamedTuple):
 def kernel_program(work: Work, processor: Processor) -> Program:
     """A kernel of marked loops."""
     kernel, sizes = work.kernel, list[Size]()
-    emitter = _Emitter(kernel, kernel.body, processor, WIDE if work.wide else LANES, FIRST_FIELD, sizes)
+    lanes = max(LANES, min(WIDE, 1 << (max(work.rows, 1) - 1).bit_length()))
+    emitter = _Emitter(kernel, kernel.body, processor, lanes, FIRST_FIELD, sizes)
     text = module_text(emitter.text("kernel", KERNEL))
     return Program(text, work.units, work.cost, fields_of(kernel, sizes))
 
@@ -303,6 +306,11 @@ class _Emitter:
     # Maps
 
     def apply(self, each: Instruction) -> Value:
+        if each.data.name == "logical_and":
+            known = [self._values[id(x)] for x in each.args]
+            for at in (0, 1):
+                if known[at] == TRUE:
+                    return self._plain(each.args[1 - at])
         scalar = each.args[-1].type.scalar if each.args[-1].type else ""
         return self._applied(each.data, [self._plain(x) for x in each.args], scalar)
 
@@ -327,6 +335,8 @@ class _Emitter:
 
     def select(self, each: Instruction) -> Value:
         no, yes, condition = (self._plain(x) for x in each.args)
+        if condition == TRUE:
+            return yes
         return self.translator.choose(condition, yes, no)
 
     # Memory
@@ -381,7 +391,8 @@ class _Emitter:
         code, dtype = self.code, self.kernel.buffers[each.data].dtype
         kind, size, width = self._kind(dtype), dtype.itemsize, self._width
         index = self._values[id(each.args[0])]
-        guard = self._plain(each.args[1]) if len(each.args) > 1 else None
+        given = self._plain(each.args[1]) if len(each.args) > 1 else TRUE
+        guard = None if given == TRUE else given
         if self._is_uniform(index) and (guard is None or not guard.width):
             at = self._i64(each.args[0])
             if guard is not None:  # else the first element, which is there
@@ -394,9 +405,11 @@ class _Emitter:
             return self._loaded(self._whole(each.data, index, type, size), width, dtype)
         if isinstance(index, Linear) and mask is not None and index.stride in (1, 2):
             return self._loaded(self._part(each.data, index, mask, type, size), width, dtype)
-        chosen = code.splat(mask or Value("true", "bool"), width)
+        chosen = code.splat(mask or TRUE, width)
         places = self._places(each.data, each.args[0])
-        name = self._masked_call("gather", type, f"<{width} x ptr> align {size} {places}", chosen, f"v{width}p0")
+        name = self._masked_call(
+            "gather", type, f"<{width} x ptr> align {size} {places}", chosen, f"v{width}p0"
+        )
         return self._loaded(name, width, dtype)
 
     def _part(self, buffer: int, index: Linear, mask: Value, type: str, size: int) -> str:
@@ -560,9 +573,72 @@ class _Emitter:
         before = dict(self._values)
         self._values[id(each)] = index
         self.code.memo.append({})
-        self._run(body)
+        rest, guards = self._guards_first(each, body)
+        if guards:
+            self._in_two_versions(rest, guards)
+        else:
+            self._run(rest)
         self.code.memo.pop()
         self._values = before
+
+    # Guards
+
+    def _guards_first(
+        self, loop: Instruction, body: list[Instruction]
+    ) -> tuple[list[Instruction], dict[int, str]]:
+        """Write the comparisons of a loop's own indices; gives what is left of its body, and under which
+        condition each of them holds in all lanes.
+        """
+        own = _own_instructions(body)
+        guards = [each for each in own if each.op == "compare" and each.data == "<"]
+        scalar = loop.data == "lanes" and not self._width
+        if not guards or self._mask is not None or scalar or len(body) > MOST_TWICE:
+            return body, {}
+        done: set[int] = set()
+        for each in own:
+            if each.op in ("const", "arithmetic", "compare") and (
+                each.op == "const" or all(id(arg) in self._values for arg in each.args)
+            ):
+                self._values[id(each)] = getattr(self, each.op)(each)
+                done.add(id(each))
+        found: dict[int, str] = {}
+        for each in guards:
+            test = self._holds_in_all(each) if id(each) in done else None
+            if test is not None:
+                found[id(each)] = test
+        return [each for each in body if id(each) not in done], found
+
+    def _holds_in_all(self, guard: Instruction) -> str | None:
+        """Whether a comparison holds in all lanes, if that is plain from the first and the last."""
+        made, (index, size) = self._values[id(guard)], (self._values[id(arg)] for arg in guard.args)
+        if isinstance(made, Value) and not made.width:
+            return made.name
+        if not (isinstance(index, Linear) and index.stride > 0 and self._is_uniform(size)):
+            return None
+        last = self._folded("+", index.base, str(index.stride * (self._width - 1)))
+        stop = self._i64(guard.args[1])
+        first, last = (self.code(f"icmp ult i64 {each}, {stop}") for each in (index.base, last))
+        return self.code(f"and i1 {first}, {last}")
+
+    def _in_two_versions(self, body: list[Instruction], guards: dict[int, str]) -> None:
+        """A loop's body: without guards where all of them hold in all lanes, else with them."""
+        code = self.code
+        inside, border, end = (code.new(each)[1:] for each in ("inside", "border", "joined"))
+        tests = list(guards.values())
+        holds = tests[0]
+        for each in tests[1:]:
+            holds = code(f"and i1 {holds}, {each}")
+        code.do(f"br i1 {holds}, label %{inside}, label %{border}")
+        for label, known in ((inside, guards), (border, {})):
+            before = dict(self._values)
+            self._values.update(dict.fromkeys(known, TRUE))
+            code.label(label)
+            code.memo.append({})
+            self._run(body)
+            code.memo.pop()
+            code.do(f"br label %{end}")
+            self._values = before
+        code.label(end)
 
     def _for(
         self, start: str, stop: str, step: str, body: Callable[[str], None], *, whole: bool = False
@@ -699,6 +775,17 @@ def _sizes_in_text(body: Sequence[Instruction]) -> set[int]:
             varying.add(id(each))
             if each.op == "arithmetic" and each.data in "*/%":
                 found |= {id(arg) for arg in each.args}
+    return found
+
+
+def _own_instructions(body: Sequence[Instruction]) -> list[Instruction]:
+    """Those of a loop's body that are not in a loop inside."""
+    depth, found = 0, []
+    for each in body:
+        depth -= each.op.startswith("end_")
+        if not depth:
+            found.append(each)
+        depth += each.op in _BLOCKS
     return found
 
 

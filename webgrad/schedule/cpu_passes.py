@@ -11,6 +11,7 @@ from ..cpu.pairs import keep_pairs
 from ..cpu.sorted_values import sort_values
 from ..cpu.thin import keep_narrow
 from ..cpu.turned import write_turned
+from .padded_windows import windowed_pads
 from .passes import PAIRS, SHARED, SPLIT_REDUCTIONS, SPLIT_SCANS, Pass, Passes, on_any_profile
 
 _TURNED = Pass(on_any_profile(write_turned), "a scatter between two transposes writes through the view")
@@ -22,4 +23,5 @@ NATIVE_PASSES = Passes(
     (PAIRS, _TURNED, _NARROW, _SORTED, *SHARED, SPLIT_SCANS, SPLIT_REDUCTIONS),
     shares_kernels=True,
     alone=is_by_host,
+    kept=windowed_pads,
 )
