@@ -30,6 +30,7 @@ WINDOW = 1 << 8  # elements of a window, at most, for which lanes are results
 MOST_WRITTEN = 12  # elements of an axis
 STRETCH = 128  # rows of a unit where lanes are rows of a flat range
 TILE = 32  # rows of a tile, where lanes are far apart in what is read
+TOGETHER = (2, 4)  # elements that a lane may compute one after another
 FAR = 4  # elements from lane to lane from which they are far apart
 ELEMENT = 8  # what an element costs, in multiplications
 
@@ -212,7 +213,10 @@ def lower_map(graph: Snapshot, group: Group) -> Work:
         if split and (outer == 1 or inner < SHORT):
             continue
         made, strides = _map_form(graph, group, outer, inner, 1)
-        if outer >= SHORT and max(strides, default=0) > FAR:
+        together = _period(made.kernel, inner)
+        if together > 1:
+            made, strides = _map_form(graph, group, outer, inner, 1, together)
+        elif outer >= SHORT and max(strides, default=0) > FAR:
             made, _ = _map_form(graph, group, outer, inner, min(TILE, outer))
         count = _divisions(made.kernel)
         if best is None or count < best[0]:
@@ -223,16 +227,20 @@ def lower_map(graph: Snapshot, group: Group) -> Work:
     return best[1]
 
 
-def _map_form(graph: Snapshot, group: Group, outer: int, inner: int, tile: int) -> tuple[Work, list[int]]:
-    """`outer` rows of `inner` elements: flat if there is one, else row by row, or by tiles of rows."""
+def _map_form(
+    graph: Snapshot, group: Group, outer: int, inner: int, tile: int, together: int = 1
+) -> tuple[Work, list[int]]:
+    """`outer` rows of `inner` elements: flat if there is one, else row by row, or by tiles of rows. A lane
+    computes so many elements `together`, one after another.
+    """
     puller = LanePuller(graph, group)
     build, (begin, end) = puller.builder, puller.units()
     if outer == 1:
-        place = puller.open(begin, end, inner, lanes=True)
-        loops, units, cost = 1, inner, ELEMENT
+        place = puller.open(begin, end, inner // together, lanes=True) * together
+        loops, units, cost = 1, inner // together, ELEMENT * together
     elif tile == 1:
         row = puller.open(begin, end, outer)
-        place = row * inner + puller.open_all(inner, lanes=True)
+        place = row * inner + puller.open_all(inner // together, lanes=True) * together
         loops, units, cost = 2, outer, ELEMENT * inner
     else:
         unit = build.index(puller.open(begin, end, -(-outer // tile)))
@@ -241,11 +249,31 @@ def _map_form(graph: Snapshot, group: Group, outer: int, inner: int, tile: int) 
         column = puller.open_all(inner, lanes=True)
         place = puller.open(first, last, outer) * inner + column
         loops, units, cost = 3, -(-outer // tile), ELEMENT * inner * tile
-    values = [puller.pull(each, unflatten(place, graph.sigs[each].shape)) for each in group.outputs]
-    for each, value in zip(group.outputs, values, strict=True):
-        puller.store(each, place, value)
+    places = [place.shifted(at) for at in range(together)]
+    shapes = [graph.sigs[each].shape for each in group.outputs]
+    values = [
+        [puller.pull(each, unflatten(at, shape)) for at in places]
+        for each, shape in zip(group.outputs, shapes, strict=True)
+    ]
+    for each, parts in zip(group.outputs, values, strict=True):
+        puller.store(each, place, *parts)
     puller.close(loops)
     return _work(graph, group, puller, units, cost), puller.strides
+
+
+def _period(kernel: Kernel, size: int) -> int:
+    """After how many elements of the widened loop what it is divided by begins anew, if these are few: then
+    a lane computes them all, and nothing is divided.
+    """
+    constants = [
+        int(each.args[1].data)
+        for each in kernel.body
+        if each.op == "arithmetic" and each.data in "/%" and each.args[0].op == "loop"
+        if each.args[0].data == "lanes" and each.args[1].op == "const"
+    ]
+    first = min(constants, default=1)
+    fits = first in TOGETHER and size % first == 0 and size // first >= SHORT
+    return first if fits and all(each % first == 0 for each in constants) else 1
 
 
 def _by_pairs(graph: Snapshot, group: Group) -> Work:

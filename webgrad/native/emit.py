@@ -484,16 +484,14 @@ class _Emitter:
             return
         type, value, mask = f"<{width} x {kind}>", values[0], self._mask
         whole = isinstance(index, Linear) and index.stride == len(values)
-        if len(values) == 2 and whole:  # side by side in memory, as in pairs
-            order = _constants("i32", [lane // 2 + lane % 2 * width for lane in range(2 * width)])
-            value = code(f"shufflevector {type} {value}, {type} {values[1]}, <{2 * width} x i32> {order}")
+        count = len(values)
+        if count > 1 and whole:
+            value, width = self._interleaved(values, type), count * width
             if mask is not None:
-                both = _constants("i32", [lane // 2 for lane in range(2 * width)])
-                twice = (
-                    f"shufflevector {mask.type} {mask.name}, {mask.type} poison, <{2 * width} x i32> {both}"
-                )
-                mask = Value(code(twice), "bool", 2 * width)
-            width, type = 2 * width, f"<{2 * width} x {kind}>"
+                lanes = _constants("i32", [lane // count for lane in range(width)])
+                wide = f"shufflevector {mask.type} {mask.name}, {mask.type} poison, <{width} x i32> {lanes}"
+                mask = Value(code(wide), "bool", width)
+            type = f"<{width} x {kind}>"
         if whole and isinstance(index, Linear):
             place = self._place(each.data, index.base)
             if mask is None:
@@ -508,6 +506,19 @@ class _Emitter:
                 places = code(f"getelementptr {kind}, <{width} x ptr> {places}, i64 {offset}")
             to = f"<{width} x ptr> align {size} {places}"
             self._masked_store("scatter", type, value, to, chosen, f"v{width}p0")
+
+    def _interleaved(self, values: list[str], type: str) -> str:
+        """Vectors as one: the first lanes of all, the second ones, …"""
+        lanes = self._width
+        while len(values) > 1:  # the first half with the second half, lane by lane
+            half = len(values) // 2
+            order = _constants("i32", [lane // 2 + lane % 2 * lanes for lane in range(2 * lanes)])
+            values = [
+                self.code(f"shufflevector {type} {a}, {type} {b}, <{2 * lanes} x i32> {order}")
+                for a, b in zip(values[:half], values[half:], strict=True)
+            ]
+            type, lanes = type.replace(f"<{lanes} ", f"<{2 * lanes} "), 2 * lanes
+        return values[0]
 
     def _masked_store(self, what: str, type: str, value: str, to: str, mask: Value, suffix: str) -> None:
         name, args = (
