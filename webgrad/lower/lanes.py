@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..graph.snapshot import Snapshot
 from ..ops.table import TABLE
@@ -30,6 +30,7 @@ WINDOW = 1 << 8  # elements of a window, at most, for which lanes are results
 MOST_WRITTEN = 12  # elements of an axis
 STRETCH = 128  # rows of a unit where lanes are rows of a flat range
 TILE = 32  # rows of a tile, where lanes are far apart in what is read
+MOST_PIECES = 64  # of a concat, each with a loop of its own
 TOGETHER = (2, 4)  # elements that a lane may compute one after another
 FAR = 4  # elements from lane to lane from which they are far apart
 ELEMENT = 8  # what an element costs, in multiplications
@@ -207,6 +208,9 @@ def lower_map(graph: Snapshot, group: Group) -> Work:
     shape = graph.sigs[group.outputs[0]].shape
     if len(shape) > 1 and shape[-1] == 2 and any(joins_pairs(graph, each) for each in group.inside):
         return _by_pairs(graph, group)
+    pieces = _pieces(graph, group)
+    if pieces is not None:
+        return _piece_by_piece(graph, group, pieces)
     best = None
     for split in range(max(1, len(shape))):
         outer, inner = math.prod(shape[:split]), math.prod(shape[split:])
@@ -288,6 +292,68 @@ def _by_pairs(graph: Snapshot, group: Group) -> Work:
         puller.store(each, place * 2, *parts)
     puller.close(1)
     return _work(graph, group, puller, count, 2 * ELEMENT)
+
+
+class _Pieces(NamedTuple):
+    """A concat: its node and axis, and its pieces, with where along the axis they begin."""
+
+    root: int
+    axis: int
+    parts: list[tuple[int, int]]
+
+
+def _pieces(graph: Snapshot, group: Group) -> _Pieces | None:
+    """If a map ends with a concat, maybe one of concats: its pieces, whose rows must not be short."""
+    root = group.outputs[0]
+    while graph.sigs[root].op.name == "reshape" and root not in group.reads:
+        (root,) = graph.inputs[root]
+    if len(group.outputs) > 1 or graph.sigs[root].op.name != "concat" or root in group.reads:
+        return None
+    axis, inside = graph.sigs[root].attributes[0], set(group.inside)
+    found: list[tuple[int, int]] = []
+
+    def collect(number: int, start: int) -> int:
+        sig = graph.sigs[number]
+        if number in inside and sig.op.name == "concat" and sig.attributes[0] == axis:
+            for each in graph.inputs[number]:
+                start = collect(each, start)
+            return start
+        found.append((number, start))
+        return start + sig.shape[axis]
+
+    collect(root, 0)
+    least = min(math.prod(graph.sigs[each].shape[axis:]) for each, _ in found)
+    return _Pieces(root, axis, found) if least >= SHORT and len(found) <= MOST_PIECES else None
+
+
+def _piece_by_piece(graph: Snapshot, group: Group, pieces: _Pieces) -> Work:
+    """Pieces side by side: in each row all of them; of a single row, a unit is an element."""
+    axis = pieces.axis
+    shape = graph.sigs[pieces.root].shape
+    before, length, after = shape[:axis], math.prod(shape[axis:]), math.prod(shape[axis + 1 :])
+    puller = LanePuller(graph, group)
+    build, (begin, end) = puller.builder, puller.units()
+    rows = math.prod(before)
+    row, units, cost = ZERO, length, ELEMENT
+    if rows > 1:
+        row, units, cost = puller.open(begin, end, rows), rows, ELEMENT * length
+    for number, start in pieces.parts:
+        sizes = graph.sigs[number].shape[axis:]
+        count, origin = math.prod(sizes), start * after
+        if rows > 1:
+            place = puller.open_all(count, lanes=True)
+        else:  # the part of the units that lies in the piece
+            low, high = build.size(origin), build.size(origin + count)
+            less = build.arithmetic("min", begin, low)
+            inner = build.arithmetic("-", begin, less)
+            stop = build.arithmetic("min", end, high)
+            stop = build.arithmetic("-", build.arithmetic("+", stop, low), build.arithmetic("min", stop, low))
+            place = puller.open(inner, build.arithmetic("-", stop, low), count, lanes=True)
+        at = (*unflatten(row, before), *unflatten(place, sizes))
+        puller.store(group.outputs[0], row * length + place.shifted(origin), puller.pull(number, at))
+        puller.close(1)
+    puller.close(rows > 1)
+    return _work(graph, group, puller, units, cost)
 
 
 def _divisions(kernel: Kernel) -> int:
