@@ -40,6 +40,9 @@ def product_program(lowering: Lowering, processor: Processor) -> tuple[Program, 
         product = lowering.product((1, 1))
         texts = [thin_text(tile, lowering.at_a.dtype.name, swapped=True)]
         return _program(product, tile, (0, 1), strips(tile, *sizes, swapped=True), texts, processor)
+    if lowering.n < min(tile.width, lowering.m):  # a vector of columns would be empty for the most part
+        lowering.swap()
+        sizes = lowering.m, lowering.n, lowering.k, lowering.batch, cores()
     heights = (tile.height, tile.width)
     product = lowering.product(heights)
     texts = [gemm_text(tile, direct=product.c is not None)]

@@ -151,6 +151,15 @@ class Lowering:
         self.sums = graph.sigs[group.center].dtype.wide
         self._bind(PANEL, written=True)
         self._bind(BLOCK, written=False)
+        self.swapped = False  # A is the second operand, transposed, and B the first one
+        self._place_operands()
+
+    def swap(self) -> None:
+        """Compute the transpose of C: the rows of A are then what were the columns of B."""
+        self.swapped, self.m, self.n = not self.swapped, self.n, self.m
+        self._place_operands()
+
+    def _place_operands(self) -> None:
         self.stretches = 0  # of k, if elements of all stretches are taken in turn
         self.at_a, self.at_b = self._strided("load_a"), self._strided("load_b")
         if self.at_a is None and self.at_b is None:
@@ -172,13 +181,17 @@ class Lowering:
             return k
         return k % self.stretches * (self.k // self.stretches) + k // self.stretches
 
-    def left(self, batch: Index, row: Index, k: Index) -> Instruction:
-        """An element of A."""
+    def element(self, name: str, batch: Index, row: Index, k: Index) -> Instruction:
+        """What `load_a` or `load_b` loads: an element of a row of A, or of a column of B."""
+        return (self._left if (name == "load_a") != self.swapped else self._right)(batch, row, k)
+
+    def _left(self, batch: Index, row: Index, k: Index) -> Instruction:
+        """An element of the first operand."""
         at = (*unflatten(batch, self.batches), *unflatten(row, self.lines))
         return self.puller.pull(self.a, (*broadcast(at, self.graph.sigs[self.a].shape[:-1]), k))
 
-    def right(self, batch: Index, column: Index, k: Index) -> Instruction:
-        """An element of B."""
+    def _right(self, batch: Index, column: Index, k: Index) -> Instruction:
+        """An element of the second operand."""
         shape = self.graph.sigs[self.b].shape
         at = unflatten(batch, self.batches) if self.batches else (ZERO,) * (len(shape) - 2)
         return self.puller.pull(self.b, (*broadcast(at, shape[:-2]), k, column))
@@ -191,7 +204,7 @@ class Lowering:
 
     def _probed(self, name: str) -> tuple[Instruction, list[tuple[Instruction, Index]]]:
         """An element of an operand at variables `batch`, `row` and `k`, and the loads that it takes."""
-        puller, pull = self.puller, self.left if name == "load_a" else self.right
+        puller = self.puller
         puller.builder = build = Builder()
         given = []
         for each, size in (("batch", self.batch), ("row", self._size(name)), ("k", self.k)):
@@ -199,7 +212,7 @@ class Lowering:
             given.append(variable(each, size))
         puller.loaded = []
         batch, row, k = given
-        return pull(batch, row, self._in_order(k)), puller.loaded
+        return self.element(name, batch, row, self._in_order(k)), puller.loaded
 
     def _places(self, name: str) -> list[Index]:
         return [place for _, place in self._probed(name)[1]]
@@ -228,7 +241,7 @@ class Lowering:
         written row by row, else k by k, `height` apart. Rows and k are loops over runs in which no index is
         divided, so that elements side by side in memory are loaded together.
         """
-        puller, pull = self.puller, self.left if name == "load_a" else self.right
+        puller = self.puller
         places = self._places(name)
         puller.builder = build = Builder()
         batch, row, k, rows, ks = (
@@ -250,7 +263,7 @@ class Lowering:
             at_k = stretches.open_inner()
         inner_row = build.arithmetic("-", build.index(at_row), row)
         inner_k = build.arithmetic("-", build.index(at_k), k)
-        value = pull(at_batch, at_row, self._in_order(at_k))
+        value = self.element(name, at_batch, at_row, self._in_order(at_k))
         if along_k:
             place = build.arithmetic("+", build.arithmetic("*", inner_row, ks), inner_k)
         else:
@@ -293,7 +306,10 @@ class Lowering:
         if dtype.is_packed:  # rounded, or wrapped
             total = build.cast(total, dtype.wide, dtype)
         puller.given[self.group.center] = lambda indices: total
-        flat = (variable("batch", self.batch) * self.m + at_row) * self.n + at_column
+        first, second, width = at_row, at_column, self.n
+        if self.swapped:
+            first, second, width = at_column, at_row, self.m
+        flat = variable("batch", self.batch) * (self.m * self.n) + first * width + second
         shape = self.graph.sigs[output].shape
         puller.store(output, flat, puller.pull(output, unflatten(flat, shape)))
         puller.close(2)
@@ -305,7 +321,7 @@ class Lowering:
         source = output
         while self.graph.sigs[source].op.name == "reshape":
             (source,) = self.graph.inputs[source]
-        if source != self.group.center or self.graph.sigs[output].dtype is not self.sums:
+        if self.swapped or source != self.group.center or self.graph.sigs[output].dtype is not self.sums:
             return None
         return Strided(self.puller.numbers[output], self.sums, 0, (self.m * self.n, self.n, 1))
 
