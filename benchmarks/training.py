@@ -1,6 +1,6 @@
 """Training steps: the time of one, the kernels it launches, and that many of them leave nothing behind.
 
-    training.py [mlp] [cnn] [gpt] [lstm] [--device webgpu:0] [--library webgrad,torch] [--steps 30] [--long [1000]]
+    training.py [mlp] [cnn] [gpt] [lstm] [--device cpu] [--library webgrad,torch] [--steps 30] [--long]
 
 Each library is a process of its own, one after the other; peers are looked for as benchmarks/README.md says.
 Times are medians, from the call of a step until its loss is there. `--long`: many steps of webgrad's, in

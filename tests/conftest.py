@@ -111,6 +111,21 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.Monkey
 
 
 @pytest.fixture
+def compiled_at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Graphs on the cpu are native code from the first run on: no run differs from another."""
+    from webgrad import config
+    from webgrad.evaluate.evaluate import clear_plans
+
+    clear_plans()
+    monkeypatch.setenv("WEBGRAD_COMPILE", "always")
+    config.reload()
+    yield
+    monkeypatch.undo()
+    config.reload()
+    clear_plans()
+
+
+@pytest.fixture
 def browser(running_browser: Browser) -> Iterator[Browser]:
     """A headless Chromium; the pages that a test opens are closed after it."""
     yield running_browser

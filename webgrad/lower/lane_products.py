@@ -53,17 +53,24 @@ class Product:
     shares_a: bool  # one A for all batches
 
 
-class _Puller(LanePuller):
-    """A puller that notes the loads, and where."""
+class LoadPuller(LanePuller):
+    """A puller that notes the loads, and where they are from."""
 
     def __init__(self, graph: Snapshot, group: Group) -> None:
         super().__init__(graph, group)
-        self.loaded: list[tuple[Instruction, Index]] = []
+        self.loaded: list[Instruction] = []
+        self.places: list[Index] = []
+
+    @property
+    def place(self) -> Index:
+        """Of the last load."""
+        return self.places[-1]
 
     def load(self, buffer: int, place: Index) -> Instruction:
         """The element at a flat index."""
-        self.loaded.append((super().load(buffer, place), place))
-        return self.loaded[-1][0]
+        self.loaded.append(super().load(buffer, place))
+        self.places.append(place)
+        return self.loaded[-1]
 
 
 class _Runs:
@@ -147,7 +154,7 @@ class Lowering:
         if math.prod(b[:-2]) == 1:  # one B for all batches: they are more rows
             self.batches, self.lines = (), c[:-1]
         self.batch, self.m = math.prod(self.batches), math.prod(self.lines)
-        self.puller = _Puller(graph, group)
+        self.puller = LoadPuller(graph, group)
         self.sums = graph.sigs[group.center].dtype.wide
         self._bind(PANEL, written=True)
         self._bind(BLOCK, written=False)
@@ -202,20 +209,21 @@ class Lowering:
         """How many rows A has, or columns B."""
         return self.m if name == "load_a" else self.n
 
-    def _probed(self, name: str) -> tuple[Instruction, list[tuple[Instruction, Index]]]:
-        """An element of an operand at variables `batch`, `row` and `k`, and the loads that it takes."""
+    def _probed(self, name: str) -> Instruction:
+        """An element of an operand at variables `batch`, `row` and `k`; the puller notes its loads."""
         puller = self.puller
         puller.builder = build = Builder()
         given = []
         for each, size in (("batch", self.batch), ("row", self._size(name)), ("k", self.k)):
             build.values[each] = build.emit("argument", U32, (), each)
             given.append(variable(each, size))
-        puller.loaded = []
+        puller.loaded, puller.places = [], []
         batch, row, k = given
-        return self.element(name, batch, row, self._in_order(k)), puller.loaded
+        return self.element(name, batch, row, self._in_order(k))
 
     def _places(self, name: str) -> list[Index]:
-        return [place for _, place in self._probed(name)[1]]
+        self._probed(name)
+        return self.puller.places
 
     def _ignores_batch(self, name: str) -> bool:
         self._probed(name)
@@ -224,10 +232,10 @@ class Lowering:
 
     def _strided(self, name: str) -> Strided | None:
         """Where an operand lies, if it is a part of a value: its index is a sum of multiples."""
-        value, loads = self._probed(name)
-        if [value] != [each for each, _ in loads] or len(value.args) > 1:
+        value = self._probed(name)
+        if [value] != self.puller.loaded or len(value.args) > 1:
             return None
-        dtype, place = self.puller.buffers[value.data].dtype, loads[0][1]
+        dtype, place = self.puller.buffers[value.data].dtype, self.puller.place
         if dtype.wide is not self.sums or dtype.itemsize == 1 or (dtype.is_packed and not dtype.is_half):
             return None
         factors = {atom.name: factor for atom, factor in place.terms.items()}

@@ -31,6 +31,7 @@ __all__ = [
     "scratch",
     "store_text",
     "stretches",
+    "transposed",
 ]
 
 
@@ -295,12 +296,12 @@ def _square_text(tile: Tile, name: str, height: int, source: str) -> str:
     for line in lines:
         f.do(f"call void @llvm.prefetch.p0(ptr {f.at(line, _AHEAD)}, i32 0, i32 3, i32 1)")
     square = [tile.read(f, source, line, 0, tile.lanes) for line in lines]
-    for at, column in enumerate(_transposed(f, tile, square) if height > 1 else square):
+    for at, column in enumerate(transposed(f, tile, square) if height > 1 else square):
         f.store(tile.vector, column, "%out", at * height, tile.kind)
     return f.text()
 
 
-def _transposed(f: Function, tile: Tile, rows: list[str]) -> list[str]:
+def transposed(f: Function, tile: Tile, rows: list[str]) -> list[str]:
     """The columns of a square; missing rows are of any value. Elements first move within 16 bytes."""
     count, inside = tile.lanes, _LANE // tile.size
     square = rows + ["poison"] * (count - len(rows))
