@@ -72,20 +72,23 @@ def gemm_text(tile: Tile, *, direct: bool = False) -> str:
     """`kernel`, which calls the holes. What is `direct` sums whole tiles up in C itself: `finish` is then
     `store_text`'s.
     """
-    tiles = (_micro_text(tile, height) for height in tile.heights)
+    widths = (tile.width, tile.lanes)
+    tiles = (_micro_text(tile, height, width) for width in widths for height in tile.heights)
     return "\n".join([*tiles, _block_text(tile, direct), _kernel_text(tile)])
 
 
-def _micro_text(tile: Tile, height: int) -> str:
-    """A tile: `count` of k, out of panels; the sums are added to what is in C, but for the first ones."""
+def _micro_text(tile: Tile, height: int, width: int) -> str:
+    """A tile, or the first columns of one: `count` of k, out of panels; the sums are added to what is in C, but
+    for the first ones.
+    """
     places = [("ptr", "a"), ("ptr", "b"), ("i64", "count"), ("ptr", "c"), ("i64", "stride")]
-    f = Function(f"micro{height}", [*places, ("i1", "first"), ("i64", "rows")])
-    vector, kind, columns = tile.vector, tile.kind, range(0, tile.width, tile.lanes)
+    f = Function(f"micro{height}x{width}", [*places, ("i1", "first"), ("i64", "rows")])
+    vector, kind, columns = tile.vector, tile.kind, range(0, width, tile.lanes)
     sums = {(row, at): f.variable(vector, "zeroinitializer") for row in range(height) for at in columns}
     lines = [f.at("%c", f.multiply("%stride", row), kind) for row in range(height)]
     for line in lines:
         f.do(f"call void @llvm.prefetch.p0(ptr {line}, i32 1, i32 3, i32 1)")
-    unroll = _UNROLL if height == tile.height else 1  # the others compute what is left over
+    unroll = _UNROLL if (height, width) == (tile.height, tile.width) else 1  # others compute what is left
     whole = f(f"and i64 %count, {-unroll}")
     for start, stop, steps in (("0", whole, unroll), (whole, "%count", 1))[:unroll]:
         with f.loop(start, stop, steps) as k:
@@ -179,17 +182,20 @@ def _block_text(tile: Tile, direct: bool) -> str:
                 out = f(f"select i1 {fits}, ptr {f.at(target, column, kind)}, ptr {out}")
                 step = f(f"select i1 {fits}, i64 {row}, i64 {stride}")
 
-            def call(height: int, row: str, rows: str | int) -> None:
+            def call(height: int, width: int, row: str, rows: str | int) -> None:
                 a, c = f.at(panels_a, f.multiply(row, ks), kind), f.at(out, f.multiply(row, step), kind)
                 what = f"ptr {a}, ptr {b}, i64 {ks}, ptr {c}, i64 {step}, i1 {first}, i64 {rows}"
-                f.do(f"call void @micro{height}({what})")
+                f.do(f"call void @micro{height}x{width}({what})")
 
-            with f.loop(0, whole, tile.height) as at_row:
-                call(tile.height, at_row, tile.height)
-            for height, less in zip(tile.heights, (*tile.heights[1:], 0), strict=True):
-                more, fits = f(f"icmp sgt i64 {tail}, {less}"), f(f"icmp sle i64 {tail}, {height}")
-                with f.when(f(f"and i1 {more}, {fits}")):
-                    call(height, whole, tail)
+            narrow = f(f"icmp sle i64 {left}, {tile.lanes}")
+            for width, chosen in ((tile.width, f(f"xor i1 {narrow}, true")), (tile.lanes, narrow)):
+                with f.when(chosen):
+                    with f.loop(0, whole, tile.height) as at_row:
+                        call(tile.height, width, at_row, tile.height)
+                    for height, less in zip(tile.heights, (*tile.heights[1:], 0), strict=True):
+                        more, fits = f(f"icmp sgt i64 {tail}, {less}"), f(f"icmp sle i64 {tail}, {height}")
+                        with f.when(f(f"and i1 {more}, {fits}")):
+                            call(height, width, whole, tail)
     stored: str | int = 0
     if direct:
         stored = f(f"and i64 %columns, {-tile.width}")
