@@ -18,7 +18,7 @@ __all__ = ["Blocks", "blocks", "divided", "gemm_text", "part"]
 _MOST_BYTES = 1 << 18  # of A, packed: it fits the second cache
 _MOST_COLUMNS = 512
 _LEAST = 64  # rows or columns of a block: with fewer, packing takes too long
-_UNITS = 4  # for each thread, if blocks do not get too small
+_UNITS = 2  # for each thread, if blocks do not get too small
 _UNROLL = 4
 
 
