@@ -208,7 +208,10 @@ def _nested(block: int, length: int) -> list[int]:
     return sizes
 
 
-def _work(graph: Snapshot, group: Group, puller: LanePuller, units: int, cost: int, rows: int = 0) -> Work:
+def made_work(
+    graph: Snapshot, group: Group, puller: LanePuller, units: int, cost: int, rows: int = 0
+) -> Work:
+    """The kernel that a puller has written, as work."""
     scalars = tuple((number, graph.sigs[number].dtype) for number in puller.scalars)
     kernel = Kernel(name_of(graph, group), tuple(puller.buffers), scalars, puller.builder.body(), 1, units)
     for each in (fold_constants, share_values, drop_unused):
@@ -278,7 +281,7 @@ def _map_form(
     for each, parts in zip(group.outputs, values, strict=True):
         puller.store(each, place, *parts)
     puller.close(loops)
-    return _work(graph, group, puller, units, cost), puller.strides
+    return made_work(graph, group, puller, units, cost), puller.strides
 
 
 def _period(kernel: Kernel, size: int) -> int:
@@ -307,7 +310,7 @@ def _by_pairs(graph: Snapshot, group: Group) -> Work:
     for each, parts in zip(group.outputs, values, strict=True):
         puller.store(each, place * 2, *parts)
     puller.close(1)
-    return _work(graph, group, puller, count, 2 * ELEMENT)
+    return made_work(graph, group, puller, count, 2 * ELEMENT)
 
 
 class _Pieces(NamedTuple):
@@ -370,7 +373,7 @@ def _piece_by_piece(graph: Snapshot, group: Group, pieces: _Pieces) -> Work:
         puller.store(group.outputs[0], row * length + place.shifted(origin), puller.pull(number, at))
         puller.close(1)
     puller.close(rows > 1)
-    return _work(graph, group, puller, units, cost)
+    return made_work(graph, group, puller, units, cost)
 
 
 def _divisions(kernel: Kernel) -> int:
@@ -419,7 +422,7 @@ def lower_rows(graph: Snapshot, group: Group) -> Work:
     for output, axes in pairs:
         _store_row(puller, output, axes, dict(zip(axes, at, strict=True)), by_lanes)
     puller.close(loops)
-    return _work(graph, group, puller, units, cost, (sizes[-1] if loops == 2 else rows) * by_lanes)
+    return made_work(graph, group, puller, units, cost, (sizes[-1] if loops == 2 else rows) * by_lanes)
 
 
 def _store_row(
@@ -466,7 +469,7 @@ def lower_scan(graph: Snapshot, group: Group) -> Work:
         at = unflatten(puller.open(begin, end, rows, lanes=by_lanes), sizes)
     _scan_row(scan, puller, at)
     puller.close(loops)
-    return _work(graph, group, puller, units, cost, (sizes[-1] if loops == 2 else rows) * by_lanes)
+    return made_work(graph, group, puller, units, cost, (sizes[-1] if loops == 2 else rows) * by_lanes)
 
 
 def _scan_row(scan: Scan, puller: LanePuller, at: Indices) -> None:
