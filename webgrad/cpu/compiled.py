@@ -24,6 +24,7 @@ from ..lower.compile import alias_of
 from ..lower.in_place import in_place_results
 from ..lower.ir import Kernel
 from ..lower.lane_products import Lowering
+from ..lower.lane_scatters import lower_scatter
 from ..lower.lanes import LOWER
 from ..lower.structures import structure
 from ..native import driver
@@ -102,7 +103,7 @@ class CompiledPlan:
         for number, group in enumerate(schedule.groups):
             if not graph.sigs[group.outputs[0]].size or self._is_alias(group):
                 continue
-            if is_by_host(graph.sigs[group.outputs[0]]):
+            if is_by_host(graph, group.outputs[0]):
                 self._steps += [self._host_step(group, each, number) for each in group.outputs]
             else:
                 self._steps.append(self._command(group, number))
@@ -226,7 +227,7 @@ def lowered(graph: Snapshot, group: Group, processor: Processor) -> tuple[Progra
         return weights_program(graph, group, processor)
     if group.kind == "attend":
         return attention_program(graph, group, processor)
-    work = LOWER[group.kind](graph, group)
+    work = (lower_scatter if group.kind == "scatter" else LOWER[group.kind])(graph, group)
     return kernel_program(work, processor), work.kernel
 
 

@@ -8,8 +8,8 @@ masks of. A fold is one instruction, so that the target may fold lanes together 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from ..graph.snapshot import Snapshot
 from ..ops.table import TABLE
@@ -30,8 +30,11 @@ BLOCK_OF_LANES = 1024
 RUN = 64  # terms of a running sum that begins at 0
 SHORT = 8  # turns of a loop from which it may be the one that is widened
 WINDOW = 1 << 8  # elements of a window, at most, for which lanes are results
+MOST_WRITTEN = 12  # elements of an axis
 STRETCH = 128  # rows of a unit where lanes are rows of a flat range
 TILE = 32  # rows of a tile, where lanes are far apart in what is read
+MOST_PIECES = 64  # of a concat, each with a loop of its own
+TOGETHER = (2, 4)  # elements that a lane may compute one after another
 FAR = 4  # elements from lane to lane from which they are far apart
 ELEMENT = 8  # what an element costs, in multiplications
 
@@ -150,13 +153,14 @@ class LanePuller(Puller):
             depth = max(depth, build.depths[id(self.guard)])
         suspended = build.outside(depth)
         axes = [axis for axis in sig.attributes[0] if shape[axis] != 1]
+        spread = self._written_axis(axes, shape)
         last = [axis for axis, size in enumerate(shape) if size != 1][-1:]
         lanes = not self._in_lanes() and bool(last) and last[0] in axes
         type, fold = Type(sig.dtype.compute), TABLE[str(sig.op.wgsl)]
         identity = build.constant(sig.op.identity(sig.dtype), type)  # type: ignore[misc]
         register = build.here("register", type, (identity,))
         sums, folded, opened = [register], dict.fromkeys(sig.attributes[0], ZERO), 0
-        runs = runs_of(axes)
+        runs = runs_of([axis for axis in axes if axis != spread])
         for run in runs:
             sizes = [shape[axis] for axis in run]
             length, innermost = math.prod(sizes), run is runs[-1]
@@ -172,9 +176,12 @@ class LanePuller(Puller):
             place = self.open(start, stop, length, lanes=lanes and innermost)
             opened += 1
             folded |= dict(zip(run, unflatten(place, sizes), strict=True))
-        kept = iter(indices)
-        at = tuple(folded[axis] if axis in folded else next(kept) for axis in range(len(shape)))
-        build.here("fold", None, (sums[-1], self.pull(source, at)), fold)
+        for each in range(shape[spread] if spread is not None else 1):
+            if spread is not None:
+                folded[spread] = constant(each)
+            kept = iter(indices)
+            at = tuple(folded[axis] if axis in folded else next(kept) for axis in range(len(shape)))
+            build.here("fold", None, (sums[-1], self.pull(source, at)), fold)
         while len(sums) > 1:
             build.close()
             opened -= 1
@@ -184,6 +191,12 @@ class LanePuller(Puller):
         total = build.here("read", type, (register,))
         build.blocks += suspended
         return self._wrapped(total, sig.dtype)
+
+    def _written_axis(self, axes: list[int], shape: Sequence[int]) -> int | None:
+        """A short axis whose elements are folded one after another in the code, as those of windows are: what
+        they need of the lanes' index is then computed once.
+        """
+        return axes[-1] if len(axes) > 1 and self._in_lanes() and shape[axes[-1]] <= MOST_WRITTEN else None
 
 
 def _nested(block: int, length: int) -> list[int]:
@@ -195,14 +208,15 @@ def _nested(block: int, length: int) -> list[int]:
     return sizes
 
 
-def _work(
-    graph: Snapshot, group: Group, puller: LanePuller, units: int, cost: int, *, wide: bool = False
+def made_work(
+    graph: Snapshot, group: Group, puller: LanePuller, units: int, cost: int, rows: int = 0
 ) -> Work:
+    """The kernel that a puller has written, as work."""
     scalars = tuple((number, graph.sigs[number].dtype) for number in puller.scalars)
     kernel = Kernel(name_of(graph, group), tuple(puller.buffers), scalars, puller.builder.body(), 1, units)
     for each in (fold_constants, share_values, drop_unused):
         kernel = each(kernel)
-    return Work(kernel, units, cost, wide)
+    return Work(kernel, units, cost, rows)
 
 
 # Maps
@@ -213,13 +227,19 @@ def lower_map(graph: Snapshot, group: Group) -> Work:
     shape = graph.sigs[group.outputs[0]].shape
     if len(shape) > 1 and shape[-1] == 2 and any(joins_pairs(graph, each) for each in group.inside):
         return _by_pairs(graph, group)
+    pieces = _pieces(graph, group)
+    if pieces is not None:
+        return _piece_by_piece(graph, group, pieces)
     best = None
     for split in range(max(1, len(shape))):
         outer, inner = math.prod(shape[:split]), math.prod(shape[split:])
         if split and (outer == 1 or inner < SHORT):
             continue
         made, strides = _map_form(graph, group, outer, inner, 1)
-        if outer >= SHORT and max(strides, default=0) > FAR:
+        together = _period(made.kernel, inner)
+        if together > 1:
+            made, strides = _map_form(graph, group, outer, inner, 1, together)
+        elif outer >= SHORT and max(strides, default=0) > FAR:
             made, _ = _map_form(graph, group, outer, inner, min(TILE, outer))
         count = _divisions(made.kernel)
         if best is None or count < best[0]:
@@ -230,16 +250,20 @@ def lower_map(graph: Snapshot, group: Group) -> Work:
     return best[1]
 
 
-def _map_form(graph: Snapshot, group: Group, outer: int, inner: int, tile: int) -> tuple[Work, list[int]]:
-    """`outer` rows of `inner` elements: flat if there is one, else row by row, or by tiles of rows."""
+def _map_form(
+    graph: Snapshot, group: Group, outer: int, inner: int, tile: int, together: int = 1
+) -> tuple[Work, list[int]]:
+    """`outer` rows of `inner` elements: flat if there is one, else row by row, or by tiles of rows. A lane
+    computes so many elements `together`, one after another.
+    """
     puller = LanePuller(graph, group)
     build, (begin, end) = puller.builder, puller.units()
     if outer == 1:
-        place = puller.open(begin, end, inner, lanes=True)
-        loops, units, cost = 1, inner, ELEMENT
+        place = puller.open(begin, end, inner // together, lanes=True) * together
+        loops, units, cost = 1, inner // together, ELEMENT * together
     elif tile == 1:
         row = puller.open(begin, end, outer)
-        place = row * inner + puller.open_all(inner, lanes=True)
+        place = row * inner + puller.open_all(inner // together, lanes=True) * together
         loops, units, cost = 2, outer, ELEMENT * inner
     else:
         unit = build.index(puller.open(begin, end, -(-outer // tile)))
@@ -248,11 +272,31 @@ def _map_form(graph: Snapshot, group: Group, outer: int, inner: int, tile: int) 
         column = puller.open_all(inner, lanes=True)
         place = puller.open(first, last, outer) * inner + column
         loops, units, cost = 3, -(-outer // tile), ELEMENT * inner * tile
-    values = [puller.pull(each, unflatten(place, graph.sigs[each].shape)) for each in group.outputs]
-    for each, value in zip(group.outputs, values, strict=True):
-        puller.store(each, place, value)
+    places = [place.shifted(at) for at in range(together)]
+    shapes = [graph.sigs[each].shape for each in group.outputs]
+    values = [
+        [puller.pull(each, unflatten(at, shape)) for at in places]
+        for each, shape in zip(group.outputs, shapes, strict=True)
+    ]
+    for each, parts in zip(group.outputs, values, strict=True):
+        puller.store(each, place, *parts)
     puller.close(loops)
-    return _work(graph, group, puller, units, cost), puller.strides
+    return made_work(graph, group, puller, units, cost), puller.strides
+
+
+def _period(kernel: Kernel, size: int) -> int:
+    """After how many elements of the widened loop what it is divided by begins anew, if these are few: then
+    a lane computes them all, and nothing is divided.
+    """
+    constants = [
+        int(each.args[1].data)
+        for each in kernel.body
+        if each.op == "arithmetic" and each.data in "/%" and each.args[0].op == "loop"
+        if each.args[0].data == "lanes" and each.args[1].op == "const"
+    ]
+    first = min(constants, default=1)
+    fits = first in TOGETHER and size % first == 0 and size // first >= SHORT
+    return first if fits and all(each % first == 0 for each in constants) else 1
 
 
 def _by_pairs(graph: Snapshot, group: Group) -> Work:
@@ -266,7 +310,70 @@ def _by_pairs(graph: Snapshot, group: Group) -> Work:
     for each, parts in zip(group.outputs, values, strict=True):
         puller.store(each, place * 2, *parts)
     puller.close(1)
-    return _work(graph, group, puller, count, 2 * ELEMENT)
+    return made_work(graph, group, puller, count, 2 * ELEMENT)
+
+
+class _Pieces(NamedTuple):
+    """A concat: its node and axis, and its pieces, with where along the axis they begin."""
+
+    root: int
+    axis: int
+    parts: list[tuple[int, int]]
+
+
+def _pieces(graph: Snapshot, group: Group) -> _Pieces | None:
+    """If a map ends with a concat, maybe one of concats: its pieces, whose rows must not be short."""
+    root = group.outputs[0]
+    while graph.sigs[root].op.name == "reshape" and root not in group.reads:
+        (root,) = graph.inputs[root]
+    if len(group.outputs) > 1 or graph.sigs[root].op.name != "concat" or root in group.reads:
+        return None
+    axis, inside = graph.sigs[root].attributes[0], set(group.inside)
+    found: list[tuple[int, int]] = []
+
+    def collect(number: int, start: int) -> int:
+        sig = graph.sigs[number]
+        if number in inside and sig.op.name == "concat" and sig.attributes[0] == axis:
+            for each in graph.inputs[number]:
+                start = collect(each, start)
+            return start
+        found.append((number, start))
+        size: int = sig.shape[axis]
+        return start + size
+
+    collect(root, 0)
+    least = min(math.prod(graph.sigs[each].shape[axis:]) for each, _ in found)
+    return _Pieces(root, axis, found) if least >= SHORT and len(found) <= MOST_PIECES else None
+
+
+def _piece_by_piece(graph: Snapshot, group: Group, pieces: _Pieces) -> Work:
+    """Pieces side by side: in each row all of them; of a single row, a unit is an element."""
+    axis = pieces.axis
+    shape = graph.sigs[pieces.root].shape
+    before, length, after = shape[:axis], math.prod(shape[axis:]), math.prod(shape[axis + 1 :])
+    puller = LanePuller(graph, group)
+    build, (begin, end) = puller.builder, puller.units()
+    rows = math.prod(before)
+    row, units, cost = ZERO, length, ELEMENT
+    if rows > 1:
+        row, units, cost = puller.open(begin, end, rows), rows, ELEMENT * length
+    for number, start in pieces.parts:
+        sizes = graph.sigs[number].shape[axis:]
+        count, origin = math.prod(sizes), start * after
+        if rows > 1:
+            place = puller.open_all(count, lanes=True)
+        else:  # the part of the units that lies in the piece
+            low, high = build.size(origin), build.size(origin + count)
+            less = build.arithmetic("min", begin, low)
+            inner = build.arithmetic("-", begin, less)
+            stop = build.arithmetic("min", end, high)
+            stop = build.arithmetic("-", build.arithmetic("+", stop, low), build.arithmetic("min", stop, low))
+            place = puller.open(inner, build.arithmetic("-", stop, low), count, lanes=True)
+        at = (*unflatten(row, before), *unflatten(place, sizes))
+        puller.store(group.outputs[0], row * length + place.shifted(origin), puller.pull(number, at))
+        puller.close(1)
+    puller.close(rows > 1)
+    return made_work(graph, group, puller, units, cost)
 
 
 def _divisions(kernel: Kernel) -> int:
@@ -315,7 +422,7 @@ def lower_rows(graph: Snapshot, group: Group) -> Work:
     for output, axes in pairs:
         _store_row(puller, output, axes, dict(zip(axes, at, strict=True)), by_lanes)
     puller.close(loops)
-    return _work(graph, group, puller, units, cost, wide=by_lanes)
+    return made_work(graph, group, puller, units, cost, (sizes[-1] if loops == 2 else rows) * by_lanes)
 
 
 def _store_row(
@@ -362,7 +469,7 @@ def lower_scan(graph: Snapshot, group: Group) -> Work:
         at = unflatten(puller.open(begin, end, rows, lanes=by_lanes), sizes)
     _scan_row(scan, puller, at)
     puller.close(loops)
-    return _work(graph, group, puller, units, cost, wide=by_lanes)
+    return made_work(graph, group, puller, units, cost, (sizes[-1] if loops == 2 else rows) * by_lanes)
 
 
 def _scan_row(scan: Scan, puller: LanePuller, at: Indices) -> None:

@@ -27,10 +27,13 @@ LANES = 16  # elements of a vector: on narrower processors several registers, wh
 WIDE = 64  # the same where lanes are rows of short folds, so that long runs of memory are read
 COPIES = 4  # of an accumulator, where a fold is little work
 LITTLE = 10
+MOST_TWICE = 400  # instructions of a loop that is written with and without guards
+MOST_NARROW = 1 << 31  # elements of a buffer up to which indices in lanes have 32 bits
 _MEMORY = {"bool": "i8", "int8": "i8", "uint8": "i8", "int16": "i16", "uint16": "i16", "float16": "half"}
 _SUFFIX = {"half": "f16", "float": "f32", "double": "f64"}
 _BLOCKS = ("loop", "if")
 KERNEL = [("ptr", "fields"), ("i64", "begin"), ("i64", "end")]
+TRUE = Value("true", "bool")
 _OWN = {PANEL: "%out", BLOCK: "%tile", COUNT: "%count"}  # buffers that are parameters of a hole
 
 
@@ -76,7 +79,8 @@ class Field(NamedTuple):
 def kernel_program(work: Work, processor: Processor) -> Program:
     """A kernel of marked loops."""
     kernel, sizes = work.kernel, list[Size]()
-    emitter = _Emitter(kernel, kernel.body, processor, WIDE if work.wide else LANES, FIRST_FIELD, sizes)
+    lanes = max(LANES, min(WIDE, 1 << (max(work.rows, 1) - 1).bit_length()))
+    emitter = _Emitter(kernel, kernel.body, processor, lanes, FIRST_FIELD, sizes)
     text = module_text(emitter.text("kernel", KERNEL))
     return Program(text, work.units, work.cost, fields_of(kernel, sizes))
 
@@ -137,6 +141,10 @@ class _Emitter:
         self._accumulators: dict[int, list[str]] = {}
         self._buffers: list[str] = []
         self._fixed = _sizes_in_text(body)
+        sizes_of = [each.size for each in kernel.buffers if each.value not in _OWN]
+        sizes_of += [each.data for each in body if isinstance(each.data, Size)]
+        large = max(sizes_of, default=0) >= MOST_NARROW
+        self._index = "i64" if large else "u32"  # of indices that differ between lanes
         self._masked = processor.has_masks or (
             processor.register_bytes > 16 and all(each.dtype.itemsize >= 4 for each in kernel.buffers)
         )
@@ -185,25 +193,31 @@ class _Emitter:
         if isinstance(value, Linear):
             return value.base
         assert isinstance(value, Value)
-        return self._widened_index(value).name
+        return self._widened_index(value, "i64").name
 
-    def _widened_index(self, value: Value) -> Value:
-        if value.scalar == "i64":
+    def _widened_index(self, value: Value, scalar: str) -> Value:
+        to = llvm_type(scalar, value.width)
+        if value.type == to:
             return value
-        to = llvm_type("i64", value.width)
-        return Value(self.code(f"zext {value.type} {value.name} to {to}"), "i64", value.width)
+        return Value(self.code(f"zext {value.type} {value.name} to {to}"), scalar, value.width)
 
     def _spread(self, each: Instruction) -> Value:
-        """An index as a vector of i64."""
-        value, width, code = self._values[id(each)], self._width, self.code
+        """An index as a vector."""
+        value, width, code, scalar = self._values[id(each)], self._width, self.code, self._index
+        kind = SCALARS[scalar]
         if isinstance(value, Linear):
-            base = code.splat(Value(value.base, "i64"), width)
+            base = value.base
+            if not base.startswith("%"):
+                base = number(scalar, int(base))
+            elif scalar != "i64":
+                base = code(f"trunc i64 {base} to {kind}")
+            first = code.splat(Value(base, scalar), width)
             if not value.stride:
-                return base
-            steps = _constants("i64", [value.stride * lane for lane in range(width)])
-            return Value(code(f"add <{width} x i64> {base.name}, {steps}"), "i64", width)
+                return first
+            steps = _constants(kind, [value.stride * lane for lane in range(width)])
+            return Value(code(f"add {first.type} {first.name}, {steps}"), scalar, width)
         assert isinstance(value, Value)
-        return code.splat(self._widened_index(value), width)
+        return code.splat(self._widened_index(value, scalar), width)
 
     def _plain(self, each: Instruction) -> Value:
         """A value of its own type: an index becomes u32."""
@@ -215,6 +229,8 @@ class _Emitter:
         assert not isinstance(value, Register)
         if isinstance(value, Linear) or (value.scalar == "i64" and each.type and each.type.scalar == "u32"):
             wide = self._spread(each)
+            if wide.scalar == "u32":
+                return wide
             return Value(
                 self.code(f"trunc {wide.type} {wide.name} to <{wide.width} x i32>"), "u32", wide.width
             )
@@ -259,18 +275,8 @@ class _Emitter:
                     return Linear(self._folded("*", a.base, b.base), a.stride * int(b.base))
         x, y = (self._spread(arg) for arg in each.args)
         if each.data == "min":
-            return Value(self.code.intrinsic("umin", x.type, x.name, y.name), "i64", x.width)
-        if each.data in "/%":  # of 32 bits: quicker, and a multiplication where the divisor is known
-            narrow = f"<{x.width} x i32>"
-            parts = [self._narrowed(value) for value in (x, y)]
-            made = self.code(f"{_INDEX[each.data]} {narrow} {parts[0]}, {parts[1]}")
-            return Value(self.code(f"zext {narrow} {made} to {x.type}"), "i64", x.width)
-        return Value(self.code(f"{_INDEX[each.data]} {x.type} {x.name}, {y.name}"), "i64", x.width)
-
-    def _narrowed(self, value: Value) -> str:
-        if value.name.startswith("splat (i64 "):
-            return value.name.replace("i64", "i32")
-        return self.code(f"trunc {value.type} {value.name} to <{value.width} x i32>")
+            return Value(self.code.intrinsic("umin", x.type, x.name, y.name), self._index, x.width)
+        return Value(self.code(f"{_INDEX[each.data]} {x.type} {x.name}, {y.name}"), self._index, x.width)
 
     def _folded(self, sign: str, a: str, b: str) -> str:
         """Arithmetic of i64 that is one for all lanes, computed here where both are known."""
@@ -300,6 +306,11 @@ class _Emitter:
     # Maps
 
     def apply(self, each: Instruction) -> Value:
+        if each.data.name == "logical_and":
+            known = [self._values[id(x)] for x in each.args]
+            for at in (0, 1):
+                if known[at] == TRUE:
+                    return self._plain(each.args[1 - at])
         scalar = each.args[-1].type.scalar if each.args[-1].type else ""
         return self._applied(each.data, [self._plain(x) for x in each.args], scalar)
 
@@ -341,6 +352,8 @@ class _Emitter:
 
     def select(self, each: Instruction) -> Value:
         no, yes, condition = (self._plain(x) for x in each.args)
+        if condition == TRUE:
+            return yes
         return self.translator.choose(condition, yes, no)
 
     # Memory
@@ -395,7 +408,8 @@ class _Emitter:
         code, dtype = self.code, self.kernel.buffers[each.data].dtype
         kind, size, width = self._kind(dtype), dtype.itemsize, self._width
         index = self._values[id(each.args[0])]
-        guard = self._plain(each.args[1]) if len(each.args) > 1 else None
+        given = self._plain(each.args[1]) if len(each.args) > 1 else TRUE
+        guard = None if given == TRUE else given
         if self._is_uniform(index) and (guard is None or not guard.width):
             at = self._i64(each.args[0])
             if guard is not None:  # else the first element, which is there
@@ -406,24 +420,39 @@ class _Emitter:
         type, mask = f"<{width} x {kind}>", self._active(guard)
         if isinstance(index, Linear) and mask is None and index.stride in (1, 2, -1):
             return self._loaded(self._whole(each.data, index, type, size), width, dtype)
-        chosen = code.splat(mask or Value("true", "bool"), width).name
-        if isinstance(index, Linear) and index.stride == 1:
-            place = self._place(each.data, index.base)
-            name = self._masked_call(
-                "load",
-                type,
-                f"ptr align {size} {place}, <{width} x i1> {chosen}, {type} zeroinitializer",
-                "p0",
-            )
-        else:
-            places = self._places(each.data, each.args[0])
-            name = self._masked_call(
-                "gather",
-                type,
-                f"<{width} x ptr> align {size} {places}, <{width} x i1> {chosen}, {type} zeroinitializer",
-                f"v{width}p0",
-            )
+        if isinstance(index, Linear) and mask is not None and index.stride in (1, 2):
+            return self._loaded(self._part(each.data, index, mask, type, size), width, dtype)
+        chosen = code.splat(mask or TRUE, width)
+        places = self._places(each.data, each.args[0])
+        name = self._masked_call(
+            "gather", type, f"<{width} x ptr> align {size} {places}", chosen, f"v{width}p0"
+        )
         return self._loaded(name, width, dtype)
+
+    def _part(self, buffer: int, index: Linear, mask: Value, type: str, size: int) -> str:
+        """Some of the lanes that lie side by side, or two apart: then vectors are loaded of which every other
+        element is meant.
+        """
+        code, width = self.code, self._width
+
+        def vector(offset: int, chosen: Value) -> str:
+            place = self._place(buffer, self._folded("+", index.base, str(offset)))
+            return self._masked_call("load", type, f"ptr align {size} {place}", chosen, "p0")
+
+        if index.stride == 1:
+            return vector(0, mask)
+        chosen = code.splat(mask, width)
+        half = width // 2
+        parts = []
+        for first in (0, half):
+            lanes = [first + lane // 2 if lane % 2 == 0 else width for lane in range(width)]
+            spread = (
+                f"shufflevector {chosen.type} {chosen.name}, {chosen.type} zeroinitializer, "
+                f"<{width} x i32> {_constants('i32', lanes)}"
+            )
+            parts.append(vector(2 * first, Value(code(spread), "bool", width)))
+        evens = _constants("i32", [2 * lane for lane in range(width)])
+        return code(f"shufflevector {type} {parts[0]}, {type} {parts[1]}, <{width} x i32> {evens}")
 
     def _whole(self, buffer: int, index: Linear, type: str, size: int) -> str:
         """Lanes side by side, backwards, or two apart: whole vectors are loaded, then put in order."""
@@ -450,10 +479,12 @@ class _Emitter:
 
     def _places(self, buffer: int, index: Instruction) -> str:
         kind, at = self._kind(self.kernel.buffers[buffer].dtype), self._spread(index)
-        return self.code(f"getelementptr {kind}, ptr {self._buffers[buffer]}, <{at.width} x i64> {at.name}")
+        return self.code(f"getelementptr {kind}, ptr {self._buffers[buffer]}, {at.type} {at.name}")
 
-    def _masked_call(self, what: str, type: str, args: str, suffix: str) -> str:
+    def _masked_call(self, what: str, type: str, place: str, mask: Value, suffix: str) -> str:
         """A masked load or gather."""
+        mask = self.code.splat(mask, self._width)
+        args = f"{place}, {mask.type} {mask.name}, {type} zeroinitializer"
         name = f"@llvm.masked.{what}.{_short(type)}.{suffix}"
         self.code.declared.add(f"declare {type} {name}({_types(args)})")
         return self.code(f"call {type} {name}({args})")
@@ -470,16 +501,14 @@ class _Emitter:
             return
         type, value, mask = f"<{width} x {kind}>", values[0], self._mask
         whole = isinstance(index, Linear) and index.stride == len(values)
-        if len(values) == 2 and whole:  # side by side in memory, as in pairs
-            order = _constants("i32", [lane // 2 + lane % 2 * width for lane in range(2 * width)])
-            value = code(f"shufflevector {type} {value}, {type} {values[1]}, <{2 * width} x i32> {order}")
+        count = len(values)
+        if count > 1 and whole:
+            value, width = self._interleaved(values, type), count * width
             if mask is not None:
-                both = _constants("i32", [lane // 2 for lane in range(2 * width)])
-                twice = (
-                    f"shufflevector {mask.type} {mask.name}, {mask.type} poison, <{2 * width} x i32> {both}"
-                )
-                mask = Value(code(twice), "bool", 2 * width)
-            width, type = 2 * width, f"<{2 * width} x {kind}>"
+                lanes = _constants("i32", [lane // count for lane in range(width)])
+                wide = f"shufflevector {mask.type} {mask.name}, {mask.type} poison, <{width} x i32> {lanes}"
+                mask = Value(code(wide), "bool", width)
+            type = f"<{width} x {kind}>"
         if whole and isinstance(index, Linear):
             place = self._place(each.data, index.base)
             if mask is None:
@@ -494,6 +523,19 @@ class _Emitter:
                 places = code(f"getelementptr {kind}, <{width} x ptr> {places}, i64 {offset}")
             to = f"<{width} x ptr> align {size} {places}"
             self._masked_store("scatter", type, value, to, chosen, f"v{width}p0")
+
+    def _interleaved(self, values: list[str], type: str) -> str:
+        """Vectors as one: the first lanes of all, the second ones, …"""
+        lanes = self._width
+        while len(values) > 1:  # the first half with the second half, lane by lane
+            half = len(values) // 2
+            order = _constants("i32", [lane // 2 + lane % 2 * lanes for lane in range(2 * lanes)])
+            values = [
+                self.code(f"shufflevector {type} {a}, {type} {b}, <{2 * lanes} x i32> {order}")
+                for a, b in zip(values[:half], values[half:], strict=True)
+            ]
+            type, lanes = type.replace(f"<{lanes} ", f"<{2 * lanes} "), 2 * lanes
+        return values[0]
 
     def _masked_store(self, what: str, type: str, value: str, to: str, mask: Value, suffix: str) -> None:
         name, args = (
@@ -559,9 +601,72 @@ class _Emitter:
         before = dict(self._values)
         self._values[id(each)] = index
         self.code.memo.append({})
-        self._run(body)
+        rest, guards = self._guards_first(each, body)
+        if guards:
+            self._in_two_versions(rest, guards)
+        else:
+            self._run(rest)
         self.code.memo.pop()
         self._values = before
+
+    # Guards
+
+    def _guards_first(
+        self, loop: Instruction, body: list[Instruction]
+    ) -> tuple[list[Instruction], dict[int, str]]:
+        """Write the comparisons of a loop's own indices; gives what is left of its body, and under which
+        condition each of them holds in all lanes.
+        """
+        own = _own_instructions(body)
+        guards = [each for each in own if each.op == "compare" and each.data == "<"]
+        scalar = loop.data == "lanes" and not self._width
+        if not guards or self._mask is not None or scalar or len(body) > MOST_TWICE:
+            return body, {}
+        done: set[int] = set()
+        for each in own:
+            if each.op in ("const", "arithmetic", "compare") and (
+                each.op == "const" or all(id(arg) in self._values for arg in each.args)
+            ):
+                self._values[id(each)] = getattr(self, each.op)(each)
+                done.add(id(each))
+        found: dict[int, str] = {}
+        for each in guards:
+            test = self._holds_in_all(each) if id(each) in done else None
+            if test is not None:
+                found[id(each)] = test
+        return [each for each in body if id(each) not in done], found
+
+    def _holds_in_all(self, guard: Instruction) -> str | None:
+        """Whether a comparison holds in all lanes, if that is plain from the first and the last."""
+        made, (index, size) = self._values[id(guard)], (self._values[id(arg)] for arg in guard.args)
+        if isinstance(made, Value) and not made.width:
+            return made.name
+        if not (isinstance(index, Linear) and index.stride > 0 and self._is_uniform(size)):
+            return None
+        last = self._folded("+", index.base, str(index.stride * (self._width - 1)))
+        stop = self._i64(guard.args[1])
+        first, last = (self.code(f"icmp ult i64 {each}, {stop}") for each in (index.base, last))
+        return self.code(f"and i1 {first}, {last}")
+
+    def _in_two_versions(self, body: list[Instruction], guards: dict[int, str]) -> None:
+        """A loop's body: without guards where all of them hold in all lanes, else with them."""
+        code = self.code
+        inside, border, end = (code.new(each)[1:] for each in ("inside", "border", "joined"))
+        tests = list(guards.values())
+        holds = tests[0]
+        for each in tests[1:]:
+            holds = code(f"and i1 {holds}, {each}")
+        code.do(f"br i1 {holds}, label %{inside}, label %{border}")
+        for label, known in ((inside, guards), (border, {})):
+            before = dict(self._values)
+            self._values.update(dict.fromkeys(known, TRUE))
+            code.label(label)
+            code.memo.append({})
+            self._run(body)
+            code.memo.pop()
+            code.do(f"br label %{end}")
+            self._values = before
+        code.label(end)
 
     def _for(
         self, start: str, stop: str, step: str, body: Callable[[str], None], *, whole: bool = False
@@ -627,9 +732,10 @@ class _Emitter:
         code.do(f"br i1 {code.fresh(f'icmp slt i64 {at}, {stop}')}, label %{tail}, label %{end}")
         code.label(tail)
         code.memo.append({})
-        left = code.splat(Value(code.fresh(f"sub i64 {stop}, {at}"), "i64"), lanes)
-        steps = _constants("i64", range(lanes))
-        self._mask = Value(code.fresh(f"icmp ult <{lanes} x i64> {steps}, {left.name}"), "bool", lanes)
+        count = code.fresh(f"trunc i64 {code.fresh(f'sub i64 {stop}, {at}')} to i32")
+        left = code.splat(Value(count, "u32"), lanes)
+        steps = _constants("i32", range(lanes))
+        self._mask = Value(code.fresh(f"icmp ult <{lanes} x i32> {steps}, {left.name}"), "bool", lanes)
         vector(at)
         self._mask = None
         code.memo.pop()
@@ -697,6 +803,17 @@ def _sizes_in_text(body: Sequence[Instruction]) -> set[int]:
             varying.add(id(each))
             if each.op == "arithmetic" and each.data in "*/%":
                 found |= {id(arg) for arg in each.args}
+    return found
+
+
+def _own_instructions(body: Sequence[Instruction]) -> list[Instruction]:
+    """Those of a loop's body that are not in a loop inside."""
+    depth, found = 0, []
+    for each in body:
+        depth -= each.op.startswith("end_")
+        if not depth:
+            found.append(each)
+        depth += each.op in _BLOCKS
     return found
 
 
