@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -59,10 +59,11 @@ def operands(
     keys: int,
     columns: tuple[int, int] = (16, 16),
     dtype: Any = np.float32,
-) -> list[Array]:
+) -> tuple[Array, Array, Array]:
     first, last = columns
     shapes = (2, heads[0], queries, first), (2, heads[1], keys, first), (2, heads[1], keys, last)
-    return [RNG.standard_normal(each).astype(dtype) for each in shapes]
+    q, k, v = (RNG.standard_normal(each).astype(dtype) for each in shapes)
+    return q, k, v
 
 
 def attention(rules: Rules = EVERY, mask: Array | None = None) -> Function:
@@ -79,7 +80,9 @@ def attention(rules: Rules = EVERY, mask: Array | None = None) -> Function:
     return function
 
 
-def check(function: Function, arrays: list[Array], want: Array, limit: float = 5e-6, steps: int = 1) -> Array:
+def check(
+    function: Function, arrays: Sequence[Array], want: Array, limit: float = 5e-6, steps: int = 1
+) -> Array:
     """A captured call gives what is wanted, in so many steps of native code."""
     fast, tensors = wg.jit(function), [on_cpu(each) for each in arrays]
     found, again = fast(*tensors).numpy(), fast(*tensors).numpy()
@@ -114,14 +117,13 @@ def test_dtypes(queries: int) -> None:
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_caches_of_half_floats_are_read_as_they_are_stored(dtype: str, queries: int) -> None:
     q, k, v = operands((6, 2), queries, 300)
-    stored = [on_cpu(each).astype(getattr(wg, dtype)).numpy() for each in (k, v)]
+    keys, values = (on_cpu(each).astype(getattr(wg, dtype)).numpy() for each in (k, v))
 
     def function(q: wg.Tensor, k: wg.Tensor, v: wg.Tensor) -> wg.Tensor:
-        keys, values = k.astype(wg.float32), v.astype(wg.float32)
-        return attention(Rules(causal=True, length=290))(q, keys, values)
+        return attention(Rules(causal=True, length=290))(q, k.astype(wg.float32), v.astype(wg.float32))
 
     rules = Rules(causal=True, from_end=True, length=290)
-    check(function, [q, *stored], wanted(q, *stored, rules))
+    check(function, [q, keys, values], wanted(q, keys, values, rules))
 
 
 @pytest.mark.parametrize("queries", [1, 40])
@@ -164,9 +166,10 @@ def test_a_length_that_is_known_at_run_time() -> None:
             q, k, v, is_causal=True, scale=0.3, enable_gqa=True, length=length
         )
 
-    fast, tensors = wg.jit(function), [on_cpu(each) for each in (q, k, v)]
+    fast, (queries, keys, values) = wg.jit(function), (on_cpu(each) for each in (q, k, v))
     for length in (1, 16, 255, 256, 300, 700):
-        found = fast(*tensors, wg.asarray(length, dtype=wg.int32, device="cpu")).numpy()
+        count = wg.asarray(length, dtype=wg.int32, device="cpu")
+        found = fast(queries, keys, values, count).numpy()
         want = wanted(q, k, v, Rules(causal=True, from_end=True, length=length))
         np.testing.assert_allclose(found, want, rtol=5e-6, atol=5e-6)
 

@@ -153,7 +153,7 @@ def wanted(
     q: Array, k: Array, v: Array, rules: Rules = EVERY, mask: Array | None = None, *, scale: float = 0.3
 ) -> Array:
     """The same by its definition, in float64; rows that see nothing are 0."""
-    wide = np.longdouble if q.dtype == np.float64 else np.float64
+    wide: Any = np.longdouble if q.dtype == np.float64 else np.float64
     q, k, v = (
         each.astype(np.float32 if each.itemsize < 4 else each.dtype).astype(wide) for each in (q, k, v)
     )

@@ -34,7 +34,7 @@ _MOST_PARTS = 16
 
 def are_few(tile: Tile, rows: int) -> bool:
     """Whether this pays for so many rows that share keys: others fill vectors."""
-    return 2 * rows <= tile.width
+    return 4 * rows <= 3 * tile.width
 
 
 def rows_division(
@@ -257,9 +257,7 @@ def _mix_text(tile: Tile, source: str, rows: int) -> str:
         f.splat(kind, f.load(kind, "%factors", row, kind, align=tile.size), tile.lanes) for row in range(rows)
     ]
     start = "0"
-    for vectors in (8, 4, 2, 1):
-        if vectors * rows > _accumulators(tile):
-            continue
+    for vectors in (min(4, _accumulators(tile) // rows), 1):
         places = range(0, vectors * tile.lanes, tile.lanes)
         stop = f(f"and i64 %columns, {-vectors * tile.lanes}")
         with f.loop(start, stop, vectors * tile.lanes) as column:
