@@ -15,7 +15,6 @@ import pytest
 import webgrad as wg
 from webgrad.config import PROCESSORS
 from webgrad.native import compiler
-from webgrad.native.attention import attention_module
 from webgrad.native.blocks import decode_module, product_module
 from webgrad.native.compiler import assembly, callable_at, compiled, functions, is_available
 from webgrad.native.dense import dense_module
@@ -144,9 +143,6 @@ MODULES = [
     (product_module, ("Q6_K", 4)),
     (decode_module, ("Q3_K",)),
     (dense_module, ("float16", 3, False)),
-    (attention_module, ("float32", True)),
-    (attention_module, ("float16", True)),
-    (attention_module, ("float16", False)),
     (watch_module, ()),
     (driver_module, ()),
 ]
@@ -159,8 +155,6 @@ def test_other_processors_need_nothing_from_outside(
 ) -> None:
     """What LLVM cannot do in instructions it would call, and there would be nothing to call."""
     processor = processor_of(name)
-    if arguments[1:] == (True,) and write is attention_module and not processor.has_halves:
-        pytest.skip("this module is for processors that convert half floats")
     lines = assembly(write(*arguments), processor)
     called = set(re.findall(r"^\s+(?:bl|callq?)\s+_?([a-z]\S*)", lines, re.MULTILINE))
     assert {each.removesuffix("@PLT") for each in called if not re.fullmatch(r"[xr]\d+|r..", each)} <= {
