@@ -16,7 +16,7 @@ from ..schedule.plan import Group
 from .builder import Builder
 from .index import unflatten
 from .ir import BLOCK, PANEL, U32, Buffer, Hole, Kernel
-from .lane_products import Lowering, Strided, _Puller
+from .lane_products import LoadPuller, Lowering, Strided
 from .lanes import LanePuller
 from .passes import drop_unused, fold_constants, share_values
 from .threads import name_of
@@ -31,7 +31,7 @@ class BlockLowering(Lowering):
         self.format, (self.n, self.k) = graph.sigs[group.center].attributes
         self.batches, self.lines = (), graph.sigs[self.a].shape[:-1]
         self.batch, self.m = 1, math.prod(self.lines)
-        self.puller = _Puller(graph, group)
+        self.puller = LoadPuller(graph, group)
         self.sums = float32
         self._bind(PANEL, written=True)
         self._bind(BLOCK, written=False)
