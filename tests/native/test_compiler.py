@@ -11,13 +11,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from webgrad.native.dense import dense_module
 
 import webgrad as wg
 from webgrad.config import PROCESSORS
 from webgrad.native import compiler
 from webgrad.native.blocks import decode_module, product_module
 from webgrad.native.compiler import assembly, callable_at, compiled, functions, is_available
-from webgrad.native.dense import dense_module
 from webgrad.native.driver import driver_module
 from webgrad.native.jobs import watch_module
 from webgrad.native.processor import Processor, named

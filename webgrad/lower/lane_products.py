@@ -233,6 +233,8 @@ class Lowering:
     def _strided(self, name: str) -> Strided | None:
         """Where an operand lies, if it is a part of a value: its index is a sum of multiples."""
         value = self._probed(name)
+        if value.op == "cast" and value.data == (value.data[0], self.sums, False) and value.data[0].is_half:
+            (value,) = value.args  # what reads it widens it
         if [value] != self.puller.loaded or len(value.args) > 1:
             return None
         dtype, place = self.puller.buffers[value.data].dtype, self.puller.place
