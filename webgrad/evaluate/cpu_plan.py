@@ -109,7 +109,7 @@ class HostPlan:
 
     def record(self, steady: Sequence[int] = ()) -> HostPlan | HostReplay:
         """The plan with as little to do in a run as may be: native code's, that computes every root."""
-        if not isinstance(self.plan, CompiledPlan) or self._waiting is not None:
+        if isinstance(self.plan, ReferencePlan) or self._waiting is not None:
             return self
         return HostReplay.of(self.plan, self.stored, steady, self._complex, self.run) or self
 

@@ -33,6 +33,7 @@ class BlockLowering(Lowering):
         self.batch, self.m = 1, math.prod(self.lines)
         self.puller = LoadPuller(graph, group)
         self.sums = float32
+        self.swapped, self.stretches = False, 0
         self._bind(PANEL, written=True)
         self._bind(BLOCK, written=False)
         self.at_a = self._strided("load_a")
