@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from webgrad.native import attending, calls
+from webgrad.native import attending
 from webgrad.native.compiler import is_available
 
 
@@ -21,7 +21,6 @@ def switch_off(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Everything by NumPy from then on."""
 
     def switch() -> None:
-        for module in (attending, calls):
-            monkeypatch.setattr(module, "is_available", lambda: False)
+        monkeypatch.setattr(attending, "is_available", lambda: False)
 
     return switch

@@ -413,6 +413,7 @@ _BY_NAME: dict[str, Maker] = {
     "take": _take,
     "take_along": _take_along,
     "concat": _concat,
+    "matmul_blocks": lambda sig, inputs, shape: _plain(sig),
     "sort_places": _sort_places,
     "sort_values": _sort_values,
     "search_places": _search_places,
