@@ -14,22 +14,16 @@ import numpy as np
 import pytest
 
 from tests.limits import HANG
-from tests.ops.block_reference import random_blocks
+from tests.native.products import multiply, random
 from webgrad.native import helpers
-from webgrad.native.calls import multiplier
 from webgrad.native.jobs import CLOCK, REST, YIELD
-from webgrad.ops.blocks import FORMATS, to_words
 from webgrad.runtime.threads import cores
 
-SHAPE = (1024, 1024)
-WORDS = to_words(random_blocks("Q8_0", SHAPE, scale=0.1), FORMATS["Q8_0"])
-X = np.random.default_rng(8).standard_normal((1, 1024)).astype(np.float32)
+X, WEIGHTS = random((1, 1, 1024)), random((1, 1024, 1024))
 
 
 def product() -> Any:
-    out = np.full((1, SHAPE[0]), np.nan, np.float32)
-    assert multiplier("Q8_0", SHAPE)(X, WORDS, out)
-    return out
+    return multiply(X, WEIGHTS, form="thin", processor="SSE2", threads=4)
 
 
 def test_helpers_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
