@@ -17,7 +17,7 @@ from ..schedule.plan import Group
 from .builder import Builder
 from .index import ZERO, Index, broadcast, unflatten, variable
 from .ir import BLOCK, PANEL, U32, Buffer, Hole, Instruction, Kernel, Type
-from .lanes import SHORT, LanePuller
+from .lane_puller import SHORT, LanePuller
 from .passes import drop_unused, fold_constants, share_values
 from .threads import name_of
 

@@ -78,8 +78,8 @@ def gemm_text(tile: Tile, *, direct: bool = False) -> str:
 
 
 def _micro_text(tile: Tile, height: int, width: int) -> str:
-    """A tile, or the first columns of one: `count` of k, out of panels; the sums are added to what is in C, but
-    for the first ones.
+    """A tile, or the first columns of one: `count` of k, out of panels; the sums are added to what is in C,
+    but for the first ones.
     """
     places = [("ptr", "a"), ("ptr", "b"), ("i64", "count"), ("ptr", "c"), ("i64", "stride")]
     f = Function(f"micro{height}x{width}", [*places, ("i1", "first"), ("i64", "rows")])
