@@ -139,7 +139,7 @@ def _run_of(places: Sequence[Index], name: str, size: int, least: int = 1) -> in
     for each in places:
         look(each)
     length = min(found, default=size)
-    return length if size % length == 0 and length >= least else size
+    return length if length and size % length == 0 and length >= least else size
 
 
 class Lowering:
