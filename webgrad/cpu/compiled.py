@@ -24,7 +24,6 @@ from ..lower.compile import alias_of
 from ..lower.in_place import in_place_results
 from ..lower.ir import Kernel
 from ..lower.lane_products import Lowering
-from ..lower.lane_scatters import lower_scatter
 from ..lower.lanes import LOWER
 from ..lower.structures import structure
 from ..native import driver
@@ -227,7 +226,7 @@ def lowered(graph: Snapshot, group: Group, processor: Processor) -> tuple[Progra
         return weights_program(graph, group, processor)
     if group.kind == "attend":
         return attention_program(graph, group, processor)
-    work = (lower_scatter if group.kind == "scatter" else LOWER[group.kind])(graph, group)
+    work = LOWER[group.kind](graph, group)
     return kernel_program(work, processor), work.kernel
 
 

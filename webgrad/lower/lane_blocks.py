@@ -17,7 +17,7 @@ from .builder import Builder
 from .index import unflatten
 from .ir import BLOCK, PANEL, U32, Buffer, Hole, Kernel
 from .lane_products import LoadPuller, Lowering, Strided
-from .lanes import LanePuller
+from .lane_puller import LanePuller
 from .passes import drop_unused, fold_constants, share_values
 from .threads import name_of
 

@@ -17,7 +17,7 @@ from ..schedule.plan import Group
 from .builder import Builder
 from .index import ZERO, Index, broadcast, unflatten, variable
 from .ir import BLOCK, PANEL, U32, Buffer, Hole, Instruction, Kernel, Type
-from .lanes import SHORT, LanePuller
+from .lane_puller import SHORT, LanePuller
 from .passes import drop_unused, fold_constants, share_values
 from .threads import name_of
 
@@ -139,7 +139,7 @@ def _run_of(places: Sequence[Index], name: str, size: int, least: int = 1) -> in
     for each in places:
         look(each)
     length = min(found, default=size)
-    return length if size % length == 0 and length >= least else size
+    return length if length and size % length == 0 and length >= least else size
 
 
 class Lowering:

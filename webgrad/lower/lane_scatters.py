@@ -12,7 +12,7 @@ from ..ops.table import TABLE
 from ..schedule.plan import Group
 from .index import Index
 from .ir import Type, Work
-from .lanes import ELEMENT, LanePuller, made_work
+from .lane_puller import ELEMENT, LanePuller, made_work
 
 COLUMNS = 256  # of a unit
 

@@ -1,57 +1,31 @@
 """From kernel IR to LLVM's text: loops marked as lanes are widened here.
 
 In: a `Kernel` of `lower/lanes.py` and a processor. Out: the text of `kernel(fields, begin, end)`, and the
-sizes that it finds in its fields. A value is one for all lanes, or a vector, or an index that goes up by a
-fixed stride from lane to lane: loads and stores of such an index with stride 1 are whole vectors. The fields
-are the slot for helpers, an address for each buffer, the scalars, the sizes: i64 each. The methods of the
-emitter that are not private are those of instructions, under their names in the grammar of `lower/ir.py`.
+sizes that it finds in its fields: the slot for helpers, an address for each buffer, the scalars, the sizes,
+i64 each. Registers, folds and loops are here; `lane_values.py` has values, `lane_memory.py` loads and stores.
+A loop in which guards hold in most lanes is written twice: with them and without.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-from ..dtypes import DType
-from ..lower.casts import cast_text
-from ..lower.ir import BLOCK, COUNT, PANEL, Hole, Instruction, Kernel, Size, Work
-from .code import SCALARS, Code, Value, llvm_type, number
+from ..lower.ir import Hole, Instruction, Kernel, Size, Work
+from .code import Value, llvm_type, number
 from .jobs import FIRST_FIELD
+from .lane_memory import LaneMemory
+from .lane_values import OWN, TRUE, Linear, Register, constants
 from .processor import Processor
 from .text import module
-from .wgsl import Translator
 
 LANES = 16  # elements of a vector: on narrower processors several registers, which hide latency
 WIDE = 64  # the same where lanes are rows of short folds, so that long runs of memory are read
 COPIES = 4  # of an accumulator, where a fold is little work
 LITTLE = 10
 MOST_TWICE = 400  # instructions of a loop that is written with and without guards
-MOST_NARROW = 1 << 31  # elements of a buffer up to which indices in lanes have 32 bits
-_MEMORY = {"bool": "i8", "int8": "i8", "uint8": "i8", "int16": "i16", "uint16": "i16", "float16": "half"}
-_SUFFIX = {"half": "f16", "float": "f32", "double": "f64"}
 _BLOCKS = ("loop", "if")
 KERNEL = [("ptr", "fields"), ("i64", "begin"), ("i64", "end")]
-TRUE = Value("true", "bool")
-_OWN = {PANEL: "%out", BLOCK: "%tile", COUNT: "%count"}  # buffers that are parameters of a hole
-
-
-@dataclass(frozen=True, slots=True)
-class Linear:
-    """An index: `base` in the first lane, `stride` more in each next one."""
-
-    base: str
-    stride: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Register:
-    """A variable: of all lanes, or a vector of them."""
-
-    place: str
-    scalar: str
-    width: int
 
 
 class Program(NamedTuple):
@@ -114,55 +88,19 @@ def module_text(*texts: str) -> str:
     return "\n".join([module(functions), *tables, "!0 = !{}"])
 
 
-class _Emitter:
+class _Emitter(LaneMemory):
     """A kernel while it is written."""
-
-    def __init__(
-        self,
-        kernel: Kernel,
-        body: Sequence[Instruction],
-        processor: Processor,
-        lanes: int,
-        first: int,
-        sizes: list[Size],
-    ) -> None:
-        self.kernel = kernel
-        self._instructions = list(body)
-        self._first = first  # field, of those of the kernel
-        self.lanes = lanes
-        self.code = Code()
-        self.translator = Translator(self.code)
-        self.sizes = sizes
-        self._processor = processor
-        self._values: dict[int, Value | Linear | Register] = {}
-        self._width = 0  # of the loop that is open now: 0 outside of lanes
-        self._mask: Value | None = None  # of the lanes that exist
-        self._copy = 0
-        self._accumulators: dict[int, list[str]] = {}
-        self._buffers: list[str] = []
-        self._fixed = _sizes_in_text(body)
-        sizes_of = [each.size for each in kernel.buffers if each.value not in _OWN]
-        sizes_of += [each.data for each in body if isinstance(each.data, Size)]
-        large = max(sizes_of, default=0) >= MOST_NARROW
-        self._index = "i64" if large else "u32"  # of indices that differ between lanes
-        self._masked = processor.has_masks or (
-            processor.register_bytes > 16 and all(each.dtype.itemsize >= 4 for each in kernel.buffers)
-        )
 
     def text(self, name: str, parameters: Sequence[tuple[str, str]], *, private: bool = False) -> str:
         code = self.code
         for at, buffer in enumerate(self.kernel.buffers):
-            own = _OWN.get(buffer.value)
+            own = OWN.get(buffer.value)
             self._buffers.append(own or self._field("ptr", self._first + at))
         self._run(self._instructions)
         given = ", ".join(f"{kind} %{each}" for kind, each in parameters)
         head = f"define {'internal ' if private else ''}void @{name}({given}) #0 {{"
         tables = sorted(line for line in code.declared if line.startswith("@"))
         return "\n".join([*tables, head, "entry:", *code.variables, *code.lines, "  ret void", "}"])
-
-    def _field(self, kind: str, number: int) -> str:
-        place = self.code(f"getelementptr i64, ptr %fields, i64 {number}")
-        return self.code(f"load {kind}, ptr {place}, align 8, !invariant.load !0")
 
     def _run(self, body: list[Instruction]) -> None:
         at = 0
@@ -181,369 +119,6 @@ class _Emitter:
                 if made is not None:
                     self._values[id(each)] = made
             at += 1
-
-    # Values
-
-    def _is_uniform(self, value: Any) -> bool:
-        return value.stride == 0 if isinstance(value, Linear) else not value.width
-
-    def _i64(self, each: Instruction) -> str:
-        """An index that is one for all lanes."""
-        value = self._values[id(each)]
-        if isinstance(value, Linear):
-            return value.base
-        assert isinstance(value, Value)
-        return self._widened_index(value, "i64").name
-
-    def _widened_index(self, value: Value, scalar: str) -> Value:
-        to = llvm_type(scalar, value.width)
-        if value.type == to:
-            return value
-        return Value(self.code(f"zext {value.type} {value.name} to {to}"), scalar, value.width)
-
-    def _spread(self, each: Instruction) -> Value:
-        """An index as a vector."""
-        value, width, code, scalar = self._values[id(each)], self._width, self.code, self._index
-        kind = SCALARS[scalar]
-        if isinstance(value, Linear):
-            base = value.base
-            if not base.startswith("%"):
-                base = number(scalar, int(base))
-            elif scalar != "i64":
-                base = code(f"trunc i64 {base} to {kind}")
-            first = code.splat(Value(base, scalar), width)
-            if not value.stride:
-                return first
-            steps = _constants(kind, [value.stride * lane for lane in range(width)])
-            return Value(code(f"add {first.type} {first.name}, {steps}"), scalar, width)
-        assert isinstance(value, Value)
-        return code.splat(self._widened_index(value, scalar), width)
-
-    def _plain(self, each: Instruction) -> Value:
-        """A value of its own type: an index becomes u32."""
-        value = self._values[id(each)]
-        if isinstance(value, Linear) and not value.stride:
-            if not value.base.startswith("%"):
-                return Value(number("u32", int(value.base)), "u32")
-            return Value(self.code(f"trunc i64 {value.base} to i32"), "u32")
-        assert not isinstance(value, Register)
-        if isinstance(value, Linear) or (value.scalar == "i64" and each.type and each.type.scalar == "u32"):
-            wide = self._spread(each)
-            if wide.scalar == "u32":
-                return wide
-            return Value(
-                self.code(f"trunc {wide.type} {wide.name} to <{wide.width} x i32>"), "u32", wide.width
-            )
-        return value
-
-    # Numbers and indices
-
-    def const(self, each: Instruction) -> Value | Linear:
-        assert each.type is not None
-        if each.type.scalar != "u32":
-            return Value(number(each.type.scalar, each.data), each.type.scalar)
-        if isinstance(each.data, Size) and id(each) not in self._fixed:
-            if each.data not in self.sizes:
-                self.sizes.append(each.data)
-            first = self._first + len(self.kernel.buffers) + len(self.kernel.scalars)
-            return Linear(self._field("i64", first + self.sizes.index(each.data)))
-        return Linear(str(int(each.data)))
-
-    def scalar(self, each: Instruction) -> Value:
-        compute = self.kernel.scalars[each.data][1].compute
-        kind = "i8" if compute == "bool" else SCALARS[compute]
-        value = self._field(kind, self._first + len(self.kernel.buffers) + each.data)
-        return Value(self.code(f"icmp ne i8 {value}, 0") if compute == "bool" else value, compute)
-
-    def thread(self, each: Instruction) -> Linear:
-        return Linear(f"%{each.data}")
-
-    def argument(self, each: Instruction) -> Linear:
-        return Linear(f"%{each.data}")
-
-    def arithmetic(self, each: Instruction) -> Value | Linear:
-        a, b = (self._values[id(x)] for x in each.args)
-        if self._is_uniform(a) and self._is_uniform(b):
-            return Linear(self._folded(each.data, *(self._i64(x) for x in each.args)))
-        if isinstance(a, Linear) and isinstance(b, Linear):
-            if each.data in "+-":
-                stride = a.stride + (b.stride if each.data == "+" else -b.stride)
-                return Linear(self._folded(each.data, a.base, b.base), stride)
-            if each.data == "*":
-                a, b = (b, a) if a.stride == 0 else (a, b)
-                if b.stride == 0 and not b.base.startswith("%"):
-                    return Linear(self._folded("*", a.base, b.base), a.stride * int(b.base))
-        x, y = (self._spread(arg) for arg in each.args)
-        if each.data == "min":
-            return Value(self.code.intrinsic("umin", x.type, x.name, y.name), self._index, x.width)
-        return Value(self.code(f"{_INDEX[each.data]} {x.type} {x.name}, {y.name}"), self._index, x.width)
-
-    def _folded(self, sign: str, a: str, b: str) -> str:
-        """Arithmetic of i64 that is one for all lanes, computed here where both are known."""
-        if not a.startswith("%") and not b.startswith("%"):
-            return str(_KNOWN[sign](int(a), int(b)))
-        if (b, sign) in (("0", "+"), ("0", "-"), ("1", "*"), ("1", "/")):
-            return a
-        if (a, sign) in (("0", "+"), ("1", "*")):
-            return b
-        if sign == "*" and "0" in (a, b):
-            return "0"
-        if sign == "min":
-            return self.code.intrinsic("umin", "i64", a, b)
-        return self.code(f"{_INDEX[sign]} i64 {a}, {b}")
-
-    def compare(self, each: Instruction) -> Value:
-        test = {"<": "ult", "==": "eq", ">=": "uge"}[each.data]
-        first = self._values[id(each.args[0])]
-        if isinstance(first, Value) and first.scalar == "u32":  # a computed number
-            a, b = self.code.level(*(self._plain(x) for x in each.args))
-        elif all(self._is_uniform(self._values[id(x)]) for x in each.args):
-            a, b = (Value(self._i64(x), "i64") for x in each.args)
-        else:
-            a, b = (self._spread(x) for x in each.args)
-        return Value(self.code(f"icmp {test} {a.type} {a.name}, {b.name}"), "bool", a.width)
-
-    # Maps
-
-    def apply(self, each: Instruction) -> Value:
-        if each.data.name == "logical_and":
-            known = [self._values[id(x)] for x in each.args]
-            for at in (0, 1):
-                if known[at] == TRUE:
-                    return self._plain(each.args[1 - at])
-        scalar = each.args[-1].type.scalar if each.args[-1].type else ""
-        return self._applied(each.data, [self._plain(x) for x in each.args], scalar)
-
-    def _applied(self, op: Any, args: list[Value], scalar: str) -> Value:
-        spelling = op.wgsl if isinstance(op.wgsl, str) else op.wgsl[scalar]
-        # Each op is rounded, as NumPy does it: results do not change when a graph is compiled. Inside of the
-        # library's functions products and sums may be fused.
-        return self.translator.spelled(spelling, args, False)
-
-    def cast(self, each: Instruction) -> Value:
-        source, target, by_bits = each.data
-        x = self._plain(each.args[0])
-        if target.is_half and not by_bits and source is not target:
-            if x.scalar == "bool":
-                zero, one = (Value(number("f32", value), "f32") for value in (0, 1))
-                x = self.translator.choose(x, one, zero)
-            return self._loaded(*self._stored(self._to_float(x), target), target)
-        text = cast_text(source, target, by_bits, "{0}", 1)
-        if text == "{0}":
-            return Value(x.name, target.compute, x.width)
-        return self.translator.spelled(re.sub(r"\b(\w\d\d)\(\)", r"\1(0)", text), [x], False)
-
-    def _to_float(self, x: Value) -> Value:
-        """A number as float32 that is rounded once more: what float32 cannot hold of float64 becomes its last
-        bit, so that halfway cases of the second rounding are told apart.
-        """
-        near = self.translator.convert("f32", x)
-        if x.scalar != "f64":
-            return near
-        code, kind = self.code, llvm_type("i32", x.width)
-        back = self.translator.convert("f64", near)
-        sizes = [code.intrinsic("fabs", each.type, each.name) for each in (back, x)]
-        above = code(f"zext {_bools(x)} {code(f'fcmp ogt {x.type} {sizes[0]}, {sizes[1]}')} to {kind}")
-        bits = code(f"sub {kind} {code(f'bitcast {near.type} {near.name} to {kind}')}, {above}")
-        one = code.splat(Value("1", "i32"), x.width).name
-        odd = Value(code(f"bitcast {kind} {code(f'or {kind} {bits}, {one}')} to {near.type}"), "f32", x.width)
-        inexact = Value(code(f"fcmp one {x.type} {back.name}, {x.name}"), "bool", x.width)
-        return self.translator.choose(inexact, odd, near)
-
-    def select(self, each: Instruction) -> Value:
-        no, yes, condition = (self._plain(x) for x in each.args)
-        if condition == TRUE:
-            return yes
-        return self.translator.choose(condition, yes, no)
-
-    # Memory
-
-    def _kind(self, dtype: DType) -> str:
-        """The type in memory."""
-        if dtype.is_half and not (dtype.name == "float16" and self._processor.has_halves):
-            return "i16"
-        return _MEMORY.get(dtype.name) or SCALARS[dtype.compute]
-
-    def _loaded(self, name: str, width: int, dtype: DType) -> Value:
-        """What lay in memory, as what is computed with."""
-        code, kind = self.code, self._kind(dtype)
-        source, to = _vector(kind, width), llvm_type(dtype.compute, width)
-        if dtype.name == "bool":
-            return Value(
-                code(f"icmp ne {source} {name}, {'zeroinitializer' if width else '0'}"), "bool", width
-            )
-        if kind == "half":
-            return Value(code(f"fpext {source} {name} to {to}"), "f32", width)
-        if dtype.is_half:
-            bits = Value(code(f"zext {source} {name} to {_vector('i32', width)}"), "u32", width)
-            return self.translator.spelled(_FROM_BITS[dtype.name], [bits], False)
-        if dtype.itemsize < 4:
-            word = "sext" if dtype.kind == "i" else "zext"
-            return Value(code(f"{word} {source} {name} to {to}"), dtype.compute, width)
-        return Value(name, dtype.compute, width)
-
-    def _stored(self, value: Value, dtype: DType) -> tuple[str, int]:
-        """The opposite: a name, and its lanes."""
-        code, width, kind = self.code, value.width, self._kind(dtype)
-        to = _vector(kind, width)
-        if dtype.name == "bool":
-            return code(f"zext {value.type} {value.name} to {to}"), width
-        if kind == "half":
-            return code(f"fptrunc {value.type} {value.name} to {to}"), width
-        if dtype.is_half:
-            value = self.translator.call(f"wg_{dtype.short}_bits", [value])
-        if dtype.itemsize < 4:
-            return code(f"trunc {value.type} {value.name} to {to}"), width
-        return value.name, width
-
-    def _active(self, guard: Value | None) -> Value | None:
-        """The lanes that may be loaded, or None for all."""
-        found = [each for each in (guard, self._mask) if each is not None]
-        if len(found) < 2:
-            return found[0] if found else None
-        a, b = self.code.level(*found)
-        return Value(self.code(f"and {a.type} {a.name}, {b.name}"), "bool", a.width)
-
-    def load(self, each: Instruction) -> Value:
-        code, dtype = self.code, self.kernel.buffers[each.data].dtype
-        kind, size, width = self._kind(dtype), dtype.itemsize, self._width
-        index = self._values[id(each.args[0])]
-        given = self._plain(each.args[1]) if len(each.args) > 1 else TRUE
-        guard = None if given == TRUE else given
-        if self._is_uniform(index) and (guard is None or not guard.width):
-            at = self._i64(each.args[0])
-            if guard is not None:  # else the first element, which is there
-                at = code(f"select i1 {guard.name}, i64 {at}, i64 0")
-            return self._loaded(
-                code(f"load {kind}, ptr {self._place(each.data, at)}, align {size}"), 0, dtype
-            )
-        type, mask = f"<{width} x {kind}>", self._active(guard)
-        if isinstance(index, Linear) and mask is None and index.stride in (1, 2, -1):
-            return self._loaded(self._whole(each.data, index, type, size), width, dtype)
-        if isinstance(index, Linear) and mask is not None and index.stride in (1, 2):
-            return self._loaded(self._part(each.data, index, mask, type, size), width, dtype)
-        chosen = code.splat(mask or TRUE, width)
-        places = self._places(each.data, each.args[0])
-        name = self._masked_call(
-            "gather", type, f"<{width} x ptr> align {size} {places}", chosen, f"v{width}p0"
-        )
-        return self._loaded(name, width, dtype)
-
-    def _part(self, buffer: int, index: Linear, mask: Value, type: str, size: int) -> str:
-        """Some of the lanes that lie side by side, or two apart: then vectors are loaded of which every other
-        element is meant.
-        """
-        code, width = self.code, self._width
-
-        def vector(offset: int, chosen: Value) -> str:
-            place = self._place(buffer, self._folded("+", index.base, str(offset)))
-            return self._masked_call("load", type, f"ptr align {size} {place}", chosen, "p0")
-
-        if index.stride == 1:
-            return vector(0, mask)
-        chosen = code.splat(mask, width)
-        half = width // 2
-        parts = []
-        for first in (0, half):
-            lanes = [first + lane // 2 if lane % 2 == 0 else width for lane in range(width)]
-            spread = (
-                f"shufflevector {chosen.type} {chosen.name}, {chosen.type} zeroinitializer, "
-                f"<{width} x i32> {_constants('i32', lanes)}"
-            )
-            parts.append(vector(2 * first, Value(code(spread), "bool", width)))
-        evens = _constants("i32", [2 * lane for lane in range(width)])
-        return code(f"shufflevector {type} {parts[0]}, {type} {parts[1]}, <{width} x i32> {evens}")
-
-    def _whole(self, buffer: int, index: Linear, type: str, size: int) -> str:
-        """Lanes side by side, backwards, or two apart: whole vectors are loaded, then put in order."""
-        code, width = self.code, self._width
-
-        def vector(offset: int) -> str:
-            place = self._place(buffer, self._folded("+", index.base, str(offset)))
-            return code(f"load {type}, ptr {place}, align {size}")
-
-        if index.stride == 1:
-            return vector(0)
-        if index.stride == -1:
-            back = _constants("i32", [width - 1 - lane for lane in range(width)])
-            return code(f"shufflevector {type} {vector(1 - width)}, {type} poison, <{width} x i32> {back}")
-        picks = [2 * lane if 2 * lane < width else 2 * lane + 1 for lane in range(width)]
-        return code(
-            f"shufflevector {type} {vector(0)}, {type} {vector(width - 1)}, "
-            f"<{width} x i32> {_constants('i32', picks)}"
-        )
-
-    def _place(self, buffer: int, index: str) -> str:
-        kind = self._kind(self.kernel.buffers[buffer].dtype)
-        return self.code(f"getelementptr {kind}, ptr {self._buffers[buffer]}, i64 {index}")
-
-    def _places(self, buffer: int, index: Instruction) -> str:
-        kind, at = self._kind(self.kernel.buffers[buffer].dtype), self._spread(index)
-        return self.code(f"getelementptr {kind}, ptr {self._buffers[buffer]}, {at.type} {at.name}")
-
-    def _masked_call(self, what: str, type: str, place: str, mask: Value, suffix: str) -> str:
-        """A masked load or gather."""
-        mask = self.code.splat(mask, self._width)
-        args = f"{place}, {mask.type} {mask.name}, {type} zeroinitializer"
-        name = f"@llvm.masked.{what}.{_short(type)}.{suffix}"
-        self.code.declared.add(f"declare {type} {name}({_types(args)})")
-        return self.code(f"call {type} {name}({args})")
-
-    def store(self, each: Instruction) -> None:
-        code, dtype = self.code, self.kernel.buffers[each.data].dtype
-        kind, size, width = self._kind(dtype), dtype.itemsize, self._width
-        index = self._values[id(each.args[0])]
-        values = [self._stored(code.splat(self._plain(x), width), dtype)[0] for x in each.args[1:]]
-        if not width:
-            for offset, value in enumerate(values):
-                place = self._place(each.data, self._folded("+", self._i64(each.args[0]), str(offset)))
-                code.do(f"store {kind} {value}, ptr {place}, align {size}")
-            return
-        type, value, mask = f"<{width} x {kind}>", values[0], self._mask
-        whole = isinstance(index, Linear) and index.stride == len(values)
-        count = len(values)
-        if count > 1 and whole:
-            value, width = self._interleaved(values, type), count * width
-            if mask is not None:
-                lanes = _constants("i32", [lane // count for lane in range(width)])
-                wide = f"shufflevector {mask.type} {mask.name}, {mask.type} poison, <{width} x i32> {lanes}"
-                mask = Value(code(wide), "bool", width)
-            type = f"<{width} x {kind}>"
-        if whole and isinstance(index, Linear):
-            place = self._place(each.data, index.base)
-            if mask is None:
-                code.do(f"store {type} {value}, ptr {place}, align {size}")
-            else:
-                self._masked_store("store", type, value, f"ptr align {size} {place}", mask, "p0")
-            return
-        chosen = mask or code.splat(Value("true", "bool"), width)
-        for offset, value in enumerate(values):
-            places = self._places(each.data, each.args[0])
-            if offset:
-                places = code(f"getelementptr {kind}, <{width} x ptr> {places}, i64 {offset}")
-            to = f"<{width} x ptr> align {size} {places}"
-            self._masked_store("scatter", type, value, to, chosen, f"v{width}p0")
-
-    def _interleaved(self, values: list[str], type: str) -> str:
-        """Vectors as one: the first lanes of all, the second ones, …"""
-        lanes = self._width
-        while len(values) > 1:  # the first half with the second half, lane by lane
-            half = len(values) // 2
-            order = _constants("i32", [lane // 2 + lane % 2 * lanes for lane in range(2 * lanes)])
-            values = [
-                self.code(f"shufflevector {type} {a}, {type} {b}, <{2 * lanes} x i32> {order}")
-                for a, b in zip(values[:half], values[half:], strict=True)
-            ]
-            type, lanes = type.replace(f"<{lanes} ", f"<{2 * lanes} "), 2 * lanes
-        return values[0]
-
-    def _masked_store(self, what: str, type: str, value: str, to: str, mask: Value, suffix: str) -> None:
-        name, args = (
-            f"@llvm.masked.{what}.{_short(type)}.{suffix}",
-            f"{type} {value}, {to}, {mask.type} {mask.name}",
-        )
-        self.code.declared.add(f"declare void {name}({_types(args)})")
-        self.code.do(f"call void {name}({args})")
 
     # Registers and folds
 
@@ -734,7 +309,7 @@ class _Emitter:
         code.memo.append({})
         count = code.fresh(f"trunc i64 {code.fresh(f'sub i64 {stop}, {at}')} to i32")
         left = code.splat(Value(count, "u32"), lanes)
-        steps = _constants("i32", range(lanes))
+        steps = constants("i32", range(lanes))
         self._mask = Value(code.fresh(f"icmp ult <{lanes} x i32> {steps}, {left.name}"), "bool", lanes)
         vector(at)
         self._mask = None
@@ -761,7 +336,7 @@ class _Emitter:
                 Value(
                     code(
                         f"shufflevector {type} {total.name}, {type} poison, "
-                        f"<{half} x i32> {_constants('i32', range(first, first + half))}"
+                        f"<{half} x i32> {constants('i32', range(first, first + half))}"
                     ),
                     scalar,
                     half,
@@ -772,38 +347,6 @@ class _Emitter:
         one = Value(code(f"extractelement {total.type} {total.name}, i64 0"), scalar)
         made = self._applied(fold.data, [self._read(register), one], scalar)
         code.do(f"store {made.type} {made.name}, ptr {register.place}")
-
-
-_INDEX = {"+": "add", "-": "sub", "*": "mul", "/": "udiv", "%": "urem"}
-_KNOWN: dict[str, Callable[[int, int], int]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "/": lambda a, b: a // max(b, 1),
-    "%": lambda a, b: a % max(b, 1),
-    "min": min,
-}
-_FROM_BITS = {"bfloat16": "bitcast<F>({0} << U(16u))", "float16": "wg_unpack1_f16({0}, 0u)"}
-
-
-def _sizes_in_text(body: Sequence[Instruction]) -> set[int]:
-    """The sizes that a lane is multiplied with or divided by: known numbers there, since a stride that LLVM
-    does not know makes a gather of a load, and a division by it is slow.
-    """
-    varying: set[int] = set()
-    found: set[int] = set()
-    lanes: list[Instruction] = []
-    for each in body:
-        if each.op == "loop" and each.data == "lanes":
-            lanes.append(each)
-            varying.add(id(each))
-        elif each.op == "end_loop" and each.args[0] in lanes:
-            lanes.pop()
-        elif any(id(arg) in varying for arg in each.args) or (each.op == "register" and lanes):
-            varying.add(id(each))
-            if each.op == "arithmetic" and each.data in "*/%":
-                found |= {id(arg) for arg in each.args}
-    return found
 
 
 def _own_instructions(body: Sequence[Instruction]) -> list[Instruction]:
@@ -826,26 +369,3 @@ def _identity(name: str, scalar: str) -> float:
     high = float("inf") if scalar[0] == "f" else (1 << (bits - (scalar[0] == "i"))) - 1
     known = {"add": 0, "multiply": 1, "maximum": low, "minimum": high}
     return (known | {"logical_or": 0, "logical_and": 1, "bitwise_or": 0, "bitwise_and": -1})[name]
-
-
-def _bools(x: Value) -> str:
-    return _vector("i1", x.width)
-
-
-def _vector(kind: str, width: int) -> str:
-    return f"<{width} x {kind}>" if width else kind
-
-
-def _constants(kind: str, numbers: Sequence[int]) -> str:
-    return "<" + ", ".join(f"{kind} {each}" for each in numbers) + ">"
-
-
-def _short(type: str) -> str:
-    """A vector's type as the names of intrinsics have it."""
-    width, _, kind = type[1:-1].partition(" x ")
-    return f"v{width}{_SUFFIX.get(kind, kind)}"
-
-
-def _types(args: str) -> str:
-    """The types among an intrinsic's arguments."""
-    return ", ".join(re.findall(r"(<\d+ x \w+>|ptr)(?= )", args))
