@@ -30,9 +30,11 @@ __all__ = [
     "PAGE",
     "WIDER",
     "compute",
+    "compute_all",
     "exact",
     "lacks",
     "launch",
+    "launch_all",
     "main",
     "samples",
     "smallest",
@@ -63,24 +65,38 @@ def launch(
 
     Each input is the WGSL type of its elements, and their values. Functions of the library are added.
     """
+    return launch_all([expression], inputs, output, count, device)
+
+
+def launch_all(
+    expressions: Sequence[str],
+    inputs: Sequence[tuple[str, Array]],
+    output: str,
+    count: int,
+    device: str = "webgpu",
+) -> Array:
+    """The same for several expressions in one kernel: the results of each behind those of the one before."""
     bindings = [
         f"@group(0) @binding({at}) var<storage, read> x{at}: array<{kind}>;"
         for at, (kind, _) in enumerate(inputs)
     ]
-    names = sorted(set(re.findall(r"\bwg_\w+", expression)))
+    names = sorted(set(re.findall(r"\bwg_\w+", " ".join(expressions))))
+    stores = "\n".join(f"        y[i + {at * count}u] = {each};" for at, each in enumerate(expressions))
     source = f"""{library.functions(names)}
 {chr(10).join(bindings)}
 @group(0) @binding({len(inputs)}) var<storage, read_write> y: array<{output}>;
 @compute @workgroup_size(64)
 fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {{
-    for (var i = id.x; i < {count}u; i += groups.x * 64u) {{ y[i] = {expression}; }}
+    for (var i = id.x; i < {count}u; i += groups.x * 64u) {{
+{stores}
+    }}
 }}"""
     opened = wg.open_device(device)
     assert isinstance(opened, wg.Device)
     kernel = wg.kernel(source, device=opened)
     size = 8 if "64" in output else 4
     lanes = 4 if "vec4" in output else 2 if "vec2" in output else 1
-    result = opened.upload(np.zeros(count * lanes * size, np.uint8))
+    result = opened.upload(np.zeros(len(expressions) * count * lanes * size, np.uint8))
     kernel(*[opened.upload(np.ascontiguousarray(values)) for _, values in inputs], result, grid=64)
     return opened.read(result)
 
@@ -92,6 +108,13 @@ def compute(
 
     Bools travel as uint32.
     """
+    return compute_all([expression], operands, result, width, device)[0]
+
+
+def compute_all(
+    expressions: Sequence[str], operands: Sequence[Array], result: Any, width: int, device: str = "webgpu"
+) -> list[Array]:
+    """The same for several expressions with results of one type, by one kernel: drivers compile slowly."""
     count = operands[0].size
     padded = [np.concatenate([each, np.repeat(each[-1:], -count % width)]) for each in operands]
     words: list[tuple[str, Array]] = []
@@ -102,14 +125,15 @@ def compute(
         kind = _type(values.dtype, width)
         words.append((kind, values))
         terms.append(f"(x{at}[i] != {kind}(0u))" if boolean else f"x{at}[i]")
-    text = library.spell(expression.format(*terms), width)
+    texts = [library.spell(each.format(*terms), width) for each in expressions]
     result = np.dtype(result)
     stored = np.dtype(np.uint32) if result == np.bool_ else result
     kind = _type(stored, width)
     if result == np.bool_:
-        text = f"select({kind}(0u), {kind}(1u), {text})"
-    data = launch(text, words, kind, padded[0].size // width, device)
-    return data.view(stored)[:count].astype(result)
+        texts = [f"select({kind}(0u), {kind}(1u), {each})" for each in texts]
+    data = launch_all(texts, words, kind, padded[0].size // width, device)
+    rows = data.view(stored).reshape(len(expressions), -1)
+    return [each[:count].astype(result) for each in rows]
 
 
 def _type(dtype: np.dtype[Any], width: int) -> str:

@@ -1,4 +1,4 @@
-"""Types and all tests in several processes, as many at a time as there are cores: how `make test` ends.
+"""Types and all tests in several processes, one more at a time than there are cores: how `make test` ends.
 
 In: groups of folders and files, the longest first, and for each a module of Python with its arguments. Out:
 each group's output when it ends, and the first exit code that is not 0. Whoever is done takes the next group,
@@ -19,24 +19,27 @@ from typing import IO
 
 from scripts.system import say
 
-__all__ = ["GROUPS", "WHOLE", "arguments_of", "cores", "run_groups"]
+__all__ = ["GROUPS", "WHOLE", "arguments_of", "cores", "lanes_of", "run_groups"]
 
 # Folders and files of tests/, what takes longest first; those that are in no group are one more, before all
-# others. Groups are small, so that they end together, and because every capture looks through all objects of
-# its process.
+# others, and a folder inside of another group's is left out there. Groups are small, so that they end
+# together, and because every capture looks through all objects of its process.
 GROUPS = (
+    ("functions", "ops"),
+    ("cpu", "native"),
     ("models",),
+    ("properties",),
+    ("runtime",),
     ("web", "examples", "libraries"),
     ("scripts", "benchmarks", "tuning"),
-    ("functions", "ops"),
     ("tools", "cli"),
-    ("runtime",),
     ("optim", "amp", "data", "io", "linalg", "training"),
-    ("properties",),
-    ("kernels",),
+    ("lower", "functions/learning"),
+    ("jit", "evaluate"),
     ("gradients", "graph"),
-    ("lower",),
-    ("cpu", "native"),
+    ("nn",),
+    ("kernels",),
+    ("wgsl", "schedule"),
     (
         "test_docs.py",
         "test_docs_commands.py",
@@ -45,12 +48,12 @@ GROUPS = (
         "torch",
         "transformers",
     ),
-    ("nn",),
-    ("wgsl", "schedule"),
-    ("jit", "evaluate"),
 )
+# What runs with subgroups of another size than all others, since kernels are chosen by it.
+LANES = {"tests/lower": 8}
 # With the tests marked long, which pytest leaves out by itself (pyproject.toml).
 WHOLE = ("-m", "not soak and not web")
+SPARE = 1  # at a time, beyond the cores: groups wait for children, timers and the driver's thread
 MOST = 4  # at a time: each may take 2 GB of memory
 Start = Callable[[Sequence[str], IO[bytes]], "subprocess.Popen[bytes]"]
 
@@ -71,14 +74,27 @@ def cores() -> int:
 def arguments_of(groups: Sequence[Sequence[str]], options: Sequence[str] = ()) -> list[list[str]]:
     """The module pytest and what it is told for each group; first for all that is in none."""
     folders = [[f"tests/{each}" for each in group] for group in groups]
-    rest = [f"--ignore={each}" for group in folders for each in group]
-    return [["pytest", *each, *options] for each in (rest, *folders)]
+    named = [each for group in folders for each in group]
+    rest = [f"--ignore={each}" for each in named]
+    within = [
+        [f"--ignore={each}" for each in named if any(each.startswith(f"{folder}/") for folder in group)]
+        for group in folders
+    ]
+    return [
+        ["pytest", *rest, *options],
+        *(["pytest", *group, *inner, *options] for group, inner in zip(folders, within, strict=True)),
+    ]
+
+
+def lanes_of(arguments: Sequence[str]) -> int | None:
+    """The lanes of the software adapter's subgroups in a group; None: as many as everywhere."""
+    return next((LANES[each] for each in arguments if each in LANES), None)
 
 
 def run_groups(groups: Sequence[Sequence[str]], start: Start, jobs: int | None = None) -> int:
     """Have every group run, so many at a time; 0, or the code of the first that failed."""
     waiting, running, failed = list(groups), list[_Running](), list[_Running]()
-    most = jobs or min(cores(), MOST)
+    most = jobs or min(cores() + SPARE, MOST)
     with ExitStack() as files:
         try:
             while waiting or running:

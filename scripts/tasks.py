@@ -13,16 +13,19 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from typing import IO
 
+from scripts.adapter import adapter_environment, cache_folder
 from scripts.browser import main as ensure_browser
 from scripts.conformance import FOLDER as CONFORMANCE_VENV
 from scripts.driver import main as ensure_driver
 from scripts.npm import FOLDER as NPM
 from scripts.npm import ensure_packages
 from scripts.setup import main as setup
-from scripts.suite import GROUPS, WHOLE, arguments_of, run_groups
+from scripts.suite import GROUPS, WHOLE, arguments_of, lanes_of, run_groups
 from scripts.system import ROOT, VENV, say, venv_python
 from scripts.torch_tests import FOLDER as TORCH_VENV
 from scripts.transformers_tests import FOLDER as TRANSFORMERS_VENV
@@ -117,6 +120,7 @@ def clean(_: Sequence[str]) -> int:
         TRANSFORMERS_VENV,
         CONFORMANCE_VENV,
         ROOT / ".peers",
+        cache_folder(),
         NPM / "node_modules",
         *(ROOT / name for name in CACHES),
     ]
@@ -126,8 +130,7 @@ def clean(_: Sequence[str]) -> int:
     return 0
 
 
-# Mesa's software adapter then runs on the calling thread alone, and compiles in a third of the time.
-TEST_ENVIRONMENT = {"LP_NUM_THREADS": "0", "GALLIVM_PERF": "nopt", "LP_NATIVE_VECTOR_WIDTH": "128"}
+TEST_ENVIRONMENT = adapter_environment()
 
 
 def pytest(*command: str) -> Step:
@@ -141,15 +144,25 @@ def types_and_tests(*options: str) -> Step:
     def step(arguments: Sequence[str]) -> int:
         if arguments:
             return python("-m", "mypy")(()) or pytest(*options)(arguments)
-        return run_groups([["mypy"], *arguments_of(GROUPS, options)], start_group)
+        with shared_bytecode() as environment:
+            groups = [["mypy"], *arguments_of(GROUPS, options)]
+            return run_groups(groups, partial(start_group, environment))
 
     return step
 
 
-def start_group(group: Sequence[str], output: IO[bytes]) -> subprocess.Popen[bytes]:
-    """Start a module of Python, with its arguments, in the environment of tests."""
+@contextmanager
+def shared_bytecode() -> Iterator[Mapping[str, str]]:
+    """Variables with which every source is compiled once in a run, where none is to be kept beside it."""
+    with tempfile.TemporaryDirectory() as folder:
+        kept = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": folder}
+        yield kept if os.environ.get("PYTHONDONTWRITEBYTECODE") else {}
+
+
+def start_group(more: Mapping[str, str], group: Sequence[str], output: IO[bytes]) -> subprocess.Popen[bytes]:
+    """Start a module of Python, with its arguments, in the environment of tests and more of it."""
     command = [str(venv_python()), "-m", *group]
-    environment = run_environment(TEST_ENVIRONMENT)
+    environment = run_environment(adapter_environment(lanes_of(group))) | dict(more)
     return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT)
 
 

@@ -7,6 +7,7 @@ run fails.
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
@@ -17,17 +18,15 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
+from scripts.adapter import adapter_environment
 from tests.missing import IN_CI, missing_key, need_program
 
 if TYPE_CHECKING:
     from tests.browser import Browser
 
 # Before anything loads a driver, so that a bare `pytest` runs as `make test` does.
-os.environ.setdefault("LP_NUM_THREADS", "0")
-# Mesa's software adapter then compiles in a third of the time: vectors are narrow, and LLVM's passes are left
-# out. Mesa's own are not.
-os.environ.setdefault("GALLIVM_PERF", "nopt")
-os.environ.setdefault("LP_NATIVE_VECTOR_WIDTH", "128")
+for name, value in adapter_environment().items():
+    os.environ.setdefault(name, value)
 os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.gettempdir())
 os.environ.setdefault("WEBGRAD_CONFIG", os.devnull)  # not the developer's own settings
 os.environ.setdefault("WEBGRAD_DEVICE", "cpu")  # by default, whatever GPU there is; tests of GPUs name it
@@ -38,6 +37,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # What is printed is the same at every terminal.
 for name in ("COLUMNS", "NO_COLOR"):
     os.environ.pop(name, None)
+# All objects are looked through a tenth as often: that was a tenth of the time of tests with many graphs.
+gc.set_threshold(700, 10, 100)
 # Where no bytecode is to be written beside the sources, children would compile all of webgrad, each anew.
 BYTECODE = tempfile.mkdtemp() if os.environ.pop("PYTHONDONTWRITEBYTECODE", "") else None
 if BYTECODE is not None:
@@ -108,6 +109,21 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.Monkey
     config.settings.cache_clear()
     yield monkeypatch
     config.settings.cache_clear()
+
+
+@pytest.fixture
+def compiled_at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Graphs on the cpu are native code from the first run on: no run differs from another."""
+    from webgrad import config
+    from webgrad.evaluate.evaluate import clear_plans
+
+    clear_plans()
+    monkeypatch.setenv("WEBGRAD_COMPILE", "always")
+    config.reload()
+    yield
+    monkeypatch.undo()
+    config.reload()
+    clear_plans()
 
 
 @pytest.fixture

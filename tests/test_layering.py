@@ -9,6 +9,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -179,6 +180,7 @@ def fits(found: Import, importer: str, imported: str, names: frozenset[str]) -> 
     return f"{found.module}.{found.name}.".startswith(f"{imported}.")
 
 
+@cache
 def all_imports() -> list[Import]:
     return [
         each

@@ -257,9 +257,9 @@ class Settings:
         True, _FLAG, "Native code on the cpu where llvmlite is installed; `0` computes everything by NumPy."
     )
     compile: Literal["captured", "repeated", "always"] = _option(
-        "captured",
+        "repeated",
         _one_of("captured", "repeated", "always"),
-        "Which graphs become native code on the cpu: captured and large ones; `repeated`: those, too, that "
+        "Which graphs become native code on the cpu: `captured` and large ones; `repeated`: those, too, that "
         "are seen a third time; or `always` every one, before it is run.",
     )
     processor: str = _option(

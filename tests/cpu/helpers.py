@@ -1,18 +1,14 @@
-"""Graphs for the cpu's executor, and what they must give: the reference, node by node."""
+"""Graphs for the cpu's plans, and what they must give: the reference, node by node."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-import pytest
 
 from webgrad import dtypes
-from webgrad.cpu import groups
-from webgrad.cpu.execute import CpuPlan
-from webgrad.cpu.reference import compute
+from webgrad.cpu.compiled import CompiledPlan
+from webgrad.cpu.reference import ReferencePlan, compute
 from webgrad.device_profile import CPU_PROFILE
 from webgrad.dtypes import DType
 from webgrad.graph.node import Node, leaf, make
@@ -26,17 +22,6 @@ from webgrad.schedule.schedule import schedule
 Array = np.ndarray[Any, Any]
 CPU = CpuDevice()
 RNG = np.random.default_rng(3)
-LIMITS = {
-    "SMALL": 16,
-    "BLOCK": 32,
-    "SHORT": 4,
-    "SHORT_ROWS": 4,
-    "SHORT_FOLDS": 4,
-    "ROW_BLOCK": 256,
-    "FOLD_BLOCK": 64,
-    "TILE": 3,
-    "SHORT_TILES": 2,
-}
 
 
 def node_of(array: Any) -> Node:
@@ -89,32 +74,40 @@ class Planned:
         walked = walk(roots)
         self.nodes = walked.nodes
         self.graph = snapshot(walked, roots)
+        self.reference = ReferencePlan(self.graph.copy())
         self.schedule = schedule(self.graph, CPU_PROFILE, CPU_PASSES)
-        self.plan = CpuPlan(self.schedule)
+        self.plan = CompiledPlan(self.schedule)
 
-    def run(self) -> list[Array]:
+    def run(self, *, by_reference: bool = False) -> list[Array]:
         leaves = {at: each.storage for at, each in enumerate(self.nodes) if each.sig.kind == "leaf"}
         scalars = {at: each.storage for at, each in enumerate(self.nodes) if each.sig.kind == "scalar"}
-        found = self.plan.run(leaves, scalars)
+        plan = self.reference if by_reference else self.plan
+        found = plan.run(leaves, scalars)
         assert set(found) == set(self.graph.roots)
         return [found[each] for each in self.graph.roots]
 
 
 def check(*roots: Node, rounding: float = 0.0, slack: float = 0.0) -> Planned:
-    """Run a plan twice and compare with the reference; nothing may be shared, and no input may change."""
+    """Run native code twice and compare with the reference, run as a plan, too: nothing may be shared, and no
+    input may change.
+    """
     before = [each.storage.copy() for each in walk(roots).nodes if each.sig.kind == "leaf"]
     planned = Planned(*roots)
-    first, second = planned.run(), planned.run()
+    first, second, third = planned.run(), planned.run(), planned.run(by_reference=True)
     wanted = compute(list(roots))
     leaves = [each.storage for each in planned.nodes if each.sig.kind == "leaf"]
-    for root, one, two, want in zip(roots, first, second, wanted, strict=True):
+    for root, one, two, plain, want in zip(roots, first, second, third, wanted, strict=True):
         assert isinstance(one, np.ndarray)
         assert one.shape == root.sig.shape
         assert one.dtype == root.sig.dtype.numpy
         if root.sig.kind != "leaf":
             assert one.flags.c_contiguous
             assert one.flags.writeable
-            assert not any(np.shares_memory(one, each) for each in (two, *leaves))
+            assert plain.flags.c_contiguous
+            assert plain.flags.writeable
+            assert not any(np.shares_memory(one, each) for each in (two, plain, *leaves))
+            assert not any(np.shares_memory(plain, each) for each in leaves)
+        np.testing.assert_array_equal(plain, want) if plain.dtype.kind != "V" else compare(plain, want, 1, 0)
         compare(one, want, rounding, slack)
         assert one.tobytes() == two.tobytes()
     for each, old in zip(leaves, before, strict=True):
@@ -135,17 +128,3 @@ def compare(got: Array, want: Array, rounding: float, slack: float) -> None:
 def compare_floats(got: Array, want: Array, share: float, slack: float) -> None:
     with np.errstate(all="ignore"):
         np.testing.assert_allclose(got.astype(np.float64), want.astype(np.float64), rtol=share, atol=slack)
-
-
-@contextmanager
-def small_blocks(**changed: int) -> Iterator[None]:
-    """Limits so low that arrays of a hundred elements are computed in blocks."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in {**LIMITS, **changed}.items():
-            patch.setattr(groups, name, value)
-        yield
-
-
-def loops(planned: Planned) -> int:
-    """How many loops over blocks a plan has."""
-    return sum(type(each).__name__ == "Loop" for each in planned.plan._runs)

@@ -25,7 +25,7 @@ from webgrad.graph.snapshot import snapshot, walk
 from webgrad.native.compiler import is_available
 from webgrad.native.processor import host
 from webgrad.ops import primitives
-from webgrad.schedule.cpu_passes import NATIVE_PASSES
+from webgrad.schedule.cpu_passes import CPU_PASSES
 from webgrad.schedule.schedule import schedule
 
 Array = np.ndarray[Any, Any]
@@ -45,7 +45,7 @@ class Planned:
         walked = walk(roots)
         self.nodes = walked.nodes
         self.graph = snapshot(walked, roots, changed)
-        self.plan = CompiledPlan(schedule(self.graph, CPU_PROFILE, NATIVE_PASSES))
+        self.plan = CompiledPlan(schedule(self.graph, CPU_PROFILE, CPU_PASSES))
         self.leaves = {at: each.storage for at, each in enumerate(self.nodes) if each.sig.kind == "leaf"}
         self.scalars = {at: each.storage for at, each in enumerate(self.nodes) if each.sig.kind == "scalar"}
 

@@ -341,6 +341,7 @@ def test_a_checkpoint_of_what_needs_no_gradient_is_the_function_itself() -> None
     assert len(calls) == 2
 
 
+@pytest.mark.usefixtures("compiled_at_once")
 def test_a_checkpoint_needs_less_memory() -> None:
     """In one plan, forwards and backwards; values are only computed together at the end."""
 

@@ -44,12 +44,14 @@ DEVICES: dict[str, dict[str, Any]] = {
     "four lanes": {"subgroup_size": 4},
     "discrete": {"kind": "discrete", "subgroup_size": 0},
 }
-INTEGRATED_HERE = {"kind": "integrated", "subgroup_size": 8}
+INTEGRATED_HERE = {"kind": "integrated", "subgroup_size": 8}  # the adapter's own in `make test`
 KINDS = ["software", "discrete"]
 
 
 def device_of(name: str) -> Device:
     changes = DEVICES.get(name, INTEGRATED_HERE)
+    if changes.get("subgroup_size", 0) > gpu().profile.subgroup_size:
+        pytest.skip("the adapter's subgroups are smaller: scripts/suite.py says with which these tests run")
     return profiled(**changes) if changes else gpu()
 
 

@@ -131,8 +131,6 @@ def test_gemma_3_27b_divides_queries_by_its_width_over_its_heads(tmp_path: Path)
     both = [wg.models.load(tmp_path / name, device="cpu") for name in ("folder", "one.gguf")]
     folder, file = (each for each in both if isinstance(each, wg.models.LanguageModel))
     assert folder.settings.query_scale == file.settings.query_scale == 48**-0.5
-    wanted = folder.logits(list(IDS)).numpy()
-    np.testing.assert_allclose(file.logits(list(IDS)).numpy(), wanted, atol=1e-4)
 
 
 def test_a_tensor_that_nothing_computes_with_is_refused(tmp_path: Path) -> None:

@@ -21,7 +21,6 @@ from webgrad.native.compiler import assembly, callable_at, compiled, functions, 
 from webgrad.native.dense import dense_module
 from webgrad.native.driver import driver_module
 from webgrad.native.jobs import watch_module
-from webgrad.native.maps import map_module
 from webgrad.native.processor import Processor, named
 from webgrad.native.text import Function, module
 
@@ -148,7 +147,6 @@ MODULES = [
     (attention_module, ("float32", True)),
     (attention_module, ("float16", True)),
     (attention_module, ("float16", False)),
-    (map_module, ("gelu",)),
     (watch_module, ()),
     (driver_module, ()),
 ]

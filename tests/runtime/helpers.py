@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import os
 import struct
@@ -160,8 +161,22 @@ class Bench:
         return y
 
     def spin(self, y: Buffer, turns: int) -> None:
-        """Record a kernel that keeps the GPU busy for about a second per 500 million turns."""
+        """Record a kernel that keeps the GPU busy for about a second per 80 million turns."""
         self.device.dispatch(self.spin_pipeline, [y], struct.pack("<I", turns))
+
+    def give_up_a_read(self, y: Buffer) -> None:
+        """Begin to read what the GPU works on, and give up before it is done."""
+
+        async def give_up() -> None:
+            for doublings in range(8):  # on a busy machine short work may be over before a short while
+                self.spin(y, 2_000_000 << doublings)
+                try:
+                    await asyncio.wait_for(self.device.read_async(y), 0.005)
+                except TimeoutError:
+                    return
+            raise AssertionError("every read was over at once")
+
+        asyncio.run(give_up())
 
 
 def bench(**changes: Any) -> Bench:

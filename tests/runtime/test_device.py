@@ -152,7 +152,7 @@ CHILDREN = {
         0,
     ),
     "events do not hang": (
-        "b.spin(b.upload(floats(1)), 40_000_000); busy = b.device.flush()",
+        "b.spin(b.upload(floats(1)), 4_000_000); busy = b.device.flush()",
         EVENTS,
         0,
     ),
@@ -175,13 +175,13 @@ def test_forked_children_are_refused_and_their_parent_goes_on() -> None:
 
 # The first have what the others have one by one.
 EXITS = {
-    "in flight and recorded": "b.spin(x, 20_000_000); b.device.flush(); y = b.scale(x, 2)",
+    "in flight and recorded": "b.spin(x, 4_000_000); b.device.flush(); y = b.scale(x, 2)",
     "in a cycle": "c = [x]; c.append(c); y = b.scale(x, 2); del x",
     "read, uploaded, by sys.exit": "b.numbers(b.scale(x, 2)); y = b.upload(np.zeros(100)); sys.exit(0)",
     "nothing used": "import webgrad.runtime.device",
     "opened": "",
     "recorded": "y = b.scale(x, 2)",
-    "in flight": "b.spin(x, 20_000_000); b.device.flush()",
+    "in flight": "b.spin(x, 4_000_000); b.device.flush()",
     "compiling": "b.device.dispatch(b.spin_pipeline, [x], bytes(4))",
     "uploaded": "y = b.upload(np.zeros(100_000))",
     "read": "b.numbers(b.scale(x, 2))",

@@ -25,12 +25,9 @@ def test_an_error_goes_to_the_thread_whose_pipeline_it_is() -> None:
     layout = native.create_pipeline_layout([native.create_group_layout([])])
     stop = threading.Event()
 
-    def scopes() -> int:
-        count = 0
+    def scopes() -> None:
         while not stop.is_set():
             native.release_buffer(native.create_buffer(256))  # raises if it meets another's error
-            count += 1
-        return count
 
     def compile_one(number: int) -> str:
         try:
@@ -45,5 +42,6 @@ def test_an_error_goes_to_the_thread_whose_pipeline_it_is() -> None:
         busy = [threads.submit(scopes) for _ in range(2)]
         outcomes = list(threads.map(compile_one, range(60)))
         stop.set()
-        assert all(each.result() > 0 for each in busy)
+        for each in busy:
+            each.result()
     assert outcomes == ["made", "refused: True"] * 30

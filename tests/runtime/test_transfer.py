@@ -329,7 +329,7 @@ def test_other_tasks_run_during_an_async_read(shared: Bench) -> None:
         ticking = asyncio.create_task(tick())
         for doublings in range(8):  # on a busy machine a short wait may be over before a tick
             before = ticks
-            shared.spin(busy, 20_000_000 << doublings)
+            shared.spin(busy, 2_000_000 << doublings)
             await shared.device.read_async(busy)
             if ticks > before + 3:
                 break
@@ -353,13 +353,7 @@ def test_many_async_reads_at_once(shared: Bench) -> None:
 @pytest.mark.gpu
 def test_a_cancelled_async_read_gives_its_buffer_back(alone: Bench) -> None:
     busy = alone.upload(floats(1))
-
-    async def main() -> None:
-        alone.spin(busy, 20_000_000)
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(alone.device.read_async(busy), 0.005)
-
-    asyncio.run(main())
+    alone.give_up_a_read(busy)
     alone.device.synchronize()
     for _ in range(2):
         alone.device.read(busy)
@@ -383,7 +377,7 @@ def test_a_closed_asynchronous_read_gives_its_buffer_back(alone: Bench) -> None:
 
     def leave_reads() -> int:
         for _ in range(6):
-            alone.spin(target, 20_000_000)  # so that the bytes are not here at once
+            alone.spin(target, 2_000_000)  # so that the bytes are not here at once
             read = alone.device.read_async(x)
             read.send(None)
             read.close()

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -86,3 +87,14 @@ def test_work_beside_other_steps_is_waited_for() -> None:
     may_end.set()
     assert finish([]) == 0
     assert ended.is_set()
+
+
+def test_bytecode_of_a_run_is_shared_where_none_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    with tasks.shared_bytecode() as environment:
+        assert not environment["PYTHONDONTWRITEBYTECODE"]
+        assert Path(environment["PYTHONPYCACHEPREFIX"]).is_dir()
+    assert not Path(environment["PYTHONPYCACHEPREFIX"]).exists()
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE")
+    with tasks.shared_bytecode() as environment:
+        assert environment == {}

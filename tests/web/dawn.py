@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from scripts.adapter import adapter_environment
 from scripts.browser import find
 from scripts.npm import FOLDER
 from tests.limits import HANG
@@ -55,17 +56,19 @@ def run_module(
     *,
     function: str = "main",
     threads: int = 0,
+    lanes: int | None = None,
     options: Sequence[str] = (),
 ) -> Any:
-    """What a module's function gives for a value; `threads` are those of Mesa's software adapter."""
+    """What a module's function gives for a value; `threads` and `lanes` are of Mesa's software adapter."""
     asked = json.dumps({"input": value, "options": list(options)}, default=_packed)
+    adapter = (adapter_environment(lanes) if lanes else {}) | {"LP_NUM_THREADS": str(threads)}
     done = subprocess.run(
         [str(find("node")), str(FOLDER / "dawn.mjs"), str(module.resolve()), function],
         input=asked,
         capture_output=True,
         text=True,
         encoding="utf-8",
-        env={"XDG_RUNTIME_DIR": tempfile.gettempdir(), **os.environ, "LP_NUM_THREADS": str(threads)},
+        env={"XDG_RUNTIME_DIR": tempfile.gettempdir(), **os.environ, **adapter},
         timeout=HANG,
         check=False,
     )

@@ -22,6 +22,7 @@ from ..graph.node import Signature
 from ..graph.snapshot import Snapshot
 from ..lower.compile import alias_of
 from ..lower.in_place import in_place_results
+from ..lower.ir import Kernel
 from ..lower.lane_products import Lowering
 from ..lower.lanes import LOWER
 from ..lower.structures import structure
@@ -30,11 +31,14 @@ from ..native.background import Request, request
 from ..native.emit import Program, kernel_program
 from ..native.helpers import Helpers
 from ..native.jobs import LEAST
-from ..native.processor import chosen
+from ..native.processor import Processor, chosen
 from ..runtime.addresses import address_of, address_reader
-from ..runtime.host_buffers import empty, rewrapped, tick
+from ..runtime.host_buffers import empty, rewrapped
+from ..schedule.cpu_passes import is_by_host
 from ..schedule.plan import Group, Schedule
-from .operations import is_by_host, is_half, operation_of
+from .attention_programs import attention_program
+from .block_programs import block_program, weights_program
+from .host_functions import host_function
 from .product_programs import product_program
 
 ALIGNMENT = 64  # bytes
@@ -88,7 +92,7 @@ class _HostStep:
 
 
 class CompiledPlan:
-    """A schedule for the processor. Make it with `schedule(graph, CPU_PROFILE, NATIVE_PASSES)`."""
+    """A schedule for the processor. Make it with `schedule(graph, CPU_PROFILE, CPU_PASSES)`."""
 
     def __init__(self, schedule: Schedule) -> None:
         self._graph = graph = schedule.graph
@@ -212,13 +216,22 @@ class CompiledPlan:
         return np.empty(sig.shape, sig.dtype.numpy)
 
 
-def _kernel(graph: Snapshot, group: Group, places: Mapping[int, int]) -> _Kernel:
+def lowered(graph: Snapshot, group: Group, processor: Processor) -> tuple[Program, Kernel]:
+    """A group as native code, and as the kernel whose buffers and scalars that has."""
     if group.kind == "contract":
-        lowering = Lowering(graph, group)
-        program, kernel = product_program(lowering, chosen())
-    else:
-        work = LOWER[group.kind](graph, group)
-        program, kernel = kernel_program(work, chosen()), work.kernel
+        if graph.sigs[group.center].op.name == "matmul_blocks":
+            return block_program(graph, group, processor)
+        return product_program(Lowering(graph, group), processor)
+    if group.kind == "decode":
+        return weights_program(graph, group, processor)
+    if group.kind == "attend":
+        return attention_program(graph, group, processor)
+    work = LOWER[group.kind](graph, group)
+    return kernel_program(work, processor), work.kernel
+
+
+def _kernel(graph: Snapshot, group: Group, places: Mapping[int, int]) -> _Kernel:
+    program, kernel = lowered(graph, group, chosen())
     return _Kernel(
         request(program.text, ["kernel"], kernel.name),
         program,
@@ -229,23 +242,17 @@ def _kernel(graph: Snapshot, group: Group, places: Mapping[int, int]) -> _Kernel
 
 def _filling(sig: Signature, inputs: list[Signature]) -> Callable[..., Array]:
     """A function that computes a node by NumPy, into an array if it is given one."""
-    operation = operation_of(sig, inputs, sig.shape)
-    widened = [operation.takes == "wide" and is_half(each.dtype) for each in inputs]
-    dtype, fills = sig.dtype.numpy, operation.into and not is_half(sig.dtype)
+    function = host_function(sig)
 
     def fill(out: Array | None, *given: Array) -> Array:
         arrays = [x.reshape(each.shape) for x, each in zip(given, inputs, strict=True)]  # it may be an alias
-        if operation.rewrite is not None and out is not None and address_of(out) == address_of(given[0]):
-            operation.rewrite(*arrays)
+        if function.rewrite is not None and out is not None and address_of(out) == address_of(given[0]):
+            function.rewrite(*arrays)
             return out
-        arrays = [x.astype(np.float32) if wide else x for x, wide in zip(arrays, widened, strict=True)]
-        if fills and out is not None:
-            operation.function(*arrays, out=out.reshape(sig.shape))
-            return out
-        found: Array = operation.function(*arrays)
+        found = function.compute(*arrays)
         if out is None:
             return found
-        np.copyto(out, found.astype(dtype, copy=False).reshape(out.shape))
+        np.copyto(out, found.reshape(out.shape))
         return out
 
     return fill
@@ -371,7 +378,6 @@ class Layout:
         tell: Tell | None = None,
     ) -> list[Array]:
         """The arrays of `roots`, from those of `leaves` and the numbers of `scalars`, in the same order."""
-        tick()
         results = [empty(shape, dtype) for shape, dtype in self._results]
         if donated:
             self._take_leaves(results, leaves, donated)

@@ -7,6 +7,7 @@ memory are read by the standard functions of `operands.py`, others by holes.
 
 from __future__ import annotations
 
+from ..dtypes import DType
 from ..lower.ir import Kernel, Size
 from ..lower.lane_products import Lowering, Product, Strided
 from ..native.emit import LANES, Field, Program, fields_of, hole_text, module_text
@@ -17,36 +18,41 @@ from ..native.processor import Processor
 from ..native.thin import is_thin, strips, thin_text
 from ..runtime.threads import cores
 
-__all__ = ["product_program"]
+__all__ = ["assembled", "product_program", "tile_for"]
 
 _KINDS = {"f32": "float", "f64": "double", "i32": "i32", "u32": "i32", "i64": "i64", "u64": "i64"}
 
 
-def product_program(lowering: Lowering, processor: Processor) -> tuple[Program, Kernel]:
-    """A contraction with all that is fused with it, and the kernel whose buffers and scalars it has."""
-    tile = Tile.of(
-        _KINDS[lowering.sums.compute],
+def tile_for(sums: DType, processor: Processor) -> Tile:
+    """The tile for sums of a dtype."""
+    return Tile.of(
+        _KINDS[sums.compute],
         processor.register_bytes,
         processor.registers,
         has_fma=processor.has_fma,
         has_halves=processor.has_halves,
     )
+
+
+def product_program(lowering: Lowering, processor: Processor) -> tuple[Program, Kernel]:
+    """A contraction with all that is fused with it, and the kernel whose buffers and scalars it has."""
+    tile = tile_for(lowering.sums, processor)
     sizes = lowering.m, lowering.n, lowering.k, lowering.batch, cores()
     if lowering.at_b is not None and is_thin(lowering.m, lowering.at_b.strides[1:]):
         product = lowering.product((1, 1))
         texts = [thin_text(tile, lowering.at_b.dtype.name)]
-        return _program(product, tile, (1, 0), strips(tile, *sizes), texts, processor)
+        return assembled(product, tile, (1, 0), strips(tile, *sizes), texts, processor)
     if lowering.at_a is not None and is_thin(lowering.n, lowering.at_a.strides[1:]):
         product = lowering.product((1, 1))
         texts = [thin_text(tile, lowering.at_a.dtype.name, swapped=True)]
-        return _program(product, tile, (0, 1), strips(tile, *sizes, swapped=True), texts, processor)
+        return assembled(product, tile, (0, 1), strips(tile, *sizes, swapped=True), texts, processor)
     heights = (tile.height, tile.width)
     product = lowering.product(heights)
     texts = [gemm_text(tile, direct=product.c is not None)]
-    return _program(product, tile, heights, blocks(tile, *sizes), texts, processor)
+    return assembled(product, tile, heights, blocks(tile, *sizes), texts, processor)
 
 
-def _program(
+def assembled(
     product: Product,
     tile: Tile,
     heights: tuple[int, int],

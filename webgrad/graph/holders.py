@@ -18,8 +18,14 @@ def alive(*kinds: type) -> list[Any]:
     """Every object of these classes and their subclasses."""
     if gc.get_freeze_count():
         gc.unfreeze()  # the collector does not list frozen ones; to freeze again would freeze garbage too
+    classes = list(kinds)
+    for each in classes:
+        classes += each.__subclasses__()
+    # An object refers to its class. A list of all objects would hold the tuples that other threads are making
+    # too, and Python cannot finish a tuple that something else holds: a SystemError there.
+    found = gc.get_referrers(*classes)
     # By their type: `isinstance` would ask proxies what they stand for, and a dead one raises.
-    return [each for each in gc.get_objects() if issubclass(type(each), kinds)]
+    return [each for each in found if issubclass(type(each), kinds)]
 
 
 def holders() -> list[Node]:

@@ -152,7 +152,7 @@ def _store(attention: _Attention) -> Hole:
         column = argument(puller, group, "group", groups) * 4 + puller.new_lane()
         puller.given = {center: lambda _: value}
         clamped = (*before, column.limited(columns))
-        place = _forward(attention, clamped)
+        place = forward(graph, attention.group, clamped)
         result = puller.pull(output, unflatten(place, graph.sigs[output].shape))
         if columns % 4 == 0:
             puller.store(output, place, result)
@@ -160,7 +160,7 @@ def _store(attention: _Attention) -> Hole:
             for lane in range(4):
                 at = build.in_lane(column, lane)
                 build.open_if(build.compare("<", build.index(at), build.size(columns)))
-                puller.store(output, _forward(attention, (*before, at)), build.lane(result, lane))
+                puller.store(output, forward(graph, attention.group, (*before, at)), build.lane(result, lane))
                 build.close()
         build.close()
         puller.given = {}
@@ -169,11 +169,10 @@ def _store(attention: _Attention) -> Hole:
     return make_hole(puller, "hole_y", arguments, fill)
 
 
-def _forward(attention: _Attention, indices: tuple[Index, ...]) -> Index:
+def forward(graph: Snapshot, group: Group, indices: tuple[Index, ...]) -> Index:
     """The flat index in the output of the result's element at these indices."""
-    graph = attention.graph
-    at = {attention.group.center: indices}
-    for number in attention.group.inside:
+    at = {group.center: indices}
+    for number in group.inside:
         source = next((each for each in graph.inputs[number] if each in at), None)
         if source is None or number in at:
             continue
@@ -184,7 +183,7 @@ def _forward(attention: _Attention, indices: tuple[Index, ...]) -> Index:
             at[number] = unflatten(flatten(at[source], graph.sigs[source].shape), sig.shape)
         else:
             at[number] = at[source]
-    (output,) = attention.group.outputs
+    (output,) = group.outputs
     return flatten(at[output], graph.sigs[output].shape)
 
 

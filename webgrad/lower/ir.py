@@ -178,8 +178,8 @@ class Work:
     wide: bool = False
 
 
-# The buffers that are parameters of a hole: the panel that it fills, the block of sums that it takes
-PANEL, BLOCK = -1, -2
+# The buffers that are parameters of a hole: what it fills, the block of sums that it takes, a number to store
+PANEL, BLOCK, COUNT = -1, -2, -3
 
 _OPENERS = {"loop": "end_loop", "if": "end_if"}
 # op → number of arguments (-1: any), whether it has a value

@@ -51,7 +51,7 @@ class Product:
     along_k: tuple[bool, bool]
 
 
-class _Puller(LanePuller):
+class LoadPuller(LanePuller):
     """A puller that notes the last load, and where."""
 
     def __init__(self, graph: Snapshot, group: Group) -> None:
@@ -78,7 +78,7 @@ class Lowering:
         if math.prod(b[:-2]) == 1:  # one B for all batches: they are more rows
             self.batches, self.lines = (), c[:-1]
         self.batch, self.m = math.prod(self.batches), math.prod(self.lines)
-        self.puller = _Puller(graph, group)
+        self.puller = LoadPuller(graph, group)
         self.sums = graph.sigs[group.center].dtype.wide
         self._bind(PANEL, written=True)
         self._bind(BLOCK, written=False)

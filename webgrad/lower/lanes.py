@@ -23,7 +23,10 @@ from .scan import Scan
 from .threads import name_of
 from .unroll import window_folds
 
-BLOCK = 1024  # terms that are added in one go, over all lanes
+BLOCK = (
+    64  # terms that are added in one go, and sums of them, and so on; where lanes go along, over all lanes
+)
+BLOCK_OF_LANES = 1024
 RUN = 64  # terms of a running sum that begins at 0
 SHORT = 8  # turns of a loop from which it may be the one that is widened
 WINDOW = 1 << 8  # elements of a window, at most, for which lanes are results
@@ -151,32 +154,45 @@ class LanePuller(Puller):
         lanes = not self._in_lanes() and bool(last) and last[0] in axes
         type, fold = Type(sig.dtype.compute), TABLE[str(sig.op.wgsl)]
         identity = build.constant(sig.op.identity(sig.dtype), type)  # type: ignore[misc]
-        register = inner = build.here("register", type, (identity,))
-        folded, opened = dict.fromkeys(sig.attributes[0], ZERO), 0
+        register = build.here("register", type, (identity,))
+        sums, folded, opened = [register], dict.fromkeys(sig.attributes[0], ZERO), 0
         runs = runs_of(axes)
         for run in runs:
             sizes = [shape[axis] for axis in run]
             length, innermost = math.prod(sizes), run is runs[-1]
             start, stop = build.constant(0), build.size(length)
-            if innermost and sig.dtype.kind == "f" and sig.op.wgsl == "add" and length > BLOCK:
-                start = build.open_loop(start, stop, build.constant(BLOCK))
+            block = 0
+            if innermost and sig.dtype.kind == "f" and sig.op.wgsl == "add":
+                block = BLOCK_OF_LANES if lanes else BLOCK
+            for size in _nested(block, length):
+                start = build.open_loop(start, stop, build.constant(size))
                 opened += 1
-                inner = build.here("register", type, (identity,))
-                stop = build.arithmetic("min", build.arithmetic("+", start, build.constant(BLOCK)), stop)
+                sums.append(build.here("register", type, (identity,)))
+                stop = build.arithmetic("min", build.arithmetic("+", start, build.constant(size)), stop)
             place = self.open(start, stop, length, lanes=lanes and innermost)
             opened += 1
             folded |= dict(zip(run, unflatten(place, sizes), strict=True))
         kept = iter(indices)
         at = tuple(folded[axis] if axis in folded else next(kept) for axis in range(len(shape)))
-        build.here("fold", None, (inner, self.pull(source, at)), fold)
-        if inner is not register:
+        build.here("fold", None, (sums[-1], self.pull(source, at)), fold)
+        while len(sums) > 1:
             build.close()
             opened -= 1
-            build.here("fold", None, (register, build.here("read", type, (inner,))), fold)
+            inner = sums.pop()
+            build.here("fold", None, (sums[-1], build.here("read", type, (inner,))), fold)
         self.close(opened)
         total = build.here("read", type, (register,))
         build.blocks += suspended
         return self._wrapped(total, sig.dtype)
+
+
+def _nested(block: int, length: int) -> list[int]:
+    """The sizes of nested blocks of a long sum, the largest first."""
+    sizes: list[int] = []
+    while block and block < length:
+        sizes.insert(0, block)
+        block *= BLOCK
+    return sizes
 
 
 def _work(

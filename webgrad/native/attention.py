@@ -1,204 +1,320 @@
-"""Attention of few queries in LLVM's text: one pass over the keys for scores, one over the values.
+"""Attention in LLVM's text: what its two forms share, fields, holes, how rows are read and transposed.
 
-In: addresses and strides of queries in float32 and of keys and values in float32 or float16, whose columns
-lie side by side in multiples of LANES. Out: the text of a module. A unit of work is one query of one head:
-its scores, their exponentials and the mean of the values. The invariant: a unit is computed in one order,
-whoever computes it; what is not finite is only told of.
+In: a `Tile`, and the texts of functions, the holes: `load_q`, `load_k`, `load_v` and `load_m` give rows of
+queries, keys, values and the mask, `numbers` the scale and the number of keys, `finish` takes rows of the
+result. Out: the text of `kernel(fields, begin, end)`. A unit of work is a part of a line: the rows of the
+heads that share keys, or of one head. `attention_blocks.py` is the form for many rows, `attention_rows.py`
+that for few. The invariant: a row is summed over keys in one order, however many threads there are.
 """
 
 from __future__ import annotations
 
-from .formats import half_to_float
-from .jobs import FIRST_FIELD, share_text
-from .text import FLOATS, INTEGERS, LANES, Function
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from enum import IntEnum
+from typing import NamedTuple
 
-__all__ = ["FIELDS", "attention_module", "exponentials"]
+from .exponentials import INTEGER, written
+from .operands import Field, Tile, least, scratch, stretches, transposed
+from .text import Function
 
-# Arguments, after those of every job. Strides are in elements; a query sees keys from 0 up to `count`, and
-# where it is causal up to `shift` after its own number, at most `window` of them if that is not 0.
-_POINTERS = ("q", "k", "v", "out", "room")
-_NUMBERS = (
-    *("q_batch", "q_head", "q_row", "k_batch", "k_head", "k_row", "v_batch", "v_head", "v_row"),
-    *("heads", "group", "queries", "columns", "v_columns"),
-    *("causal", "shift", "window", "count", "room_row", "units", "scale", "bad"),
-)
-FIELDS = {name: FIRST_FIELD + at for at, name in enumerate((*_POINTERS, *_NUMBERS))}
-
-BESIDE = 4  # vectors of columns that are summed beside each other: one waits for itself
-_LOWEST = "0xC7EFFFFFE0000000"  # the least finite float32
-_ROUND = "0x4168000000000000"  # 1.5 * 2**23: added, it leaves a whole number in the lower bits
-_TO_TWO = "0x3FF7154760000000"  # 1 / ln 2
-_LN2_HIGH, _LN2_LOW = "0xBFE6300000000000", "0x3F2BD01060000000"  # -ln 2 in two parts
-_LEAST = "0xC055D589E0000000"  # -87.34: below it exp is less than any normal float32
-# exp(r) = 1 + r + r² · polynomial(r) for |r| ≤ ln 2 / 2, highest power first
-_POWERS = (
-    *("0x3F2A0D2CE0000000", "0x3F56E879C0000000", "0x3F81112100000000"),
-    *("0x3FA5553820000000", "0x3FC5555540000000", "0x3FE0000000000000"),
-)
-
-
-def _all(number: str) -> str:
-    return f"splat (float {number})"
+__all__ = [
+    "FINISH",
+    "LOAD",
+    "NUMBERS",
+    "At",
+    "Division",
+    "Reads",
+    "Regions",
+    "Unit",
+    "heads_of",
+    "kernel_text",
+    "larger",
+    "most",
+    "rows_text",
+    "seen",
+    "square_text",
+    "transpose",
+]
 
 
-def exponentials(f: Function, x: str) -> str:
-    """exp of LANES numbers that are at most 88; 0 where it is less than normal numbers are."""
-    shifted = f.fma(x, _all(_TO_TWO), _all(_ROUND))
-    whole = f(f"fsub {FLOATS} {shifted}, {_all(_ROUND)}")
-    rest = f.fma(whole, _all(_LN2_LOW), f.fma(whole, _all(_LN2_HIGH), x))
-    polynomial = _all(_POWERS[0])
-    for each in _POWERS[1:]:
-        polynomial = f.fma(polynomial, rest, _all(each))
-    square = f(f"fmul {FLOATS} {rest}, {rest}")
-    fraction = f(f"fadd {FLOATS} {f.fma(square, polynomial, rest)}, {_all('1.0')}")
-    power = f(f"shl {INTEGERS} {f(f'bitcast {FLOATS} {shifted} to {INTEGERS}')}, splat (i32 23)")
-    scaled = f(f"add {INTEGERS} {f(f'bitcast {FLOATS} {fraction} to {INTEGERS}')}, {power}")
-    small = f(f"fcmp olt {FLOATS} {x}, {_all(_LEAST)}")
-    result = f(f"bitcast {INTEGERS} {scaled} to {FLOATS}")
-    missing = f(f"fcmp uno {FLOATS} {x}, {x}")
-    kept = f(f"select <{LANES} x i1> {missing}, {FLOATS} {x}, {FLOATS} {result}")
-    return f(f"select <{LANES} x i1> {small}, {FLOATS} zeroinitializer, {FLOATS} {kept}")
+class At(IntEnum):
+    """Arguments of attention; those before, for scratch memory, are those of a product."""
+
+    QUERIES = Field.TAKEN + 1
+    KEYS = QUERIES + 1
+    COLUMNS = KEYS + 1  # of queries and keys
+    VALUES = COLUMNS + 1  # columns of values
+    HEADS = VALUES + 1
+    GROUP = HEADS + 1  # heads that share keys
+    FOLD = GROUP + 1  # heads of a line
+    PARTS = FOLD + 1  # of a line
+    ROWS = PARTS + 1  # of a part; its number for few rows: of keys
+    SHIFT = ROWS + 1  # query i sees keys before i + SHIFT, from the last of these that are WINDOW back;
+    LATE = SHIFT + 1  # times it, how many more keys than queries there are, is added
+    WINDOW = LATE + 1
+    # An operand's address, and how many elements its batches, heads, rows and columns are apart
+    Q = WINDOW + 1
+    K = Q + 5
+    V = K + 5
+    END = V + 5
 
 
-class _Unit:
-    """One query of one head."""
+ALL = 1 << 40  # SHIFT where every key is seen
+_PLACE = [("ptr", "fields"), *(("i64", each) for each in ("batch", "head", "row"))]
+LOAD = [*_PLACE, *(("i64", each) for each in ("column", "rows", "columns")), ("ptr", "out"), ("i64", "pitch")]
+NUMBERS = [("ptr", "fields"), ("ptr", "out"), ("ptr", "count")]
+FINISH = [*_PLACE, ("i64", "rows"), ("ptr", "tile"), ("i64", "stride")]
 
-    def __init__(self, f: Function, unit: str, stored: str, *, converts: bool) -> None:
-        self.f = f
-        self.element = {"float32": "float", "float16": "i16"}[stored]  # of keys and values
-        self.converts = converts  # whether the processor itself makes float32 of float16
-        self.value = {name: f.field("ptr", FIELDS[name]) for name in _POINTERS}
-        self.value |= {name: f.field("i64", FIELDS[name]) for name in _NUMBERS}
-        get = self.value
-        self.query = f(f"srem i64 {unit}, {get['queries']}")
-        line = f(f"sdiv i64 {unit}, {get['queries']}")
-        head, batch = f(f"srem i64 {line}, {get['heads']}"), f(f"sdiv i64 {line}, {get['heads']}")
-        own = f(f"sdiv i64 {head}, {get['group']}")
-        start = self._start("q", batch, head, "float")
-        self.q = f.at(start, f.multiply(self.query, get["q_row"]), "float")
-        self.k, self.v = (self._start(name, batch, own, self.element) for name in "kv")
-        self.out = f.at(get["out"], f.multiply(unit, get["v_columns"]), "float")
-        self.scores = f.at(get["room"], f.multiply(unit, get["room_row"]), "float")
-        self.low, self.high = self._seen()
 
-    def _start(self, name: str, batch: str, head: str, element: str) -> str:
-        f, get = self.f, self.value
-        place = f.add(f.multiply(batch, get[f"{name}_batch"]), f.multiply(head, get[f"{name}_head"]))
-        return f.at(get[name], place, element)
+class Reads(NamedTuple):
+    """What a form reads: the types of keys and values that it reads where they lie, side by side, or "" where
+    `load_k` and `load_v` bring them; and whether there is a mask.
+    """
 
-    def _stored(self, line: str, place: str) -> str:
-        """LANES numbers of a key or a value."""
-        f = self.f
-        if self.element == "float":
-            return f.load(FLOATS, line, place, "float", align=4)
-        bits = f.load(f"<{LANES} x i16>", line, place, "i16", align=2)
-        return half_to_float(f, bits, LANES, converts=self.converts)
+    keys: str
+    values: str
+    masked: bool
 
-    def _seen(self) -> tuple[str, str]:
-        """The keys that the query sees."""
-        f, get = self.f, self.value
-        causal, windowed = (f(f"icmp ne i64 {get[name]}, 0") for name in ("causal", "window"))
-        end = f(f"select i1 {causal}, i64 {f.add(self.query, get['shift'])}, i64 {get['count']}")
-        first = f(f"sub i64 {end}, {get['window']}")
-        bounded = f(f"select i1 {f(f'and i1 {causal}, {windowed}')}, i64 {first}, i64 0")
-        low = f(f"call i64 @llvm.smax.i64(i64 {bounded}, i64 0)")
-        return low, f(f"call i64 @llvm.smin.i64(i64 {end}, i64 {get['count']})")
 
-    def write_scores(self) -> str:
-        """Scores from the first key seen on, then -inf up to a multiple of LANES; their maximum."""
-        f, get = self.f, self.value
-        bits = f(f"trunc i64 {get['scale']} to i32")
-        scale = f(f"bitcast i32 {bits} to float")
-        largest = f.variable("float", _LOWEST)
-        with f.loop(self.low, self.high) as key:
-            row = f.at(self.k, f.multiply(key, get["k_row"]), self.element)
-            sums = self._zeros(BESIDE)
-            for start, stop, count in self._stretches(get["columns"]):
-                with f.loop(start, stop, count * LANES) as at:
-                    for number, each in enumerate(sums[:count]):
-                        place = f.add(at, number * LANES)
-                        a, b = f.load(FLOATS, self.q, place, "float", align=4), self._stored(row, place)
-                        f.store(FLOATS, f.fma(a, b, f.load(FLOATS, each)), each)
-            total = f.load(FLOATS, sums[0])
-            for each in sums[1:]:
-                total = f(f"fadd {FLOATS} {total}, {f.load(FLOATS, each)}")
-            score = f(f"fmul float {f.total(total)}, {scale}")
-            f.store("float", score, self.scores, f(f"sub i64 {key}, {self.low}"), "float")
-            before = f.load("float", largest)
-            more = f(f"fcmp ogt float {score}, {before}")
-            f.store("float", f(f"select i1 {more}, float {score}, float {before}"), largest)
-        with f.loop(self.keys(), self.padded()) as at:
-            f.store("float", "0xFFF0000000000000", self.scores, at, "float")
-        return f.load("float", largest)
+class Division(NamedTuple):
+    """How attention is divided: units of work, their cost in multiplications, fields, and bytes of scratch
+    memory for all threads. Counters, which are 0 before a run, follow the fields.
+    """
 
-    def _zeros(self, count: int) -> list[str]:
-        """Variables that are 0 from here on."""
-        found = [self.f.variable(FLOATS) for _ in range(count)]
-        for each in found:
-            self.f.store(FLOATS, "zeroinitializer", each)
+    units: int
+    cost: int
+    fields: dict[int, int]
+    scratch: int
+    counters: int = 0
+
+
+# Scores
+
+
+def seen(f: Function, tile: Tile, score: str, key: str, low: str, high: str) -> str:
+    """Scores of keys from `low` up to `high`, all of them vectors; -inf in place of others."""
+    integer = f"<{tile.lanes} x {INTEGER[tile.kind]}>"
+    after, before = f(f"icmp sge {integer} {key}, {low}"), f(f"icmp slt {integer} {key}, {high}")
+    both = f(f"and <{tile.lanes} x i1> {after}, {before}")
+    hidden = f"splat ({tile.kind} {written(tile.kind, -math.inf)})"
+    return f(f"select <{tile.lanes} x i1> {both}, {tile.vector} {score}, {tile.vector} {hidden}")
+
+
+def larger(f: Function, vector: str, a: str, b: str) -> str:
+    """The larger of two numbers, b where one is NaN."""
+    more = f(f"fcmp ogt {vector} {a}, {b}")
+    test = f"{vector[: vector.index(' x ')]} x i1>" if vector[0] == "<" else "i1"
+    return f(f"select {test} {more}, {vector} {a}, {vector} {b}")
+
+
+# Rows
+
+
+def rows_text(tile: Tile, name: str, base: int, source: str) -> str:
+    """A function `load_…` of an operand in memory."""
+    f = Function(name, LOAD)
+    stored = tile.stored(source)
+    steps = [f.field("i64", base + at) for at in range(1, 5)]
+    places = [
+        f.multiply(f"%{each}", step)
+        for each, step in zip(("batch", "head", "row", "column"), steps, strict=True)
+    ]
+    start = f.field("ptr", base)
+    for each in places:
+        start = f.at(start, each, stored)
+    beside = f(f"icmp eq i64 {steps[3]}, 1")
+    whole = f(f"select i1 {beside}, i64 {f(f'and i64 %columns, {-tile.lanes}')}, i64 0")
+    with f.loop(0, "%rows") as row:
+        line, out = (
+            f.at(start, f.multiply(row, steps[2]), stored),
+            f.at("%out", f.multiply(row, "%pitch"), tile.kind),
+        )
+        for column, lanes, type in stretches(f, tile, "%columns", whole):
+            value = tile.read(f, source, line, f.multiply(column, steps[3]), lanes)
+            f.store(type, value, out, column, tile.kind)
+    return f.text()
+
+
+@contextmanager
+def heads_of(f: Function, row: str | int, rows: str, queries: str) -> Iterator[tuple[str, str, str, str]]:
+    """Rows of a line, head by head: a head, its first query among them, how many there are, and their place
+    behind `row`.
+    """
+    end = f.add(rows, row)
+    first, last = f(f"sdiv i64 {row}, {queries}"), f(f"sdiv i64 {f.add(end, -1)}, {queries}")
+    with f.loop(first, f.add(last, 1)) as head:
+        begin = f.multiply(head, queries)
+        start = most(f, begin, row)
+        stop = least(f, f.add(begin, queries), end)
+        count = f(f"sub i64 {stop}, {start}")
+        yield head, f(f"sub i64 {start}, {begin}"), count, f(f"sub i64 {start}, {row}")
+
+
+def most(f: Function, a: str | int, b: str | int) -> str:
+    """The larger of two i64."""
+    return f(f"call i64 @llvm.smax.i64(i64 {a}, i64 {b})")
+
+
+def square_text(tile: Tile) -> str:
+    """`square`: as many rows as a vector has lanes become columns."""
+    f = Function("square", [("ptr", "here"), ("i64", "pitch"), ("ptr", "out"), ("i64", "stride")])
+    places = [f.multiply("%pitch", at) for at in range(tile.lanes)]
+    rows = [f.load(tile.vector, "%here", at, tile.kind, align=tile.size) for at in places]
+    for at, column in enumerate(transposed(f, tile, rows)):
+        f.store(tile.vector, column, "%out", f.multiply("%stride", at), tile.kind)
+    return f.text()
+
+
+def transpose(
+    f: Function,
+    tile: Tile,
+    source: tuple[str, str | int],
+    target: tuple[str, str | int],
+    rows: str | int,
+    columns: str,
+) -> None:
+    """Rows become columns, by whole squares; both are given with how far rows are apart."""
+    (here, pitch), (out, stride) = source, target
+    with f.loop(0, rows, tile.lanes) as row, f.loop(0, columns, tile.lanes) as column:
+        first = f.at(here, f.add(f.multiply(row, pitch), column), tile.kind)
+        place = f.at(out, f.add(f.multiply(column, stride), row), tile.kind)
+        f.do(f"call void @square(ptr {first}, i64 {pitch}, ptr {place}, i64 {stride})")
+
+
+class Regions:
+    """Scratch memory of a thread: names of regions, and for each the sizes whose product is its length."""
+
+    def __init__(self, regions: Mapping[str, tuple[str | int, ...]]) -> None:
+        self._regions = regions
+
+    def places(self, f: Function, tile: Tile, start: str, sizes: Mapping[str, str]) -> dict[str, str]:
+        """The addresses, in text."""
+        found = {}
+        for name, factors in self._regions.items():
+            found[name] = start
+            start = f.at(start, _length(f, factors, sizes), tile.kind)
         return found
 
-    def _stretches(self, columns: str) -> list[tuple[str | int, str, int]]:
-        """(start, stop, vectors at a time): BESIDE of them while there are so many, then one."""
-        whole = self.f(f"and i64 {columns}, {-BESIDE * LANES}")
-        return [(0, whole, BESIDE), (whole, columns, 1)]
+    def length(self, f: Function, sizes: Mapping[str, str]) -> str:
+        """How many elements there are, in text."""
+        total = "0"
+        for factors in self._regions.values():
+            total = f.add(_length(f, factors, sizes), total)
+        return total
 
-    def keys(self) -> str:
-        """How many keys are seen."""
+    def size(self, sizes: Mapping[str, int]) -> int:
+        """How many elements there are."""
+        total = 0
+        for factors in self._regions.values():
+            length = math.prod([sizes[each] if isinstance(each, str) else each for each in factors])
+            total += -(-length // _LINE) * _LINE
+        return total
+
+
+_LINE = 16  # elements: a region begins with a line of the cache
+
+
+def _length(f: Function, factors: tuple[str | int, ...], sizes: Mapping[str, str]) -> str:
+    """The length of a region, in text."""
+    length = "1"
+    for each in factors:
+        length = f.multiply(sizes[each] if isinstance(each, str) else each, length)
+    return f(f"and i64 {f.add(length, _LINE - 1)}, {-_LINE}")
+
+
+# The kernel
+
+
+class Unit:
+    """The function `unit` while it is written: a part of a line, given the scale, the keys that there are,
+    SHIFT as it is now, and scratch memory.
+    """
+
+    def __init__(self, tile: Tile, reads: Reads) -> None:
+        self.tile, self.reads = tile, reads
+        numbers = [("ptr", "fields"), *(("i64", each) for each in ("line", "batch", "head", "part"))]
+        more = [(tile.kind, "scale"), ("i64", "count"), ("i64", "shift"), ("ptr", "scratch")]
+        self.f = f = Function("unit", [*numbers, *more])
+        self.size = {each: f.field("i64", each) for each in At if each < At.Q}
+        self.columns, self.values = self.size[At.COLUMNS], self.size[At.VALUES]
+        self.wide_columns, self.wide_values = (  # up to whole vectors
+            f(f"and i64 {f.add(each, tile.lanes - 1)}, {-tile.lanes}") for each in (self.columns, self.values)
+        )
+        self.head = f(f"sdiv i64 %head, {self.size[At.GROUP]}")  # of keys
+
+    def limits(self, query: str) -> tuple[str, str]:
+        """Where the keys begin and end that a query sees."""
         f = self.f
-        return f(f"call i64 @llvm.smax.i64(i64 {f(f'sub i64 {self.high}, {self.low}')}, i64 0)")
+        end = f.add(query, "%shift")
+        start = f(f"sub i64 {end}, {self.size[At.WINDOW]}")
+        low, high = (least(f, most(f, each, 0), "%count") for each in (start, end))
+        return low, high
 
-    def padded(self) -> str:
-        """The same, up to a multiple of LANES."""
-        return self.f(f"and i64 {self.f.add(self.keys(), LANES - 1)}, {-LANES}")
+    def _load(self, letter: str, head: str, rows: tuple[str, str], columns: tuple[str | int, str]) -> str:
+        """The beginning of a call: rows and columns, each from the first on so many."""
+        where = f"i64 %batch, i64 {head}, i64 {rows[0]}, i64 {columns[0]}, i64 {rows[1]}, i64 {columns[1]}"
+        return f"call void @load_{letter}(ptr %fields, {where}"
 
-    def write_weights(self, largest: str) -> str:
-        """Exponentials in the place of scores; their sum."""
+    def load_queries(self, first: str | int, rows: str, lines: str) -> None:
+        """Rows of queries, as far apart as whole vectors are."""
+        f, wide = self.f, self.wide_columns
+        with heads_of(f, first, rows, self.size[At.QUERIES]) as (head, query, count, row):
+            out = f.at(lines, f.multiply(row, wide), self.tile.kind)
+            call = self._load("q", f.add("%head", head), (query, count), (0, self.columns))
+            f.do(f"{call}, ptr {out}, i64 {wide})")
+
+    def load_mask(self, first: str | int, rows: str, keys: tuple[str, str], out: str, pitch: int) -> None:
+        """What the mask adds to the scores of some rows, for keys from the first on so many."""
         f = self.f
-        total = f.variable(FLOATS)
-        f.store(FLOATS, "zeroinitializer", total)
-        most = f.splat("float", largest)
-        with f.loop(0, self.padded(), LANES) as at:
-            centred = f(f"fsub {FLOATS} {f.load(FLOATS, self.scores, at, 'float', align=4)}, {most}")
-            weights = exponentials(f, centred)
-            f.store(FLOATS, weights, self.scores, at, "float")
-            f.store(FLOATS, f(f"fadd {FLOATS} {f.load(FLOATS, total)}, {weights}"), total)
-        return f.total(f.load(FLOATS, total))
+        with heads_of(f, first, rows, self.size[At.QUERIES]) as (head, query, count, row):
+            place = f.at(out, f.multiply(row, pitch), self.tile.kind)
+            call = self._load("m", f.add("%head", head), (query, count), keys)
+            f.do(f"{call}, ptr {place}, i64 {pitch})")
 
-    def write_mean(self, total: str, bad: str) -> None:
-        """The mean of the values by their weights; 0 where no key is seen."""
-        f, get = self.f, self.value
-        none = f(f"fcmp oeq float {total}, 0.0")
-        divisor = f.splat("float", f(f"select i1 {none}, float 1.0, float {total}"))
-        for start, stop, count in self._stretches(get["v_columns"]):
-            with f.loop(start, stop, count * LANES) as column:
-                means = self._zeros(count)
-                with f.loop(0, self.keys()) as at:
-                    weight = f.splat("float", f.load("float", self.scores, at, "float", align=4))
-                    place = f.add(f.multiply(f.add(at, self.low), get["v_row"]), column)
-                    for number, each in enumerate(means):
-                        value = self._stored(self.v, f.add(place, number * LANES))
-                        f.store(FLOATS, f.fma(weight, value, f.load(FLOATS, each)), each)
-                for number, each in enumerate(means):
-                    result = f(f"fdiv {FLOATS} {f.load(FLOATS, each)}, {divisor}")
-                    f.store(FLOATS, result, self.out, f.add(column, number * LANES), "float")
-                    nothing = f(f"fmul {FLOATS} {result}, zeroinitializer")  # NaN for what is not finite
-                    f.store(FLOATS, f(f"fadd {FLOATS} {f.load(FLOATS, bad)}, {nothing}"), bad)
+    def operand(
+        self, letter: str, key: str, count: str, place: str, columns: str, pitch: str
+    ) -> tuple[str, str]:
+        """The address of some keys, or of their values, and how far these are apart: where they lie, or where
+        they were brought to.
+        """
+        f, tile = self.f, self.tile
+        base, source = (At.K, self.reads.keys) if letter == "k" else (At.V, self.reads.values)
+        if not source:
+            call = self._load(letter, self.head, (key, count), (0, columns))
+            f.do(f"{call}, ptr {place}, i64 {pitch})")
+            return place, pitch
+        start, stored = f.field("ptr", base), tile.stored(source)
+        for at, each in ((1, "%batch"), (2, self.head), (3, key)):
+            start = f.at(start, f.multiply(each, f.field("i64", base + at)), stored)
+        return start, f.field("i64", base + 3)
+
+    def finish(self, first: str | int, rows: str, lines: str) -> None:
+        """Rows of the result to where they belong."""
+        f, wide = self.f, self.wide_values
+        with heads_of(f, first, rows, self.size[At.QUERIES]) as (head, query, count, row):
+            place = f.at(lines, f.multiply(row, wide), self.tile.kind)
+            where = f"i64 %batch, i64 {f.add('%head', head)}, i64 {query}, i64 {count}"
+            f.do(f"call void @finish(ptr %fields, {where}, ptr {place}, i64 {wide})")
 
 
-def attention_module(stored: str, converts: bool) -> str:
-    """Attention of units: queries of heads of batches. `stored` is the type of keys and values."""
-    work = Function("work", [("ptr noalias", "fields"), ("i64", "first"), ("i64", "last")])
-    bad = work.variable(FLOATS, "zeroinitializer")
-    with work.loop("%first", "%last") as number:
-        unit = _Unit(work, number, stored, converts=converts)
-        unit.write_mean(unit.write_weights(unit.write_scores()), bad)
-    total = work.total(work.load(FLOATS, bad))
-    with work.when(work(f"fcmp uno float {total}, 0.0")):
-        place = work.at("%fields", FIELDS["bad"], "i64")
-        work.do(f"store atomic i64 1, ptr {place} monotonic, align 8")
-    f = Function("run", [("ptr", "fields")], "i64")
-    columns = f.add(f.field("i64", FIELDS["columns"]), f.field("i64", FIELDS["v_columns"]))
-    cost = f.multiply(columns, f.field("i64", FIELDS["count"]))
-    f.do(f"call void @share(ptr %fields, ptr @work, i64 {f.field('i64', FIELDS['units'])}, i64 {cost})")
-    return f.module(share_text(), work.text(), last=f"ret i64 {f.field('i64', FIELDS['bad'])}")
+def kernel_text(tile: Tile) -> str:
+    """`kernel`, which calls `unit`."""
+    f = Function("kernel", [("ptr", "fields"), ("i64", "begin"), ("i64", "end")])
+    factor, number = f.variable(tile.kind), f.variable("i32")
+    f.do(f"call void @numbers(ptr %fields, ptr {factor}, ptr {number})")
+    given = f(f"sext i32 {f.load('i32', number, align=4)} to i64")
+    count = least(f, most(f, given, 0), f.field("i64", At.KEYS))
+    later = f.multiply(f(f"sub i64 {count}, {f.field('i64', At.QUERIES)}"), f.field("i64", At.LATE))
+    shift = f.add(f.field("i64", At.SHIFT), later)
+    scale = f.load(tile.kind, factor, align=tile.size)
+    parts, fold, heads = (f.field("i64", each) for each in (At.PARTS, At.FOLD, At.HEADS))
+    with scratch(f) as place, f.loop("%begin", "%end") as unit:
+        line, part = f(f"sdiv i64 {unit}, {parts}"), f(f"srem i64 {unit}, {parts}")
+        first = f.multiply(line, fold)
+        batch, head = f(f"sdiv i64 {first}, {heads}"), f(f"srem i64 {first}, {heads}")
+        where = f"i64 {line}, i64 {batch}, i64 {head}, i64 {part}"
+        what = f"{tile.kind} {scale}, i64 {count}, i64 {shift}, ptr {place}"
+        f.do(f"call void @unit(ptr %fields, {where}, {what})")
+    return f.text(private=False)

@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 
 from ..dtypes import DType
 from ..lower.casts import cast_text
-from ..lower.ir import BLOCK, PANEL, Hole, Instruction, Kernel, Size, Work
+from ..lower.ir import BLOCK, COUNT, PANEL, Hole, Instruction, Kernel, Size, Work
 from .code import SCALARS, Code, Value, llvm_type, number
 from .jobs import FIRST_FIELD
 from .processor import Processor
@@ -31,7 +31,7 @@ _MEMORY = {"bool": "i8", "int8": "i8", "uint8": "i8", "int16": "i16", "uint16": 
 _SUFFIX = {"half": "f16", "float": "f32", "double": "f64"}
 _BLOCKS = ("loop", "if")
 KERNEL = [("ptr", "fields"), ("i64", "begin"), ("i64", "end")]
-_OWN = {PANEL: "%out", BLOCK: "%tile"}  # buffers that are parameters of a hole
+_OWN = {PANEL: "%out", BLOCK: "%tile", COUNT: "%count"}  # buffers that are parameters of a hole
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,11 +316,28 @@ class _Emitter:
             if x.scalar == "bool":
                 zero, one = (Value(number("f32", value), "f32") for value in (0, 1))
                 x = self.translator.choose(x, one, zero)
-            return self._loaded(*self._stored(self.translator.convert("f32", x), target), target)
+            return self._loaded(*self._stored(self._to_float(x), target), target)
         text = cast_text(source, target, by_bits, "{0}", 1)
         if text == "{0}":
             return Value(x.name, target.compute, x.width)
         return self.translator.spelled(re.sub(r"\b(\w\d\d)\(\)", r"\1(0)", text), [x], False)
+
+    def _to_float(self, x: Value) -> Value:
+        """A number as float32 that is rounded once more: what float32 cannot hold of float64 becomes its last
+        bit, so that halfway cases of the second rounding are told apart.
+        """
+        near = self.translator.convert("f32", x)
+        if x.scalar != "f64":
+            return near
+        code, kind = self.code, llvm_type("i32", x.width)
+        back = self.translator.convert("f64", near)
+        sizes = [code.intrinsic("fabs", each.type, each.name) for each in (back, x)]
+        above = code(f"zext {_bools(x)} {code(f'fcmp ogt {x.type} {sizes[0]}, {sizes[1]}')} to {kind}")
+        bits = code(f"sub {kind} {code(f'bitcast {near.type} {near.name} to {kind}')}, {above}")
+        one = code.splat(Value("1", "i32"), x.width).name
+        odd = Value(code(f"bitcast {kind} {code(f'or {kind} {bits}, {one}')} to {near.type}"), "f32", x.width)
+        inexact = Value(code(f"fcmp one {x.type} {back.name}, {x.name}"), "bool", x.width)
+        return self.translator.choose(inexact, odd, near)
 
     def select(self, each: Instruction) -> Value:
         no, yes, condition = (self._plain(x) for x in each.args)
@@ -692,6 +709,10 @@ def _identity(name: str, scalar: str) -> float:
     high = float("inf") if scalar[0] == "f" else (1 << (bits - (scalar[0] == "i"))) - 1
     known = {"add": 0, "multiply": 1, "maximum": low, "minimum": high}
     return (known | {"logical_or": 0, "logical_and": 1, "bitwise_or": 0, "bitwise_and": -1})[name]
+
+
+def _bools(x: Value) -> str:
+    return _vector("i1", x.width)
 
 
 def _vector(kind: str, width: int) -> str:

@@ -2,8 +2,8 @@
 
 In: addresses of a block's regions, as `ops/blocks.py` lays them out. Out: one row for each format. `scales`
 gives the scale of each run of weights in a block, and what is added; `quants` gives the whole numbers that
-are multiplied, LANES at a time. A weight is quant * scale + offset, as the NumPy functions of `ops/blocks.py`
-have it.
+are multiplied, LANES at a time. A weight is quant * scale + offset, to the bit what the NumPy functions of
+`ops/blocks.py` make: the product is exact, so that it may be fused with the sum.
 """
 
 from __future__ import annotations
@@ -30,13 +30,19 @@ Scales = tuple[str, str | None]  # float if a block has one run, else a vector o
 
 @dataclass(frozen=True, slots=True)
 class NativeFormat:
-    """How many runs a block has, whether something is added to them, and the text for both steps."""
+    """How many runs a block has, whether something is added to them, and the text for both steps.
+
+    `codes` are quants of four bits, less `zero`, that are the lowest bits of INTEGERS; the others are of any
+    value.
+    """
 
     name: str
     runs: int
     has_offset: bool
-    scales: Callable[[Function, Regions], Scales]
+    scales: Callable[[Function, Regions, bool], Scales]  # True: the processor makes float32 of float16
     quants: Callable[[Function, Regions], list[str]]  # INTEGERS, in the weights' order
+    codes: Callable[[Function, Regions], list[str]] | None = None
+    zero: int = 0
 
     @property
     def weights(self) -> int:
@@ -93,8 +99,8 @@ WIDEN: dict[str, Callable[[Function, str, int], str]] = {
 }
 
 
-def _half(f: Function, region: str, offset: int = 0) -> str:
-    return half_to_float(f, f.load("i16", region, offset, align=2))
+def _half(f: Function, converts: bool, region: str, offset: int = 0) -> str:
+    return half_to_float(f, f.load("i16", region, offset, align=2), converts=converts)
 
 
 def _bytes(f: Function, region: str, offset: int) -> str:
@@ -125,27 +131,34 @@ def _less(f: Function, value: str, zero: int) -> str:
 # Blocks of 32
 
 
-def _scale_last(f: Function, regions: Regions) -> Scales:
-    return _half(f, regions[-1]), None
+def _scale_last(f: Function, regions: Regions, converts: bool) -> Scales:
+    return _half(f, converts, regions[-1]), None
 
 
-def _scale_and_offset_last(f: Function, regions: Regions) -> Scales:
-    return _half(f, regions[-1]), _half(f, regions[-1], 2)
+def _scale_and_offset_last(f: Function, regions: Regions, converts: bool) -> Scales:
+    return _half(f, converts, regions[-1]), _half(f, converts, regions[-1], 2)
 
 
-def scales_together(f: Function, format: NativeFormat, regions: Regions) -> Scales:
+def scales_together(f: Function, format: NativeFormat, regions: Regions, converts: bool) -> Scales:
     """Scales and offsets of LANES blocks of one run each: numbers that lie side by side."""
     if not format.has_offset:
-        return half_to_float(f, f.load(f"<{LANES} x i16>", regions[-1], align=2), LANES), None
+        bits = f.load(f"<{LANES} x i16>", regions[-1], align=2)
+        return half_to_float(f, bits, LANES, converts=converts), None
     kind = f"<{2 * LANES} x i16>"
     both = f.load(kind, regions[-1], align=2)
     scale, offset = (f.shuffle(kind, both, range(at, 2 * LANES, 2)) for at in (0, 1))
-    return half_to_float(f, scale, LANES), half_to_float(f, offset, LANES)
+    widened = (half_to_float(f, each, LANES, converts=converts) for each in (scale, offset))
+    return next(widened), next(widened)
 
 
 def _nibbles(f: Function, region: str) -> list[str]:
     whole = _bytes(f, region, 0)
     return [_and(f, whole, 15), _right(f, whole, 4)]
+
+
+def _q4_codes(f: Function, regions: Regions) -> list[str]:
+    whole = _bytes(f, regions[0], 0)
+    return [whole, _right(f, whole, 4)]
 
 
 def _q4_0(f: Function, regions: Regions) -> list[str]:
@@ -186,10 +199,10 @@ def _negative(f: Function, value: str, runs: int) -> str:
     return f(f"fneg <{runs} x float> {value}")
 
 
-def _q2_k_scales(f: Function, regions: Regions) -> Scales:
+def _q2_k_scales(f: Function, regions: Regions, converts: bool) -> Scales:
     both = _bytes(f, regions[1], 0)
-    scale = _scaled(f, _half(f, regions[2]), _and(f, both, 15), 16)
-    least = _scaled(f, _half(f, regions[2], 2), _right(f, both, 4), 16)
+    scale = _scaled(f, _half(f, converts, regions[2]), _and(f, both, 15), 16)
+    least = _scaled(f, _half(f, converts, regions[2], 2), _right(f, both, 4), 16)
     return scale, _negative(f, least, 16)
 
 
@@ -203,14 +216,14 @@ def _q2_k(f: Function, regions: Regions) -> list[str]:
     ]
 
 
-def _q3_k_scales(f: Function, regions: Regions) -> Scales:
+def _q3_k_scales(f: Function, regions: Regions, converts: bool) -> Scales:
     low, high = f.load("<8 x i8>", regions[2]), f.load("<4 x i8>", regions[2], 8)
     twice = f(f"zext {BYTES} {f.shuffle('<8 x i8>', low, [*range(8)] * 2)} to {INTEGERS}")
     fours = f(f"zext {BYTES} {f.shuffle('<4 x i8>', high, [*range(4)] * 4)} to {INTEGERS}")
     shifts = integers([0] * 8 + [4] * 8), integers([at // 4 * 2 for at in range(16)])
     lower = _and(f, f(f"lshr {INTEGERS} {twice}, {shifts[0]}"), 15)
     upper = _left(f, _and(f, f(f"lshr {INTEGERS} {fours}, {shifts[1]}"), 3), 4)
-    return _scaled(f, _half(f, regions[3]), _less(f, _or(f, lower, upper), 32), 16), None
+    return _scaled(f, _half(f, converts, regions[3]), _less(f, _or(f, lower, upper), 32), 16), None
 
 
 def _q3_k(f: Function, regions: Regions) -> list[str]:
@@ -222,7 +235,7 @@ def _q3_k(f: Function, regions: Regions) -> list[str]:
     return found
 
 
-def _q4_k_scales(f: Function, regions: Regions) -> Scales:
+def _q4_k_scales(f: Function, regions: Regions, converts: bool) -> Scales:
     kind = "<4 x i8>"
     first, second, third = (f.load(kind, regions[0], at) for at in (4, 8, 12))
 
@@ -235,8 +248,8 @@ def _q4_k_scales(f: Function, regions: Regions) -> Scales:
     scale = sixes(first, f(f"and {kind} {third}, splat (i8 15)"))
     least = sixes(second, f(f"lshr {kind} {third}, splat (i8 4)"))
     return (
-        _scaled(f, _half(f, regions[0]), scale, 8, "i8"),
-        _negative(f, _scaled(f, _half(f, regions[0], 2), least, 8, "i8"), 8),
+        _scaled(f, _half(f, converts, regions[0]), scale, 8, "i8"),
+        _negative(f, _scaled(f, _half(f, converts, regions[0], 2), least, 8, "i8"), 8),
     )
 
 
@@ -253,6 +266,14 @@ def _q4_k(f: Function, regions: Regions) -> list[str]:
     return _k_nibbles(f, regions[0], 16)
 
 
+def _q4_k_codes(f: Function, regions: Regions) -> list[str]:
+    found = []
+    for run in range(4):
+        whole = [_bytes(f, regions[0], 16 + 32 * run + at) for at in (0, LANES)]
+        found += whole + [_right(f, each, 4) for each in whole]
+    return found
+
+
 def _q5_k(f: Function, regions: Regions) -> list[str]:
     fifths = [_bytes(f, regions[0], 16 + at) for at in (0, LANES)]
     return [
@@ -261,8 +282,8 @@ def _q5_k(f: Function, regions: Regions) -> list[str]:
     ]
 
 
-def _q6_k_scales(f: Function, regions: Regions) -> Scales:
-    return _scaled(f, _half(f, regions[3]), f.load(BYTES, regions[2]), 16, "i8"), None
+def _q6_k_scales(f: Function, regions: Regions, converts: bool) -> Scales:
+    return _scaled(f, _half(f, converts, regions[3]), f.load(BYTES, regions[2]), 16, "i8"), None
 
 
 def _q6_k(f: Function, regions: Regions) -> list[str]:
@@ -281,14 +302,14 @@ def _q6_k(f: Function, regions: Regions) -> list[str]:
 FORMATS: dict[str, NativeFormat] = {
     each.name: each
     for each in (
-        NativeFormat("Q4_0", 1, False, _scale_last, _q4_0),
-        NativeFormat("Q4_1", 1, True, _scale_and_offset_last, _q4_1),
+        NativeFormat("Q4_0", 1, False, _scale_last, _q4_0, _q4_codes, 8),
+        NativeFormat("Q4_1", 1, True, _scale_and_offset_last, _q4_1, _q4_codes),
         NativeFormat("Q5_0", 1, False, _scale_last, _q5_0),
         NativeFormat("Q5_1", 1, True, _scale_and_offset_last, _q5_1),
         NativeFormat("Q8_0", 1, False, _scale_last, _q8_0),
         NativeFormat("Q2_K", 16, True, _q2_k_scales, _q2_k),
         NativeFormat("Q3_K", 16, False, _q3_k_scales, _q3_k),
-        NativeFormat("Q4_K", 8, True, _q4_k_scales, _q4_k),
+        NativeFormat("Q4_K", 8, True, _q4_k_scales, _q4_k, _q4_k_codes),
         NativeFormat("Q5_K", 8, True, _q4_k_scales, _q5_k),
         NativeFormat("Q6_K", 16, False, _q6_k_scales, _q6_k),
     )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from .operands import MOST_DEPTH, MOST_SLOTS, Field, Tile, least, scratch
 from .text import Function
 
-__all__ = ["Blocks", "blocks", "divided", "gemm_text"]
+__all__ = ["Blocks", "blocks", "divided", "gemm_text", "part"]
 
 _MOST_BYTES = 1 << 18  # of A, packed: it fits the second cache
 _MOST_COLUMNS = 512
@@ -36,18 +36,18 @@ class Blocks:
 
 def blocks(tile: Tile, m: int, n: int, k: int, batch: int = 1, threads: int = 1) -> Blocks:
     """How to divide (batch, m, k) @ (batch, k, n)."""
-    depth = _part(k, MOST_DEPTH, _UNROLL)
-    rows = _part(m, _MOST_BYTES // (MOST_DEPTH * tile.size), tile.height)
-    columns = _part(n, _MOST_COLUMNS, tile.width)
+    depth = part(k, MOST_DEPTH, _UNROLL)
+    rows = part(m, _MOST_BYTES // (MOST_DEPTH * tile.size), tile.height)
+    columns = part(n, _MOST_COLUMNS, tile.width)
 
     def units() -> int:
         return batch * -(-m // rows) * -(-n // columns)
 
     while threads > 1 and units() < _UNITS * threads and max(rows, columns) >= 2 * _LEAST:
         if rows > columns:
-            rows = _part(rows, rows // 2, tile.height)
+            rows = part(rows, rows // 2, tile.height)
         else:
-            columns = _part(columns, columns // 2, tile.width)
+            columns = part(columns, columns // 2, tile.width)
     room = depth * tile.group(tile.width) * tile.width + rows * columns + depth * rows + 2 * tile.lanes
     sizes = {Field.M: m, Field.N: n, Field.K: k}
     fields = {**sizes, Field.ROWS: rows, Field.COLUMNS: columns, Field.DEPTH: depth}
@@ -60,7 +60,7 @@ def divided(tile: Tile, fields: dict[Field, int], units: int, cost: int, room: i
     return Blocks(units, cost, {**fields, Field.ROOM: room, Field.SLOTS: slots, Field.TAKEN: 0}, slots * room)
 
 
-def _part(size: int, most: int, step: int) -> int:
+def part(size: int, most: int, step: int) -> int:
     """The size of equal parts, none of them larger than `most` by more than a step."""
     parts = max(-(-size // max(most, 1)), 1)
     return max(-(-size // (parts * step)), 1) * step

@@ -31,6 +31,7 @@ __all__ = [
     "scratch",
     "store_text",
     "stretches",
+    "transposed",
 ]
 
 
@@ -291,12 +292,12 @@ def _square_text(tile: Tile, name: str, height: int, source: str) -> str:
     square = [
         tile.read(f, source, f.at("%here", each, tile.stored(source)), 0, tile.lanes) for each in places
     ]
-    for at, column in enumerate(_transposed(f, tile, square) if height > 1 else square):
+    for at, column in enumerate(transposed(f, tile, square) if height > 1 else square):
         f.store(tile.vector, column, "%out", at * height, tile.kind)
     return f.text()
 
 
-def _transposed(f: Function, tile: Tile, rows: list[str]) -> list[str]:
+def transposed(f: Function, tile: Tile, rows: list[str]) -> list[str]:
     """The columns of a square; missing rows are of any value. Elements first move within 16 bytes."""
     count, inside = tile.lanes, _LANE // tile.size
     square = rows + ["poison"] * (count - len(rows))

@@ -141,7 +141,7 @@ def _move(name: str, reference: Any, infer: Any, *gradient: str) -> Op:
 
 def _reduce(name: str, wgsl: str, types: str, identity: Any, gradient: str, **more: Any) -> Op:
     def reduce(sig: Signature, x: Array) -> Any:
-        start = {"initial": identity(x.dtype)} if name in ("max", "min") else {"dtype": x.dtype}
+        start = {"initial": identity(x.dtype)} if name in ("max", "min") else {"dtype": _sums(name, x)}
         return getattr(np, name)(x, axis=sig.attributes[0], **start)
 
     rule = shapes.reduced(name, types)
@@ -151,11 +151,16 @@ def _reduce(name: str, wgsl: str, types: str, identity: Any, gradient: str, **mo
 
 
 def _scan(name: str, wgsl: str, types: str, identity: Any, gradient: str, **more: Any) -> Op:
-    def scan(sig: Signature, x: Array, *totals: Array) -> Any:
-        return getattr(np, wgsl).accumulate(x, axis=sig.attributes[0])  # totals of chunks say nothing new
+    def scan(sig: Signature, x: Array, *totals: Array) -> Any:  # totals of chunks say nothing new
+        return getattr(np, wgsl).accumulate(x, axis=sig.attributes[0], dtype=_sums(name, x))
 
     rule = shapes.scanned(name, types)
     return Op(name, "scan", 1, scan, wgsl, types, infer=rule, identity=identity, gradient=(gradient,), **more)
+
+
+def _sums(name: str, x: Array) -> Any:
+    """The dtype of totals: NumPy adds up one after another, except along the last axis."""
+    return np.float64 if name in ("sum", "cumulative_sum") and x.dtype == np.float32 else x.dtype
 
 
 def _zero(dtype: Any) -> int:

@@ -26,6 +26,7 @@ GroupKind = Literal[
     "sort",
     "scatter",
     "fft",
+    "decode",  # weights of quantised blocks by themselves
     "kernel",  # a launch of a kernel that a user wrote
 ]
 
@@ -43,7 +44,7 @@ class Group:
     `outputs` are stored, those of a map of one shape; `reads` are the stored nodes it takes, `scalars` the
     numbers. `inside` are its nodes, inputs first. `row_axes` (rows): of each output, the axes that its folds
     depend on; the sizes of these are the same for all.
-    `center` (contract, attend, scan, sort, scatter, fft, kernel): the main node of the kernel.
+    `center` (contract, attend, scan, sort, scatter, fft, decode, kernel): the main node of the kernel.
     """
 
     kind: GroupKind

@@ -23,7 +23,11 @@ def schedule(
     stored, contents = choose_stored(graph, profile, fuse=fuse, alone=backend.alone)
     order = graph.order()
     place = {number: at for at, number in enumerate(order)}
-    groups = [_group(graph, number, stored, contents[number], place) for number in order if number in stored]
+    groups = [
+        _group(graph, number, stored, contents[number], place, alone=backend.alone(graph.sigs[number]))
+        for number in order
+        if number in stored
+    ]
     if backend.shares_kernels:
         groups = join_launches(graph, groups)
     if fuse:
@@ -32,7 +36,9 @@ def schedule(
     return Schedule(graph, tuple(groups), bundles)
 
 
-def _group(graph: Snapshot, root: int, stored: set[int], content: Content, place: dict[int, int]) -> Group:
+def _group(
+    graph: Snapshot, root: int, stored: set[int], content: Content, place: dict[int, int], *, alone: bool
+) -> Group:
     inside: list[int] = []
     reads: dict[int, None] = {}
     scalars: dict[int, None] = {}
@@ -54,7 +60,7 @@ def _group(graph: Snapshot, root: int, stored: set[int], content: Content, place
     sig = graph.sigs[root]
     kind: GroupKind = content.kind
     center = content.center
-    if sig.kind in ("scan", "sort", "scatter", "fft", "kernel"):
+    if sig.kind in ("scan", "sort", "scatter", "fft", "kernel") or (sig.kind == "decode" and alone):
         kind, center = sig.kind, root
     inside.sort(key=place.__getitem__)
     return Group(

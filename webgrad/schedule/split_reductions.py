@@ -1,8 +1,8 @@
 """Long reductions with few results are split, so that there is work for every thread.
 
 A fold of L elements becomes P folds of L/P, whose results are folded again; the remainder is folded
-separately. Folds over axes that are not adjacent are done one after another, the trailing one first. Node
-ids stay.
+separately. Folds over axes that are not adjacent are done one after another, the trailing one first. Sums of
+half floats are float32 until the last. Node ids stay.
 """
 
 from __future__ import annotations
@@ -30,6 +30,10 @@ def _split(graph: Snapshot, number: int, profile: DeviceProfile) -> None:
     if not graph.sigs[source].size:
         return
     runs = runs_of([axis for axis in sig.attributes[0] if shape[axis] != 1])
+    if sig.dtype.is_half and sig.op.wgsl in ("add", "multiply"):
+        if len(runs) > 1 or (runs and _parts_of(graph, number, runs[0], profile) > 1):
+            _split(graph, _widened(graph, number), profile)
+        return
     if len(runs) > 1:
         first = _fold(graph, sig, source, runs[-1])
         gone = set(runs[-1])
@@ -40,14 +44,34 @@ def _split(graph: Snapshot, number: int, profile: DeviceProfile) -> None:
         _split(graph, first, profile)
         _split(graph, number, profile)
         return
-    if not runs:
-        return
-    first_axis, last_axis = runs[0][0], runs[0][-1]
-    length = math.prod(shape[first_axis : last_axis + 1])
-    after = math.prod(shape[last_axis + 1 :])
-    parts = _parts(profile, sig.size, length, after)
-    if parts > 1:
-        _in_parts(graph, number, source, math.prod(shape[:first_axis]), length, after, parts)
+    if runs and (parts := _parts_of(graph, number, runs[0], profile)) > 1:
+        _in_parts(graph, number, source, *_sizes(shape, runs[0]), parts)
+
+
+def _widened(graph: Snapshot, number: int) -> int:
+    """A fold of half floats as one of float32, whose result is rounded; gives the number of that."""
+    sig, (source,) = graph.sigs[number], graph.inputs[number]
+    wide = sig.dtype.wide
+    cast = signature(TABLE["cast"], graph.sigs[source].shape, wide, sig.device, (wide,))
+    fold = graph.add(
+        signature(sig.op, sig.shape, wide, sig.device, sig.attributes), (graph.add(cast, (source,)),)
+    )
+    graph.sigs[number] = signature(TABLE["cast"], sig.shape, sig.dtype, sig.device, (sig.dtype,))
+    graph.inputs[number] = (fold,)
+    return fold
+
+
+def _sizes(shape: tuple[int, ...], run: list[int]) -> tuple[int, int, int]:
+    """The elements before a run of axes, along it, and after it."""
+    first, last = run[0], run[-1]
+    return math.prod(shape[:first]), math.prod(shape[first : last + 1]), math.prod(shape[last + 1 :])
+
+
+def _parts_of(graph: Snapshot, number: int, run: list[int], profile: DeviceProfile) -> int:
+    """Into how many parts a fold along a run is split."""
+    (source,) = graph.inputs[number]
+    _, length, after = _sizes(graph.sigs[source].shape, run)
+    return _parts(profile, graph.sigs[number].size, length, after)
 
 
 def _parts(profile: DeviceProfile, rows: int, length: int, after: int) -> int:

@@ -253,6 +253,7 @@ def same(a: Array, b: Array, open_signs: bool = False) -> None:
 
 
 @BOTH
+@pytest.mark.usefixtures("compiled_at_once")
 @pytest.mark.parametrize("name", [name for name in FUNCTIONS if name not in ("log2", "log10")])
 def test_symmetries(name: str, kind: str) -> None:
     """f(conj z) is conj f(z), odd functions are odd, and circular ones are hyperbolic ones turned."""

@@ -19,8 +19,10 @@ import numpy as np
 import pytest
 
 import webgrad.runtime.queue
+from tests.limits import HANG
 from tests.runtime.faults.harness import check_books, sane
 from tests.runtime.helpers import Bench, bench
+from webgrad.runtime.context import Event
 from webgrad.runtime.shield import Shield, shield
 
 pytestmark = [pytest.mark.gpu, pytest.mark.fault]
@@ -162,7 +164,7 @@ def test_an_interrupt_during_a_long_wait_is_raised_after_it(wait: str) -> None:
     y = private.device.upload(np.zeros(1, np.uint32))
     private.spin(y, 1)
     private.device.synchronize()
-    private.spin(y, 60_000_000)
+    private.spin(y, 10_000_000)
     timer = threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGINT))
 
     def run() -> None:
@@ -424,13 +426,22 @@ def test_ctrl_c_is_heard_while_the_gpu_works() -> None:
     target = private.device.allocate(4)
     private.spin(target, 1000)
     private.device.synchronize()
-    private.spin(target, 500_000_000)  # a second
-    event = private.device.flush()
-    assert event is not None
-    timer = threading.Timer(0.1, signal.raise_signal, (signal.SIGINT,))
-    timer.start()
-    began = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
-        event.wait(timeout=20)
-    assert time.monotonic() - began < 5
-    event.wait()
+
+    def interrupted(event: Event) -> None:
+        timer = threading.Timer(0.05, signal.raise_signal, (signal.SIGINT,))
+        timer.start()
+        event.wait(timeout=HANG)
+        timer.join()
+
+    heard = []
+    for doublings in range(6):  # on a busy machine short work may be over before the signal
+        private.spin(target, 20_000_000 << doublings)
+        event = private.device.flush()
+        assert event is not None
+        with pytest.raises(KeyboardInterrupt):
+            interrupted(event)
+        heard.append(not event.done)
+        event.wait()
+        if heard[-1]:
+            break
+    assert heard[-1]

@@ -14,9 +14,9 @@ from unittest.mock import patch
 
 import numpy as np
 
-from webgrad.cpu import code
-from webgrad.cpu.operations import Operation, operation_of
+from webgrad.cpu.compiled import CompiledPlan
 from webgrad.evaluate.evaluate import clear_plans
+from webgrad.graph.snapshot import Snapshot
 from webgrad.lower import movement, passes, pull
 from webgrad.lower.builder import Builder
 from webgrad.lower.ir import Instruction
@@ -131,22 +131,29 @@ def pass_fault(first: str, second: str) -> Iterator[None]:
 
 @contextmanager
 def cpu_fault(op: str, change: Callable[[Any], Any]) -> Iterator[None]:
-    """What the cpu does for an op, changed."""
+    """What the cpu computes with an op, changed."""
+    right = CompiledPlan.run
 
-    def made(sig: Any, *args: Any) -> Any:
-        found = operation_of(sig, *args)
-        if sig.op.name != op:
-            return found
+    def wrong(plan: CompiledPlan, *arguments: Any) -> Any:
+        found = right(plan, *arguments)
+        graph = plan._graph
+        return {root: np.asarray(change(x)) if _needs(graph, root, op) else x for root, x in found.items()}
 
-        def wrong(*arrays: Any, out: Any = None) -> Any:
-            result = np.asarray(change(np.array(found.function(*arrays))))
-            if out is not None:
-                np.copyto(out, result)
-            return result if out is None else out
-
-        return Operation(wrong, found.takes, found.gives, found.into)
-
-    with patch.object(code, "operation_of", made):
+    with patch.object(CompiledPlan, "run", wrong):
         clear_plans()
         yield
     clear_plans()
+
+
+def _needs(graph: Snapshot, root: int, op: str) -> bool:
+    return any(graph.sigs[each].op.name == op for each in _under(graph, root))
+
+
+def _under(graph: Snapshot, root: int) -> set[int]:
+    found, stack = set[int](), [root]
+    while stack:
+        node = stack.pop()
+        if node not in found:
+            found.add(node)
+            stack += graph.inputs[node]
+    return found

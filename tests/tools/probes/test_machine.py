@@ -8,7 +8,6 @@ import os
 import pytest
 
 from webgrad import config
-from webgrad.cpu import blas
 from webgrad.native import compiler
 from webgrad.runtime import host
 from webgrad.runtime.device import CpuDevice
@@ -26,10 +25,8 @@ def test_cores_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:
         assert machine.memory(CPU).verdict == verdict
 
 
-def test_blas(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blas() -> None:
     assert machine.blas_library(CPU).figures["blas"]
-    monkeypatch.setattr(blas, "is_controlled", lambda: False)
-    assert machine.blas_library(CPU).verdict == "note"
 
 
 def test_native_code(clean_environment: pytest.MonkeyPatch) -> None:

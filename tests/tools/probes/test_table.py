@@ -170,13 +170,15 @@ def test_division_that_truncates(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_results_that_change(monkeypatch: pytest.MonkeyPatch) -> None:
     numbered = count()
-    monkeypatch.setattr(results, "_step", lambda device: [np.array([next(numbered)])] * 3)
+    monkeypatch.setattr(
+        results, "_steps", lambda device: [[np.array([next(numbered)])] * 3 for _ in range(2)]
+    )
     assert findings_of("twice the same")[0].verdict == "problem"
 
 
 @pytest.mark.gpu
 def test_a_device_that_the_cpu_does_not_agree_with(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(results, "_step", lambda device: [np.ones(4) + 1e-4 * device.is_gpu] * 3)
+    monkeypatch.setattr(results, "_steps", lambda device: [[np.ones(4) + 1e-4 * device.is_gpu] * 3])
     [found] = findings_of("agrees with cpu", "webgpu:0")
     assert (found.verdict, found.figures["errors"][0]) == ("problem", pytest.approx(1e-4))
 

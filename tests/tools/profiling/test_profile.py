@@ -41,11 +41,11 @@ def test_kernels_have_their_counts_and_lines(device: str) -> None:
             y = wg.relu(x @ x + 1)
             z = wg.softmax(y).numpy()
     assert z.sum() == pytest.approx(64, rel=1e-5)
-    product = next(each for each in found.kernels if "matmul" in each.ops)
-    assert product.count == 3
-    assert product.line.endswith(f"test_profile.py:{LINE}")
-    assert product.operations >= 3 * 2 * 64**3
-    assert product.bytes >= 3 * 64 * 64 * 4
+    products = [each for each in found.kernels if "matmul" in each.ops]
+    assert sum(each.count for each in products) == 3  # on the cpu twice by itself, then fused
+    assert all(each.line.endswith(f"test_profile.py:{LINE}") for each in products)
+    assert sum(each.operations for each in products) >= 3 * 2 * 64**3
+    assert sum(each.bytes for each in products) >= 3 * 64 * 64 * 4
     assert 0 < sum(each.seconds for each in found.kernels) <= found.seconds
     assert sum(each.share for each in found.kernels) == pytest.approx(1)
     assert sum(each.seconds for each in found.stages) == pytest.approx(found.seconds)

@@ -35,7 +35,8 @@ def on_cpu(
             sig = signature(LEAF, sig.shape, sig.dtype, sig.device)
         sigs.append(sig)
         inputs.append(tuple(place[at] for at in graph.inputs[each]) if each in inside else ())
-    plan = HostPlan(Snapshot(sigs, inputs, tuple(place[each] for each in wanted)), sigs[-1].device)
+    part = Snapshot(sigs, inputs, tuple(place[each] for each in wanted))
+    plan = HostPlan(part, sigs[-1].device, captured=True)
     names = list(place)
     leaves = {at: np.asarray(known[names[at]].value, order="C") for at in plan.leaves}
     found = plan.plan.run(leaves, {at: numbers[names[at]] for at in plan.scalars})

@@ -11,7 +11,6 @@ from typing import Any
 
 from ... import config
 from ...arrays import np
-from ...cpu import blas
 from ...native import compiler
 from ...runtime import host
 from ...runtime.device import CpuDevice
@@ -47,13 +46,7 @@ def blas_library(device: CpuDevice) -> Finding:
     found = (built or {}).get("Build Dependencies", {}).get("blas", {})
     name, version = str(found.get("name", "unknown")), str(found.get("version", ""))
     text = f"NumPy {np.__version__} with {name} {version}".rstrip()
-    figures = {"blas": name, "version": version, "controlled": blas.is_controlled()}
-    if not blas.is_controlled():
-        advice = (
-            "its threads cannot be told to wait for webgrad's: NumPy's own wheels bring an OpenBLAS that can"
-        )
-        return note("BLAS", text, advice, **figures)
-    return ok("BLAS", f"{text}, whose threads webgrad directs", **figures)
+    return ok("BLAS", text, blas=name, version=version)
 
 
 def native_code(device: CpuDevice) -> Finding:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import webgrad as wg
-from webgrad.cpu.turned import write_turned
 from webgrad.graph.snapshot import Snapshot, snapshot, walk
+from webgrad.schedule.transposed_scatters import write_turned
 
 
 def graph_of(*results: wg.Tensor) -> Snapshot:

@@ -1,11 +1,10 @@
-"""Plans of the cpu against the reference: every kind of group, in blocks and without."""
+"""Plans of the cpu against the reference: every kind of group, of few and of many elements."""
 
 from __future__ import annotations
 
 import math
 import threading
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,26 +20,15 @@ from tests.cpu.helpers import (
     drawn,
     fold,
     layer_norm,
-    loops,
     node_of,
-    small_blocks,
     softmax,
     where,
 )
 from webgrad import dtypes
-from webgrad.cpu import groups
-from webgrad.cpu.loop import Loop
 from webgrad.dtypes import DType
 from webgrad.graph.node import Node, make
 from webgrad.ops import primitives
 from webgrad.ops.table import TABLE
-
-
-@pytest.fixture(autouse=True)
-def blocks_of_one_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the machine's cache."""
-    monkeypatch.setattr(groups, "BLOCK", 1 << 16)
-
 
 # One below the limits of blocks, and several above, even and odd
 SIZES = [(5,), (40_000,), (70_001,), (300, 301), (1, 200_003), (3, 5, 7001), (64, 2, 1025)]
@@ -50,8 +38,7 @@ SPECIAL = np.array([0.0, -0.0, np.nan, np.inf, -np.inf, 1e-40, 3e38, -3e38, 0.5,
 @pytest.mark.parametrize("shape", SIZES, ids=str)
 def test_a_chain_of_maps(shape: tuple[int, ...]) -> None:
     a, b = drawn(*shape), drawn(*shape)
-    planned = check(apply("tanh", apply("add", apply("multiply", a, b), 0.5)), rounding=4)
-    assert loops(planned) == (math.prod(shape) > 1 << 15)
+    check(apply("tanh", apply("add", apply("multiply", a, b), 0.5)), rounding=4)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +53,7 @@ def test_a_chain_of_maps(shape: tuple[int, ...]) -> None:
 )
 def test_broadcasting(one: tuple[int, ...], other: tuple[int, ...]) -> None:
     a, b = drawn(*one), drawn(*other)
-    check(apply("add", apply("exp", a), apply("multiply", b, 2.0)), rounding=4)
+    check(apply("add", apply("exp", a), apply("multiply", b, 2.0)), rounding=4, slack=2e-6)
 
 
 @pytest.mark.parametrize(
@@ -107,22 +94,17 @@ def test_movement_of_inputs_and_of_computed_values(name: str, shape: tuple[int, 
     check(apply("add", move(x), 1.0))
     check(move(apply("multiply", x, 2.0)))
     check(apply("abs", move(apply("multiply", x, 2.0))), apply("add", x, 1.0))
-    with small_blocks():
-        check(apply("abs", move(apply("multiply", x, 2.0))), move(x))
+    check(apply("abs", move(apply("multiply", x, 2.0))), move(x))
 
 
 @pytest.mark.parametrize("shape", [(3, 5, 4), (70, 3, 300), (300, 7, 70)], ids=str)
-def test_turned_matrices_go_by_square_blocks(shape: tuple[int, ...]) -> None:
+def test_transposed_operands(shape: tuple[int, ...]) -> None:
     x, y = drawn(*shape), drawn(*shape[::-1])
     turned = primitives.permute(x, (2, 1, 0))
-    planned = check(turned)
+    check(turned)
     check(apply("add", turned, y), primitives.permute(apply("exp", x), (2, 1, 0)), rounding=4)
     check(apply("add", primitives.flip(turned, (0, 2)), y), apply("multiply", y, 2.0))
     check(primitives.permute(apply("add", turned, y), (1, 2, 0)))
-    if x.sig.size > 1000:
-        (loop,) = planned.plan._runs
-        assert isinstance(loop, Loop)
-        assert set(loop._work.ranges) == ({1, 2} if shape[0] == 300 else {0})
 
 
 @pytest.mark.parametrize("shape", [(3, 5), (600, 301), (301, 5, 90), (2, 300_000), (1, 100_000)], ids=str)
@@ -133,12 +115,11 @@ def test_softmax_and_layer_norm_over_any_axis(shape: tuple[int, ...], axis: int)
     check(layer_norm(x, axis % len(shape), drawn(shape[-1])), rounding=64, slack=1e-4)
 
 
-def test_rows_in_blocks_are_one_loop() -> None:
+def test_rows_are_one_group() -> None:
     x = drawn(600, 301)
     for node in (softmax(x, 1), layer_norm(x, 1)):
         planned = check(node, rounding=64, slack=1e-4)
         assert [each.kind for each in planned.schedule.groups] == ["rows"]
-        assert loops(planned) == 1
 
 
 @pytest.mark.parametrize(
@@ -296,7 +277,7 @@ def test_scatters(name: str, rows: int) -> None:
     check(apply("multiply", written, 2.0), rounding=4)
 
 
-def test_iota_in_blocks() -> None:
+def test_iota() -> None:
     for dtype in (dtypes.int32, dtypes.uint8, dtypes.float32, dtypes.float16):
         check(primitives.iota(100_000, dtype, CPU))
         line = primitives.iota(100_000, dtype, CPU)
@@ -359,51 +340,29 @@ def test_casts_of_floats_to_integers_saturate() -> None:
     check(primitives.cast(node_of(np.array(np.nan, np.float32)), dtypes.int8))
 
 
-def test_random_bits_in_blocks() -> None:
+def test_random_bits() -> None:
     counter = primitives.iota(100_003, dtypes.uint32, CPU)
     bits = apply("random_bits", counter, 7, 9)
     check(apply("right_shift", bits, 8))
 
 
-def test_intermediate_values_are_let_go() -> None:
-    """A chain of products holds two of them at a time, not all."""
+def test_intermediate_values_share_memory() -> None:
+    """A chain of products needs room for two of them, not for all."""
     x = drawn(400, 400)
     node = x
     for _ in range(6):
         node = primitives.contract(node, x)
         node = apply("divide", node, 20.0)
     planned = Planned(node)
-    alive = most = 0
-    slots: list[object] = planned.plan._blank.copy()
-    slots[0] = x.storage
-    for (_, slot, dtype), value in zip(planned.plan._scalars, [20.0], strict=True):
-        slots[slot] = np.array(value, dtype)
-    for run in planned.plan._runs:
-        run(slots)
-        alive = len({id(each) for each in slots if isinstance(each, np.ndarray) and each.size == 160_000})
-        most = max(most, alive)
-    assert most <= 4  # the input, the product, and the two that are just made
-
-
-def test_a_result_takes_the_memory_of_the_product_it_is_made_of() -> None:
-    planned = check(
-        apply("maximum", apply("add", primitives.contract(drawn(300, 40), drawn(40, 300)), 1.0), 0.0),
-        rounding=16,
-        slack=1e-4,
-    )
-    (loop,) = [each for each in planned.plan._runs if type(each).__name__ == "Loop"]
-    assert loop.stores[0].reuse is not None  # type: ignore[attr-defined]
+    planned.run()
+    (layout,) = planned.plan._layouts.values()
+    scratch = max(each.kernel.program.scratch for each in planned.plan._steps)  # type: ignore[union-attr]
+    assert layout._room <= 2 * x.sig.nbytes + scratch + 1024
 
 
 def reshaped_product(dtype: DType = dtypes.float32) -> Node:
     product = primitives.contract(drawn(300, 40, dtype=dtype), drawn(40, 300, dtype=dtype))
     return primitives.reshape(product, (3, 100, 300))
-
-
-def test_a_result_takes_the_memory_of_a_reshaped_product() -> None:
-    planned = check(apply("add", reshaped_product(), drawn(100, 1)), rounding=16, slack=1e-4)
-    (loop,) = [each for each in planned.plan._runs if type(each).__name__ == "Loop"]
-    assert loop.stores[0].reuse is not None  # type: ignore[attr-defined]
 
 
 def test_memory_that_a_reshape_still_needs_is_not_taken() -> None:
@@ -420,11 +379,10 @@ def test_memory_that_a_reshape_still_needs_is_not_taken() -> None:
 
 def test_memory_that_a_view_still_needs_is_not_taken() -> None:
     """A view of a value is a result: it is copied after the loop that could take the value's memory."""
-    with small_blocks():
-        total = fold("sum", drawn(30, 4, 6, dtype=dtypes.int32), 2)
-        check(primitives.flip(total, (0,)), apply("add", total, total))
-        product = primitives.contract(drawn(9, 4, dtype=dtypes.int32), drawn(4, 9, dtype=dtypes.int32))
-        check(primitives.permute(product, (1, 0)), apply("add", product, 1), apply("add", product, 2))
+    total = fold("sum", drawn(30, 4, 6, dtype=dtypes.int32), 2)
+    check(primitives.flip(total, (0,)), apply("add", total, total))
+    product = primitives.contract(drawn(9, 4, dtype=dtypes.int32), drawn(4, 9, dtype=dtypes.int32))
+    check(primitives.permute(product, (1, 0)), apply("add", product, 1), apply("add", product, 2))
 
 
 def test_one_plan_in_several_threads() -> None:
@@ -472,18 +430,13 @@ def test_a_deep_graph() -> None:
     check(node, rounding=8)
 
 
-def test_a_reshape_of_a_new_array_is_no_copy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And yet no two results share memory."""
+def test_no_two_results_share_memory() -> None:
     x = wg.asarray(np.ones((300, 400), np.float32), device="cpu")
     index = wg.asarray(np.arange(300), device="cpu")
-    copied: list[Any] = []
-    monkeypatch.setattr("webgrad.cpu.assembly._copied", copied.append)
     written = wg.index_set(x, index, 2.0)
     flat = written.reshape(-1)
     del written
     assert flat.numpy().tolist() == [2.0] * 120_000
-    assert not copied
-    monkeypatch.undo()
     first = wg.index_add(x, index, 1.0)
     results = [first.reshape(-1), first, first.reshape(400, 300), x.reshape(-1), (x @ x.T).reshape(-1)]
     wg.eval(*results)

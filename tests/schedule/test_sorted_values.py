@@ -8,10 +8,10 @@ import pytest
 from tests.graph.helpers import graph_of
 from tests.schedule.test_split_reductions import computed, leaves_of, node_of
 from webgrad import dtypes
-from webgrad.cpu.sorted_values import sort_values
 from webgrad.graph.node import Node, make
 from webgrad.graph.snapshot import Snapshot
 from webgrad.ops.table import TABLE
+from webgrad.schedule.sorted_values import sort_values
 
 X = np.array([[3.0, -0.0, np.nan, 1.0, 0.0, 3.0]], np.float32)
 
