@@ -40,6 +40,7 @@ from .attention_programs import attention_program
 from .block_programs import block_program, weights_program
 from .host_functions import host_function
 from .product_programs import product_program
+from .row_programs import rows_program
 
 ALIGNMENT = 64  # bytes
 _PACKING = {"f32": "f4x", "f64": "d", "i32": "i4x", "u32": "I4x", "i64": "q", "u64": "Q", "bool": "?7x"}
@@ -103,7 +104,7 @@ class CompiledPlan:
             if not graph.sigs[group.outputs[0]].size or self._is_alias(group):
                 continue
             if is_by_host(graph.sigs[group.outputs[0]]):
-                self._steps += [self._host_step(group, each, number) for each in group.outputs]
+                self._steps += self._by_host(group, number)
             else:
                 self._steps.append(self._command(group, number))
         self._in_place = self._in_place_of(schedule.groups)  # result → the leaf whose memory it may take
@@ -118,6 +119,15 @@ class CompiledPlan:
         buffers = tuple([-1 if at < 0 else self._home(values[at]) for at in kernel.buffers])
         scalars = tuple([(values[at], kind) for at, kind in kernel.scalars])
         return _Command(number, kernel, buffers, scalars)
+
+    def _by_host(self, group: Group, number: int) -> list[_Command | _HostStep]:
+        """Steps for nodes that have no kernel of the IR."""
+        found = rows_program(self._graph, group)
+        if found is None:
+            return [self._host_step(group, each, number) for each in group.outputs]
+        program, values = found
+        kernel = _Kernel(request(program.text, ["kernel"], "set_rows"), program, (), ())
+        return [_Command(number, kernel, tuple(map(self._home, values)), ())]
 
     def _host_step(self, group: Group, node: int, number: int) -> _HostStep:
         """A node by NumPy, with the movement before it."""
@@ -304,6 +314,8 @@ class Layout:
         bases = (*self._bound, *named, *self.steady)
         places: dict[Any, tuple[int, int]] = {each: (FIRST + at, 0) for at, each in enumerate(bases)}
         places |= {each: (ROOM, offset) for each, offset in self._inner.items()}
+        whole = (*self._bound, *self.scalars, *self.steady)
+        self._places = {each: at for at, each in reversed([*enumerate(whole)])}
         spans = self._spans(steps, apart)
         first = len(spans) * driver.CALL_WORDS
         table: list[tuple[int, int]] = []
@@ -393,13 +405,13 @@ class Layout:
             *map(address, results),
             *numbers,
         )
+        values: list[Any] = []
         for each in self._calls:
             began = 0 if tell is None else perf_counter_ns()
             if isinstance(each, _HostStep):
                 group = each.group
-                values = dict(zip(self._bound, (*leaves, *results), strict=True))
-                values |= zip(self.steady, steady.arrays, strict=True)
-                values |= zip(self.scalars, numbers, strict=True)
+                if not values:
+                    values = [*leaves, *results, *numbers, *steady.arrays]
                 with np.errstate(all="ignore"):
                     each.fill(*[self._array(one, values, room) for one in each.buffers])
             else:
@@ -444,13 +456,13 @@ class Layout:
             _WORD.pack_into(frame.memory, start - frame.address, slot)
         function(start)
 
-    def _array(self, value: int, values: Mapping[int, Any], room: Array | None) -> Array:
+    def _array(self, value: int, values: Sequence[Any], room: Array | None) -> Array:
         """A value for NumPy."""
-        sig = self.sigs[value]
+        sig, place = self.sigs[value], self._places.get(value)
         if sig.kind == "scalar":
-            return np.array(values[value] if value in values else sig.attributes[0], sig.dtype.numpy)
-        if value in values:
-            found: Array = values[value]
+            return np.array(sig.attributes[0] if place is None else values[place], sig.dtype.numpy)
+        if place is not None:
+            found: Array = values[place]
             return found
         if room is None or not sig.size:
             return np.empty(sig.shape, sig.dtype.numpy)
