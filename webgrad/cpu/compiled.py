@@ -40,9 +40,9 @@ from .attention_programs import attention_program
 from .block_programs import block_program, weights_program
 from .host_functions import host_function
 from .product_programs import product_program
+from .room import placed
 from .row_programs import rows_program
 
-ALIGNMENT = 64  # bytes
 _PACKING = {"f32": "f4x", "f64": "d", "i32": "i4x", "u32": "I4x", "i64": "q", "u64": "Q", "bool": "?7x"}
 _WORD = struct.Struct("<q")
 ZERO, SELF, ROOM, FIRST = range(4)  # the bases of addresses: nothing, the words, the room; then arrays
@@ -309,7 +309,7 @@ class Layout:
             if isinstance(step, _Command) and step.kernel.program.scratch:
                 sizes["scratch", at] = step.kernel.program.scratch
                 lives[at].append(("scratch", at))
-        self._room, self._inner = _placed(sizes, lives)
+        self._room, self._inner = placed(sizes, lives)
         self._bound = [*self.leaves, *ends]
         bases = (*self._bound, *named, *self.steady)
         places: dict[Any, tuple[int, int]] = {each: (FIRST + at, 0) for at, each in enumerate(bases)}
@@ -390,9 +390,11 @@ class Layout:
         tell: Tell | None = None,
     ) -> list[Array]:
         """The arrays of `roots`, from those of `leaves` and the numbers of `scalars`, in the same order."""
-        results = [empty(shape, dtype) for shape, dtype in self._results]
-        if donated:
-            self._take_leaves(results, leaves, donated)
+        taken = self._taken(leaves, donated) if donated else {}
+        results = [
+            taken[at] if at in taken else empty(shape, dtype)
+            for at, (shape, dtype) in enumerate(self._results)
+        ]
         address = address_reader()
         frame = self._frame(steady)
         room = frame.room
@@ -429,12 +431,14 @@ class Layout:
         found = [(results[at], shape) for at, shape in self._origins]
         return [each if each.shape == shape else rewrapped(each.reshape(shape)) for each, shape in found]
 
-    def _take_leaves(self, results: list[Array], leaves: Sequence[Array], donated: frozenset[int]) -> None:
-        """Let results have the arrays of leaves that they replace."""
+    def _taken(self, leaves: Sequence[Array], donated: frozenset[int]) -> dict[int, Array]:
+        """The arrays of leaves that results have, since they replace them."""
+        found = {}
         for at, place, leaf in self._in_place:
-            array, shape = leaves[place], results[at].shape
+            array, shape = leaves[place], self._results[at][0]
             if leaf in donated and array.flags.writeable:
-                results[at] = array if array.shape == shape else array.reshape(shape)
+                found[at] = array if array.shape == shape else array.reshape(shape)
+        return found
 
     def _frame(self, steady: Steady) -> _Frame:
         """A frame that no other run uses, with the addresses of the steady leaves."""
@@ -482,30 +486,6 @@ class _Frame:
         self.words = self.address + front
         self.steady: Sequence[int] = ()
         self.room: Array | None = None  # where it is small
-
-
-def _placed(sizes: Mapping[Any, int], steps: Sequence[Sequence[Any]]) -> tuple[int, dict[Any, int]]:
-    """The bytes of a room for values that only a run needs, and where each begins: those that are needed at
-    the same time, from the first to the last step that has them, lie apart.
-    """
-    life: dict[Any, tuple[int, int]] = {}
-    for at, step in enumerate(steps):
-        for each in step:
-            if each in sizes:
-                life[each] = (life.get(each, (at, at))[0], at)
-    placed: dict[Any, int] = {}
-    total = 0
-    for each in sorted(life, key=lambda one: -sizes[one]):
-        first, last = life[each]
-        beside = [one for one in placed if life[one][0] <= last and first <= life[one][1]]
-        start = 0
-        for one in sorted(beside, key=placed.__getitem__):
-            if placed[one] - start >= sizes[each]:
-                break
-            start = max(start, -(-(placed[one] + sizes[one]) // ALIGNMENT) * ALIGNMENT)
-        placed[each] = start
-        total = max(total, start + sizes[each])
-    return total, placed
 
 
 def contiguous(value: Any) -> Array:
