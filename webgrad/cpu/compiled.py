@@ -20,12 +20,11 @@ from typing import Any, NamedTuple
 from ..arrays import Array, np
 from ..graph.node import Signature
 from ..graph.snapshot import Snapshot
-from ..lower.compile import alias_of
 from ..lower.in_place import in_place_results
 from ..lower.ir import Kernel
 from ..lower.lane_products import Lowering
 from ..lower.lanes import LOWER
-from ..lower.structures import structure
+from ..lower.structures import alias_of, structure
 from ..native import driver
 from ..native.background import Request, request
 from ..native.emit import Program, kernel_program

@@ -16,7 +16,7 @@ from ..schedule.plan import Group
 from .builder import Builder
 from .index import unflatten
 from .ir import BLOCK, PANEL, U32, Buffer, Hole, Kernel
-from .lane_products import Lowering, Strided, LoadPuller
+from .lane_products import LoadPuller, Lowering, Strided
 from .lanes import LanePuller
 from .passes import drop_unused, fold_constants, share_values
 from .threads import name_of
