@@ -15,7 +15,7 @@ import pytest
 import webgrad as wg
 from tests.cpu.helpers import apply, drawn, fold, layer_norm, node_of, softmax
 from webgrad import config, dtypes
-from webgrad.cpu.compiled import CompiledPlan
+from webgrad.cpu.compiled import CompiledPlan, _HostStep
 from webgrad.cpu.reference import compute
 from webgrad.device_profile import CPU_PROFILE
 from webgrad.evaluate import cpu_plan
@@ -25,6 +25,7 @@ from webgrad.graph.snapshot import snapshot, walk
 from webgrad.native.compiler import is_available
 from webgrad.native.processor import host
 from webgrad.ops import primitives
+from webgrad.ops.table import TABLE
 from webgrad.schedule.cpu_passes import CPU_PASSES
 from webgrad.schedule.schedule import schedule
 
@@ -304,3 +305,24 @@ def _last_plan() -> HostPlan:
     plan = list(_state.plans.values())[-1]
     assert isinstance(plan, HostPlan)
     return plan
+
+
+@pytest.mark.parametrize("dtype", [dtypes.int32, dtypes.int64, dtypes.uint32, dtypes.uint64])
+@pytest.mark.parametrize("columns", [1, 3, 16, 65, 384])
+def test_rows_are_set_by_native_code(dtype: dtypes.DType, columns: int) -> None:
+    lowest, highest = (-9, 1 << 30) if dtype.kind == "i" else (0, (1 << 8 * dtype.itemsize) - 1)
+    places = node_of(np.asarray([2, 5, 2, lowest, highest, 0, 4], dtype.numpy))
+    for numbers in (np.float32, np.float16, np.uint8, np.float64):
+        base = node_of(np.arange(6 * columns).reshape(6, columns).astype(numbers))
+        updates = node_of(np.arange(0, -7 * columns, -1).reshape(7, columns).astype(np.int8).astype(numbers))
+        root = primitives.scatter(TABLE["scatter_set"], base, places, updates)
+        planned = check(root)
+        assert planned.plan._steps
+        assert not any(isinstance(each, _HostStep) for each in planned.plan._steps)
+        (want,) = planned.run()
+        changed = Planned(root, changed=((base, root),))
+        number = changed.nodes.index(base)
+        array = changed.leaves[number] = changed.leaves[number].copy()
+        (found,) = changed.run(donated=frozenset((number,)))
+        assert np.shares_memory(found, array)
+        np.testing.assert_array_equal(found, want)

@@ -20,12 +20,11 @@ from typing import Any, NamedTuple
 from ..arrays import Array, np
 from ..graph.node import Signature
 from ..graph.snapshot import Snapshot
-from ..lower.compile import alias_of
 from ..lower.in_place import in_place_results
 from ..lower.ir import Kernel
 from ..lower.lane_products import Lowering
 from ..lower.lanes import LOWER
-from ..lower.structures import structure
+from ..lower.structures import alias_of, structure
 from ..native import driver
 from ..native.background import Request, request
 from ..native.emit import Program, kernel_program
@@ -33,15 +32,16 @@ from ..native.helpers import Helpers
 from ..native.jobs import LEAST
 from ..native.processor import Processor, chosen
 from ..runtime.addresses import address_of, address_reader
-from ..runtime.host_buffers import empty, rewrapped, tick
+from ..runtime.host_buffers import empty, rewrapped
 from ..schedule.cpu_passes import is_by_host
 from ..schedule.plan import Group, Schedule
 from .attention_programs import attention_program
 from .block_programs import block_program, weights_program
 from .host_functions import host_function
 from .product_programs import product_program
+from .room import placed
+from .row_programs import rows_program
 
-ALIGNMENT = 64  # bytes
 _PACKING = {"f32": "f4x", "f64": "d", "i32": "i4x", "u32": "I4x", "i64": "q", "u64": "Q", "bool": "?7x"}
 _WORD = struct.Struct("<q")
 ZERO, SELF, ROOM, FIRST = range(4)  # the bases of addresses: nothing, the words, the room; then arrays
@@ -103,7 +103,7 @@ class CompiledPlan:
             if not graph.sigs[group.outputs[0]].size or self._is_alias(group):
                 continue
             if is_by_host(graph, group.outputs[0]):
-                self._steps += [self._host_step(group, each, number) for each in group.outputs]
+                self._steps += self._by_host(group, number)
             else:
                 self._steps.append(self._command(group, number))
         self._in_place = self._in_place_of(schedule.groups)  # result → the leaf whose memory it may take
@@ -118,6 +118,15 @@ class CompiledPlan:
         buffers = tuple([-1 if at < 0 else self._home(values[at]) for at in kernel.buffers])
         scalars = tuple([(values[at], kind) for at, kind in kernel.scalars])
         return _Command(number, kernel, buffers, scalars)
+
+    def _by_host(self, group: Group, number: int) -> list[_Command | _HostStep]:
+        """Steps for nodes that have no kernel of the IR."""
+        found = rows_program(self._graph, group)
+        if found is None:
+            return [self._host_step(group, each, number) for each in group.outputs]
+        program, values = found
+        kernel = _Kernel(request(program.text, ["kernel"], "set_rows"), program, (), ())
+        return [_Command(number, kernel, tuple(map(self._home, values)), ())]
 
     def _host_step(self, group: Group, node: int, number: int) -> _HostStep:
         """A node by NumPy, with the movement before it."""
@@ -299,11 +308,13 @@ class Layout:
             if isinstance(step, _Command) and step.kernel.program.scratch:
                 sizes["scratch", at] = step.kernel.program.scratch
                 lives[at].append(("scratch", at))
-        self._room, self._inner = _placed(sizes, lives)
+        self._room, self._inner = placed(sizes, lives)
         self._bound = [*self.leaves, *ends]
         bases = (*self._bound, *named, *self.steady)
         places: dict[Any, tuple[int, int]] = {each: (FIRST + at, 0) for at, each in enumerate(bases)}
         places |= {each: (ROOM, offset) for each, offset in self._inner.items()}
+        whole = (*self._bound, *self.scalars, *self.steady)
+        self._places = {each: at for at, each in reversed([*enumerate(whole)])}
         spans = self._spans(steps, apart)
         first = len(spans) * driver.CALL_WORDS
         table: list[tuple[int, int]] = []
@@ -378,10 +389,11 @@ class Layout:
         tell: Tell | None = None,
     ) -> list[Array]:
         """The arrays of `roots`, from those of `leaves` and the numbers of `scalars`, in the same order."""
-        tick()
-        results = [empty(shape, dtype) for shape, dtype in self._results]
-        if donated:
-            self._take_leaves(results, leaves, donated)
+        taken = self._taken(leaves, donated) if donated else {}
+        results = [
+            taken[at] if at in taken else empty(shape, dtype)
+            for at, (shape, dtype) in enumerate(self._results)
+        ]
         address = address_reader()
         frame = self._frame(steady)
         room = frame.room
@@ -394,13 +406,13 @@ class Layout:
             *map(address, results),
             *numbers,
         )
+        values: list[Any] = []
         for each in self._calls:
             began = 0 if tell is None else perf_counter_ns()
             if isinstance(each, _HostStep):
                 group = each.group
-                values = dict(zip(self._bound, (*leaves, *results), strict=True))
-                values |= zip(self.steady, steady.arrays, strict=True)
-                values |= zip(self.scalars, numbers, strict=True)
+                if not values:
+                    values = [*leaves, *results, *numbers, *steady.arrays]
                 with np.errstate(all="ignore"):
                     each.fill(*[self._array(one, values, room) for one in each.buffers])
             else:
@@ -418,12 +430,14 @@ class Layout:
         found = [(results[at], shape) for at, shape in self._origins]
         return [each if each.shape == shape else rewrapped(each.reshape(shape)) for each, shape in found]
 
-    def _take_leaves(self, results: list[Array], leaves: Sequence[Array], donated: frozenset[int]) -> None:
-        """Let results have the arrays of leaves that they replace."""
+    def _taken(self, leaves: Sequence[Array], donated: frozenset[int]) -> dict[int, Array]:
+        """The arrays of leaves that results have, since they replace them."""
+        found = {}
         for at, place, leaf in self._in_place:
-            array, shape = leaves[place], results[at].shape
+            array, shape = leaves[place], self._results[at][0]
             if leaf in donated and array.flags.writeable:
-                results[at] = array if array.shape == shape else array.reshape(shape)
+                found[at] = array if array.shape == shape else array.reshape(shape)
+        return found
 
     def _frame(self, steady: Steady) -> _Frame:
         """A frame that no other run uses, with the addresses of the steady leaves."""
@@ -445,13 +459,13 @@ class Layout:
             _WORD.pack_into(frame.memory, start - frame.address, slot)
         function(start)
 
-    def _array(self, value: int, values: Mapping[int, Any], room: Array | None) -> Array:
+    def _array(self, value: int, values: Sequence[Any], room: Array | None) -> Array:
         """A value for NumPy."""
-        sig = self.sigs[value]
+        sig, place = self.sigs[value], self._places.get(value)
         if sig.kind == "scalar":
-            return np.array(values[value] if value in values else sig.attributes[0], sig.dtype.numpy)
-        if value in values:
-            found: Array = values[value]
+            return np.array(sig.attributes[0] if place is None else values[place], sig.dtype.numpy)
+        if place is not None:
+            found: Array = values[place]
             return found
         if room is None or not sig.size:
             return np.empty(sig.shape, sig.dtype.numpy)
@@ -471,30 +485,6 @@ class _Frame:
         self.words = self.address + front
         self.steady: Sequence[int] = ()
         self.room: Array | None = None  # where it is small
-
-
-def _placed(sizes: Mapping[Any, int], steps: Sequence[Sequence[Any]]) -> tuple[int, dict[Any, int]]:
-    """The bytes of a room for values that only a run needs, and where each begins: those that are needed at
-    the same time, from the first to the last step that has them, lie apart.
-    """
-    life: dict[Any, tuple[int, int]] = {}
-    for at, step in enumerate(steps):
-        for each in step:
-            if each in sizes:
-                life[each] = (life.get(each, (at, at))[0], at)
-    placed: dict[Any, int] = {}
-    total = 0
-    for each in sorted(life, key=lambda one: -sizes[one]):
-        first, last = life[each]
-        beside = [one for one in placed if life[one][0] <= last and first <= life[one][1]]
-        start = 0
-        for one in sorted(beside, key=placed.__getitem__):
-            if placed[one] - start >= sizes[each]:
-                break
-            start = max(start, -(-(placed[one] + sizes[one]) // ALIGNMENT) * ALIGNMENT)
-        placed[each] = start
-        total = max(total, start + sizes[each])
-    return total, placed
 
 
 def contiguous(value: Any) -> Array:

@@ -18,7 +18,7 @@ from ..cpu.compiled import NOTHING, CompiledPlan, Layout, Steady, contiguous
 from ..graph.node import Node
 from ..observing import observers
 from ..runtime.addresses import address_of
-from ..runtime.host_buffers import is_own
+from ..runtime.host_buffers import is_own, tick
 from .evaluate import picker
 
 __all__ = ["HostReplay"]
@@ -62,6 +62,7 @@ class HostReplay:
             for at, node in zip(self.apart, apart, strict=True):
                 nodes[at] = node
             return self._watched(nodes, donated)
+        tick()
         leaves = list(map(_storage_of, self._leaves(nodes)))
         for at in self._pairs:
             leaves[at] = leaves[at][..., None].view(leaves[at].real.dtype)

@@ -14,7 +14,8 @@ from ..errors import WebgradError
 from ..graph.node import Node
 from ..graph.snapshot import Snapshot
 from ..kernels.launch import Bound, Launch
-from ..lower.compile import alias_of, compile_schedule
+from ..lower.compile import compile_schedule
+from ..lower.structures import alias_of
 from ..observing import Note, observers, stage
 from ..runtime.buffers import Buffer
 from ..runtime.command_list import CommandList

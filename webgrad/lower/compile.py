@@ -26,7 +26,7 @@ from .ir import Kernel, verify
 from .passes import PASSES
 from .quantised import lower_quantised, quantised_choices
 from .scan import lower_scan
-from .structures import renumbered, structure
+from .structures import alias_of, renumbered, structure
 from .whole_values import fourier_kernels, scatter_kernels, sort_kernels, user_kernels
 
 LEAST_TUNED = 1 << 14  # elements that a kernel touches, from which its choice may matter
@@ -150,16 +150,6 @@ def _row(graph: Snapshot, group: Group) -> str:
 def _given(choice: Choice | None) -> tuple[Choice, ...]:
     """A choice as extra arguments: only a lowering that offers choices takes one."""
     return () if choice is None else (choice,)
-
-
-def alias_of(graph: Snapshot, groups: Sequence[Group]) -> tuple[int, int] | None:
-    """(result, value) where a group only reshapes a value: both have the same memory."""
-    group = groups[0]
-    if len(groups) > 1 or group.kind != "map" or len(group.outputs) > 1 or len(group.reads) != 1:
-        return None
-    if any(graph.sigs[each].op.name != "reshape" for each in group.inside):
-        return None
-    return group.outputs[0], group.reads[0]
 
 
 _WHOLE: dict[str, Callable[..., list[Launch]]] = {

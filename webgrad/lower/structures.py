@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from ..graph.snapshot import Snapshot
-from ..kernels.launch import Bound, Launch
 from ..schedule.plan import Group
+
+if TYPE_CHECKING:  # the cpu's plans need no launches
+    from ..kernels.launch import Launch
 
 
 def structure(graph: Snapshot, groups: Sequence[Group]) -> tuple[tuple[object, ...], tuple[int, ...]]:
@@ -42,6 +45,16 @@ def structure(graph: Snapshot, groups: Sequence[Group]) -> tuple[tuple[object, .
     return tuple(code), tuple(places)
 
 
+def alias_of(graph: Snapshot, groups: Sequence[Group]) -> tuple[int, int] | None:
+    """(result, value) where a group only reshapes a value: both have the same memory."""
+    group = groups[0]
+    if len(groups) > 1 or group.kind != "map" or len(group.outputs) > 1 or len(group.reads) != 1:
+        return None
+    if any(graph.sigs[each].op.name != "reshape" for each in group.inside):
+        return None
+    return group.outputs[0], group.reads[0]
+
+
 def renumbered(launches: Sequence[Launch], old: Sequence[int], new: Sequence[int]) -> list[Launch]:
     """The launches of one bundle over the values of another of the same structure."""
     names = dict(zip(old, new, strict=True))
@@ -52,7 +65,7 @@ def renumbered(launches: Sequence[Launch], old: Sequence[int], new: Sequence[int
             buffers=tuple(replace(one, value=names[one.value]) for one in each.kernel.buffers),
             scalars=tuple((names[number], dtype) for number, dtype in each.kernel.scalars),
         )
-        bound = tuple(Bound(names.get(one.value, one.value), one.start, one.nbytes) for one in each.bound)
+        bound = tuple(one._replace(value=names.get(one.value, one.value)) for one in each.bound)
         scalars = tuple(names[number] for number in each.scalars)
         made.append(replace(each, kernel=kernel, bound=bound, scalars=scalars))
     return made

@@ -449,8 +449,8 @@ def _members_of(module: ref[Module]) -> Any:
     if found is None:
         return None
     held = found.__dict__
-    hooks = (*held.get("_forward_hooks", ()), *held.get("_forward_pre_hooks", ()))
-    return (held.get("_changes"), *hooks) if hooks else held.get("_changes")
+    after, before = held.get("_forward_hooks", ()), held.get("_forward_pre_hooks", ())
+    return (held.get("_changes"), *after, *before) if after or before else held.get("_changes")
 
 
 def _no_module(value: Any) -> str:

@@ -14,7 +14,8 @@ from ..evaluate.evaluate import snapshot_of
 from ..graph.node import line_of
 from ..graph.snapshot import Snapshot
 from ..lower.choices import Choice
-from ..lower.compile import Choose, alias_of, compile_schedule
+from ..lower.compile import Choose, compile_schedule
+from ..lower.structures import alias_of
 from ..lower.threads import name_of
 from ..ops.primitives import check_device
 from ..runtime.stats import readable_bytes

@@ -7,9 +7,13 @@ ships).
 
 from __future__ import annotations
 
-from webgrad.wgsl.program import Binding, Field, Program
-from webgrad.wgsl.render import Dialect, Parameters, render
-from webgrad.wgsl.template import load_template, program_from_source
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from webgrad.wgsl.program import Binding, Field, Program
+    from webgrad.wgsl.render import Dialect, Parameters, render
+    from webgrad.wgsl.template import load_template, program_from_source
 
 __all__ = [
     "Binding",
@@ -21,3 +25,16 @@ __all__ = [
     "program_from_source",
     "render",
 ]
+
+# Imported when they are asked for: native code needs the library's functions, and none of these.
+_MODULES = {
+    **dict.fromkeys(("Binding", "Field", "Program"), "program"),
+    **dict.fromkeys(("Dialect", "Parameters", "render"), "render"),
+    **dict.fromkeys(("load_template", "program_from_source"), "template"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -15,7 +15,8 @@ from ...graph.node import Signature, signature
 from ...graph.op import LEAF
 from ...graph.snapshot import Snapshot
 from ...kernels.launch import Launch
-from ...lower.compile import alias_of, compile_schedule
+from ...lower.compile import compile_schedule
+from ...lower.structures import alias_of
 from ...runtime.buffers import Buffer
 from ...runtime.webgpu import Device
 from ...schedule.plan import Group
