@@ -267,7 +267,7 @@ def test_what_functions_ask_of_a_device() -> None:
         ("from ..wgsl import load_template", "runtime.pipelines", False),
         ("from webgrad.wgsl.reflect import reflect", "runtime.pipelines", False),
         ("from ..kernels import ordering", "runtime.queue", False),
-        ("import webgrad.kernels", "wgsl.render", False),
+        ("import webgrad.kernels", "wgsl.renderer", False),
         ("from webgrad.device_profile import DeviceProfile", "kernels.sorting", True),
         ("from ..errors import ShapeError", "graph.node", True),
         ("from .errors import ShapeError", "batch", True),
