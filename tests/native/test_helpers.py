@@ -13,23 +13,20 @@ from typing import Any
 import numpy as np
 import pytest
 
+import webgrad as wg
 from tests.limits import HANG
-from tests.ops.block_reference import random_blocks
 from webgrad.native import helpers
-from webgrad.native.calls import multiplier
 from webgrad.native.jobs import CLOCK, REST, YIELD
-from webgrad.ops.blocks import FORMATS, to_words
 from webgrad.runtime.threads import cores
 
-SHAPE = (1024, 1024)
-WORDS = to_words(random_blocks("Q8_0", SHAPE, scale=0.1), FORMATS["Q8_0"])
-X = np.random.default_rng(8).standard_normal((1, 1024)).astype(np.float32)
+RANDOM = np.random.default_rng(8)
+W = wg.asarray(RANDOM.standard_normal((1024, 1024), np.float32), device="cpu")
+X = wg.asarray(RANDOM.standard_normal((1, 1024), np.float32), device="cpu")
+multiplied = wg.jit(lambda x: x @ W)
 
 
 def product() -> Any:
-    out = np.full((1, SHAPE[0]), np.nan, np.float32)
-    assert multiplier("Q8_0", SHAPE)(X, WORDS, out)
-    return out
+    return multiplied(X).numpy()
 
 
 def test_helpers_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
