@@ -1,6 +1,6 @@
 """Training steps: the time of one, the kernels it launches, and that many of them leave nothing behind.
 
-    training.py [mlp] [cnn] [--device webgpu:0] [--library webgrad,torch] [--steps 30] [--long [1000]]
+    training.py [mlp] [cnn] [gpt] [lstm] [--device cpu] [--library webgrad,torch] [--steps 30] [--long]
 
 Each library is a process of its own, one after the other; peers are looked for as benchmarks/README.md says.
 Times are medians, from the call of a step until its loss is there. `--long`: many steps of webgrad's, in
@@ -22,41 +22,23 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from nets import WORKLOADS, batch_of, net
 
-BATCH, RATE = 128, 1e-3
-WORKLOADS = {"mlp": (BATCH, 784), "cnn": (BATCH, 1, 28, 28)}  # the shape of a batch
+RATE = 1e-3
 MOST_KERNELS = {"mlp": 12}
 LONG = 1000
 PEERS = ("torch", "tinygrad")
 Step = Callable[[], float]
 
 
-def batch_of(workload: str) -> tuple[Any, Any]:
-    """Pictures and classes, the same for all libraries."""
-    random = np.random.default_rng(0)
-    return random.random(WORKLOADS[workload], np.float32), random.integers(0, 10, BATCH).astype(np.int32)
-
-
 # What is trained, in each library
-
-
-def layers(workload: str, nn: Any) -> Any:
-    """The net, for webgrad and torch, whose modules have the same names."""
-    if workload == "mlp":
-        return nn.Sequential(nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 10))
-    return nn.Sequential(
-        *(nn.Conv2d(1, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
-        *(nn.Conv2d(32, 64, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
-        *(nn.Flatten(), nn.Linear(3136, 128), nn.ReLU(), nn.Linear(128, 10)),
-    )
 
 
 def webgrad_step(workload: str, device: str) -> Step:
     import webgrad as wg
 
     wg.set_default_device(device)
-    model = layers(workload, wg.nn)
+    model = net(workload, wg.nn, wg.scaled_dot_product_attention)
     optimiser = wg.optim.Adam(model.parameters(), lr=RATE)
 
     @wg.jit  # type: ignore[untyped-decorator, unused-ignore]
@@ -74,7 +56,7 @@ def webgrad_step(workload: str, device: str) -> Step:
 def torch_step(workload: str, device: str) -> Step:
     import torch
 
-    model = layers(workload, torch.nn)
+    model = net(workload, torch.nn, torch.nn.functional.scaled_dot_product_attention)
     optimiser = torch.optim.Adam(model.parameters(), lr=RATE)
     pictures, classes = (torch.from_numpy(each) for each in batch_of(workload))
     classes = classes.long()
@@ -92,6 +74,8 @@ def torch_step(workload: str, device: str) -> Step:
 def tinygrad_step(workload: str, device: str) -> Step:
     sys.path.insert(0, str(Path(__file__).parent / "peers"))
     peer = importlib.import_module("tinygrad_webgpu")  # first: it says which device tinygrad opens
+    if workload not in ("mlp", "cnn"):
+        raise SystemExit(f"{workload} is not written for tinygrad")
     nn, Tensor = importlib.import_module("tinygrad.nn"), peer.Tensor
     importlib.import_module("tinygrad.helpers").Context(TRAINING=1).__enter__()
     if workload == "mlp":
@@ -199,7 +183,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("workloads", nargs="*", default=[], metavar="workload", help="mlp, cnn; both")
+    parser.add_argument("workloads", nargs="*", default=[], metavar="workload", help=", ".join(WORKLOADS))
     parser.add_argument("--device", default="cpu", help="webgrad's: cpu, webgpu:0 …")
     parser.add_argument("--library", default="webgrad", help="webgrad, torch, tinygrad, with commas")
     parser.add_argument("--steps", type=int, default=30)
@@ -214,7 +198,7 @@ def main() -> int:
     unknown += [each for each in workloads if each not in WORKLOADS]
     if unknown:
         parser.error(
-            f"{', '.join(unknown)}: the libraries are {', '.join(LIBRARIES)}, the workloads mlp, cnn"
+            f"{', '.join(unknown)}: the libraries are {', '.join(LIBRARIES)}, the workloads {WORKLOADS}"
         )
     fine = True
     for workload in workloads:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 __all__ = ["LANES", "adapter_environment"]
 
-LANES = 4  # of a subgroup; eight take a third longer to compile
+LANES = 4  # of a subgroup; kernels for eight take twice as long to compile
 WIDTH = "LP_NATIVE_VECTOR_WIDTH"
 BITS = 32  # of a lane
 

@@ -339,17 +339,22 @@ CPU = (
         ),
     ),
     *planted(
-        "cpu/halves.py",
+        "native/block_tiles.py",
         (
-            "if sizes.max() >= _INFINITE:",
-            "if sizes.max() > _INFINITE:",
-            "infinities of many half floats become 65536",
+            'first = f(f"icmp eq i64 {at}, 0")',
+            'first = "true"',
+            "of long rows times many, only the last part is summed",
         ),
+        tests=("tests/native/test_blocks.py",),
+    ),
+    *planted(
+        "native/formats.py",
         (
-            "_FIELDS = np.uint32(0x8FFFFFFF)",
-            "_FIELDS = np.uint32(0x0FFFFFFF)",
-            "many half floats lose their sign",
+            "_field(f, high, 2 * plane, 4, 48)",
+            "_field(f, high, 2 * plane, 4, 16)",
+            "Q6_K's weights lose a bit",
         ),
+        tests=("tests/native/test_blocks.py",),
     ),
     *planted(
         "cpu/scans.py",

@@ -22,8 +22,8 @@ from scripts.system import say
 __all__ = ["GROUPS", "WHOLE", "arguments_of", "cores", "lanes_of", "run_groups"]
 
 # Folders and files of tests/, what takes longest first; those that are in no group are one more, before all
-# others, and a folder inside of another group's is left out there. Groups are small, so that they end
-# together, and because every capture looks through all objects of its process.
+# others. Groups are small, so that they end together, and because every capture looks through all objects of
+# its process.
 GROUPS = (
     ("functions", "ops"),
     ("cpu", "native"),
@@ -34,7 +34,7 @@ GROUPS = (
     ("scripts", "benchmarks", "tuning"),
     ("tools", "cli"),
     ("optim", "amp", "data", "io", "linalg", "training"),
-    ("lower", "functions/learning"),
+    ("lower",),
     ("jit", "evaluate"),
     ("gradients", "graph"),
     ("nn",),
@@ -74,16 +74,8 @@ def cores() -> int:
 def arguments_of(groups: Sequence[Sequence[str]], options: Sequence[str] = ()) -> list[list[str]]:
     """The module pytest and what it is told for each group; first for all that is in none."""
     folders = [[f"tests/{each}" for each in group] for group in groups]
-    named = [each for group in folders for each in group]
-    rest = [f"--ignore={each}" for each in named]
-    within = [
-        [f"--ignore={each}" for each in named if any(each.startswith(f"{folder}/") for folder in group)]
-        for group in folders
-    ]
-    return [
-        ["pytest", *rest, *options],
-        *(["pytest", *group, *inner, *options] for group, inner in zip(folders, within, strict=True)),
-    ]
+    rest = [f"--ignore={each}" for group in folders for each in group]
+    return [["pytest", *each, *options] for each in (rest, *folders)]
 
 
 def lanes_of(arguments: Sequence[str]) -> int | None:

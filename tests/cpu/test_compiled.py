@@ -314,7 +314,7 @@ def test_rows_are_set_by_native_code(dtype: dtypes.DType, columns: int) -> None:
     places = node_of(np.asarray([2, 5, 2, lowest, highest, 0, 4], dtype.numpy))
     for numbers in (np.float32, np.float16, np.uint8, np.float64):
         base = node_of(np.arange(6 * columns).reshape(6, columns).astype(numbers))
-        updates = node_of(np.arange(-7 * columns, 0).reshape(7, columns).astype(np.int8).astype(numbers))
+        updates = node_of(np.arange(0, -7 * columns, -1).reshape(7, columns).astype(np.int8).astype(numbers))
         root = primitives.scatter(TABLE["scatter_set"], base, places, updates)
         planned = check(root)
         assert planned.plan._steps

@@ -115,3 +115,77 @@ def test_gradients_of_a_layer() -> None:
     (on_cpu(x) @ w).sum().backward()
     assert w.grad is not None
     check(w.grad, np.repeat(x.astype(np.float64).sum(0)[:, None], 17, 1))
+
+
+# channels, outputs, kernel, stride, padding, dilation, height, width: rows of windows shorter and longer than
+# panels, images of one channel, more channels than one part of k holds
+GEOMETRIES = [
+    (1, 5, 3, 1, 1, 1, 6, 7),
+    (3, 33, 7, 2, 3, 1, 21, 75),
+    (40, 20, 3, 1, 1, 1, 9, 14),
+    (5, 4, 3, 2, 1, 1, 13, 37),
+    (6, 40, 1, 2, 0, 1, 8, 34),
+    (4, 3, 3, 1, 2, 2, 7, 40),
+]
+
+
+@pytest.mark.parametrize(
+    ("channels", "outputs", "kernel", "stride", "padding", "dilation", "height", "width"), GEOMETRIES
+)
+def test_convolutions_and_their_gradients(
+    channels: int,
+    outputs: int,
+    kernel: int,
+    stride: int,
+    padding: int,
+    dilation: int,
+    height: int,
+    width: int,
+) -> None:
+    x, w = drawn(2, channels, height, width), drawn(outputs, channels, kernel, kernel)
+    around = ((0, 0), (0, 0), (padding, padding), (padding, padding))
+    padded, span = np.pad(x, around).astype(np.float64), dilation * (kernel - 1) + 1
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (span, span), (2, 3))
+    taps = windows[:, :, ::stride, ::stride, ::dilation, ::dilation]
+    g = drawn(2, outputs, *taps.shape[2:4])
+
+    def convolved(x: wg.Tensor, w: wg.Tensor) -> wg.Tensor:
+        return wg.conv2d(x, w, stride=stride, padding=padding, dilation=dilation)
+
+    def loss(x: wg.Tensor, w: wg.Tensor) -> wg.Tensor:
+        return (convolved(x, w) * on_cpu(g)).sum()
+
+    check(convolved(on_cpu(x), on_cpu(w)), np.einsum("nchwij,ocij->nohw", taps, w))
+    check(wg.grad(loss, argnums=1)(on_cpu(x), on_cpu(w)), np.einsum("nchwij,nohw->ocij", taps, g))
+    spread = np.zeros(padded.shape)
+    for i, j in np.ndindex(kernel, kernel):
+        rows, columns = (
+            slice(at * dilation, at * dilation + (count - 1) * stride + 1, stride)
+            for at, count in zip((i, j), g.shape[2:], strict=True)
+        )
+        spread[:, :, rows, columns] += np.einsum("oc,nohw->nchw", w[:, :, i, j], g)
+    inside = spread[:, :, padding : padding + height, padding : padding + width]
+    check(wg.grad(loss)(on_cpu(x), on_cpu(w)), inside)
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(40, 9, 300), (33, 20, 7), (70, 31, 1), (10, 12, 0)])
+def test_few_columns(m: int, n: int, k: int) -> None:
+    a, b, bias = drawn(2, m, k), drawn(2, k, n), drawn(n)
+    want = a.astype(np.float64) @ b
+    check(on_cpu(a) @ on_cpu(b), want)
+    check(wg.relu(on_cpu(a) @ on_cpu(b) + on_cpu(bias)), np.maximum(want + bias, 0))
+    check((on_cpu(a[0] * 1) * 2) @ on_cpu(b[1]), 2 * a[0].astype(np.float64) @ b[1])
+
+
+def test_no_elements_to_sum() -> None:
+    a, b = on_cpu(drawn(1, 0)), on_cpu(drawn(3, 0))
+    check(wg.matmul(wg.permute_dims(a + 1, (1, 0)).reshape((1, 0)), (b * 2).T), np.zeros((1, 3)))
+
+
+def test_blocks_of_kept_panels() -> None:
+    """One A for all batches, and an A for each of them, in blocks of several columns."""
+    a, b = drawn(30, 40), drawn(3, 40, 1100)
+    check(on_cpu(a) @ on_cpu(b), a.astype(np.float64) @ b)
+    several = drawn(3, 30, 40)
+    check(on_cpu(several) @ on_cpu(b), several.astype(np.float64) @ b)
+    check((on_cpu(several) * 2) @ on_cpu(b), 2 * several.astype(np.float64) @ b)

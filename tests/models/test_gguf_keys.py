@@ -11,6 +11,7 @@ import pytest
 import webgrad as wg
 from scripts import random_models
 from scripts.random_models import FAMILIES, IDS, weights_of
+from tests.selection import first
 from webgrad.models.gguf_keys import ARCHITECTURES, NO_EFFECT, USED, check_keys, rule_of
 from webgrad.models.settings import settings_of_gguf
 
@@ -123,7 +124,8 @@ def test_windows_as_a_list(tmp_path: Path) -> None:
     )
 
 
-def test_gemma_3_27b_divides_queries_by_its_width_over_its_heads(tmp_path: Path) -> None:
+@pytest.mark.parametrize("compares", first(1, ["settings", "logits"]))
+def test_gemma_3_27b_divides_queries_by_its_width_over_its_heads(tmp_path: Path, compares: str) -> None:
     """GGUF has no key for query_pre_attn_scalar; llama.cpp knows the model by its 62 layers."""
     family = random_models._gemma3(num_hidden_layers=62, hidden_size=192, query_pre_attn_scalar=48)
     random_models.write_folder(family, tmp_path / "folder")
@@ -131,6 +133,9 @@ def test_gemma_3_27b_divides_queries_by_its_width_over_its_heads(tmp_path: Path)
     both = [wg.models.load(tmp_path / name, device="cpu") for name in ("folder", "one.gguf")]
     folder, file = (each for each in both if isinstance(each, wg.models.LanguageModel))
     assert folder.settings.query_scale == file.settings.query_scale == 48**-0.5
+    if compares == "logits":
+        wanted = folder.logits(list(IDS)).numpy()
+        np.testing.assert_allclose(file.logits(list(IDS)).numpy(), wanted, atol=1e-4)
 
 
 def test_a_tensor_that_nothing_computes_with_is_refused(tmp_path: Path) -> None:

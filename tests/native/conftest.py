@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
-from webgrad.native import attending, calls
 from webgrad.native.compiler import is_available
 
 
@@ -14,14 +11,3 @@ from webgrad.native.compiler import is_available
 def needs_native() -> None:
     if not is_available():
         pytest.skip("no native code here: llvmlite is not installed, or switched off")
-
-
-@pytest.fixture
-def switch_off(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """Everything by NumPy from then on."""
-
-    def switch() -> None:
-        for module in (attending, calls):
-            monkeypatch.setattr(module, "is_available", lambda: False)
-
-    return switch

@@ -15,12 +15,13 @@ import pytest
 import webgrad as wg
 from webgrad.config import PROCESSORS
 from webgrad.native import compiler
-from webgrad.native.attention import attention_module
-from webgrad.native.blocks import decode_module, product_module
+from webgrad.native.block_tiles import tile_of_rows, tiled_text
+from webgrad.native.blocks import packed_text, weights_text
 from webgrad.native.compiler import assembly, callable_at, compiled, functions, is_available
-from webgrad.native.dense import dense_module
 from webgrad.native.driver import driver_module
+from webgrad.native.emit import module_text
 from webgrad.native.jobs import watch_module
+from webgrad.native.operands import Tile, load_text, store_text
 from webgrad.native.processor import Processor, named
 from webgrad.native.text import Function, module
 
@@ -139,14 +140,37 @@ def test_an_error_of_a_signals_handler_is_not_llvms(monkeypatch: pytest.MonkeyPa
     assert callable_at(functions(text, ["run"])["run"])[0](0) == 54321
 
 
+def tile_for(processor: Processor) -> Tile:
+    return Tile.of(
+        "float",
+        processor.register_bytes,
+        processor.registers,
+        has_fma=processor.has_fma,
+        has_halves=processor.has_halves,
+    )
+
+
+def few_rows(name: str, rows: int, processor: Processor) -> str:
+    """A product with quantised blocks where they lie."""
+    return module_text(packed_text(name, rows, processor, direct=True), store_text(tile_for(processor)))
+
+
+def many_rows(name: str, rows: int, processor: Processor) -> str:
+    """The same, with weights that are unpacked first."""
+    tile = tile_of_rows(tile_for(processor), rows)
+    load = load_text(tile, "load_a", tile.width, "float32")
+    return module_text(load, tiled_text(tile, name, processor), store_text(tile))
+
+
+def weights(name: str, processor: Processor) -> str:
+    return module_text(weights_text(name, processor, indexed=False))
+
+
 MODULES = [
-    (product_module, ("Q4_1", 1)),
-    (product_module, ("Q6_K", 4)),
-    (decode_module, ("Q3_K",)),
-    (dense_module, ("float16", 3, False)),
-    (attention_module, ("float32", True)),
-    (attention_module, ("float16", True)),
-    (attention_module, ("float16", False)),
+    (few_rows, ("Q4_1", 1)),
+    (few_rows, ("Q6_K", 4)),
+    (many_rows, ("Q5_0", 20)),
+    (weights, ("Q3_K",)),
     (watch_module, ()),
     (driver_module, ()),
 ]
@@ -159,15 +183,14 @@ def test_other_processors_need_nothing_from_outside(
 ) -> None:
     """What LLVM cannot do in instructions it would call, and there would be nothing to call."""
     processor = processor_of(name)
-    if arguments[1:] == (True,) and write is attention_module and not processor.has_halves:
-        pytest.skip("this module is for processors that convert half floats")
+    if write in (few_rows, many_rows, weights):
+        arguments = (*arguments, processor)
     lines = assembly(write(*arguments), processor)
     called = set(re.findall(r"^\s+(?:bl|callq?)\s+_?([a-z]\S*)", lines, re.MULTILINE))
     assert {each.removesuffix("@PLT") for each in called if not re.fullmatch(r"[xr]\d+|r..", each)} <= {
-        "now",
-        "share",
-        "sum_runs",
-        "wait",
+        *("now", "share", "wait", "sum_runs"),
+        *("rows", "finish", "block", "unpack", "tile1", "tile2"),
+        *(each for each in called if each.startswith("load_a")),
     }
 
 
@@ -181,7 +204,7 @@ def test_other_processors_need_nothing_from_outside(
     ],
 )
 def test_code_of_processors(name: str, registers: str, fused: str, paused: str) -> None:
-    lines = assembly(dense_module("bfloat16", 3, False), named(name))
+    lines = assembly(few_rows("Q8_0", 3, named(name)), named(name))
     assert registers in lines
     assert (fused or "mulps") in lines
     assert bool(fused) == ("fma" in lines or "fmla" in lines)

@@ -13,20 +13,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-import webgrad as wg
 from tests.limits import HANG
+from tests.native.products import multiply, random
 from webgrad.native import helpers
 from webgrad.native.jobs import CLOCK, REST, YIELD
 from webgrad.runtime.threads import cores
 
-RANDOM = np.random.default_rng(8)
-W = wg.asarray(RANDOM.standard_normal((1024, 1024), np.float32), device="cpu")
-X = wg.asarray(RANDOM.standard_normal((1, 1024), np.float32), device="cpu")
-multiplied = wg.jit(lambda x: x @ W)
+X, WEIGHTS = random((1, 1, 1024)), random((1, 1024, 1024))
 
 
 def product() -> Any:
-    return multiplied(X).numpy()
+    return multiply(X, WEIGHTS, form="thin", processor="SSE2", threads=4)
 
 
 def test_helpers_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,9 +22,6 @@ def test_every_group_is_of_what_is_there_and_nothing_is_named_twice() -> None:
     rest, *groups = arguments_of((("a", "b"), ("c",)))
     assert rest == ["pytest", "--ignore=tests/a", "--ignore=tests/b", "--ignore=tests/c"]
     assert groups == [["pytest", "tests/a", "tests/b"], ["pytest", "tests/c"]]
-    _, outer, inner = arguments_of((("a",), ("a/b",)))
-    assert outer == ["pytest", "tests/a", "--ignore=tests/a/b"]
-    assert inner == ["pytest", "tests/a/b"]
     assert arguments_of([["a"]], WHOLE)[1] == ["pytest", "tests/a", *WHOLE]
 
 

@@ -34,7 +34,7 @@ def block_program(graph: Snapshot, group: Group, processor: Processor) -> tuple[
     lowering = BlockLowering(graph, group)
     name, m, n, k = lowering.format, lowering.m, lowering.n, lowering.k
     tile = tile_for(lowering.sums, processor)
-    if m <= MOST_FEW:
+    if m <= _most_few(processor):
         at_a = lowering.at_a
         direct = at_a is not None and at_a.dtype is lowering.sums and at_a.strides[1:] == (k, 1)
         texts = [packed_text(name, m, processor, direct=direct)]
@@ -45,6 +45,11 @@ def block_program(graph: Snapshot, group: Group, processor: Processor) -> tuple[
     heights = tile.width, 0
     texts = [tiled_text(tile, name, processor)]
     return assembled(lowering.product(heights), tile, heights, division, texts, processor)
+
+
+def _most_few(processor: Processor) -> int:
+    """Rows up to which blocks are multiplied where they lie; no fewer than with other weights."""
+    return 12 if processor.register_bytes == 64 else MOST_FEW
 
 
 def _strips(tile: Tile, m: int, n: int, k: int, threads: int) -> Blocks:

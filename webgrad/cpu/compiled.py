@@ -102,7 +102,7 @@ class CompiledPlan:
         for number, group in enumerate(schedule.groups):
             if not graph.sigs[group.outputs[0]].size or self._is_alias(group):
                 continue
-            if is_by_host(graph.sigs[group.outputs[0]]):
+            if is_by_host(graph, group.outputs[0]):
                 self._steps += self._by_host(group, number)
             else:
                 self._steps.append(self._command(group, number))

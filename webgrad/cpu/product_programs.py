@@ -46,6 +46,9 @@ def product_program(lowering: Lowering, processor: Processor) -> tuple[Program, 
         product = lowering.product((1, 1))
         texts = [thin_text(tile, lowering.at_a.dtype.name, swapped=True)]
         return assembled(product, tile, (0, 1), strips(tile, *sizes, swapped=True), texts, processor)
+    if lowering.n < min(tile.width, lowering.m):  # a vector of columns would be empty for the most part
+        lowering.swap()
+        sizes = lowering.m, lowering.n, lowering.k, lowering.batch, cores()
     heights = (tile.height, tile.width)
     product = lowering.product(heights)
     texts = [gemm_text(tile, direct=product.c is not None)]
@@ -69,14 +72,15 @@ def assembled(
             texts.append(load_text(tile, name, height, place.dtype.name))
         elif height:
             fill = name.replace("load", "fill")
-            lanes = LANES if along_k else min(LANES, 1 << (height - 1).bit_length())
+            lanes = LANES if along_k else min(2 * LANES, 1 << (height - 1).bit_length())
             texts.append(hole_text(kernel, holes[name], fill, LOAD, processor, lanes, At.END, sizes))
             texts.append(filled_text(tile, name, height, along_k=along_k))
     if product.c is not None:
         texts.append(store_text(tile))
     else:
         texts.append(hole_text(kernel, holes["finish"], "finish", STORE, processor, LANES, At.END, sizes))
-    fields = [Field("number", division.fields.get(at, 0)) for at in list(At)[: At.A - At.M]]
+    known = {**division.fields, At.SHARES_A: int(product.shares_a)}
+    fields = [Field("number", known.get(at, 0)) for at in list(At)[: At.A - At.M]]
     fields[At.SCRATCH - At.M] = Field("scratch")
     fields += [*_place(product.a), *_place(product.b), *_place(product.c)[:3], *fields_of(kernel, sizes)]
     made = Program(module_text(*texts), division.units, division.cost, tuple(fields), division.scratch)

@@ -24,7 +24,7 @@ from ..lower.threads import name_of
 from ..native.compiler import is_available
 from ..observing import Note, observers, stage
 from ..runtime.host import memory_bytes
-from ..runtime.host_buffers import is_own, tick
+from ..runtime.host_buffers import is_own
 from ..runtime.stats import readable_bytes
 from ..schedule.cpu_passes import CPU_PASSES
 from ..schedule.pairs import split_pairs
@@ -109,7 +109,7 @@ class HostPlan:
 
     def record(self, steady: Sequence[int] = ()) -> HostPlan | HostReplay:
         """The plan with as little to do in a run as may be: native code's, that computes every root."""
-        if not isinstance(self.plan, CompiledPlan) or self._waiting is not None:
+        if isinstance(self.plan, ReferencePlan) or self._waiting is not None:
             return self
         return HostReplay.of(self.plan, self.stored, steady, self._complex, self.run) or self
 
@@ -117,7 +117,6 @@ class HostPlan:
         self, nodes: list[Node], donated: frozenset[int] = frozenset(), apart: Sequence[Node] = ()
     ) -> list[Any]:
         """The arrays of `stored`."""
-        tick()
         self._runs += 1
         if self._waiting is not None and self._runs > 1:
             self._compile(self._waiting)

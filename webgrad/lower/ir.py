@@ -168,14 +168,14 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A kernel over units, for a target that widens loops; `wide`: its lanes are rows of short folds, and
-    more of them are better.
+    """A kernel over units, for a target that widens loops. If its lanes are `rows` of short folds, more of
+    them at once are better.
     """
 
     kernel: Kernel
     units: int
     cost: int  # of a unit, in multiplications
-    wide: bool = False
+    rows: int = 0
 
 
 # The buffers that are parameters of a hole: what it fills, the block of sums that it takes, a number to store

@@ -17,7 +17,7 @@ from .builder import Builder
 from .index import unflatten
 from .ir import BLOCK, PANEL, U32, Buffer, Hole, Kernel
 from .lane_products import LoadPuller, Lowering, Strided
-from .lanes import LanePuller
+from .lane_puller import LanePuller
 from .passes import drop_unused, fold_constants, share_values
 from .threads import name_of
 
@@ -33,6 +33,7 @@ class BlockLowering(Lowering):
         self.batch, self.m = 1, math.prod(self.lines)
         self.puller = LoadPuller(graph, group)
         self.sums = float32
+        self.swapped, self.stretches = False, 0
         self._bind(PANEL, written=True)
         self._bind(BLOCK, written=False)
         self.at_a = self._strided("load_a")

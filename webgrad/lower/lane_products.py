@@ -8,6 +8,7 @@ a product whose second operand is such a hole: its windows are never written dow
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..dtypes import DType
@@ -16,7 +17,7 @@ from ..schedule.plan import Group
 from .builder import Builder
 from .index import ZERO, Index, broadcast, unflatten, variable
 from .ir import BLOCK, PANEL, U32, Buffer, Hole, Instruction, Kernel, Type
-from .lanes import LanePuller
+from .lane_puller import SHORT, LanePuller
 from .passes import drop_unused, fold_constants, share_values
 from .threads import name_of
 
@@ -49,21 +50,96 @@ class Product:
     b: Strided | None
     c: Strided | None
     along_k: tuple[bool, bool]
+    shares_a: bool  # one A for all batches
 
 
 class LoadPuller(LanePuller):
-    """A puller that notes the last load, and where."""
+    """A puller that notes the loads, and where they are from."""
 
     def __init__(self, graph: Snapshot, group: Group) -> None:
         super().__init__(graph, group)
-        self.place: Index = ZERO
         self.loaded: list[Instruction] = []
+        self.places: list[Index] = []
+
+    @property
+    def place(self) -> Index:
+        """Of the last load."""
+        return self.places[-1]
 
     def load(self, buffer: int, place: Index) -> Instruction:
         """The element at a flat index."""
-        self.place = place
-        self.loaded = [super().load(buffer, place)]
-        return self.loaded[0]
+        self.loaded.append(super().load(buffer, place))
+        self.places.append(place)
+        return self.loaded[-1]
+
+
+class _Runs:
+    """A part of an axis as two loops: over runs, and inside of a run. `in_turn`, runs are not one after
+    another: the first elements of all runs come before the second ones.
+    """
+
+    def __init__(
+        self,
+        puller: LanePuller,
+        start: Instruction,
+        count: Instruction,
+        size: int,
+        length: int,
+        *,
+        in_turn: bool = False,
+    ) -> None:
+        self.puller, self.start, self.size, self.length, self.in_turn = puller, start, size, length, in_turn
+        self.stop = puller.builder.arithmetic("+", start, count)
+        self.run = ZERO
+
+    def open_outer(self) -> None:
+        """Begin the loop over runs."""
+        build, count = self.puller.builder, self.size // max(self.length, 1)
+        if self.in_turn:
+            self.run = self.puller.open_all(count)
+        elif count > 1:
+            length = build.size(self.length)
+            last = build.arithmetic("-", build.arithmetic("+", self.stop, length), build.constant(1))
+            first, last = (build.arithmetic("/", each, length) for each in (self.start, last))
+            self.run = self.puller.open(first, last, count)
+
+    def open_inner(self, *, lanes: bool = False) -> Index:
+        """Begin the loop inside of a run, and give the index along the axis."""
+        build, count = self.puller.builder, self.size // max(self.length, 1)
+        if count == self.size:
+            return self.run
+        if self.in_turn:
+            before = build.arithmetic("-", build.constant(count - 1), build.index(self.run))
+            start, stop = (
+                build.arithmetic("/", build.arithmetic("+", each, before), build.size(count))
+                for each in (self.start, self.stop)
+            )
+            return self.puller.open(start, stop, self.length, lanes=lanes) * count + self.run
+        base = build.index(self.run * self.length)
+        start = build.arithmetic("-", self.start, build.arithmetic("min", self.start, base))
+        left = build.arithmetic("-", self.stop, base)
+        stop = build.arithmetic("min", left, build.size(self.length))
+        return self.run * self.length + self.puller.open(start, stop, self.length, lanes=lanes)
+
+
+def _run_of(places: Sequence[Index], name: str, size: int, least: int = 1) -> int:
+    """How many elements of an axis, one after another, have indices that are not divided: that of the last
+    of the axes that were merged into it; or all, if these are less than `least`.
+    """
+    found: set[int] = set()
+
+    def look(place: Index) -> None:
+        for atom in place.terms:
+            if atom.expression is not None:
+                inner = [each for each in atom.expression.terms if each.name == name]
+                if inner and len(atom.expression.terms) == 1 and atom.kind != "limit":
+                    found.add(atom.divisor)
+                look(atom.expression)
+
+    for each in places:
+        look(each)
+    length = min(found, default=size)
+    return length if length and size % length == 0 and length >= least else size
 
 
 class Lowering:
@@ -82,75 +158,134 @@ class Lowering:
         self.sums = graph.sigs[group.center].dtype.wide
         self._bind(PANEL, written=True)
         self._bind(BLOCK, written=False)
+        self.swapped = False  # A is the second operand, transposed, and B the first one
+        self._place_operands()
+
+    def swap(self) -> None:
+        """Compute the transpose of C: the rows of A are then what were the columns of B."""
+        self.swapped, self.m, self.n = not self.swapped, self.n, self.m
+        self._place_operands()
+
+    def _place_operands(self) -> None:
+        self.stretches = 0  # of k, if elements of all stretches are taken in turn
         self.at_a, self.at_b = self._strided("load_a"), self._strided("load_b")
+        if self.at_a is None and self.at_b is None:
+            self._take_in_turn()
+
+    def _take_in_turn(self) -> None:
+        """Change the order of k if A, which is permuted, then lies in memory."""
+        length = _run_of(self._places("load_a"), "k", self.k)
+        if length < self.k:
+            self.stretches = self.k // length
+            self.at_a = self._strided("load_a")
+            self.stretches *= self.at_a is not None
 
     # Elements
 
-    def left(self, batch: Index, row: Index, k: Index) -> Instruction:
-        """An element of A."""
+    def _in_order(self, k: Index) -> Index:
+        """Which k is summed at a place."""
+        if not self.stretches:
+            return k
+        return k % self.stretches * (self.k // self.stretches) + k // self.stretches
+
+    def element(self, name: str, batch: Index, row: Index, k: Index) -> Instruction:
+        """What `load_a` or `load_b` loads: an element of a row of A, or of a column of B."""
+        return (self._left if (name == "load_a") != self.swapped else self._right)(batch, row, k)
+
+    def _left(self, batch: Index, row: Index, k: Index) -> Instruction:
+        """An element of the first operand."""
         at = (*unflatten(batch, self.batches), *unflatten(row, self.lines))
         return self.puller.pull(self.a, (*broadcast(at, self.graph.sigs[self.a].shape[:-1]), k))
 
-    def right(self, batch: Index, column: Index, k: Index) -> Instruction:
-        """An element of B."""
+    def _right(self, batch: Index, column: Index, k: Index) -> Instruction:
+        """An element of the second operand."""
         shape = self.graph.sigs[self.b].shape
         at = unflatten(batch, self.batches) if self.batches else (ZERO,) * (len(shape) - 2)
         return self.puller.pull(self.b, (*broadcast(at, shape[:-2]), k, column))
 
     # Operands
 
-    def _strided(self, name: str) -> Strided | None:
-        """Where an operand lies, if it is a part of a value: its index is a sum of multiples."""
-        puller, pull = self.puller, self.left if name == "load_a" else self.right
-        sizes = {"batch": self.batch, "row": self.m if name == "load_a" else self.n, "k": self.k}
+    def _size(self, name: str) -> int:
+        """How many rows A has, or columns B."""
+        return self.m if name == "load_a" else self.n
+
+    def _probed(self, name: str) -> Instruction:
+        """An element of an operand at variables `batch`, `row` and `k`; the puller notes its loads."""
+        puller = self.puller
         puller.builder = build = Builder()
         given = []
-        for each, size in sizes.items():
+        for each, size in (("batch", self.batch), ("row", self._size(name)), ("k", self.k)):
             build.values[each] = build.emit("argument", U32, (), each)
             given.append(variable(each, size))
-        puller.loaded = []
-        value = pull(*given)
-        if [value] != puller.loaded or len(value.args) > 1:
+        puller.loaded, puller.places = [], []
+        batch, row, k = given
+        return self.element(name, batch, row, self._in_order(k))
+
+    def _places(self, name: str) -> list[Index]:
+        self._probed(name)
+        return self.puller.places
+
+    def _ignores_batch(self, name: str) -> bool:
+        self._probed(name)
+        build = self.puller.builder
+        return not any(build.values["batch"] in each.args for each in build.body())
+
+    def _strided(self, name: str) -> Strided | None:
+        """Where an operand lies, if it is a part of a value: its index is a sum of multiples."""
+        value = self._probed(name)
+        if value.op == "cast" and value.data == (value.data[0], self.sums, False) and value.data[0].is_half:
+            (value,) = value.args  # what reads it widens it
+        if [value] != self.puller.loaded or len(value.args) > 1:
             return None
-        dtype = puller.buffers[value.data].dtype
+        dtype, place = self.puller.buffers[value.data].dtype, self.puller.place
         if dtype.wide is not self.sums or dtype.itemsize == 1 or (dtype.is_packed and not dtype.is_half):
             return None
-        factors = {atom.name: factor for atom, factor in puller.place.terms.items()}
-        if not factors.keys() <= sizes.keys():
+        factors = {atom.name: factor for atom, factor in place.terms.items()}
+        if not factors.keys() <= {"batch", "row", "k"}:
             return None
         strides = (factors.get("batch", 0), factors.get("row", 0), factors.get("k", 0))
-        return Strided(value.data, dtype, puller.place.constant, strides)
+        return Strided(value.data, dtype, place.constant, strides)
 
     def _hole(self, name: str, height: int, *, along_k: bool) -> Hole:
         """A function that fills a panel with some rows of A, or columns of B, for some k. Along k they are
-        written row by row, else k by k, `height` apart.
+        written row by row, else k by k, `height` apart. Rows and k are loops over runs in which no index is
+        divided, so that elements side by side in memory are loaded together.
         """
-        puller, pull = self.puller, self.left if name == "load_a" else self.right
+        puller = self.puller
+        places = self._places(name)
         puller.builder = build = Builder()
         batch, row, k, rows, ks = (
             build.emit("argument", U32, (), each) for each in ("batch", "row", "k", "rows", "ks")
         )
         build.values["batch"] = batch
         at_batch = variable("batch", self.batch)
-        last_row, last_k = build.arithmetic("+", row, rows), build.arithmetic("+", k, ks)
-        size = self.m if name == "load_a" else self.n
         puller.strides = []
+        size = self._size(name)
+        lines = _Runs(puller, row, rows, size, size if along_k else _run_of(places, "row", size, SHORT))
+        stretches = self._stretches(places, k, ks, SHORT if along_k else 1)
+        lines.open_outer()
+        stretches.open_outer()
         if along_k:
-            at_row = puller.open(row, last_row, size)
-            at_k = puller.open(k, last_k, self.k, lanes=True)
+            at_row = lines.open_inner()
+            at_k = stretches.open_inner(lanes=True)
         else:
-            at_row = puller.open(row, last_row, size, lanes=True)
-            at_k = puller.open(k, last_k, self.k)
+            at_row = lines.open_inner(lanes=True)
+            at_k = stretches.open_inner()
         inner_row = build.arithmetic("-", build.index(at_row), row)
         inner_k = build.arithmetic("-", build.index(at_k), k)
-        value = pull(at_batch, at_row, at_k)
+        value = self.element(name, at_batch, at_row, self._in_order(at_k))
         if along_k:
             place = build.arithmetic("+", build.arithmetic("*", inner_row, ks), inner_k)
         else:
             place = build.arithmetic("+", build.arithmetic("*", inner_k, build.constant(height)), inner_row)
         build.here("store", None, (place, value), puller.numbers[PANEL])
-        puller.close(2)
+        puller.close(len(build.blocks) - 1)
         return Hole(name, (), build.body(), None)
+
+    def _stretches(self, places: list[Index], k: Instruction, ks: Instruction, least: int) -> _Runs:
+        if self.stretches:
+            return _Runs(self.puller, k, ks, self.k, self.k // self.stretches, in_turn=True)
+        return _Runs(self.puller, k, ks, self.k, _run_of(places, "k", self.k, least))
 
     def _goes_along_k(self, name: str) -> bool:
         """Whether an operand's elements lie side by side along k, rather than along its rows."""
@@ -181,7 +316,10 @@ class Lowering:
         if dtype.is_packed:  # rounded, or wrapped
             total = build.cast(total, dtype.wide, dtype)
         puller.given[self.group.center] = lambda indices: total
-        flat = (variable("batch", self.batch) * self.m + at_row) * self.n + at_column
+        first, second, width = at_row, at_column, self.n
+        if self.swapped:
+            first, second, width = at_column, at_row, self.m
+        flat = variable("batch", self.batch) * (self.m * self.n) + first * width + second
         shape = self.graph.sigs[output].shape
         puller.store(output, flat, puller.pull(output, unflatten(flat, shape)))
         puller.close(2)
@@ -193,7 +331,7 @@ class Lowering:
         source = output
         while self.graph.sigs[source].op.name == "reshape":
             (source,) = self.graph.inputs[source]
-        if source != self.group.center or self.graph.sigs[output].dtype is not self.sums:
+        if self.swapped or source != self.group.center or self.graph.sigs[output].dtype is not self.sums:
             return None
         return Strided(self.puller.numbers[output], self.sums, 0, (self.m * self.n, self.n, 1))
 
@@ -219,4 +357,5 @@ class Lowering:
         for each in (fold_constants, share_values, drop_unused):
             kernel = each(kernel)
         sizes = self.batch, self.m, self.n, self.k
-        return Product(kernel, *sizes, self.sums, self.at_a, self.at_b, at_c, (along[0], along[1]))
+        shares_a = self._ignores_batch("load_a")
+        return Product(kernel, *sizes, self.sums, self.at_a, self.at_b, at_c, (along[0], along[1]), shares_a)

@@ -107,9 +107,14 @@ def _regions(tile: Tile, reads: Reads) -> Regions:
 
 def blocks_text(tile: Tile, reads: Reads) -> str:
     """`kernel`."""
-    tiles = [_tile_text(tile, name, height) for name in ("score", "mix") for height in tile.heights]
+    tiles = [_tile_text(tile, name, height) for name in ("score", "mix") for height in _heights(tile)]
     unit = _Unit(tile, reads).text()
     return "\n".join([*tiles, _weights_text(tile, reads.masked), square_text(tile), unit, kernel_text(tile)])
+
+
+def _heights(tile: Tile) -> tuple[int, ...]:
+    """The rows of tiles: others would take longer to compile than they save."""
+    return tile.height, 4, 1
 
 
 def _tile_text(tile: Tile, name: str, height: int) -> str:
@@ -340,16 +345,14 @@ class _Unit(Unit):
 
     def _by_tiles(self, size: str, call: Callable[[int, str], None]) -> None:
         """Calls for whole tiles, then for lower ones: nothing beyond `size` is looked at."""
-        f, (tallest, *others) = self.f, self.tile.heights
-        whole = f(f"sub i64 {size}, {f(f'srem i64 {size}, {tallest}')}")
-        with f.loop(0, whole, tallest) as at:
-            call(tallest, at)
-        place = f.variable("i64", whole)
-        for height in others:
-            at = f.load("i64", place, align=8)
-            with f.when(f(f"icmp sle i64 {f.add(at, height)}, {size}")):
+        f = self.f
+        start = "0"
+        for height in _heights(self.tile):
+            left = f(f"srem i64 {f(f'sub i64 {size}, {start}')}, {height}")
+            stop = f(f"sub i64 {size}, {left}")
+            with f.loop(start, stop, height) as at:
                 call(height, at)
-                f.store("i64", f.add(at, height), place)
+            start = stop
 
     def _mask(self, row: str, keys: tuple[str, str]) -> str:
         """What the mask adds to the scores of a panel, key by key."""

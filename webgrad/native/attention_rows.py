@@ -3,8 +3,8 @@
 In: a `Tile` and what is read where it lies. Out: the text of `kernel`, with the holes of `attention.py`. Keys
 and values are read once for all rows of heads that share them: dot products of keys with rows, exponentials,
 then values times these. The keys of a line are shared out to several units, each of which leaves its sums
-in scratch memory; the last to come adds them up. The invariant: how keys are shared out depends on sizes
-and on the keys that are seen, and parts are added up in order, whichever comes last.
+in scratch memory; the last to come adds them up. The invariant: how keys are shared out depends on their
+number alone, and parts are added up in order, whichever comes last.
 """
 
 from __future__ import annotations
@@ -29,14 +29,12 @@ from .text import Function
 __all__ = ["are_few", "few_rows_text", "rows_division"]
 
 KEYS = 256  # whose scores are computed together
-_PART = 256  # keys of a unit, at least
 _MOST_PARTS = 16
-_MOST_LINES = 64  # which are shared out to several units
 
 
 def are_few(tile: Tile, rows: int) -> bool:
     """Whether this pays for so many rows that share keys: others fill vectors."""
-    return 2 * rows <= tile.width
+    return 4 * rows <= 3 * tile.width
 
 
 def rows_division(
@@ -46,7 +44,7 @@ def rows_division(
     batches, heads, key_heads, queries, keys, columns, values = shape
     group = heads // key_heads
     rows, lines = group * queries, batches * key_heads
-    parts = max(1, min(_MOST_PARTS, keys // _PART)) if lines <= _MOST_LINES else 1
+    parts = max(1, min(_MOST_PARTS, keys // KEYS))
     sizes = _sizes(tile, rows, columns, values)
     room = (_regions(reads).size(sizes) * tile.size + 63) & -64
     slots = min(threads, MOST_SLOTS)
@@ -255,48 +253,32 @@ def _mix_text(tile: Tile, source: str, rows: int) -> str:
     """`mix`: rows of weights times values, `step` apart, added to sums times their factors."""
     f = Function(f"mix{rows}", [*_PANEL, ("i64", "columns"), ("ptr", "sums"), ("ptr", "factors")])
     kind, vector, stored = tile.kind, tile.vector, tile.stored(source)
-    room = _accumulators(tile)
-    beside = min(4, room // rows)
-    deep = max(1, room // (rows * beside))
-    whole = f(f"and i64 %count, {-deep}")
     factors = [
         f.splat(kind, f.load(kind, "%factors", row, kind, align=tile.size), tile.lanes) for row in range(rows)
     ]
-    middle = f(f"and i64 %columns, {-beside * tile.lanes}")
-    for start, stop, vectors in (("0", middle, beside), (middle, "%columns", 1)):
+    start = "0"
+    for vectors in (min(4, _accumulators(tile) // rows), 1):
         places = range(0, vectors * tile.lanes, tile.lanes)
+        stop = f(f"and i64 %columns, {-vectors * tile.lanes}")
         with f.loop(start, stop, vectors * tile.lanes) as column:
-            sums = {
-                (row, at, part): f.variable(vector, "zeroinitializer")
-                for row in range(rows)
-                for at in places
-                for part in range(deep)
-            }
+            sums = {(row, at): f.variable(vector, "zeroinitializer") for row in range(rows) for at in places}
             here = f.at("%here", column, stored)
-            for first, last, step in (("0", whole, deep), (whole, "%count", 1))[: min(deep, 2)]:
-                with f.loop(first, last, step) as key:
-                    for part in range(step):
-                        at_key = f.add(key, part)
-                        line = f.at(here, f.multiply(at_key, "%step"), stored)
-                        values = {at: tile.read(f, source, line, at, tile.lanes) for at in places}
-                        for row in range(rows):
-                            one = f.load(kind, "%rows", f.add(at_key, row * KEYS), kind, align=tile.size)
-                            weight = f.splat(kind, one, tile.lanes)
-                            for at in places:
-                                total = sums[row, at, part]
-                                f.store(
-                                    vector,
-                                    tile.add_product(f, weight, values[at], f.load(vector, total)),
-                                    total,
-                                )
-            for row in range(rows):
-                for at in places:
-                    total = f.load(vector, sums[row, at, 0])
-                    for part in range(1, deep):
-                        total = tile.add(f, total, f.load(vector, sums[row, at, part]))
-                    place = f.at("%sums", f.add(f.add(f.multiply("%pitch", row), column), at), kind)
-                    before = f.load(vector, place, align=tile.size)
-                    f.store(vector, tile.add_product(f, before, factors[row], total), place)
+            with f.loop(0, "%count") as key:
+                line = f.at(here, f.multiply(key, "%step"), stored)
+                values = {at: tile.read(f, source, line, at, tile.lanes) for at in places}
+                for row in range(rows):
+                    one = f.load(kind, "%rows", f.add(key, row * KEYS), kind, align=tile.size)
+                    weight = f.splat(kind, one, tile.lanes)
+                    for at in places:
+                        total = sums[row, at]
+                        made = tile.add_product(f, weight, values[at], f.load(vector, total))
+                        f.store(vector, made, total)
+            for (row, at), total in sums.items():
+                place = f.at("%sums", f.add(f.add(f.multiply("%pitch", row), column), at), kind)
+                before = f.load(vector, place, align=tile.size)
+                added = tile.add_product(f, before, factors[row], f.load(vector, total))
+                f.store(vector, added, place)
+        start = stop
     return f.text()
 
 
@@ -363,13 +345,10 @@ class _Unit(Unit):
         own = {name: f.at(place, skipped, self.tile.kind) for name, place in states.items()}
         self._clear(own)
         low, high = (f.load("i64", each, align=8) for each in (self.low, self.high))
-        keys = most(f, f(f"sub i64 {high}, {low}"), 0)
-        blocks = f(f"sdiv i64 {f.add(keys, KEYS - 1)}, {KEYS}")
-        each = f.multiply(f(f"sdiv i64 {f.add(f.add(blocks, parts), -1)}, {parts}"), KEYS)
-        first = f.add(low, f.multiply(each, "%part"))
-        last = least(f, high, f.add(first, each))
-        with f.loop(first, last, KEYS) as key:
-            self._add_keys(key, least(f, f(f"sub i64 {last}, {key}"), KEYS), own)
+        with f.loop(self._first_block(low), high, f.multiply(parts, KEYS)) as key:
+            start = most(f, key, low)
+            stop = least(f, f.add(key, KEYS), high)
+            self._add_keys(start, f(f"sub i64 {stop}, {start}"), own)
         arrived = f.variable("i64", "0")
         counter = f.at("%fields", f.add("%line", At.END), "i64")
         with f.when(several):
@@ -379,6 +358,15 @@ class _Unit(Unit):
                 f.do(f"store atomic i64 0, ptr {counter} monotonic, align 8")
             self._end(states, size)
         return f.text()
+
+    def _first_block(self, low: str) -> str:
+        """Where this part's first block of keys begins that has one from `low` on: each takes its turn."""
+        f, parts = self.f, self.size[At.PARTS]
+        block = f(f"sdiv i64 {low}, {KEYS}")
+        turns = f(f"srem i64 {f(f'sub i64 %part, {block}')}, {parts}")
+        past = f(f"icmp slt i64 {turns}, 0")
+        wait = f(f"select i1 {past}, i64 {f.add(turns, parts)}, i64 {turns}")
+        return f.multiply(f.add(block, wait), KEYS)
 
     def _left(self, several: str) -> tuple[dict[str, str], str]:
         """Where the sums of this line's parts are, and how far from part to part: behind the memory of all

@@ -65,7 +65,7 @@ _BLOCK = [("ptr", "fields"), *(("i64", each) for each in ("row", "column", "rows
 
 
 def _block_text(tile: Tile) -> str:
-    """Some rows of x times a strip: of each part of k, x is packed, then weights, a tile's height at once."""
+    """Some rows of x times a strip: for each part of k, x is packed, then a tile's height of weights."""
     f = Function("block", [*_BLOCK, ("ptr", "scratch")])
     height, width = tile.height, tile.width
     k, depth, stride, strip = (

@@ -8,7 +8,7 @@ is summed depends on K alone, not on threads or on the rows beside it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ..ops.blocks import FORMATS as BLOCKS
 from .formats import FORMATS, NativeFormat, scales_together
@@ -24,6 +24,7 @@ INDEX = [("ptr", "fields"), ("i64", "row"), ("i64", "rows"), ("ptr", "out")]  # 
 _TOGETHER = 64  # rows of weights whose index is computed at a time
 _MOST_SUMS = {16: 2, 32: 4, 64: 16}  # bytes of a register → sums that stay in registers, LANES wide
 _MOST_TOGETHER = 8  # rows of x
+Weights = Iterator[tuple[int, str]]
 _PERMUTE = "llvm.x86.avx512.permvar.sf.512"
 
 
@@ -34,7 +35,7 @@ class BlockWeights:
         self.f = f
         self.format: NativeFormat = FORMATS[name]
         self.converts = processor.has_halves
-        self.looks_up = processor.has_masks and self.format.codes is not None
+        self.looks_up = processor.has_masks and self.format.are_codes
 
     def regions(self, words: str, total: str, block: str) -> list[str]:
         """The addresses of a block's parts."""
@@ -45,30 +46,31 @@ class BlockWeights:
             place += nbytes
         return found
 
-    def of(self, regions: Sequence[str], scales: Sequence[str], offsets: Sequence[str]) -> list[str]:
-        """The weights, for the scale of each run and what is added to it."""
+    def of(self, regions: Sequence[str], scales: Sequence[str], offsets: Sequence[str]) -> Weights:
+        """The weights, for the scale of each run and what is added to it: which LANES of them, and FLOATS."""
         f, format = self.f, self.format
-        if not self.looks_up or format.codes is None:
-            quants = [f(f"sitofp {INTEGERS} {each} to {FLOATS}") for each in format.quants(f, regions)]
-            together = format.run // LANES
-            return [
-                self._scaled(each, scales[at // together], offsets[at // together] if offsets else "")
-                for at, each in enumerate(quants)
-            ]
-        numbers = ", ".join(f"float {each - format.zero}.0" for each in range(LANES))
-        pairs = zip(scales, offsets or [""] * len(scales), strict=True)
-        tables = [self._scaled(f"<{numbers}>", *pair) for pair in pairs]
         together = format.run // LANES
-        return [
-            f(f"call {FLOATS} @{_PERMUTE}({FLOATS} {tables[at // together]}, {INTEGERS} {each})")
-            for at, each in enumerate(format.codes(f, regions))
-        ]
+        pairs = list(zip(scales, offsets or [""] * len(scales), strict=True))
+        if self.looks_up:
+            numbers = ", ".join(f"float {each - format.zero}.0" for each in range(LANES))
+            tables = [""] * format.runs
+            for at, each in format.quants(f, regions):
+                run = at // together
+                tables[run] = tables[run] or self._scaled(f"<{numbers}>", *pairs[run])
+                yield at, f(f"call {FLOATS} @{_PERMUTE}({FLOATS} {tables[run]}, {INTEGERS} {each})")
+            return
+        for at, each in format.quants(f, regions):
+            if format.are_codes:
+                each = f(f"and {INTEGERS} {each}, splat (i32 15)")
+            if format.zero:
+                each = f(f"sub {INTEGERS} {each}, splat (i32 {format.zero})")
+            yield at, self._scaled(f(f"sitofp {INTEGERS} {each} to {FLOATS}"), *pairs[at // together])
 
     def _scaled(self, quants: str, scale: str, offset: str) -> str:
         f = self.f
         return f.fma(quants, scale, offset) if offset else f(f"fmul {FLOATS} {quants}, {scale}")
 
-    def of_block(self, words: str, total: str, block: str) -> list[str]:
+    def of_block(self, words: str, total: str, block: str) -> Weights:
         """The weights of a block."""
         regions = self.regions(words, total, block)
         found = self.format.scales(self.f, regions, self.converts)
@@ -81,9 +83,9 @@ class BlockWeights:
             return [f.splat("float", value)]
         return [f.shuffle(f"<{runs} x float>", value, [run] * LANES) for run in range(runs)]
 
-    def store(self, weights: Sequence[str], out: str) -> None:
+    def store(self, weights: Weights, out: str) -> None:
         """Write a block's weights down."""
-        for at, each in enumerate(weights):
+        for at, each in weights:
             self.f.store(FLOATS, each, out, at * LANES, "float")
 
 
@@ -144,9 +146,8 @@ class _Product:
 
     def _rows_together(self) -> int:
         """Rows of weights at a time: so that enough sums go on beside each other, in registers."""
-        if self.x_rows == 1:
-            return 4 if self.format.runs == 1 else 2
-        return max(1, self.most_sums // self.x_rows)
+        most = 4 if self.format.runs == 1 else 2  # the text of large blocks is long
+        return min(most, max(1, self.most_sums // self.x_rows))
 
     def _rows_from(self, row: str, count: int) -> None:
         """The sums of `count` rows of weights with all rows of x, while the weights are in the cache."""
@@ -219,9 +220,9 @@ class _Product:
         )
         column = f.multiply(place, format.weights)
         lines = [f.at(each, column, "float") for each in x]
-        for at_weight, weight in enumerate(self.weights.of(regions, scales, offsets)):
+        for number, weight in self.weights.of(regions, scales, offsets):
             for line, total in zip(lines, sums, strict=True):
-                value = f.load(FLOATS, line, at_weight * LANES, "float", align=4)
+                value = f.load(FLOATS, line, number * LANES, "float", align=4)
                 f.store(FLOATS, f.fma(weight, value, f.load(FLOATS, total)), total)
 
 

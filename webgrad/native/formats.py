@@ -8,7 +8,7 @@ are multiplied, LANES at a time. A weight is quant * scale + offset, to the bit 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..ops.blocks import FORMATS as BLOCKS
@@ -24,7 +24,10 @@ __all__ = [
     "scales_together",
 ]
 
+RUN = 32
+RUN_BYTES = f"<{RUN} x i8>"
 Regions = Sequence[str]  # the address of the block's part in each region
+Quants = Iterator[tuple[int, str]]
 Scales = tuple[str, str | None]  # float if a block has one run, else a vector of one float for each run
 
 
@@ -32,16 +35,16 @@ Scales = tuple[str, str | None]  # float if a block has one run, else a vector o
 class NativeFormat:
     """How many runs a block has, whether something is added to them, and the text for both steps.
 
-    `codes` are quants of four bits, less `zero`, that are the lowest bits of INTEGERS; the others are of any
-    value.
+    `quants` gives pairs, in any order: which LANES weights of a block, and INTEGERS. Those of four bits are
+    codes: their lowest four bits, less `zero`, are the quant, and the others are of any value.
     """
 
     name: str
     runs: int
     has_offset: bool
     scales: Callable[[Function, Regions, bool], Scales]  # True: the processor makes float32 of float16
-    quants: Callable[[Function, Regions], list[str]]  # INTEGERS, in the weights' order
-    codes: Callable[[Function, Regions], list[str]] | None = None
+    quants: Callable[[Function, Regions], Quants]
+    are_codes: bool = False
     zero: int = 0
 
     @property
@@ -103,6 +106,24 @@ def _half(f: Function, converts: bool, region: str, offset: int = 0) -> str:
     return half_to_float(f, f.load("i16", region, offset, align=2), converts=converts)
 
 
+# Whole numbers: RUN of them in bytes take half of the operations that they take in i32
+
+
+def _widened(f: Function, numbers: str, first: int) -> Quants:
+    """RUN signed bytes, which are the weights `first` times LANES and on."""
+    for at in range(RUN // LANES):
+        part = f.shuffle(RUN_BYTES, numbers, range(at * LANES, (at + 1) * LANES))
+        yield first + at, f(f"sext {BYTES} {part} to {INTEGERS}")
+
+
+def _field(f: Function, numbers: str, bit: int, to: int, mask: int) -> str:
+    """Bits of RUN bytes from `bit` on, moved to another place, under a mask there."""
+    if bit != to:
+        word = "lshr" if bit > to else "shl"
+        numbers = f(f"{word} {RUN_BYTES} {numbers}, splat (i8 {abs(bit - to)})")
+    return f(f"and {RUN_BYTES} {numbers}, splat (i8 {mask})")
+
+
 def _bytes(f: Function, region: str, offset: int) -> str:
     """LANES bytes as i32."""
     return f(f"zext {BYTES} {f.load(BYTES, region, offset)} to {INTEGERS}")
@@ -151,39 +172,32 @@ def scales_together(f: Function, format: NativeFormat, regions: Regions, convert
     return next(widened), next(widened)
 
 
-def _nibbles(f: Function, region: str) -> list[str]:
-    whole = _bytes(f, region, 0)
-    return [_and(f, whole, 15), _right(f, whole, 4)]
-
-
-def _q4_codes(f: Function, regions: Regions) -> list[str]:
+def _q4(f: Function, regions: Regions) -> Quants:
     whole = _bytes(f, regions[0], 0)
-    return [whole, _right(f, whole, 4)]
+    yield 0, whole
+    yield 1, _right(f, whole, 4)
 
 
-def _q4_0(f: Function, regions: Regions) -> list[str]:
-    return [_less(f, each, 8) for each in _nibbles(f, regions[0])]
+def _q5_1(f: Function, regions: Regions) -> Quants:
+    bits = f(f"bitcast i32 {f.load('i32', regions[1], align=2)} to <{RUN} x i1>")
+    fifths = f(f"select <{RUN} x i1> {bits}, {RUN_BYTES} splat (i8 16), {RUN_BYTES} zeroinitializer")
+    yield from _widened(f, f(f"or {RUN_BYTES} {_both_nibbles(f, regions[0])}, {fifths}"), 0)
 
 
-def _q4_1(f: Function, regions: Regions) -> list[str]:
-    return _nibbles(f, regions[0])
+def _q5_0(f: Function, regions: Regions) -> Quants:
+    for at, each in _q5_1(f, regions):
+        yield at, f(f"sub {INTEGERS} {each}, splat (i32 16)")
 
 
-def _q5_1(f: Function, regions: Regions) -> list[str]:
-    bits = f.splat("i32", f.load("i32", regions[1], align=2))
-    found = []
-    for at, low in enumerate(_nibbles(f, regions[0])):
-        shifted = f(f"lshr {INTEGERS} {bits}, {integers(range(at * LANES, (at + 1) * LANES))}")
-        found.append(_or(f, low, _left(f, _and(f, shifted, 1), 4)))
-    return found
+def _q8_0(f: Function, regions: Regions) -> Quants:
+    yield from _widened(f, f.load(RUN_BYTES, regions[0]), 0)
 
 
-def _q5_0(f: Function, regions: Regions) -> list[str]:
-    return [_less(f, each, 16) for each in _q5_1(f, regions)]
-
-
-def _q8_0(f: Function, regions: Regions) -> list[str]:
-    return [f(f"sext {BYTES} {f.load(BYTES, regions[0], at)} to {INTEGERS}") for at in (0, LANES)]
+def _both_nibbles(f: Function, region: str) -> str:
+    """The lower nibbles of LANES bytes, then the upper ones."""
+    whole = f.load(BYTES, region)
+    low, high = f(f"and {BYTES} {whole}, splat (i8 15)"), f(f"lshr {BYTES} {whole}, splat (i8 4)")
+    return f.shuffle(BYTES, low, range(RUN), high)
 
 
 # Blocks of 256: in the order half, plane, sixteen
@@ -206,14 +220,17 @@ def _q2_k_scales(f: Function, regions: Regions, converts: bool) -> Scales:
     return scale, _negative(f, least, 16)
 
 
-def _q2_k(f: Function, regions: Regions) -> list[str]:
-    whole = [_bytes(f, regions[0], at) for at in range(0, 64, LANES)]
-    return [
-        _and(f, _right(f, whole[2 * half + sixteen], 2 * plane), 3)
-        for half in range(2)
-        for plane in range(4)
-        for sixteen in range(2)
-    ]
+def _planes(f: Function, regions: Regions) -> Iterator[tuple[int, str]]:
+    """Pairs of bits: which LANES weights come first, and RUN bytes."""
+    for half in range(2):
+        whole = f.load(RUN_BYTES, regions[0], RUN * half)
+        for plane in range(4):
+            yield 8 * half + 2 * plane, _field(f, whole, 2 * plane, 0, 3)
+
+
+def _q2_k(f: Function, regions: Regions) -> Quants:
+    for first, low in _planes(f, regions):
+        yield from _widened(f, low, first)
 
 
 def _q3_k_scales(f: Function, regions: Regions, converts: bool) -> Scales:
@@ -226,13 +243,11 @@ def _q3_k_scales(f: Function, regions: Regions, converts: bool) -> Scales:
     return _scaled(f, _half(f, converts, regions[3]), _less(f, _or(f, lower, upper), 32), 16), None
 
 
-def _q3_k(f: Function, regions: Regions) -> list[str]:
-    masks = [_bytes(f, regions[1], at) for at in (0, LANES)]
-    found = []
-    for at, low in enumerate(_q2_k(f, regions)):
-        third = _and(f, _right(f, masks[at % 2], at // 2), 1)
-        found.append(_less(f, _or(f, low, _left(f, third, 2)), 4))
-    return found
+def _q3_k(f: Function, regions: Regions) -> Quants:
+    mask = f.load(RUN_BYTES, regions[1])
+    for first, low in _planes(f, regions):
+        number = f(f"or {RUN_BYTES} {low}, {_field(f, mask, first // 2, 2, 4)}")
+        yield from _widened(f, f(f"sub {RUN_BYTES} {number}, splat (i8 4)"), first)
 
 
 def _q4_k_scales(f: Function, regions: Regions, converts: bool) -> Scales:
@@ -253,63 +268,48 @@ def _q4_k_scales(f: Function, regions: Regions, converts: bool) -> Scales:
     )
 
 
-def _k_nibbles(f: Function, region: str, start: int) -> list[str]:
-    """Of each run of 32 bytes the lower nibbles, then the upper ones."""
-    found = []
+def _q4_k(f: Function, regions: Regions) -> Quants:
     for run in range(4):
-        whole = [_bytes(f, region, start + 32 * run + at) for at in (0, LANES)]
-        found += [_and(f, each, 15) for each in whole] + [_right(f, each, 4) for each in whole]
-    return found
+        for at in range(2):
+            whole = _bytes(f, regions[0], 16 + RUN * run + LANES * at)
+            yield 4 * run + at, whole
+            yield 4 * run + 2 + at, _right(f, whole, 4)
 
 
-def _q4_k(f: Function, regions: Regions) -> list[str]:
-    return _k_nibbles(f, regions[0], 16)
-
-
-def _q4_k_codes(f: Function, regions: Regions) -> list[str]:
-    found = []
+def _q5_k(f: Function, regions: Regions) -> Quants:
+    bits = f.load(RUN_BYTES, regions[0], 16)
     for run in range(4):
-        whole = [_bytes(f, regions[0], 16 + 32 * run + at) for at in (0, LANES)]
-        found += whole + [_right(f, each, 4) for each in whole]
-    return found
-
-
-def _q5_k(f: Function, regions: Regions) -> list[str]:
-    fifths = [_bytes(f, regions[0], 16 + at) for at in (0, LANES)]
-    return [
-        _or(f, low, _left(f, _and(f, _right(f, fifths[at % 2], at // 2), 1), 4))
-        for at, low in enumerate(_k_nibbles(f, regions[0], 48))
-    ]
+        whole = f.load(RUN_BYTES, regions[0], 48 + RUN * run)
+        for half in range(2):
+            low, fifth = _field(f, whole, 4 * half, 0, 15), _field(f, bits, 2 * run + half, 4, 16)
+            yield from _widened(f, f(f"or {RUN_BYTES} {low}, {fifth}"), 4 * run + 2 * half)
 
 
 def _q6_k_scales(f: Function, regions: Regions, converts: bool) -> Scales:
     return _scaled(f, _half(f, converts, regions[3]), f.load(BYTES, regions[2]), 16, "i8"), None
 
 
-def _q6_k(f: Function, regions: Regions) -> list[str]:
-    found = []
+def _q6_k(f: Function, regions: Regions) -> Quants:
     for half in range(2):
-        low = [_bytes(f, regions[0], 64 * half + at) for at in range(0, 64, LANES)]
-        high = [_bytes(f, regions[1], 32 * half + at) for at in (0, LANES)]
+        lows = [f.load(RUN_BYTES, regions[0], 64 * half + at) for at in (0, RUN)]
+        high = f.load(RUN_BYTES, regions[1], RUN * half)
         for plane in range(4):
-            for sixteen in range(2):
-                nibble = _right(f, low[plane % 2 * 2 + sixteen], plane // 2 * 4)
-                bits = _and(f, _right(f, high[sixteen], 2 * plane), 3)
-                found.append(_less(f, _or(f, _and(f, nibble, 15), _left(f, bits, 4)), 32))
-    return found
+            low, bits = _field(f, lows[plane % 2], plane // 2 * 4, 0, 15), _field(f, high, 2 * plane, 4, 48)
+            number = f(f"sub {RUN_BYTES} {f(f'or {RUN_BYTES} {low}, {bits}')}, splat (i8 32)")
+            yield from _widened(f, number, 8 * half + 2 * plane)
 
 
 FORMATS: dict[str, NativeFormat] = {
     each.name: each
     for each in (
-        NativeFormat("Q4_0", 1, False, _scale_last, _q4_0, _q4_codes, 8),
-        NativeFormat("Q4_1", 1, True, _scale_and_offset_last, _q4_1, _q4_codes),
+        NativeFormat("Q4_0", 1, False, _scale_last, _q4, True, 8),
+        NativeFormat("Q4_1", 1, True, _scale_and_offset_last, _q4, True),
         NativeFormat("Q5_0", 1, False, _scale_last, _q5_0),
         NativeFormat("Q5_1", 1, True, _scale_and_offset_last, _q5_1),
         NativeFormat("Q8_0", 1, False, _scale_last, _q8_0),
         NativeFormat("Q2_K", 16, True, _q2_k_scales, _q2_k),
         NativeFormat("Q3_K", 16, False, _q3_k_scales, _q3_k),
-        NativeFormat("Q4_K", 8, True, _q4_k_scales, _q4_k, _q4_k_codes),
+        NativeFormat("Q4_K", 8, True, _q4_k_scales, _q4_k, True),
         NativeFormat("Q5_K", 8, True, _q4_k_scales, _q5_k),
         NativeFormat("Q6_K", 16, False, _q6_k_scales, _q6_k),
     )

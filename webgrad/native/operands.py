@@ -51,7 +51,9 @@ class Field(IntEnum):
     SLOTS = ROOM + 1
     TAKEN = SLOTS + 1
     # An operand's address, and how many elements its batches, its rows (of B: its columns) and k are apart
-    A = TAKEN + 1
+    SHARES_A = TAKEN + 1  # 1: all batches have one A
+    A_STEP = SHARES_A + 1  # elements of panels of A for each k; 0: there is room for DEPTH of k only
+    A = A_STEP + 1
     B = A + 4
     C = B + 4  # the address, and how many elements batches and rows are apart
     END = C + 3
@@ -72,6 +74,7 @@ _STORED = {name: kind for kind, name in _NAMES.items()} | {"uint32": "i32", "uin
 _HEIGHTS = {16: (6, 4, 2, 1), 32: (12, 8, 4, 2, 1)}
 _VECTORS = 2
 _GROUP = 256  # bytes that are read at once from each row of an operand
+_AHEAD = 128  # bytes of a row that are fetched before they are transposed
 _LANE = 16  # bytes within which every processor moves elements
 
 
@@ -289,9 +292,10 @@ def _square_text(tile: Tile, name: str, height: int, source: str) -> str:
     """A square of an operand whose k lie side by side, transposed; for rows after `last` it is read again."""
     f = Function(name, [("ptr", "here"), ("i64", "row"), ("i64", "last"), ("ptr", "out")])
     places = [f.multiply(least(f, "%last", at), "%row") for at in range(min(height, tile.lanes))]
-    square = [
-        tile.read(f, source, f.at("%here", each, tile.stored(source)), 0, tile.lanes) for each in places
-    ]
+    lines = [f.at("%here", each, tile.stored(source)) for each in places]
+    for line in lines:
+        f.do(f"call void @llvm.prefetch.p0(ptr {f.at(line, _AHEAD)}, i32 0, i32 3, i32 1)")
+    square = [tile.read(f, source, line, 0, tile.lanes) for line in lines]
     for at, column in enumerate(transposed(f, tile, square) if height > 1 else square):
         f.store(tile.vector, column, "%out", at * height, tile.kind)
     return f.text()

@@ -1,7 +1,7 @@
 """Rows written to computed places: a copy of a matrix, unless it is to be written to, with rows set.
 
-In: for which kind of index. Out: LLVM's text of `kernel`, for matrices of any size. Updates are taken in their
-order, so the last of several to one row stays; indices out of range are clamped.
+In: for which kind of index. Out: LLVM's text of `kernel`, for matrices of any size. Updates are taken in
+their order, so the last of several to one row stays; indices out of range are clamped.
 """
 
 from __future__ import annotations

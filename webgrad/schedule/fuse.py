@@ -74,9 +74,10 @@ def choose_stored(
     *,
     fuse: bool = True,
     alone: Callable[[Signature], bool] = lambda sig: False,
+    kept: Callable[[Snapshot], set[int]] = lambda graph: set(),
 ) -> tuple[set[int], dict[int, Content]]:
-    """The nodes to store, and the content of each stored or inner node. Those that are `alone` are stored,
-    and what they read, before it is moved.
+    """The nodes to store, and the content of each stored or inner node. Those that are `kept` or `alone` are
+    stored, and what the latter read, before it is moved.
     """
     order = [each for each in graph.order() if not is_source(graph.sigs[each])]
     fixed = {each for each in graph.roots if not is_source(graph.sigs[each])}
@@ -89,6 +90,7 @@ def choose_stored(
         if alone(graph.sigs[each]):
             read = {_unmoved(graph, source) for source in graph.inputs[each]}
             fixed |= {each} | {source for source in read if not is_source(graph.sigs[source])}
+    fixed |= kept(graph) if fuse else set()
     known = _Known(graph, order, profile)
     for _ in range(MAX_ROUNDS):
         stored, contents = _settled(graph, order, set(fixed), known)

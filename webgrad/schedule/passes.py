@@ -37,13 +37,14 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class Passes:
-    """A backend's passes, whether one of its kernels may have several results, and which nodes share a kernel
-    with nothing but movement of what they read.
+    """A backend's passes, whether one of its kernels may have several results, which nodes share a kernel
+    with nothing but movement of what they read, and which are stored.
     """
 
     passes: tuple[Pass, ...]
     shares_kernels: bool
     alone: Callable[[Signature], bool] = lambda sig: False
+    kept: Callable[[Snapshot], set[int]] = lambda graph: set()
 
 
 def on_any_profile(change: Callable[[Snapshot], object]) -> Change:
