@@ -18,7 +18,8 @@ import wgpu
 from webgrad.device_profile import PORTABLE, DeviceProfile
 from webgrad.dtypes import COMPLEX, REAL
 from webgrad.kernels.launch import Launch, ceil_div
-from webgrad.wgsl import Program, render
+from webgrad.wgsl import Program
+from webgrad.wgsl.renderer import render
 
 __all__ = [
     "DTYPES",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from tests.wgsl.tint import NATIVE_ONLY, ask, needs_tint
-from webgrad.wgsl import render
+from webgrad.wgsl.renderer import render
 from webgrad.wgsl.variants import all_variants
 
 BROKEN = "@compute @workgroup_size(1)\nfn main() { let x: i32 = 1.5; }\n"

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from tests.wgsl import naga
-from webgrad.wgsl import Program, load_template, render
+from webgrad.wgsl import Program, load_template
+from webgrad.wgsl.renderer import render
 from webgrad.wgsl.template import template_names
 from webgrad.wgsl.variants import variant_keys
 

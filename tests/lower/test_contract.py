@@ -33,7 +33,8 @@ from webgrad.ops import primitives
 from webgrad.runtime.webgpu import Device
 from webgrad.schedule.plan import Group
 from webgrad.schedule.schedule import schedule
-from webgrad.wgsl import Program, render
+from webgrad.wgsl import Program
+from webgrad.wgsl.renderer import render
 
 Array = np.ndarray[Any, Any]
 Build = Callable[[Callable[..., Node]], Node]

@@ -25,7 +25,8 @@ from webgrad.ops import primitives
 from webgrad.ops.table import TABLE
 from webgrad.schedule.fuse import MAX_SCALARS
 from webgrad.tensor import Tensor
-from webgrad.wgsl import Program, render
+from webgrad.wgsl import Program
+from webgrad.wgsl.renderer import render
 
 
 def only(root: Node | Tensor, profile: DeviceProfile = SOFTWARE) -> Launch:

@@ -26,7 +26,8 @@ from webgrad.lower.quantised import lower_quantised, quantised_choices
 from webgrad.ops import primitives
 from webgrad.ops.blocks import FORMATS, word_count
 from webgrad.ops.table import TABLE
-from webgrad.wgsl import Program, render
+from webgrad.wgsl import Program
+from webgrad.wgsl.renderer import render
 
 FOUR = DeviceProfile("software", frozenset({"subgroups"}), 4)
 ALONE = DeviceProfile("software")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from webgrad.wgsl import program_from_source, render
+from webgrad.wgsl import program_from_source
+from webgrad.wgsl.renderer import render
 
 TEXT = """\
 struct Params { n: u32 }

@@ -16,7 +16,8 @@ from typing import Any
 from ..device_profile import MAX_PARAMS
 from ..errors import CompileError, DTypeError, LaunchError, OutOfMemoryError
 from ..observing import stage
-from ..wgsl import Program, render
+from ..wgsl import Program
+from ..wgsl.renderer import render
 from .groups import BindGroups, Layout
 from .layer import DeviceLayer, Handle
 from .stats import Counters

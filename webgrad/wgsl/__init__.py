@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from webgrad.wgsl.program import Binding, Field, Program
-    from webgrad.wgsl.renderer import Dialect, Parameters, render
+    from webgrad.wgsl.renderer import Dialect, Parameters
     from webgrad.wgsl.template import load_template, program_from_source
 
 __all__ = [
@@ -23,13 +23,12 @@ __all__ = [
     "Program",
     "load_template",
     "program_from_source",
-    "render",
 ]
 
 # Imported when they are asked for: native code needs the library's functions, and none of these.
 _MODULES = {
     **dict.fromkeys(("Binding", "Field", "Program"), "program"),
-    **dict.fromkeys(("Dialect", "Parameters", "render"), "renderer"),
+    **dict.fromkeys(("Dialect", "Parameters"), "renderer"),
     **dict.fromkeys(("load_template", "program_from_source"), "template"),
 }
 
