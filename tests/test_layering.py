@@ -79,7 +79,7 @@ EXCEPTIONS: tuple[tuple[str, str, frozenset[str], str], ...] = (
         frozenset({"Program", "Binding", "Dialect", "Field", "Parameters"}),
         "a pipeline is compiled from a Program: its data types, and …",
     ),
-    ("runtime", "wgsl.render", frozenset({"render"}), "… its final text, nothing else"),
+    ("runtime", "wgsl.renderer", frozenset({"render"}), "… its final text, nothing else"),
     (
         "cli",
         "runtime.adapters",

@@ -77,6 +77,7 @@ def test_only_one_may_run_launches_apart() -> None:
         assert len(observers()) == 2
 
 
+@pytest.mark.usefixtures("compiled_at_once")
 def test_the_cpu_tells_of_plans_and_groups() -> None:
     x = wg.asarray(np.arange(12, dtype=np.float32).reshape(3, 4), device="cpu")
     watcher = Watcher()
@@ -88,6 +89,15 @@ def test_the_cpu_tells_of_plans_and_groups() -> None:
     assert note.ops[-1] == "sum"
     assert (note.bytes_read, note.bytes_written) == (48, 4)
     assert {"walk", "schedule", "lower", "plan", "record"} <= set(watcher.stages)
+
+
+def test_the_cpu_tells_of_nodes_that_are_computed_by_themselves() -> None:
+    x = wg.asarray(np.arange(15, dtype=np.float32).reshape(3, 5), device="cpu")
+    watcher = Watcher()
+    with observe(watcher):
+        assert float(wg.sum(wg.exp(x) * 7.5)) > 0
+    assert [each.ops[-1] for each in watcher.groups if each.operations] == ["exp", "multiply", "sum"]
+    assert watcher.groups[-1].bytes_written == 4
 
 
 @pytest.mark.gpu

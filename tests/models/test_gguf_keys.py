@@ -104,6 +104,7 @@ def test_logits_are_bounded_where_a_file_says_so(tmp_path: Path) -> None:
     np.testing.assert_allclose(capped, 2 * np.tanh(plain / 2), atol=1e-5)
 
 
+@pytest.mark.usefixtures("compiled_at_once")
 @pytest.mark.parametrize("key", ["rope.scaling.factor", "rope.scale_linear"])
 def test_a_factor_without_a_kind_is_linear(tmp_path: Path, key: str) -> None:
     metadata, tensors = contents("llama")
@@ -116,6 +117,7 @@ def test_a_factor_without_a_kind_is_linear(tmp_path: Path, key: str) -> None:
     np.testing.assert_array_equal(logits_of(tmp_path, {**metadata, **off}, tensors), plain)
 
 
+@pytest.mark.usefixtures("compiled_at_once")
 def test_windows_as_a_list(tmp_path: Path) -> None:
     metadata, tensors = contents("gemma3")
     listed = {"gemma3.attention.sliding_window_pattern": [True] * 5 + [False]}
