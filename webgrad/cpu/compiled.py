@@ -33,8 +33,7 @@ from ..native.jobs import LEAST
 from ..native.processor import Processor, chosen
 from ..runtime.addresses import address_of, address_reader
 from ..runtime.host_buffers import empty, rewrapped
-from ..schedule.cpu_passes import is_by_host
-from ..schedule.plan import Group, Schedule
+from ..schedule.plan import Group, Schedule, is_by_host
 from .attention_programs import attention_program
 from .block_programs import block_program, weights_program
 from .host_functions import host_function

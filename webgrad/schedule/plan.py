@@ -141,3 +141,24 @@ def is_flat(graph: Snapshot, group: Group) -> bool:
         if not fits:
             return False
     return True
+
+
+# The cpu's host
+
+LEAST_COLUMNS = 16
+HOST_KINDS = frozenset(("sort", "scatter", "fft", "kernel"))
+
+
+def is_by_host(graph: Snapshot, number: int) -> bool:
+    """Whether NumPy computes a node of a native plan: there is no kernel for it."""
+    sig = graph.sigs[number]
+    return sig.kind in HOST_KINDS and not _adds_rows(graph, number)
+
+
+def _adds_rows(graph: Snapshot, number: int) -> bool:
+    """Whether rows are added to computed places that are long enough for lanes."""
+    sig = graph.sigs[number]
+    if sig.op.name != "scatter_add" or not sig.size:
+        return False
+    index = graph.sigs[graph.inputs[number][1]].dtype
+    return sig.shape[1] >= LEAST_COLUMNS and sig.dtype.itemsize >= 4 and index.itemsize <= 4
