@@ -133,6 +133,8 @@ class HostPlan:
             if group >= len(self._about):  # of a plan that was made before they watched
                 return
             note, origin = self._about[group]
+            if not note.ops:  # only movement, of a view
+                return
             if origin >= 0:
                 note = replace(note, where=nodes[origin].where)
             for each in observers():
@@ -197,4 +199,6 @@ def _alone(graph: Snapshot, node: int) -> Group:
 def _about(graph: Snapshot, group: Group, count: int) -> tuple[Note, int]:
     """What a group is about, for those who watch, and the node it is about."""
     ops, read, written, operations, origin = work_of(graph, [group], count)
+    if graph.sigs[group.center].kind == "move" and group.inside == group.outputs:
+        ops = ()
     return Note(name_of(graph, group), ops, None, read, written, operations), origin
