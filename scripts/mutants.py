@@ -53,7 +53,7 @@ SEED = re.compile(r"^FAILED: [\w-]+, seed (\d+)", re.MULTILINE)
 # The parts of make fuzz that run the code of a folder, the quickest first, and how many cases of each.
 ON_THE_CPU, ON_A_GPU = ("programs", 5_000), ("gpu-programs", 150)
 FUZZ = {
-    **dict.fromkeys(("gradients", "cpu", "native"), (ON_THE_CPU,)),
+    **dict.fromkeys(("gradients", "cpu", "native", "reference"), (ON_THE_CPU,)),
     **dict.fromkeys(("ops", "functions"), (ON_THE_CPU, ON_A_GPU)),
     **dict.fromkeys(("schedule", "lower", "kernels", "wgsl"), (ON_A_GPU, ("graphs", 40))),
     "runtime": (ON_A_GPU, ("views", 300), ("graphs", 40)),

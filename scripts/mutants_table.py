@@ -275,36 +275,54 @@ OPS = (
     *planted(
         "gradients/pooling.py",
         (
-            "later.append(wins if inside is None else wins | inside)",
-            "later.append(wins)",
-            "padding gets the gradient of a max pool of -inf",
+            "where(taps == Tensor(kept), places, end)",
+            "where(taps >= Tensor(kept), places, end - 1)",
+            "what is not the largest of a window gives its gradient to the last element",
         ),
     ),
 )
 
 CPU = (
     *planted(
-        "cpu/folds.py",
+        "cpu/plan.py",
         (
-            "return np.full([side for axis, side in enumerate(x.shape) if axis not in axes], start)",
-            "return np.zeros([side for axis, side in enumerate(x.shape) if axis not in axes], dtype)",
-            "a fold of nothing is 0, not the identity",
+            "and last[leaf].buffers.count(leaf) == 1",
+            "and True",
+            "a result takes the memory of a leaf that its step reads at two places",
+        ),
+        tests=("tests/cpu/test_plan.py", "tests/lower/test_in_place.py"),
+    ),
+    *planted(
+        "cpu/room.py",
+        (
+            "life[each] = (life.get(each, (at, at))[0], at)",
+            "life[each] = (at, at)",
+            "a value's room is taken before its last reader had it",
+        ),
+        tests=("tests/cpu/test_plans.py",),
+    ),
+    *planted(
+        "lower/lane_puller.py",
+        (
+            "self.builder.select(inside, part, value)",
+            "self.builder.select(inside, value, part)",
+            "of two parts of a concat the other one is taken",
+        ),
+        tests=("tests/cpu/test_plans.py",),
+    ),
+    *planted(
+        "native/emit.py",
+        (
+            '{"maximum": 0, "minimum": 1, "logical_or": 0, "logical_and": 1}[name]',
+            '{"maximum": 0, "minimum": 0, "logical_or": 0, "logical_and": 1}[name]',
+            "the minimum of bools along lanes is always false",
         ),
         (
-            "last = b[..., : length - whole] if repeated else b[..., whole:]",
-            "last = b[..., : length - whole]",
-            "the tail of a dot product meets the head of its other row",
+            "if across and self._mask is not None:",
+            "if across and self._mask is None:",
+            "what is behind the end of a row is folded with it",
         ),
-        (
-            "if main != side:\n            sums",
-            "if main > side:\n            sums",
-            "the tail of a long sum is dropped",
-        ),
-        (
-            "for each in others:\n        ufunc(result, terms[each], out=result)",
-            "for each in others[1:]:\n        ufunc(result, terms[each], out=result)",
-            "the third term of a short fold is dropped",
-        ),
+        tests=("tests/cpu/test_plans.py", "tests/lower/test_lanes.py"),
     ),
     *planted(
         "runtime/host_buffers.py",
@@ -316,7 +334,7 @@ CPU = (
         tests=("tests/cpu/test_transposes.py",),
     ),
     *planted(
-        "cpu/ordering.py",
+        "reference/ordering.py",
         (
             "line[zeros] = source[source == 0]",
             "line[zeros] = np.sort(source[source == 0])[::-1]",
@@ -339,50 +357,50 @@ CPU = (
         ),
     ),
     *planted(
-        "native/block_tiles.py",
+        "native/templates/block_tiles.py",
         (
             'first = f(f"icmp eq i64 {at}, 0")',
             'first = "true"',
             "of long rows times many, only the last part is summed",
         ),
-        tests=("tests/native/test_blocks.py",),
+        tests=("tests/native/templates/test_blocks.py",),
     ),
     *planted(
-        "native/formats.py",
+        "native/templates/formats.py",
         (
             "_field(f, high, 2 * plane, 4, 48)",
             "_field(f, high, 2 * plane, 4, 16)",
             "Q6_K's weights lose a bit",
         ),
-        tests=("tests/native/test_blocks.py",),
+        tests=("tests/native/templates/test_blocks.py",),
     ),
     *planted(
-        "cpu/scans.py",
+        "reference/plan.py",
         (
-            "runs[:, 0] += given[:, None]",
-            "runs[:, 0] += given[:, None] * 0",
-            "a chunk's first run forgets what came before",
+            "(id(array) in taken or not is_own(array))",
+            "not is_own(array)",
+            "a leaf is a result of the reference itself",
         ),
         (
-            "if not np.isfinite(before[:, -1]).all():\n        return False",
-            "if False:\n        return False",
-            "running sums by products spread infinities backwards",
+            "if each not in kept:",
+            "if True:",
+            "the reference lets results go",
+        ),
+        tests=("tests/cpu/test_plans.py",),
+    ),
+    *planted(
+        "reference/functions.py",
+        (
+            'by_bits = sig.op.name == "bitcast" or sig.op.name == "scatter_set"',
+            'by_bits = sig.op.name == "scatter_set"',
+            "the bits of half floats are those of float32",
         ),
         (
-            "rest += before[:, -1:]",
-            "rest += before[:, -2:-1]",
-            "the rest of a running sum begins a run too low",
+            'scatter_max": _scatter',
+            'scatter_max": lambda sig: (partial(scatter, "add"), None)',
+            "a maximum at computed places is a sum",
         ),
-        (
-            "result[...] = turned.reshape(rows, columns, length).transpose(0, 2, 1)",
-            "result[...] = turned.reshape(rows, length, columns)",
-            "scans of few columns stay transposed",
-        ),
-        (
-            "count = -(-side // length) - 1",
-            "count = side // length - 1",
-            "the last whole chunk is not counted where another one follows",
-        ),
+        tests=("tests/cpu/test_plans.py", "tests/reference/test_scattering.py"),
     ),
 )
 

@@ -26,7 +26,7 @@ __all__ = ["GROUPS", "WHOLE", "arguments_of", "cores", "lanes_of", "run_groups"]
 # its process.
 GROUPS = (
     ("functions", "ops"),
-    ("cpu", "native"),
+    ("cpu", "native", "reference"),
     ("models",),
     ("properties",),
     ("runtime",),

@@ -23,6 +23,7 @@ STAGES: tuple[tuple[str, ...], ...] = (
     ("graph",),
     ("schedule",),
     ("cpu",),
+    ("reference",),
     ("lower",),
     ("kernels",),
     ("native",),

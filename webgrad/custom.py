@@ -27,7 +27,7 @@ from .functions.kernel_arguments import (
 from .gradients.autograd import custom_gradient
 from .graph.node import Node, make, source, user_frame
 from .native.compiler import is_available
-from .native.user_launch import check, computed_natively
+from .native.user_kernels.launch import check, computed_natively
 from .observing import Note, observers
 from .ops import primitives
 from .ops.user_kernel import KERNEL, KernelCall

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from webgrad import dtypes
-from webgrad.cpu.compiled import CompiledPlan
-from webgrad.cpu.reference import ReferencePlan, compute
+from webgrad.cpu.plan import CompiledPlan
 from webgrad.device_profile import CPU_PROFILE
 from webgrad.dtypes import DType
 from webgrad.graph.node import Node, leaf, make
 from webgrad.graph.snapshot import snapshot, walk
 from webgrad.ops import primitives
 from webgrad.ops.table import TABLE
+from webgrad.reference.plan import ReferencePlan, compute
 from webgrad.runtime.device import CpuDevice
 from webgrad.schedule.cpu_passes import CPU_PASSES
 from webgrad.schedule.schedule import schedule

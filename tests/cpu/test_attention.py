@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import webgrad as wg
-from tests.cpu.test_compiled import setting
+from tests.cpu.test_plan import setting
 from tests.native.attentions import EVERY, Array, Rules, wanted
 from webgrad.cpu import attention_programs
-from webgrad.cpu.compiled import CompiledPlan, _HostStep
+from webgrad.cpu.plan import CompiledPlan, _HostStep
 from webgrad.evaluate import cpu_plan
 from webgrad.evaluate.evaluate import clear_plans
 from webgrad.native.compiler import is_available

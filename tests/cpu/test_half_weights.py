@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import webgrad as wg
-from webgrad.cpu.compiled import CompiledPlan
+from webgrad.cpu.plan import CompiledPlan
 from webgrad.evaluate import cpu_plan
 from webgrad.evaluate.cpu_plan import HostPlan
 from webgrad.evaluate.evaluate import _state, clear_plans

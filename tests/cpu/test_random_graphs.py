@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from tests.cpu.helpers import Planned, apply, compare, drawn, fold, where
 from webgrad import dtypes
-from webgrad.cpu.reference import compute
 from webgrad.graph.node import Node
 from webgrad.ops import primitives
 from webgrad.ops.table import TABLE
+from webgrad.reference.plan import compute
 
 SIDES = st.integers(1, 6)
 EQUAL = st.tuples(st.integers(2, 6), st.integers(2, 4)).map(lambda each: [each[0]] * each[1])

@@ -15,7 +15,6 @@ from tests.lower.interpret import run_schedule
 from tests.schedule.graphs import PROFILES
 from tests.schedule.test_merge import graphs
 from webgrad import dtypes
-from webgrad.cpu.reference import compute
 from webgrad.device_profile import DeviceProfile
 from webgrad.functions.learning.activations import softmax
 from webgrad.functions.learning.normalisation import layer_norm
@@ -23,6 +22,7 @@ from webgrad.graph.node import Node, leaf, make
 from webgrad.graph.snapshot import snapshot, walk
 from webgrad.ops import primitives
 from webgrad.ops.table import TABLE
+from webgrad.reference.plan import compute
 from webgrad.schedule.schedule import schedule
 from webgrad.tensor import Tensor
 

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tests.native.products import KINDS, PROCESSORS
-from webgrad.native.attention import ALL, FINISH, NUMBERS, At, Division, Reads, rows_text
-from webgrad.native.attention_blocks import blocks_of_rows, blocks_text
-from webgrad.native.attention_rows import few_rows_text, rows_division
 from webgrad.native.compiler import compiled
 from webgrad.native.helpers import Helpers
 from webgrad.native.jobs import share_text
-from webgrad.native.operands import Field, Tile
+from webgrad.native.templates.attention import ALL, FINISH, NUMBERS, At, Division, Reads, rows_text
+from webgrad.native.templates.attention_blocks import blocks_of_rows, blocks_text
+from webgrad.native.templates.attention_rows import few_rows_text, rows_division
+from webgrad.native.templates.operands import Field, Tile
 from webgrad.native.text import Function
 from webgrad.runtime.host_buffers import aligned
 

@@ -10,12 +10,12 @@ import ml_dtypes
 import numpy as np
 
 from webgrad.native.compiler import compiled
-from webgrad.native.gemm import blocks, gemm_text
 from webgrad.native.helpers import Helpers
 from webgrad.native.jobs import share_text
-from webgrad.native.operands import Field, Tile, load_text, store_text
+from webgrad.native.templates.gemm import blocks, gemm_text
+from webgrad.native.templates.operands import Field, Tile, load_text, store_text
+from webgrad.native.templates.thin import strips, thin_text
 from webgrad.native.text import Function
-from webgrad.native.thin import strips, thin_text
 from webgrad.runtime.host_buffers import aligned
 
 RNG = np.random.default_rng(12)

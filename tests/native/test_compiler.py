@@ -15,14 +15,14 @@ import pytest
 import webgrad as wg
 from webgrad.config import PROCESSORS
 from webgrad.native import compiler
-from webgrad.native.block_tiles import tile_of_rows, tiled_text
-from webgrad.native.blocks import packed_text, weights_text
 from webgrad.native.compiler import assembly, callable_at, compiled, functions, is_available
 from webgrad.native.driver import driver_module
 from webgrad.native.emit import module_text
 from webgrad.native.jobs import watch_module
-from webgrad.native.operands import Tile, load_text, store_text
 from webgrad.native.processor import Processor, named
+from webgrad.native.templates.block_tiles import tile_of_rows, tiled_text
+from webgrad.native.templates.blocks import packed_text, weights_text
+from webgrad.native.templates.operands import Tile, load_text, store_text
 from webgrad.native.text import Function, module
 
 

@@ -12,7 +12,7 @@ import llvmlite.binding as llvm
 import numpy as np
 import numpy.typing as npt
 
-from webgrad.native.wgsl import Code, Translator, Value, llvm_type
+from webgrad.native.translation.translator import Code, Translator, Value, llvm_type
 
 Array = npt.NDArray[Any]
 SCALARS = {

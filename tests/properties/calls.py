@@ -18,7 +18,7 @@ import webgrad as wg
 from tests.properties.drawing import BOUNDS, draw_few, draw_shape
 from tests.properties.helpers import AnyDevice, Array, Shape, place, wide
 from tests.properties.programs import Value, allowed
-from webgrad.cpu.reference import compute
+from webgrad.reference.plan import compute
 from webgrad.tensor import Tensor
 
 __all__ = ["CALLS", "Calls", "difference", "write_calls"]

@@ -38,12 +38,12 @@ from tests.properties.ordered import ORDERED
 from tests.properties.packed import PACKED
 from tests.properties.transforms import TRANSFORMS
 from webgrad import dtypes
-from webgrad.cpu.reference import value_of
 from webgrad.dtypes import DType
 from webgrad.graph.node import make, source
 from webgrad.graph.op import Op
 from webgrad.ops import primitives
 from webgrad.ops.table import TABLE
+from webgrad.reference.plan import value_of
 
 __all__ = ["BUILDERS", "STANDS_FOR", "THOROUGH", "cases_of", "follows"]
 

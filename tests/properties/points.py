@@ -28,10 +28,10 @@ from tests.properties.helpers import (
     wide,
 )
 from webgrad import dtypes
-from webgrad.cpu.reference import value_of
 from webgrad.dtypes import DType
 from webgrad.graph.node import make
 from webgrad.ops.table import TABLE
+from webgrad.reference.plan import value_of
 from webgrad.runtime.webgpu import Device
 from webgrad.tensor import Tensor
 

@@ -15,11 +15,11 @@ import numpy as np
 
 from tests.properties.helpers import AnyDevice, Array, on, place, sig_of, wide
 from webgrad import dtypes
-from webgrad.cpu.reference import value_of
 from webgrad.dtypes import DType
 from webgrad.graph.node import Node, Signature, make, scalar, signature, source
 from webgrad.graph.op import LEAF
 from webgrad.ops.table import TABLE
+from webgrad.reference.plan import value_of
 
 __all__ = ["Program", "Step", "Value", "allowed", "joined", "needed", "value_of_step", "values_of"]
 

@@ -11,12 +11,12 @@ import pytest
 from tests.graph.helpers import CPU, apply, fold, graph_of, numbers
 from tests.schedule.graphs import PORTABLE, SOFTWARE
 from webgrad import dtypes
-from webgrad.cpu.reference import value_of
 from webgrad.device_profile import DeviceProfile
 from webgrad.graph.node import Node, leaf
 from webgrad.graph.snapshot import Snapshot
 from webgrad.ops import primitives
 from webgrad.ops.table import TABLE
+from webgrad.reference.plan import value_of
 from webgrad.schedule.legalise import legalise
 from webgrad.schedule.split_reductions import split_reductions
 

@@ -1,1 +1,1 @@
-"""The cpu: groups by NumPy, block by block, and the node-by-node reference."""
+"""Plans of native code for the cpu."""

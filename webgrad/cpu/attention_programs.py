@@ -11,13 +11,13 @@ from __future__ import annotations
 from ..graph.snapshot import Snapshot
 from ..lower.ir import Kernel, Size
 from ..lower.lane_attention import Attention, Rows, lower_attention
-from ..native.attention import ALL, FINISH, LOAD, NUMBERS, At, Division, Reads, rows_text
-from ..native.attention_blocks import blocks_of_rows, blocks_text
-from ..native.attention_rows import are_few, few_rows_text, rows_division
 from ..native.emit import LANES, Field, Program, fields_of, hole_text, module_text
-from ..native.operands import Field as First
-from ..native.operands import Tile
 from ..native.processor import Processor
+from ..native.templates.attention import ALL, FINISH, LOAD, NUMBERS, At, Division, Reads, rows_text
+from ..native.templates.attention_blocks import blocks_of_rows, blocks_text
+from ..native.templates.attention_rows import are_few, few_rows_text, rows_division
+from ..native.templates.operands import Field as First
+from ..native.templates.operands import Tile
 from ..runtime.threads import cores
 from ..schedule.plan import Group
 

@@ -10,15 +10,15 @@ from __future__ import annotations
 from ..graph.snapshot import Snapshot
 from ..lower.ir import Kernel, Size
 from ..lower.lane_blocks import BlockLowering, lower_weights
-from ..native.block_tiles import tile_of_rows, tiled_strips, tiled_text
-from ..native.blocks import INDEX, packed_text, weights_text
 from ..native.emit import LANES, Field, Program, fields_of, hole_text, module_text
-from ..native.formats import FORMATS
-from ..native.gemm import Blocks, divided
-from ..native.operands import Field as At
-from ..native.operands import Tile
 from ..native.processor import Processor
-from ..native.thin import MOST_FEW
+from ..native.templates.block_tiles import tile_of_rows, tiled_strips, tiled_text
+from ..native.templates.blocks import INDEX, packed_text, weights_text
+from ..native.templates.formats import FORMATS
+from ..native.templates.gemm import Blocks, divided
+from ..native.templates.operands import Field as At
+from ..native.templates.operands import Tile
+from ..native.templates.thin import MOST_FEW
 from ..runtime.threads import cores
 from ..schedule.plan import Group
 from .product_programs import assembled, tile_for

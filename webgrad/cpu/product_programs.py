@@ -11,11 +11,11 @@ from ..dtypes import DType
 from ..lower.ir import Kernel, Size
 from ..lower.lane_products import Lowering, Product, Strided
 from ..native.emit import LANES, Field, Program, fields_of, hole_text, module_text
-from ..native.gemm import Blocks, blocks, gemm_text
-from ..native.operands import LOAD, STORE, Tile, filled_text, load_text, store_text
-from ..native.operands import Field as At
 from ..native.processor import Processor
-from ..native.thin import is_thin, strips, thin_text
+from ..native.templates.gemm import Blocks, blocks, gemm_text
+from ..native.templates.operands import LOAD, STORE, Tile, filled_text, load_text, store_text
+from ..native.templates.operands import Field as At
+from ..native.templates.thin import is_thin, strips, thin_text
 from ..runtime.threads import cores
 
 __all__ = ["assembled", "product_program", "tile_for"]

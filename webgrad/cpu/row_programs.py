@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..graph.snapshot import Snapshot
 from ..native.emit import Field, Program
-from ..native.rows import set_rows_module
+from ..native.templates.rows import set_rows_module
 from ..ops.table import TABLE
 from ..schedule.plan import Group
 

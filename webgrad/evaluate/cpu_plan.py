@@ -14,8 +14,7 @@ from typing import Any, cast, get_args
 
 from ..arrays import Array
 from ..config import settings
-from ..cpu.compiled import CompiledPlan
-from ..cpu.reference import ReferencePlan
+from ..cpu.plan import CompiledPlan
 from ..device_profile import CPU_PROFILE
 from ..errors import OutOfMemoryError
 from ..graph.node import Node
@@ -23,6 +22,7 @@ from ..graph.snapshot import Snapshot
 from ..lower.threads import name_of
 from ..native.compiler import is_available
 from ..observing import Note, observers, stage
+from ..reference.plan import ReferencePlan
 from ..runtime.host import memory_bytes
 from ..runtime.host_buffers import is_own
 from ..runtime.stats import readable_bytes

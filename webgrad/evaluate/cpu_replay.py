@@ -14,7 +14,7 @@ from typing import Any
 from weakref import ref
 
 from ..arrays import Array, np
-from ..cpu.compiled import NOTHING, CompiledPlan, Layout, Steady, contiguous
+from ..cpu.plan import NOTHING, CompiledPlan, Layout, Steady, contiguous
 from ..graph.node import Node
 from ..observing import observers
 from ..runtime.addresses import address_of

@@ -15,7 +15,7 @@ from typing import Any
 from ..lower.ir import BLOCK, COUNT, PANEL, Instruction, Kernel, Size
 from .code import SCALARS, Code, Value, llvm_type, number
 from .processor import Processor
-from .wgsl import Translator
+from .translation.translator import Translator
 
 MOST_NARROW = 1 << 31  # elements of a buffer up to which indices in lanes have 32 bits
 TRUE = Value("true", "bool")

@@ -14,7 +14,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from webgrad.cpu.compiled import CompiledPlan
+from webgrad.cpu.plan import CompiledPlan
 from webgrad.evaluate.evaluate import clear_plans
 from webgrad.graph.snapshot import Snapshot
 from webgrad.lower import movement, passes, pull

@@ -11,10 +11,10 @@ from tests.properties.helpers import on, sig_of
 from tests.properties.programs import value_of_step, values_of
 from tests.properties.writing import write_program
 from webgrad import dtypes
-from webgrad.cpu.reference import value_of
 from webgrad.graph.node import Signature, signature
 from webgrad.graph.op import LEAF
 from webgrad.ops.table import TABLE
+from webgrad.reference.plan import value_of
 from webgrad.tools.checking.bounds import bounded
 from webgrad.tools.checking.comparison import compare
 from webgrad.tools.checking.rounding import Bounded, exact

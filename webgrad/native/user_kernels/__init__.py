@@ -1,0 +1,1 @@
+"""Users' WGSL kernels as native code."""
