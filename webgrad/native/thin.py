@@ -23,6 +23,7 @@ _UNITS = 2  # for each thread
 _DEEP = 4  # rows of the wide matrix that are added up at once
 _BESIDE = 4  # rows of it whose dot products are computed at once
 _SUMS = 8  # vectors of sums, at most
+_PREFETCH = 4096  # bytes ahead
 
 
 def is_thin(few: int, strides: Sequence[int]) -> bool:
@@ -146,6 +147,10 @@ def _dots(f: Function, tile: Tile, source: str, row: str, rows: int, column: str
         sums = {pair: f.variable(vector, "zeroinitializer") for pair in pairs}
         rests = {pair: f.variable(kind, "0.0" if kind[0] != "i" else "0") for pair in pairs}
         for k, lanes, type in stretches(f, tile, "%k"):
+            if lanes:  # short rows follow each other: what comes after them is asked for
+                for line in ws.values():
+                    ahead = f.at(f.at(line, k, stored), _PREFETCH)
+                    f.do(f"call void @llvm.prefetch.p0(ptr {ahead}, i32 0, i32 3, i32 1)")
             left = [f.load(type, each, k, kind) for each in xs]
             right = {each: tile.read(f, source, line, k, lanes) for each, line in ws.items()}
             for at, each in pairs:
