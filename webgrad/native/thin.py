@@ -138,7 +138,7 @@ def _dots_text(tile: Tile, source: str) -> str:
 
 def _dots(f: Function, tile: Tile, source: str, row: str, rows: int, column: str, columns: int) -> None:
     """The products of some rows of x and of w, as many at once as there are registers for."""
-    beside = min(columns, _SUMS // rows)
+    beside = 1 if rows < 4 else min(columns, _SUMS // rows)  # one stream is read the quickest
     kind, stored, vector = tile.kind, tile.stored(source), tile.vector
     xs = [f.at("%x", f.multiply(f.add(row, at), "%k"), kind) for at in range(rows)]
     for first in range(0, columns, beside):
