@@ -23,6 +23,7 @@ _UNITS = 2  # for each thread
 _DEEP = 4  # rows of the wide matrix that are added up at once
 _BESIDE = 4  # rows of it whose dot products are computed at once
 _SUMS = 8  # vectors of sums, at most
+_PREFETCH = 4096  # bytes ahead
 
 
 def is_thin(few: int, strides: Sequence[int]) -> bool:
@@ -137,7 +138,7 @@ def _dots_text(tile: Tile, source: str) -> str:
 
 def _dots(f: Function, tile: Tile, source: str, row: str, rows: int, column: str, columns: int) -> None:
     """The products of some rows of x and of w, as many at once as there are registers for."""
-    beside = min(columns, _SUMS // rows)
+    beside = 1 if rows < 4 else min(columns, _SUMS // rows)  # one stream is read the quickest
     kind, stored, vector = tile.kind, tile.stored(source), tile.vector
     xs = [f.at("%x", f.multiply(f.add(row, at), "%k"), kind) for at in range(rows)]
     for first in range(0, columns, beside):
@@ -146,6 +147,10 @@ def _dots(f: Function, tile: Tile, source: str, row: str, rows: int, column: str
         sums = {pair: f.variable(vector, "zeroinitializer") for pair in pairs}
         rests = {pair: f.variable(kind, "0.0" if kind[0] != "i" else "0") for pair in pairs}
         for k, lanes, type in stretches(f, tile, "%k"):
+            if lanes:  # short rows follow each other: what comes after them is asked for
+                for line in ws.values():
+                    ahead = f.at(f.at(line, k, stored), _PREFETCH)
+                    f.do(f"call void @llvm.prefetch.p0(ptr {ahead}, i32 0, i32 3, i32 1)")
             left = [f.load(type, each, k, kind) for each in xs]
             right = {each: tile.read(f, source, line, k, lanes) for each, line in ws.items()}
             for at, each in pairs:
