@@ -144,5 +144,5 @@ def test_explain_shows_it() -> None:
     x = wg.asarray(np.ones((2, 8, 16), np.float32), device="cpu")
     (kernel,) = wg.explain(wg.relu(scaled_dot_product_attention(x, x, x))).kernels
     assert kernel.ops == ("reshape", "attention", "reshape", "clamp_min")
-    assert "hole_k" in kernel.ir
-    assert "fn hole_k" in kernel.wgsl
+    assert "hole finish" in kernel.ir
+    assert "@finish(" in kernel.text

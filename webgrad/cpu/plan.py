@@ -31,6 +31,7 @@ from ..native.emit import Program, kernel_program
 from ..native.helpers import Helpers
 from ..native.jobs import LEAST
 from ..native.processor import Processor, chosen
+from ..native.templates.formats import FORMATS
 from ..reference.functions import host_function
 from ..runtime.addresses import address_of, address_reader
 from ..runtime.host_buffers import empty, rewrapped
@@ -102,7 +103,7 @@ class CompiledPlan:
         for number, group in enumerate(schedule.groups):
             if not graph.sigs[group.outputs[0]].size or self._is_alias(group):
                 continue
-            if is_by_host(graph, group.outputs[0]):
+            if is_by_host(graph, group.outputs[0]) or _lacks_template(graph, group):
                 self._steps += self._by_host(group, number)
             else:
                 self._steps.append(self._command(group, number))
@@ -223,6 +224,12 @@ class CompiledPlan:
         if root in scalars:
             return np.array(scalars[root], sig.dtype.numpy)
         return np.empty(sig.shape, sig.dtype.numpy)
+
+
+def _lacks_template(graph: Snapshot, group: Group) -> bool:
+    """Whether a group is about quantised blocks of a format that no template unpacks."""
+    sig = graph.sigs[group.center]
+    return (sig.kind == "decode" or sig.op.name == "matmul_blocks") and sig.attributes[0] not in FORMATS
 
 
 def lowered(graph: Snapshot, group: Group, processor: Processor) -> tuple[Program, Kernel]:

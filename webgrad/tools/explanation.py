@@ -5,20 +5,27 @@ In: tensors. Out: an `Explanation`, which prints well. Nothing is computed.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..cpu.plan import lowered
 from ..device_profile import CPU_PROFILE
 from ..errors import ArgumentError, DTypeError
 from ..evaluate.evaluate import snapshot_of
 from ..graph.node import line_of
 from ..graph.snapshot import Snapshot
 from ..lower.choices import Choice
-from ..lower.compile import Choose, compile_schedule
+from ..lower.compile import compile_schedule
 from ..lower.structures import alias_of
 from ..lower.threads import name_of
+from ..native.compiler import is_available
+from ..native.processor import chosen
 from ..ops.primitives import check_device
 from ..runtime.stats import readable_bytes
+from ..schedule.cpu_passes import CPU_PASSES
+from ..schedule.host_ops import is_by_host
+from ..schedule.plan import Group
 from ..schedule.schedule import schedule
 from ..schedule.work import work_of
 from ..tensor import Tensor
@@ -29,7 +36,8 @@ __all__ = ["Explanation", "KernelExplanation", "explain"]
 
 @dataclass(frozen=True, slots=True)
 class KernelExplanation:
-    """One kernel: its ops in order, the bytes it moves, its IR, its WGSL, and its workgroups.
+    """One kernel: its ops in order, the bytes it moves, its IR, its text (WGSL, on the cpu LLVM's), and its
+    workgroups (on the cpu units of work).
 
     `operations` are about the additions and products it takes, `line` the user's line it is about.
     """
@@ -39,7 +47,7 @@ class KernelExplanation:
     bytes_read: int
     bytes_written: int
     ir: str
-    wgsl: str
+    text: str
     grid: tuple[int, int, int]
     operations: int
     line: str
@@ -86,8 +94,7 @@ class Explanation:
 def explain(*tensors: Any) -> Explanation:
     """The kernels that would compute these tensors; nothing is computed, and nothing is measured.
 
-    On the cpu each kernel is a group that NumPy computes, shown as a GPU would have it; what GPUs do not
-    offer has no text there.
+    On the cpu these are the kernels of native code; what NumPy computes between them has no text.
 
     >>> x = wg.ones((4, 8))
     >>> print(wg.explain(wg.exp(x * 2)).kernels[0].ops)
@@ -104,22 +111,14 @@ def explain(*tensors: Any) -> Explanation:
     count = len(graph)
     device = roots[0].sig.device
     text = repr(graph)
-    profile = device.profile if device.is_gpu else CPU_PROFILE
-    plan = schedule(graph, profile)
-    compiled = compile_schedule(plan, profile, offered=device.is_gpu, choose=_measured(device))
+    made = _kernels_of(graph, device)
     kernels: list[KernelExplanation] = []
     steps = []
-    for groups, launches in compiled:
-        work = work_of(graph, groups, count).share(max(1, len(launches)))
+    for groups, texts in made:
+        work = work_of(graph, groups, count).share(max(1, len(texts)))
         reads = {each for group in groups for each in group.reads}
         writes = {each for group in groups for each in group.outputs}
         steps.append((reads, writes))
-        texts = [
-            (each.kernel.name, str(each.kernel), each.program.text, each.grid, each.choice)
-            for each in launches
-        ]
-        if not texts and graph.sigs[groups[0].outputs[0]].size and alias_of(graph, groups) is None:
-            texts = [(name_of(graph, groups[0]), "", "", (0, 0, 0), None)]  # the cpu's alone
         kernels += [
             KernelExplanation(
                 name,
@@ -127,22 +126,46 @@ def explain(*tensors: Any) -> Explanation:
                 work.bytes_read,
                 work.bytes_written,
                 ir,
-                wgsl,
+                written,
                 grid,
                 work.operations,
                 line_of(graph.lines[work.origin]) if work.origin >= 0 else "",
                 choice,
             )
-            for name, ir, wgsl, grid, choice in texts
+            for name, ir, written, grid, choice in texts
         ]
     return Explanation(device.name, kernels, text, _peak(graph, steps))
 
 
-def _measured(device: Any) -> Choose | None:
-    """Inside `wg.tune()`: the choices that were measured before; explaining measures nothing."""
+# A kernel's name, IR, text, grid, and the choice by which it was made
+_Text = tuple[str, str, str, tuple[int, int, int], Choice | None]
+
+
+def _kernels_of(graph: Snapshot, device: Any) -> list[tuple[Sequence[Group], list[_Text]]]:
+    """The kernels of each bundle of groups."""
     if not device.is_gpu:
-        return None
-    return known(device)
+        plan = schedule(graph, CPU_PROFILE, CPU_PASSES)
+        return [((group,), _native_texts(graph, group)) for group in plan.groups]
+    plan = schedule(graph, device.profile)
+    found: list[tuple[Sequence[Group], list[_Text]]] = []
+    for groups, launches in compile_schedule(plan, device.profile, offered=True, choose=known(device)):
+        texts: list[_Text] = [
+            (each.kernel.name, str(each.kernel), each.program.text, each.grid, each.choice)
+            for each in launches
+        ]
+        found.append((groups, texts))
+    return found
+
+
+def _native_texts(graph: Snapshot, group: Group) -> list[_Text]:
+    """The kernel of a group on the cpu: none where it only reshapes, and no text where NumPy computes it."""
+    output = group.outputs[0]
+    if not graph.sigs[output].size or alias_of(graph, (group,)) is not None:
+        return []
+    if is_by_host(graph, output) or not is_available():
+        return [(name_of(graph, group), "", "", (0, 0, 0), None)]
+    program, kernel = lowered(graph, group, chosen())
+    return [(kernel.name, str(kernel), program.text, (program.units, 1, 1), None)]
 
 
 def _peak(graph: Snapshot, steps: list[tuple[set[int], set[int]]]) -> int:
