@@ -12,7 +12,8 @@ import webgrad as wg
 from tests.cpu.test_plan import setting
 from tests.native.attentions import EVERY, Array, Rules, wanted
 from webgrad.cpu import attention_programs
-from webgrad.cpu.plan import CompiledPlan, _HostStep
+from webgrad.cpu.layout import HostStep
+from webgrad.cpu.plan import CompiledPlan
 from webgrad.evaluate import cpu_plan
 from webgrad.evaluate.evaluate import clear_plans
 from webgrad.native.compiler import is_available
@@ -90,7 +91,7 @@ def check(
     np.testing.assert_allclose(found.astype(want.dtype), want, rtol=limit, atol=limit)
     (plan,) = plans
     assert len(plan._steps) == steps
-    assert not any(isinstance(each, _HostStep) for each in plan._steps)
+    assert not any(isinstance(each, HostStep) for each in plan._steps)
     return found
 
 

@@ -15,7 +15,8 @@ import pytest
 import webgrad as wg
 from tests.cpu.helpers import apply, drawn, fold, layer_norm, node_of, softmax
 from webgrad import config, dtypes
-from webgrad.cpu.plan import CompiledPlan, _HostStep
+from webgrad.cpu.layout import HostStep
+from webgrad.cpu.plan import CompiledPlan
 from webgrad.device_profile import CPU_PROFILE
 from webgrad.evaluate import cpu_plan
 from webgrad.evaluate.cpu_plan import HostPlan
@@ -229,12 +230,10 @@ def test_every_group_is_told_about() -> None:
 
 
 def test_the_order_of_sums_does_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    from webgrad.cpu import plan as compiled
-
     x = drawn(1 << 20)
     planned = Planned(fold("sum", x, 0), fold("sum", apply("multiply", x, x), 0))
     shared = [each.tobytes() for each in planned.run()]
-    monkeypatch.setattr(compiled, "LEAST", 1 << 62)  # one thread
+    monkeypatch.setattr("webgrad.cpu.layout.LEAST", 1 << 62)  # one thread
     assert [each.tobytes() for each in planned.run()] == shared
 
 
@@ -318,7 +317,7 @@ def test_rows_are_set_by_native_code(dtype: dtypes.DType, columns: int) -> None:
         root = primitives.scatter(TABLE["scatter_set"], base, places, updates)
         planned = check(root)
         assert planned.plan._steps
-        assert not any(isinstance(each, _HostStep) for each in planned.plan._steps)
+        assert not any(isinstance(each, HostStep) for each in planned.plan._steps)
         (want,) = planned.run()
         changed = Planned(root, changed=((base, root),))
         number = changed.nodes.index(base)

@@ -14,7 +14,8 @@ from typing import Any
 from weakref import ref
 
 from ..arrays import Array, np
-from ..cpu.plan import NOTHING, CompiledPlan, Layout, Steady, contiguous
+from ..cpu.layout import NOTHING, Layout, Steady
+from ..cpu.plan import CompiledPlan, contiguous
 from ..graph.node import Node
 from ..observing import observers
 from ..runtime.addresses import address_of

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..cpu.plan import lowered
+from ..cpu.programs import has_program, lowered
 from ..device_profile import CPU_PROFILE
 from ..errors import ArgumentError, DTypeError
 from ..evaluate.evaluate import snapshot_of
@@ -24,7 +24,6 @@ from ..native.processor import chosen
 from ..ops.primitives import check_device
 from ..runtime.stats import readable_bytes
 from ..schedule.cpu_passes import CPU_PASSES
-from ..schedule.host_ops import is_by_host
 from ..schedule.plan import Group
 from ..schedule.schedule import schedule
 from ..schedule.work import work_of
@@ -162,7 +161,7 @@ def _native_texts(graph: Snapshot, group: Group) -> list[_Text]:
     output = group.outputs[0]
     if not graph.sigs[output].size or alias_of(graph, (group,)) is not None:
         return []
-    if is_by_host(graph, output) or not is_available():
+    if not has_program(graph, group) or not is_available():
         return [(name_of(graph, group), "", "", (0, 0, 0), None)]
     program, kernel = lowered(graph, group, chosen())
     return [(kernel.name, str(kernel), program.text, (program.units, 1, 1), None)]
