@@ -9,6 +9,7 @@ A loop in which guards hold in most lanes is written twice: with them and withou
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Literal, NamedTuple
 
 from ..lower.ir import Hole, Instruction, Kernel, Size, Work
@@ -170,7 +171,38 @@ class _Emitter(LaneMemory):
         if each.data == "lanes" and not self._width:
             self._lanes(each, start, stop, body)
         else:
+            outer, carried = self._accumulators, self._carried(body)
+            self._accumulators = outer | {id(fold.args[0]): self._totals(fold, COPIES) for fold in carried}
             self._for(start, stop, step, lambda index: self._body(each, Linear(index), body))
+            for fold in carried:
+                self._gathered(fold)
+            self._accumulators = outer
+
+    def _carried(self, body: list[Instruction]) -> list[Instruction]:
+        """Folds whose lanes keep their totals from turn to turn: nothing else in a loop uses the registers."""
+        if self._width:
+            return []
+        found: dict[int, Instruction] = {}
+        barred, widened = set(self._accumulators), list[Instruction]()
+        for each in body:
+            if each.op == "loop" and (widened or each.data == "lanes"):
+                widened.append(each)
+            elif widened and each.op == "end_loop" and each.args[0] is widened[-1]:
+                widened.pop()
+            elif each.op in ("fold", "read", "write"):
+                key = id(each.args[0])
+                same = each.op == "fold" and found.get(key, each).data is each.data
+                if widened and same and key in self._values:
+                    found[key] = each
+                else:
+                    barred.add(key)
+        return [fold for key, fold in found.items() if key not in barred]
+
+    def _totals(self, fold: Instruction, copies: int) -> list[str]:
+        """Accumulators of a fold, in lanes."""
+        scalar = self._register(fold.args[0]).scalar
+        identity = Value(number(scalar, _identity(fold.data.name, scalar)), scalar)
+        return [self._variable(self.code.splat(identity, self.lanes)) for _ in range(copies)]
 
     def _body(self, each: Instruction, index: Linear, body: list[Instruction]) -> None:
         before = dict(self._values)
@@ -270,32 +302,31 @@ class _Emitter(LaneMemory):
 
     def _lanes(self, each: Instruction, start: str, stop: str, body: list[Instruction]) -> None:
         """A widened loop: whole vectors, then what is left by a mask, or one by one."""
-        code, lanes = self.code, self.lanes
+        lanes = self.lanes
         folds = {id(x.args[0]): x for x in body if x.op == "fold" and id(x.args[0]) in self._values}
         little = sum(x.op in ("apply", "load", "cast") for x in body) <= LITTLE
         copies = COPIES if folds and little and all(x.op != "loop" for x in body) else 1
-        outer, self._accumulators = self._accumulators, dict(self._accumulators)
-        for key, fold in folds.items():
-            scalar = self._register(fold.args[0]).scalar
-            identity = code.splat(Value(number(scalar, _identity(fold.data.name, scalar)), scalar), lanes)
-            self._accumulators[key] = [self._variable(identity) for _ in range(copies)]
+        outer = self._accumulators
+        own = {key: fold for key, fold in folds.items() if key not in outer}
+        self._accumulators = outer | {key: self._totals(fold, copies) for key, fold in own.items()}
+        carries = copies > 1 and len(own) < len(folds)  # then few elements are added to many accumulators
 
         def vector(index: str, copy: int = 0) -> None:
             self._width, self._copy = lanes, copy
             self._body(each, Linear(index, 1), body)
             self._width = 0
 
-        def vectors(index: str) -> None:
-            for copy in range(copies):
+        def vectors(index: str, count: int) -> None:
+            for copy in range(count):
                 vector(self._folded("+", index, str(copy * lanes)), copy)
 
         at = start
-        if copies > 1:
-            at = self._for(at, stop, str(copies * lanes), vectors, whole=True)
-        at = self._for(at, stop, str(lanes), vector, whole=True)
+        for count in (copies, copies // 2) if carries else (copies,) if copies > 1 else ():
+            at = self._for(at, stop, str(count * lanes), partial(vectors, count=count), whole=True)
+        at = self._for(at, stop, str(lanes), partial(vector, copy=copies - 2 if carries else 0), whole=True)
         if self._masked:
-            self._rest(at, stop, vector)
-        for fold in folds.values():
+            self._rest(at, stop, partial(vector, copy=copies - 1 if carries else 0))
+        for fold in own.values():
             self._gathered(fold)
         self._accumulators = outer
         if not self._masked:
