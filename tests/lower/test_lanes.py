@@ -135,7 +135,7 @@ def test_gradients_of_depthwise_weights(
 
 
 # rows of less than a vector, of some with a rest, of several blocks of a sum; none, along an axis of none
-FOLDED = [
+FOLDED: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
     ((3, 4, 5, 60), (0, 2, 3)),
     ((2, 3, 90, 33), (2, 3)),
     ((3, 5, 7, 2), (0, 3)),

@@ -179,7 +179,7 @@ class _Emitter(LaneMemory):
             self._accumulators = outer
 
     def _carried(self, body: list[Instruction]) -> list[Instruction]:
-        """Folds whose lanes keep their totals from turn to turn: nothing else in a loop uses the registers."""
+        """Folds whose lanes keep their totals from turn to turn: nothing else in a loop uses them."""
         if self._width:
             return []
         found: dict[int, Instruction] = {}
