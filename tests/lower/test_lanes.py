@@ -1,6 +1,6 @@
 """What lanes compute, here and on lesser processors: windows over padding, concats, elements that a
-lane computes together, folds over several axes, rows that keep what was computed, rows added to computed
-places.
+lane computes together, folds over several axes, transposes, rows that keep what was computed, rows added to
+computed places.
 """
 
 from __future__ import annotations
@@ -168,6 +168,32 @@ def test_several_folds_in_one_walk() -> None:
     found = wg.sum(inner, axis=(1, 3)) + wg.max(inner * inner, axis=(1, 3))
     part = x[:, :, 1:, 3:].astype(np.float64)
     np.testing.assert_allclose(found.numpy(), part.sum((1, 3)) + (part * part).max((1, 3)), rtol=1e-5)
+
+
+# Tiles: squares of lanes by rows, with a rest of both
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "float16", "float32", "float64"])
+@pytest.mark.parametrize(
+    "shape", [(64, 64), (100, 77), (33, 130), (16, 48), (70, 8), (9, 40), (3, 50, 41), (40, 0)]
+)
+def test_transposes(shape: tuple[int, ...], dtype: str) -> None:
+    x = (drawn(*shape) * 2).astype(dtype)
+    order = (*range(len(shape) - 2), len(shape) - 1, len(shape) - 2)
+    found = wg.where(on_cpu(np.ones(1, bool)), wg.permute_dims(on_cpu(x), order), 0)
+    np.testing.assert_array_equal(found.numpy(), x.transpose(order))
+
+
+def test_transposes_beside_other_values() -> None:
+    x, y, z = drawn(90, 70), drawn(70, 90), drawn(2, 92, 75)
+    found = wg.permute_dims(on_cpu(x), (1, 0)) * on_cpu(y) - wg.permute_dims(on_cpu(z)[1, 2:, 5:], (1, 0))
+    np.testing.assert_allclose(found.numpy(), x.T * y - z[1, 2:, 5:].T, rtol=1e-5, atol=1e-6)
+    backwards = wg.permute_dims(wg.flip(on_cpu(x), axis=(1,)), (1, 0)) + on_cpu(y)
+    np.testing.assert_array_equal(backwards.numpy(), x[:, ::-1].T + y)
+    apart = wg.permute_dims(on_cpu(x)[:, ::2], (1, 0)) + on_cpu(y)[::2]
+    np.testing.assert_array_equal(apart.numpy(), x[:, ::2].T + y[::2])
+    padded = wg.permute_dims(wg.pad(on_cpu(x), ((3, 4), (2, 5))), (1, 0)) * 1
+    np.testing.assert_array_equal(padded.numpy(), np.pad(x, ((3, 4), (2, 5))).T)
 
 
 # Rows that keep what was computed on the way

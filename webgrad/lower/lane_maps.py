@@ -69,7 +69,7 @@ def _map_form(
         first = build.arithmetic("*", unit, build.constant(tile))
         last = build.arithmetic("min", build.arithmetic("+", first, build.constant(tile)), build.size(outer))
         column = puller.open_all(inner, lanes=True)
-        place = puller.open(first, last, outer) * inner + column
+        place = puller.open(first, last, outer, tiles=True) * inner + column
         loops, units, cost = 3, -(-outer // tile), ELEMENT * inner * tile
     places = [place.shifted(at) for at in range(together)]
     shapes = [graph.sigs[each].shape for each in group.outputs]

@@ -61,10 +61,12 @@ class LanePuller(Puller):
 
     # Loops
 
-    def open(self, start: Instruction, stop: Instruction, size: int, *, lanes: bool = False) -> Index:
+    def open(
+        self, start: Instruction, stop: Instruction, size: int, *, lanes: bool = False, tiles: bool = False
+    ) -> Index:
         """Begin a loop over an index below `size`."""
         loop = self.builder.open_loop(start, stop, self.builder.constant(1))
-        loop.data = "lanes" if lanes else None
+        loop.data = "lanes" if lanes else "tile" if tiles else None
         index = self.loop_index(loop, size, vector=False)
         if lanes:
             self.lane = index

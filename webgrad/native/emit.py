@@ -24,6 +24,7 @@ LANES = 16  # elements of a vector: on narrower processors several registers, wh
 WIDE = 64  # the same where lanes are rows of short folds, so that long runs of memory are read
 COPIES = 4  # of an accumulator, where a fold is little work
 LITTLE = 10
+FAR = 4  # elements from lane to lane from which squares are transposed
 MOST_TWICE = 400  # instructions of a loop that is written with and without guards
 _BLOCKS = ("loop", "if")
 KERNEL = [("ptr", "fields"), ("i64", "begin"), ("i64", "end")]
@@ -170,6 +171,8 @@ class _Emitter(LaneMemory):
         start, stop, step = (self._i64(arg) for arg in each.args)
         if each.data == "lanes" and not self._width:
             self._lanes(each, start, stop, body)
+        elif each.data == "tile" and self._width and self._mask is None:
+            self._tile(each, start, stop, body)
         else:
             outer, carried = self._accumulators, self._carried(body)
             self._accumulators = outer | {id(fold.args[0]): self._totals(fold, COPIES) for fold in carried}
@@ -215,6 +218,46 @@ class _Emitter(LaneMemory):
             self._run(rest)
         self.code.memo.pop()
         self._values = before
+
+    # Tiles
+
+    def _tile(self, each: Instruction, start: str, stop: str, body: list[Instruction]) -> None:
+        """A loop over rows in lanes: what lies side by side along rows, not lanes, is loaded by squares."""
+
+        def row(index: str) -> None:
+            self._body(each, Linear(index), body)
+
+        def rows(first: str) -> None:
+            outer = self._squares
+            self._squares = outer | {
+                id(load): (self._square(load.data, index), first, each)
+                for load, index in self._far_loads(each, first, body)
+            }
+            self._for(first, self._folded("+", first, str(self._width)), "1", row)
+            self._squares = outer
+
+        if any(self._far_loads(each, start, body)):
+            start = self._for(start, stop, str(self._width), rows, whole=True)
+        self._for(start, stop, "1", row)
+
+    def _far_loads(
+        self, loop: Instruction, row: str, body: list[Instruction]
+    ) -> list[tuple[Instruction, Linear]]:
+        """Loads whose lanes are far apart, and whose next row is the next element; and where they are in a
+        row.
+        """
+        before = dict(self._values)
+        self._values[id(loop)] = Linear(row)
+        found = []
+        for each in _own_instructions(body):
+            if each.op in ("const", "arithmetic") and all(id(arg) in self._values for arg in each.args):
+                self._values[id(each)] = getattr(self, each.op)(each)
+            elif each.op == "load" and len(each.args) == 1 and _slope(each.args[0], loop) == 1:
+                index = self._values.get(id(each.args[0]))
+                if isinstance(index, Linear) and index.stride > FAR:
+                    found.append((each, index))
+        self._values = before
+        return found
 
     # Guards
 
@@ -378,6 +421,25 @@ class _Emitter(LaneMemory):
         one = Value(code(f"extractelement {total.type} {total.name}, i64 0"), scalar)
         made = self._applied(fold.data, [self._read(register), one], scalar)
         code.do(f"store {made.type} {made.name}, ptr {register.place}")
+
+
+def _slope(index: Instruction, loop: Instruction) -> int | None:
+    """How much an index grows from turn to turn of a loop; None: not by one number."""
+    if index is loop:
+        return 1
+    if index.op in ("const", "loop", "thread", "scalar", "argument"):
+        return 0
+    if index.op != "arithmetic":
+        return None
+    a, b = (_slope(each, loop) for each in index.args)
+    if a is None or b is None:
+        return None
+    if index.data in "+-":
+        return a + b if index.data == "+" else a - b
+    if index.data == "*" and (a or b):
+        factor = index.args[1 if a else 0]
+        return (a or b) * int(factor.data) if factor.op == "const" else None
+    return 0 if not a and not b else None
 
 
 def _own_instructions(body: Sequence[Instruction]) -> list[Instruction]:
