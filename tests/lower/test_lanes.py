@@ -1,5 +1,6 @@
 """What lanes compute, here and on lesser processors: windows over padding, concats, elements that a
-lane computes together, rows added to computed places.
+lane computes together, folds over several axes, transposes, rows that keep what was computed, rows added to
+computed places.
 """
 
 from __future__ import annotations
@@ -11,12 +12,17 @@ import numpy as np
 import pytest
 
 import webgrad as wg
+from tests.graph.helpers import graph_of
 from webgrad import config
+from webgrad.device_profile import CPU_PROFILE
 from webgrad.evaluate.evaluate import clear_plans
+from webgrad.lower.lanes import lower_rows
 from webgrad.native.compiler import is_available
 from webgrad.native.processor import chosen
 from webgrad.ops import primitives
 from webgrad.ops.table import TABLE
+from webgrad.schedule.cpu_passes import CPU_PASSES
+from webgrad.schedule.schedule import schedule
 
 Array = np.ndarray[Any, Any]
 RNG = np.random.default_rng(11)
@@ -109,6 +115,151 @@ def test_the_gradient_of_the_largest(kernel: int, stride: int, padding: int, siz
         hit = np.argwhere(x[place[:2]] == flat[place])[0]
         want[(*place[:2], *hit)] += g[place]
     np.testing.assert_allclose(found.numpy(), want, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("several", [1, 2])
+@pytest.mark.parametrize(("kernel", "stride", "padding", "dilation", "height", "width"), GEOMETRIES)
+def test_gradients_of_depthwise_weights(
+    kernel: int, stride: int, padding: int, dilation: int, height: int, width: int, several: int, dtype: str
+) -> None:
+    x, w = drawn(2, 3, height, width, dtype=dtype), drawn(3 * several, 1, kernel, kernel, dtype=dtype)
+    windows = windows_of(x, kernel, stride, padding, dilation, 0)
+    g = drawn(2, 3 * several, *windows.shape[2:4], dtype=dtype)
+    how: dict[str, Any] = {"stride": stride, "padding": padding, "dilation": dilation, "groups": 3}
+    found = wg.grad(lambda w: (wg.conv2d(on_cpu(x), w, **how) * on_cpu(g)).sum())(on_cpu(w))
+    by_group = g.astype(np.float64).reshape(2, 3, several, *g.shape[2:])
+    want = np.einsum("nchwij,ncshw->csij", windows, by_group).reshape(w.shape)
+    tolerance = 2e-3 if dtype == "float16" else 1e-5
+    np.testing.assert_allclose(found.numpy(), want, rtol=tolerance, atol=tolerance * abs(want).max())
+
+
+# rows of less than a vector, of some with a rest, of several blocks of a sum; none, along an axis of none
+FOLDED: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
+    ((3, 4, 5, 60), (0, 2, 3)),
+    ((2, 3, 90, 33), (2, 3)),
+    ((3, 5, 7, 2), (0, 3)),
+    ((2, 70, 3, 1030), (1, 3)),
+]
+FOLDED += [((3, 0, 5, 60), (1, 3)), ((3, 4, 5, 0), (0, 2, 3)), ((2, 3, 4, 5, 17), (0, 2, 4))]
+
+
+@pytest.mark.parametrize("name", ["sum", "max", "prod"])
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+@pytest.mark.parametrize(("shape", "axes"), FOLDED)
+def test_folds_over_several_axes(
+    shape: tuple[int, ...], axes: tuple[int, ...], dtype: str, name: str
+) -> None:
+    if name == "max" and 0 in shape:
+        pytest.skip("there is no largest of nothing")
+    x = RNG.integers(1, 4, (*shape[:-1], shape[-1] + 3)).astype(dtype)
+    y = RNG.choice([-1, 1], shape).astype(dtype)
+    found = getattr(wg, name)(on_cpu(x)[..., 2:-1] * on_cpu(y), axis=axes)
+    part = x[..., 2:-1] * y
+    if name == "prod":  # exact: signs
+        found, part = getattr(wg, name)(wg.sign(on_cpu(x)[..., 2:-1] * on_cpu(y)), axis=axes), np.sign(part)
+    np.testing.assert_array_equal(found.numpy(), getattr(part, name)(axis=axes))
+
+
+def test_several_folds_in_one_walk() -> None:
+    x = drawn(5, 6, 7, 50)
+    x[1, 2, 3, 4], x[2, 0, 0, 0] = np.nan, np.inf
+    inner = on_cpu(x)[:, :, 1:, 3:]
+    found = wg.sum(inner, axis=(1, 3)) + wg.max(inner * inner, axis=(1, 3))
+    part = x[:, :, 1:, 3:].astype(np.float64)
+    np.testing.assert_allclose(found.numpy(), part.sum((1, 3)) + (part * part).max((1, 3)), rtol=1e-5)
+
+
+# Tiles: squares of lanes by rows, with a rest of both
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "float16", "float32", "float64"])
+@pytest.mark.parametrize(
+    "shape", [(64, 64), (100, 77), (33, 130), (16, 48), (70, 8), (9, 40), (3, 50, 41), (40, 0)]
+)
+def test_transposes(shape: tuple[int, ...], dtype: str) -> None:
+    x = (drawn(*shape) * 2).astype(dtype)
+    order = (*range(len(shape) - 2), len(shape) - 1, len(shape) - 2)
+    found = wg.where(on_cpu(np.ones(1, bool)), wg.permute_dims(on_cpu(x), order), 0)
+    np.testing.assert_array_equal(found.numpy(), x.transpose(order))
+
+
+def test_transposes_beside_other_values() -> None:
+    x, y, z = drawn(90, 70), drawn(70, 90), drawn(2, 92, 75)
+    found = wg.permute_dims(on_cpu(x), (1, 0)) * on_cpu(y) - wg.permute_dims(on_cpu(z)[1, 2:, 5:], (1, 0))
+    np.testing.assert_allclose(found.numpy(), x.T * y - z[1, 2:, 5:].T, rtol=1e-5, atol=1e-6)
+    backwards = wg.permute_dims(wg.flip(on_cpu(x), axis=(1,)), (1, 0)) + on_cpu(y)
+    np.testing.assert_array_equal(backwards.numpy(), x[:, ::-1].T + y)
+    apart = wg.permute_dims(on_cpu(x)[:, ::2], (1, 0)) + on_cpu(y)[::2]
+    np.testing.assert_array_equal(apart.numpy(), x[:, ::2].T + y[::2])
+    padded = wg.permute_dims(wg.pad(on_cpu(x), ((3, 4), (2, 5))), (1, 0)) * 1
+    np.testing.assert_array_equal(padded.numpy(), np.pad(x, ((3, 4), (2, 5))).T)
+
+
+# Rows that keep what was computed on the way
+
+
+def softmax_of(x: Array, axis: int = -1) -> Array:
+    powers = np.exp(x.astype(np.float64) - x.max(axis, keepdims=True).astype(np.float64))
+    return np.asarray(powers / powers.sum(axis, keepdims=True))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("shape", [(3, 1), (1, 40), (5, 7), (4, 33), (2, 3, 257), (3, 2100), (0, 9)])
+@pytest.mark.parametrize("axis", [0, -1])
+def test_softmax_of_rows(shape: tuple[int, ...], axis: int, dtype: str) -> None:
+    if not shape[axis]:
+        pytest.skip("there is no largest of nothing")
+    x = (drawn(*shape) * 5).astype(dtype)
+    tolerance = 1e-3 if dtype == "float16" else 2e-6
+    found = wg.softmax(on_cpu(x), axis=axis).numpy()
+    np.testing.assert_allclose(found, softmax_of(x, axis), rtol=tolerance, atol=tolerance)
+
+
+def test_softmax_where_there_is_no_number() -> None:
+    x = drawn(6, 37)
+    x[0, 3], x[1, 36], x[2, 5], x[3] = np.nan, np.inf, -np.inf, -np.inf
+    found = wg.softmax(on_cpu(x), axis=-1).numpy()
+    with np.errstate(invalid="ignore"):
+        want = softmax_of(x)
+    np.testing.assert_allclose(found, want, rtol=2e-6)
+
+
+def test_what_a_row_keeps_is_read_where_it_lies() -> None:
+    """Powers are read again backwards, beside their input, in two results, and after another fold."""
+    x = drawn(9, 70)
+    powers = np.exp(x.astype(np.float64))
+    total = powers.sum(-1, keepdims=True)
+    data = on_cpu(x)
+    p = wg.exp(data)
+    sums = wg.sum(p, axis=-1, keepdims=True)
+    turned = wg.flip(p, axis=(1,)) / sums
+    np.testing.assert_allclose(turned.numpy(), powers[:, ::-1] / total, rtol=2e-6)
+    p = wg.exp(data)
+    sums = wg.sum(p, axis=-1, keepdims=True)
+    mixed = (p + wg.flip(p, axis=(1,))) / sums * data
+    np.testing.assert_allclose(mixed.numpy(), (powers + powers[:, ::-1]) / total * x, rtol=4e-6, atol=1e-6)
+    p = wg.exp(data)
+    sums = wg.sum(p, axis=-1, keepdims=True)
+    first, second = p / sums, p * sums + data
+    wg.eval(first, second)
+    np.testing.assert_allclose(first.numpy(), powers / total, rtol=2e-6)
+    np.testing.assert_allclose(second.numpy(), powers * total + x, rtol=2e-6)
+    p = wg.exp(data)
+    sums = wg.sum(p, axis=-1, keepdims=True)
+    largest = wg.max(p / sums, axis=-1, keepdims=True)
+    np.testing.assert_allclose(
+        (p / largest).numpy(), powers / (powers / total).max(-1, keepdims=True), rtol=4e-6
+    )
+
+
+def test_exponentials_of_a_softmax_are_computed_once() -> None:
+    result = wg.softmax(on_cpu(drawn(4, 300)), axis=-1)
+    plan = schedule(graph_of(result), CPU_PROFILE, CPU_PASSES)
+    (group,) = plan.groups
+    work = lower_rows(plan.graph, group)
+    found = [each for each in work.kernel.body if each.op == "apply" and each.data.name == "exp"]
+    assert len(found) == 1
 
 
 @pytest.mark.parametrize("dtype", ["float16", "int8", "int64"])

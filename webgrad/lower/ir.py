@@ -31,7 +31,8 @@
     fold        (register, x) map op      register = op(register, x); inside lanes, x of every lane
     combine     (x) map op                folds x over the workgroup's threads; every thread gets the result
     loop        (start, stop, step)       → u32, up to the matching end_loop(loop); with data "lanes" its
-                                          turns depend on no other but for folds, and may be done at once
+                                          turns depend on no other but for folds, and may be done at once;
+                                          with "tile" so may those of rows inside of lanes
     if          (condition)               up to the matching end_if(if)
 
 Guards, pairs, folds and lanes are for targets that widen loops themselves (`lanes.py`): there all packed

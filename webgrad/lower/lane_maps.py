@@ -40,7 +40,7 @@ def lower_map(graph: Snapshot, group: Group) -> Work:
             made, strides = _map_form(graph, group, outer, inner, 1, together)
         elif outer >= SHORT and max(strides, default=0) > FAR:
             made, _ = _map_form(graph, group, outer, inner, min(TILE, outer))
-        count = _divisions(made.kernel)
+        count = divisions(made.kernel)
         if best is None or count < best[0]:
             best = (count, made)
         if not count:
@@ -69,7 +69,7 @@ def _map_form(
         first = build.arithmetic("*", unit, build.constant(tile))
         last = build.arithmetic("min", build.arithmetic("+", first, build.constant(tile)), build.size(outer))
         column = puller.open_all(inner, lanes=True)
-        place = puller.open(first, last, outer) * inner + column
+        place = puller.open(first, last, outer, tiles=True) * inner + column
         loops, units, cost = 3, -(-outer // tile), ELEMENT * inner * tile
     places = [place.shifted(at) for at in range(together)]
     shapes = [graph.sigs[each].shape for each in group.outputs]
@@ -175,7 +175,7 @@ def _piece_by_piece(graph: Snapshot, group: Group, pieces: _Pieces) -> Work:
     return made_work(graph, group, puller, units, cost)
 
 
-def _divisions(kernel: Kernel) -> int:
+def divisions(kernel: Kernel) -> int:
     """Divisions for every element of the widened loop."""
     depth = count = 0
     for each in kernel.body:

@@ -9,14 +9,15 @@ loop.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ..graph.snapshot import Snapshot
 from ..ops.table import TABLE
 from ..schedule.axes import runs_of
 from ..schedule.plan import Group
-from .index import ZERO, Index, constant, unflatten
+from .index import ZERO, Index, constant, flatten, unflatten
 from .ir import U32, Instruction, Kernel, Type, Work
 from .passes import drop_unused, fold_constants, share_values
 from .pull import Indices, Puller
@@ -30,25 +31,42 @@ MOST_WRITTEN = 12  # elements of an axis
 ELEMENT = 8  # what an element costs, in multiplications
 
 
-class LanePuller(Puller):
-    """Values at indices, one lane each."""
+@dataclass(slots=True)
+class KeptRow:
+    """A row of an output that holds a value's elements from the fold that computes them on: `row` has the
+    indices of the row, `place` is where the walk that writes the row is.
+    """
 
-    def __init__(self, graph: Snapshot, group: Group) -> None:
+    output: int
+    node: int
+    row: Mapping[int, Index]
+    place: Index | None = None
+    is_stored: bool = False
+
+
+class LanePuller(Puller):
+    """Values at indices, one lane each; adjacent axes are folded as one unless they are kept `apart`."""
+
+    def __init__(self, graph: Snapshot, group: Group, *, apart: bool = False) -> None:
         super().__init__(graph, group.outputs, group.reads)
         self.unrolled = window_folds(graph, group.inside)
         self.guard: Instruction | None = None  # under which loads are made
         self.strides: list[int] = []  # of loads, along the widened loop
         self.lane: Index = ZERO
+        self.kept: KeptRow | None = None
+        self.apart = apart
 
     def _key(self, number: int, indices: Indices) -> tuple[Any, ...]:
         return ("pull", id(self.guard), number, indices)
 
     # Loops
 
-    def open(self, start: Instruction, stop: Instruction, size: int, *, lanes: bool = False) -> Index:
+    def open(
+        self, start: Instruction, stop: Instruction, size: int, *, lanes: bool = False, tiles: bool = False
+    ) -> Index:
         """Begin a loop over an index below `size`."""
         loop = self.builder.open_loop(start, stop, self.builder.constant(1))
-        loop.data = "lanes" if lanes else None
+        loop.data = "lanes" if lanes else "tile" if tiles else None
         index = self.loop_index(loop, size, vector=False)
         if lanes:
             self.lane = index
@@ -115,6 +133,33 @@ class LanePuller(Puller):
             start += size
         return self._never_read(sig.dtype.compute) if value is None else value
 
+    # Kept rows
+
+    def _keep(self, number: int, at: Indices, value: Instruction) -> None:
+        """Store an element of the value that a row keeps."""
+        kept = self.kept
+        if kept is None or number != kept.node or self.guard is not None:
+            return
+        if all(at[axis] == index for axis, index in kept.row.items()):
+            self.store(kept.output, flatten(at, self.graph.sigs[number].shape), value)
+            kept.is_stored = True
+
+    def _is_kept(self, number: int, indices: Indices) -> bool:
+        kept = self.kept
+        if kept is None or number != kept.node or not kept.is_stored:
+            return False
+        return flatten(indices, self.graph.sigs[number].shape) == kept.place
+
+    def _sources(self, number: int, indices: Indices) -> list[tuple[int, Indices]]:
+        return [] if self._is_kept(number, indices) else super()._sources(number, indices)
+
+    def _pull(self, number: int, indices: Indices) -> Instruction:
+        if self.kept is None or not self._is_kept(number, indices):
+            return super()._pull(number, indices)
+        sig = self.graph.sigs[number]
+        place = self.builder.index(flatten(indices, sig.shape))
+        return self.builder.here("load", Type(sig.dtype.compute), (place,), self.numbers[self.kept.output])
+
     # Memory
 
     def load(self, buffer: int, place: Index) -> Instruction:
@@ -151,18 +196,21 @@ class LanePuller(Puller):
         identity = build.constant(sig.op.identity(sig.dtype), type)  # type: ignore[misc]
         register = build.here("register", type, (identity,))
         sums, folded, opened = [register], dict.fromkeys(sig.attributes[0], ZERO), 0
-        runs = runs_of([axis for axis in axes if axis != spread])
+        inside = list[int]()  # how many loops are around each sum of a block
+        along = [axis for axis in axes if axis != spread]
+        runs = [[axis] for axis in along] if self.apart and along else runs_of(along)
         for run in runs:
             sizes = [shape[axis] for axis in run]
             length, innermost = math.prod(sizes), run is runs[-1]
             start, stop = build.constant(0), build.size(length)
-            block = 0
-            if innermost and sig.dtype.kind == "f" and sig.op.wgsl == "add":
-                block = BLOCK_OF_LANES if lanes else BLOCK
+            block, inner = 0, math.prod(shape[axis] for axis in axes if axis > run[-1] and axis != spread)
+            if sig.dtype.kind == "f" and sig.op.wgsl == "add":
+                block = (BLOCK_OF_LANES if lanes else BLOCK) // max(inner, 1)
             for size in _nested(block, length):
                 start = build.open_loop(start, stop, build.constant(size))
                 opened += 1
                 sums.append(build.here("register", type, (identity,)))
+                inside.append(opened)
                 stop = build.arithmetic("min", build.arithmetic("+", start, build.constant(size)), stop)
             place = self.open(start, stop, length, lanes=lanes and innermost)
             opened += 1
@@ -172,12 +220,13 @@ class LanePuller(Puller):
                 folded[spread] = constant(each)
             kept = iter(indices)
             at = tuple(folded[axis] if axis in folded else next(kept) for axis in range(len(shape)))
-            build.here("fold", None, (sums[-1], self.pull(source, at)), fold)
+            value = self.pull(source, at)
+            build.here("fold", None, (sums[-1], value), fold)
+            self._keep(source, at, value)
         while len(sums) > 1:
-            build.close()
-            opened -= 1
-            inner = sums.pop()
-            build.here("fold", None, (sums[-1], build.here("read", type, (inner,))), fold)
+            self.close(opened - inside[-1])
+            opened, block_sum = inside.pop(), build.here("read", type, (sums.pop(),))
+            build.here("fold", None, (sums[-1], block_sum), fold)
         self.close(opened)
         total = build.here("read", type, (register,))
         build.blocks += suspended

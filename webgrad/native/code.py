@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 SCALARS = {
@@ -161,6 +162,11 @@ class Code:
         operands = ", ".join([type] * len(args)) + more.removesuffix(" false")
         self.declared.add(f"declare {made} @{full}({operands})")
         return self(f"call {made} @{full}({', '.join(f'{type} {each}' for each in args)}{more})")
+
+    def shuffle(self, type: str, value: str, places: Sequence[int], other: str = "poison") -> str:
+        """Elements of a vector, or of two, by their places."""
+        chosen = ", ".join(f"i32 {each}" for each in places)
+        return self(f"shufflevector {type} {value}, {type} {other}, <{len(places)} x i32> <{chosen}>")
 
     def splat(self, value: Value, width: int) -> Value:
         """One value in every lane; one that is in lanes already stays."""

@@ -9,6 +9,7 @@ A loop in which guards hold in most lanes is written twice: with them and withou
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Literal, NamedTuple
 
 from ..lower.ir import Hole, Instruction, Kernel, Size, Work
@@ -23,6 +24,7 @@ LANES = 16  # elements of a vector: on narrower processors several registers, wh
 WIDE = 64  # the same where lanes are rows of short folds, so that long runs of memory are read
 COPIES = 4  # of an accumulator, where a fold is little work
 LITTLE = 10
+FAR = 4  # elements from lane to lane from which squares are transposed
 MOST_TWICE = 400  # instructions of a loop that is written with and without guards
 _BLOCKS = ("loop", "if")
 KERNEL = [("ptr", "fields"), ("i64", "begin"), ("i64", "end")]
@@ -169,8 +171,41 @@ class _Emitter(LaneMemory):
         start, stop, step = (self._i64(arg) for arg in each.args)
         if each.data == "lanes" and not self._width:
             self._lanes(each, start, stop, body)
+        elif each.data == "tile" and self._width and self._mask is None:
+            self._tile(each, start, stop, body)
         else:
+            outer, carried = self._accumulators, self._carried(body)
+            self._accumulators = outer | {id(fold.args[0]): self._totals(fold, COPIES) for fold in carried}
             self._for(start, stop, step, lambda index: self._body(each, Linear(index), body))
+            for fold in carried:
+                self._gathered(fold)
+            self._accumulators = outer
+
+    def _carried(self, body: list[Instruction]) -> list[Instruction]:
+        """Folds whose lanes keep their totals from turn to turn: nothing else in a loop uses them."""
+        if self._width:
+            return []
+        found: dict[int, Instruction] = {}
+        barred, widened = set(self._accumulators), list[Instruction]()
+        for each in body:
+            if each.op == "loop" and (widened or each.data == "lanes"):
+                widened.append(each)
+            elif widened and each.op == "end_loop" and each.args[0] is widened[-1]:
+                widened.pop()
+            elif each.op in ("fold", "read", "write"):
+                key = id(each.args[0])
+                same = each.op == "fold" and found.get(key, each).data is each.data
+                if widened and same and key in self._values:
+                    found[key] = each
+                else:
+                    barred.add(key)
+        return [fold for key, fold in found.items() if key not in barred]
+
+    def _totals(self, fold: Instruction, copies: int) -> list[str]:
+        """Accumulators of a fold, in lanes."""
+        scalar = self._register(fold.args[0]).scalar
+        identity = Value(number(scalar, _identity(fold.data.name, scalar)), scalar)
+        return [self._variable(self.code.splat(identity, self.lanes)) for _ in range(copies)]
 
     def _body(self, each: Instruction, index: Linear, body: list[Instruction]) -> None:
         before = dict(self._values)
@@ -183,6 +218,46 @@ class _Emitter(LaneMemory):
             self._run(rest)
         self.code.memo.pop()
         self._values = before
+
+    # Tiles
+
+    def _tile(self, each: Instruction, start: str, stop: str, body: list[Instruction]) -> None:
+        """A loop over rows in lanes: what lies side by side along rows, not lanes, is loaded by squares."""
+
+        def row(index: str) -> None:
+            self._body(each, Linear(index), body)
+
+        def rows(first: str) -> None:
+            outer = self._squares
+            self._squares = outer | {
+                id(load): (self._square(load.data, index), first, each)
+                for load, index in self._far_loads(each, first, body)
+            }
+            self._for(first, self._folded("+", first, str(self._width)), "1", row)
+            self._squares = outer
+
+        if any(self._far_loads(each, start, body)):
+            start = self._for(start, stop, str(self._width), rows, whole=True)
+        self._for(start, stop, "1", row)
+
+    def _far_loads(
+        self, loop: Instruction, row: str, body: list[Instruction]
+    ) -> list[tuple[Instruction, Linear]]:
+        """Loads whose lanes are far apart, and whose next row is the next element; and where they are in a
+        row.
+        """
+        before = dict(self._values)
+        self._values[id(loop)] = Linear(row)
+        found = []
+        for each in _own_instructions(body):
+            if each.op in ("const", "arithmetic") and all(id(arg) in self._values for arg in each.args):
+                self._values[id(each)] = getattr(self, each.op)(each)
+            elif each.op == "load" and len(each.args) == 1 and _slope(each.args[0], loop) == 1:
+                index = self._values.get(id(each.args[0]))
+                if isinstance(index, Linear) and index.stride > FAR:
+                    found.append((each, index))
+        self._values = before
+        return found
 
     # Guards
 
@@ -270,32 +345,31 @@ class _Emitter(LaneMemory):
 
     def _lanes(self, each: Instruction, start: str, stop: str, body: list[Instruction]) -> None:
         """A widened loop: whole vectors, then what is left by a mask, or one by one."""
-        code, lanes = self.code, self.lanes
+        lanes = self.lanes
         folds = {id(x.args[0]): x for x in body if x.op == "fold" and id(x.args[0]) in self._values}
         little = sum(x.op in ("apply", "load", "cast") for x in body) <= LITTLE
         copies = COPIES if folds and little and all(x.op != "loop" for x in body) else 1
-        outer, self._accumulators = self._accumulators, dict(self._accumulators)
-        for key, fold in folds.items():
-            scalar = self._register(fold.args[0]).scalar
-            identity = code.splat(Value(number(scalar, _identity(fold.data.name, scalar)), scalar), lanes)
-            self._accumulators[key] = [self._variable(identity) for _ in range(copies)]
+        outer = self._accumulators
+        own = {key: fold for key, fold in folds.items() if key not in outer}
+        self._accumulators = outer | {key: self._totals(fold, copies) for key, fold in own.items()}
+        carries = copies > 1 and len(own) < len(folds)  # then few elements are added to many accumulators
 
         def vector(index: str, copy: int = 0) -> None:
             self._width, self._copy = lanes, copy
             self._body(each, Linear(index, 1), body)
             self._width = 0
 
-        def vectors(index: str) -> None:
-            for copy in range(copies):
+        def vectors(index: str, count: int) -> None:
+            for copy in range(count):
                 vector(self._folded("+", index, str(copy * lanes)), copy)
 
         at = start
-        if copies > 1:
-            at = self._for(at, stop, str(copies * lanes), vectors, whole=True)
-        at = self._for(at, stop, str(lanes), vector, whole=True)
+        for count in (copies, copies // 2) if carries else (copies,) if copies > 1 else ():
+            at = self._for(at, stop, str(count * lanes), partial(vectors, count=count), whole=True)
+        at = self._for(at, stop, str(lanes), partial(vector, copy=copies - 2 if carries else 0), whole=True)
         if self._masked:
-            self._rest(at, stop, vector)
-        for fold in folds.values():
+            self._rest(at, stop, partial(vector, copy=copies - 1 if carries else 0))
+        for fold in own.values():
             self._gathered(fold)
         self._accumulators = outer
         if not self._masked:
@@ -347,6 +421,25 @@ class _Emitter(LaneMemory):
         one = Value(code(f"extractelement {total.type} {total.name}, i64 0"), scalar)
         made = self._applied(fold.data, [self._read(register), one], scalar)
         code.do(f"store {made.type} {made.name}, ptr {register.place}")
+
+
+def _slope(index: Instruction, loop: Instruction) -> int | None:
+    """How much an index grows from turn to turn of a loop; None: not by one number."""
+    if index is loop:
+        return 1
+    if index.op in ("const", "loop", "thread", "scalar", "argument"):
+        return 0
+    if index.op != "arithmetic":
+        return None
+    a, b = (_slope(each, loop) for each in index.args)
+    if a is None or b is None:
+        return None
+    if index.data in "+-":
+        return a + b if index.data == "+" else a - b
+    if index.data == "*" and (a or b):
+        factor = index.args[1 if a else 0]
+        return (a or b) * int(factor.data) if factor.op == "const" else None
+    return 0 if not a and not b else None
 
 
 def _own_instructions(body: Sequence[Instruction]) -> list[Instruction]:

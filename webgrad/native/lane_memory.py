@@ -14,6 +14,7 @@ from ..lower.casts import cast_text
 from ..lower.ir import Instruction
 from .code import SCALARS, Value, llvm_type, number
 from .lane_values import TRUE, LaneValues, Linear, constants
+from .operands import columns_of
 
 _MEMORY = {"bool": "i8", "int8": "i8", "uint8": "i8", "int16": "i16", "uint16": "i16", "float16": "half"}
 _SUFFIX = {"half": "f16", "float": "f32", "double": "f64"}
@@ -105,6 +106,8 @@ class LaneMemory(LaneValues):
         index = self._values[id(each.args[0])]
         given = self._plain(each.args[1]) if len(each.args) > 1 else TRUE
         guard = None if given == TRUE else given
+        if id(each) in self._squares:
+            return self._loaded(self._row_of_square(each, f"<{width} x {kind}>"), width, dtype)
         if self._is_uniform(index) and (guard is None or not guard.width):
             at = self._i64(each.args[0])
             if guard is not None:  # else the first element, which is there
@@ -166,6 +169,28 @@ class LaneMemory(LaneValues):
         return code(
             f"shufflevector {type} {vector(0)}, {type} {vector(width - 1)}, "
             f"<{width} x i32> {constants('i32', picks)}"
+        )
+
+    def _square(self, buffer: int, index: Linear) -> str:
+        """As many elements from each lane's place on as there are lanes, transposed: the address of rows of
+        lanes.
+        """
+        code, width, dtype = self.code, self._width, self.kernel.buffers[buffer].dtype
+        type = f"<{width} x {self._kind(dtype)}>"
+        places = [self._folded("+", index.base, str(index.stride * lane)) for lane in range(width)]
+        rows = [
+            code(f"load {type}, ptr {self._place(buffer, each)}, align {dtype.itemsize}") for each in places
+        ]
+        square = code.variable(f"[{width} x {type}]")
+        for at, column in enumerate(columns_of(code, type, width, dtype.itemsize, rows)):
+            code.do(f"store {type} {column}, ptr {code(f'getelementptr {type}, ptr {square}, i64 {at}')}")
+        return square
+
+    def _row_of_square(self, each: Instruction, type: str) -> str:
+        square, first, loop = self._squares[id(each)]
+        row = self._folded("-", self._i64(loop), first)
+        return self.code.fresh(
+            f"load {type}, ptr {self.code(f'getelementptr {type}, ptr {square}, i64 {row}')}"
         )
 
     def _place(self, buffer: int, index: str) -> str:

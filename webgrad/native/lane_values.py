@@ -64,6 +64,8 @@ class LaneValues:
         self._mask: Value | None = None  # of the lanes that exist
         self._copy = 0
         self._accumulators: dict[int, list[str]] = {}
+        # Loads that are rows of squares in memory: the address, the first row, and the loop over rows
+        self._squares: dict[int, tuple[str, str, Instruction]] = {}
         self._buffers: list[str] = []
         self._fixed = _sizes_in_text(body)
         sizes_of = [each.size for each in kernel.buffers if each.value not in OWN]

@@ -64,6 +64,8 @@ def weight_sums(x: Node, g: Node, kernel: Sizes, stride: Sizes, dilation: Sizes,
     channels, count = x.sig.shape[1] // groups, len(kernel)
     taps = taps_first(x, kernel, stride, dilation)
     taps = primitives.reshape(taps, (samples, groups, channels, *kernel, *sizes))
+    if channels == 1 and groups > 1 and len(kernel) * (1,) != tuple(kernel):
+        return _depthwise_sums(taps, g, groups, count)
     places = tuple(range(3 + count, 3 + 2 * count))
     grouped = (groups,) if groups > 1 else ()
     long = samples * math.prod(sizes)
@@ -76,6 +78,17 @@ def weight_sums(x: Node, g: Node, kernel: Sizes, stride: Sizes, dilation: Sizes,
     rows = primitives.reshape(rows, (*grouped, outputs // groups, long))
     result = primitives.contract(rows, windows)
     return Tensor(primitives.reshape(result, (outputs, channels, *kernel)))
+
+
+def _depthwise_sums(taps: Node, g: Node, groups: int, count: int) -> Tensor:
+    """The same where each output channel has one input channel: too thin for a matrix product."""
+    samples, outputs, *sizes = g.sig.shape
+    rows = primitives.reshape(g, (samples, groups, outputs // groups, *[1] * count, *sizes))
+    axes = (0, *range(3 + count, 3 + 2 * count))
+    total = fold("sum", widened(Tensor(taps)) * widened(Tensor(rows)), axes)
+    kernel = taps.sig.shape[3 : 3 + count]
+    result = primitives.reshape(total.node, (outputs, 1, *kernel))
+    return converted(Tensor(result), Tensor(g).dtype)
 
 
 class Phases:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import IntEnum
 
+from ..code import Code
 from ..jobs import FIRST_FIELD
 from ..text import RELAX, Function
 from .formats import WIDEN
@@ -24,6 +25,7 @@ __all__ = [
     "STORE",
     "Field",
     "Tile",
+    "columns_of",
     "filled_text",
     "least",
     "load_text",
@@ -302,8 +304,15 @@ def _square_text(tile: Tile, name: str, height: int, source: str) -> str:
 
 
 def transposed(f: Function, tile: Tile, rows: list[str]) -> list[str]:
-    """The columns of a square; missing rows are of any value. Elements first move within 16 bytes."""
-    count, inside = tile.lanes, _LANE // tile.size
+    """The columns of a square of a tile's vectors; missing rows are of any value."""
+    return columns_of(f, tile.vector, tile.lanes, tile.size, rows)
+
+
+def columns_of(f: Function | Code, type: str, count: int, size: int, rows: list[str]) -> list[str]:
+    """The columns of a square of vectors with `count` elements of so many bytes. Elements first move within
+    16 bytes.
+    """
+    inside = _LANE // size
     square = rows + ["poison"] * (count - len(rows))
     order = list(range(count))  # which column is where
     step = 1
@@ -318,7 +327,7 @@ def transposed(f: Function, tile: Tile, rows: list[str]) -> list[str]:
             if not at & step:
                 pair = square[at], square[at + step]
                 square[at], square[at + step] = (
-                    f.shuffle(tile.vector, pair[0], each, pair[1]) for each in (low, high)
+                    f.shuffle(type, pair[0], each, pair[1]) for each in (low, high)
                 )
         step *= 2
     return [square[at] for at in order]
