@@ -473,7 +473,7 @@ def test_a_captured_function_sees_each_change_of_a_module(seen: bool) -> None:
     model: Any = nn.Sequential(nn.BatchNorm1d(2), nn.Dropout(0.0), nn.Sequential(nn.ReLU()))
     captured, x = captured_call(model), wg.asarray([[1.0, -2.0], [3.0, 4.0]])
     handles: list[Any] = []
-    changes = [
+    changes: list[Any] = [
         lambda: model.eval(),
         lambda: model.train(),
         lambda: setattr(model[0], "momentum", 1.0),
@@ -528,8 +528,9 @@ def test_settings_that_change_by_themselves_are_asked_for() -> None:
         @p.setter
         def p(self, value: float) -> None: ...
 
-    model: Any = Scheduled
-    captured, x = captured_call(model()), wg.ones(4)
+    kind: Any = Scheduled
+    captured: Any = captured_call(kind())
+    x = wg.ones(4)
     for _ in range(3):
         assert captured(x).tolist() == [1.0] * 4
     probability[0] = 1.0
