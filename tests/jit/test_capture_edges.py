@@ -461,3 +461,28 @@ def test_an_interrupt_leaves_the_state_whole(monkeypatch: pytest.MonkeyPatch) ->
         with pytest.raises(KeyboardInterrupt):
             step()
     assert state.tolist() == [4] * 10
+
+
+def test_what_is_watched_with_a_version_is_asked_when_that_is_another() -> None:
+    state: dict[str, Any] = {"scale": 2, "version": object()}
+    asked: list[int] = []
+
+    def scale() -> Any:
+        asked.append(state["scale"])
+        return state["scale"]
+
+    def call(x: Any) -> Any:
+        return x * wg.watch(scale, lambda: state["version"])
+
+    scaled: Any = wg.jit(call)
+    one = wg.ones(1)
+    for _ in range(3):
+        assert scaled(one).item() == 2
+    asked.clear()
+    assert scaled(one).item() == 2
+    assert not asked
+    state.update(scale=3, version=object())
+    assert scaled(one).item() == 3
+    state.update(scale=2, version=object())
+    assert scaled(one).item() == 2
+    assert (asked[-1], scaled.captures) == (2, 2)

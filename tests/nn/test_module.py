@@ -11,6 +11,7 @@ import pytest
 
 import webgrad as wg
 from webgrad import nn
+from webgrad.nn import module as nn_module
 
 
 class Net(nn.Module):
@@ -435,3 +436,102 @@ def test_a_module_that_keeps_a_device_is_copied() -> None:
     model.place = model.weight.device
     for other in (copy.deepcopy(model), copy.copy(model), pickle.loads(pickle.dumps(model))):
         assert other.place is model.weight.device
+
+
+def captured_call(model: Any) -> Any:
+    def call(x: Any) -> Any:
+        return model(x)
+
+    return wg.jit(call)
+
+
+def test_modules_are_asked_only_after_one_of_them_has_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    members_of = nn_module._members_of
+
+    def noted(module: Any) -> Any:
+        asked.append(module)
+        return members_of(module)
+
+    monkeypatch.setattr(nn_module, "_members_of", noted)
+    model, other = nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Dropout(0.5)).eval(), nn.Linear(2, 2)
+    captured, x = captured_call(model), wg.ones((1, 2))
+    captured(x), captured(x)
+    asked.clear()
+    captured(x)
+    assert not asked
+    other.note = "changed"
+    captured(x)
+    assert len(asked) == 4
+    captured(x)
+    assert (len(asked), captured.captures) == (4, 1)
+
+
+@pytest.mark.parametrize("seen", [False, True])
+def test_a_captured_function_sees_each_change_of_a_module(seen: bool) -> None:
+    """After calls that asked the modules, and after those that did not need to."""
+    model: Any = nn.Sequential(nn.BatchNorm1d(2), nn.Dropout(0.0), nn.Sequential(nn.ReLU()))
+    captured, x = captured_call(model), wg.asarray([[1.0, -2.0], [3.0, 4.0]])
+    handles: list[Any] = []
+    changes: list[Any] = [
+        lambda: model.eval(),
+        lambda: model.train(),
+        lambda: setattr(model[0], "momentum", 1.0),
+        lambda: setattr(model[1], "p", 1.0),
+        lambda: setattr(model[1], "p", 0.0),
+        lambda: setattr(model, "1", nn.Identity()),
+        lambda: handles.append(model[2][0].register_forward_pre_hook(lambda module, inputs: inputs[0] * 3)),
+        lambda: handles.append(model.register_forward_hook(lambda module, inputs, output: output + 7)),
+        lambda: handles.pop(0).remove(),
+        lambda: handles.pop().__exit__(),
+        lambda: model[2].append(nn.Tanh()),
+        lambda: delattr(model, "2"),
+    ]
+    for change in changes:
+        for _ in range(3 if seen else 1):
+            captured(x)
+        change()
+        mine = copy.deepcopy(model)
+        np.testing.assert_allclose(captured(x).numpy(), mine(x).numpy(), rtol=1e-5, atol=1e-6)
+        for name, buffer in model.named_buffers():
+            np.testing.assert_allclose(buffer.numpy(), mine.get_buffer(name).numpy(), rtol=1e-5)
+
+
+def test_a_module_without_parameters_that_is_gone_is_seen() -> None:
+    class Holder:
+        act: Any = nn.ReLU()
+
+    holder = Holder()
+    holder.act = nn.ReLU()
+
+    def call(x: Any) -> Any:
+        return holder.act(x)
+
+    captured: Any = wg.jit(call)
+    x = wg.asarray([-1.0, 2.0])
+    for _ in range(3):
+        assert captured(x).tolist() == [0.0, 2.0]
+    other = nn.Identity()
+    captured(x)
+    holder.act = other
+    assert captured(x).tolist() == [-1.0, 2.0]
+
+
+def test_settings_that_change_by_themselves_are_asked_for() -> None:
+    probability = [0.0]
+
+    class Scheduled(nn.Dropout):
+        @property
+        def p(self) -> Any:
+            return probability[0]
+
+        @p.setter
+        def p(self, value: float) -> None: ...
+
+    kind: Any = Scheduled
+    captured: Any = captured_call(kind())
+    x = wg.ones(4)
+    for _ in range(3):
+        assert captured(x).tolist() == [1.0] * 4
+    probability[0] = 1.0
+    assert captured(x).tolist() == [0.0] * 4

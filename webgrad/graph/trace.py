@@ -55,6 +55,8 @@ class Trace:
         self.changed: dict[int, tuple[ref[Any], Node]] = {}  # by identity: a tensor, and the node it had
         self.draws: list[tuple[Draw, list[RuntimeFloat | RuntimeInt]]] = []
         self.watched: list[tuple[Callable[[], Any], Any]] = []  # a function, and the value it had
+        # the same, by what says whether one of them may have another value
+        self.versioned: dict[Callable[[], object], list[tuple[Callable[[], Any], Any]]] = {}
         self.slots: dict[
             int, tuple[Any, Any, bool]
         ] = {}  # by identity: a slot, its gradient, if that matters

@@ -19,11 +19,12 @@ from ..tensor import Tensor
 Value = TypeVar("Value")
 
 
-def watch(get: Callable[[], Value]) -> Value:
+def watch(get: Callable[[], Value], version: Callable[[], object] | None = None) -> Value:
     """What `get` gives; a function that `webgrad.jit` captures is captured anew where it gives another.
 
     For settings that Python code branches on, such as whether a model is in training. Values are compared
-    by identity, then by ==.
+    by identity, then by ==. Where many are watched, a `version` saves asking each at every call: a function
+    that gives another object once one of them has changed. They are asked only then.
 
     >>> mode = {"training": True}
     >>> @wg.jit
@@ -38,7 +39,10 @@ def watch(get: Callable[[], Value]) -> Value:
     value = get()
     trace = current_trace()
     if trace is not None:
-        trace.watched.append((get, value))
+        if version is None:
+            trace.watched.append((get, value))
+        else:
+            trace.versioned.setdefault(version, []).append((get, value))
     return value
 
 

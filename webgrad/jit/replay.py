@@ -110,6 +110,9 @@ class Capture:
         self.referring, self.referred = [name for name, _ in referred], [then for _, then in referred]
         self.named = [name for name, then in names if not isinstance(then, ref)]
         self.values = [then for _, then in names if not isinstance(then, ref)]
+        self.versions = [*traced.versioned]
+        self.versioned = [each for names in traced.versioned.values() for each in names]
+        self.seen: list[object] = []  # the versions at which those had the values they were captured with
         self.draws = [draw for draw, _ in traced.draws]
         # for the first run
         self.drawn = [plain(each) for _, numbers in traced.draws for each in numbers]
@@ -233,7 +236,15 @@ class Capture:
                 each is then or is_still(each, then) for each, then in zip(now, self.values, strict=True)
             ):
                 return False
-        return all(map(is_, map(call, self.referring), map(call, self.referred)))
+        if not all(map(is_, map(call, self.referring), map(call, self.referred))):
+            return False
+        versions = list(map(call, self.versions))  # before what they stand for, which may change meanwhile
+        if len(versions) == len(self.seen) and all(map(is_, versions, self.seen)):
+            return True
+        if not all((now := get()) is then or is_still(now, then) for get, then in self.versioned):
+            return False
+        self.seen = versions
+        return True
 
     def _unchanged_nodes(self) -> list[Node] | None:
         """The nodes of what it closes over, if they are as they were in every way; quicker than to look at

@@ -34,6 +34,7 @@ class Traced(NamedTuple):
     empty: list[ref[GradientSlot]]  # those that must not be there
     replaced: list[ref[GradientSlot]]  # those that it does not look at, and replaces
     watched: Names
+    versioned: dict[Callable[[], object], Names]
     aliases: list[Alias | None]  # of the results
     repeated: list[tuple[int, int]]  # results that are the same tensor as one before them
 
@@ -74,7 +75,7 @@ def traced(function: Callable[[], Any], was: Sequence[Node]) -> Traced:
         repeated = [(at, firsts[id(each)]) for at, each in enumerate(leaves) if firsts[id(each)] != at]
         return Traced(
             *(spec, results, changed, trace.draws, slots, gradients, empty, replaced, trace.watched),
-            *(aliases, repeated),
+            *(trace.versioned, aliases, repeated),
         )
     finally:
         trace.undo()

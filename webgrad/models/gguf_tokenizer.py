@@ -8,13 +8,14 @@ and WordPiece ("bert"). Every id and length is checked against the list of token
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from webgrad.errors import ModelFileError
 
 from ..arrays import Array, np
 from .growth import LONGEST_TOKEN, check_growth
+from .merging import Merger
 from .pretokenizers import PRETOKENIZERS
 from .text_stream import SPACE
 from .token_pairs import token_pairs
@@ -38,12 +39,14 @@ END_TOKENS = (
 class Parts:
     """A tokenizer before it gets its methods: the engine, and what the model's files say about its tokens."""
 
-    engine: Any  # a tokenizers.Tokenizer
+    engine: Any  # a tokenizers.Tokenizer; where there is a merger it gives letters
     bos_id: int | None = None
     eos_id: int | None = None
     stop_ids: frozenset[int] = frozenset()
     texts: dict[str, str] = field(default_factory=dict)  # bos_token, eos_token …, as templates ask for them
     template: str | None = None
+    merger: Merger | None = None
+    whole: Callable[[Any], Any] | None = None  # makes, of that engine, one that merges by itself
 
 
 @dataclass(frozen=True)
@@ -122,9 +125,12 @@ def parts_from_gguf(metadata: Mapping[str, Any]) -> Parts:
     ends = {id for name in ("eos", "eot", "eom") if (id := listed.id(name)) is not None} | {eos} - {None}
     control = {token: listed.places[token] for token in listed.of_type(CONTROL)}
     template = metadata.get("tokenizer.chat_template")
-    return Parts(
+    parts = Parts(
         engine, bos, eos, stop_ids(control, ends), texts, template if isinstance(template, str) else None
     )
+    if KINDS[kind] is not sentencepiece_bpe or metadata.get("tokenizer.ggml.merges") is not None:
+        return parts
+    return replace(parts, merger=merger_of(listed), whole=lambda engine: with_merges(package, engine, listed))
 
 
 def stop_ids(control: Mapping[str, int], ends: set[Any]) -> frozenset[int]:
@@ -211,34 +217,50 @@ def read_merges(listed: Listed) -> list[tuple[str, str]]:
     return pairs
 
 
-def merges_of_scores(listed: Listed) -> list[tuple[str, str]]:
-    """SentencePiece's BPE as merges: any two tokens that make a third, those with the best score first."""
+def merged_tokens(listed: Listed) -> tuple[Array, Array]:
+    """What pairs may be merged to, or may be merged themselves: their places, and ranks by their scores."""
     places = np.flatnonzero(np.isin(listed.types, (CONTROL, UNKNOWN, BYTE), invert=True))
+    ranks = np.empty(len(places), np.int64)
+    ranks[np.argsort(-listed.scores[places], kind="stable")] = np.arange(len(places))
+    return places, ranks
+
+
+def merger_of(listed: Listed) -> Merger:
+    """SentencePiece's BPE: any two tokens that make a third are merged, those with the best score first."""
+    places, ranks = merged_tokens(listed)
+    all_ranks = np.full(len(listed.tokens), -1)
+    all_ranks[places] = ranks
+    return Merger(listed.tokens, listed.places, all_ranks.tolist())
+
+
+def merges_of_scores(listed: Listed) -> list[tuple[str, str]]:
+    """The same as merges, best first."""
+    places, ranks = merged_tokens(listed)
     tokens = [listed.tokens[place] for place in places.tolist()]
-    lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))
+    return token_pairs(tokens, np.fromiter(map(len, tokens), np.int64, len(tokens)), ranks)
+
+
+def check_cuts(listed: Listed) -> None:
+    """Refuse a vocabulary whose merges would take long to find."""
+    lengths = np.fromiter(map(len, listed.tokens), np.int64, len(listed.tokens))
+    lengths = lengths[np.isin(listed.types, (CONTROL, UNKNOWN, BYTE), invert=True)]
     if (letters := int(lengths @ lengths)) > MOST_CUTS:
         raise ModelFileError(
             f"tokenizer.ggml.tokens has too many long tokens: all ways to cut them in two have {letters:,} "
             f"letters, and at most {MOST_CUTS:,} are allowed"
         )
-    ranks = np.empty(len(tokens), np.int64)
-    ranks[np.argsort(-listed.scores[places], kind="stable")] = np.arange(len(tokens))
-    return token_pairs(tokens, lengths, ranks)
 
 
 def sentencepiece_bpe(package: Any, listed: Listed) -> Any:
-    """Llama's and Gemma's kind: spaces are marks, what no token has is written as bytes."""
-    merges = listed.metadata.get("tokenizer.ggml.merges")
-    unknown = listed.id("unknown", 0)
-    engine = package.Tokenizer(
-        package.models.BPE(
-            listed.places,
-            merges_of_scores(listed) if merges is None else read_merges(listed),
-            unk_token=None if unknown is None else listed.tokens[unknown],
-            fuse_unk=True,
-            byte_fallback="<0x00>" in listed.places,
-        )
-    )
+    """Llama's and Gemma's kind: spaces are marks, what no token has is written as bytes. Without merges in
+    the file, it gives letters.
+    """
+    merges: list[tuple[str, str]] = []
+    if listed.metadata.get("tokenizer.ggml.merges") is not None:
+        merges = read_merges(listed)
+    else:
+        check_cuts(listed)
+    engine = package.Tokenizer(bpe_model(package, listed, merges))
     marks = [package.normalizers.Replace(" ", SPACE)]
     strip = []
     if listed.flag("add_space_prefix", listed.metadata["tokenizer.ggml.model"] == "llama"):
@@ -247,6 +269,26 @@ def sentencepiece_bpe(package: Any, listed: Listed) -> Any:
     engine.normalizer = package.normalizers.Sequence(marks)
     engine.decoder = sentencepiece_decoder(package, strip)
     return engine
+
+
+def bpe_model(package: Any, listed: Listed, merges: list[tuple[str, str]]) -> Any:
+    unknown = listed.id("unknown", 0)
+    return package.models.BPE(
+        listed.places,
+        merges,
+        unk_token=None if unknown is None else listed.tokens[unknown],
+        fuse_unk=True,
+        byte_fallback="<0x00>" in listed.places,
+    )
+
+
+def with_merges(package: Any, engine: Any, listed: Listed) -> Any:
+    """An engine that merges letters by itself, otherwise like one that gives them."""
+    whole = package.Tokenizer(bpe_model(package, listed, merges_of_scores(listed)))
+    whole.normalizer, whole.decoder = engine.normalizer, engine.decoder
+    add_marked_tokens(package, whole, listed)
+    whole.post_processor = engine.post_processor
+    return whole
 
 
 def sentencepiece_decoder(package: Any, strip: list[Any]) -> Any:

@@ -26,6 +26,7 @@ __all__ = ["Tokenizer"]
 # A character to which Unicode never gives a meaning. Put into what a message writes like a special token, it
 # keeps that from being found as one; the normalizer takes it out before anything else looks at the text.
 BREAK = "\ufdd0"
+LETTERS_PER_TOKEN = 0.25  # of the vocabulary: merged by ourselves before an engine with all merges is made
 
 
 class Tokenizer:
@@ -33,6 +34,8 @@ class Tokenizer:
 
     def __init__(self, parts: Parts) -> None:
         self._engine = parts.engine
+        self._merger, self._whole = parts.merger, parts.whole
+        self._letters = 0  # that the merger has merged
         self.bos_id, self.eos_id, self.stop_ids = parts.bos_id, parts.eos_id, parts.stop_ids
         self._spelling = spelling_of(self._engine)
         added = self._engine.get_added_tokens_decoder()
@@ -57,6 +60,10 @@ class Tokenizer:
     @property
     def engine(self) -> Any:
         """The `tokenizers.Tokenizer` that does the work."""
+        whole = self._whole
+        if whole is not None:
+            self._engine = protected(lambda: whole(self._engine), "the tokenizer cannot be built")
+            self._merger = self._whole = None
         return self._engine
 
     @property
@@ -87,7 +94,7 @@ class Tokenizer:
 
     def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
         """The ids of a text; special tokens in it are taken as such."""
-        return list(self._encode(text, add_special_tokens).ids)
+        return self._encode(text, add_special_tokens)[0]
 
     def decode(self, ids: Iterable[int], skip_special_tokens: bool = True) -> str:
         """The text of ids. Ids beyond the vocabulary, which padded models have, are nothing."""
@@ -120,10 +127,9 @@ class Tokenizer:
             for message in check_messages(messages)
         ]
         text = self._chat_template().render(guarded, add_generation_prompt)
-        encoding = self._encode(text, add_special_tokens=False)
-        ids = list(encoding.ids)
+        ids, encoding = self._encode(text, add_special_tokens=False)
         if BREAK in text:
-            for place, (start, end) in zip(ids, encoding.offsets, strict=True):
+            for place, (start, end) in zip(encoding.ids, encoding.offsets, strict=True):
                 if place in self._special and BREAK in text[start:end]:
                     raise ArgumentError(
                         f"a message writes the control token {self._special[place]!r}, and this model's "
@@ -131,18 +137,28 @@ class Tokenizer:
                     )
         return ids
 
-    def _encode(self, text: str, add_special_tokens: bool) -> Any:
+    def _encode(self, text: str, add_special_tokens: bool) -> tuple[list[int], Any]:
+        """The ids of a text; and what the engine makes of it, which may be its letters."""
         if not isinstance(text, str):
             raise ArgumentError(f"only a text can be encoded, not {type(text).__name__}")
         try:
             text.encode()
         except UnicodeEncodeError as error:
             raise ArgumentError(f"the text has half a surrogate pair at character {error.start}") from None
-        engine = self._engine
-        return protected(
+        merger = self._merger  # before the engine: what merges by itself may be merged once more
+        if merger is not None:
+            self._letters += len(text)
+            # An engine with all merges is quicker at long texts, and takes longer to make than short ones do.
+            if self._letters > LETTERS_PER_TOKEN * self.size:
+                merger = None
+        engine = self._engine if merger is not None else self.engine
+        encoding = protected(
             lambda: engine.encode(text, add_special_tokens=add_special_tokens),
             "the tokenizer failed on a text",
         )
+        if merger is None:
+            return list(encoding.ids), encoding
+        return merger.merged(encoding.ids, encoding.word_ids), encoding
 
     def _chat_template(self) -> ChatTemplate:
         if self._template is None:

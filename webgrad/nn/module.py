@@ -16,6 +16,7 @@ import webgrad as wg
 from ..arrays import has_numpy
 from .parameter import Parameter, assign
 from .state import LoadedState, load_state
+from .version import Hooks, version
 
 __all__ = ["Module"]
 
@@ -49,8 +50,8 @@ class Module:
         self._buffers = {}
         self._modules = {}
         self._transient: set[str] = set()  # the names of buffers that are not saved
-        self._forward_hooks: dict[wg.HookHandle, Callable[..., Any]] = {}
-        self._forward_pre_hooks: dict[wg.HookHandle, Callable[..., Any]] = {}
+        self._forward_hooks: dict[wg.HookHandle, Callable[..., Any]] = Hooks()
+        self._forward_pre_hooks: dict[wg.HookHandle, Callable[..., Any]] = Hooks()
 
     # Calls
 
@@ -61,7 +62,7 @@ class Module:
         )
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
-        wg.watch(functools.partial(_members_of, ref(self)))
+        wg.watch(functools.partial(_members_of, ref(self, version.changed)), version)
         if not self.__dict__.get("_forward_pre_hooks") and not self.__dict__.get("_forward_hooks"):
             return self.forward(*inputs, **options)
         for hook in list(self._forward_pre_hooks.values()):
@@ -97,6 +98,7 @@ class Module:
                 self._reassign(known, name, value)
                 return
         object.__setattr__(self, name, value)
+        version.changed()
 
     def _put(self, place: str, name: str, value: Any) -> None:
         """Keep a member under a name that is nobody else's."""
@@ -111,6 +113,7 @@ class Module:
                 members[other].pop(name, None)
         members["_changes"] += members[place].get(name) is not value
         members[place][name] = value
+        version.changed()
 
     def _reassign(self, place: str, name: str, value: Any) -> None:
         """Another value under a name that was registered: of the same kind, or None."""
@@ -152,6 +155,7 @@ class Module:
                 self._changes += 1
                 return
         object.__delattr__(self, name)
+        version.changed()
 
     def __dir__(self) -> list[str]:
         return sorted(
@@ -338,7 +342,9 @@ class Module:
 
     def _watched(self, name: str) -> Any:
         """An attribute that may change while a model is trained: functions are captured anew when it does."""
-        return wg.watch(functools.partial(_attribute_of, ref(self), name))
+        is_plain = name in self.__dict__ and not hasattr(type(self), name)  # else it may change by itself
+        get = functools.partial(_attribute_of, ref(self, version.changed), name)
+        return wg.watch(get, version if is_plain else None)
 
     def train(self: Self, mode: bool = True) -> Self:
         """In training: dropout drops, batch norms take the batch's statistics.

@@ -1,0 +1,44 @@
+"""The version of all modules together: what captured functions look at instead of asking each module.
+
+In: changes, told after they were made. Out: an object, another one after every change. The invariant: it is
+an object of its own each time, so that no two threads that tell of changes at once make one of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["Hooks", "version"]
+
+
+class Version:
+    """Called, it gives the object."""
+
+    __slots__ = ("_now",)
+
+    def __init__(self) -> None:
+        self._now = object()
+
+    def __call__(self) -> object:
+        return self._now
+
+    def changed(self, *_: object) -> None:
+        """A module is another now, or is gone."""
+        self._now = object()
+
+
+version = Version()
+
+
+class Hooks(dict[Any, Any]):
+    """Hooks by their handles, which put them there and take them away."""
+
+    def __setitem__(self, handle: Any, hook: Any) -> None:
+        super().__setitem__(handle, hook)
+        version.changed()
+
+    def pop(self, *arguments: Any) -> Any:
+        """As a dictionary's."""
+        found = super().pop(*arguments)
+        version.changed()
+        return found
