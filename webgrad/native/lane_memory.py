@@ -14,7 +14,7 @@ from ..lower.casts import cast_text
 from ..lower.ir import Instruction
 from .code import SCALARS, Value, llvm_type, number
 from .lane_values import TRUE, LaneValues, Linear, constants
-from .operands import columns_of
+from .templates.operands import columns_of
 
 _MEMORY = {"bool": "i8", "int8": "i8", "uint8": "i8", "int16": "i16", "uint16": "i16", "float16": "half"}
 _SUFFIX = {"half": "f16", "float": "f32", "double": "f64"}
