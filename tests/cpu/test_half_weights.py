@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import ml_dtypes
@@ -11,24 +10,17 @@ import pytest
 
 import webgrad as wg
 from webgrad.cpu.plan import CompiledPlan
-from webgrad.evaluate import cpu_plan
 from webgrad.evaluate.cpu_plan import HostPlan
-from webgrad.evaluate.evaluate import _state, clear_plans
+from webgrad.evaluate.evaluate import _state
 from webgrad.native.compiler import is_available
+
+pytestmark = [
+    pytest.mark.skipif(not is_available(), reason="no native code here: llvmlite is not installed, or off"),
+    pytest.mark.usefixtures("compiled_at_once"),
+]
 
 HALVES = [np.float16, ml_dtypes.bfloat16]
 RNG = np.random.default_rng(9)
-
-
-@pytest.fixture(autouse=True)
-def at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Every graph is compiled before it runs."""
-    if not is_available():
-        pytest.skip("no native code here: llvmlite is not installed, or switched off")
-    clear_plans()
-    monkeypatch.setattr(cpu_plan, "MUCH", 0)
-    yield
-    clear_plans()
 
 
 def on_cpu(array: Any) -> wg.Tensor:

@@ -90,6 +90,29 @@ class Division(NamedTuple):
     counters: int = 0
 
 
+Shape = tuple[int, int, int, int, int, int, int]  # batches, heads, key heads, queries, keys, columns, values
+
+
+def fields_of_shape(shape: Shape, fold: int, parts: int, rows: int, room: int, slots: int) -> dict[int, int]:
+    """The fields of both forms: `fold` heads are rows of one, which go in `parts` of so many `rows`, with
+    `room` bytes for each of so many threads at a time.
+    """
+    _, heads, key_heads, queries, keys, columns, values = shape
+    return {
+        Field.ROOM: room,
+        Field.SLOTS: slots,
+        At.QUERIES: queries,
+        At.KEYS: keys,
+        At.COLUMNS: columns,
+        At.VALUES: values,
+        At.HEADS: heads,
+        At.GROUP: heads // key_heads,
+        At.FOLD: fold,
+        At.PARTS: parts,
+        At.ROWS: rows,
+    }
+
+
 # Scores
 
 

@@ -17,7 +17,9 @@ from .attention import (
     Division,
     Reads,
     Regions,
+    Shape,
     Unit,
+    fields_of_shape,
     kernel_text,
     larger,
     most,
@@ -26,7 +28,7 @@ from .attention import (
     transpose,
 )
 from .exponentials import INTEGER, exponentials, lowest
-from .operands import MOST_SLOTS, Field, Tile, least
+from .operands import MOST_SLOTS, Tile, least
 
 __all__ = ["blocks_of_rows", "blocks_text"]
 
@@ -39,7 +41,7 @@ _UNITS = 4  # for each thread, if blocks do not get too small
 def blocks_of_rows(
     tile: Tile,
     reads: Reads,
-    shape: tuple[int, int, int, int, int, int, int],
+    shape: Shape,
     threads: int,
 ) -> Division:
     """How to divide attention of (batches, heads, key heads, queries, keys, columns, values)."""
@@ -55,19 +57,7 @@ def blocks_of_rows(
     room = _regions(tile, reads).size(_sizes(tile, block, columns, values))
     room = (room * tile.size + 63) & -64
     slots = min(threads, MOST_SLOTS)
-    fields: dict[int, int] = {
-        Field.ROOM: room,
-        Field.SLOTS: slots,
-        At.QUERIES: queries,
-        At.KEYS: keys,
-        At.COLUMNS: columns,
-        At.VALUES: values,
-        At.HEADS: heads,
-        At.GROUP: group,
-        At.FOLD: fold,
-        At.PARTS: parts,
-        At.ROWS: block,
-    }
+    fields = fields_of_shape(shape, fold, parts, block, room, slots)
     cost = min(block, rows) * keys * (columns + values)
     return Division(lines * parts, cost, fields, slots * room)
 

@@ -12,7 +12,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..text import Function
-from .attention import At, Division, Reads, Regions, Unit, kernel_text, larger, most, seen
+from .attention import (
+    At,
+    Division,
+    Reads,
+    Regions,
+    Shape,
+    Unit,
+    fields_of_shape,
+    kernel_text,
+    larger,
+    most,
+    seen,
+)
 from .exponentials import INTEGER, exponentials, lowest
 from .operands import MOST_SLOTS, Field, Tile, least
 
@@ -27,9 +39,7 @@ def are_few(tile: Tile, rows: int) -> bool:
     return 4 * rows <= 3 * tile.width
 
 
-def rows_division(
-    tile: Tile, reads: Reads, shape: tuple[int, int, int, int, int, int, int], threads: int
-) -> Division:
+def rows_division(tile: Tile, reads: Reads, shape: Shape, threads: int) -> Division:
     """How to divide attention of (batches, heads, key heads, queries, keys, columns, values)."""
     batches, heads, key_heads, queries, keys, columns, values = shape
     group = heads // key_heads
@@ -38,19 +48,7 @@ def rows_division(
     sizes = _sizes(tile, rows, columns, values)
     room = (_regions(reads).size(sizes) * tile.size + 63) & -64
     slots = min(threads, MOST_SLOTS)
-    fields: dict[int, int] = {
-        Field.ROOM: room,
-        Field.SLOTS: slots,
-        At.QUERIES: queries,
-        At.KEYS: keys,
-        At.COLUMNS: columns,
-        At.VALUES: values,
-        At.HEADS: heads,
-        At.GROUP: group,
-        At.FOLD: group,
-        At.PARTS: parts,
-        At.ROWS: rows,
-    }
+    fields = fields_of_shape(shape, group, parts, rows, room, slots)
     left = lines * parts * _STATE.size(sizes) * tile.size if parts > 1 else 0
     cost = max(rows * -(-keys // parts) * (columns + values), 1)
     return Division(lines * parts, cost, fields, slots * room + left, lines if parts > 1 else 0)
