@@ -112,6 +112,23 @@ def folds(wg: Any, torch: Any) -> Iterator[Case]:
     yield "cumsum 2048²", lambda x: wg.cumulative_sum(x, axis=1), lambda x: x.cumsum(1), x
 
 
+def maps(wg: Any, torch: Any) -> Iterator[Case]:
+    gelu, images = (wg.nn.functional.gelu, torch.nn.functional.gelu), drawn(8, 64, 56, 56)
+    yield "gelu 1024²", *gelu, [drawn(1024, 1024)]
+    for name, x, order in (
+        ("transpose 1024²", drawn(1024, 1024), (1, 0)),
+        ("transposes 12 × 197 × 64", drawn(12, 197, 64), (0, 2, 1)),
+        ("channels last 8 × 64 × 56²", images, (0, 2, 3, 1)),
+        ("channels first 8 × 64 × 56²", images, (0, 3, 1, 2)),
+    ):
+        yield (
+            name,
+            lambda x, order=order: wg.permute_dims(x, order) * 1,
+            lambda x, order=order: x.permute(order).contiguous(),
+            [x],
+        )
+
+
 def embeddings(wg: Any, torch: Any) -> Iterator[Case]:
     index, table = RNG.integers(0, 10000, (64, 128)).astype(np.int32), drawn(10000, 256)
     functional, g = wg.nn.functional, drawn(64, 128, 256)
@@ -142,7 +159,7 @@ def main() -> None:
     torch.set_num_threads(given.threads)
     wg.set_default_device("cpu")
     clock = time.thread_time if given.threads == 1 else time.perf_counter
-    for cases in (convolutions, products, pools, folds, embeddings):
+    for cases in (convolutions, products, pools, folds, maps, embeddings):
         for name, ours, theirs, inputs in cases(wg, torch):
             if not given.names or any(each in name for each in given.names):
                 print(f"{name:44s} {compared(wg, torch, ours, theirs, inputs, given, clock)}", flush=True)

@@ -184,6 +184,14 @@ def test_transposes(shape: tuple[int, ...], dtype: str) -> None:
     np.testing.assert_array_equal(found.numpy(), x.transpose(order))
 
 
+@pytest.mark.parametrize("order", [(0, 2, 3, 1), (0, 3, 1, 2), (2, 0, 3, 1), (1, 3, 0, 2), (3, 2, 1, 0)])
+@pytest.mark.parametrize("shape", [(3, 20, 9, 17), (2, 40, 40, 33), (1, 64, 5, 70), (18, 2, 3, 35)])
+def test_permuted_axes(shape: tuple[int, ...], order: tuple[int, ...]) -> None:
+    x = drawn(*shape)
+    found = wg.permute_dims(on_cpu(x), order) * 1
+    np.testing.assert_array_equal(found.numpy(), x.transpose(order))
+
+
 def test_transposes_beside_other_values() -> None:
     x, y, z = drawn(90, 70), drawn(70, 90), drawn(2, 92, 75)
     found = wg.permute_dims(on_cpu(x), (1, 0)) * on_cpu(y) - wg.permute_dims(on_cpu(z)[1, 2:, 5:], (1, 0))

@@ -36,7 +36,7 @@ def test_a_format_is_one_row() -> None:
         for each in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(each, ast.Constant) and each.value in FORMATS
     }
-    assert naming == {"ops/blocks.py", "functions/learning/quantised.py", "native/formats.py"}
+    assert naming == {"ops/blocks.py", "functions/learning/quantised.py", "native/templates/formats.py"}
     assert FORMATS.keys() <= TYPE_NUMBERS.keys()
     assert set(QUANTISERS) == set(GGUF_FORMATS) & FORMATS.keys()
     assert values_of("FORMAT", template_text("blocks.pwgsl")) == tuple(FORMATS)

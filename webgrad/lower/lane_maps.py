@@ -39,7 +39,7 @@ def lower_map(graph: Snapshot, group: Group) -> Work:
         if together > 1:
             made, strides = _map_form(graph, group, outer, inner, 1, together)
         elif outer >= SHORT and max(strides, default=0) > FAR:
-            made, _ = _map_form(graph, group, outer, inner, min(TILE, outer))
+            made = _tiled(graph, group, split)
         count = divisions(made.kernel)
         if best is None or count < best[0]:
             best = (count, made)
@@ -49,11 +49,25 @@ def lower_map(graph: Snapshot, group: Group) -> Work:
     return best[1]
 
 
+def _tiled(graph: Snapshot, group: Group, split: int) -> Work:
+    """By tiles of rows; of an axis of them, where a tile over several would divide indices."""
+    shape = graph.sigs[group.outputs[0]].shape
+    outer, inner = math.prod(shape[:split]), math.prod(shape[split:])
+    made, _ = _map_form(graph, group, outer, inner, min(TILE, outer))
+    for cut in range(1, split):
+        rows = math.prod(shape[cut:split])
+        if rows < SHORT or not divisions(made.kernel):
+            break
+        form, _ = _map_form(graph, group, outer, inner, min(TILE, rows), rows=rows)
+        made = min(made, form, key=lambda each: divisions(each.kernel))
+    return made
+
+
 def _map_form(
-    graph: Snapshot, group: Group, outer: int, inner: int, tile: int, together: int = 1
+    graph: Snapshot, group: Group, outer: int, inner: int, tile: int, together: int = 1, rows: int = 0
 ) -> tuple[Work, list[int]]:
-    """`outer` rows of `inner` elements: flat if there is one, else row by row, or by tiles of rows. A lane
-    computes so many elements `together`, one after another.
+    """`outer` rows of `inner` elements: flat if there is one, else row by row, or by tiles of rows, which do
+    not go over a multiple of `rows`. A lane computes so many elements `together`, one after another.
     """
     puller = LanePuller(graph, group)
     build, (begin, end) = puller.builder, puller.units()
@@ -65,12 +79,15 @@ def _map_form(
         place = row * inner + puller.open_all(inner // together, lanes=True) * together
         loops, units, cost = 2, outer, ELEMENT * inner
     else:
-        unit = build.index(puller.open(begin, end, -(-outer // tile)))
-        first = build.arithmetic("*", unit, build.constant(tile))
-        last = build.arithmetic("min", build.arithmetic("+", first, build.constant(tile)), build.size(outer))
+        rows = rows or outer
+        tiles = -(-rows // tile)
+        units, cost, loops = outer // rows * tiles, ELEMENT * inner * tile, 3
+        unit = puller.open(begin, end, units)
+        first = build.arithmetic("*", build.index(unit % tiles), build.constant(tile))
+        last = build.arithmetic("min", build.arithmetic("+", first, build.constant(tile)), build.size(rows))
         column = puller.open_all(inner, lanes=True)
-        place = puller.open(first, last, outer, tiles=True) * inner + column
-        loops, units, cost = 3, -(-outer // tile), ELEMENT * inner * tile
+        row = puller.open(first, last, rows, tiles=True)
+        place = unit // tiles * (rows * inner) + row * inner + column
     places = [place.shifted(at) for at in range(together)]
     shapes = [graph.sigs[each].shape for each in group.outputs]
     values = [

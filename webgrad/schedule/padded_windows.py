@@ -9,6 +9,8 @@ from __future__ import annotations
 from ..graph.snapshot import Snapshot
 
 LEAST = 16  # elements of a window: fewer are guarded for less than the copy takes
+LEAST_OF_LONG = 8  # the same in folds of at least so many terms, which go along the windows:
+LONG = 256
 
 
 def windowed_pads(graph: Snapshot) -> set[int]:
@@ -25,5 +27,7 @@ def windowed_pads(graph: Snapshot) -> set[int]:
         elif sig.kind in ("move", "map", "cast") and known:
             windows[number] = known
         elif sig.kind == "reduce":
-            found |= {pad for pad, count in known.items() if count >= LEAST}
+            terms = graph.sigs[inputs[0]].size // max(sig.size, 1)
+            least = LEAST_OF_LONG if terms >= LONG else LEAST
+            found |= {pad for pad, count in known.items() if count >= least}
     return found

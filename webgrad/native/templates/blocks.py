@@ -147,7 +147,7 @@ class _Product:
     def _rows_together(self) -> int:
         """Rows of weights at a time: so that enough sums go on beside each other, in registers."""
         if self.x_rows == 1:  # where little is computed, one stream is read the quickest, by measuring
-            return 1 if self.format.name == "Q8_0" else 2 if self.format.runs == 1 else 4
+            return 1 if self.format.has_bytes else 2 if self.format.runs == 1 else 4
         most = 4 if self.format.runs == 1 else 2  # the text of large blocks is long
         return min(most, max(1, self.most_sums // self.x_rows))
 

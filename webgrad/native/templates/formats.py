@@ -53,6 +53,11 @@ class NativeFormat:
         return BLOCKS[self.name].weights
 
     @property
+    def has_bytes(self) -> bool:
+        """Whether a weight has a byte or more: little is computed for what is read."""
+        return BLOCKS[self.name].nbytes >= self.weights
+
+    @property
     def run(self) -> int:
         """Weights that share a scale."""
         return self.weights // self.runs
