@@ -486,3 +486,31 @@ def test_what_is_watched_with_a_version_is_asked_when_that_is_another() -> None:
     state.update(scale=2, version=object())
     assert scaled(one).item() == 2
     assert (asked[-1], scaled.captures) == (2, 2)
+
+
+@pytest.mark.parametrize("told", [False, True])
+def test_a_capture_holds_no_value_of_its_calls(told: bool) -> None:
+    """Neither arguments nor what it closes over; also where those who watch are told of a run."""
+    weights = tensor([[2.0, 3.0]], "cpu")
+
+    def call(x: Any, number: float) -> Any:
+        return (x @ weights.T) * number
+
+    captured: Any = wg.jit(call)
+    for at in range(5):
+        x = tensor([[1.0, at]], "cpu")
+        if told and at > 1:
+            with wg.profile():
+                found = captured(x, float(at))
+        else:
+            found = captured(x, float(at))
+        assert found.item() == at * (2 + 3 * at)
+        held = ref(x.node), ref(x.node.storage)
+        del x, found
+        assert [each() for each in held] == [None, None]
+        if at == 3:
+            old = ref(weights.node), ref(weights.node.storage)
+            with wg.no_grad():
+                weights[...] = tensor([[2.0, 3.0]], "cpu")
+                wg.eval(weights)
+    assert [each() for each in old] == [None, None]

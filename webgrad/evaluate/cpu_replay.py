@@ -36,7 +36,6 @@ class HostReplay:
         self._watched = watched
         self.apart: Sequence[int] = layout.steady
         self._leaves, self._numbers = picker(layout.leaves), picker(layout.scalars)
-        self._places = {each: at for at, each in enumerate(layout.leaves)}
         self._pairs = [at for at, each in enumerate(layout.leaves) if each in pairs]
         self._complex = [(at, pairs[each]) for at, each in enumerate(layout.roots) if each in pairs]
         self._kept: list[ref[Array]] = []
@@ -60,6 +59,7 @@ class HostReplay:
     def run(self, nodes: list[Node], donated: frozenset[int], apart: Sequence[Node] = ()) -> list[Array]:
         """The arrays of the roots; `apart` are the nodes of those leaves."""
         if observers():
+            nodes = nodes.copy()  # the caller's has no weights in it
             for at, node in zip(self.apart, apart, strict=True):
                 nodes[at] = node
             return self._watched(nodes, donated)
@@ -67,11 +67,7 @@ class HostReplay:
         leaves = list(map(_storage_of, self._leaves(nodes)))
         for at in self._pairs:
             leaves[at] = leaves[at][..., None].view(leaves[at].real.dtype)
-        if donated:
-            donated = frozenset([each for each in donated if self._is_own(each, leaves)])
-        for at, each in enumerate(leaves):
-            if each.__class__ is not np.ndarray or not each.flags.c_contiguous:
-                leaves[at] = contiguous(each)
+        donated = self._ready(leaves, donated)
         numbers = list(map(_storage_of, self._numbers(nodes)))
         steady = self._steady(apart) if apart else NOTHING
         found = self._layout.run(leaves, numbers, donated, steady)
@@ -79,9 +75,15 @@ class HostReplay:
             found[at] = found[at].view(dtype)[..., 0]
         return found
 
-    def _is_own(self, leaf: int, leaves: Sequence[Array]) -> bool:
-        place = self._places.get(leaf)
-        return place is not None and is_own(leaves[place])
+    def _ready(self, leaves: list[Array], donated: frozenset[int]) -> frozenset[int]:
+        """Have leaves be plain and contiguous; which donated ones nobody else reaches."""
+        own: list[int] = []
+        for at, (leaf, array) in enumerate(zip(self._layout.leaves, leaves, strict=True)):
+            if array.__class__ is not np.ndarray or not array.flags.c_contiguous:
+                leaves[at] = contiguous(array)
+            if leaf in donated and is_own(array):
+                own.append(leaf)
+        return frozenset(own)
 
     def _steady(self, nodes: Sequence[Node]) -> Steady:
         arrays = list(map(_storage_of, nodes))

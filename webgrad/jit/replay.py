@@ -7,11 +7,11 @@ The invariant: a capture holds signatures and constants, never the storage of wh
 from __future__ import annotations
 
 import math
-import sys
 from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 from contextlib import nullcontext
 from operator import attrgetter, call, is_
+from sys import getrefcount
 from typing import Any
 from weakref import ref
 
@@ -21,7 +21,7 @@ from ..gradients.history import CAPTURED, History, grad_mode_set
 from ..gradients.slots import GradientSlot
 from ..graph.node import Node, Signature, backlog, scalar, signature
 from ..graph.op import LEAF
-from ..graph.refcounts import ITEM
+from ..graph.refcounts import LISTED
 from ..graph.trace import is_runtime, plain
 from ..observing import stage
 from ..ops.views import Alias, base_of, join, mirrored, shares_with, told
@@ -33,6 +33,7 @@ from .pytree import unflatten
 from .trace import Traced, is_open
 
 _node_of_one, _signature_of, _history_of = attrgetter("node"), attrgetter("sig"), attrgetter("history")
+_storage_of = attrgetter("storage")
 
 
 class _Part:
@@ -45,6 +46,7 @@ class _Part:
         self.leaf_feeds: list[tuple[int, int]] = []
         self.number_feeds: list[tuple[int, int]] = []
         self.recorded: Recorded | None = None
+        self.spare: list[list[Node]] = []  # copies of `nodes` that no run uses
         self.apart = picker([])
         self.places = {number: at for at, number in enumerate(self.plan.stored)}
 
@@ -73,7 +75,10 @@ class _Part:
 
     def run(self, leaves: Sequence[Node], numbers: Sequence[Any], donated: frozenset[int]) -> list[Node]:
         """The roots, as leaves."""
-        nodes = self.nodes.copy()
+        try:  # a list that is used again: to copy it is to touch every node of a graph
+            nodes = self.spare.pop()
+        except IndexError:
+            nodes = self.nodes.copy()
         for at, source in self.leaf_feeds:
             nodes[at] = leaves[source]
         for at, source in self.number_feeds:
@@ -87,6 +92,9 @@ class _Part:
             )
             with stage("record"):
                 found = self.recorded.run(nodes, free, self.apart(leaves))
+            for at, _ in self.leaf_feeds:
+                nodes[at] = self.nodes[at]
+            self.spare.append(nodes)
         backlog.added(self.nbytes)
         return [Node(sig, (), found[place], where) for sig, where, place in self.made]
 
@@ -144,6 +152,7 @@ class Capture:
         self.marks = [_mark(node) for node in self.first]
         # each leaf's owner, where each has one and wants no gradient: most captures are asked by these alone
         single = all(len(each) == 1 for each in self.owners) and not any(self.marks)
+        single = single and all(sig.op is LEAF for sig in self.sigs)
         self.only_owners = [owners[0] for owners in self.owners] if single else []
         places = {id(node): at for at, node in enumerate(leaves)}
         numbers = [node.storage for node in was if node.sig.op is not LEAF]
@@ -156,7 +165,10 @@ class Capture:
         computed = {id(node): at for at, node in enumerate(node for each in by_device for node in each)}
         tables = (("computed", computed), ("leaf", places))
         self.results = [_origin(node, tables, number_places) for node in results]
-        self.needed = {at for kind, at in self.results if kind == "leaf"}
+        self.is_plain = self.results == [("computed", at) for at in range(len(self.results))]
+        needed = {at for kind, at in self.results if kind == "leaf"}
+        self.loose = [at for at, _ in self.changed if at not in needed]  # what may be donated
+        self.loose_nodes = picker(self.loose)
         self.empty = traced.empty
         self.replaced = traced.replaced
         self.tracked = [at for at, node in enumerate(traced.results) if is_open(node)]
@@ -209,7 +221,7 @@ class Capture:
     def first_leaves(self, arguments: Sequence[Any]) -> list[Node]:
         """The leaves of the call that was captured."""
         found = [each.node for each in arguments if isinstance(each, Tensor)] + self.first
-        self.first = []
+        self.first, self.are_computed = [], False
         return found
 
     def leaves(self, arguments: Sequence[Any]) -> list[Node] | None:
@@ -217,7 +229,9 @@ class Capture:
         if not self._names_are_still():
             return None
         found = [each.node for each in arguments if isinstance(each, Tensor)]
+        self.are_computed = False
         if self.only_owners and (nodes := self._unchanged_nodes()):
+            self.are_computed = all(node.sig.op is LEAF for node in found)
             return found + nodes
         for owners, sig, mark in zip(self.owners, self.sigs, self.marks, strict=True):
             node = _node_of(owners) if len(owners) > 1 else getattr(owners[0](), "node", None)
@@ -269,7 +283,7 @@ class Capture:
         for each in self.replaced:  # first, so that the new ones lie where the old ones did
             if (slot := each()) is not None:
                 slot.grad = None
-        if waiting := [node for node in leaves if node.sig.op is not LEAF]:
+        if not self.are_computed and (waiting := [node for node in leaves if node.sig.op is not LEAF]):
             compute(waiting)
         tensors = [each for each in arguments if isinstance(each, Tensor)]
         if not self.changed and not self.slots:
@@ -278,9 +292,7 @@ class Capture:
         self._refuse_both(tensors)
         # whoever takes the node of a tensor meanwhile waits, and finds its new storage
         with evaluation_lock():
-            donated = frozenset(
-                at for at, _ in self.changed if at not in self.needed and _is_free(leaves, at)
-            )
+            donated = self._free(leaves)
             with shield if donated else nullcontext():  # their tensors must not be left without storage
                 found = [each for part in self.parts for each in part.run(leaves, numbers, donated)]
                 nodes = self._nodes(found, leaves, numbers)
@@ -290,6 +302,18 @@ class Capture:
                     self._leave_gradients(iter(nodes[last:]))
         self._tell_views(tensors)
         return self._unflatten(nodes[: last - len(self.changed)], tensors)
+
+    def _free(self, leaves: list[Node]) -> frozenset[int]:
+        """Which leaves are donated: only their tensors hold them, and only they their storage."""
+        nodes = self.loose_nodes(leaves)
+        held = map(getrefcount, nodes), map(getrefcount, map(_storage_of, nodes))
+        return frozenset(
+            [
+                at
+                for at, of_node, of_storage in zip(self.loose, *held, strict=True)
+                if of_node <= LISTED + 2 and of_storage <= LISTED  # a tensor, `leaves` and `nodes`
+            ]
+        )
 
     def _change(
         self,
@@ -301,10 +325,11 @@ class Capture:
         """Give the tensors that are changed their new values, the last of `nodes`."""
         changed = nodes[len(nodes) - len(self.changed) :]
         for (at, reference), node in zip(self.changed, changed, strict=True):
-            tensor = tensors[at] if reference is None else reference()
             if at in donated and node.sig is leaves[at].sig:
                 leaves[at].storage = node.storage
-            elif tensor is not None:
+                continue
+            tensor = tensors[at] if reference is None else reference()
+            if tensor is not None:
                 history = tensor.node.history
                 if isinstance(history, GradientSlot):  # a mark on a node is seen by all that hold it
                     node = Node(node.sig, (), node.storage, node.where)
@@ -314,8 +339,12 @@ class Capture:
     def _tell_views(self, tensors: Sequence[Tensor]) -> None:
         """Give what shares elements with a changed tensor, and was not changed with it, its new values."""
         found = [tensors[at] if reference is None else reference() for at, reference in self.changed]
-        shared = [each for each in found if each is not None and each.alias and shares_with(each)]
-        if shared:
+        shared = [
+            each
+            for each in found
+            if each is not None and (alias := each.alias) is not None and len(alias.members) > 1
+        ]
+        if shared := [each for each in shared if shares_with(each)]:
             known = set(map(id, found))
             with grad_mode_set(False):
                 for each in shared:
@@ -366,6 +395,8 @@ class Capture:
 
     def _nodes(self, found: list[Node], leaves: list[Node], numbers: list[Any]) -> list[Node]:
         """The nodes of the results: computed, or a leaf or number as it came in."""
+        if self.is_plain:
+            return found
         nodes = []
         for kind, what in self.results:
             if kind == "computed":
@@ -434,11 +465,6 @@ def _origin(
     if id(node.storage) in numbers:
         return "number", (numbers[id(node.storage)], node.sig)
     return "constant", node
-
-
-def _is_free(leaves: list[Node], at: int) -> bool:
-    """Whether only its tensor and this list hold a leaf, and only the leaf its storage."""
-    return sys.getrefcount(leaves[at]) <= ITEM + 1 and sys.getrefcount(leaves[at].storage) <= ITEM
 
 
 # Numbers
