@@ -21,7 +21,7 @@ PATIENT = 1 << 10  # pauses after which a waiting thread lets others run
 EVERY = 64  # pauses after which a helper without work lets others run, and looks at the clock
 GAP = 500_000  # nanoseconds between two such looks that say that others had the core
 LATE = 50_000  # nanoseconds, beside the time that the rest of the work took, after which a helper is late
-SHORTEST_REST, LONGEST_REST = 2_000_000, 900_000_000  # nanoseconds without helpers
+SHORTEST_REST, LONGEST_REST = 2_000_000, 60_000_000  # nanoseconds without helpers
 SHARE = 8  # the part of the time from which it is much that is lost by waiting for a core: an eighth
 # What lies in a slot. The first three are counted up and down by several threads, each on a cache line of its
 # own; the work is written by one while the slot is closed.
