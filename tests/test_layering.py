@@ -70,6 +70,7 @@ ABOVE = (
     "linalg",
     "training",
     "models",
+    "torch",
     "cli",
 )  # use public names only
 # (importer, imported, names) that the rules above would forbid, each with its reason.

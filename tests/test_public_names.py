@@ -379,6 +379,7 @@ PUBLIC_NAMES = [
     "threshold",
     "tile",
     "topk",
+    "torch",
     "training",
     "transpose",
     "tril",

@@ -1,6 +1,6 @@
 """The errors webgrad raises: one tree, each message saying what failed, with which values, and what to do.
 
-WebgradError
+WebgradError               (a RuntimeError, as PyTorch's programs expect)
 ├── ConfigError            a setting in webgrad.toml or the environment is wrong (also ValueError)
 ├── DeviceError            the device cannot be had, or was misused
 │   ├── NoAdapterError     no GPU adapter of the kind asked for
@@ -62,8 +62,8 @@ __all__ = [
 ]
 
 
-class WebgradError(Exception):
-    """The root of every error webgrad raises on purpose."""
+class WebgradError(RuntimeError):
+    """The root of every error webgrad raises on purpose; programs for PyTorch catch a RuntimeError."""
 
 
 class ConfigError(WebgradError, ValueError):

@@ -1,0 +1,237 @@
+"""New tensors: from values, of one number, of ranges, like another tensor.
+
+In: values, sizes one by one or as a sequence, and torch's options: `dtype`, `device`, `requires_grad`;
+layout, pinned memory and memory formats are taken and mean nothing here. Out: tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import webgrad as wg
+
+from .binding import bind
+from .defaults import dtype_of, float_dtype, integer_of
+from .devices import place
+from .tensor import Array, adopt
+
+__all__ = ["OPTIONS", "factory", "functions", "made", "sizes", "tensor"]
+
+OPTIONS = {
+    "$like": "dtype=None, layout=None, device=None, requires_grad=False, memory_format=None",
+    "$options": "dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False",
+}
+ROWS = """
+[function]
+full_like(input, fill_value, *, $like) = full(input.shape, fill_value, dtype=dtype or input.dtype,
+    device=place(device) or input.device, requires_grad=requires_grad)
+zeros_like(input, *, $like) = made(wg.zeros_like(input, dtype=dtype, device=place(device)), requires_grad)
+ones_like(input, *, $like) = made(wg.ones_like(input, dtype=dtype, device=place(device)), requires_grad)
+empty_like(input, *, $like) = made(wg.empty_like(input, dtype=dtype, device=place(device)), requires_grad)
+full(size, fill_value, *, $options, names=None, out=None) = given(out, made(wg.full(tuple(size), fill_value,
+    dtype=dtype or kind_of(fill_value, device), device=place(device)), requires_grad))
+arange(start, end=None, step=1, *, $options, out=None) = given(out, made(wg.arange(*bounds(start, end),
+    step, dtype=dtype or stepped(start, end, step, device=device), device=place(device)), requires_grad))
+range(start=0, end=None, step=1, *, dtype=None, device=None, requires_grad=False) =
+    made(wg.arange(*closed(start, end, step), step, dtype=dtype or float_dtype(), device=place(device)),
+    requires_grad)
+linspace(start, end, steps, *, $options, out=None) = given(out, made(spaced(start, end, steps, dtype,
+    place(device)), requires_grad))
+eye(n, m=None, *, $options, out=None) = given(out, made(wg.eye(n, m, dtype=dtype or float_dtype(),
+    device=place(device)), requires_grad))
+as_tensor asarray(data, dtype=None, device=None, copy=None, requires_grad=False) = shared(data, dtype,
+    place(device), requires_grad)
+from_numpy(ndarray) = array_shared(ndarray)
+from_dlpack(ext_tensor) = wg.from_dlpack(ext_tensor)
+frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False) =
+    made(wg.asarray(np.frombuffer(buffer, wg.as_dtype(dtype).numpy, count, offset)), requires_grad)
+scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=None, requires_grad=False) =
+    made(wg.asarray(s, dtype=dtype or float_dtype(), device=place(device)), requires_grad)
+complex(real, imag, *, out=None) = given(out, wg.complex(real, imag))
+
+[method]
+new_tensor(input, data, *, $options) = tensor(data, dtype=dtype or input.dtype, device=place(device) or
+    input.device, requires_grad=requires_grad)
+new_full(input, size, fill_value, *, $options) = full(size, fill_value, dtype=dtype or input.dtype,
+    device=place(device) or input.device, requires_grad=requires_grad)
+new_zeros(input, *size, $options) = full(sizes(size), 0, dtype=dtype or input.dtype, device=place(device) or
+    input.device, requires_grad=requires_grad)
+new_ones(input, *size, $options) = full(sizes(size), 1, dtype=dtype or input.dtype, device=place(device) or
+    input.device, requires_grad=requires_grad)
+new_empty(input, *size, $options) = full(sizes(size), 0, dtype=dtype or input.dtype, device=place(device) or
+    input.device, requires_grad=requires_grad)
+new(input, *data, device=None) = Tensor(*data, device=place(device) or input.device).to(input.dtype)
+"""
+
+
+def tensor(
+    data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
+) -> Any:
+    """A new tensor of values: integers are int64, floats of the default dtype, arrays keep theirs."""
+    if isinstance(data, Array):
+        values = data.detach().clone().to(place(device) or data.device, dtype or data.dtype)
+        return made(values, requires_grad)
+    where = place(device)
+    if dtype is None:
+        dtype = None if isinstance(data, np.ndarray | np.generic) else _dtype_within(data, where)
+    if isinstance(data, list | tuple) and _has_tensors(data):
+        data = _values_of(data)
+    return made(wg.asarray(data, dtype=dtype, device=where), requires_grad)
+
+
+def _dtype_within(data: Any, device: Any) -> Any:
+    """The dtype of nested lists: the widest kind of number in them."""
+    widest: Any = None
+    order = (bool, int, float, complex)
+    waiting = [data]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, list | tuple):
+            waiting += each
+        elif isinstance(each, Array | np.ndarray | np.generic):
+            return None if widest is None else _promoted(wg.as_dtype(each.dtype), widest, device)
+        elif type(each) in order and (widest is None or order.index(type(each)) > order.index(widest)):
+            widest = type(each)
+            if widest is complex:
+                break
+    return float_dtype() if widest is None else dtype_of(widest, device)
+
+
+def _promoted(dtype: Any, kind: type, device: Any) -> Any:
+    return wg.promote(dtype, dtype_of(kind, device))
+
+
+def _has_tensors(data: Any) -> bool:
+    return any(
+        isinstance(each, Array) or (isinstance(each, list | tuple) and _has_tensors(each)) for each in data
+    )
+
+
+def _values_of(data: Any) -> Any:
+    if isinstance(data, list | tuple):
+        return [_values_of(each) for each in data]
+    return data.tolist() if isinstance(data, Array) else data
+
+
+def made(x: Any, requires_grad: bool = False) -> Any:
+    """torch's tensor, which requires a gradient if that is asked for."""
+    adopt(x)
+    return x.requires_grad_() if requires_grad else x
+
+
+def given(out: Any, x: Any) -> Any:
+    """The values in `out`, where that is given."""
+    if out is None:
+        return x
+    out.data = x.to(out.dtype)
+    return out
+
+
+def sizes(size: tuple[Any, ...]) -> tuple[int, ...]:
+    """Sizes one by one, or as one sequence."""
+    if len(size) == 1 and isinstance(size[0], tuple | list):
+        size = tuple(size[0])
+    return tuple(int(each) for each in size)
+
+
+def kind_of(value: Any, device: Any) -> Any:
+    """The dtype of a number."""
+    if isinstance(value, Array):
+        return value.dtype
+    if isinstance(value, np.generic):
+        return wg.as_dtype(value.dtype)
+    return dtype_of(type(value), place(device))
+
+
+def bounds(start: Any, end: Any) -> tuple[Any, Any]:
+    """arange(end) or arange(start, end)."""
+    return (0, start) if end is None else (start, end)
+
+
+def stepped(*numbers: Any, device: Any) -> Any:
+    """The dtype of a range: integers, unless one of its numbers is a float."""
+    floats = any(
+        each.dtype.kind == "f" if isinstance(each, Array) else isinstance(each, float | np.floating)
+        for each in numbers
+    )
+    return float_dtype() if floats else integer_of(place(device))
+
+
+def closed(start: Any, end: Any, step: Any) -> tuple[Any, Any]:
+    """The bounds of a range that has its end in it."""
+    start, end = bounds(start, end)
+    return start, end + step / 2
+
+
+def spaced(start: Any, end: Any, steps: int, dtype: Any, device: Any) -> Any:
+    """Numbers in equal distances; as integers they are truncated."""
+    first, last = (each.item() if isinstance(each, Array) else each for each in (start, end))
+    values = wg.linspace(
+        first,
+        last,
+        steps,
+        dtype=None if dtype is not None and wg.as_dtype(dtype).kind in "iu" else dtype or float_dtype(),
+        device=device,
+    )
+    return values if dtype is None else values.astype(dtype)
+
+
+def shared(data: Any, dtype: Any, device: Any, requires_grad: bool) -> Any:
+    """The same tensor where nothing has to change."""
+    if isinstance(data, Array):
+        return made(data.to(device or data.device, dtype or data.dtype), requires_grad)
+    return tensor(data, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def array_shared(array: Any) -> Any:
+    """A NumPy array as a tensor; the values are copied, since a tensor's values never change."""
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
+    return wg.asarray(array)
+
+
+def factory(make: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of sizes: zeros(2, 3), zeros((2, 3)), zeros(size=(2, 3))."""
+
+    def function(
+        *size: Any,
+        dtype: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+        out: Any = None,
+        layout: Any = None,
+        pin_memory: bool = False,
+        memory_format: Any = None,
+        names: Any = None,
+        generator: Any = None,
+        **other: Any,
+    ) -> Any:
+        shape = sizes(size if "size" not in other else (other.pop("size"),))
+        if other:
+            raise TypeError(f"{make.__name__}() got an unexpected keyword argument {next(iter(other))!r}")
+        options = {} if generator is None else {"generator": generator}
+        x = made(make(shape, dtype or float_dtype(), place(device), **options), requires_grad)
+        return given(out, x)
+
+    function.__name__ = function.__qualname__ = make.__name__
+    return function
+
+
+def zeros(shape: tuple[int, ...], dtype: Any, device: Any) -> Any:
+    return wg.zeros(shape, dtype=dtype, device=device)
+
+
+def ones(shape: tuple[int, ...], dtype: Any, device: Any) -> Any:
+    return wg.ones(shape, dtype=dtype, device=device)
+
+
+def empty(shape: tuple[int, ...], dtype: Any, device: Any) -> Any:
+    return wg.empty(shape, dtype=dtype, device=device)
+
+
+_bound = bind(ROWS, globals(), OPTIONS)
+full = _bound["full"]
+functions = _bound | {each.__name__: factory(each) for each in (zeros, ones, empty)} | {"tensor": tensor}

@@ -1,0 +1,175 @@
+"""The methods of torch.Tensor that are no functions: conversions, devices, questions, and in-place writes.
+
+In: nothing. Out: `Tensor` with these, and with the methods of all tables of this folder. Importing this
+module adds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import webgrad as wg
+
+from . import creation, indexing, pointwise, products, random, reductions, shaping
+from .binding import bind, methods
+from .devices import device as Device
+from .devices import place
+from .tensor import Array, Tensor, adopt
+
+__all__ = ["FAMILIES"]
+
+FAMILIES = (pointwise, reductions, shaping, indexing, products, creation, random)
+ROWS = """
+[method]
+to(input, *targets, dtype=None, device=None, non_blocking=False, copy=False, memory_format=None) =
+    moved(input, targets, dtype, device, copy)
+type_as(input, other) = input.astype(other.dtype, copy=False)
+cpu(input, memory_format=None) = input.to_device("cpu")
+cuda xpu(input, device=None, non_blocking=False, memory_format=None) = input.to_device(place(device or
+    "cuda"))
+contiguous(input, memory_format=None) = wg.Tensor.contiguous(input)
+requires_grad_(input, requires_grad=True) = wg.Tensor.requires_grad_(input, requires_grad)
+detach_(input) = detached(input)
+pin_memory share_memory_ resolve_conj resolve_neg coalesce(input) = input
+copy_(input, src, non_blocking=False) = wg.Tensor.copy_(input, src)
+fill_(input, value) = wg.Tensor.fill_(input, value)
+zero_(input) = wg.Tensor.fill_(input, 0)
+set_(input, source) = replaced(input, source)
+squeeze_(input, dim=None) = replaced(input, input.squeeze(dim) if dim is not None else input.squeeze())
+unsqueeze_(input, dim) = replaced(input, input.unsqueeze(dim))
+transpose_ swapaxes_ swapdims_(input, dim0, dim1) = replaced(input, input.transpose(dim0, dim1))
+t_(input) = replaced(input, input.t())
+fill_diagonal_(input, fill_value, wrap=False) = diagonal_filled(input, fill_value)
+relu(input) = wg.relu(input)
+relu_(input) = written(input, wg.relu(input))
+sum_to_size(input, *size) = summed_to(input, size)
+element_size(input) = input.dtype.itemsize
+nelement numel(input) = int(input.size)
+ndimension dim(input) = input.ndim
+is_floating_point(input) = input.dtype.kind == "f"
+is_complex(input) = input.dtype.kind == "c"
+is_signed(input) = input.dtype.kind in "ifc"
+is_contiguous(input, memory_format=None) = True
+is_pinned is_shared is_inference is_conj is_neg(input) = False
+is_same_size(input, other) = tuple(input.shape) == tuple(other.shape)
+get_device(input) = -1 if input.device.name == "cpu" else int(input.device.name.partition(":")[2])
+data_ptr(input) = id(input.node)
+stride(input, dim=None) = strides(input, dim)
+storage_offset(input) = 0
+item(input) = wg.Tensor.item(input)
+tolist(input) = wg.Tensor.tolist(input)
+apply_(input, callable) = written(input, wg.asarray([callable(each) for each in input.reshape(-1).tolist()],
+    dtype=input.dtype).reshape(tuple(input.shape)))
+map_(input, other, callable) = written(input, wg.asarray([callable(*each) for each in
+    zip(input.reshape(-1).tolist(), other.reshape(-1).tolist())],
+    dtype=input.dtype).reshape(tuple(input.shape)))
+where(input, condition, other) = choose(condition, input, other)
+type(input, dtype=None, non_blocking=False) = typed(input, dtype)
+"""
+
+_CONVERSIONS = {
+    "float": wg.float32, "double": wg.float64, "half": wg.float16, "bfloat16": wg.bfloat16, "int": wg.int32,
+    "long": wg.int64, "short": wg.int16, "char": wg.int8, "byte": wg.uint8, "bool": wg.bool,
+    "cfloat": wg.complex64, "cdouble": wg.complex128,
+}  # fmt: skip
+_NAMES = {
+    wg.float32: "Float", wg.float64: "Double", wg.float16: "Half", wg.bfloat16: "BFloat16", wg.int32: "Int",
+    wg.int64: "Long", wg.int16: "Short", wg.int8: "Char", wg.uint8: "Byte", wg.bool: "Bool",
+}  # fmt: skip
+
+
+def choose(condition: Any, x: Any, other: Any) -> Any:
+    """Elements of x where the condition holds."""
+    return indexing.functions["where"](condition, x, other)
+
+
+def moved(x: Any, targets: Any, dtype: Any, device: Any, copy: bool) -> Any:
+    """To a device, a dtype, or another tensor's of both; itself where it is there already."""
+    for each in targets:
+        if isinstance(each, Array):
+            device, dtype = each.device, each.dtype
+        elif isinstance(each, str | int | Device) and not isinstance(each, bool):
+            device = each
+        elif each is not None and not isinstance(each, bool):
+            dtype = each if not hasattr(each, "synchronize") else dtype
+            device = each if hasattr(each, "synchronize") else device
+    found = x if device is None else x.to_device(place(device))
+    if dtype is not None:
+        found = found.astype(wg.as_dtype(dtype), copy=False)
+    return x.clone() if copy and found is x else found
+
+
+def typed(x: Any, dtype: Any) -> Any:
+    """The name of its type, or the tensor in another one."""
+    if dtype is None:
+        gpu = "" if x.device.name == "cpu" else "cuda."
+        return f"torch.{gpu}{_NAMES.get(x.dtype, x.dtype.name)}Tensor"
+    if isinstance(dtype, str):
+        name = dtype.rpartition(".")[2].removesuffix("Tensor")
+        dtype = next((each for each, known in _NAMES.items() if known == name), dtype)
+    return x.astype(getattr(dtype, "dtype", dtype), copy=False)
+
+
+def detached(x: Any) -> Any:
+    """x without its history, in place."""
+    x.data = x.detach()
+    x.requires_grad = False
+    return x
+
+
+def replaced(x: Any, value: Any) -> Any:
+    """x with the values and the shape of another tensor."""
+    x.data = value.detach()
+    return x
+
+
+def diagonal_filled(x: Any, value: Any) -> Any:
+    """One number along the diagonal of a matrix."""
+    x.diagonal().fill_(value)
+    return x
+
+
+def summed_to(x: Any, size: Any) -> Any:
+    """Summed along what was broadcast from a smaller shape."""
+    shape = creation.sizes(size)
+    lead = x.ndim - len(shape)
+    again = [lead + at for at, each in enumerate(shape) if each == 1 and x.shape[lead + at] != 1]
+    found = wg.sum(x, [*range(lead), *again], keepdims=True) if lead or again else x
+    return wg.reshape(found, shape)
+
+
+def strides(x: Any, dim: int | None) -> Any:
+    """The distances of elements in memory, as if in order: the real layout is up to the compiler."""
+    found, step = [], 1
+    for size in reversed(tuple(x.shape)):
+        found.append(step)
+        step *= max(size, 1)
+    return tuple(reversed(found)) if dim is None else found[::-1][dim]
+
+
+def _converted(name: str, dtype: Any) -> Callable[..., Any]:
+    def method(input: Any, memory_format: Any = None) -> Any:
+        return input if input.dtype is dtype else adopt(input.astype(dtype))
+
+    method.__name__ = name
+    return method
+
+
+_MEMBERS = bind(ROWS, globals())
+_MEMBERS |= {name: _converted(name, dtype) for name, dtype in _CONVERSIONS.items()}
+for _family in FAMILIES:
+    _MEMBERS |= methods(_family.functions)
+for _name, _member in _MEMBERS.items():
+    setattr(Tensor, _name, _member)
+
+
+def _flag(answer: Callable[[Any], bool]) -> property:
+    return property(answer)
+
+
+Tensor.is_cuda = _flag(lambda x: x.device.name != "cpu")  # type: ignore[attr-defined]
+Tensor.is_cpu = _flag(lambda x: x.device.name == "cpu")  # type: ignore[attr-defined]
+for _name in ("is_sparse", "is_quantized", "is_mps", "is_xpu", "is_meta", "is_nested", "is_mkldnn"):
+    setattr(Tensor, _name, _flag(lambda x: False))
+Tensor.itemsize = property(lambda x: x.dtype.itemsize)  # type: ignore[attr-defined]

@@ -1,0 +1,49 @@
+"""torch's promotion of types, where it is not the array API's: tensors without dimensions, and bools.
+
+In: the operands of an operation. Out: the same, in dtypes that webgrad promotes to what torch gives. A tensor
+without dimensions only decides a result's dtype if its kind (bool, integer, float, complex) is a higher one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import webgrad as wg
+
+from .defaults import integer_of
+
+__all__ = ["matched", "result_type"]
+
+_Array = wg.Tensor
+_KIND = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+
+
+def matched(first: Any, second: Any) -> tuple[Any, Any]:
+    """Two operands, one of them a tensor, converted as far as torch promotes otherwise than webgrad does."""
+    if isinstance(second, _Array):
+        if not isinstance(first, _Array):
+            swapped, kept = matched(second, first)
+            return kept, swapped
+        if first.dtype is second.dtype:
+            return first, second
+        wanted = result_type(first, second)
+        return _as(first, wanted), _as(second, wanted)
+    kind = second.__class__
+    if kind is int and first.dtype is wg.bool:
+        return first.astype(integer_of(first.device)), second
+    return first, second
+
+
+def _as(x: Any, dtype: Any) -> Any:
+    return x if x.dtype is dtype else x.astype(dtype)
+
+
+def result_type(first: Any, second: Any) -> Any:
+    """The dtype of a result of two tensors."""
+    a, b = first.dtype, second.dtype
+    if (first.ndim == 0) != (second.ndim == 0):
+        single, full = (a, b) if first.ndim == 0 else (b, a)
+        if _KIND[single.kind] <= _KIND[full.kind]:
+            return full
+        return single if full.kind != "f" else wg.promote(single, full)
+    return wg.promote(a, b)

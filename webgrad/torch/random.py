@@ -1,0 +1,207 @@
+"""Random tensors, seeds and generators.
+
+In: sizes and options as torch has them. Out: tensors. `manual_seed` repeats what follows; the numbers are not
+torch's, since every GPU gives the same ones here.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+import webgrad as wg
+
+from .binding import bind
+from .creation import OPTIONS, factory, sizes
+from .defaults import integer_of
+from .tensor import Array
+
+__all__ = ["Generator", "default_generator", "functions"]
+
+ROWS = """
+[function]
+rand_like(input, *, generator=None, $like) = made(source(generator).uniform(shape=tuple(input.shape),
+    dtype=dtype or input.dtype, device=place(device) or input.device), requires_grad)
+randn_like(input, *, generator=None, $like) = made(source(generator).normal(shape=tuple(input.shape),
+    dtype=dtype or input.dtype, device=place(device) or input.device), requires_grad)
+randint_like(input, low=0, high=None, *, generator=None, $like) = made(integers(low, high,
+    tuple(input.shape), dtype or input.dtype, place(device) or input.device, generator), requires_grad)
+randint(low=0, high=None, size=None, *, generator=None, out=None, $options) = made(integers(*limits(low,
+    high, size), dtype, place(device), generator), requires_grad)
+randperm(n, *, generator=None, out=None, $options) = source(generator).permutation(n,
+    device=place(device)).astype(dtype or integer_of(place(device)))
+normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None, device=None,
+    requires_grad=False) = made(normal_of(mean, std, size, generator, dtype, place(device)), requires_grad)
+manual_seed(seed) = seeded(seed)
+seed() = fresh_seed()
+initial_seed() = default_generator.initial_seed()
+get_rng_state() = default_generator.get_state()
+set_rng_state(new_state) = default_generator.set_state(new_state)
+
+[function method]
+bernoulli(input, p=None, *, generator=None, out=None) = drawn(input, p, generator)
+multinomial(input, num_samples, replacement=False, *, generator=None, out=None) = chosen(input, num_samples,
+    replacement, generator)
+
+[method]
+normal_(input, mean=0, std=1, *, generator=None) = written(input,
+    source(generator).normal(shape=tuple(input.shape), mean=float(mean), std=float(std),
+    dtype=floating(input), device=input.device))
+uniform_(input, from_=0, to=1, *, generator=None) = written(input,
+    source(generator).uniform(shape=tuple(input.shape), low=float(from_), high=float(to),
+    dtype=floating(input), device=input.device))
+bernoulli_(input, p=0.5, *, generator=None) = written(input, source(generator).bernoulli(p,
+    tuple(input.shape), device=input.device).astype(input.dtype))
+random_(input, from_=0, to=None, *, generator=None) = written(input, integers(*span(input, from_, to),
+    tuple(input.shape), None, input.device, generator).astype(input.dtype))
+exponential_(input, lambd=1, *, generator=None) = written(input,
+    -wg.log1p(-source(generator).uniform(shape=tuple(input.shape), dtype=floating(input),
+    device=input.device)) / lambd)
+log_normal_(input, mean=1, std=2, *, generator=None) = written(input,
+    wg.exp(source(generator).normal(shape=tuple(input.shape), mean=mean, std=std, dtype=floating(input),
+    device=input.device)))
+geometric_(input, p, *, generator=None) = written(input,
+    wg.ceil(wg.log1p(-source(generator).uniform(shape=tuple(input.shape), device=input.device)) /
+    wg.log1p(wg.asarray(-p, dtype=wg.float32, device=input.device))))
+cauchy_(input, median=0, sigma=1, *, generator=None) = written(input, median + sigma *
+    wg.tan(3.141592653589793 * (source(generator).uniform(shape=tuple(input.shape), dtype=floating(input),
+    device=input.device) - 0.5)))
+"""
+
+
+class Generator:
+    """A sequence of random numbers of its own: `Generator().manual_seed(7)`, given as `generator=`."""
+
+    def __init__(self, device: Any = "cpu", numbers: Any = None) -> None:
+        self.device = device
+        self._seed = 0
+        self.numbers = wg.random.Generator(0) if numbers is None else numbers
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Begin anew with a seed."""
+        self._seed = int(seed)
+        if self.numbers is wg.random:
+            wg.random.seed(self._seed % (1 << 64))
+        else:
+            self.numbers = wg.random.Generator(self._seed % (1 << 64))
+        return self
+
+    def seed(self) -> int:
+        """Begin anew with a seed that nobody knows."""
+        self.manual_seed(secrets.randbits(63))
+        return self._seed
+
+    def initial_seed(self) -> int:
+        """The seed that it began with."""
+        return self._seed
+
+    def get_state(self) -> Any:
+        """What `set_state` goes on from."""
+        return self.numbers.get_state()
+
+    def set_state(self, state: Any) -> None:
+        """Go on from a state."""
+        self.numbers.set_state(state)
+
+
+default_generator = Generator(numbers=wg.random)
+
+
+def source(generator: Any) -> Any:
+    """What draws: a generator's numbers, or the common ones."""
+    return wg.random if generator is None else generator.numbers
+
+
+def seeded(seed: int) -> Any:
+    """The common generator, begun anew."""
+    return default_generator.manual_seed(seed)
+
+
+def fresh_seed() -> int:
+    """A new seed for the common generator."""
+    return default_generator.seed()
+
+
+def floating(x: Any) -> Any:
+    """The dtype of floats to draw for a tensor."""
+    return x.dtype if x.dtype.kind == "f" else wg.float32
+
+
+def limits(low: Any, high: Any, size: Any) -> tuple[Any, Any, tuple[int, ...]]:
+    """randint(high, size) or randint(low, high, size)."""
+    if size is None:
+        low, high, size = 0, low, high
+    elif high is None:
+        low, high = 0, low
+    return low, high, sizes((size,))
+
+
+def span(x: Any, first: int, last: int | None) -> tuple[int, int]:
+    """The range of random_: all integers that the dtype holds exactly, up to 2**32, where none is given."""
+    if last is not None:
+        return first, last
+    exact = {"float32": 1 << 24, "float16": 1 << 11, "bfloat16": 1 << 8, "bool": 2}
+    if first:
+        return 0, first
+    return 0, exact.get(x.dtype.name, min(1 << 31, 1 << (x.dtype.bits - (x.dtype.kind == "i"))))
+
+
+def integers(low: Any, high: Any, shape: Any, dtype: Any, device: Any, generator: Any) -> Any:
+    """Integers from low up to and without high."""
+    if high is None:
+        low, high = 0, low
+    wanted = wg.as_dtype(dtype) if dtype is not None else integer_of(device)
+    drawn = wanted if wanted.kind in "iu" and wanted.itemsize >= 4 else wg.int32
+    found = source(generator).integers(int(low), int(high), shape=shape, dtype=drawn, device=device)
+    return found if drawn is wanted else found.astype(wanted)
+
+
+def normal_of(mean: Any, std: Any, size: Any, generator: Any, dtype: Any, device: Any) -> Any:
+    """Normal numbers whose mean and deviation are numbers or tensors."""
+    like = mean if isinstance(mean, Array) else std if isinstance(std, Array) else None
+    if like is None:
+        shape = sizes((size,)) if size is not None else ()
+        return source(generator).normal(
+            shape=shape, mean=float(mean), std=float(std), dtype=dtype or wg.float32, device=device
+        )
+    both = [each for each in (mean, std) if isinstance(each, Array)]
+    shape = wg.broadcast_shapes(*(tuple(each.shape) for each in both))
+    unit = source(generator).normal(shape=shape, dtype=like.dtype, device=like.device)
+    return mean + std * unit
+
+
+def drawn(x: Any, p: Any, generator: Any) -> Any:
+    """1 with the probability that each element is, or with p."""
+    chance = x if p is None else p
+    return source(generator).bernoulli(chance, tuple(x.shape), device=x.device).astype(x.dtype)
+
+
+def chosen(x: Any, count: int, replacement: bool, generator: Any) -> Any:
+    """Indices of a row's weights, drawn by them: the largest of log weight + Gumbel noise."""
+    if x.ndim not in (1, 2):
+        raise RuntimeError("prob_dist must be 1 or 2 dim")
+    categories = x.shape[-1]
+    if not replacement and count > categories:
+        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+    wide = x.detach().astype(wg.float32) if x.dtype.is_half else x.detach()
+    weights = wg.log(wide)
+    if replacement:
+        shape = (*x.shape[:-1], count, categories)
+        weights = wg.expand(wg.unsqueeze(weights, -2), shape)
+    else:
+        shape = tuple(x.shape)
+    unit = source(generator).uniform(shape=shape, dtype=weights.dtype, device=x.device)
+    keys = weights - wg.log(-wg.log(wg.clip(unit, 1e-20, 1 - 1e-7)))
+    found = wg.argmax(keys, -1) if replacement else wg.topk(keys, count, axis=-1)[1]
+    return found.astype(integer_of(x.device))
+
+
+def _rand(shape: Any, dtype: Any, device: Any, generator: Any = None) -> Any:
+    return source(generator).uniform(shape=shape, dtype=dtype, device=device)
+
+
+def _randn(shape: Any, dtype: Any, device: Any, generator: Any = None) -> Any:
+    return source(generator).normal(shape=shape, dtype=dtype, device=device)
+
+
+functions = bind(ROWS, globals(), OPTIONS) | {"rand": factory(_rand), "randn": factory(_randn)}

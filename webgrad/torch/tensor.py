@@ -1,0 +1,173 @@
+"""torch.Tensor: webgrad's tensor with torch's names, promotion of types, and meaning of methods.
+
+In: webgrad's tensors, as its functions return them. Out: the same objects as torch's tensors: `adopt` changes
+their class, so nothing is copied and nothing is lost. The methods that are functions too come from the tables
+of this folder (`methods.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import webgrad as wg
+
+from .promotion import matched
+from .shapes_of import Count, Size
+
+__all__ = ["Array", "Tensor", "adopt", "adopting", "written"]
+
+Array = wg.Tensor
+_REPLACED = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}  # a kind may be written to its own and to higher ones
+_array_shape = Array.shape.fget  # type: ignore[attr-defined]
+_array_item, _array_set = Array.__getitem__, Array.__setitem__
+_array_transposed: Any = Array.T
+_array_gradient: Any = Array.grad
+_array_data: Any = Array.data
+
+
+def _operator(name: str) -> Callable[[Any, Any], Any]:
+    """An operator with torch's promotion of types."""
+    compute = getattr(Array, name)
+
+    def method(self: Any, other: Any) -> Any:
+        first, second = matched(self, other)
+        result = compute(first, second)
+        if result.__class__ is Array:
+            result.__class__ = Tensor
+        return result
+
+    method.__name__ = name
+    return method
+
+
+class Tensor(Array):
+    """A tensor as torch has it: `dim=`, `keepdim=`, `size()`, `view`, in-place forms, torch's promotion.
+
+    >>> import webgrad.torch as torch
+    >>> x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> x.max(dim=1).values.tolist(), x.size()
+    ([2.0, 4.0], torch.Size([2, 2]))
+    """
+
+    __slots__ = ()
+    __hash__ = Array.__hash__
+
+    def __new__(cls, *data: Any, device: Any = None) -> Any:
+        """As torch.FloatTensor: sizes, a sequence of values, another tensor's values, or nothing."""
+        made = _legacy(data, device)
+        made.__class__ = cls
+        return made
+
+    def __init__(self, *data: Any, device: Any = None) -> None:
+        """What there is to do `__new__` has done."""
+
+    @property
+    def shape(self) -> Size:
+        """The sizes of the dimensions."""
+        return Size(_array_shape(self))
+
+    @property
+    def size(self) -> Any:
+        """x.size() is the shape, x.size(dim) one of its sizes; the number of elements is x.numel()."""
+        return Count(_array_shape(self))
+
+    @property
+    def T(self) -> Any:
+        """The dimensions in reverse order."""
+        return adopt(_array_transposed.fget(self))
+
+    @property
+    def grad(self) -> Any:
+        """The gradient that `backward` has added up, or None."""
+        return adopt(_array_gradient.fget(self))
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        _array_gradient.fset(self, value)
+
+    @property
+    def data(self) -> Any:
+        """A view of the values that no gradient goes through."""
+        return adopt(self.detach())
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        _array_data.fset(self, value)
+
+    def __getitem__(self, key: Any) -> Any:
+        return adopt(_array_item(self, key))
+
+    def __iter__(self) -> Iterator[Any]:
+        if not _array_shape(self):
+            raise TypeError("iteration over a 0-d tensor")
+        return (self[each] for each in range(len(self)))
+
+
+def adopting(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with torch's tensors as results."""
+
+    def adopted(*args: Any, **kwargs: Any) -> Any:
+        return adopt(function(*args, **kwargs))
+
+    adopted.__name__ = getattr(function, "__name__", "adopted")
+    adopted.__doc__ = function.__doc__
+    return adopted
+
+
+_OPERATORS = (
+    "add sub mul truediv floordiv mod pow and or xor lshift rshift radd rsub rmul rtruediv rfloordiv rmod "
+    "rpow rand ror rxor rlshift rrshift eq ne lt le gt ge matmul rmatmul"
+)
+for _name in _OPERATORS.split():
+    setattr(Tensor, f"__{_name}__", _operator(f"__{_name}__"))
+for _name in ("__neg__", "__abs__", "__invert__", "__pos__", "__copy__", "__deepcopy__"):
+    setattr(Tensor, _name, adopting(getattr(Array, _name)))
+
+
+def adopt(value: Any) -> Any:
+    """The same with webgrad's tensors as torch's, in tuples, lists and dicts too."""
+    kind = value.__class__
+    if kind is Array:
+        value.__class__ = Tensor
+    elif kind is tuple or kind is list or (issubclass(kind, tuple) and kind is not Size):
+        for each in value:
+            adopt(each)
+    elif kind is dict:
+        for each in value.values():
+            adopt(each)
+    return value
+
+
+def written(target: Any, value: Any, resize: bool = False) -> Any:
+    """A tensor with the values of another written to it; with `resize` an empty one takes its shape too."""
+    if isinstance(target, tuple | list):
+        for each, one in zip(target, value, strict=True):
+            written(each, one, resize)
+        return target
+    if isinstance(value, Array):
+        if _REPLACED[value.dtype.kind] > _REPLACED[target.dtype.kind]:
+            raise wg.DTypeError(
+                f"result type {value.dtype.name} can't be cast to the desired output type {target.dtype.name}"
+            )
+        shape = _array_shape(value)
+        if shape != _array_shape(target):
+            if not resize:
+                raise wg.ShapeError(
+                    f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(shape)}"
+                )
+            target.data = value.astype(target.dtype)
+            return target
+    _array_set(target, ..., value)
+    return target
+
+
+def _legacy(data: tuple[Any, ...], device: Any) -> Any:
+    if not data:
+        return wg.zeros((0,), device=device)
+    if len(data) == 1 and not isinstance(data[0], int):
+        given = data[0]
+        if isinstance(given, Size):
+            return wg.zeros(tuple(given), device=device)
+        return wg.asarray(given, dtype=wg.float32, device=device, copy=True)
+    return wg.zeros(data, device=device)
