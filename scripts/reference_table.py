@@ -130,6 +130,7 @@ PAGES = (
         _of(
             ("Gradients", "gradients.autograd"),
             ("Hooks", "gradients.hooks"),
+            ("Gradients of tensors", "gradients.requires_grad"),
             ("Capturing", "jit.capture jit.inputs"),
             ("Computing now", "functions.array.evaluation"),
         ),

@@ -195,6 +195,7 @@ PUBLIC_NAMES = [
     "gelu",
     "glu",
     "grad",
+    "grad_of",
     "greater",
     "greater_equal",
     "group_norm",

@@ -104,6 +104,7 @@ _LATER = {
         "checkpoint custom_gradient enable_grad grad is_grad_enabled no_grad set_grad_enabled value_and_grad"
     ),
     "gradients.hooks": "HookHandle",
+    "gradients.requires_grad": "grad_of",
     "jit.inputs": "fresh watch",
     "functions.learning.quantised": "QuantisedTensor from_blocks quantise quantised_linear",
     "custom": "Kernel kernel",

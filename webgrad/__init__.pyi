@@ -364,6 +364,7 @@ from .gradients.autograd import no_grad as no_grad
 from .gradients.autograd import set_grad_enabled as set_grad_enabled
 from .gradients.autograd import value_and_grad as value_and_grad
 from .gradients.hooks import HookHandle as HookHandle
+from .gradients.requires_grad import grad_of as grad_of
 from .jit.capture import jit as jit
 from .jit.inputs import fresh as fresh
 from .jit.inputs import watch as watch

@@ -5,7 +5,7 @@ In: tensors. Out: gradients in their slots. `differentiate.py` computes them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..errors import DTypeError, GradientError
@@ -178,18 +178,7 @@ def backward(x: Tensor, gradient: Any, retain_graph: bool | None, create_graph: 
             "from requires one. Call w.requires_grad_() before, and compute neither under webgrad.no_grad() "
             "nor by ops without a gradient (argmax, comparisons, integers)"
         )
-    if gradient is None and x.size != 1:
-        raise GradientError(
-            f"backward of a tensor of shape {x.shape}: only a tensor of one element needs no gradient=. "
-            "Reduce it with sum() or mean(), or call backward(gradient=…) with that shape"
-        )
-    if gradient is None and x.dtype.kind == "c":
-        raise GradientError(
-            f"backward of a {x.dtype.name} tensor: only a real number needs no gradient=. Take abs(x), "
-            "x.real or x.imag of it, or call backward(gradient=…)"
-        )
-    seed = ones(x.shape, dtype=x.dtype, device=x.device) if gradient is None else gradient
-    seed = gradient_like("backward", seed, x)
+    seed = _seed("backward", x, gradient)
     slots = {id(node): node for node in order_of([x.node]) if isinstance(node.history, GradientSlot)}
     with grad_mode_set(create_graph):
         keep = create_graph if retain_graph is None else bool(retain_graph)
@@ -197,6 +186,65 @@ def backward(x: Tensor, gradient: Any, retain_graph: bool | None, create_graph: 
         for identity, node in slots.items():
             known = found.get(identity)
             accumulate(node.history, zeros_for(node) if known is None else known)
+
+
+def grad_of(
+    outputs: Tensor | Sequence[Tensor],
+    inputs: Tensor | Sequence[Tensor],
+    gradients: Any = None,
+    *,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+) -> tuple[Tensor | None, ...]:
+    """The gradients of tensors with respect to others, as they are: nothing is added to their `grad`.
+
+    `gradients` are those of the outputs, one for each; an output of one element needs none. What no output
+    depends on has None.
+
+    >>> w = wg.asarray(3.0).requires_grad_()
+    >>> [each.item() for each in wg.grad_of(w * w, w)]
+    [6.0]
+    """
+    results = [outputs] if isinstance(outputs, Tensor) else list(outputs)
+    wanted = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    given = [gradients] if gradients is None or isinstance(gradients, Tensor) else list(gradients)
+    if len(given) != len(results):
+        given = given * len(results) if gradients is None else given
+        if len(given) != len(results):
+            raise GradientError(
+                f"grad_of: {len(given)} gradients for {len(results)} outputs: give one for each"
+            )
+    for each in wanted:
+        if each.node.history is None:
+            raise GradientError(
+                "grad_of: one of the inputs does not require a gradient: call requires_grad_() on it before "
+                "the outputs are computed"
+            )
+    seeds = [
+        (result.node, _seed("grad_of", result, gradient))
+        for result, gradient in zip(results, given, strict=True)
+        if result.node.history is not None
+    ]
+    with grad_mode_set(create_graph):
+        keep = create_graph if retain_graph is None else bool(retain_graph)
+        found = pull_back(seeds, {id(each.node): each.node for each in wanted}, keep=keep)
+    return tuple(found.get(id(each.node)) for each in wanted)
+
+
+def _seed(what: str, x: Tensor, gradient: Any) -> Tensor:
+    """The gradient of a result: ones, where it is a single real number and none is given."""
+    if gradient is None and x.size != 1:
+        raise GradientError(
+            f"{what} of a tensor of shape {x.shape}: only a tensor of one element needs no gradient=. "
+            f"Reduce it with sum() or mean(), or call {what}(gradient=…) with that shape"
+        )
+    if gradient is None and x.dtype.kind == "c":
+        raise GradientError(
+            f"{what} of a {x.dtype.name} tensor: only a real number needs no gradient=. Take abs(x), "
+            f"x.real or x.imag of it, or call {what}(gradient=…)"
+        )
+    found = ones(x.shape, dtype=x.dtype, device=x.device) if gradient is None else gradient
+    return gradient_like(what, found, x)
 
 
 def zeros_for(node: Node) -> Tensor:

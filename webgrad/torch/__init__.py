@@ -15,6 +15,7 @@ import webgrad as _wg
 
 from . import methods as _methods
 from .binding import public as _public
+from .compiling import compile
 from .creation import tensor
 from .defaults import get_default_dtype, set_default_dtype
 from .devices import device, get_default_device, set_default_device
@@ -25,7 +26,7 @@ from .tensor import Tensor
 from .tensor import adopt as adopt
 
 __all__ = [
-    "Generator", "Size", "Tensor", "default_generator", "device", "e", "get_default_device",
+    "Generator", "Size", "Tensor", "compile", "default_generator", "device", "e", "get_default_device",
     "get_default_dtype", "inf", "nan", "pi", "return_types", "set_default_device", "set_default_dtype",
     "tensor",
 ]  # fmt: skip
@@ -80,7 +81,9 @@ def numel(input: Any) -> Any:
     return input.numel()
 
 
-_LIBRARIES = frozenset({"fft", "linalg", "nn", "optim"})  # loaded when they are first used
+_LIBRARIES = frozenset(
+    {"amp", "autograd", "backends", "cuda", "fft", "func", "jit", "linalg", "nn", "optim", "testing"}
+)  # loaded when they are first used
 
 
 def __getattr__(name: str) -> Any:

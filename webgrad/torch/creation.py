@@ -16,7 +16,7 @@ import webgrad as wg
 from .binding import bind
 from .defaults import dtype_of, float_dtype, integer_of
 from .devices import place
-from .tensor import Array, adopt
+from .tensor import Array, Tensor, adopt
 
 __all__ = ["OPTIONS", "factory", "functions", "made", "sizes", "tensor"]
 

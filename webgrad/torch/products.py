@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import webgrad as wg
+
 from .binding import bind
+from .pointwise import scaled
 
 __all__ = ["functions"]
 

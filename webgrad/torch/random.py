@@ -12,9 +12,10 @@ from typing import Any
 import webgrad as wg
 
 from .binding import bind
-from .creation import OPTIONS, factory, sizes
+from .creation import OPTIONS, factory, made, sizes
 from .defaults import integer_of
-from .tensor import Array
+from .devices import place
+from .tensor import Array, written
 
 __all__ = ["Generator", "default_generator", "functions"]
 

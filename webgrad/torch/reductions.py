@@ -13,7 +13,7 @@ import webgrad as wg
 
 from .binding import bind
 from .defaults import integer_of
-from .pointwise import pair
+from .pointwise import floats, pair
 from .tensor import Array
 
 __all__ = ["functions", "return_types"]
