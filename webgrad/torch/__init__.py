@@ -19,6 +19,7 @@ from .compiling import compile
 from .creation import tensor
 from .defaults import get_default_dtype, set_default_dtype
 from .devices import device, get_default_device, set_default_device
+from .imports import install, uninstall
 from .random import Generator, default_generator
 from .reductions import return_types
 from .shapes_of import Size
@@ -27,8 +28,8 @@ from .tensor import adopt as adopt
 
 __all__ = [
     "Generator", "Size", "Tensor", "compile", "default_generator", "device", "e", "get_default_device",
-    "get_default_dtype", "inf", "nan", "pi", "return_types", "set_default_device", "set_default_dtype",
-    "tensor",
+    "get_default_dtype", "inf", "install", "nan", "pi", "return_types", "set_default_device",
+    "set_default_dtype", "tensor", "uninstall",
 ]  # fmt: skip
 __version__ = "2.13.0+webgrad"
 newaxis = None

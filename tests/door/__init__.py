@@ -1,0 +1,1 @@
+"""webgrad.torch without torch."""
