@@ -1,4 +1,4 @@
-"""torch's table of modules, run through webgrad's.
+"""torch's table of modules, run through `webgrad.torch`.
 
 In: an entry of `module_db`. Out: a Tally over some of its inputs. Both modules are made with the same
 arguments and get the same parameters; results, gradients and buffers must agree, in training and out of it.
@@ -9,8 +9,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-import webgrad as wg
 from tests.torch.checking import torch
+from tests.torch.namespace import attribute
 from tests.torch.opinfo import chosen, excused
 from tests.torch.samples import Call, Learnt, Tally, as_ours, compare, leaves, mapped, seeded
 
@@ -25,9 +25,8 @@ FACTORY = frozenset({"device", "dtype"})
 
 
 def counterpart(name: str) -> Any:
-    """webgrad's class, or None."""
-    last = name.removeprefix("nn.")
-    return getattr(wg.nn, last) if last in wg.nn.__all__ else None
+    """The class of `webgrad.torch`, or None."""
+    return attribute(name)
 
 
 def call_of(name: str, info: Any, given: Any, dtype: Any, training: bool, device: str) -> Call:
@@ -47,7 +46,7 @@ def call_of(name: str, info: Any, given: Any, dtype: Any, training: bool, device
 
     def by_webgrad(state: dict[str, Any], *args: Any, **kwargs: Any) -> Learnt:
         convert = mapped((made.args, options), lambda each: as_ours(each, device))
-        ours = counterpart(name)(*convert[0], **convert[1]).to(as_ours(dtype, device), device).train(training)
+        ours = counterpart(name)(*convert[0], **convert[1]).to(device, as_ours(dtype, device)).train(training)
         ours.load_state_dict({key: value.detach() for key, value in state.items()})
         result = ours(*args, **kwargs)
         parameters, after = dict(ours.named_parameters()), ours.state_dict()
@@ -57,9 +56,7 @@ def call_of(name: str, info: Any, given: Any, dtype: Any, training: bool, device
 
     words = ", ".join([*map(repr, made.args), *(f"{key}={value!r}" for key, value in options.items())])
     title = f"{name}({words[:120]}){'' if training else '.eval()'}"
-    kwargs = dict(used.kwargs)
-    args = (kwargs.pop("input"),) if "input" in kwargs else used.args  # which is called x here
-    return Call(title, by_webgrad, by_torch, (state, *args), kwargs, device=device)
+    return Call(title, by_webgrad, by_torch, (state, *used.args), used.kwargs, device=device)
 
 
 def examined_module(name: str, most: int, dtypes: tuple[Any, ...], device: str = "cpu") -> Tally:

@@ -1,27 +1,21 @@
-"""Where an entry of torch's tables is in `webgrad.torch`: by the same name, nothing adapted.
+"""Where an entry of torch's tables is in `webgrad.torch`: called exactly as torch's own function is.
 
-In: an entry of `op_db`. Out: the function or method of the same name, or None.
+In: an entry of `op_db`. Out: the function or method of the same name; where the entry calls torch by a
+lambda, that lambda with `webgrad.torch` for `torch`; None where the name is absent.
 """
 
 from __future__ import annotations
 
+from types import FunctionType
 from typing import Any
 
 import webgrad.torch as door
-from tests.torch.checking import torch
 
-__all__ = ["found"]
-
-# Entries whose function is no attribute of the namespace: how torch is called for them.
-OPERATORS = {
-    "__rdiv__": "__rtruediv__",
-    "nn.functional.upsample_nearest": "nn.functional.upsample_nearest",
-}
+__all__ = ["attribute", "found"]
 
 
-def attribute(path: str) -> Any:
+def attribute(path: str, home: Any = door) -> Any:
     """What stands at a dotted name, or None."""
-    home: Any = door
     for each in path.split("."):
         home = getattr(home, each, None)
         if home is None:
@@ -29,16 +23,18 @@ def attribute(path: str) -> Any:
     return home
 
 
+def rebound(function: FunctionType) -> Any:
+    """A function of torch's tables that finds `webgrad.torch` where it says `torch`."""
+    scope = {**function.__globals__, "torch": door}
+    return FunctionType(function.__code__, scope, None, function.__defaults__, function.__closure__)
+
+
 def found(op: Any) -> Any:
     """The function that programs call by an entry's name."""
-    name = OPERATORS.get(op.name, op.name)
-    direct = attribute(name.removeprefix("torch."))
-    if callable(direct) and not isinstance(direct, type):
-        return direct
-    if isinstance(op.op, type(torch.Tensor.add)) or "." not in name:
-        method = getattr(door.Tensor, name, None)
-        if isinstance(method, property):
-            return method.fget
-        if callable(method):
-            return method
-    return None
+    function = op.op
+    if isinstance(function, FunctionType) and function.__module__.startswith("torch.testing"):
+        return rebound(function)
+    direct = attribute(op.name)
+    if not callable(direct) or isinstance(direct, type):
+        direct = getattr(door.Tensor, op.name, None)
+    return direct if callable(direct) else None

@@ -1,4 +1,4 @@
-"""torch's own tables of tests, OpInfo and ModuleInfo, run through webgrad.
+"""torch's own table of functions, OpInfo, run through `webgrad.torch` as it is written.
 
 In: an entry of `op_db`. Out: a Tally over some of its samples, chosen in the same way in every run.
 """
@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from tests.torch.checking import torch
-from tests.torch.op_names import ABSENT_VALUES, DIFFERENT, INVARIANTS, ROUNDING, THEIRS, found
-from tests.torch.samples import Call, Tally, compare, seeded
+from tests.torch.exclusions import DIFFERENT, HERMITIAN, INVARIANTS, RANDOM, ROUNDING, THEIRS
+from tests.torch.namespace import found
+from tests.torch.samples import Call, Tally, compare, raised, seeded, title
 
 pytest.importorskip("expecttest", reason="torch's tables import expecttest: `make test-torch` installs it")
 
@@ -21,9 +22,10 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from torch.testing._internal.common_methods_invocations import op_db
 
-__all__ = ["DTYPES", "OPS", "examined"]
+__all__ = ["DTYPES", "OPS", "PASSING", "chosen", "examined", "excused", "function", "misuses", "verdict"]
 
-DTYPES = (torch.float32, torch.float64, torch.float16, torch.complex64, torch.int64, torch.bool)
+PASSING = (torch.float32, torch.float16, torch.complex64, torch.int32, torch.bool)  # what an entry passes by
+DTYPES = (*PASSING, torch.float64, torch.int64)
 
 
 def titled(op: Any) -> str:
@@ -35,14 +37,18 @@ OPS: dict[str, Any] = {titled(op): op for op in op_db}
 
 
 def function(name: str) -> Any:
-    """webgrad's function for an entry, or None."""
-    op = OPS[name]
-    return found(name, op.name, *(each.name for each in op.aliases))
+    """The function of `webgrad.torch` for an entry, or None."""
+    return found(OPS[name])
 
 
 def chained(last: Any, first: Any) -> Any:
     """A function of another one's result."""
     return lambda *args, **kwargs: last(first(*args, **kwargs))
+
+
+def hermitian(function: Any) -> Any:
+    """A function of the sum of a matrix and its adjoint."""
+    return lambda x, *args, **kwargs: function(x + x.mH, *args, **kwargs)
 
 
 def chosen(samples: list[Any], most: int) -> list[Any]:
@@ -61,13 +67,22 @@ def excused(tally: Tally) -> Tally:
     return tally
 
 
+def called(name: str, sample: Any, device: str) -> Call:
+    """A sample of an entry as a call of both libraries."""
+    op = OPS[name]
+    ours, theirs = function(name), THEIRS.get(name, op.op)
+    if name in HERMITIAN:
+        ours, theirs = hermitian(ours), hermitian(theirs)
+    if name in INVARIANTS:
+        ours, theirs = chained(INVARIANTS[name], ours), chained(INVARIANTS[name], theirs)
+    rounding, _ = ROUNDING.get(name, (1.0, ""))
+    arguments = (sample.input, *sample.args)
+    return Call(name, ours, theirs, arguments, sample.kwargs, name not in RANDOM, device, rounding)
+
+
 def examined(name: str, most: int, dtypes: tuple[Any, ...] = DTYPES, device: str = "cpu") -> Tally:
     """What comes of an entry's samples, some of each dtype."""
     op, tally = OPS[name], Tally()
-    ours, theirs = function(name), THEIRS.get(name, op.op)
-    rounding, _ = ROUNDING.get(name, (1.0, ""))
-    if name in INVARIANTS:
-        ours, theirs = chained(INVARIANTS[name], ours), chained(INVARIANTS[name], theirs)
     for dtype in dtypes:
         if dtype not in op.dtypes:
             continue
@@ -78,9 +93,31 @@ def examined(name: str, most: int, dtypes: tuple[Any, ...] = DTYPES, device: str
             warnings.simplefilter("ignore")
             samples = list(op.sample_inputs("cpu", dtype, requires_grad=learnt))
             for sample in chosen(samples, most):
-                arguments = (sample.input, *sample.args)
-                call = Call(
-                    name, ours, theirs, arguments, sample.kwargs, name not in ABSENT_VALUES, device, rounding
-                )
-                tally.add(excused(compare(call)))
+                tally.add(excused(compare(called(name, sample, device))))
     return tally
+
+
+def verdict(name: str, tally: Tally) -> str:
+    """Why an entry does not pass, in a line; nothing where it does."""
+    if function(name) is None:
+        return "absent"
+    if tally.wrong:
+        return f"wrong ({len(tally.wrong)}) {tally.wrong[0]}"
+    if tally.refused:
+        return f"refused ({tally.refused.total()}) {next(iter(tally.refused))}"
+    return "" if tally.compared or tally.different else "nothing to compare"
+
+
+def misuses(name: str, device: str = "cpu") -> list[str]:
+    """Calls that torch refuses and `webgrad.torch` takes, or refuses with an error of another class."""
+    op, lines = OPS[name], []
+    if op.error_inputs_func is None or function(name) is None:
+        return []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for given in op.error_inputs("cpu"):
+            call = called(name, given.sample_input, device)
+            error = raised(call)
+            if error is None or not isinstance(error, given.error_type):
+                lines.append(f"{title(call)}: {error!r:.90}, torch {given.error_type.__name__}")
+    return lines

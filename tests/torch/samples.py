@@ -1,25 +1,30 @@
-"""One sample of torch's own test suite, computed by torch and by webgrad.
+"""One sample of torch's own test suite, computed by torch and by `webgrad.torch`.
 
 In: a function of each library and a sample: torch's arguments. Out: a Tally of what was compared, what is
-refused by webgrad, and what is wrong. A value may differ from torch's by rounding; where it differs by more,
+refused, and what is wrong. A value may differ from torch's by rounding; where it differs by more,
 torch is asked again in double precision, and webgrad may be a few times as far from that as torch is.
 """
 
 from __future__ import annotations
 
+import dis
+import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 import webgrad as wg
+import webgrad.torch as door
 from tests.torch.checking import Array, torch
+from tests.torch.namespace import attribute
 
-__all__ = ["Call", "Learnt", "Refusal", "Tally", "compare", "flat", "seeded", "title"]
+__all__ = ["Call", "Learnt", "Refusal", "Tally", "compare", "flat", "raised", "seeded", "title"]
 
 # Of each element, and of the largest one.
 TOLERANCES = {"float16": (2e-3, 1e-3), "float32": (1e-5, 2e-6), "float64": (1e-9, 1e-10)}
@@ -31,7 +36,8 @@ WIDE = {
 }
 PACKED = torch.nn.utils.rnn.PackedSequence
 TORCHS_ERROR = 4  # how many times torch's own distance from double precision is allowed
-NO_EFFECT = frozenset({"device", "layout", "requires_grad", "pin_memory", "memory_format", "non_blocking"})
+SYMBOLS = torch.dtype | torch.layout | torch.memory_format  # whose values have the same names there
+SIGNATURE = re.compile(r"unexpected keyword argument|positional argument")  # what Python says of a call
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +49,7 @@ class Learnt:
 
 
 class Refusal(Exception):
-    """An argument that webgrad has no spelling for, found before it is called."""
+    """An argument of torch that cannot be converted."""
 
 
 @dataclass(slots=True)
@@ -117,29 +123,52 @@ def array(tensor: Any) -> Array:
 
 
 def host(value: Any) -> Array:
-    """A result of webgrad as an array."""
+    """A result of webgrad as an array; what is no number as its name."""
+    if isinstance(value, wg.DType | door.device | str):
+        return np.asarray(named(value))
     if not isinstance(value, wg.Tensor):
         return np.asarray(value)
-    return value.detach().to(wg.float32 if value.dtype == wg.bfloat16 else value.dtype).numpy()
+    plain = value.detach()
+    return plain.to(wg.float32).numpy() if value.dtype == wg.bfloat16 else plain.numpy()
 
 
-def named(dtype: Any) -> str:
-    """A dtype's name without its library's."""
-    return str(dtype).rsplit(".", 1)[-1]
+def wanted_of(value: Any) -> Array:
+    """A result of torch as an array; what is no number as its name."""
+    if isinstance(value, torch.Tensor):
+        return array(value)
+    return np.asarray(named(value) if isinstance(value, torch.dtype | torch.device | str) else value)
+
+
+def named(value: Any) -> str:
+    """A name without its library's."""
+    return str(value).rsplit(".", 1)[-1]
 
 
 def as_ours(value: Any, device: str) -> Any:
-    """An argument of torch as webgrad has it: a tensor, a dtype, a shape."""
+    """An argument of torch as `webgrad.torch` has it: a tensor, a dtype, a shape, a function."""
     if isinstance(value, torch.Tensor):
-        tensor = wg.asarray(array(value).copy(), device=device)
+        tensor = door.adopt(wg.asarray(array(value).copy(), device=device))
+        if value.dtype == torch.bfloat16:
+            tensor = tensor.to(door.bfloat16)
         return tensor.requires_grad_() if value.requires_grad else tensor
-    if isinstance(value, torch.nn.Module | PACKED):
+    if isinstance(value, PACKED):
+        parts = [as_ours(each, device) for each in value]
+        return door.nn.utils.rnn.PackedSequence(*parts)
+    if isinstance(value, torch.nn.Module):
         raise Refusal(f"a {type(value).__name__} of torch as an argument")
-    if isinstance(value, torch.dtype):
-        if not hasattr(wg, named(value)):
-            raise Refusal(f"no dtype {named(value)}")
-        return getattr(wg, named(value))
-    return tuple(value) if isinstance(value, torch.Size) else value
+    if isinstance(value, SYMBOLS):
+        if not hasattr(door, named(value)):
+            raise Refusal(f"no {named(value)}")
+        return getattr(door, named(value))
+    if isinstance(value, torch.device):
+        return door.device(device if value.type == "cpu" else str(value))
+    if isinstance(value, torch.Generator):
+        return door.Generator()
+    if isinstance(value, FunctionType) and value.__module__.startswith("torch.nn.functional"):
+        return attribute(f"nn.functional.{value.__name__}")
+    if value == "cpu":
+        return device
+    return door.Size(value) if isinstance(value, torch.Size) else value
 
 
 def as_wide(value: Any) -> Any:
@@ -191,8 +220,7 @@ class Theirs:
 
 def ours(call: Call, change: Callable[[Any], Any]) -> tuple[list[Any], list[Any]]:
     """What webgrad computes of a call: the arguments that ask for a gradient, and results."""
-    kwargs = {key: value for key, value in call.kwargs.items() if key not in NO_EFFECT}
-    args, kwargs = mapped(call.args, change), mapped(kwargs, change)
+    args, kwargs = mapped(call.args, change), mapped(call.kwargs, change)
     made = call.ours(*args, **kwargs)
     if isinstance(made, Learnt):
         return made.leaves, list(flat(made.results))
@@ -208,14 +236,19 @@ def far(found: Array, wanted: Array, narrow: str, rounding: float) -> Array:
     return ~near
 
 
-def difference(found: Array, wanted: Array, rounding: float, wide: Callable[[], Any]) -> str:
+def difference(
+    found: Array, wanted: Array, call: Call, wide: Callable[[], Any], wide_integers: bool = True
+) -> str:
     """What is wrong with an array, or nothing."""
+    rounding = call.rounding
     if found.shape != wanted.shape:
         return f"shape {found.shape}, torch {wanted.shape}"
-    if found.dtype.kind != wanted.dtype.kind or (
-        wanted.dtype.kind in "fc" and found.dtype.itemsize != wanted.dtype.itemsize
-    ):
+    kind = wanted.dtype.kind
+    wide_kinds = "fciu" if wide_integers else "fc"
+    if found.dtype.kind != kind or (kind in wide_kinds and found.dtype.itemsize != wanted.dtype.itemsize):
         return f"dtype {found.dtype}, torch {wanted.dtype}"
+    if kind == "U":
+        return "" if found == wanted else f"{found}, torch {wanted}"
     with np.errstate(all="ignore"):
         bad = far(found, wanted, wanted.dtype.name, rounding)
         if bad.any() and wanted.dtype.name in ("float16", "float32", "complex64"):
@@ -244,7 +277,7 @@ def described(value: Any) -> str:
 def title(call: Call) -> str:
     """A call as one line."""
     words = [described(each) for each in call.args]
-    words += [f"{key}={described(value)}" for key, value in call.kwargs.items() if key not in NO_EFFECT]
+    words += [f"{key}={described(value)}" for key, value in call.kwargs.items()]
     return f"{call.name}({', '.join(words)})"
 
 
@@ -254,14 +287,31 @@ def says(error: BaseException) -> str:
 
 
 def is_refusal(error: BaseException) -> bool:
-    """Whether webgrad said no: an error of its own, or a signature that lacks the argument."""
-    if isinstance(error, wg.WebgradError | Refusal):
+    """Whether webgrad said no: with an error that it raises itself, or by a name or an argument it lacks."""
+    if isinstance(error, wg.WebgradError | Refusal | NotImplementedError):
+        return True
+    if isinstance(error, TypeError) and SIGNATURE.search(str(error)):
         return True
     last = error.__traceback__
     while last is not None and last.tb_next is not None:
         last = last.tb_next
-    here = last is not None and "/tests/torch/" in last.tb_frame.f_code.co_filename.replace("\\", "/")
-    return isinstance(error, TypeError) and here
+    if last is None:
+        return False
+    home = last.tb_frame.f_code.co_filename.replace("\\", "/")
+    if "/webgrad/" in home and "/tests/" not in home:
+        return dis.opname[last.tb_frame.f_code.co_code[last.tb_lasti]] == "RAISE_VARARGS"
+    return isinstance(error, TypeError | AttributeError)
+
+
+def raised(call: Call) -> Exception | None:
+    """The error of a call that torch refuses, or None."""
+    try:
+        _, results = ours(call, lambda each: as_ours(each, call.device))
+        for each in results:
+            host(each)
+    except Exception as error:
+        return error
+    return None
 
 
 def compare(call: Call) -> Tally:
@@ -293,13 +343,10 @@ def compare(call: Call) -> Tally:
             tally.wrong.append(f"{line}: {len(results)} results, torch {len(theirs.results)}")
             return tally
         for number, (mine, other) in enumerate(zip(results, theirs.results, strict=True)):
-            if mine is None:
-                continue
-            found = host(mine)
-            wanted = array(other) if isinstance(other, torch.Tensor) else np.asarray(other)
+            found, wanted = host(mine), wanted_of(other)
             if not call.values:
                 wanted, found = np.zeros_like(wanted), np.zeros_like(found)
-            if wrong := difference(found, wanted, call.rounding, partial(result_of, number)):
+            if wrong := difference(found, wanted, call, partial(result_of, number), call.device == "cpu"):
                 tally.wrong.append(f"{line}: {wrong}")
                 return tally
     except Exception as error:
@@ -343,7 +390,7 @@ def add_gradients(
                 found = np.zeros_like(wanted)
             else:
                 found = host(leaf.grad)
-            if wrong := difference(found, wanted, call.rounding, partial(gradient_of, number)):
+            if wrong := difference(found, wanted, call, partial(gradient_of, number)):
                 tally.wrong.append(f"{line}: gradient {number}: {wrong}")
                 return
     except Exception as error:

@@ -1,0 +1,101 @@
+"""What differs from torch on purpose, or is open in torch itself: every row has its reason.
+
+In: the name of an entry of torch's tables, or a line about a wrong value. Out: how the two are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tests.torch.checking import torch
+
+__all__ = ["DIFFERENT", "HERMITIAN", "INVARIANTS", "RANDOM", "ROUNDING", "THEIRS"]
+
+# What has random or unwritten values: shapes and dtypes are compared.
+RANDOM = frozenset(
+    {
+        "bernoulli",
+        "cauchy",
+        "empty",
+        "empty_like",
+        "empty_permuted",
+        "empty_strided",
+        "exponential",
+        "geometric",
+        "log_normal",
+        "multinomial",
+        "new_empty",
+        "new_empty_strided",
+        "nn.functional.alpha_dropout",
+        "nn.functional.dropout",
+        "nn.functional.dropout2d",
+        "nn.functional.dropout3d",
+        "nn.functional.feature_alpha_dropout.with_train",
+        "nn.functional.fractional_max_pool2d",
+        "nn.functional.fractional_max_pool3d",
+        "nn.functional.rrelu",
+        "normal",
+        "normal.in_place",
+        "normal.number_mean",
+        "rand_like",
+        "randint",
+        "randint_like",
+        "randn",
+        "randn_like",
+        "uniform",
+    }
+)
+
+# Deliberate differences: what the line about a wrong value matches → why it is not torch's.
+DIFFERENT: dict[str, str] = {
+    r"linalg.solve\(.*\[0, 0, 0\], .*shape": "as in the array API, only what has one axis is a vector",
+    r"hardsigmoid\(float64.*gradient": "torch takes 1/6 in single precision, so its gradient is off by 3e-8",
+}
+
+# Where more rounding is allowed, as a factor: name → factor, and why.
+ROUNDING: dict[str, tuple[float, str]] = {
+    "nn.functional.scaled_dot_product_attention": (
+        4.0,
+        "gradients are made of the result as it is stored, in half precision, as flash attention's are",
+    ),
+}
+
+
+def svd_product(factors: Any) -> Any:
+    u, s, vh = factors
+    least = s.shape[-1]
+    return s, (u[..., :, :least] * s[..., None, :]) @ vh[..., :least, :]
+
+
+def eigh_product(factors: Any) -> Any:
+    values, vectors = factors
+    return values, (vectors * values[..., None, :]) @ vectors.mH
+
+
+# Results that are determined up to signs, phases or the order of ties only: name → what all of them have in
+# common, a function of the results of either library.
+INVARIANTS: dict[str, Callable[..., Any]] = {
+    "linalg.eigh": eigh_product,
+    "linalg.lstsq": lambda result: result[0],  # torch leaves residuals and ranks out with some drivers
+    "linalg.lstsq.grad_oriented": lambda result: result[0],
+    "linalg.svd": svd_product,
+    "topk": lambda result: result[0],  # the order of ties is not determined
+}
+
+# Functions of one triangle, whose gradient is torch's for matrices that are symmetric or Hermitian.
+HERMITIAN = frozenset({"linalg.cholesky", "linalg.eigh", "linalg.eigvalsh"})
+
+
+def stable(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that sorts, with the order of ties determined."""
+    return lambda x, dim=-1, descending=False, stable=True: function(
+        x, dim=dim, descending=descending, stable=True
+    )
+
+
+# How torch is called where its own way leaves the order of ties open.
+THEIRS: dict[str, Callable[..., Any]] = {
+    "argsort": stable(torch.argsort),
+    "sort": stable(torch.sort),
+}
