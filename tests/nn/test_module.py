@@ -467,6 +467,7 @@ def test_modules_are_asked_only_after_one_of_them_has_changed(monkeypatch: pytes
     assert (len(asked), captured.captures) == (4, 1)
 
 
+@pytest.mark.filterwarnings("ignore:webgrad.jit")  # as it should say, at every call
 @pytest.mark.parametrize("seen", [False, True])
 def test_a_captured_function_sees_each_change_of_a_module(seen: bool) -> None:
     """After calls that asked the modules, and after those that did not need to."""

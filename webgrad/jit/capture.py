@@ -28,6 +28,7 @@ from ..tensor import Tensor
 from ..tuning import is_on
 from .closures import device_of, is_still, names_of, store_numbers
 from .pytree import TreeSpec, flatten, objects_of, unflatten
+from .recaptures import Recaptures
 from .replay import Capture, runtime_number
 from .trace import traced
 
@@ -44,12 +45,15 @@ class Jit:
         self.function = function
         self._static = _static_places(function, static)
         self._captures: OrderedDict[Any, list[Capture]] = OrderedDict()
+        self._recaptures = Recaptures()
         self._lock = threading.RLock()
         functools.update_wrapper(self, function, updated=())  # a callable's attributes are its own
 
     def __repr__(self) -> str:
-        name = getattr(self.function, "__qualname__", repr(self.function))
-        return f"<jit of {name}: {self.captures} captured>"
+        return f"<jit of {self._name()}: {self.captures} captured>"
+
+    def _name(self) -> str:
+        return str(getattr(self.function, "__qualname__", repr(self.function)))
 
     def __get__(self, instance: Any, owner: type) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -84,8 +88,10 @@ class Jit:
             for capture in variants:
                 leaves = capture.leaves(arguments)
                 if leaves is not None:
+                    self._recaptures.in_a_row = 0
                     break
             else:
+                self._recaptures.count(self._name(), key, variants, arguments)
                 with one_at_a_time:
                     capture = self._capture(specs, named, arguments)
                 leaves = capture.first_leaves(arguments)
@@ -242,9 +248,10 @@ def jit(function: Any = None, *, static: Sequence[str | int] = ()) -> Any:
     - What it changes in place (`x += …`, `x[i] = …`) is changed at every call, whether that is an argument or
       a cache or parameter it closes over. Other effects of its Python code, such as print, happen only when
       it is captured; a tensor that it keeps elsewhere (`self.state = x + 1`) is an error.
-    - A number or tensor that its code names, but that is no argument, is the one of that name at each call;
-      another number, which is part of the capture, means capturing anew. What lies deeper, a number in
-      `self.rate`, is the one it was when captured: give tensors there new values in place (`w[...] = …`).
+    - A number, text or object that its code names, but that is no argument, is the one of that name at each
+      call; another one means capturing anew, and where that is so at call after call, a warning says what
+      changed. What lies deeper, a number in `self.rate`, is the one it was when captured: give tensors there
+      new values in place (`w[...] = …`).
     - Random numbers are drawn anew at every call.
     - Reading a value inside (`if x > 0`, `x.numpy()`, `float(x)`) is an error: there is none yet.
 

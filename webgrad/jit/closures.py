@@ -6,11 +6,13 @@ refers to what, so neither the function nor its objects need to say.
 
 from __future__ import annotations
 
+import dis
 import functools
 import gc
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from types import CellType, FunctionType, ModuleType
+from contextlib import suppress
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 from weakref import ref
 
@@ -23,6 +25,8 @@ from ..tensor import Tensor
 Names = list[tuple[Callable[[], Any], Any]]  # what gives a name's value, and what that was
 
 MAX_SEARCHED = 1000  # objects
+_FIXED = (type, ModuleType, BuiltinFunctionType)  # names of these are not given to others
+_READS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})
 _NOT_SEARCHED = (type, ModuleType, FunctionType, str, bytes, int, float, Node)
 
 
@@ -63,14 +67,17 @@ def device_of(function: Callable[..., Any], given: Sequence[Any]) -> Any:
 
 
 def names_of(function: Callable[..., Any]) -> Names:
-    """The tensors and numbers that a function names, and what they are now: a name may be given to others."""
+    """What a function names, and what that is now: a name may be given to others. Numbers and text are
+    compared by value; tensors, modules and other objects are held weakly, and are to be the same ones.
+    """
     found: Names = []
     for _, get in named_in(function):
         value = get()
-        if isinstance(value, Tensor):
-            found.append((get, ref(value)))
-        elif isinstance(value, int | float):
+        if isinstance(value, int | float | str):
             found.append((get, value))
+        elif not isinstance(value, _FIXED):
+            with suppress(TypeError):  # None, a list, a dict: they know no weak references
+                found.append((get, ref(value)))
     return found
 
 
@@ -89,12 +96,21 @@ def named_in(function: Callable[..., Any]) -> list[tuple[str, Callable[[], Any]]
         return []
     cells = zip(code.co_freevars, plain.__closure__ or (), strict=True)
     found: list[tuple[str, Callable[[], Any]]] = [
-        (name, functools.partial(_contents, cell)) for name, cell in cells
+        (name, functools.partial(contents_of, cell, name)) for name, cell in cells
     ]
-    return found + [(name, functools.partial(names.get, name)) for name in code.co_names]
+    return found + [(name, functools.partial(names.get, name)) for name in global_names(code)]
 
 
-def _contents(cell: CellType) -> Any:
+@functools.lru_cache(maxsize=512)
+def global_names(code: CodeType) -> tuple[str, ...]:
+    """The global names that code reads, that of functions in it too; `co_names` has attributes among them."""
+    read = (each.argval for each in dis.get_instructions(code) if each.opname in _READS)
+    inner = (name for each in code.co_consts if isinstance(each, CodeType) for name in global_names(each))
+    return tuple(dict.fromkeys([*read, *inner]))
+
+
+def contents_of(cell: CellType, name: str) -> Any:
+    """What a variable of an enclosing function stands for; its name is for messages."""
     try:
         return cell.cell_contents
     except ValueError:  # a name that has no value yet

@@ -24,7 +24,8 @@ def watch(get: Callable[[], Value], version: Callable[[], object] | None = None)
 
     For settings that Python code branches on, such as whether a model is in training. Values are compared
     by identity, then by ==. Where many are watched, a `version` saves asking each at every call: a function
-    that gives another object once one of them has changed. They are asked only then.
+    that gives another object once one of them has changed. They are asked only then. A `get` whose object is
+    gone raises ReferenceError: an object that the function itself made is then watched no longer.
 
     >>> mode = {"training": True}
     >>> @wg.jit

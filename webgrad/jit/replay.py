@@ -226,7 +226,10 @@ class Capture:
 
     def leaves(self, arguments: Sequence[Any]) -> list[Node] | None:
         """The leaves of a call; None where they are not what was captured."""
-        if not self._names_are_still():
+        try:
+            if not self._names_are_still():
+                return None
+        except ReferenceError:  # what a watched value is of is gone
             return None
         found = [each.node for each in arguments if isinstance(each, Tensor)]
         self.are_computed = False

@@ -7,6 +7,7 @@ afterwards every tensor and every slot has what it had, and nothing but nodes is
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 from weakref import ref
 
@@ -73,12 +74,23 @@ def traced(function: Callable[[], Any], was: Sequence[Node]) -> Traced:
         aliases = [each.alias for each in leaves]
         firsts = {id(each): at for at, each in reversed([*enumerate(leaves)])}
         repeated = [(at, firsts[id(each)]) for at, each in enumerate(leaves) if firsts[id(each)] != at]
+        versioned = {version: lasting(names) for version, names in trace.versioned.items()}
         return Traced(
-            *(spec, results, changed, trace.draws, slots, gradients, empty, replaced, trace.watched),
-            *(trace.versioned, aliases, repeated),
+            *(spec, results, changed, trace.draws, slots, gradients, empty, replaced, lasting(trace.watched)),
+            *({version: names for version, names in versioned.items() if names}, aliases, repeated),
         )
     finally:
         trace.undo()
+
+
+def lasting(names: Names) -> Names:
+    """Those of objects that are still there: one that a function made and let go of is another each time."""
+    found: Names = []
+    for get, then in names:
+        with suppress(ReferenceError):
+            get()
+            found.append((get, then))
+    return found
 
 
 def _left_gradients(trace: Trace, was: Sequence[Node]) -> list[tuple[ref[GradientSlot], Node | None]]:

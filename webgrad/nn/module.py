@@ -444,17 +444,21 @@ class Module:
         return "\n  ".join([f"{type(self).__name__}(", *([extra] if extra else []), *children]) + "\n)"
 
 
-def _attribute_of(module: ref[Module], name: str) -> Any:
+def _alive(module: ref[Module]) -> Module:
+    """The module; a captured function that made it, and let go of it, watches it no longer."""
     found = module()
-    return None if found is None else getattr(found, name)
+    if found is None:
+        raise ReferenceError
+    return found
+
+
+def _attribute_of(module: ref[Module], name: str) -> Any:
+    return getattr(_alive(module), name)
 
 
 def _members_of(module: ref[Module]) -> Any:
     """Which members and hooks a module has: another value where one was replaced."""
-    found = module()
-    if found is None:
-        return None
-    held = found.__dict__
+    held = _alive(module).__dict__
     after, before = held.get("_forward_hooks", ()), held.get("_forward_pre_hooks", ())
     return (held.get("_changes"), *after, *before) if after or before else held.get("_changes")
 
