@@ -172,7 +172,7 @@ PAGES = (
         "wg.nn",
         "Modules by PyTorch's names.",
         _of(
-            ("Modules and parameters", "nn.module nn.parameter nn.containers nn.summary"),
+            ("Modules and parameters", "nn.module nn.hooks nn.parameter nn.containers nn.summary"),
             ("Linear and tables", "nn.linear"),
             ("Convolution", "nn.convolution"),
             ("Pooling", "nn.pooling"),

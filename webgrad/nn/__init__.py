@@ -11,6 +11,7 @@ from . import (
     convolution,
     dropout,
     functional,
+    hooks,
     images,
     init,
     linear,
@@ -26,6 +27,7 @@ from .attention import MultiheadAttention
 from .containers import *  # noqa: F403
 from .convolution import *  # noqa: F403
 from .dropout import *  # noqa: F403
+from .hooks import *  # noqa: F403
 from .images import *  # noqa: F403
 from .linear import *  # noqa: F403
 from .losses import *  # noqa: F403
@@ -42,6 +44,7 @@ __all__ += activations.__all__
 __all__ += containers.__all__
 __all__ += convolution.__all__
 __all__ += dropout.__all__
+__all__ += hooks.__all__
 __all__ += images.__all__
 __all__ += linear.__all__
 __all__ += losses.__all__

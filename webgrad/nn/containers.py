@@ -7,6 +7,7 @@ names: "0.weight", "1.weight" … for rows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
 from operator import index
 from typing import Any, overload
 
@@ -122,11 +123,19 @@ class Sequential(_Row):
     def __getitem__(self, at: slice) -> Sequential: ...
     def __getitem__(self, at: int | slice) -> Module:
         if isinstance(at, slice):
-            return Sequential(dict(list(self._modules.items())[at]))
+            return type(self)(dict(list(self._modules.items())[at]))
         return self._row()[_place(self, at, len(self))]
 
     def __add__(self, others: Iterable[Module]) -> Sequential:
         return Sequential(*self, *others)
+
+    def __mul__(self, times: int) -> Sequential:
+        return Sequential(*self._row() * times)
+
+    __rmul__ = __mul__
+
+    def __imul__(self, times: int) -> Any:
+        return self.extend(self._row() * (times - 1))
 
     def forward(self, x: Any) -> Any:
         """Through all of them."""
@@ -143,9 +152,9 @@ class ModuleList(_Row):
     (3, ['0.weight', '0.bias'])
     """
 
-    def __init__(self, modules: Iterable[Module] = ()) -> None:
+    def __init__(self, modules: Iterable[Module] | None = None) -> None:
         super().__init__()
-        self.extend(modules)
+        self.extend(modules or ())
 
     @overload
     def __getitem__(self, at: int) -> Module: ...
@@ -153,10 +162,13 @@ class ModuleList(_Row):
     def __getitem__(self, at: slice) -> ModuleList: ...
     def __getitem__(self, at: int | slice) -> Module:
         row = self._row()
-        return ModuleList(row[at]) if isinstance(at, slice) else row[_place(self, at, len(row))]
+        return type(self)(row[at]) if isinstance(at, slice) else row[_place(self, at, len(row))]
 
     def __add__(self, others: Iterable[Module]) -> ModuleList:
         return ModuleList([*self, *others])
+
+    def __repr__(self) -> str:
+        return _runs(self) if len(self) else f"{self._get_name()}()"
 
 
 class ModuleDict(Module):
@@ -167,9 +179,9 @@ class ModuleDict(Module):
     (2, 1)
     """
 
-    def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] = ()) -> None:
+    def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = None) -> None:
         super().__init__()
-        self.update(modules)
+        self.update(modules or ())
 
     def __getitem__(self, name: str) -> Module:
         if name not in self._modules:
@@ -202,6 +214,11 @@ class ModuleDict(Module):
         delattr(self, name)
         return found
 
+    def clear(self) -> None:
+        """Take all out."""
+        for name in list(self):
+            self.pop(name)
+
     def keys(self) -> Iterable[str]:
         """The names."""
         return self._modules.keys()
@@ -213,6 +230,18 @@ class ModuleDict(Module):
     def items(self) -> Iterable[tuple[str, Module]]:
         """Both."""
         return [(name, self[name]) for name in self]
+
+
+def _runs(modules: ModuleList) -> str:
+    """The text of a list, in which modules of the same text follow each other in one line."""
+    lines: list[str] = []
+    start = 0
+    for text, run in groupby(map(repr, modules)):
+        count = len(list(run))
+        places = f"({start}): " if count == 1 else f"({start}-{start + count - 1}): {count} x "
+        lines.append(f"  {places}" + text.replace("\n", "\n  "))
+        start += count
+    return "\n".join([f"{modules._get_name()}(", *lines, ")"])
 
 
 def _as_parameter(value: Any) -> Parameter:
@@ -227,9 +256,9 @@ class ParameterList(Module):
     (['0', '1'], (3,))
     """
 
-    def __init__(self, values: Iterable[Any] = ()) -> None:
+    def __init__(self, values: Iterable[Any] | None = None) -> None:
         super().__init__()
-        self.extend(values)
+        self.extend(values or ())
 
     def __len__(self) -> int:
         return len(self._parameters)
@@ -259,6 +288,11 @@ class ParameterList(Module):
             self.append(value)
         return self
 
+    __iadd__ = extend
+
+    def __add__(self, others: Iterable[Any]) -> ParameterList:
+        return type(self)([*self, *others])
+
     def __repr__(self) -> str:
         return _listed(self)
 
@@ -270,10 +304,9 @@ class ParameterDict(Module):
     (2,)
     """
 
-    def __init__(self, values: Mapping[str, Any] | Iterable[tuple[str, Any]] = ()) -> None:
+    def __init__(self, values: Mapping[str, Any] | Iterable[tuple[str, Any]] | None = None) -> None:
         super().__init__()
-        for name, value in dict(values).items():
-            self[name] = value
+        self.update(values or ())
 
     def __getitem__(self, name: str) -> Parameter:
         if name not in self._parameters:
@@ -286,8 +319,27 @@ class ParameterDict(Module):
         self.register_parameter(name, _as_parameter(value))
 
     def __delitem__(self, name: str) -> None:
-        self[name]
+        self.pop(name)
+
+    def update(self, values: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> None:
+        """Add parameters, or replace those of the same names."""
+        for name, value in dict(values).items():
+            self[name] = value
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The parameter of a name, or something else where there is none."""
+        return self._parameters.get(name, default)
+
+    def pop(self, name: str) -> Parameter:
+        """Take one out."""
+        found = self[name]
         delattr(self, name)
+        return found
+
+    def clear(self) -> None:
+        """Take all out."""
+        for name in list(self):
+            self.pop(name)
 
     def __len__(self) -> int:
         return len(self._parameters)

@@ -14,9 +14,10 @@ from weakref import ref
 import webgrad as wg
 
 from ..arrays import has_numpy
+from .hooks import Hooked
 from .parameter import Parameter, assign
 from .state import LoadedState, load_state
-from .version import Hooks, version
+from .version import version
 
 __all__ = ["Module"]
 
@@ -25,7 +26,7 @@ Named = TypeVar("Named")
 _MEMBERS = ("_parameters", "_buffers", "_modules")  # what attributes may be, by where they are kept
 
 
-class Module:
+class Module(Hooked):
     """What every layer and model is: assign parameters and modules as attributes, and define `forward`.
 
     >>> class Scale(wg.nn.Module):
@@ -44,14 +45,13 @@ class Module:
     _modules: dict[str, Module | None]
 
     def __init__(self) -> None:
+        Hooked.__init__(self)
         self._changes = 0  # how often a member was put, replaced or deleted
         self._training = True
         self._parameters = {}
         self._buffers = {}
         self._modules = {}
         self._transient: set[str] = set()  # the names of buffers that are not saved
-        self._forward_hooks: dict[wg.HookHandle, Callable[..., Any]] = Hooks()
-        self._forward_pre_hooks: dict[wg.HookHandle, Callable[..., Any]] = Hooks()
 
     # Calls
 
@@ -63,25 +63,9 @@ class Module:
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
         wg.watch(functools.partial(_members_of, ref(self, version.changed)), version)
-        if not self.__dict__.get("_forward_pre_hooks") and not self.__dict__.get("_forward_hooks"):
+        if not self._has_hooks():
             return self.forward(*inputs, **options)
-        for hook in list(self._forward_pre_hooks.values()):
-            changed = hook(self, inputs)
-            if changed is not None:
-                inputs = changed if isinstance(changed, tuple) else (changed,)
-        result = self.forward(*inputs, **options)
-        for hook in list(self._forward_hooks.values()):
-            changed = hook(self, inputs, result)
-            result = result if changed is None else changed
-        return result
-
-    def register_forward_pre_hook(self, hook: Callable[[Any, tuple[Any, ...]], Any]) -> wg.HookHandle:
-        """Call hook(module, inputs) before `forward`; what it returns, unless None, are the inputs."""
-        return wg.HookHandle(self._forward_pre_hooks, hook)
-
-    def register_forward_hook(self, hook: Callable[[Any, tuple[Any, ...], Any], Any]) -> wg.HookHandle:
-        """Call hook(module, inputs, output) after `forward`; what it returns, unless None, is the output."""
-        return wg.HookHandle(self._forward_hooks, hook)
+        return self._call_with_hooks(inputs, options)
 
     # Attributes
 
@@ -436,12 +420,16 @@ class Module:
         """What stands between the brackets of a layer's text: its arguments."""
         return ""
 
+    def _get_name(self) -> str:
+        """The name that a layer's text begins with."""
+        return type(self).__name__
+
     def __repr__(self) -> str:
         extra = self.extra_repr()
         children = [f"({name}): {_indented(repr(module))}" for name, module in self._modules.items()]
         if not children:
-            return f"{type(self).__name__}({extra})"
-        return "\n  ".join([f"{type(self).__name__}(", *([extra] if extra else []), *children]) + "\n)"
+            return f"{self._get_name()}({extra})"
+        return "\n  ".join([f"{self._get_name()}(", *([extra] if extra else []), *children]) + "\n)"
 
 
 def _alive(module: ref[Module]) -> Module:
@@ -458,9 +446,8 @@ def _attribute_of(module: ref[Module], name: str) -> Any:
 
 def _members_of(module: ref[Module]) -> Any:
     """Which members and hooks a module has: another value where one was replaced."""
-    held = _alive(module).__dict__
-    after, before = held.get("_forward_hooks", ()), held.get("_forward_pre_hooks", ())
-    return (held.get("_changes"), *after, *before) if after or before else held.get("_changes")
+    found = _alive(module)
+    return found.__dict__.get("_changes"), *found._hook_handles()
 
 
 def _no_module(value: Any) -> str:

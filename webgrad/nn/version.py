@@ -42,3 +42,20 @@ class Hooks(dict[Any, Any]):
         found = super().pop(*arguments)
         version.changed()
         return found
+
+    def clear(self) -> None:
+        """No hooks any more."""
+        super().clear()
+        version.changed()
+
+    def __delitem__(self, handle: Any) -> None:
+        super().__delitem__(handle)
+        version.changed()
+
+    def to_front(self, handle: Any) -> None:
+        """Call this hook before the others."""
+        others = {each: hook for each, hook in self.items() if each is not handle}
+        hook = self[handle]
+        super().clear()
+        self[handle] = hook
+        self.update(others)

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import inspect as _inspect
+from typing import TYPE_CHECKING
+from typing import Any as _Any
 
 import webgrad as _wg
 
 from . import functional, init, utils
-from .module import Buffer, Module, Parameter
+from .members import MEMBERS as _MEMBERS
+from .module import Module
 from .module import counterpart as _counterpart
+from .parameter import Buffer, Parameter
 
 __all__ = ["Buffer", "Module", "Parameter", "functional", "init", "utils"]
 for _name in _wg.nn.__all__:
     _each = getattr(_wg.nn, _name)
     if _inspect.isclass(_each) and issubclass(_each, _wg.nn.Module) and _name != "Module":
-        globals()[_name] = _counterpart(_each)
+        globals()[_name] = _counterpart(_each, _MEMBERS)
         __all__ += [_name]
+
+from . import modules  # noqa: E402  (which names the classes above)
+
+__all__ += ["modules"]
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> _Any: ...

@@ -1,4 +1,4 @@
-"""torch.nn.Module and Parameter: webgrad's own, whose tensors are torch's.
+"""torch.nn.Module: webgrad's own, whose tensors are torch's.
 
 In: webgrad's classes of modules. Out: classes of the same names whose calls return torch's tensors, and whose
 parameters, buffers and parts are torch's: what a module is given, and what it makes itself, is adopted where
@@ -7,87 +7,171 @@ it is assigned.
 
 from __future__ import annotations
 
-from collections import OrderedDict
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import webgrad as wg
 
 from ..devices import device as Device
 from ..devices import place
-from ..tensor import Array, Tensor, adopt
+from ..tensor import Array, adopt
+from .parameter import Buffer, Parameter, TransientBuffer
+from .state import Stateful
 
-__all__ = ["Buffer", "Module", "Parameter", "counterpart"]
+__all__ = ["Module", "counterpart", "own"]
 
+# torch's names of what layers are called with, in their order; webgrad's go by position.
+INPUTS = (
+    *("input", "log_probs", "input1", "anchor", "input2", "positive", "negative", "target", "targets"),
+    *("var", "input_lengths", "target_lengths", "offsets"),
+)
 _COUNTERPARTS: dict[type, type] = {}  # webgrad's class → torch's
 
 
-class Parameter(wg.nn.Parameter, Tensor):
-    """A tensor that a module owns and that is trained."""
-
-    __slots__ = ()
-
-    def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
-        made: Any = wg.nn.Parameter(wg.zeros(0) if data is None else data, requires_grad)
-        made.__class__ = cls
-        return made
-
-    def __init__(self, data: Any = None, requires_grad: bool = True) -> None:
-        """What there is to do `__new__` has done."""
-
-    def __copy__(self) -> Any:
-        return Parameter(self, self.requires_grad)
-
-    def __deepcopy__(self, memo: Any) -> Any:
-        copy = memo[id(self)] = Parameter(self.detach().clone(), self.requires_grad)
-        return copy
-
-
-class Buffer(Tensor):
-    """A tensor that is part of a module's state and is not trained."""
-
-    __slots__ = ()
-
-    def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
-        return wg.zeros(0) if data is None else data
-
-
-class Module(wg.nn.Module):
+class Module(Stateful):
     """What every layer and model is."""
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
         return adopt(super().__call__(*inputs, **options))
 
+    def _call_hook(self, hook: Callable[..., Any], *args: Any) -> Any:
+        return hook(self, *adopt(args))
+
+    # Members
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, Buffer):
+            self.register_buffer(name, value, not isinstance(value, TransientBuffer))
+        else:
+            super().__setattr__(name, value)
+
     def _put(self, place: str, name: str, value: Any) -> None:
-        super()._put(place, name, _own(value))
+        super()._put(place, name, own(value))
 
-    def state_dict(
-        self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
+    def _check_name(self, name: str, place: str) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"a name should be a string, not {type(name).__name__}")
+        if not name or "." in name:
+            raise KeyError(f'a name can\'t be empty, nor contain ".": {name!r}')
+        if hasattr(self, name) and name not in self.__dict__.get(place, ()):
+            raise KeyError(f"attribute '{name}' already exists")
+
+    def set_submodule(self, target: str, module: wg.nn.Module, strict: bool = False) -> None:
+        """Another module under a dotted name."""
+        path, _, name = target.rpartition(".")
+        home = self.get_submodule(path)
+        if strict and name not in home._modules:
+            raise AttributeError(f"{type(home).__name__} has no attribute `{name}`")
+        home._put("_modules", name, module)
+
+    register_backward_hook = Stateful.register_full_backward_hook
+
+    # Devices and dtypes
+
+    def _apply(self, fn: Callable[[Any], Any], recurse: bool = True) -> Any:
+        """Every parameter and buffer, and the gradients, as a function gives them."""
+        for child in self.children() if recurse else ():
+            child._apply(fn)
+        with wg.no_grad():
+            for parameter in self._parameters.values():
+                if parameter is not None:
+                    gradient = parameter.grad
+                    _assign(parameter, fn)
+                    if gradient is not None:
+                        parameter.grad = fn(adopt(gradient))
+            for buffer in self._buffers.values():
+                if buffer is not None:
+                    _assign(buffer, fn)
+        return self
+
+    def to(
+        self, *targets: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, **hints: Any
     ) -> Any:
-        """The values of all parameters and persistent buffers by dotted names."""
-        found: Any = OrderedDict() if destination is None else destination
-        prefix = args[1] if len(args) > 1 else prefix
-        values = dict(self._state(prefix)) if keep_vars else super().state_dict(prefix)
-        found.update({name: adopt(each) for name, each in values.items()})
-        return found
-
-    def to(self, *targets: Any, dtype: Any = None, device: Any = None, **hints: Any) -> Any:
         """To a device, a dtype, both, or another tensor's; only floats change their dtype."""
         given = [each for each in targets if not isinstance(each, bool) and each is not None]
-        devices = [each for each in given if isinstance(each, str | int | Device)]
-        rest = [each for each in given if not isinstance(each, str | int | Device)]
-        where = place(devices[0] if devices else device)
-        return super().to(*rest, dtype=dtype, device=where)
+        for each in given:
+            if isinstance(each, str | int | Device):
+                device = each
+            elif isinstance(each, Array):
+                dtype, device = each.dtype, each.device
+            else:
+                dtype = each
+        kind = None if dtype is None else wg.as_dtype(dtype)
+        if kind is not None and kind.kind not in "fc":
+            raise TypeError(
+                f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
+            )
+        where = place(device)
+        return self._apply(
+            lambda each: (
+                each.to(kind if each.dtype.kind in "fc" else each.dtype, device=where)
+                if kind is not None
+                else each.to_device(each.device if where is None else where)
+            )
+        )
 
     def cuda(self, device: Any = None) -> Any:
         """To the best device."""
         return self.to("cuda" if device is None else device)
 
+    xpu = ipu = mtia = cuda
+
+    def cpu(self) -> Any:
+        """To the cpu."""
+        return self.to("cpu")
+
+    def float(self) -> Any:
+        """Floats in float32."""
+        return self.to(wg.float32)
+
+    def double(self) -> Any:
+        """Floats in float64."""
+        return self.to(wg.float64)
+
+    def half(self) -> Any:
+        """Floats in float16."""
+        return self.to(wg.float16)
+
+    def bfloat16(self) -> Any:
+        """Floats in bfloat16."""
+        return self.to(wg.bfloat16)
+
     def type(self, dst_type: Any) -> Any:
-        """Floats in another dtype."""
-        return self.to(getattr(dst_type, "dtype", dst_type))
+        """Everything in another dtype."""
+        kind = wg.as_dtype(getattr(dst_type, "dtype", dst_type))
+        return self._apply(lambda each: each.to(kind))
+
+    def to_empty(self, *, device: Any, recurse: bool = True) -> Any:
+        """To a device, without the values."""
+        where = place(device)
+        return self._apply(lambda each: wg.empty_like(each, device=where), recurse)
+
+    def share_memory(self) -> Any:
+        """Itself: threads of a process share its tensors anyway."""
+        return self
+
+    def compile(self, *args: Any, **options: Any) -> None:
+        """Capture its calls, as `torch.compile` does."""
+        from ..compiling import compile as compiled  # here: few programs compile
+
+        compiled(self, *args, **options)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
 
 
-def _own(value: Any) -> Any:
+def _assign(tensor: Any, fn: Callable[[Any], Any]) -> None:
+    """Give a tensor, in place, what a function makes of its values."""
+    values = tensor.detach()
+    made = fn(adopt(values))
+    if made is not values:
+        tensor.data = made
+
+
+def own(value: Any) -> Any:
     """A parameter, buffer or module as torch's."""
     if isinstance(value, wg.nn.Module):
         for each in value.modules():
@@ -106,18 +190,35 @@ def _become(module: Any) -> None:
         return
     module.__class__ = wanted
     for each in (*module._parameters.values(), *module._buffers.values()):
-        _own(each)
+        own(each)
 
 
-def counterpart(original: type) -> type:
-    """torch's class of one of webgrad's modules; classes derived from each other stay so."""
+def _forward(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A layer's `forward` with torch's names of its inputs, and torch's tensors as results."""
+    names = {*inspect.signature(original).parameters}
+
+    @functools.wraps(original)
+    def forward(self: Any, *inputs: Any, **options: Any) -> Any:
+        if options:
+            ahead = [each for each in INPUTS if each in options and each not in names]
+            inputs = (*inputs, *[options.pop(each) for each in ahead])
+        return adopt(original(self, *inputs, **options))
+
+    return forward
+
+
+def counterpart(original: type, members: Mapping[str, dict[str, Any]] = MappingProxyType({})) -> type:
+    """torch's class of one of webgrad's modules; classes derived from each other stay so.
+
+    `members` are what it does otherwise, by names of classes.
+    """
     if original is wg.nn.Module:
         return Module
     if original not in _COUNTERPARTS:
         above = next(each for each in original.__mro__[1:] if issubclass(each, wg.nn.Module))
-        _COUNTERPARTS[original] = type(
-            original.__name__,
-            (counterpart(above), original),
-            {"__module__": "webgrad.torch.nn", "__doc__": original.__doc__},
-        )
+        scope: dict[str, Any] = {"__module__": "webgrad.torch.nn", "__doc__": original.__doc__}
+        scope |= members.get(original.__name__, {})
+        if "forward" in original.__dict__:
+            scope.setdefault("forward", _forward(original.__dict__["forward"]))
+        _COUNTERPARTS[original] = type(original.__name__, (counterpart(above, members), original), scope)
     return _COUNTERPARTS[original]
