@@ -83,7 +83,24 @@ def numel(input: Any) -> Any:
 
 
 _LIBRARIES = frozenset(
-    {"amp", "autograd", "backends", "cuda", "fft", "func", "jit", "linalg", "nn", "optim", "testing"}
+    {
+        "amp",
+        "autograd",
+        "backends",
+        "cuda",
+        "distributed",
+        "fft",
+        "func",
+        "jit",
+        "linalg",
+        "multiprocessing",
+        "nn",
+        "onnx",
+        "optim",
+        "profiler",
+        "testing",
+        "utils",
+    }
 )  # loaded when they are first used
 
 

@@ -6,7 +6,10 @@ torch's, since every GPU gives the same ones here.
 
 from __future__ import annotations
 
+import contextlib
 import secrets
+import threading
+from collections.abc import Iterator
 from typing import Any
 
 import webgrad as wg
@@ -17,7 +20,7 @@ from .defaults import integer_of
 from .devices import place
 from .tensor import Array, written
 
-__all__ = ["Generator", "default_generator", "functions"]
+__all__ = ["Generator", "base_seed", "default_generator", "functions", "own_stream"]
 
 ROWS = """
 [function]
@@ -35,9 +38,9 @@ normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None, de
     requires_grad=False) = made(normal_of(mean, std, size, generator, dtype, place(device)), requires_grad)
 manual_seed(seed) = seeded(seed)
 seed() = fresh_seed()
-initial_seed() = default_generator.initial_seed()
-get_rng_state() = default_generator.get_state()
-set_rng_state(new_state) = default_generator.set_state(new_state)
+initial_seed() = current().initial_seed()
+get_rng_state() = current().get_state()
+set_rng_state(new_state) = current().set_state(new_state)
 
 [function method]
 bernoulli(input, p=None, *, generator=None, out=None) = drawn(input, p, generator)
@@ -106,21 +109,42 @@ class Generator:
 
 
 default_generator = Generator(numbers=wg.random)
+_streams = threading.local()  # generators of threads that have one of their own
 
 
 def source(generator: Any) -> Any:
     """What draws: a generator's numbers, or the common ones."""
-    return wg.random if generator is None else generator.numbers
+    return (current() if generator is None else generator).numbers
+
+
+def current() -> Generator:
+    """The generator of what names none: the common one, and in a thread that has its own stream that one."""
+    return getattr(_streams, "generator", default_generator)
+
+
+@contextlib.contextmanager
+def own_stream(generator: Generator) -> Iterator[None]:
+    """While it is entered, what this thread draws comes from a generator of its own."""
+    _streams.generator = generator
+    try:
+        yield
+    finally:
+        del _streams.generator
+
+
+def base_seed(generator: Any = None) -> int:
+    """A seed for generators that follow from this one."""
+    return int(integers(0, 1 << 31, (), wg.int64, "cpu", generator).item())
 
 
 def seeded(seed: int) -> Any:
     """The common generator, begun anew."""
-    return default_generator.manual_seed(seed)
+    return current().manual_seed(seed)
 
 
 def fresh_seed() -> int:
     """A new seed for the common generator."""
-    return default_generator.seed()
+    return current().seed()
 
 
 def floating(x: Any) -> Any:
