@@ -217,4 +217,5 @@ PAGES = (
     Page("models", "wg.models", "Published models.", (Section("Models", "wg.models"),)),
     Page("linalg", "wg.linalg", "Linear algebra.", (Section("Linear algebra", "wg.linalg"),)),
     Page("fft", "wg.fft", "Fourier transforms.", (Section("Fourier transforms", "wg.fft"),)),
+    Page("special", "wg.special", "Special functions.", (Section("Special functions", "wg.special"),)),
 )

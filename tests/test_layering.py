@@ -68,6 +68,7 @@ ABOVE = (
     "data",
     "io",
     "linalg",
+    "special",
     "training",
     "models",
     "torch",

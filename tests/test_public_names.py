@@ -357,6 +357,7 @@ PUBLIC_NAMES = [
     "softshrink",
     "softsign",
     "sort",
+    "special",
     "split",
     "sqrt",
     "square",

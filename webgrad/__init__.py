@@ -130,7 +130,9 @@ _LATER = {
 }
 
 # namespaces and libraries built on webgrad, loaded when they are first used
-_LIBRARIES = frozenset({"amp", "data", "fft", "io", "linalg", "models", "nn", "optim", "torch", "training"})
+_LIBRARIES = frozenset(
+    {"amp", "data", "fft", "io", "linalg", "models", "nn", "optim", "special", "torch", "training"}
+)
 
 _HOMES = {name: home for home, names in (_NAMES | _LATER).items() for name in names.split()}
 __all__ = ["__array_api_version__", "__version__", "e", "inf", "nan", "newaxis", "pi", "random"]

@@ -98,6 +98,7 @@ _LIBRARIES = frozenset(
         "onnx",
         "optim",
         "profiler",
+        "special",
         "testing",
         "utils",
     }
