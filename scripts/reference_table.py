@@ -70,7 +70,7 @@ PAGES = (
         "Element by element",
         "Arithmetic, comparisons and functions of single elements; operands are broadcast and promoted.",
         _of(
-            ("Functions", "functions.array.elementwise functions.array.maps"),
+            ("Functions", "functions.array.elementwise functions.array.maps functions.array.arithmetic"),
             ("Complex numbers", "functions.complex.parts"),
         ),
     ),
@@ -79,7 +79,10 @@ PAGES = (
         "Shapes, indices and order",
         "The same elements at other places.",
         _of(
-            ("Shapes and arrangement", "functions.array.manipulation functions.array.reshaping"),
+            (
+                "Shapes and arrangement",
+                "functions.array.manipulation functions.array.reshaping functions.array.patterns",
+            ),
             ("Indexing", "functions.array.indexing"),
             ("Writing to computed places", "functions.array.scatters"),
             ("Order", "functions.array.sorting"),
@@ -93,7 +96,10 @@ PAGES = (
         _of(
             ("Over axes", "functions.array.reductions"),
             ("Along an axis", "functions.array.scans"),
+            ("Statistics", "functions.array.statistics"),
             ("Counting", "functions.array.histograms"),
+            ("Slopes and areas", "functions.array.calculus"),
+            ("Distances", "functions.array.distances"),
             ("Products", "functions.array.products"),
         ),
     ),

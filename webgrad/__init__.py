@@ -43,6 +43,9 @@ _NAMES = {
         "allclose array_equal astype bitcast clamp clip copysign hypot isclose lerp logaddexp nan_to_num "
         "nextafter positive pow reciprocal signbit square where"
     ),
+    "functions.array.arithmetic": (
+        "deg2rad fmax fmin fmod frexp gcd heaviside isneginf isposinf isreal lcm ldexp logaddexp2 rad2deg"
+    ),
     "functions.complex.parts": "angle complex conj imag is_complex polar real view_as_complex view_as_real",
     "functions.array.indexing": "nonzero take take_along_axis",
     "functions.array.reshaping": (
@@ -60,16 +63,21 @@ _NAMES = {
         "cummax cummin cumprod cumsum cumulative_max cumulative_min cumulative_prod cumulative_sum diff"
     ),
     "functions.array.sorting": "argsort searchsorted sort topk",
-    "functions.array.sets": "isin unique_all unique_counts unique_inverse unique_values",
+    "functions.array.sets": "isin unique unique_all unique_counts unique_inverse unique_values",
     "functions.array.types": "can_cast finfo iinfo isdtype result_type",
     "functions.array.inspection": "__array_namespace_info__",
     "functions.array.scatters": (
         "index_add index_max index_min index_set scatter scatter_add scatter_max scatter_min scatter_set"
     ),
     "functions.array.histograms": "bincount histogram",
+    "functions.array.statistics": "corrcoef cov median nanquantile quantile",
+    "functions.array.calculus": "cumulative_trapezoid gradient trapezoid",
+    "functions.array.patterns": "block_diag kron rot90 tril_indices triu_indices vander",
+    "functions.array.distances": "cdist",
     "functions.array.products": "dot einsum linear matmul outer tensordot vecdot",
     "functions.array.pytorch": (
-        "amax amin bmm cat div eq gather ge gt index_select le lt masked_fill mm mul ne neg numel sub unbind"
+        "addmm addmv amax amin baddbmm bmm cat div eq gather ge gt index_select le lt masked_fill mm mul ne "
+        "neg numel sub unbind"
     ),
     "functions.array.evaluation": "eval",
     "functions.learning.activations": (

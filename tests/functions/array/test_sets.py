@@ -124,3 +124,18 @@ def test_isin_takes_a_number() -> None:
     assert single.item() is False
     with pytest.raises(DTypeError):
         wg.isin(1, 2)
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, -1])
+def test_distinct_slices_are_numpys(axis: int | None) -> None:
+    values = np.random.default_rng(3).integers(0, 2, (6, 2, 3)).astype(np.int32)
+    ours = wg.unique(wg.asarray(values), True, True, True, axis)
+    theirs: Any = np.unique(values, True, True, True, axis)
+    for one, other in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(one.numpy().reshape(other.shape), other)
+    np.testing.assert_array_equal(wg.unique(wg.asarray(values), axis=axis).numpy(), theirs[0])
+
+
+def test_of_no_slices_none_is_distinct() -> None:
+    assert tuple(wg.unique(wg.zeros((0, 3)), axis=0).shape) == (0, 3)
+    assert tuple(wg.unique(wg.zeros((2, 0)), axis=0).shape) == (1, 0)

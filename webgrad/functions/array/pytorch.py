@@ -118,6 +118,41 @@ def _product(op: str, a: Any, b: Any, axes: int) -> Tensor:
     return matmul(first, second)
 
 
+def addmm(x: Tensor, a: Tensor, b: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """beta * x + alpha * (a @ b), of matrices.
+
+    >>> wg.addmm(wg.ones(2), wg.asarray([[1.0, 2.0]]), wg.eye(2), alpha=10).tolist()
+    [[11.0, 21.0]]
+    """
+    return _added(x, mm(a, b), beta, alpha)
+
+
+def addmv(x: Tensor, a: Tensor, v: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """beta * x + alpha * (a @ v), of a matrix and a vector.
+
+    >>> wg.addmv(wg.ones(2), wg.eye(2), wg.asarray([1.0, 2.0]), beta=0).tolist()
+    [1.0, 2.0]
+    """
+    return _added(x, matmul(a, v), beta, alpha)
+
+
+def baddbmm(x: Tensor, a: Tensor, b: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """beta * x + alpha * (a @ b), of as many pairs of matrices as there are.
+
+    >>> wg.baddbmm(wg.ones((1, 1)), wg.ones((2, 1, 3)), wg.ones((2, 3, 1))).tolist()
+    [[[4.0]], [[4.0]]]
+    """
+    return _added(x, bmm(a, b), beta, alpha)
+
+
+def _added(x: Tensor, product: Tensor, beta: Any, alpha: Any) -> Tensor:
+    """beta * x + alpha * product; where beta is 0 nothing of x counts, NaN neither."""
+    scaled = product if alpha == 1 else product * alpha
+    if beta == 0:
+        return scaled
+    return (x if beta == 1 else x * beta) + scaled
+
+
 def numel(x: Tensor | Sequence[Any]) -> int:
     """How many elements there are.
 

@@ -7,22 +7,24 @@ result's shape, so `unique_*` compute and read one number: they synchronise, and
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 from ... import dtypes
 from ...graph.node import Node
 from ...ops import primitives
 from ...ops.primitives import elementwise
+from ...ops.shapes import check_kind, normalise_axis
 from ...ops.table import TABLE
 from ...tensor import Tensor
 from ..complex.parts import imag, real
-from .creation import as_tensor, zeros
+from .creation import arange, as_tensor, zeros
 from .elementwise import equal, logical_not, not_equal
 from .indexing import take
 from .manipulation import concat
 from .masks import true_indices
 from .reductions import any as any_of
-from .reshaping import flatten, part, reshape
+from .reshaping import flatten, moveaxis, part, reshape
 from .rows import operands
 from .scans import cumulative_sum
 from .scatters import index_set
@@ -80,18 +82,53 @@ class _Groups:
     @property
     def inverse_indices(self) -> Tensor:
         group = cumulative_sum(self.first, axis=0, dtype=dtypes.int32) - 1
-        there = index_set(zeros(self.flat.shape, dtypes.int32, device=self.x.device), self.order, group)
-        return reshape(there, self.x.shape)
+        there = index_set(zeros((self.length,), dtypes.int32, device=self.x.device), self.order, group)
+        return there if self.flat.ndim == 2 else reshape(there, self.x.shape)
+
+    @property
+    def length(self) -> int:
+        return self.flat.size
 
     @property
     def counts(self) -> Tensor:
         end = Tensor(
-            primitives.reshape(
-                primitives.constant("unique", self.flat.size, dtypes.int32, self.x.device), (1,)
-            )
+            primitives.reshape(primitives.constant("unique", self.length, dtypes.int32, self.x.device), (1,))
         )
         ends = concat([part(self.starts, 0, 1, self.starts.size), end]) if self.starts.size else self.starts
         return ends - self.starts
+
+
+class _Rows(_Groups):
+    """The same of slices along an axis, as rows in the order of their first elements, then of the next."""
+
+    def __init__(self, op: str, x: Tensor, axis: int) -> None:
+        self.x = as_tensor(op, x)
+        self.axis = normalise_axis(op, axis, self.x.ndim)
+        check_kind(op, "biuf", self.x.dtype)
+        first = moveaxis(self.x, self.axis, 0)
+        self.rest = tuple(first.shape[1:])
+        self.flat = reshape(first, (first.shape[0], math.prod(self.rest)))
+        self.order = _order_of_rows(self.flat)
+        self.sorted = take(self.flat, self.order, axis=0)
+        self.first = _beginnings(self.sorted)
+        self.starts = true_indices(self.first)
+
+    @property
+    def values(self) -> Tensor:
+        rows = take(self.sorted, self.starts, axis=0)
+        return moveaxis(reshape(rows, (rows.shape[0], *self.rest)), 0, self.axis)
+
+    @property
+    def length(self) -> int:
+        return int(self.flat.shape[0])
+
+
+def _order_of_rows(rows: Tensor) -> Tensor:
+    """The stable order of rows: sorted by each column, from the last to the first."""
+    order = arange(rows.shape[0], device=rows.device)
+    for column in reversed(range(rows.shape[1])):
+        order = take(order, argsort(take(rows[:, column], order)))
+    return order
 
 
 def _order(flat: Tensor) -> Tensor:
@@ -104,10 +141,11 @@ def _order(flat: Tensor) -> Tensor:
 
 def _beginnings(line: Tensor) -> Tensor:
     """Whether an element differs from the one before it; the first does."""
-    count = line.size
+    count = line.shape[0]
     if count < 2:
-        return Tensor(primitives.expand(_true(line), line.shape))
+        return Tensor(primitives.expand(_true(line), (count,)))
     changes = not_equal(part(line, 0, 1, count), part(line, 0, 0, count - 1))
+    changes = any_of(changes, axis=1) if line.ndim == 2 else changes
     return concat([Tensor(primitives.expand(_true(line), (1,))), changes])
 
 
@@ -154,6 +192,30 @@ def unique_values(x: Tensor, /) -> Tensor:
     [1, 3]
     """
     return _Groups("unique_values", x, with_indices=False).values
+
+
+def unique(
+    x: Tensor,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+) -> Any:
+    """The distinct elements in order, or the distinct slices along an axis; synchronises.
+
+    With `return_index`, `return_inverse` or `return_counts` a tuple, with the index of the first of each,
+    the index in the result of each element of x, and how often each occurs.
+
+    >>> wg.unique(wg.asarray([[1, 2], [1, 2], [0, 5]]), axis=0).tolist()
+    [[0, 5], [1, 2]]
+    """
+    if axis is not None:
+        found: _Groups = _Rows("unique", x, axis)
+    else:
+        found = _Groups("unique", x, with_indices=return_index or return_inverse)
+    asked = {"indices": return_index, "inverse_indices": return_inverse, "counts": return_counts}
+    more = tuple(getattr(found, name) for name, wanted in asked.items() if wanted)
+    return (found.values, *more) if more else found.values
 
 
 def isin(x1: Any, x2: Any, /, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
