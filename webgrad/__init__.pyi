@@ -124,6 +124,7 @@ from .functions.array.indexing import nonzero as nonzero
 from .functions.array.indexing import take as take
 from .functions.array.indexing import take_along_axis as take_along_axis
 from .functions.array.inspection import __array_namespace_info__ as __array_namespace_info__
+from .functions.array.inspection import memory_layout as memory_layout
 from .functions.array.interop import from_dlpack as from_dlpack
 from .functions.array.interop import from_numpy as from_numpy
 from .functions.array.manipulation import chunk as chunk
