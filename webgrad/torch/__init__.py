@@ -84,6 +84,7 @@ def numel(input: Any) -> Any:
 
 _LIBRARIES = frozenset(
     {
+        "_dynamo",
         "amp",
         "autograd",
         "backends",
