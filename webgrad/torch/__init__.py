@@ -92,6 +92,7 @@ _LIBRARIES = frozenset(
         "distributed",
         "fft",
         "func",
+        "hub",
         "jit",
         "linalg",
         "multiprocessing",
