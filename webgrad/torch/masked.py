@@ -11,17 +11,17 @@ from typing import Any
 import webgrad as wg
 
 from .binding import bind
-from .defaults import integer_of
 from .pointwise import floats, pair
-from .reductions import axes
+from .reductions import axes, cast, counted
 from .reductions import functions as _plain
 
 __all__: list[str] = []
 
 ROWS = """
 [function]
-sum(input, $some) = wg.sum(kept(input, mask, 0), axes(dim), keepdims=keepdim, dtype=dtype or counted(input))
-prod(input, $some) = wg.prod(kept(input, mask, 1), axes(dim), keepdims=keepdim, dtype=dtype or counted(input))
+sum(input, $some) = wg.sum(counted(kept(input, mask, 0), dtype), axes(dim), keepdims=keepdim, dtype=dtype)
+prod(input, $some) = wg.prod(counted(kept(input, mask, 1), dtype), axes(dim), keepdims=keepdim,
+    dtype=dtype)
 amax(input, $some) = cast(wg.max(kept(input, mask, least(input)), axes(dim), keepdims=keepdim), dtype)
 amin(input, $some) = cast(wg.min(kept(input, mask, most(input)), axes(dim), keepdims=keepdim), dtype)
 mean(input, $some) = averaged(input, dim, keepdim, dtype, mask)
@@ -53,11 +53,6 @@ logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None) = cast(
 SHORT = {"$some": "dim=None, *, keepdim=False, dtype=None, mask=None"}
 
 
-def cast(x: Any, dtype: Any) -> Any:
-    """In another dtype, if one is asked for."""
-    return x if dtype is None else x.astype(dtype, copy=False)
-
-
 def kept(x: Any, mask: Any, otherwise: Any) -> Any:
     """x where the mask is true, and a number elsewhere."""
     if mask is None:
@@ -65,11 +60,6 @@ def kept(x: Any, mask: Any, otherwise: Any) -> Any:
     if mask.ndim > x.ndim:
         raise IndexError("mask must have the dimensions of the input, or fewer")
     return wg.where(mask.bool(), x, wg.asarray(otherwise, dtype=x.dtype, device=x.device))
-
-
-def counted(x: Any) -> Any:
-    """Sums and products of integers and bools are int64."""
-    return x.dtype if x.dtype.kind in "fc" else integer_of(x.device)
 
 
 def least(x: Any) -> Any:

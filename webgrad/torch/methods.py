@@ -11,7 +11,9 @@ from typing import Any
 
 import webgrad as wg
 
-from . import creation, indexing, pointwise, products, random, reductions, shaping, special, spectra
+from . import (
+    creation, indexing, matrices, pointwise, products, random, reductions, shaping, special, spectra,
+)  # fmt: skip
 from .binding import bind, methods
 from .devices import device as Device
 from .devices import place
@@ -19,7 +21,8 @@ from .tensor import Array, Tensor, adopt
 
 __all__ = ["FAMILIES"]
 
-FAMILIES = (pointwise, reductions, shaping, indexing, products, creation, random, special, spectra)
+FAMILIES = (pointwise, reductions, shaping, indexing, products, creation, random, special, spectra,
+    matrices)
 ROWS = """
 [method]
 to(input, *targets, dtype=None, device=None, non_blocking=False, copy=False, memory_format=None) =
