@@ -55,7 +55,9 @@ def _series(x: Tensor) -> Tensor:
     fourth = square @ square
     total: Any = fourth / math.factorial(TAYLOR)
     for start in range(TAYLOR - 4, -1, -4):
-        part = sum((powers[at] / math.factorial(start + at) for at in range(1, 4)), one / math.factorial(start))
+        part = sum(
+            (powers[at] / math.factorial(start + at) for at in range(1, 4)), one / math.factorial(start)
+        )
         total = part + (fourth @ total if start < TAYLOR - 4 else total)
     return wg.asarray(total)
 
@@ -90,7 +92,9 @@ def tensorinv(x: Tensor, /, ind: int = 2) -> Tensor:
     """
     a = given("tensorinv", x)
     if not hasattr(ind, "__index__") or ind <= 0:
-        raise wg.ArgumentError(f"linalg.tensorinv: Expected a strictly positive integer for 'ind', got {ind!r}")
+        raise wg.ArgumentError(
+            f"linalg.tensorinv: Expected a strictly positive integer for 'ind', got {ind!r}"
+        )
     rows, columns = tuple(a.shape[:ind]), tuple(a.shape[ind:])
     if math.prod(rows) != math.prod(columns):
         raise wg.ShapeError(

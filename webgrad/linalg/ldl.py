@@ -1,8 +1,8 @@
 """Factors of symmetric matrices that need not be positive: ldl_factor and ldl_solve, by Bunch and Kaufman.
 
-In: stacks of symmetric or Hermitian matrices, of which the lower triangle is looked at. Out: L below blocks of
-one or two rows on the diagonal, and LAPACK's pivots: a negative one belongs to a block of two. Computed on
-the host, matrix by matrix; neither has a gradient.
+In: stacks of symmetric or Hermitian matrices, of which the lower triangle is looked at. Out: L below blocks
+of one or two rows on the diagonal, and LAPACK's pivots: a negative one belongs to a block of two. Computed
+on the host, matrix by matrix; neither has a gradient.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def ldl_solve(x1: Tensor, pivots: Tensor, x2: Tensor, /, *, hermitian: bool = Fa
     a, b = alike("ldl_solve", a, b)
     if b.ndim < 2 or b.shape[-2] != a.shape[-1]:
         raise wg.ShapeError(
-            f"linalg.ldl_solve of {a.shape} and {b.shape}: the second is matrices with as many rows as the first"
+            f"linalg.ldl_solve of {a.shape} and {b.shape}: the second has as many rows as the first"
         )
 
     def compute(factors: Array, right: Array, swaps: Array) -> tuple[Array, ...]:

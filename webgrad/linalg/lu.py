@@ -149,7 +149,9 @@ def eliminated(a: Array, pivot: bool) -> tuple[Array, Array]:
             x[:, at + 1 :, at] /= np.where(by == 0, 1, by)[:, None]  # all of them are 0 then
             x[:, at + 1 :, at + 1 : end] -= x[:, at + 1 :, at, None] * x[:, at, None, at + 1 : end]
         if end < columns:
-            x[:, start:end, end:] = substituted(x[:, start:end, start:end], x[:, start:end, end:], False, True)
+            x[:, start:end, end:] = substituted(
+                x[:, start:end, start:end], x[:, start:end, end:], False, True
+            )
             x[:, end:, end:] -= x[:, end:, start:end] @ x[:, start:end, end:]
     return x.reshape(a.shape), pivots.reshape(*a.shape[:-2], least)
 

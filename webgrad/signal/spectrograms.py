@@ -26,10 +26,10 @@ def stft(
     normalized: bool = False,
     onesided: bool | None = None,
 ) -> Tensor:
-    """The Fourier transform of pieces of n_fft elements, every `hop_length` (a quarter of it): (…, n, frames).
+    """The Fourier transform of pieces of n_fft elements, `hop_length` apart (a quarter of it): (…, n, frames).
 
-    Each piece is multiplied by the window, which is filled up with zeros to n_fft. With `center` the signal is
-    padded so that the k-th frame has element k · hop_length in its middle. Real signals give n_fft // 2 + 1
+    Each piece is multiplied by the window, which is filled up with zeros to n_fft. With `center` the signal
+    is padded so that the k-th frame has element k · hop_length in its middle. Real signals give n_fft // 2 + 1
     numbers for each frame, unless `onesided=False`; `normalized` divides by √n_fft.
 
     >>> wg.signal.stft(wg.ones(16), 8).shape

@@ -164,9 +164,7 @@ def exponential(
     return _window("exponential", n, sym, dtype, device, formula)
 
 
-def gaussian(
-    n: int, *, std: float = 1.0, sym: bool = True, dtype: Any = None, device: Any = None
-) -> Tensor:
+def gaussian(n: int, *, std: float = 1.0, sym: bool = True, dtype: Any = None, device: Any = None) -> Tensor:
     """The bell of a normal distribution, `std` elements wide.
 
     >>> [round(each, 4) for each in wg.signal.windows.gaussian(3).tolist()]
@@ -186,9 +184,7 @@ def gaussian(
     )
 
 
-def kaiser(
-    n: int, *, beta: float = 12.0, sym: bool = True, dtype: Any = None, device: Any = None
-) -> Tensor:
+def kaiser(n: int, *, beta: float = 12.0, sym: bool = True, dtype: Any = None, device: Any = None) -> Tensor:
     """A Bessel function of a half circle: the larger beta, the narrower it is.
 
     >>> [round(each, 4) for each in wg.signal.windows.kaiser(3, beta=2.0).tolist()]

@@ -36,11 +36,10 @@ def rows() -> str:
     """A row for each transform: along one dimension, along the last two, along all."""
     lines = ["[function out]"]
     for names, size, dim in ((ONE, "n", "-1"), (TWO, "s", "(-2, -1)"), (SEVERAL, "s", "None")):
-        for name in names.split():
-            lines.append(
-                f"{name}(input, {size}=None, dim={dim}, norm=None) = "
-                f"ours.{name}(floats(input), {size}, dim, norm)"
-            )
+        lines += [
+            f"{name}(input, {size}=None, dim={dim}, norm=None) = ours.{name}(floats(input), {size}, dim, norm)"
+            for name in names.split()
+        ]
     return "\n".join(lines)
 
 

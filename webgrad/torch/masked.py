@@ -97,9 +97,7 @@ def sized(x: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any, mask: Any) -> A
     return wg.vector_norm(given, axis=dim, keepdims=keepdim, ord=ord)
 
 
-def spread(
-    x: Any, dim: Any, unbiased: Any, correction: Any, keepdim: bool, dtype: Any, mask: Any
-) -> Any:
+def spread(x: Any, dim: Any, unbiased: Any, correction: Any, keepdim: bool, dtype: Any, mask: Any) -> Any:
     """The variance of what is kept, divided by its number less the correction."""
     if unbiased is not None and correction is not None:
         raise AssertionError("Only one of unbiased and correction may be given")

@@ -116,9 +116,7 @@ def unpacked(compact: Any, pivots: Any, data: bool, permuted: bool) -> Any:
     """P, L and U; what is not asked for is empty."""
     found = la.lu_unpack(compact, pivots)
     empty = wg.zeros((0,), dtype=compact.dtype, device=compact.device)
-    return type(found)(
-        found.P if permuted else empty, found.L if data else empty, found.U if data else empty
-    )
+    return type(found)(found.P if permuted else empty, found.L if data else empty, found.U if data else empty)
 
 
 functions: dict[str, Any] = bind(ROWS, globals())

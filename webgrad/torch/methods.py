@@ -11,9 +11,7 @@ from typing import Any
 
 import webgrad as wg
 
-from . import (
-    creation, indexing, matrices, pointwise, products, random, reductions, shaping, special, spectra,
-)  # fmt: skip
+from . import creation, indexing, matrices, pointwise, products, random, reductions, shaping, special, spectra
 from .binding import bind, methods
 from .devices import device as Device
 from .devices import place
@@ -21,8 +19,7 @@ from .tensor import Array, Tensor, adopt
 
 __all__ = ["FAMILIES"]
 
-FAMILIES = (pointwise, reductions, shaping, indexing, products, creation, random, special, spectra,
-    matrices)
+FAMILIES = (pointwise, reductions, shaping, indexing, products, creation, random, special, spectra, matrices)
 ROWS = """
 [method]
 to(input, *targets, dtype=None, device=None, non_blocking=False, copy=False, memory_format=None) =

@@ -42,9 +42,9 @@ SHORT = {
 }
 
 
-def spectrogram(found: Any, x: Any, window: Any, return_complex: bool | None) -> Any:
+def spectrogram(found: Any, x: Any, weights: Any, return_complex: bool | None) -> Any:
     """Complex numbers, or their parts; of real signals torch wants to be told which."""
-    is_complex = x.dtype.kind == "c" or (window is not None and window.dtype.kind == "c")
+    is_complex = x.dtype.kind == "c" or (weights is not None and weights.dtype.kind == "c")
     if return_complex is None and not is_complex:
         raise RuntimeError(
             "stft requires the return_complex parameter be given for real inputs, and will further require "

@@ -41,7 +41,7 @@ SHORT = {
 def window(
     name: str, count: int, sym: bool, dtype: Any, device: Any, requires_grad: bool, **shape: Any
 ) -> Any:
-    """A window by name; one of another dtype than floats of 32 and 64 bits is refused, as torch refuses it."""
+    """A window by name; one of another dtype than floats of 32 and 64 bits is refused."""
     wanted = float_dtype() if dtype is None else wg.as_dtype(dtype)
     if wanted not in (wg.float32, wg.float64):
         raise ValueError(f"{name} expects float32 or float64 dtypes, got: {wanted.name}")
