@@ -17,6 +17,7 @@ from webgrad import (
     vecdot,
     vector_norm,
 )
+from webgrad.functions.spellings import all_spelled
 
 from .decompositions import qr, svd, svdvals
 from .eigenvalues import eig, eigh, eigvals, eigvalsh
@@ -39,3 +40,4 @@ __all__ = [
 ]  # fmt: skip
 
 LinAlgError = LinearAlgebraError  # by NumPy's and PyTorch's name
+globals().update(all_spelled(__all__, globals()))
