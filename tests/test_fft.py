@@ -275,7 +275,7 @@ def test_what_a_gpu_cannot_bind_is_refused_at_the_call() -> None:
         wg.fft.fft(wg.zeros((2, count), dtype=wg.complex64, device=device))
 
 
-def hermitian_by_one(x: Array, inverse: bool, norm: str) -> Array:
+def hermitian_by_one(x: Array, inverse: bool, norm: Any) -> Array:
     """hfft and ihfft along the last axis, fft and ifft along the one before it."""
     if inverse:
         return np.asarray(np.fft.ifft(np.fft.ihfft(x, norm=norm), axis=-2, norm=norm))

@@ -21,7 +21,7 @@ SHAPES = pytest.mark.parametrize("shape", [(3, 3), (4, 2), (2, 3, 5), (1, 1), (2
 def test_factors_give_the_matrix(kind: str, dtype: Any, shape: tuple[int, ...]) -> None:
     a = numbers(*shape, dtype=dtype)
     for pivot in (True, False):
-        b = a if pivot else (a + 20 * np.eye(*shape[-2:])).astype(dtype)
+        b = a if pivot else (a + 20 * np.eye(shape[-2], shape[-1])).astype(dtype)
         p, low, up = read(*linalg.lu(place(kind, b), pivot=pivot))
         least = min(shape[-2:])
         assert (low.shape[-2:], up.shape[-2:]) == ((shape[-2], least), (least, shape[-1]))

@@ -29,8 +29,8 @@ def test_products_of_reflections_are_the_orthogonal_factor(dtype: Any, shape: tu
         by = adjoint(whole) if transpose else whole
         close(linalg.ormqr(compact, tau, place("cpu", b), transpose=transpose), by @ b, 1e-4)
         turned = place("cpu", np.ascontiguousarray(b.swapaxes(-1, -2)))
-        found = linalg.ormqr(compact, tau, turned, left=False, transpose=transpose)
-        close(found, b.swapaxes(-1, -2) @ by, 1e-4)
+        beside = linalg.ormqr(compact, tau, turned, left=False, transpose=transpose)
+        close(beside, b.swapaxes(-1, -2) @ by, 1e-4)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.complex128])

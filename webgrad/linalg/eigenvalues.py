@@ -85,8 +85,8 @@ def _eigensystem(x: Tensor) -> Any:
 
     def pull(by_values: Tensor | None, by_vectors: Tensor | None) -> Tensor:
         if wg.is_grad_enabled():
-            again = _eigensystem(x)
-            back = _through_eig(*again, wg.linalg.inv(again[1]), by_values, by_vectors)
+            again, turned = _eigensystem(x)
+            back = _through_eig(again, turned, wg.linalg.inv(turned), by_values, by_vectors)
         else:
             back = _through_eig(values, vectors, kept[0], by_values, by_vectors)
         return back if x.dtype.kind == "c" else wg.real(back)
@@ -104,7 +104,8 @@ def _through_eig(
         along = wg.real(wg.linalg.diagonal(turn)).astype(vectors.dtype)
         turn = turn - adjoint(vectors) @ (vectors * along[..., None, :])
         inner = inner + turn * wg.conj(reciprocal_gaps(values))
-    return adjoint(inverse) @ inner @ adjoint(vectors)
+    found: Tensor = adjoint(inverse) @ inner @ adjoint(vectors)
+    return found
 
 
 # Of symmetric ones

@@ -36,7 +36,7 @@ def ldl_factor(x: Tensor, /, *, hermitian: bool = False) -> LDLFactor:
     It has no gradient; `solve` has.
 
     >>> wg.linalg.ldl_factor(wg.asarray([[4.0, 2.0], [2.0, 3.0]])).LD.tolist()
-    [[4.0, 2.0], [0.5, 2.0]]
+    [[4.0, 0.0], [0.5, 2.0]]
     """
     matrices = square("ldl_factor", x)
     refuse_gradient("ldl_factor", matrices, "use linalg.solve or linalg.eigh")

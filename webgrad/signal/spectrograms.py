@@ -26,11 +26,11 @@ def stft(
     normalized: bool = False,
     onesided: bool | None = None,
 ) -> Tensor:
-    """The Fourier transform of pieces of n_fft elements, `hop_length` apart (a quarter of it): (…, n, frames).
+    """The Fourier transform of pieces of n_fft elements, every `hop_length` (a quarter): (…, n, frames).
 
     Each piece is multiplied by the window, which is filled up with zeros to n_fft. With `center` the signal
-    is padded so that the k-th frame has element k · hop_length in its middle. Real signals give n_fft // 2 + 1
-    numbers for each frame, unless `onesided=False`; `normalized` divides by √n_fft.
+    is padded so that the k-th frame has element k · hop_length in its middle. Real signals give
+    n_fft // 2 + 1 numbers for each frame, unless `onesided=False`; `normalized` divides by √n_fft.
 
     >>> wg.signal.stft(wg.ones(16), 8).shape
     (5, 9)
@@ -61,8 +61,8 @@ def _checked(
     op: str, x: Tensor, n_fft: int, hop_length: int | None, win_length: int | None, window: Tensor | None
 ) -> tuple[int, Tensor | None]:
     """The distance of frames, and the window in the middle of n_fft elements; None where all count alike."""
-    if not isinstance(x, Tensor) or x.dtype.kind not in "fc":
-        raise wg.DTypeError(f"signal.{op} takes a tensor of floats or complex numbers, not {x!r:.60}")
+    if x.dtype.kind not in "fc":
+        raise wg.DTypeError(f"signal.{op} takes floats or complex numbers, not {x.dtype.name}")
     hop = n_fft // 4 if hop_length is None else hop_length
     length = n_fft if win_length is None else win_length
     if hop <= 0:

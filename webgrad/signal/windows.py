@@ -56,7 +56,7 @@ def general_cosine(
 
 
 def _cosines(name: str, n: int, a: Sequence[float], sym: bool, dtype: Any, device: Any) -> Tensor:
-    if not isinstance(a, Sequence) or not a:
+    if not a:
         raise wg.ArgumentError(f"signal.windows.{name}: a is a sequence of numbers, not {a!r}")
 
     def formula(places: Tensor, length: int) -> Tensor:

@@ -9,7 +9,7 @@ from typing import Any
 
 import webgrad as wg
 
-from .binding import bind
+from .binding import absent, bind
 from .creation import given, made
 from .defaults import float_dtype
 from .devices import place
@@ -22,14 +22,14 @@ TWO = "fft2 ifft2 rfft2 irfft2 hfft2 ihfft2"
 SEVERAL = "fftn ifftn rfftn irfftn hfftn ihfftn"
 ROWS = """
 [function]
-fftshift(input, dim=None) = ours.fftshift(input, dim)
-ifftshift(input, dim=None) = ours.ifftshift(input, dim)
-fftfreq(n, d=1.0, *, out=None, $options) = frequencies(ours.fftfreq, n, d, out, dtype, device, requires_grad)
-rfftfreq(n, d=1.0, *, out=None, $options) = frequencies(ours.rfftfreq, n, d, out, dtype, device,
+fftshift(input, dim=None) = wf.fftshift(input, dim)
+ifftshift(input, dim=None) = wf.ifftshift(input, dim)
+fftfreq(n, d=1.0, *, out=None, $options) = frequencies(wf.fftfreq, n, d, out, dtype, device, requires_grad)
+rfftfreq(n, d=1.0, *, out=None, $options) = frequencies(wf.rfftfreq, n, d, out, dtype, device,
     requires_grad)
 """
 OPTIONS = {"$options": "dtype=None, layout=None, device=None, requires_grad=False"}
-ours: Any = wg.fft
+wf: Any = wg.fft
 
 
 def rows() -> str:
@@ -37,7 +37,7 @@ def rows() -> str:
     lines = ["[function out]"]
     for names, size, dim in ((ONE, "n", "-1"), (TWO, "s", "(-2, -1)"), (SEVERAL, "s", "None")):
         lines += [
-            f"{name}(input, {size}=None, dim={dim}, norm=None) = ours.{name}(floats(input), {size}, dim, norm)"
+            f"{name}(input, {size}=None, dim={dim}, norm=None) = wf.{name}(floats(input), {size}, dim, norm)"
             for name in names.split()
         ]
     return "\n".join(lines)
@@ -51,3 +51,4 @@ def frequencies(function: Any, n: int, d: float, out: Any, dtype: Any, device: A
 _functions = bind(rows() + ROWS, globals(), OPTIONS)
 globals().update(_functions)
 __all__ += _functions
+__getattr__ = absent(__name__, __all__)

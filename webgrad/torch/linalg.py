@@ -1,7 +1,7 @@
 """torch.linalg: the functions of `webgrad.linalg` by torch's names and signatures.
 
-In: tensors of floats or complex numbers, matrices along the last two dimensions. Out: tensors, or named tuples
-of them. `driver` names a routine of LAPACK or cuSOLVER: it is taken, and the results are the same.
+In: tensors of floats or complex numbers, matrices along the last two dimensions. Out: tensors, or named
+tuples of them. `driver` names a routine of LAPACK or cuSOLVER: it is taken, and the results are the same.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import webgrad as wg
 
-from .binding import bind
+from .binding import absent, bind
 from .promotion import matched
 from .reductions import axes, cast, counted, index
 
@@ -151,3 +151,4 @@ def nearest(a: Any, b: Any, rcond: Any, driver: Any) -> Any:
 _functions = bind(ROWS, globals())
 globals().update(_functions)
 __all__ += _functions
+__getattr__ = absent(__name__, __all__)

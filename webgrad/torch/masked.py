@@ -10,7 +10,7 @@ from typing import Any
 
 import webgrad as wg
 
-from .binding import bind
+from .binding import absent, bind
 from .pointwise import floats, pair
 from .reductions import axes, cast, counted
 from .reductions import functions as _plain
@@ -124,3 +124,4 @@ def middle(x: Any, dim: int, keepdim: bool, dtype: Any, mask: Any) -> Any:
 _functions = bind(ROWS, globals(), SHORT)
 globals().update(_functions)
 __all__ += _functions
+__getattr__ = absent(__name__, __all__)

@@ -12,7 +12,6 @@ import webgrad as wg
 
 from . import linalg
 from .binding import bind
-from .reductions import return_types
 
 __all__ = ["functions"]
 
@@ -53,9 +52,8 @@ lobpcg(A, *others, **options) = refused("lobpcg", "torch.linalg.eigh gives all e
 """
 la: Any = wg.linalg
 th: Any = linalg
-SVD = namedtuple("svd", "U S V")
-TriangularSolution = namedtuple("triangular_solve", "solution cloned_coefficient")
-return_types.svd, return_types.triangular_solve = SVD, TriangularSolution  # type: ignore[attr-defined]
+SVD = namedtuple("SVD", "U S V")
+TriangularSolution = namedtuple("TriangularSolution", "solution cloned_coefficient")
 
 
 def refused(name: str, instead: str) -> Any:

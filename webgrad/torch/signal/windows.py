@@ -9,7 +9,7 @@ from typing import Any
 
 import webgrad as wg
 
-from ..binding import bind
+from ..binding import absent, bind
 from ..creation import made
 from ..defaults import float_dtype
 from ..devices import place
@@ -52,3 +52,4 @@ def window(
 _functions = bind(ROWS, globals(), SHORT)
 globals().update(_functions)
 __all__ += _functions
+__getattr__ = absent(__name__, __all__)
