@@ -1,0 +1,5 @@
+"""gym is what became gymnasium."""
+
+from gymnasium import make, spaces
+
+__all__ = ["make", "spaces"]
