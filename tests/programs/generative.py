@@ -18,7 +18,7 @@ def ddpm() -> Model:
     """dome272's U-Net for diffusion, and his noise, as in his train()."""
     import torch
 
-    inert("matplotlib")
+    inert("matplotlib", "PIL")
     model = loaded("modules").UNet(device="cpu")
     diffusion = loaded("ddpm").Diffusion(noise_steps=50, img_size=16, device="cpu")
 
@@ -80,6 +80,7 @@ def guided() -> Model:
 
 def autoencoder(file: str, kind: str, options: dict[str, Any]) -> Model:
     """An autoencoder of AntixK's, with its own loss."""
+    inert("torchvision")
     model = getattr(loaded(f"models.{file}"), kind)(in_channels=3, **options)
 
     def compute(x: Any) -> Sequence[Any]:

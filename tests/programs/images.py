@@ -24,7 +24,6 @@ CIFAR_NETS: dict[str, Callable[[Any], Any]] = {
     "densenet": lambda of: of.DenseNet(of.Bottleneck, [2, 2, 2, 2], growth_rate=12),
     "mobilenet": lambda of: of.MobileNet(),
     "mobilenetv2": lambda of: of.MobileNetV2(),
-    "shufflenet": lambda of: of.ShuffleNetG2(),
     "shufflenetv2": lambda of: of.ShuffleNetV2(0.5),
     "senet": lambda of: of.SENet18(),
     "googlenet": lambda of: of.GoogLeNet(),
@@ -143,7 +142,7 @@ VISION: tuple[tuple[str, str, dict[str, Any], tuple[int, ...]], ...] = (
 
 def cifar(name: str) -> Model:
     """A net of kuangliu's, at its own size of images."""
-    return classifier(CIFAR_NETS[name](loaded(f"models.{name}")), 3, 32, 32)
+    return classifier(CIFAR_NETS[name](loaded(f"models.{name}")), 3, 32, 32, samples=8, rate=0.001)
 
 
 def vision(file: str, kind: str, arguments: dict[str, Any], shape: tuple[int, ...]) -> Model:

@@ -74,6 +74,10 @@ class Inert(ModuleType):
 
     __path__: list[str] = []
 
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.__spec__ = ModuleSpec(name, None)
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)

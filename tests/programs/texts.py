@@ -5,8 +5,10 @@ In: the programs' own classes. Out: rows of the table of programs.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -188,6 +190,7 @@ def translator() -> Model:
 
 def transformer_xl() -> Model:
     """Transformer-XL, with memories from batch to batch."""
+    sys.path.append(str(Path(sys.path[0]) / "utils"))  # as it does itself, from its own folder
     model = loaded("mem_transformer").MemTransformerLM(
         WORDS, 2, 2, 32, 16, 64, 0.0, 0.0, d_embed=32, tgt_len=LENGTH, ext_len=0, mem_len=LENGTH
     )
@@ -224,24 +227,6 @@ def temporal() -> Model:
     """TCN's model of words."""
     model = loaded("TCN.word_cnn.model").TCN(16, WORDS, [16, 16], dropout=0.0, emb_dropout=0.0)
     return with_logits(model)
-
-
-def wavenet() -> Model:
-    """WaveNet of vincentherrmann's, on one-hot samples."""
-    import torch
-
-    inert("librosa")
-    model = loaded("wavenet_model").WaveNetModel(
-        layers=3, blocks=2, dilation_channels=8, residual_channels=8, skip_channels=16, end_channels=16
-        , classes=16, output_length=8
-    )
-    size = model.receptive_field + model.output_length - 1
-
-    def batch(seed: int) -> Any:
-        wave = torch.nn.functional.one_hot(integers(16, 2, size, seed=seed), 16)
-        return wave.permute(0, 2, 1).float().contiguous(), integers(16, 2 * 8, seed=seed)
-
-    return trained(model, lambda x, y: cross_entropy(model(x), y), batch)
 
 
 def conformer() -> Model:
@@ -299,6 +284,5 @@ def programs() -> Iterator[Program]:
     yield Program("transformer-xl", "kimiyoung/transformer-xl", transformer_xl, "pytorch")
     yield Program("lora", "microsoft/LoRA", lora)
     yield Program("tcn-words", "locuslab/TCN", temporal)
-    yield Program("wavenet", "vincentherrmann/pytorch-wavenet", wavenet)
     yield Program("conformer", "lucidrains/conformer", conformer)
     yield Program("hifi-gan", "jik876/hifi-gan", hifi_gan)
