@@ -87,7 +87,9 @@ def compare(name: str, expected: dict[str, np.ndarray], found: dict[str, np.ndar
         worst = max(worst, float(apart) / largest) if apart == apart else float("nan")
         if worst != worst:
             return Outcome(name, trouble=f"{key} has NaN on one side")
-    return Outcome(name, worst, "" if worst <= BOUND else f"differs by {worst:.1e}", float(found["seconds"][:2].sum()))
+    return Outcome(
+        name, worst, "" if worst <= BOUND else f"differs by {worst:.1e}", float(found["seconds"][:2].sum())
+    )
 
 
 def _shape(record: dict[str, np.ndarray], key: str) -> str:

@@ -73,7 +73,12 @@ def guided() -> Model:
 
     def batch(seed: int) -> Any:
         image = floats(2, 3, 16, 16, seed=seed)
-        return image, integers(100, 2, seed=seed), integers(10, 2, seed=seed), floats(2, 3, 16, 16, seed=seed + 9)
+        return (
+            image,
+            integers(100, 2, seed=seed),
+            integers(10, 2, seed=seed),
+            floats(2, 3, 16, 16, seed=seed + 9),
+        )
 
     return trained(model, compute, batch, 0.001)
 
@@ -130,7 +135,11 @@ def star_gan() -> Model:
         return made, loss, second
 
     batches = [
-        (floats(2, 3, 32, 32, seed=seed), integers(2, 2, 2, seed=seed).float(), integers(9, 2, 1, 1, 1, seed=seed) / 9)
+        (
+            floats(2, 3, 32, 32, seed=seed),
+            integers(2, 2, 2, seed=seed).float(),
+            integers(9, 2, 1, 1, 1, seed=seed) / 9,
+        )
         for seed in range(STEPS)
     ]
     return Model({"maker": maker, "judge": judge}, step, batches)
@@ -176,8 +185,12 @@ def glow() -> Model:
 def programs() -> Iterator[Program]:
     """All of them."""
     yield Program("ddpm", "dome272/Diffusion-Models-pytorch", ddpm)
-    yield Program("denoising-diffusion", "lucidrains/denoising-diffusion-pytorch", partial(lucidrains_unet, 2))
-    yield Program("denoising-diffusion-1d", "lucidrains/denoising-diffusion-pytorch", partial(lucidrains_unet, 1))
+    yield Program(
+        "denoising-diffusion", "lucidrains/denoising-diffusion-pytorch", partial(lucidrains_unet, 2)
+    )
+    yield Program(
+        "denoising-diffusion-1d", "lucidrains/denoising-diffusion-pytorch", partial(lucidrains_unet, 1)
+    )
     yield Program("guided-diffusion", "openai/guided-diffusion", guided)
     small: dict[str, Any] = {"latent_dim": 8, "hidden_dims": [8, 16, 16, 16, 32]}
     for name, kind, options in (
@@ -185,7 +198,11 @@ def programs() -> Iterator[Program]:
         ("beta_vae", "BetaVAE", small),
         ("wae_mmd", "WAE_MMD", small),
         ("logcosh_vae", "LogCoshVAE", small),
-        ("vq_vae", "VQVAE", {"embedding_dim": 8, "num_embeddings": 16, "hidden_dims": [8, 16], "img_size": 64}),
+        (
+            "vq_vae",
+            "VQVAE",
+            {"embedding_dim": 8, "num_embeddings": 16, "hidden_dims": [8, 16], "img_size": 64},
+        ),
         ("iwae", "IWAE", small),
     ):
         yield Program(f"vae-{name}", "AntixK/PyTorch-VAE", partial(autoencoder, name, kind, options))

@@ -72,11 +72,10 @@ def inert(*packages: str) -> None:
 class Inert(ModuleType):
     """A package, module, function and value in one, that does nothing and gives itself."""
 
-    __path__: list[str] = []
-
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.__spec__ = ModuleSpec(name, None)
+        self.__path__ = []
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -130,7 +129,10 @@ def integers(high: int, *shape: int, seed: int = 0) -> Any:
 
 
 def trained(
-    model: Any, compute: Callable[..., Sequence[Any]], batch: Callable[[int], tuple[Any, ...]], rate: float = 0.01
+    model: Any,
+    compute: Callable[..., Sequence[Any]],
+    batch: Callable[[int], tuple[Any, ...]],
+    rate: float = 0.01,
 ) -> Model:
     """A model under SGD with momentum: `compute(*batch)` gives outputs, the last of them a loss."""
     import torch
@@ -162,7 +164,9 @@ def classifier(model: Any, *shape: int, classes: int = 10, samples: int = 4, rat
     return trained(model, compute, batch, rate)
 
 
-def language(model: Any, words: int, length: int, compute: Callable[..., Sequence[Any]], samples: int = 4) -> Model:
+def language(
+    model: Any, words: int, length: int, compute: Callable[..., Sequence[Any]], samples: int = 4
+) -> Model:
     """A model that is trained to tell each word from those before it."""
 
     def batch(seed: int) -> tuple[Any, ...]:

@@ -1,7 +1,8 @@
 """The programs' own files: which, at which commit, with which hashes; fetched, checked, and kept in a cache.
 
-In: sources.toml, and where there is one a folder of mirrors (`owner+name/repo`, git directories). Out: a folder
-with a repository's listed files. The invariant: no file is handed out whose SHA-256 is not the listed one.
+In: sources.toml, and where there is one a folder of mirrors (`owner+name/repo`, git directories). Out: a
+folder with a repository's listed files. The invariant: no file is handed out whose SHA-256 is not the
+listed one.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ __all__ = ["LIST", "Source", "folder_of", "pin", "read_list"]
 LIST = Path(__file__).with_name("sources.toml")
 HEAD = """\
 # Public PyTorch programs that `make test-programs` runs: repositories, commits, files and their SHA-256.
-# Nothing of theirs is kept here. A file that is new gets an empty hash, then `python -m scripts.programs --pin`.
+# A file that is new gets an empty hash here; then `python -m scripts.programs --pin` writes it.
 """
 
 
@@ -61,7 +62,9 @@ def pin(mirrors: Path | None = None) -> None:
         digests = {path: hashlib.sha256(content).hexdigest() for path, content in found.items()}
         rows = {"commit": source.commit, **dict(sorted((dict(source.files) | digests).items()))}
         keys = {path: path if path.isidentifier() else f'"{path}"' for path in rows}
-        text += f'\n["{source.name}"]\n' + "".join(f'{keys[path]} = "{each}"\n' for path, each in rows.items())
+        text += f'\n["{source.name}"]\n' + "".join(
+            f'{keys[path]} = "{each}"\n' for path, each in rows.items()
+        )
     LIST.write_text(text, encoding="utf-8")
 
 

@@ -1,8 +1,8 @@
 """What is made the same on both sides before a program runs: random numbers, dropout, weights.
 
-In: the module `torch`, whichever it is. Out: the same module, whose random functions give NumPy's numbers by
-the function, the shape and how many times that was asked for; and initial weights that one side writes and the
-other reads, in the order in which modules are first called and optimisers made.
+In: the module `torch`, whichever it is. Out: the same module, whose random functions give NumPy's numbers
+by the function, the shape and how many times that was asked for; and initial weights that one side writes
+and the other reads, in the order in which modules are first called and optimisers made.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SHAPED: dict[str, Numbers] = {
 def steady(torch: Any) -> None:
     """Have random functions give the same numbers with every library."""
     random.seed(0)
-    np.random.seed(0)  # noqa: NPY002: programs draw from it
+    np.random.seed(0)  # programs draw from it
     torch.manual_seed(0)
     asked: Counter[tuple[Any, ...]] = Counter()
 
@@ -50,9 +50,13 @@ def steady(torch: Any) -> None:
         _put(torch, name, functools.partial(_shaped, name, numbers, rng_of, made))
         _put(torch, f"{name}_like", functools.partial(_like, name, numbers, rng_of, made))
 
+    streams: dict[tuple[int, int], np.random.Generator] = {}
+
     def randint(*given: Any, **options: Any) -> Any:
+        # One after another, since samplers draw as many at once as they like.
         low, high, size = _bounds(given, options)
-        return made(rng_of("randint", *size).integers(low, high, tuple(size)), None, options)
+        rng = streams.setdefault((low, high), np.random.default_rng((low & 0xFFFF, high)))
+        return made((low + rng.random(tuple(size)) * (high - low)).astype(np.int64), None, options)
 
     def randperm(count: int, **options: Any) -> Any:
         return made(rng_of("randperm", count).permutation(count), None, options)

@@ -89,7 +89,9 @@ def llama() -> Model:
     """llama2.c's model."""
     of = loaded("model")
     model = of.Transformer(
-        of.ModelArgs(dim=32, n_layers=2, n_heads=4, n_kv_heads=2, vocab_size=WORDS, multiple_of=8, max_seq_len=LENGTH)
+        of.ModelArgs(
+            dim=32, n_layers=2, n_heads=4, n_kv_heads=2, vocab_size=WORDS, multiple_of=8, max_seq_len=LENGTH
+        )
     )
 
     def compute(x: Any, y: Any) -> Sequence[Any]:
@@ -142,7 +144,18 @@ def pairs(seed: int, high: int = WORDS) -> tuple[Any, Any]:
 def attention_is_all_you_need() -> Model:
     """jadore801120's Transformer."""
     model = loaded("transformer.Models").Transformer(
-        WORDS, WORDS, 0, 0, d_word_vec=32, d_model=32, d_inner=64, n_layers=2, n_head=2, d_k=16, d_v=16, dropout=0.0
+        WORDS,
+        WORDS,
+        0,
+        0,
+        d_word_vec=32,
+        d_model=32,
+        d_inner=64,
+        n_layers=2,
+        n_head=2,
+        d_k=16,
+        d_v=16,
+        dropout=0.0,
     )
     return trained(model, lambda x, y: cross_entropy(model(x, y[:, :-1]), y[:, 1:]), pairs)
 
@@ -239,7 +252,9 @@ def conformer() -> Model:
         output = model(x)
         return output, torch.nn.functional.mse_loss(output, y)
 
-    return trained(model, compute, lambda seed: (floats(2, 20, 32, seed=seed), floats(2, 20, 32, seed=seed + 9)))
+    return trained(
+        model, compute, lambda seed: (floats(2, 20, 32, seed=seed), floats(2, 20, 32, seed=seed + 9))
+    )
 
 
 def hifi_gan() -> Model:
@@ -277,7 +292,9 @@ def programs() -> Iterator[Program]:
     yield Program("words-transformer", examples, word_transformer, "word_language_model")
     yield Program("translation", examples, translator, "language_translation")
     yield Program(
-        "attention-is-all-you-need", "jadore801120/attention-is-all-you-need-pytorch", attention_is_all_you_need
+        "attention-is-all-you-need",
+        "jadore801120/attention-is-all-you-need-pytorch",
+        attention_is_all_you_need,
     )
     yield Program("transformer-hyunwoongko", "hyunwoongko/transformer", hyunwoong)
     yield Program("annotated-transformer", "harvardnlp/annotated-transformer", annotated)

@@ -53,7 +53,7 @@ TUTORIAL_SCRIPTS: tuple[str, ...] = (
     "03-advanced/generative_adversarial_network",
     "03-advanced/variational_autoencoder",
 )
-JOHNSON = ("autograd/two_layer_net_autograd", "autograd/two_layer_net_custom_function")
+JOHNSON: tuple[str, ...] = ("autograd/two_layer_net_autograd", "autograd/two_layer_net_custom_function")
 JOHNSON += tuple(f"nn/{each}" for each in ("two_layer_net_nn", "two_layer_net_module", "two_layer_net_optim"))
 JOHNSON += ("nn/dynamic_net",)
 POLICIES = ("REINFORCE", "actor_critic", "ppo", "ppo-lstm", "ppo-continuous")
@@ -108,7 +108,9 @@ def languages() -> Iterator[Program]:
     for kind in ("bigram", "mlp", "rnn", "gru", "bow", "transformer"):
         small = f"--type {kind} -n 0 --n-layer 2 --n-head 2 --n-embd 16 --n-embd2 16 -b 8"
         yield Program(f"makemore-{kind}", "karpathy/makemore", Script("makemore.py", small.split(), names))
-    small = "--n_layer=2 --n_head=2 --n_embd=32 --block_size=16 --batch_size=4 --gradient_accumulation_steps=1"
+    small = (
+        "--n_layer=2 --n_head=2 --n_embd=32 --block_size=16 --batch_size=4 --gradient_accumulation_steps=1"
+    )
     small += " --device=cpu --dtype=float32 --compile=False --eval_iters=1 --dataset=small --warmup_iters=0"
     yield Program("nanogpt-train", "karpathy/nanoGPT", Script("train.py", small.split(), tokens))
     small = "--trainer.batch_size=8 --trainer.num_workers=0 --trainer.device=cpu"
@@ -133,7 +135,9 @@ def programs() -> Iterator[Program]:
     for each, arguments in GANS:
         small = f"--batch_size 8 --n_epochs 2 --latent_dim 16 {arguments}"
         yield Program(
-            f"gan-{each}", "eriklindernoren/PyTorch-GAN", gan(f"implementations/{each}/{each}.py", small.split())
+            f"gan-{each}",
+            "eriklindernoren/PyTorch-GAN",
+            gan(f"implementations/{each}/{each}.py", small.split()),
         )
     for each in TUTORIAL_SCRIPTS:
         script = Script(f"{TUTORIALS}/{each}/main.py", without=("matplotlib",))

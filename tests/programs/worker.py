@@ -1,7 +1,8 @@
 """One program with one library: `python -m tests.programs.worker torch|webgrad NAME FOLDER WRITTEN [READ]`.
 
-In: a program's name, the folder of its files, and for webgrad the record that torch's run wrote. Out: a record
-(.npz) of initial weights, outputs and losses. Both libraries run the same lines; only `install()` differs.
+In: a program's name, the folder of its files, and for webgrad the record that torch's run wrote. Out: a
+record (.npz) of initial weights, outputs and losses. Both libraries run the same lines; only `install()`
+differs.
 """
 
 from __future__ import annotations
@@ -105,9 +106,9 @@ def run_script(watch: Watch, script: Any, home: Path) -> None:
     """A script, with its losses, and the outputs of the modules that it calls itself."""
     sys.argv = [str(home / script.path), *script.arguments]
     sys.path[:0] = [str((home / script.path).parent), str(home)]
-    with watched(watch, script.most), contextlib.suppress(Enough, SystemExit):
-        with contextlib.redirect_stdout(io.StringIO()):
-            runpy.run_path(sys.argv[0], run_name="__main__")
+    quiet = contextlib.redirect_stdout(io.StringIO())
+    with watched(watch, script.most), contextlib.suppress(Enough, SystemExit), quiet:
+        runpy.run_path(sys.argv[0], run_name="__main__")
     if not watch.losses:
         raise ValueError(f"{script.path} ended without a loss")
 

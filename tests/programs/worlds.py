@@ -78,7 +78,7 @@ def differential(adjoint: bool) -> Model:
     of = loaded("torchdiffeq")
     solve = of.odeint_adjoint if adjoint else of.odeint
 
-    class Field(torch.nn.Module):
+    class Field(torch.nn.Module):  # type: ignore[misc]
         """How quickly a state changes."""
 
         def __init__(self) -> None:

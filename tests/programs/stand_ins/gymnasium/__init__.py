@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gymnasium import spaces, vector, wrappers
+from . import spaces, vector, wrappers
 
 __all__ = ["Env", "make", "spaces", "vector", "wrappers"]
 
@@ -16,7 +16,6 @@ class Env:
     """A world: a state, and what an action makes of it."""
 
     spec = SimpleNamespace(reward_threshold=475.0)
-    metadata: dict[str, Any] = {}
     size = 4
     state: Any
     observation_space: Any

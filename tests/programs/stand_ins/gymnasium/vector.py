@@ -26,17 +26,18 @@ class SyncVectorEnv:
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """One step of each."""
-        states, rewards, ended, cut = [], [], [], []
+        told: tuple[list[Any], ...] = ([], [], [], [])
         last = np.full(self.num_envs, None, object)
         for number, (each, action) in enumerate(zip(self.envs, actions, strict=True)):
             state, reward, over, late, _ = each.step(action)
             if over or late:
                 last[number] = state
                 state = each.reset()[0]
-            for values, value in zip((states, rewards, ended, cut), (state, reward, over, late), strict=True):
+            for values, value in zip(told, (state, reward, over, late), strict=True):
                 values.append(value)
         about = {"final_observation": last} if any(each is not None for each in last) else {}
-        return np.stack(states), np.array(rewards), np.array(ended), np.array(cut), about
+        states, *rest = told
+        return np.stack(states), *map(np.array, rest), about  # type: ignore[return-value]
 
     def close(self) -> None:
         """Nothing is open."""

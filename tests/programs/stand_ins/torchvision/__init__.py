@@ -1,1 +1,1 @@
-"""In torchvision's place: data sets of numbers that NumPy draws, for programs that are about something else."""
+"""In torchvision's place: images that NumPy draws, for programs that are about something else."""

@@ -61,7 +61,9 @@ class Resize:
         self.size = (size, size) if isinstance(size, int) else tuple(size)
 
     def __call__(self, image: Any) -> Any:
-        rows, columns = (np.arange(new) * old // new for new, old in zip(self.size, image.shape, strict=False))
+        rows, columns = (
+            np.arange(new) * old // new for new, old in zip(self.size, image.shape, strict=False)
+        )
         return image[rows][:, columns]
 
 
