@@ -296,6 +296,7 @@ PUBLIC_NAMES = [
     "mean",
     "median",
     "memory",
+    "memory_layout",
     "meshgrid",
     "min",
     "minimum",

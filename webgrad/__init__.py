@@ -66,7 +66,7 @@ _NAMES = {
     "functions.array.sorting": "argsort searchsorted sort topk",
     "functions.array.sets": "isin unique unique_all unique_counts unique_inverse unique_values",
     "functions.array.types": "can_cast finfo iinfo isdtype result_type",
-    "functions.array.inspection": "__array_namespace_info__",
+    "functions.array.inspection": "__array_namespace_info__ memory_layout",
     "functions.array.scatters": (
         "index_add index_max index_min index_set scatter scatter_add scatter_max scatter_min scatter_set"
     ),
