@@ -14,6 +14,7 @@ from typing import Any
 import webgrad as _wg
 
 from . import methods as _methods
+from . import settings as _settings
 from .binding import public as _public
 from .compiling import compile
 from .creation import tensor
@@ -25,6 +26,7 @@ from .reductions import return_types
 from .shapes_of import Size
 from .tensor import Tensor
 from .tensor import adopt as adopt
+from .typed import types_of as _types_of
 
 __all__ = [
     "Generator", "Size", "Tensor", "compile", "default_generator", "device", "e", "get_default_device",
@@ -50,6 +52,8 @@ strided, contiguous_format, channels_last, preserve_format = (
 _FUNCTIONS: dict[str, Any] = {}
 for _family in _methods.FAMILIES:
     _FUNCTIONS |= _public(_family.functions)
+_FUNCTIONS |= {name: getattr(_settings, name) for name in _settings.__all__}
+_FUNCTIONS |= _types_of(on_gpu=False)
 globals().update(_FUNCTIONS)
 __all__ += _FUNCTIONS
 
@@ -85,22 +89,26 @@ def numel(input: Any) -> Any:
 _LIBRARIES = frozenset(
     {
         "_dynamo",
+        "accelerator",
         "amp",
         "autograd",
         "backends",
         "cuda",
         "distributed",
+        "distributions",
         "fft",
         "func",
         "hub",
         "jit",
         "linalg",
+        "masked",
         "multiprocessing",
         "nn",
         "onnx",
         "optim",
         "profiler",
         "serialization",
+        "signal",
         "special",
         "testing",
         "utils",

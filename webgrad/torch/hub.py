@@ -40,7 +40,7 @@ def load_state_dict_from_url(
     path = folder / (file_name or Path(unquote(urlparse(url).path)).name)
     if not path.is_file():
         raise RuntimeError(
-            f"torch.hub: webgrad.torch downloads nothing, and there is no {path}: download {url} to this path "
+            f"torch.hub: webgrad.torch downloads nothing, and there is no {path}: download {url} to it "
             "(after looking at who offers it) and call it again"
         )
     return load_file(path, map_location)
@@ -49,8 +49,8 @@ def load_state_dict_from_url(
 def load(repo_or_dir: Any, model: Any, *args: Any, **options: Any) -> NoReturn:
     """Refused: it would fetch a program and run it."""
     raise RuntimeError(
-        f"torch.hub.load would fetch the program of {repo_or_dir} and run it: get it, import its model, and load "
-        "the weights by load_state_dict"
+        f"torch.hub.load would fetch the program of {repo_or_dir} and run it: get it, import its model, and "
+        "load the weights by load_state_dict"
     )
 
 
