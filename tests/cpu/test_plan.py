@@ -285,6 +285,7 @@ def test_large_graphs_are_compiled_at_once(
     counted: Callable[[], int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cpu_plan, "MUCH", 1000)
+    monkeypatch.setattr(cpu_plan, "EACH", 100)
     x = wg.asarray(np.arange(2000.0, dtype=np.float32), device="cpu")
     np.testing.assert_allclose((x * 0.5 - 7.25).numpy(), np.arange(2000) * 0.5 - 7.25)
     assert counted() == 1

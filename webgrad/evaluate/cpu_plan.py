@@ -8,9 +8,10 @@ again is compiled.
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, cast, get_args
+from typing import Any, ClassVar, cast, get_args
 
 from ..arrays import Array
 from ..config import settings
@@ -33,15 +34,23 @@ from ..schedule.schedule import schedule
 from ..schedule.work import work_of
 from .cpu_replay import HostReplay
 
-MUCH = 1 << 24  # elements that all nodes of a graph have, from which compiling it costs less than NumPy
+MUCH = 1 << 24  # elements that all nodes of a graph have, from which compiling it costs less than NumPy, if
+EACH = 1 << 18  # there are so many to a node: compiling takes longer the more nodes there are
+SEEN = 2  # runs by NumPy before native code
+VARIANTS = 8  # graphs of one kind, with other sizes, that are compiled so soon; each of the next ones
+KINDS_KEPT = 1024
+SEEN_OFTEN = 32  # has so many runs by NumPy, which cost less than making a plan that is seldom used
 
 
 class HostPlan:
     """A graph on the cpu.
 
     One that is captured, or much work, is compiled at once. Another one is computed by NumPy, node by node,
-    the first two times, and compiled beside the program meanwhile, if the option does not say otherwise.
+    the first two times, and compiled beside the program meanwhile, if the option does not say otherwise. Of
+    graphs that differ in sizes and numbers only, such as those of growing sequences, few are compiled so soon.
     """
+
+    kinds: ClassVar[OrderedDict[int, int]] = OrderedDict()  # how many graphs of a kind were compiled
 
     def __init__(self, graph: Snapshot, device: Any, *, captured: bool = False) -> None:
         self._count = len(graph)
@@ -50,15 +59,16 @@ class HostPlan:
         self._complex = {at: sig.dtype.numpy for at, sig in enumerate(graph.sigs) if sig.dtype.kind == "c"}
         self.device = device
         self._runs = 0
+        self._seen = SEEN
         self._waiting: Snapshot | None = None  # to be compiled, if it is seen again
         self._compiled: tuple[Schedule, CompiledPlan] | None = None
         option = settings().compile
-        at_once = captured or option == "always" or _work(graph) >= MUCH
+        at_once = captured or option == "always" or _is_much_work(graph)
         if at_once and is_available():
             self.plan: ReferencePlan | CompiledPlan = self._natively(graph)
         else:
             if option == "repeated" and is_available():
-                self._waiting = graph.copy()
+                self._waiting = graph
             self.plan = self._by_reference(graph)
         self.stored: tuple[int, ...] = graph.roots
 
@@ -76,9 +86,10 @@ class HostPlan:
     def _by_reference(self, graph: Snapshot) -> ReferencePlan:
         """A plan that keeps all computed values that someone holds."""
         with stage("schedule"):
-            split_pairs(graph)
             _store(graph, sorted(each for each in graph.held if graph.sigs[each].kind != "move"))
-            plan = ReferencePlan(graph)
+            if self._complex:
+                graph = split_pairs(graph.copy())
+            plan = ReferencePlan(graph, range(len(graph)))
         _check_room(graph, plan.nodes)
         groups = tuple([_alone(graph, each) for each in plan.nodes] if observers() else ())
         self._announce(Schedule(graph, groups, tuple([(at,) for at in range(len(groups))])))
@@ -94,16 +105,28 @@ class HostPlan:
         """Ask for native code at the second run, and go on to it at the third, however long it takes: results
         depend on how often a graph was seen, not on the time.
         """
+        if self._compiled is None and self._runs == SEEN:
+            self._seen = self._runs_by_reference(graph)
+        if self._runs < self._seen:
+            return
         if self._compiled is None:
-            graph.roots = self.stored
             with stage("schedule"):
-                made = schedule(graph, CPU_PROFILE, CPU_PASSES)
+                made = schedule(graph.copy(), CPU_PROFILE, CPU_PASSES)
             with stage("lower"):
                 self._compiled = made, CompiledPlan(made)
         else:
             made, self.plan = self._compiled
             self._announce(made)
             self._waiting = self._compiled = None
+
+    def _runs_by_reference(self, graph: Snapshot) -> int:
+        """How often a graph is computed by NumPy: often if many of its kind were compiled."""
+        kind = _kind(graph)
+        known = self.kinds.pop(kind, 0)
+        self.kinds[kind] = known + 1
+        if len(self.kinds) > KINDS_KEPT:
+            self.kinds.popitem(last=False)
+        return SEEN if known < VARIANTS else SEEN_OFTEN
 
     apart: Sequence[int] = ()
 
@@ -118,7 +141,7 @@ class HostPlan:
     ) -> list[Any]:
         """The arrays of `stored`."""
         self._runs += 1
-        if self._waiting is not None and self._runs > 1:
+        if self._waiting is not None and self._runs >= SEEN:
             self._compile(self._waiting)
         leaves = {at: _floats(nodes[at].storage) for at in self.leaves}
         scalars = {at: nodes[at].storage for at in self.scalars}
@@ -177,15 +200,26 @@ def _as_stored(node: Node, array: Array) -> Array:
     return array.view(sig.dtype.numpy)[..., 0] if sig.dtype.kind == "c" else array
 
 
+def _kind(graph: Snapshot) -> int:
+    """What graphs have in common that differ in sizes and numbers only."""
+    nodes = tuple([(sig.op.name, len(sig.shape), sig.dtype.name) for sig in graph.sigs])
+    return hash((nodes, tuple(graph.inputs), graph.roots))
+
+
+def _is_much_work(graph: Snapshot) -> bool:
+    least = max(MUCH, EACH * len(graph))
+    most = max([sig.size for sig in graph.sigs], default=0)  # what most graphs have makes it plain
+    return len(graph) * most >= least and _work(graph) >= least
+
+
 def _work(graph: Snapshot) -> int:
     """The elements that are computed, roughly."""
     total = 0
-    for each in graph.order():
-        sig, inputs = graph.sigs[each], graph.inputs[each]
+    for sig, inputs in zip(graph.sigs, graph.inputs, strict=True):
         if sig.kind == "attend":  # by NumPy, with a score for each query and key
             total += math.prod(sig.shape[:-1]) * graph.sigs[inputs[1]].shape[-2]
         if sig.kind not in ("move", "leaf", "scalar"):
-            total += max(graph.sigs[one].size for one in (each, *inputs))
+            total += max(sig.size, *[graph.sigs[one].size for one in inputs], 0)
     return total
 
 

@@ -7,56 +7,48 @@ written to; every result is a contiguous array of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter_ns
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..arrays import Array, np
 from ..graph.node import Node
 from ..graph.snapshot import Snapshot
 from ..graph.walk import pending
 from ..runtime.host_buffers import is_own
-from .functions import host_function, value_of
+from .functions import functions_for, value_of
 
 __all__ = ["ReferencePlan", "compute", "value_of"]
 
-
-class _Step(NamedTuple):
-    """A node to compute, and the values that nobody needs afterwards."""
-
-    node: int
-    inputs: tuple[int, ...]
-    compute: Callable[..., Array]
-    ends: tuple[int, ...]
+LARGE = 1 << 12  # bytes of a value that is let go after its last reader; smaller ones stay to the end
 
 
 class ReferencePlan:
-    """A graph, node by node."""
+    """A graph, node by node. Making one costs little: most graphs that come here are seen once."""
 
-    def __init__(self, graph: Snapshot) -> None:
+    def __init__(self, graph: Snapshot, order: Sequence[int] | None = None) -> None:
+        """`order` are the nodes, inputs first, where that is known."""
+        self._graph = graph
         self._roots = graph.roots
-        self._sigs = graph.sigs
-        nodes = graph.order()
-        order = [each for each in nodes if graph.sigs[each].kind not in ("leaf", "scalar")]
-        numbers = [
-            each for each in nodes if graph.sigs[each].kind == "scalar" and graph.sigs[each].attributes
-        ]
-        self._numbers = {each: graph.sigs[each].attributes[0] for each in numbers}
-        last = {each: at for at, node in enumerate(order) for each in (*graph.inputs[node], node)}
-        kept = set(graph.roots)
-        ends: dict[int, list[int]] = {}
-        for each, at in last.items():
-            if each not in kept:
-                ends.setdefault(at, []).append(each)
-        self._steps = [
-            _Step(each, graph.inputs[each], host_function(graph.sigs[each]).compute, tuple(ends.get(at, ())))
-            for at, each in enumerate(order)
-        ]
+        sigs = graph.sigs
+        order = graph.order() if order is None else order
+        self.nodes = [each for each in order if sigs[each].kind not in ("leaf", "scalar")]
+        self._numbers = {
+            each: sigs[each].attributes[0]
+            for each in order
+            if sigs[each].kind == "scalar" and sigs[each].attributes
+        }
+        self._ends = self._last_reads()
 
-    @property
-    def nodes(self) -> list[int]:
-        """What is computed, in order."""
-        return [step.node for step in self._steps]
+    def _last_reads(self) -> dict[int, list[int]]:
+        """The large values that nobody needs after a node."""
+        inputs, sigs, kept = self._graph.inputs, self._graph.sigs, frozenset(self._roots)
+        last = {each: node for node in self.nodes for each in inputs[node]}
+        ends: dict[int, list[int]] = {}
+        for each, node in last.items():
+            if sigs[each].nbytes >= LARGE and each not in kept:
+                ends.setdefault(node, []).append(each)
+        return ends
 
     def run(
         self,
@@ -68,24 +60,33 @@ class ReferencePlan:
         """The roots' arrays from the leaves' arrays and the scalars' numbers. `tell` hears when which node
         was computed, in nanoseconds.
         """
-        arrays = dict(values)
-        for each, number in (self._numbers | dict(scalars)).items():
-            arrays[each] = np.array(number, self._sigs[each].dtype.numpy)
-        for at, step in enumerate(self._steps):
-            began = 0 if tell is None else perf_counter_ns()
-            arrays[step.node] = step.compute(*[arrays[each] for each in step.inputs])
-            if tell is not None:
-                tell(at, began, perf_counter_ns())
-            for each in step.ends:
-                del arrays[each]
+        sigs, inputs, ends = self._graph.sigs, self._graph.inputs, self._ends
+        functions = functions_for(sigs)
+        arrays: list[Any] = [None] * len(sigs)
+        for each, value in values.items():
+            arrays[each] = value
+        for numbers in (self._numbers, scalars):
+            for each, number in numbers.items():
+                arrays[each] = np.array(number, sigs[each].dtype.numpy)
+        with np.errstate(all="ignore"):
+            for at, node in enumerate(self.nodes):
+                began = 0 if tell is None else perf_counter_ns()
+                arrays[node] = functions[sigs[node]](*[arrays[each] for each in inputs[node]])
+                if tell is not None:
+                    tell(at, began, perf_counter_ns())
+                if node in ends:
+                    for each in ends[node]:
+                        arrays[each] = None
         return self._results(arrays, values)
 
-    def _results(self, arrays: Mapping[int, Array], values: Mapping[int, Array]) -> dict[int, Array]:
+    def _results(self, arrays: Sequence[Any], values: Mapping[int, Array]) -> dict[int, Array]:
         """Arrays that share memory with nothing else; leaves stay what they are."""
         found: dict[int, Array] = {}
         taken: set[int] = {id(each) for each in values.values()}
         for root in self._roots:
             array = arrays[root]
+            if array.__class__ is not np.ndarray:
+                array = np.asarray(array)  # NumPy's sum of a line, for one, is no array
             if root not in values and (id(array) in taken or not is_own(array)):
                 array = np.array(array, order="C")
             taken.add(id(array))
