@@ -52,10 +52,13 @@ class HostPlan:
 
     kinds: ClassVar[OrderedDict[int, int]] = OrderedDict()  # how many graphs of a kind were compiled
 
-    def __init__(self, graph: Snapshot, device: Any, *, captured: bool = False) -> None:
-        self._count = len(graph)
+    def __init__(
+        self, graph: Snapshot, device: Any, *, captured: bool = False, count: int | None = None
+    ) -> None:
+        """`count` are the graph's nodes that a run supplies; others were added to it."""
+        self._count = len(graph) if count is None else count
         self.leaves = [at for at, sig in enumerate(graph.sigs) if sig.kind == "leaf"]
-        self.scalars = [at for at, sig in enumerate(graph.sigs) if sig.kind == "scalar"]
+        self.scalars = [at for at, sig in enumerate(graph.sigs[: self._count]) if sig.kind == "scalar"]
         self._complex = {at: sig.dtype.numpy for at, sig in enumerate(graph.sigs) if sig.dtype.kind == "c"}
         self.device = device
         self._runs = 0
@@ -89,7 +92,7 @@ class HostPlan:
             _store(graph, sorted(each for each in graph.held if graph.sigs[each].kind != "move"))
             if self._complex:
                 graph = split_pairs(graph.copy())
-            plan = ReferencePlan(graph, range(len(graph)))
+            plan = ReferencePlan(graph, range(len(graph)) if len(graph) == self._count else None)
         _check_room(graph, plan.nodes)
         groups = tuple([_alone(graph, each) for each in plan.nodes] if observers() else ())
         self._announce(Schedule(graph, groups, tuple([(at,) for at in range(len(groups))])))

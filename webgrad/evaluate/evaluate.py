@@ -29,6 +29,7 @@ from ..runtime.buffers import naming
 from ..runtime.device import CpuDevice
 from ..runtime.host import memory_bytes
 from ..schedule.pairs import split_pairs
+from ..schedule.places import Place, begin_anywhere, numbers_at
 from ..tuning import is_on
 from ..values import Values, packed
 
@@ -60,12 +61,36 @@ class Recorded(Protocol):
         ...
 
 
+class _Structure:
+    """The plan of a structure: for slices that begin at some places, but for those of the `varying` forms,
+    whose places are numbers of a run.
+    """
+
+    __slots__ = ("begins", "plan", "places", "varying")
+
+    def __init__(self, begins: list[Signature], plan: Plan, places: Sequence[Place]) -> None:
+        self.begins = begins
+        self.varying: frozenset[int] = frozenset()
+        self.plan = plan
+        self.places = places  # the numbers that a run supplies, after the graph's own nodes
+
+    def vary(self, begins: list[Signature]) -> bool:
+        """Whether another plan is needed for slices that begin at other places."""
+        forms = {
+            here.form
+            for here, there in zip(begins, self.begins, strict=True)
+            if here is not there and here.form not in self.varying
+        }
+        self.varying |= forms
+        return bool(forms)
+
+
 class _State:
     """The plans, and the lock under which nodes change."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        self.plans: OrderedDict[tuple[int, ...], Plan] = OrderedDict()
+        self.plans: OrderedDict[tuple[int, ...], _Structure] = OrderedDict()
         self.made = 0
         self.checker: Checker | None = None
 
@@ -168,15 +193,18 @@ def _run(roots: list[Node]) -> None:
     key, nodes = walked.key, walked.nodes
     if is_on():
         key = (*key, -1)  # another plan than without tuning
-    plan = _state.plans.get(key)
-    if plan is None:
-        plan = _state.plans[key] = _made(roots, walked)
+    known = _state.plans.get(key)
+    if known is None:
+        known = _state.plans[key] = _Structure(walked.begins, *_made(roots, walked))
         if len(_state.plans) > PLANS_KEPT:
             _state.plans.popitem(last=False)
     else:
         _state.plans.move_to_end(key)
+        if known.begins != walked.begins and known.vary(walked.begins):
+            known.plan, known.places = _made(roots, walked, varying=known.varying)
+    plan = known.plan
     with stage("record"):
-        found = plan.run(nodes)
+        found = plan.run(nodes + numbers_at(known.places, nodes) if known.places else nodes)
     if seen is not None:
         seen(plan.stored, found)
     for number, storage in zip(plan.stored, found, strict=True):
@@ -188,12 +216,13 @@ def _made(
     walked: Walk,
     changed: Sequence[tuple[Node, Node]] = (),
     *,
+    varying: frozenset[int] = frozenset(),
     captured: bool = False,
-) -> Plan:
-    """A new plan; an error on the way knows the node that is to blame, where its number is known."""
+) -> tuple[Plan, list[Place]]:
+    """A new plan, and the places that are numbers of its runs; an error on the way knows the node that is to blame, where its number is known."""
     try:
         with stage("plan"):
-            return _planned(roots, walked, changed, captured=captured)
+            return _planned(roots, walked, changed, varying, captured=captured)
     except WebgradError as error:
         blamed = getattr(error, "value", len(walked.nodes))
         if blamed < len(walked.nodes):
@@ -202,20 +231,27 @@ def _made(
 
 
 def _planned(
-    roots: list[Node], walked: Walk, changed: Sequence[tuple[Node, Node]], *, captured: bool
-) -> Plan:
+    roots: list[Node],
+    walked: Walk,
+    changed: Sequence[tuple[Node, Node]],
+    varying: frozenset[int],
+    *,
+    captured: bool,
+) -> tuple[Plan, list[Place]]:
     _state.made += 1
     graph = snapshot(walked, roots, changed)
+    places = begin_anywhere(graph, varying) if varying else []
+    nodes = walked.nodes + numbers_at(places, walked.nodes)
     if observers():
-        graph.lines = [each.where for each in walked.nodes]
+        graph.lines = [each.where for each in nodes]
     device = roots[0].sig.device
     if isinstance(device, CpuDevice):
         from .cpu_plan import HostPlan  # here: it needs NumPy, which GPUs do without
 
-        return HostPlan(graph, device, captured=captured)
+        return HostPlan(graph, device, captured=captured, count=len(nodes)), places
     from .gpu_plan import GpuPlan  # here: whoever uses the cpu alone loads no compiler of kernels
 
-    return GpuPlan(graph, device, fuse=device.settings.fuse, nodes=walked.nodes)
+    return GpuPlan(graph, device, fuse=device.settings.fuse, nodes=nodes), places
 
 
 def compute(nodes: Sequence[Node]) -> None:
@@ -242,7 +278,7 @@ def plan_for(roots: list[Node], changed: Sequence[tuple[Node, Node]] = ()) -> tu
     with _state.lock:
         walked = walk(roots)
         try:
-            plan = _made(roots, walked._replace(held=[]), changed, captured=True)
+            plan, _ = _made(roots, walked._replace(held=[]), changed, captured=True)
         except WebgradError as error:
             raise _placed(error, roots[0].sig, roots[0]) from None
     return plan, walked.nodes
