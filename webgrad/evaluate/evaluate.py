@@ -29,7 +29,6 @@ from ..runtime.buffers import naming
 from ..runtime.device import CpuDevice
 from ..runtime.host import memory_bytes
 from ..schedule.pairs import split_pairs
-from ..schedule.places import Place, begin_anywhere, numbers_at
 from ..tuning import is_on
 from ..values import Values, packed
 
@@ -44,6 +43,10 @@ class Plan(Protocol):
 
     def run(self, nodes: list[Node]) -> list[Any]:
         """Storage for `stored`, from the storage of the leaves among `nodes`."""
+        ...
+
+    def vary(self, forms: frozenset[int]) -> bool:
+        """Have movement of these forms begin elsewhere in each run; False where that needs another plan."""
         ...
 
     def record(self, steady: Sequence[int] = ()) -> Recorded:
@@ -62,27 +65,26 @@ class Recorded(Protocol):
 
 
 class _Structure:
-    """The plan of a structure: for slices that begin at some places, but for those of the `varying` forms,
-    whose places are numbers of a run.
+    """The plan of a structure, for movement that begins where it began when the plan was made, but for that
+    of the `varying` forms, which begins elsewhere in each run.
     """
 
-    __slots__ = ("begins", "plan", "places", "varying")
+    __slots__ = ("begins", "plan", "varying")
 
-    def __init__(self, begins: list[Signature], plan: Plan, places: Sequence[Place]) -> None:
+    def __init__(self, begins: list[Signature], plan: Plan) -> None:
         self.begins = begins
-        self.varying: frozenset[int] = frozenset()
         self.plan = plan
-        self.places = places  # the numbers that a run supplies, after the graph's own nodes
+        self.varying: frozenset[int] = frozenset()
 
-    def vary(self, begins: list[Signature]) -> bool:
-        """Whether another plan is needed for slices that begin at other places."""
+    def serves(self, begins: list[Signature]) -> bool:
+        """Whether the plan can run where movement begins at these places; if not, it varies from now on."""
         forms = {
             here.form
             for here, there in zip(begins, self.begins, strict=True)
             if here is not there and here.form not in self.varying
         }
         self.varying |= forms
-        return bool(forms)
+        return not forms or self.plan.vary(self.varying)
 
 
 class _State:
@@ -195,16 +197,16 @@ def _run(roots: list[Node]) -> None:
         key = (*key, -1)  # another plan than without tuning
     known = _state.plans.get(key)
     if known is None:
-        known = _state.plans[key] = _Structure(walked.begins, *_made(roots, walked))
+        known = _state.plans[key] = _Structure(walked.begins, _made(roots, walked))
         if len(_state.plans) > PLANS_KEPT:
             _state.plans.popitem(last=False)
     else:
         _state.plans.move_to_end(key)
-        if known.begins != walked.begins and known.vary(walked.begins):
-            known.plan, known.places = _made(roots, walked, varying=known.varying)
+        if known.begins != walked.begins and not known.serves(walked.begins):
+            known.plan = _made(roots, walked, varying=known.varying)
     plan = known.plan
     with stage("record"):
-        found = plan.run(nodes + numbers_at(known.places, nodes) if known.places else nodes)
+        found = plan.run(nodes)
     if seen is not None:
         seen(plan.stored, found)
     for number, storage in zip(plan.stored, found, strict=True):
@@ -218,8 +220,8 @@ def _made(
     *,
     varying: frozenset[int] = frozenset(),
     captured: bool = False,
-) -> tuple[Plan, list[Place]]:
-    """A new plan, and the places that are numbers of its runs; an error on the way knows the node that is to blame, where its number is known."""
+) -> Plan:
+    """A new plan; an error on the way knows the node that is to blame, where its number is known."""
     try:
         with stage("plan"):
             return _planned(roots, walked, changed, varying, captured=captured)
@@ -237,21 +239,19 @@ def _planned(
     varying: frozenset[int],
     *,
     captured: bool,
-) -> tuple[Plan, list[Place]]:
+) -> Plan:
     _state.made += 1
     graph = snapshot(walked, roots, changed)
-    places = begin_anywhere(graph, varying) if varying else []
-    nodes = walked.nodes + numbers_at(places, walked.nodes)
     if observers():
-        graph.lines = [each.where for each in nodes]
+        graph.lines = [each.where for each in walked.nodes]
     device = roots[0].sig.device
     if isinstance(device, CpuDevice):
         from .cpu_plan import HostPlan  # here: it needs NumPy, which GPUs do without
 
-        return HostPlan(graph, device, captured=captured, count=len(nodes)), places
+        return HostPlan(graph, device, captured=captured, varying=varying)
     from .gpu_plan import GpuPlan  # here: whoever uses the cpu alone loads no compiler of kernels
 
-    return GpuPlan(graph, device, fuse=device.settings.fuse, nodes=nodes), places
+    return GpuPlan(graph, device, fuse=device.settings.fuse, nodes=walked.nodes, varying=varying)
 
 
 def compute(nodes: Sequence[Node]) -> None:
@@ -278,7 +278,7 @@ def plan_for(roots: list[Node], changed: Sequence[tuple[Node, Node]] = ()) -> tu
     with _state.lock:
         walked = walk(roots)
         try:
-            plan, _ = _made(roots, walked._replace(held=[]), changed, captured=True)
+            plan = _made(roots, walked._replace(held=[]), changed, captured=True)
         except WebgradError as error:
             raise _placed(error, roots[0].sig, roots[0]) from None
     return plan, walked.nodes

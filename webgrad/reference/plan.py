@@ -1,6 +1,6 @@
 """The reference: every node by NumPy, one after another, with nothing fused.
 
-In: nodes, or a `Snapshot` without complex dtypes. Out: NumPy arrays. It computes what is seen for the first
+In: nodes, or a `Snapshot`. Out: NumPy arrays. It computes what is seen for the first
 time, everything where there is no compiler, and what tests compare with. The invariants: inputs are never
 written to; every result is a contiguous array of its own.
 """
@@ -12,7 +12,7 @@ from time import perf_counter_ns
 from typing import Any
 
 from ..arrays import Array, np
-from ..graph.node import Node
+from ..graph.node import Node, Signature
 from ..graph.snapshot import Snapshot
 from ..graph.walk import pending
 from ..runtime.host_buffers import is_own
@@ -28,9 +28,9 @@ class ReferencePlan:
 
     def __init__(self, graph: Snapshot, order: Sequence[int] | None = None) -> None:
         """`order` are the nodes, inputs first, where that is known."""
-        self._graph = graph
+        self._inputs = graph.inputs
         self._roots = graph.roots
-        sigs = graph.sigs
+        self._sigs = sigs = graph.sigs
         order = graph.order() if order is None else order
         self.nodes = [each for each in order if sigs[each].kind not in ("leaf", "scalar")]
         self._numbers = {
@@ -42,11 +42,11 @@ class ReferencePlan:
 
     def _last_reads(self) -> dict[int, list[int]]:
         """The large values that nobody needs after a node."""
-        inputs, sigs, kept = self._graph.inputs, self._graph.sigs, frozenset(self._roots)
-        last = {each: node for node in self.nodes for each in inputs[node]}
         ends: dict[int, list[int]] = {}
-        for each, node in last.items():
-            if sigs[each].nbytes >= LARGE and each not in kept:
+        large = {at for at, sig in enumerate(self._sigs) if sig.nbytes >= LARGE}.difference(self._roots)
+        if large:
+            last = {each: node for node in self.nodes for each in self._inputs[node] if each in large}
+            for each, node in last.items():
                 ends.setdefault(node, []).append(each)
         return ends
 
@@ -60,14 +60,29 @@ class ReferencePlan:
         """The roots' arrays from the leaves' arrays and the scalars' numbers. `tell` hears when which node
         was computed, in nanoseconds.
         """
-        sigs, inputs, ends = self._graph.sigs, self._graph.inputs, self._ends
-        functions = functions_for(sigs)
-        arrays: list[Any] = [None] * len(sigs)
-        for each, value in values.items():
+        arrays: list[Any] = [None] * len(self._sigs)
+        for each, value in (*values.items(), *scalars.items()):
             arrays[each] = value
-        for numbers in (self._numbers, scalars):
-            for each, number in numbers.items():
-                arrays[each] = np.array(number, sigs[each].dtype.numpy)
+        return dict(zip(self._roots, self.compute(arrays, [*scalars], tell=tell), strict=True))
+
+    def compute(
+        self,
+        arrays: list[Any],
+        numbers: Sequence[int],
+        sigs: Sequence[Signature] | None = None,
+        tell: Callable[[int, int, int], None] | None = None,
+    ) -> list[Array]:
+        """The same from a list that has the leaves' arrays and the scalars' numbers, and is filled up.
+        `numbers` are the scalars; `sigs` are the nodes', where slices begin at other places than the graph's.
+        """
+        sigs = self._sigs if sigs is None else sigs
+        inputs, ends = self._inputs, self._ends
+        functions = functions_for(sigs)
+        leaves = [each for each in arrays if each is not None]
+        for each, number in self._numbers.items():
+            arrays[each] = np.array(number, sigs[each].dtype.numpy)
+        for each in numbers:
+            arrays[each] = np.array(arrays[each], sigs[each].dtype.numpy)
         with np.errstate(all="ignore"):
             for at, node in enumerate(self.nodes):
                 began = 0 if tell is None else perf_counter_ns()
@@ -77,20 +92,19 @@ class ReferencePlan:
                 if node in ends:
                     for each in ends[node]:
                         arrays[each] = None
-        return self._results(arrays, values)
+        return self._results(arrays, {id(each) for each in leaves})
 
-    def _results(self, arrays: Sequence[Any], values: Mapping[int, Array]) -> dict[int, Array]:
+    def _results(self, arrays: Sequence[Any], taken: set[int]) -> list[Array]:
         """Arrays that share memory with nothing else; leaves stay what they are."""
-        found: dict[int, Array] = {}
-        taken: set[int] = {id(each) for each in values.values()}
+        found: list[Array] = []
         for root in self._roots:
             array = arrays[root]
             if array.__class__ is not np.ndarray:
                 array = np.asarray(array)  # NumPy's sum of a line, for one, is no array
-            if root not in values and (id(array) in taken or not is_own(array)):
+            if self._sigs[root].kind != "leaf" and (id(array) in taken or not is_own(array)):
                 array = np.array(array, order="C")
             taken.add(id(array))
-            found[root] = array
+            found.append(array)
         return found
 
 

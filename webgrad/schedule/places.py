@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from .. import dtypes
-from ..graph.node import Node, scalar, signature
+from ..graph.node import Node, signature
 from ..graph.op import SCALAR
 from ..graph.snapshot import Snapshot
 from ..ops.table import TABLE
@@ -27,12 +27,9 @@ class Place(NamedTuple):
     axis: int
 
 
-def numbers_at(places: Sequence[Place], nodes: Sequence[Node]) -> list[Node]:
-    """The values of places in a graph, as scalars."""
-    return [
-        scalar(sig.attributes[0][axis][0], dtypes.int32, sig.device)
-        for sig, axis in [(nodes[node].sig, axis) for node, axis in places]
-    ]
+def numbers_at(places: Sequence[Place], nodes: Sequence[Node]) -> list[int]:
+    """The values of places in a graph."""
+    return [nodes[node].sig.attributes[0][axis][0] for node, axis in places]
 
 
 def begin_anywhere(graph: Snapshot, forms: Collection[int]) -> list[Place]:

@@ -70,7 +70,7 @@ def on_cpu(array: Array) -> wg.Tensor:
 
 def steps() -> int:
     """How many steps the last native plan has."""
-    plan = list(_state.plans.values())[-1]
+    plan = list(_state.plans.values())[-1].plan
     assert isinstance(plan, HostPlan)
     assert isinstance(plan.plan, CompiledPlan)
     return len(plan.plan._steps)
