@@ -147,8 +147,7 @@ class HostPlan:
             return self.plan.compute(arrays, self.scalars, [each.sig for each in nodes], tell)
         leaves = {at: _floats(nodes[at].storage) for at in self.leaves}
         scalars = {at: nodes[at].storage for at in self.scalars}
-        for at, number in enumerate(numbers_at(self._places, nodes), self._count):
-            scalars[at] = number
+        scalars |= dict(enumerate(numbers_at(self._places, nodes), self._count))
         free = frozenset(at for at in donated if is_own(leaves[at]))
         found = self.plan.run(leaves, scalars, free, tell)
         return [_as_stored(nodes[each], found[each]) for each in self.stored]

@@ -27,7 +27,19 @@ from .refcounts import LISTED
 class Signature:
     """What is known of a node without its inputs. Interned: equal ones are the same object."""
 
-    __slots__ = ("attributes", "device", "dtype", "form", "kind", "nbytes", "number", "op", "shape", "size", "smooth")
+    __slots__ = (
+        "attributes",
+        "device",
+        "dtype",
+        "form",
+        "kind",
+        "nbytes",
+        "number",
+        "op",
+        "shape",
+        "size",
+        "smooth",
+    )
 
     def __init__(
         self,
@@ -110,7 +122,9 @@ def signature(
             clear_signatures()
         # Of several threads here at once, the first one's signature is used by all, and no id is given twice.
         number = next(_numbers)
-        form = _forms.setdefault((*key[:-1], op.form(attributes)), number) if op.form else number
+        form = (
+            _forms.setdefault((*key[:-1], op.form(attributes)), number) if op.form and attributes else number
+        )
         made = Signature(op, shape, dtype, device, attributes, number, form)
         found = _interned.setdefault(key, made)
     return found

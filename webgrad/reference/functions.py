@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from ..arrays import Array, np
@@ -81,13 +82,14 @@ def _fitted(shape: tuple[int, ...], dtype: Any, function: Callable[..., Any], *a
     return found if found.shape == shape else found.reshape(shape)
 
 
+_is_of_halves: Callable[[Signature], bool] = attrgetter("dtype.is_half")
 _directly = _Functions(_direct)
 _carefully = _Functions(lambda sig: host_function(sig).compute)
 
 
 def functions_for(sigs: Sequence[Signature]) -> Mapping[Signature, Callable[..., Any]]:
     """The functions of a graph's nodes."""
-    return _carefully if any([sig.dtype.is_half for sig in sigs]) else _directly
+    return _carefully if any(map(_is_of_halves, sigs)) else _directly
 
 
 def _computed(sig: Signature, function: Callable[..., Any], by_bits: bool, *inputs: Array) -> Array:
