@@ -383,7 +383,7 @@ def _shifted(op: str, value: Any, axes: int | Axes, back: bool) -> Tensor:
     along = range(x.ndim) if axes is None else wholes(op, "an axis", axes)
     numbers = [normalise_axis(op, each, x.ndim) for each in along]
     if not numbers:
-        return x
+        return +x
     shifts = [x.shape[each] // 2 for each in numbers]
     return roll(x, [-each for each in shifts] if back else shifts, numbers)
 

@@ -152,7 +152,7 @@ def interpolate(
     x = as_tensor(op, x)
     count = x.ndim - 2
     _check_mode(op, x, mode, align_corners)
-    wide = x if mode.startswith("nearest") else floating(f"{op} with mode={mode!r}", x)
+    wide = +x if mode.startswith("nearest") else floating(f"{op} with mode={mode!r}", x)
     precise = x.dtype.itemsize == 8
     targets = _targets(op, x, size, scale_factor)
     for at in reversed(range(count)):
