@@ -64,7 +64,9 @@ _NAMES = {
         "logcumsumexp"
     ),
     "functions.array.sorting": "argsort searchsorted sort topk",
-    "functions.array.sets": "isin unique unique_all unique_consecutive unique_counts unique_inverse unique_values",
+    "functions.array.sets": (
+        "isin unique unique_all unique_consecutive unique_counts unique_inverse unique_values"
+    ),
     "functions.array.types": "can_cast finfo iinfo isdtype result_type",
     "functions.array.inspection": "__array_namespace_info__",
     "functions.array.scatters": (

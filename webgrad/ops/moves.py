@@ -23,6 +23,7 @@ Move = tuple[Callable[[Node, Any], Node], Any]  # a primitive, and its argument 
 
 
 def contiguous(shape: Shape) -> tuple[int, ...]:
+    """The strides of a shape whose elements are in order."""
     strides, step = [], 1
     for size in reversed(shape):
         strides.append(step)

@@ -33,15 +33,15 @@ ones_like(input, *, $like) = made(wg.ones_like(input, dtype=dtype, device=place(
 empty_like(input, *, $like) = made(wg.empty_like(input, dtype=dtype, device=place(device)), requires_grad)
 full(size, fill_value, *, $options, names=None, out=None) = given(out, made(wg.full(tuple(size), fill_value,
     dtype=dtype or kind_of(fill_value, device), device=place(device)), requires_grad))
-arange(start, end=None, step=1, *, $options, out=None) = given(out, made(wg.arange(*bounds(start, end),
-    step, dtype=dtype or stepped(start, end, step, device=device), device=place(device)), requires_grad))
+arange(start, end=None, step=1, *, $options, out=None) = given(out, made(wg.arange(*bounds(start, end), step,
+    dtype=dtype or stepped(start, end, step, device=device), device=place(device)), requires_grad))
 range(start=0, end=None, step=1, *, dtype=None, device=None, requires_grad=False) =
     made(wg.arange(*closed(start, end, step), step, dtype=dtype or float_dtype(), device=place(device)),
     requires_grad)
 linspace(start, end, steps, *, $options, out=None) = given(out, made(spaced(start, end, steps, dtype,
     place(device)), requires_grad))
-logspace(start, end, steps, base=10.0, *, $options, out=None) = given(out, made(powers(start, end, steps, base,
-    dtype, place(device)), requires_grad))
+logspace(start, end, steps, base=10.0, *, $options, out=None) = given(out, made(powers(start, end, steps,
+    base, dtype, place(device)), requires_grad))
 empty_strided(size, stride, *, $options) = made(empty(sizes((size,)), dtype or float_dtype(), place(device)),
     requires_grad)
 empty_permuted(size, physical_layout, *, $options) = made(empty(sizes((size,)), dtype or float_dtype(),
@@ -56,8 +56,8 @@ as_tensor asarray(data, dtype=None, device=None, copy=None, requires_grad=False)
     place(device), requires_grad)
 from_numpy(ndarray) = array_shared(ndarray)
 from_dlpack(ext_tensor) = wg.from_dlpack(ext_tensor)
-frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False) =
-    made(wg.asarray(np.frombuffer(buffer, wg.as_dtype(dtype).numpy, count, offset)), requires_grad)
+frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False) = made(wg.asarray(np.frombuffer(buffer,
+    wg.as_dtype(dtype).numpy, count, offset)), requires_grad)
 scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=None, requires_grad=False) =
     made(wg.asarray(s, dtype=dtype or float_dtype(), device=place(device)), requires_grad)
 complex(real, imag, *, out=None) = given(out, wg.complex(real, imag))

@@ -39,8 +39,8 @@ scatter(input, dim, index, src=None, *, value=None, reduce=None) = scattered(inp
 scatter_add(input, dim, index, src) = by_elements(SUMS, input, dim, index, src)
 scatter_reduce(input, dim, index, src, reduce, *, include_self=True) = reduced(by_elements, input, dim, index,
     src, reduce, include_self)
-index_add(input, dim, index, source, *, alpha=1) = by_slices(SUMS, input, dim, index, source if alpha == 1 else
-    source * alpha)
+index_add(input, dim, index, source, *, alpha=1) = by_slices(SUMS, input, dim, index, source if alpha == 1
+    else source * alpha)
 index_reduce(input, dim, index, source, reduce, *, include_self=True) = reduced(by_slices, input, dim, index,
     source, reduce, include_self)
 index_copy(input, dim, index, source) = by_slices(COPIES, input, dim, index, source)
@@ -52,11 +52,11 @@ put(input, index, source, accumulate=False) = put_flat(input, index, source, acc
 
 [function]
 unravel_index(indices, shape) = unravelled(indices, shape)
-segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None) =
-    segments(data, reduce, lengths, offsets, axis, initial)
+segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None)
+    = segments(data, reduce, lengths, offsets, axis, initial)
 _unsafe_masked_index(input, mask, indices, fill) = wg.where(mask, input[tuple(indices)], fill)
-_unsafe_masked_index_put_accumulate(input, mask, indices, values) = put(input, indices, wg.where(mask, values, 0),
-    True)
+_unsafe_masked_index_put_accumulate(input, mask, indices, values) = put(input, indices, wg.where(mask, values,
+    0), True)
 """
 
 
@@ -138,7 +138,7 @@ def by_slices(writing: Writing, x: Any, dim: int, index: Any, source: Any) -> An
 
 
 def by_elements(writing: Writing, x: Any, dim: int, index: Any, source: Any) -> Any:
-    """x with single elements written; where the indices are fewer than x has elements the first ones are meant."""
+    """x with single elements written: the first ones, where there are fewer indices than elements."""
     if not x.ndim or not index.ndim:
         given = wg.reshape(source, (-1,)) if isinstance(source, Array) else source
         line = by_elements(writing, x.reshape(-1), dim, index.reshape(-1), given)
@@ -245,6 +245,19 @@ def segments(data: Any, reduce: str, lengths: Any, offsets: Any, axis: int, init
     number = wg.reshape(lengths, (*outer, count, *[1] * len(rest)))
     nothing = math.nan if initial is None else initial
     return wg.where(number == 0, nothing, found / wg.clip(number, 1, None).astype(data.dtype))
+
+
+def wide(x: Any, mask: Any) -> tuple[Any, Any]:
+    """A tensor and a mask of one shape."""
+    return (x, mask) if tuple(mask.shape) == tuple(x.shape) else tuple(wg.broadcast_arrays(x, mask))  # type: ignore[return-value]
+
+
+def filled(x: Any, mask: Any, source: Any) -> Any:
+    """The next element of the source wherever the mask is true."""
+    x, mask = wide(x, mask)
+    order = wg.cumsum(wg.reshape(mask, (-1,)).astype(wg.int32), 0) - 1
+    values = wg.take(wg.reshape(source, (-1,)), wg.clip(order, 0, max(0, source.numel() - 1)))
+    return wg.where(mask, wg.reshape(values, tuple(x.shape)), x)
 
 
 def put(x: Any, indices: Any, values: Any, accumulate: bool) -> Any:

@@ -1,6 +1,6 @@
 """Normalisations and gradients that some programs call by the names of torch's kernels.
 
-In: tensors. Out: a tensor, or a result with what was computed on the way: means, and reciprocals of deviations.
+In: tensors. Out: a tensor, or a result with what was computed on the way: means, and one by deviations.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ __all__ = ["functions"]
 
 ROWS = """
 [function]
-native_layer_norm(input, normalized_shape, weight, bias, eps) = of_layers(input, len(normalized_shape), weight,
-    bias, eps)
+native_layer_norm(input, normalized_shape, weight, bias, eps) = of_layers(input, len(normalized_shape),
+    weight, bias, eps)
 native_group_norm(input, weight, bias, N, C, HxW, group, eps) = of_groups(input, weight, bias, group, eps)
 native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, *, out=None) =
     of_channels(input, weight, bias, running_mean, running_var, training, momentum, eps)
-_native_batch_norm_legit(input, weight, bias, *rest) = of_channels(input, weight, bias, *(rest if len(rest) == 5
-    else (None, None, *rest)))
+_native_batch_norm_legit(input, weight, bias, *rest) = of_channels(input, weight, bias, *(rest if len(rest) ==
+    5 else (None, None, *rest)))
 _batch_norm_with_update(input, weight, bias, running_mean, running_var, momentum, eps) = (*of_channels(input,
     weight, bias, running_mean, running_var, True, momentum, eps), wg.zeros((0,), dtype=wg.uint8,
     device=input.device))

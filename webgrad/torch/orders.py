@@ -158,7 +158,8 @@ def sided(right: bool, side: str | None) -> str:
     """Left or right of equal elements."""
     if side == "left" and right:
         raise RuntimeError(
-            "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"
+            "torch.searchsorted(): side and right can't be set to opposites, got side of left while right "
+            "was True"
         )
     return side or ("right" if right else "left")
 

@@ -33,12 +33,12 @@ addmm(input, mat1, mat2, *, beta=1, alpha=1) = added(input, wg.mm(mat1, mat2), b
 addmv(input, mat, vec, *, beta=1, alpha=1) = added(input, wg.matmul(mat, vec), beta, alpha)
 addr(input, vec1, vec2, *, beta=1, alpha=1) = added(input, outer_of(vec1, vec2), beta, alpha)
 baddbmm(input, batch1, batch2, *, beta=1, alpha=1) = added(input, wg.bmm(batch1, batch2), beta, alpha)
-addbmm(input, batch1, batch2, *, beta=1, alpha=1) = added(input, wg.sum(wg.bmm(batch1, batch2), 0), beta, alpha)
+addbmm(input, batch1, batch2, *, beta=1, alpha=1) = added(input, wg.sum(wg.bmm(batch1, batch2), 0), beta,
+    alpha)
 
 [function method]
 vdot(input, other) = wg.sum(wg.conj(input) * other)
-inner(input, other) = wg.tensordot(input, other, ([-1], [-1])) if input.ndim and other.ndim else input *
-    other
+inner(input, other) = wg.tensordot(input, other, ([-1], [-1])) if input.ndim and other.ndim else input * other
 tensordot(a, b, dims=2, out=None) = contracted(a, b, dims)
 
 [function]

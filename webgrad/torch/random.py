@@ -28,13 +28,14 @@ rand_like(input, *, generator=None, $like) = made(_rand(tuple(input.shape), dtyp
     place(device) or input.device, generator), requires_grad)
 randn_like(input, *, generator=None, $like) = made(_randn(tuple(input.shape), dtype or input.dtype,
     place(device) or input.device, generator), requires_grad)
-randint_like(input, low=0, high=None, *, generator=None, $like) = made(integers(low, high,
-    tuple(input.shape), dtype or input.dtype, place(device) or input.device, generator), requires_grad)
-randint(low=0, high=None, size=None, *, generator=None, out=None, $options) = made(integers(*limits(low,
-    high, size), dtype, place(device), generator), requires_grad)
+randint_like(input, low=0, high=None, *, generator=None, $like) = made(integers(low, high, tuple(input.shape),
+    dtype or input.dtype, place(device) or input.device, generator), requires_grad)
+randint(low=0, high=None, size=None, *, generator=None, out=None, $options) = made(integers(*limits(low, high,
+    size), dtype, place(device), generator), requires_grad)
 randperm(n, *, generator=None, out=None, $options) = source(generator).permutation(n,
     device=place(device)).astype(dtype or integer_of(place(device)))
-normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, $options) = made(normal_of(mean, std, size, generator, dtype, place(device)), requires_grad)
+normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, $options) = made(normal_of(mean, std, size,
+    generator, dtype, place(device)), requires_grad)
 manual_seed(seed) = seeded(seed)
 seed() = fresh_seed()
 initial_seed() = current().initial_seed()

@@ -38,15 +38,15 @@ amax(input, dim=(), keepdim=False) = wg.max(input, axes(dim), keepdims=keepdim)
 amin(input, dim=(), keepdim=False) = wg.min(input, axes(dim), keepdims=keepdim)
 argmax(input, dim=None, keepdim=False) = index(wg.argmax(numbered(input), dim, keepdims=keepdim))
 argmin(input, dim=None, keepdim=False) = index(wg.argmin(numbered(input), dim, keepdims=keepdim))
-max(input, dim=None, keepdim=False, *, other=None) = extremum(wg.max, wg.argmax, wg.maximum, "max", input,
-    dim if other is None else other, keepdim)
-min(input, dim=None, keepdim=False, *, other=None) = extremum(wg.min, wg.argmin, wg.minimum, "min", input,
-    dim if other is None else other, keepdim)
+max(input, dim=None, keepdim=False, *, other=None) = extremum(wg.max, wg.argmax, wg.maximum, "max", input, dim
+    if other is None else other, keepdim)
+min(input, dim=None, keepdim=False, *, other=None) = extremum(wg.min, wg.argmin, wg.minimum, "min", input, dim
+    if other is None else other, keepdim)
 logsumexp(input, dim, keepdim=False) = wg.logsumexp(floats(input), axes(dim), keepdims=keepdim)
-std(input, dim=None, unbiased=None, keepdim=False, *, correction=None) = spread(wg.std, input, dim,
-    unbiased, keepdim, correction)
-var(input, dim=None, unbiased=None, keepdim=False, *, correction=None) = spread(wg.var, input, dim,
-    unbiased, keepdim, correction)
+std(input, dim=None, unbiased=None, keepdim=False, *, correction=None) = spread(wg.std, input, dim, unbiased,
+    keepdim, correction)
+var(input, dim=None, unbiased=None, keepdim=False, *, correction=None) = spread(wg.var, input, dim, unbiased,
+    keepdim, correction)
 cumsum(input, dim, *, dtype=None) = wg.cumsum(counted(input, dtype), dim)
 logcumsumexp(input, dim) = wg.logcumsumexp(input, dim)
 cumprod(input, dim, *, dtype=None) = wg.cumprod(counted(input, dtype), dim)
@@ -64,8 +64,8 @@ softmax(input, dim, dtype=None) = wg.softmax(cast(input, dtype), axis=dim)
 log_softmax(input, dim, dtype=None) = wg.log_softmax(cast(input, dtype), axis=dim)
 
 dist(input, other, p=2) = wg.vector_norm(floats(input - other), ord=p)
-cov(input, *, correction=1, fweights=None, aweights=None) = wg.squeeze(wg.cov(input if
-    aweights is None else matched(input, aweights)[0], correction=correction, fweights=fweights, aweights=aweights))
+cov(input, *, correction=1, fweights=None, aweights=None) = wg.squeeze(wg.cov(input if aweights is None else
+    matched(input, aweights)[0], correction=correction, fweights=fweights, aweights=aweights))
 corrcoef(input) = wg.squeeze(wg.corrcoef(input))
 
 [function]

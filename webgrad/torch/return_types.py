@@ -15,7 +15,8 @@ _FIELDS = {
     "histogram": "hist bin_edges",
     "histogramdd": "hist bin_edges",
 }
-_FIELDS |= dict.fromkeys(["cummax", "cummin", "kthvalue", "max", "median", "min", "mode", "nanmedian", "sort", "topk"], "values indices")
+_PAIRS = "cummax cummin kthvalue max median min mode nanmedian sort topk"
+_FIELDS |= dict.fromkeys(_PAIRS.split(), "values indices")
 for _name, _fields in _FIELDS.items():
     globals()[_name] = namedtuple(_name, _fields)
     __all__ += [_name]

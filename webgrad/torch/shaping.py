@@ -49,7 +49,8 @@ chunk unsafe_chunk(input, chunks, dim=0) = tuple(wg.chunk(input, chunks, dim))
 split unsafe_split(input, split_size_or_sections, dim=0) = cut(input, split_size_or_sections, dim)
 split_with_sizes unsafe_split_with_sizes(input, split_sizes, dim=0) = cut(input, split_sizes, dim)
 tensor_split(input, indices_or_sections, dim=0) = divided(input, indices_or_sections, dim)
-hsplit(input, indices_or_sections) = parted("hsplit", input, indices_or_sections, 1, 0 if input.ndim < 2 else 1)
+hsplit(input, indices_or_sections) = parted("hsplit", input, indices_or_sections, 1, 0 if input.ndim < 2 else
+    1)
 vsplit(input, indices_or_sections) = parted("vsplit", input, indices_or_sections, 2, 0)
 dsplit(input, indices_or_sections) = parted("dsplit", input, indices_or_sections, 3, 2)
 flip(input, *dims) = wg.flip(input, sizes(dims))
@@ -63,8 +64,8 @@ diag(input, diagonal=0) = wg.diag(input, diagonal)
 diag_embed(input, offset=0, dim1=-2, dim2=-1) = embedded(input, offset, dim1, dim2)
 diagonal_scatter(input, src, offset=0, dim1=0, dim2=1) = changed(input, "diagonal", src, offset, dim1, dim2)
 select_scatter(input, src, dim, index) = changed(input, "select", src, dim, index)
-slice_scatter(input, src, dim=0, start=None, end=None, step=1) = changed(input, "_slice", src, dim, start, end,
-    step)
+slice_scatter(input, src, dim=0, start=None, end=None, step=1) = changed(input, "_slice", src, dim, start,
+    end, step)
 as_strided_scatter(input, src, size, stride, storage_offset=None) = changed(input, "as_strided", src, size,
     stride, storage_offset)
 as_strided(input, size, stride, storage_offset=None) = laid_out(input, size, stride, storage_offset)
@@ -256,8 +257,8 @@ def changed(x: Any, part: str, src: Any, *where: Any) -> Any:
     view = getattr(found, part)(*where)
     if tuple(view.shape) != tuple(src.shape):
         raise RuntimeError(
-            f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size "
-            f"= {list(view.shape)}"
+            f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, "
+            f"slice size = {list(view.shape)}"
         )
     view[...] = src
     return found
@@ -273,8 +274,8 @@ def laid_out(x: Any, size: Any, stride: Any, offset: int | None) -> Any:
     """A view by distances in memory, which a view of another tensor has not for itself."""
     if offset is not None and x._is_view():
         raise RuntimeError(
-            "as_strided of a view with a storage_offset: the offset counts from the beginning of the tensor that "
-            "it is a view of; leave it out, or call it with that tensor"
+            "as_strided of a view with a storage_offset: the offset counts from the beginning of the tensor "
+            "that it is a view of; leave it out, or call it with that tensor"
         )
     return wg.as_strided(x, sizes((size,)), sizes((stride,)), offset or 0)
 
@@ -382,8 +383,8 @@ def joined(tensors: Any, dim: int) -> Any:
 
 
 _COPIES = (
-    "alias as_strided detach diagonal expand narrow permute select slice split split_with_sizes squeeze t transpose "
-    "unbind unsqueeze view"
+    "alias as_strided detach diagonal expand narrow permute select slice split split_with_sizes squeeze t "
+    "transpose unbind unsqueeze view"
 )
 functions = bind(ROWS, globals())
 _viewing = functions | {"alias": functions["clone"], "slice": functions["_slice"]}

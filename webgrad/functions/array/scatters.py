@@ -211,7 +211,7 @@ def write_rows(op: str, how: str, base: Node, indices: Node, values: Node) -> No
 
 
 def _multiplied(op: str, base: Node, indices: Node, values: Node) -> Node:
-    """base with rows multiplied: rows in the order of their indices, each times those before it of its own."""
+    """base with rows multiplied: in the order of their indices, each by those before it of the same one."""
     if base.sig.dtype.kind == "b":
         raise DTypeError(f"{op} is not offered for bool: convert it with astype, or use min, which is and")
     count = indices.sig.size

@@ -85,7 +85,8 @@ def _orderable(op: str, x: Any) -> Tensor:
 def searchsorted(x1: Tensor, x2: Tensor | float, side: str = "left", sorter: Tensor | None = None) -> Tensor:
     """The indices, int32, at which to insert elements of x2 into x1, sorted, so that it stays sorted.
 
-    Where x1 has several axes its last ones are sorted lines, and x2 has elements for each. `side`: left or right of equal elements. `sorter`: argsort(x1), where x1 is not sorted.
+    Where x1 has several axes, it is lines along the last one, and x2 has elements for each of them. `side`:
+    left or right of equal elements. `sorter`: argsort(x1), where x1 is not sorted.
 
     >>> wg.searchsorted(wg.asarray([1, 3, 5]), wg.asarray([0, 3, 9])).tolist()
     [0, 1, 3]
@@ -94,8 +95,8 @@ def searchsorted(x1: Tensor, x2: Tensor | float, side: str = "left", sorter: Ten
     values = _orderable("searchsorted", _as_operand(x2, line))
     if not line.ndim or (line.ndim > 1 and line.shape[:-1] != values.shape[:-1]):
         raise ShapeError(
-            f"searchsorted takes a sorted tensor of one dimension, or as many lines as x2 has, not the shapes "
-            f"{line.shape} and {values.shape}"
+            f"searchsorted takes a sorted tensor of one dimension, or as many lines as x2 has, not the "
+            f"shapes {line.shape} and {values.shape}"
         )
     if side not in ("left", "right"):
         raise ArgumentError(f"searchsorted: side is 'left' or 'right', not {side!r}")

@@ -1,6 +1,6 @@
 """Views that show elements at other distances: windows along an axis, and any strides.
 
-In: a tensor. Out: views of it. Where windows overlap an element is there several times, and a write is refused.
+In: a tensor. Out: views of it. A write is refused where an element is there several times.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .reshaping import whole
 
 
 def sliding_windows(x: Tensor, size: int, step: int = 1, axis: int = -1) -> Tensor:
-    """Windows of `size` elements along an axis, `step` apart: it counts them, and a last axis has their elements.
+    """Windows of `size` elements along an axis, `step` apart: the axis counts them, a last one has elements.
 
     >>> wg.sliding_windows(wg.asarray([1, 2, 3, 4, 5]), 3, 2).tolist()
     [[1, 2, 3], [3, 4, 5]]
@@ -47,8 +47,8 @@ def as_strided(x: Tensor, shape: Sequence[int], strides: Sequence[int], offset: 
     first = whole("as_strided", "the offset", offset)
     if len(sizes) != len(steps) or first < 0 or any(each < 0 for each in steps):
         raise ArgumentError(
-            f"as_strided: {len(sizes)} sizes with the strides {steps} from {first}: give a stride for each, 0 "
-            "or more"
+            f"as_strided: {len(sizes)} sizes with the strides {steps} from {first}: give each a "
+            "stride, 0 or more"
         )
     if not moves.is_dense(x.shape, strides_of(x)):
         raise ShapeError(
