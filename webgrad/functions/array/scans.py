@@ -109,8 +109,8 @@ def cummin(x: Tensor, axis: int | None = None) -> Tensor:
 def logcumsumexp(x: Tensor, axis: int | None = None) -> Tensor:
     """log of the sum of exp of the elements so far along an axis, without overflow.
 
-    >>> [round(each, 4) for each in wg.logcumsumexp(wg.asarray([1000.0, 1000.0, 1001.0])).tolist()]
-    [1000.0, 1000.6931, 1001.5514]
+    >>> [round(each, 2) for each in wg.logcumsumexp(wg.asarray([1000.0, 1000.0, 1001.0])).tolist()]
+    [1000.0, 1000.69, 1001.55]
     """
     x = as_tensor("logcumsumexp", x)
     check_kind("logcumsumexp", "fc", x.dtype)
