@@ -300,6 +300,7 @@ PUBLIC_NAMES = [
     "mean",
     "median",
     "memory",
+    "memory_layout",
     "meshgrid",
     "min",
     "minimum",

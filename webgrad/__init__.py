@@ -69,7 +69,7 @@ _NAMES = {
         "isin unique unique_all unique_consecutive unique_counts unique_inverse unique_values"
     ),
     "functions.array.types": "can_cast finfo iinfo isdtype result_type",
-    "functions.array.inspection": "__array_namespace_info__",
+    "functions.array.inspection": "__array_namespace_info__ memory_layout",
     "functions.array.scatters": (
         "index_add index_max index_min index_multiply index_set scatter scatter_add scatter_max scatter_min "
         "scatter_multiply scatter_set"

@@ -18,7 +18,7 @@ from .table import TABLE
 
 Shape = tuple[int, ...]
 Span = tuple[int, int, int]  # start, stop, step; of windows: axis, size, step
-Layout = tuple[Shape, Shape, int]  # a shape, the distances of elements along its axes, the first one's place
+Pattern = tuple[Shape, Shape, int]  # a shape, the distances of elements along its axes, the first one's place
 Move = tuple[Callable[[Node, Any], Node], Any]  # a primitive, and its argument after the node
 
 
@@ -131,23 +131,23 @@ def _from_windows(x: Node, spans: Span, shape: Shape) -> Node:
     return primitives.pad(x, tuple((0, shape[axis] - length if each == axis else 0) for each in axes))
 
 
-def strided(x: Node, layout: Layout) -> Node:
+def strided(x: Node, pattern: Pattern) -> Node:
     """Elements by their distances in memory."""
-    return primitives.take(primitives.reshape(x, (x.sig.size,)), _places(layout, x.sig.device), 0)
+    return primitives.take(primitives.reshape(x, (x.sig.size,)), _places(pattern, x.sig.device), 0)
 
 
-def _from_strided(x: Node, layout: Layout, shape: Shape) -> Node:
+def _from_strided(x: Node, pattern: Pattern, shape: Shape) -> Node:
     size = math.prod(shape)
     zero = primitives.constant("write", 0, x.sig.dtype, x.sig.device)
-    places = primitives.reshape(_places(layout, x.sig.device), (x.sig.size,))
+    places = primitives.reshape(_places(pattern, x.sig.device), (x.sig.size,))
     column = primitives.reshape(x, (x.sig.size, 1))
     base = primitives.expand(primitives.reshape(zero, (1, 1)), (size, 1))
     return primitives.reshape(primitives.scatter(TABLE["scatter_set"], base, places, column), shape)
 
 
-def _places(layout: Layout, device: Any) -> Node:
+def _places(pattern: Pattern, device: Any) -> Node:
     """The places of elements in memory."""
-    shape, strides, offset = layout
+    shape, strides, offset = pattern
     total = scalar(offset, dtypes.int32, device)
     for axis, (size, stride) in enumerate(zip(shape, strides, strict=True)):
         if size > 1 and stride:
@@ -201,7 +201,7 @@ SHAPES: dict[Any, Callable[[Shape, Any], Shape]] = {
     one_part: lambda shape, _: shape,
     as_numbers: lambda shape, _: shape[:-1],
     windows: lambda shape, spans: (*_over(shape, spans[0], _windows_in(shape, spans)), spans[1]),
-    strided: lambda shape, layout: layout[0],
+    strided: lambda shape, pattern: pattern[0],
 }
 STRIDES: dict[Any, Callable[[Shape, Any, Any], tuple[int, ...] | None]] = {
     primitives.reshape: _reshaped,
@@ -221,7 +221,24 @@ STRIDES: dict[Any, Callable[[Shape, Any, Any], tuple[int, ...] | None]] = {
         *_over(strides, spans[0], strides[spans[0]] * spans[2]),
         strides[spans[0]],
     ),
-    strided: lambda shape, strides, layout: layout[1] if is_dense(shape, strides) else None,
+    strided: lambda shape, strides, pattern: pattern[1] if is_dense(shape, strides) else None,
+}
+_Offset = Callable[[Shape, Sequence[int], Any, int], int]  # of shape, strides, argument and the offset before
+OFFSETS: dict[Any, _Offset] = {
+    primitives.flip: lambda shape, strides, axes, at: (
+        at + sum((shape[axis] - 1) * strides[axis] for axis in axes)
+    ),
+    primitives.slice_: lambda shape, strides, ranges, at: (
+        at + sum(stride * start for stride, (start, _, _) in zip(strides, ranges, strict=True))
+    ),
+    diagonal: lambda shape, strides, ranges, at: (
+        at
+        + sum(each * stride for each, stride in zip(divmod(ranges[0], shape[-1]), strides[-2:], strict=True))
+    ),
+    as_parts: lambda shape, strides, _, at: 2 * at,
+    one_part: lambda shape, strides, which, at: 2 * at + which,
+    as_numbers: lambda shape, strides, _, at: at // 2,
+    strided: lambda shape, strides, pattern, at: at + pattern[2],
 }
 BACK: dict[Any, Callable[[Node, Any, Shape], Node]] = {
     primitives.reshape: lambda x, _, shape: primitives.reshape(x, shape),
@@ -242,5 +259,5 @@ BACK: dict[Any, Callable[[Node, Any, Shape], Node]] = {
 REPEATS: dict[Any, Callable[[Any, Shape], bool]] = {
     primitives.expand: lambda new, shape: math.prod(new) != math.prod(shape),
     windows: lambda spans, shape: spans[1] > spans[2] and _windows_in(shape, spans) > 1,
-    strided: lambda layout, shape: overlap(layout[0], layout[1]),
+    strided: lambda pattern, shape: overlap(pattern[0], pattern[1]),
 }

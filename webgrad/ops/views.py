@@ -23,6 +23,7 @@ from ..graph.op import SCALAR
 from . import primitives
 from .moves import (
     BACK,
+    OFFSETS,
     REPEATS,
     SHAPES,
     STRIDES,
@@ -191,9 +192,23 @@ def _place(alias: Alias) -> _Place:
     return _Place(owner, tape, moves, since, strides)
 
 
-def strides_of(tensor: Any) -> tuple[int, ...]:
-    """The distances of a tensor's elements in the memory that it shares with others."""
-    return contiguous(tensor.shape) if tensor.alias is None else _place(tensor.alias).strides
+class Layout(NamedTuple):
+    """Where a tensor's elements lie: which memory, the place of the first one, and the steps of the axes."""
+
+    memory: int
+    offset: int
+    strides: tuple[int, ...]
+
+
+def layout(tensor: Any) -> Layout:
+    """How a tensor shares elements: by an owner's identity, an offset in it, and strides, in elements."""
+    place = _place(tensor.alias or base_of(tensor))
+    offset, strides = 0, contiguous(place.owner.shape)
+    for move, argument, shape in place.moves:
+        if move in OFFSETS:
+            offset = OFFSETS[move](shape, strides, argument, offset)
+        strides = STRIDES[move](shape, strides, argument)  # type: ignore[assignment]  # a view has them
+    return Layout(id(place.owner), offset, place.strides)
 
 
 # Writing

@@ -15,6 +15,7 @@ import webgrad as _wg
 
 from . import methods as _methods
 from . import return_types as return_types
+from . import settings as _settings
 from .binding import public as _public
 from .compiling import compile
 from .creation import tensor
@@ -25,6 +26,7 @@ from .random import Generator, default_generator
 from .shapes_of import Size
 from .tensor import Tensor
 from .tensor import adopt as adopt
+from .typed import types_of as _types_of
 
 __all__ = [
     "Generator", "Size", "Tensor", "compile", "default_generator", "device", "e", "get_default_device",
@@ -50,6 +52,8 @@ strided, contiguous_format, channels_last, preserve_format = (
 _FUNCTIONS: dict[str, Any] = {}
 for _family in (*_methods.FAMILIES, _methods):
     _FUNCTIONS |= _public(_family.functions)
+_FUNCTIONS |= {name: getattr(_settings, name) for name in _settings.__all__}
+_FUNCTIONS |= _types_of(on_gpu=False)
 globals().update(_FUNCTIONS)
 __all__ += _FUNCTIONS
 
@@ -74,6 +78,7 @@ def numel(input: Any) -> Any:
 
 _LIBRARIES = frozenset(
     {
+        "accelerator",
         "amp",
         "autograd",
         "backends",
@@ -88,6 +93,7 @@ _LIBRARIES = frozenset(
         "onnx",
         "optim",
         "profiler",
+        "serialization",
         "special",
         "testing",
         "utils",
@@ -95,7 +101,12 @@ _LIBRARIES = frozenset(
 )  # loaded when they are first used
 
 
+_LATER = {"load": "serialization", "save": "serialization"}  # functions of modules that few programs need
+
+
 def __getattr__(name: str) -> Any:
     if name in _LIBRARIES:
         return importlib.import_module(f"webgrad.torch.{name}")
+    if name in _LATER:
+        return getattr(importlib.import_module(f"webgrad.torch.{_LATER[name]}"), name)
     raise AttributeError(f"module 'webgrad.torch' has no attribute {name!r}")

@@ -17,6 +17,7 @@ from .devices import device as Device
 from .devices import place
 from .promotion import cast
 from .tensor import Array, Tensor, adopt
+from .typed import NAMES
 
 __all__ = ["FAMILIES", "functions"]
 
@@ -43,13 +44,12 @@ sum_to_size(input, *size) = summed_to(input, size)
 element_size(input) = input.dtype.itemsize
 nelement numel(input) = int(input.size)
 ndimension dim(input) = input.ndim
-is_contiguous(input, memory_format=None) = True
-_is_view(input) = any(each != "detach" for each in shares(input))
+is_contiguous(input, memory_format=None) = strides(input, None) == in_order(input.shape)
 is_pinned is_shared(input) = False
 get_device(input) = -1 if input.device.name == "cpu" else int(input.device.name.partition(":")[2])
 data_ptr(input) = id(input.node)
 stride(input, dim=None) = strides(input, dim)
-storage_offset(input) = 0
+storage_offset(input) = wg.memory_layout(input).offset
 item(input) = wg.Tensor.item(input)
 tolist(input) = wg.Tensor.tolist(input)
 apply_(input, callable) = written(input, wg.asarray([callable(each) for each in input.reshape(-1).tolist()],
@@ -81,19 +81,6 @@ _CONVERSIONS = {
     "long": wg.int64, "short": wg.int16, "char": wg.int8, "byte": wg.uint8, "bool": wg.bool,
     "cfloat": wg.complex64, "cdouble": wg.complex128,
 }  # fmt: skip
-_NAMES = {
-    wg.float32: "Float", wg.float64: "Double", wg.float16: "Half", wg.bfloat16: "BFloat16", wg.int32: "Int",
-    wg.int64: "Long", wg.int16: "Short", wg.int8: "Char", wg.uint8: "Byte", wg.bool: "Bool",
-}  # fmt: skip
-
-
-def shares(x: Any) -> list[str]:
-    """How it was made from the tensor that it shares elements with, move by move."""
-    found, alias = [], x.alias
-    while alias is not None and alias.parent is not None:
-        found.append(alias.kind)
-        alias = alias.parent
-    return found
 
 
 def choose(condition: Any, x: Any, other: Any) -> Any:
@@ -121,10 +108,10 @@ def typed(x: Any, dtype: Any) -> Any:
     """The name of its type, or the tensor in another one."""
     if dtype is None:
         gpu = "" if x.device.name == "cpu" else "cuda."
-        return f"torch.{gpu}{_NAMES.get(x.dtype, x.dtype.name)}Tensor"
+        return f"torch.{gpu}{NAMES.get(x.dtype, x.dtype.name)}Tensor"
     if isinstance(dtype, str):
         name = dtype.rpartition(".")[2].removesuffix("Tensor")
-        dtype = next((each for each, known in _NAMES.items() if known == name), dtype)
+        dtype = next((each for each, known in NAMES.items() if known == name), dtype)
     return cast(x, getattr(dtype, "dtype", dtype))
 
 
@@ -172,12 +159,21 @@ def summed_to(x: Any, size: Any) -> Any:
 
 
 def strides(x: Any, dim: int | None) -> Any:
-    """The distances of elements in memory, as if in order: the real layout is up to the compiler."""
+    """The distances of elements in memory, where views share it; what is computed is in order."""
+    found = tuple(
+        step if size > 1 else plain
+        for step, size, plain in zip(wg.memory_layout(x).strides, x.shape, in_order(x.shape), strict=True)
+    )
+    return found if dim is None else found[dim]
+
+
+def in_order(shape: Any) -> tuple[int, ...]:
+    """The distances of elements that lie in order."""
     found, step = [], 1
-    for size in reversed(tuple(x.shape)):
+    for size in reversed(tuple(shape)):
         found.append(step)
         step *= max(size, 1)
-    return tuple(reversed(found)) if dim is None else found[::-1][dim]
+    return tuple(reversed(found))
 
 
 def _converted(name: str, dtype: Any) -> Callable[..., Any]:

@@ -271,13 +271,15 @@ def sliced(x: Any, dim: int, start: Any, end: Any, step: int) -> Any:
 
 
 def laid_out(x: Any, size: Any, stride: Any, offset: int | None) -> Any:
-    """A view by distances in memory, which a view of another tensor has not for itself."""
-    if offset is not None and x._is_view():
+    """A view by distances in memory; the offset counts from where the memory begins that x is a view of."""
+    begins = wg.memory_layout(x).offset
+    first = 0 if offset is None else offset - begins
+    if first < 0:
         raise RuntimeError(
-            "as_strided of a view with a storage_offset: the offset counts from the beginning of the tensor "
-            "that it is a view of; leave it out, or call it with that tensor"
+            f"as_strided from the element {offset} of the memory of which this tensor is a view from {begins} "
+            "on: call it with the tensor that it is a view of"
         )
-    return wg.as_strided(x, sizes((size,)), sizes((stride,)), offset or 0)
+    return wg.as_strided(x, sizes((size,)), sizes((stride,)), first)
 
 
 def unfolded(x: Any, dim: int, size: int, step: int) -> Any:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from ...errors import ArgumentError, ShapeError
 from ...ops import moves
 from ...ops.shapes import normalise_axis
-from ...ops.views import strides_of
+from ...ops.views import layout
 from ...tensor import Tensor, view
 from .creation import as_shape, as_tensor
 from .reshaping import whole
@@ -50,7 +50,7 @@ def as_strided(x: Tensor, shape: Sequence[int], strides: Sequence[int], offset: 
             f"as_strided: {len(sizes)} sizes with the strides {steps} from {first}: give each a "
             "stride, 0 or more"
         )
-    if not moves.is_dense(x.shape, strides_of(x)):
+    if not moves.is_dense(x.shape, layout(x).strides):
         raise ShapeError(
             f"as_strided of a view of shape {x.shape} whose elements are not in order in memory: take "
             "x.clone(), whose elements are"
