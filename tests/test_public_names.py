@@ -390,6 +390,7 @@ PUBLIC_NAMES = [
     "set_grad_enabled",
     "sigmoid",
     "sign",
+    "signal",
     "signbit",
     "silu",
     "sin",

@@ -11,7 +11,20 @@ from typing import Any
 
 import webgrad as wg
 
-from . import creation, indexing, native, orders, pointwise, products, random, reductions, shaping, special
+from . import (
+    creation,
+    indexing,
+    matrices,
+    native,
+    orders,
+    pointwise,
+    products,
+    random,
+    reductions,
+    shaping,
+    special,
+    spectra,
+)
 from .binding import bind, methods
 from .devices import device as Device
 from .devices import place
@@ -21,7 +34,20 @@ from .typed import NAMES
 
 __all__ = ["FAMILIES", "functions"]
 
-FAMILIES = (pointwise, reductions, orders, shaping, indexing, products, creation, random, special, native)
+FAMILIES = (
+    pointwise,
+    reductions,
+    orders,
+    shaping,
+    indexing,
+    products,
+    creation,
+    random,
+    special,
+    spectra,
+    matrices,
+    native,
+)
 ROWS = """
 [method]
 to(input, *targets, dtype=None, device=None, non_blocking=False, copy=False, memory_format=None) =

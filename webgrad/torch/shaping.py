@@ -276,8 +276,8 @@ def laid_out(x: Any, size: Any, stride: Any, offset: int | None) -> Any:
     first = 0 if offset is None else offset - begins
     if first < 0:
         raise RuntimeError(
-            f"as_strided from the element {offset} of the memory of which this tensor is a view from {begins} "
-            "on: call it with the tensor that it is a view of"
+            f"as_strided from the element {offset} of the memory of which this tensor is a view from "
+            f"{begins} on: call it with the tensor that it is a view of"
         )
     return wg.as_strided(x, sizes((size,)), sizes((stride,)), first)
 
