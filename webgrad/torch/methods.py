@@ -11,7 +11,7 @@ from typing import Any
 
 import webgrad as wg
 
-from . import creation, indexing, pointwise, products, random, reductions, shaping, special
+from . import creation, indexing, neural, pointwise, products, random, reductions, shaping, special
 from .binding import bind, methods
 from .devices import device as Device
 from .devices import place
@@ -19,7 +19,7 @@ from .tensor import Array, Tensor, adopt
 
 __all__ = ["FAMILIES"]
 
-FAMILIES = (pointwise, reductions, shaping, indexing, products, creation, random, special)
+FAMILIES = (pointwise, reductions, shaping, indexing, products, creation, random, special, neural)
 ROWS = """
 [method]
 to(input, *targets, dtype=None, device=None, non_blocking=False, copy=False, memory_format=None) =

@@ -84,8 +84,10 @@ def axes(dim: Any) -> Any:
 
 
 def cast(x: Any, dtype: Any) -> Any:
-    """In another dtype, if one is asked for."""
-    return x if dtype is None else x.astype(dtype)
+    """In another dtype, if one is asked for; of complex numbers that become floats the real part."""
+    if dtype is None:
+        return x
+    return (wg.real(x) if x.dtype.kind == "c" and wg.as_dtype(dtype).kind != "c" else x).astype(dtype)
 
 
 def counted(x: Any, dtype: Any) -> Any:

@@ -12,9 +12,11 @@ from . import functional, init, utils
 from .members import MEMBERS as _MEMBERS
 from .module import Module
 from .module import counterpart as _counterpart
-from .parameter import Buffer, Parameter
+from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
-__all__ = ["Buffer", "Module", "Parameter", "functional", "init", "utils"]
+__all__ = [
+    "Buffer", "Module", "Parameter", "UninitializedBuffer", "UninitializedParameter", "functional", "init", "utils",
+]  # fmt: skip
 for _name in _wg.nn.__all__:
     _each = getattr(_wg.nn, _name)
     if _inspect.isclass(_each) and issubclass(_each, _wg.nn.Module) and _name != "Module":
