@@ -63,6 +63,7 @@ PAGES = (
                 ("From other libraries", "functions.array.interop"),
             ),
             Section("Random numbers", "wg.random"),
+            *_of(("Random numbers by PyTorch's names", "functions.random functions.sampling")),
         ),
     ),
     Page(

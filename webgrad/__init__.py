@@ -19,6 +19,7 @@ from .config import settings as _settings
 from .functions import methods as _methods  # noqa: F401  (which gives Tensor its methods)
 from .functions import random
 from .functions.array import maps as _maps
+from .functions.spellings import spelled as _spelled
 
 __version__ = "0.1.0"
 __array_api_version__ = "2025.12"
@@ -80,6 +81,8 @@ _NAMES = {
         "neg numel sub unbind"
     ),
     "functions.array.evaluation": "eval",
+    "functions.random": "bernoulli rand randint randn",
+    "functions.sampling": "manual_seed multinomial rand_like randint_like randn_like randperm",
     "functions.learning.activations": (
         "celu elu gelu glu hardshrink hardsigmoid hardswish hardtanh leaky_relu log_softmax logsigmoid mish "
         "prelu relu relu6 selu silu softmax softmin softplus softshrink softsign swish tanhshrink threshold"
@@ -177,4 +180,4 @@ def __dir__() -> list[str]:
 
 for _home, _names in _NAMES.items():  # now, since `tensor` and `jit` would be modules otherwise
     _module = importlib.import_module(f"webgrad.{_home}")
-    globals().update({name: getattr(_module, name) for name in _names.split()})
+    globals().update({name: _spelled(getattr(_module, name)) for name in _names.split()})

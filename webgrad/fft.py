@@ -19,6 +19,7 @@ from .functions.array.manipulation import roll
 from .functions.array.reshaping import moveaxis, part, whole, wholes
 from .functions.complex.parts import conj
 from .functions.fourier import transform
+from .functions.spellings import all_spelled
 from .ops import primitives
 from .ops.shapes import normalise_axis
 from .tensor import Tensor
@@ -383,7 +384,7 @@ def _shifted(op: str, value: Any, axes: int | Axes, back: bool) -> Tensor:
     along = range(x.ndim) if axes is None else wholes(op, "an axis", axes)
     numbers = [normalise_axis(op, each, x.ndim) for each in along]
     if not numbers:
-        return x
+        return +x
     shifts = [x.shape[each] // 2 for each in numbers]
     return roll(x, [-each for each in shifts] if back else shifts, numbers)
 
@@ -404,3 +405,6 @@ def ifftshift(x: Tensor, /, axes: int | Axes = None) -> Tensor:
     True
     """
     return _shifted("ifftshift", x, axes, True)
+
+
+globals().update(all_spelled(__all__, globals()))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
+import sys
 from collections import OrderedDict, defaultdict, deque
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import webgrad.torch as torch
 from webgrad.torch import distributed, multiprocessing, profiler
 from webgrad.torch.utils import _pytree as pytree
+from webgrad.torch.utils import tensorboard
 from webgrad.torch.utils.checkpoint import checkpoint, checkpoint_sequential
 
 
@@ -70,6 +72,9 @@ def test_profiles_are_entered_and_have_no_records() -> None:
         profile.key_averages()
 
 
-def test_tensorboard_is_missing_as_with_torch() -> None:
-    with pytest.raises(ImportError, match="tensorboard"):
-        importlib.import_module("webgrad.torch.utils.tensorboard")
+def test_a_missing_writer_of_summaries_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tensorboardX", None)
+    with pytest.raises(ImportError, match="pip install tensorboardX"):
+        tensorboard.SummaryWriter  # noqa: B018
+    monkeypatch.setitem(sys.modules, "tensorboardX", SimpleNamespace(SummaryWriter=list))
+    assert tensorboard.SummaryWriter is list

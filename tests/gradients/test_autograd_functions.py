@@ -371,4 +371,8 @@ def test_a_checkpoint_needs_less_memory(monkeypatch: pytest.MonkeyPatch) -> None
 
     for layer in (deep, checked):
         peak(layer, traced=False)  # the plan is made
-    assert peak(checked, traced=True) < 0.75 * peak(deep, traced=True)
+
+    def least(layer: Any) -> int:  # a thread may compile what another test asked for
+        return min(peak(layer, traced=True) for _ in range(5))
+
+    assert least(checked) < 0.75 * least(deep)

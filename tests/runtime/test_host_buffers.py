@@ -21,10 +21,8 @@ from webgrad.runtime import host_buffers as memory
 from webgrad.runtime.host_buffers import (
     ALIGNMENT,
     IDLE,
-    INNER,
     LARGE,
     SMALL,
-    Buffers,
     aligned,
     empty,
     is_own,
@@ -207,16 +205,6 @@ def test_results_of_tensors_stay_what_they_were() -> None:
         wg.eval(x * 2)
     for number, each in enumerate(kept):
         np.testing.assert_array_equal(each, np.arange(LARGE, dtype=np.float32) + number)
-
-
-def test_small_buffers_are_for_the_while_only() -> None:
-    before = np.getbufsize()
-    with Buffers():
-        assert np.getbufsize() == INNER
-    assert np.getbufsize() == before
-    with pytest.raises(ZeroDivisionError), Buffers():
-        1 // 0  # noqa: B018
-    assert np.getbufsize() == before
 
 
 def test_a_view_of_all_becomes_an_array_of_its_own() -> None:

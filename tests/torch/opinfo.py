@@ -22,7 +22,18 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from torch.testing._internal.common_methods_invocations import op_db
 
-__all__ = ["DTYPES", "OPS", "PASSING", "chosen", "examined", "excused", "function", "misuses", "passing", "verdict"]
+__all__ = [
+    "DTYPES",
+    "OPS",
+    "PASSING",
+    "chosen",
+    "examined",
+    "excused",
+    "function",
+    "misuses",
+    "passing",
+    "verdict",
+]
 
 PASSING = (torch.float32, torch.float16, torch.complex64, torch.int32, torch.bool)  # what an entry passes by
 DTYPES = (*PASSING, torch.float64, torch.int64)

@@ -33,7 +33,6 @@ __all__ = [
     "converts_halves",
     "functions",
     "is_available",
-    "is_started",
     "load",
     "objects",
 ]
@@ -66,11 +65,6 @@ atexit.register(_leave)
 def is_available() -> bool:
     """Whether there is native code here: on the processors that it was written for, with llvmlite."""
     return settings().native and _installed()
-
-
-def is_started() -> bool:
-    """Whether something was compiled or loaded already."""
-    return bool(_loaded)
 
 
 @cache

@@ -20,7 +20,9 @@ def rrelu(x: wg.Tensor, lower: float = 0.125, upper: float = 1 / 3, training: bo
     """
     check_floats("rrelu", x)
     if lower > upper:
-        raise wg.ArgumentError(f"rrelu: slopes are drawn from lower to upper, not from {lower!r} to {upper!r}")
+        raise wg.ArgumentError(
+            f"rrelu: slopes are drawn from lower to upper, not from {lower!r} to {upper!r}"
+        )
     if not training:
         return wg.leaky_relu(x, (lower + upper) / 2)
     slopes = wg.random.rand(*x.shape, device=x.device) * (upper - lower) + lower

@@ -177,7 +177,9 @@ def _loss(log_probs: wg.Tensor, paths: _Paths) -> wg.Tensor:
     """The loss of every sequence."""
     times, samples, classes = log_probs.shape
     if not paths.steps:  # no time at all: only what has no target is possible
-        return wg.where(paths.ends[:, 0], wg.zeros((samples,), log_probs.dtype, device=log_probs.device), math.inf)
+        return wg.where(
+            paths.ends[:, 0], wg.zeros((samples,), log_probs.dtype, device=log_probs.device), math.inf
+        )
 
     @wg.custom_gradient
     def loss_of(x: wg.Tensor) -> Any:

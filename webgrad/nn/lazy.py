@@ -65,7 +65,9 @@ class LazyModuleMixin(Module):
     def has_uninitialized_params(self) -> bool:
         """Whether it still waits for its first input, or for a state to load."""
         waiting = (UninitializedParameter, UninitializedBuffer)
-        return any(isinstance(each, waiting) for each in (*self._parameters.values(), *self._buffers.values()))
+        return any(
+            isinstance(each, waiting) for each in (*self._parameters.values(), *self._buffers.values())
+        )
 
     def initialize_parameters(self, x: wg.Tensor) -> None:
         """Take the size from an input, and become the plain layer; what was loaded before stays."""

@@ -129,11 +129,20 @@ def fractional_max_pool3d(
 
 
 def _fractional(
-    op: str, axes: int, x: wg.Tensor, kernel_size: Any, output_size: Any, ratio: Any, indices: bool, drawn: Any
+    op: str,
+    axes: int,
+    x: wg.Tensor,
+    kernel_size: Any,
+    output_size: Any,
+    ratio: Any,
+    indices: bool,
+    drawn: Any,
 ) -> Any:
     check_floats(op, x)
     if x.ndim not in (axes + 1, axes + 2):
-        raise wg.ShapeError(f"{op} takes x (N, C, …) or (C, …) with {axes} axes behind the channels, not {x.shape}")
+        raise wg.ShapeError(
+            f"{op} takes x (N, C, …) or (C, …) with {axes} axes behind the channels, not {x.shape}"
+        )
     if (output_size is None) == (ratio is None):
         raise wg.ArgumentError(f"{op} takes output_size or output_ratio, one of them")
     data = x if x.ndim == axes + 2 else wg.unsqueeze(x, 0)

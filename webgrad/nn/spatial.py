@@ -42,7 +42,10 @@ def pad(x: wg.Tensor, pad: int | Sequence[int], mode: str = "constant", value: f
     longer = [(max(before, 0), max(after, 0)) for before, after in pairs]
     if mode == "replicate" and 0 not in x.shape:  # edges are those of the whole, which may be cut off after
         x = wg.pad(x, longer, mode=_MODES[mode])
-        inside = [slice(max(-before, 0), size - max(-after, 0)) for (before, after), size in zip(pairs, x.shape, strict=True)]
+        inside = [
+            slice(max(-before, 0), size - max(-after, 0))
+            for (before, after), size in zip(pairs, x.shape, strict=True)
+        ]
         return x[tuple(inside)] if any(width < 0 for width in widths) else x
     if any(width < 0 for width in widths):
         x = x[cut]

@@ -147,7 +147,9 @@ def _gathered(rows: wg.Tensor, counted: wg.Tensor, starts: wg.Tensor, mode: str)
     largest = wg.index_max(zeros - math.inf, bag, fixed)
     # The first entry that is the largest of its bag is the one that the gradient goes to
     order = wg.where(fixed == wg.take(largest, bag, axis=0), wg.unsqueeze(places, -1), entries)
-    first = wg.index_min(wg.full((bags, features), entries, dtype=order.dtype, device=rows.device), bag, order)
+    first = wg.index_min(
+        wg.full((bags, features), entries, dtype=order.dtype, device=rows.device), bag, order
+    )
     found = wg.take_along_axis(rows, wg.clip(first, max=max(entries - 1, 0)), 0) if entries else zeros
     return wg.where(largest > -math.inf, found, 0.0)
 

@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any
 
 from ..arrays import Array, np
-from ..dtypes import DType
 from ..graph.node import Signature
 from .fourier import half_of_real, real_from_half, transformed
 from .ordering import binned_places, counts_between, searched_places, sorted_places, sorted_values
@@ -67,11 +66,7 @@ def _scatter(sig: Signature) -> Quick:
     how = sig.op.name.removeprefix("scatter_")
     function = partial(set_turned, *sig.attributes) if sig.attributes else partial(scatter, how)
     # Half floats are added up in float32, so not where they are stored
-    return function, partial(function, reuse=True) if how == "set" or not _is_half(sig.dtype) else None
-
-
-def _is_half(dtype: DType) -> bool:
-    return dtype.kind == "f" and dtype.itemsize == 2
+    return function, partial(function, reuse=True) if how == "set" or not sig.dtype.is_half else None
 
 
 def _sort_places(sig: Signature) -> Quick:

@@ -19,7 +19,6 @@ from collections import deque
 from functools import cache
 from pickle import PickleBuffer
 from queue import Empty, SimpleQueue
-from types import TracebackType
 from typing import Any
 
 from ..arrays import Array, np
@@ -28,7 +27,7 @@ from .references import Tagged, tagged
 from .shield import shield
 from .stats import host_memory
 
-__all__ = ["Buffers", "aligned", "clear", "empty", "is_own", "owner", "rewrapped", "tick"]
+__all__ = ["aligned", "clear", "empty", "is_own", "owner", "rewrapped", "tick"]
 
 ALIGNMENT = 64  # bytes; where rows start elsewhere, additions and products take up to twice as long
 SMALL = 1 << 15  # bytes up to which NumPy's own memory is as good
@@ -37,7 +36,6 @@ LIMIT = 1 << 28  # bytes that wait to be used, at most
 IDLE = 256  # plans that run before a block that waits goes back to the system
 HUGE = 1 << 22  # bytes from which large pages are asked for, as NumPy does
 WASTE = 1.25  # a block is at most so much larger than what is asked for
-INNER = 512  # elements
 
 
 class _Block:
@@ -233,20 +231,3 @@ def _give_back(block: _Block) -> None:
 
 
 host_memory.settle = _settle
-
-
-class Buffers:
-    """While it is entered, NumPy's buffers are small.
-
-    NumPy copies an operand that is repeated along rows (x - mean) into a buffer where a row fits into it,
-    which takes as long as the subtraction. Rows of INNER elements and more do not fit into this one; for
-    conversions it is no slower than a large one.
-    """
-
-    def __enter__(self) -> None:
-        self._before = np.setbufsize(INNER)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        np.setbufsize(self._before)

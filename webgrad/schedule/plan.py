@@ -105,17 +105,6 @@ def joins_pairs(graph: Snapshot, number: int) -> bool:
     )
 
 
-def is_part(graph: Snapshot, number: int) -> bool:
-    """Whether a node is one of the parts of complex numbers, which are strided in memory."""
-    sig = graph.sigs[number]
-    if sig.op.name != "reshape" or sig.dtype.kind != "f" or sig.dtype.is_packed:
-        return False
-    (part,) = graph.inputs[number]
-    if graph.sigs[part].op.name != "slice" or graph.sigs[part].shape != (*sig.shape, 1):
-        return False
-    return bool(graph.sigs[graph.inputs[part][0]].shape == (*sig.shape, 2))
-
-
 def picked(graph: Snapshot, group: Group) -> list[int]:
     """The longer values from which a group takes single elements, once for each element."""
     return [

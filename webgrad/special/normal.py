@@ -79,8 +79,8 @@ def ndtr(x: Tensor) -> Tensor:
 def log_ndtr(x: Tensor) -> Tensor:
     """The logarithm of ndtr, exact where that is small.
 
-    >>> [round(each, 4) for each in wg.special.log_ndtr(wg.asarray([-100.0, 0.0])).tolist()]
-    [-5005.5242, -0.6931]
+    >>> [round(each, 4) for each in wg.special.log_ndtr(wg.asarray([-10.0, 0.0])).tolist()]
+    [-53.2313, -0.6931]
     """
     low = wg.log(erfcx(x * -ROOT_HALF) * 0.5) - wg.square(x) * 0.5
     return wg.where(x < -1, low, wg.log1p(wg.erfc(x * ROOT_HALF) * -0.5))

@@ -174,7 +174,7 @@ def nan_to_num(
         pairs = nan_to_num(Tensor(primitives.as_real(x.node)), nan, posinf, neginf)
         return Tensor(primitives.as_complex(pairs.node))
     if x.dtype.kind != "f":
-        return x
+        return +x
     most = float_limits_of(x.dtype)[1]
     result = where(isnan(x), nan, x)
     result = where(x == math.inf, most if posinf is None else posinf, result)

@@ -47,7 +47,7 @@ def roll(x: Tensor, shift: int | Sequence[int], axis: int | Sequence[int] | None
         raise ShapeError(f"roll by {shift} along {axis}: give as many shifts as axes, or one of either")
     for each, steps in zip(axes, shifts, strict=True):
         x = _rolled_along(x, each, steps)
-    return x
+    return +x
 
 
 def _rolled_along(x: Tensor, axis: int, shift: int) -> Tensor:
@@ -289,7 +289,7 @@ def pad(
     for axis, (before, after) in enumerate(widths):
         if before or after:
             x = _padded_from_own(x, axis, before, after, mode)
-    return x
+    return +x
 
 
 def _pairs(given: Any, axes: int) -> list[tuple[Any, Any]]:

@@ -101,6 +101,6 @@ def rot90(x: Tensor, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
     first, second = axes
     if x.ndim < 2 or first % x.ndim == second % x.ndim:
         raise ShapeError(f"rot90 of shape {x.shape} needs two different axes, not {axes}")
-    turned = {0: x, 1: flip(swapaxes(x, first, second), first), 2: flip(x, (first, second))}
+    turned = {0: +x, 1: flip(swapaxes(x, first, second), first), 2: flip(x, (first, second))}
     turned[3] = flip(swapaxes(x, first, second), second)
     return turned[k % 4]

@@ -23,7 +23,7 @@ _LIST, _AS_TENSOR = re.compile(r"(\[[^]]*\])"), r"wg.asarray(\1)"
 _FOUR_DIGITS = re.compile(r"\.\d{4}")
 # what a row of floats gives for integers and bools, where it does not take them as float32
 _OF_INTEGERS: dict[str, Callable[[Tensor], Tensor]] = {
-    "same": lambda x: x,
+    "same": lambda x: +x,  # a tensor of its own: it may be written to
     "true": lambda x: full_like(x, True, dtypes.bool),
     "false": lambda x: full_like(x, False, dtypes.bool),
 }

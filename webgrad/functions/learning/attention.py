@@ -68,7 +68,9 @@ def scaled_dot_product_attention(
     [[1.5], [3.0]]
     """
     if not 0.0 <= dropout_p <= 1.0:
-        raise ArgumentError(f"{OP}: dropout_p is the probability of a weight to be dropped, not {dropout_p!r}")
+        raise ArgumentError(
+            f"{OP}: dropout_p is the probability of a weight to be dropped, not {dropout_p!r}"
+        )
     tensors = [as_tensor(OP, each) for each in (query, key, value)]
     nodes = primitives.common(OP, [each.node for each in tensors])
     check_kind(OP, "f", nodes[0].sig.dtype)

@@ -197,7 +197,7 @@ def interpolate(
         lengths = tuple(length for length, _ in _targets(op, x, size, scale_factor))
         pools = (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)
         return pools[count - 1](x, lengths)
-    wide = x if mode.startswith("nearest") else floating(f"{op} with mode={mode!r}", x)
+    wide = +x if mode.startswith("nearest") else floating(f"{op} with mode={mode!r}", x)
     precise = x.dtype.itemsize == 8
     targets = _targets(op, x, size, scale_factor)
     for at in reversed(range(count)):

@@ -9,19 +9,17 @@ from __future__ import annotations
 from ..jobs import FIRST_FIELD
 from ..text import Function, module
 
-__all__ = ["FIELDS", "set_rows_module"]
+__all__ = ["set_rows_module"]
 
-FIELDS = ("result", "base", "index", "updates", "rows", "count", "bytes")  # bytes of a row
 _CHUNK = 64  # bytes
 
 
 def set_rows_module(bits: int, *, signed: bool) -> str:
     """The module, for indices of so many bits."""
     f = Function("kernel", [("ptr", "fields"), ("i64", "begin"), ("i64", "end")])
-    kinds = ("ptr",) * 4 + ("i64",) * 3
     result, base, index, updates, rows, count, size = (
-        f.field(kind, FIRST_FIELD + at) for at, kind in enumerate(kinds)
-    )
+        f.field("ptr" if at < 4 else "i64", FIRST_FIELD + at) for at in range(7)
+    )  # the last is the bytes of a row
     with f.when(f(f"icmp ne ptr {result}, {base}")):
         _copy(f, result, base, f.multiply(rows, size))
     last = f.add(rows, -1)

@@ -1,100 +1,29 @@
-"""One invocation of a user's kernel: its statements and expressions as LLVM's text.
+"""Statements of a user's kernel as LLVM's text: what one invocation does.
 
-In: trees. Out: instructions in a `Code`. Control flow is branches; functions of the text are written in place
-of their calls. A loop counts its turns, so that one that never ends is left. What is not translated is
-refused by name, with its line.
+In: trees. Out: instructions in a `Code`. Control flow is branches. A loop counts its turns, so that one that
+never ends is left. What is not translated is refused by name, with its line.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import TypeAlias, cast
+from dataclasses import replace
+from typing import cast
 
-from ...wgsl.program import Program
-from ...wgsl.source import Source
-from ...wgsl.syntax import Declaration, parse_module
-from ..code import Code, Value
 from ..translation import tree
-from ..translation.expressions import literal
-from ..translation.parser import Parser
-from .functions import Functions
-from .types import Type, Types, scalar_type
-from .values import Bound, Data, Group, Place, Pointer, Refusal, type_of
+from .expressions import Binding, Expressions, Frame
+from .trees import names_in
+from .types import Type
+from .values import Data, Place, Pointer, Refusal, type_of
 
 MAX_LINES = 400_000  # of text
 ENDLESS, DISAGREED = 1, 2  # why a kernel stopped
-BARRIERS = ("workgroupBarrier", "storageBarrier", "workgroupUniformLoad")
 _MISTAKES = (LookupError, TypeError, ValueError, AttributeError, AssertionError, StopIteration, OverflowError)
-_BARE = re.compile(r"vec[234]|mat[234]x[234]|array")  # constructors that say no type of elements
-_SIGNED = {"-": ("i32", "i64", "f16", "f32", "f64"), "!": ("bool",), "~": ("i32", "u32", "i64", "u64")}
-_ATOMICS = {
-    "atomicAdd": "add",
-    "atomicSub": "sub",
-    "atomicAnd": "and",
-    "atomicOr": "or",
-    "atomicXor": "xor",
-    "atomicMax": "max",
-    "atomicMin": "min",
-    "atomicExchange": "xchg",
-}
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """A variable of which every invocation has one, in an array."""
-
-    base: str
-    type: Type
-    stride: int
-    writable: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Argument:
-    """An argument of the entry point: `@builtin(name)`, or a struct of such."""
-
-    names: tuple[str, ...]
-    struct: Type | None = None
-
-
-Binding: TypeAlias = Bound | Kept | Argument
-
-
-@dataclass(slots=True)
-class Frame:
-    """A function that is being written: its names, and where its jumps go."""
-
-    scope: dict[str, Binding]
-    result: Type | None = None
-    place: Place | None = None  # of the result
-    end: str = ""  # where `return` goes; empty: its value is the function's
-    leave: str = ""  # where `break` goes
-    again: str = ""  # where `continue` goes
-    value: Data | None = None
-
-
-class Body(Functions):
+class Body(Expressions):
     """Writes what one invocation does. The subclass says where variables of invocations lie."""
-
-    def __init__(self, program: Program) -> None:
-        super().__init__(Code())
-        self.program = program
-        self.source = Source(program.text, program.origins)
-        self.module = parse_module(self.source)
-        self.types = Types(self.module)
-        self.entry = self.module.names[program.entry]
-        self.globals: dict[str, Binding] = {}
-        self.bodies: dict[str, tree.Block] = {}
-        self.calls: list[str] = []  # the functions that are being written; none: the entry point
-        self.turns = self.code.variable("i64", 8)  # that the loops of a workgroup have left
-        self.status = ""  # the address at which a kernel says why it stopped
-
-    def resolved(self, binding: Binding, at: int) -> Bound:
-        """What a name stands for here."""
-        raise NotImplementedError
 
     def allocated(self, each: tree.Declare, type: Type) -> Binding:
         """Where a new variable lies."""
@@ -103,25 +32,6 @@ class Body(Functions):
     def invocation_ends(self) -> None:
         """`return` of the entry point."""
         raise NotImplementedError
-
-    def body(self, declaration: Declaration) -> tree.Block:
-        """The tree of a function's body."""
-        if declaration.name not in self.bodies:
-            self.bodies[declaration.name] = Parser(self.source, declaration.value[0]).block()
-        return self.bodies[declaration.name]
-
-    # Statements
-
-    def go(self, label: str) -> None:
-        """Jump."""
-        self.code.do(f"br label %{label}")
-
-    @contextmanager
-    def scoped(self) -> Iterator[None]:
-        """A block of code that others do not follow from."""
-        self.code.memo.append({})
-        yield
-        self.code.memo.pop()
 
     @contextmanager
     def guarded(self, at: int) -> Iterator[None]:
@@ -198,17 +108,6 @@ class Body(Functions):
     def evaluate(self, each: tree.Evaluate, frame: Frame) -> None:
         self.bound(each.value, frame)
 
-    def branch(self, condition: str, yes: Callable[[], None], no: Callable[[], None]) -> None:
-        """if and else."""
-        labels = [self.code.new(letter)[1:] for letter in ("yes", "no", "end")]
-        self.code.do(f"br i1 {condition}, label %{labels[0]}, label %{labels[1]}")
-        for label, write in zip(labels, (yes, no), strict=False):
-            self.code.label(label)
-            with self.scoped():
-                write()
-            self.go(labels[2])
-        self.code.label(labels[2])
-
     def when(self, each: tree.If, frame: Frame) -> None:
         condition = self.truth(self.data(each.condition, frame))
         self.branch(
@@ -216,13 +115,6 @@ class Body(Functions):
             lambda: self.statements(each.yes, frame),
             lambda: self.statements(each.no, frame),
         )
-
-    def truth(self, data: Data) -> Value:
-        """A condition."""
-        value = self.scalar(data)
-        if value.scalar != "bool":
-            raise Refusal(f"a condition is a bool, not {value.scalar}")
-        return value
 
     def stop_if(self, condition: str, status: int) -> None:
         """Leave the kernel with a status."""
@@ -323,204 +215,6 @@ class Body(Functions):
             self.go(frame.end)
         self.code.label(self.code.new("dead")[1:])
 
-    # Expressions
-
-    def data(self, each: tree.Expression, frame: Frame) -> Data:
-        """An expression's value."""
-        return self.loaded(self.bound(each, frame))
-
-    def loaded(self, found: Bound | None) -> Data:
-        """The value of what an expression stands for."""
-        if isinstance(found, Place):
-            if found.type.kind == "atomic":
-                raise Refusal("an atomic is read with atomicLoad")
-            return self.read(found)
-        if found is None or isinstance(found, Pointer):
-            raise Refusal("a value is expected here")
-        return found
-
-    def bound(self, each: tree.Expression, frame: Frame) -> Bound | None:
-        """What an expression stands for: a value, a place, a pointer, or nothing."""
-        if isinstance(each, tree.Number):
-            return literal(each.text)
-        if isinstance(each, tree.Name):
-            return self.named(each, frame)
-        if isinstance(each, tree.Member):
-            of = self.bound(each.of, frame)
-            if of is None:
-                raise Refusal("a value is expected here")
-            return self.member(of, each.name)
-        if isinstance(each, tree.Index):
-            base = self.bound(each.of, frame)
-            if base is None:
-                raise Refusal("a value is expected here")
-            return self.at(base, self.data(each.place, frame))
-        if isinstance(each, tree.Unary):
-            return self.unary(each, frame)
-        if isinstance(each, tree.Binary):
-            return self.chain(each, frame)
-        return self.applied(each, frame)
-
-    def chain(self, each: tree.Binary, frame: Frame) -> Data:
-        """a + b + c + …, which may be long: from the left, without a call for each."""
-        links = [each]
-        while isinstance(links[-1].left, tree.Binary):
-            links.append(links[-1].left)
-        value = self.data(links[-1].left, frame)
-        for link in reversed(links):
-            if link.sign in ("&&", "||"):
-                value = self.either(link, value, frame)
-            else:
-                value = self.operation(link.sign, value, self.data(link.right, frame))
-        return value
-
-    def named(self, each: tree.Name, frame: Frame) -> Bound:
-        """A variable, a value or a constant."""
-        if each.name in ("true", "false"):
-            return Value(each.name, "bool")
-        binding = frame.scope.get(each.name, self.globals.get(each.name))
-        if binding is not None:
-            return self.resolved(binding, each.at)
-        declaration = self.module.names.get(each.name)
-        if declaration is None or declaration.kind not in ("const", "override"):
-            raise Refusal(f"`{each.name}` is not known here")
-        if declaration.value == (0, 0):
-            raise Refusal(f"override `{each.name}` has no value")
-        if self.calls.count(each.name):
-            raise Refusal(f"`{each.name}` is defined by itself")
-        self.calls.append(each.name)
-        value = self.data(Parser(self.source, declaration.value[0]).expression(), Frame({}))
-        self.calls.pop()
-        if declaration.type != (0, 0):
-            value = self.as_type(value, self.types.at(declaration.type))
-        return value
-
-    def unary(self, each: tree.Unary, frame: Frame) -> Bound:
-        """A sign before an expression."""
-        operand = self.bound(each.operand, frame)
-        if each.sign == "&":
-            if not isinstance(operand, Place):
-                raise Refusal("`&` needs a variable")
-            return Pointer(operand)
-        if each.sign == "*":
-            if not isinstance(operand, Pointer):
-                raise Refusal("`*` needs a pointer")
-            return operand.to
-        x = self.loaded(operand)
-        if isinstance(x, int | float):
-            return -x if each.sign == "-" else ~int(x)
-        value = self.settled(x)
-        if type_of(value).scalar not in _SIGNED[each.sign]:
-            raise Refusal(f"`{each.sign}` of {type_of(value).name}")
-        return self.lifted(lambda part: self.signed(each.sign, part), value)
-
-    def either(self, each: tree.Binary, given: Data, frame: Frame) -> Value:
-        """&& and ||: the right side is computed only where it matters, if it does anything."""
-        left = self.truth(given)
-        if not any(
-            name in self.module.names or name.startswith("atomic") for name in called_names(each.right)
-        ):
-            return self.binary(each.sign, left, self.truth(self.data(each.right, frame)))
-        place = self.variable(scalar_type("bool"))
-        self.write(place, left)
-        condition = left if each.sign == "&&" else self.signed("!", left)
-        self.branch(
-            condition.name, lambda: self.write(place, self.truth(self.data(each.right, frame))), lambda: None
-        )
-        return self.truth(self.read(place))
-
-    def applied(self, each: tree.Call, frame: Frame) -> Bound | None:
-        """A call."""
-        name = each.callee.name
-        declaration = self.module.names.get(name)
-        if declaration is not None and declaration.kind == "fn":
-            return self.user_function(declaration, each, frame)
-        if declaration is None and not each.callee.template and _BARE.fullmatch(name):
-            return self.untyped(name, [self.data(one, frame) for one in each.arguments])
-        if self.types.is_type(name):
-            return self.constructed(
-                self.types.of(each.callee), [self.data(one, frame) for one in each.arguments]
-            )
-        if name == "bitcast":
-            return self.bits_as(self.types.of(each.callee.template[0]), self.data(each.arguments[0], frame))
-        if name == "arrayLength":
-            return self.length(self.pointed(each.arguments[0], frame))
-        if name.startswith("atomic"):
-            return self.atomic(name, each, frame)
-        if name in BARRIERS:
-            raise Refusal(f"`{name}` is only translated as a statement of its own, or for a `let`")
-        return self.function(name, [self.data(one, frame) for one in each.arguments])
-
-    def pointed(self, each: tree.Expression, frame: Frame) -> Place:
-        """What a pointer points to."""
-        found = self.bound(each, frame)
-        if isinstance(found, Pointer):
-            return found.to
-        raise Refusal("a pointer is expected: `&x`")
-
-    def atomic(self, name: str, each: tree.Call, frame: Frame) -> Bound | None:
-        """A function of atomics."""
-        place = self.pointed(each.arguments[0], frame)
-        if place.type.kind != "atomic":
-            raise Refusal(f"`{name}` needs a pointer to an atomic")
-        if not place.writable and name != "atomicLoad":
-            raise Refusal("a variable that is only read is written to")
-        scalar = place.type.scalar
-        values = [self.scalar(self.data(one, frame), scalar) for one in each.arguments[1:]]
-        if name == "atomicLoad":
-            return self.read(place)
-        if name == "atomicStore":
-            self.write(place, values[0])
-            return None
-        if name == "atomicCompareExchangeWeak":
-            pair = self.code.fresh(
-                f"cmpxchg ptr {place.address}, i32 {values[0].name}, i32 {values[1].name} monotonic monotonic"
-            )
-            old = Value(self.code.fresh(f"extractvalue {{ i32, i1 }} {pair}, 0"), scalar)
-            done = Value(self.code.fresh(f"extractvalue {{ i32, i1 }} {pair}, 1"), "bool")
-            members = (("old_value", 0, scalar_type(scalar)), ("exchanged", 4, scalar_type("bool")))
-            return Group(
-                Type("struct", "__atomic_compare_exchange_result", 4, 8, members=members), (old, done)
-            )
-        if name not in _ATOMICS:
-            raise Refusal(f"the function `{name}` is not translated for the cpu")
-        word = _ATOMICS[name]
-        if word in ("max", "min") and scalar == "u32":
-            word = f"u{word}"
-        old_name = self.code.fresh(f"atomicrmw {word} ptr {place.address}, i32 {values[0].name} monotonic")
-        return Value(old_name, scalar)
-
-    def result_of(self, declaration: Declaration) -> Type | None:
-        """The type of a function's result."""
-        return self.types.at(declaration.type) if declaration.type != (0, 0) else None
-
-    def user_function(self, declaration: Declaration, call: tree.Call, frame: Frame) -> Bound | None:
-        """A call of one of the text's own functions, which is written in its place."""
-        name, body = declaration.name, self.body(declaration)
-        if name in self.calls:
-            raise Refusal(f"`{name}` calls itself")
-        if len(call.arguments) != len(declaration.members):
-            raise Refusal(f"`{name}` takes {len(declaration.members)} arguments, not {len(call.arguments)}")
-        inner = Frame({}, self.result_of(declaration))
-        for member, given in zip(declaration.members, call.arguments, strict=True):
-            value = self.bound(given, frame)
-            if not isinstance(value, Pointer):
-                value = self.as_type(self.loaded(value), self.types.at(member.type))
-            inner.scope[member.name] = value
-        self.calls.append(name)
-        if not returns_early(body):
-            self.run(body.body, inner)
-            self.calls.pop()
-            return inner.value
-        inner.end = self.code.new("returned")[1:]
-        inner.place = self.variable(inner.result) if inner.result is not None else None
-        with self.scoped():
-            self.run(body.body, inner)
-        self.go(inner.end)
-        self.code.label(inner.end)
-        self.calls.pop()
-        return self.read(inner.place) if inner.place is not None else None
-
 
 _STATEMENTS: dict[type, Callable[..., None]] = {
     tree.Declare: Body.declare,
@@ -533,46 +227,3 @@ _STATEMENTS: dict[type, Callable[..., None]] = {
     tree.Return: Body.give,
     tree.Block: Body.statements,
 }
-
-
-def nodes(part: object) -> Iterator[object]:
-    """A tree's nodes; without recursion, as sums may be long."""
-    waiting = [part]
-    while waiting:
-        each = waiting.pop()
-        yield each
-        if isinstance(each, tuple):
-            waiting += each
-
-
-def called_names(part: object) -> Iterator[str]:
-    """The names of all that a tree calls."""
-    return (each.callee.name for each in nodes(part) if isinstance(each, tree.Call))
-
-
-def names_in(part: object) -> Iterator[str]:
-    """All names of a tree."""
-    return (each.name for each in nodes(part) if isinstance(each, tree.Name))
-
-
-def has(part: object, kind: type) -> bool:
-    """Whether a tree has such a node."""
-    return any(isinstance(each, kind) for each in nodes(part))
-
-
-def escapes(part: object, keywords: tuple[str, ...] = ("break", "continue")) -> bool:
-    """Whether a statement jumps out of itself."""
-    if isinstance(part, tree.Jump):
-        return part.keyword in keywords
-    if isinstance(part, tree.Loop | tree.Declare | tree.Assign | tree.Evaluate):
-        return False
-    if isinstance(part, tree.Switch):
-        keywords = tuple(each for each in keywords if each != "break")
-    return isinstance(part, tuple) and any(escapes(each, keywords) for each in part)
-
-
-def returns_early(body: tree.Block) -> bool:
-    """Whether a function returns before its last statement."""
-    return any(has(each, tree.Return) for each in body.body if each is not body.body[-1]) or (
-        bool(body.body) and not isinstance(body.body[-1], tree.Return) and has(body.body[-1], tree.Return)
-    )

@@ -24,19 +24,9 @@ from ..code import Value, constant
 from ..jobs import FIRST_FIELD
 from ..translation import tree
 from ..translation.parser import Parser
-from .body import (
-    BARRIERS,
-    DISAGREED,
-    Argument,
-    Binding,
-    Body,
-    Frame,
-    Kept,
-    called_names,
-    escapes,
-    names_in,
-    returns_early,
-)
+from .body import DISAGREED, Body
+from .expressions import BARRIERS, Argument, Binding, Frame, Kept
+from .trees import called_names, escapes, names_in, returns_early
 from .types import Type, vector_type
 from .values import Bound, Data, Group, Place, Pointer, Refusal, type_of
 

@@ -20,7 +20,8 @@ OPTIONS = {
     "$back": "(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1)",
     "$pool": "kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False",
     "$mean": "kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True",
-    "$fractional": "kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None",
+    "$fractional": "kernel_size, output_size=None, output_ratio=None, return_indices=False, "
+    "_random_samples=None",
     "$given": "kernel_size, stride, padding, dilation, ceil_mode",
 }
 ROWS = """

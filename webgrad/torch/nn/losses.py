@@ -1,7 +1,7 @@
 """torch.nn.functional: losses and distances.
 
-In: predictions, targets, and torch's arguments, the old ones (`size_average`, `reduce`) too. Out: one number, or
-with reduction="none" one for each.
+In: predictions, targets, and torch's arguments, the old ones (`size_average`, `reduce`) too. Out: one number,
+or with reduction="none" one for each.
 """
 
 from __future__ import annotations
@@ -119,8 +119,10 @@ def weighed(function: Callable[..., Any], x: Any, target: Any, weight: Any, **op
 
 def divergence(x: Any, target: Any, reduction: str, log_target: bool) -> Any:
     """kl_div, whose batches may be one number."""
-    x, target = (wg.reshape(each, (1,)) if not each.ndim and reduction == "batchmean" else each
-        for each in wg.broadcast_arrays(*matched(x, target)))
+    x, target = (
+        wg.reshape(each, (1,)) if not each.ndim and reduction == "batchmean" else each
+        for each in wg.broadcast_arrays(*matched(x, target))
+    )
     return F.kl_div(x, target, reduction=reduction, log_target=log_target)
 
 

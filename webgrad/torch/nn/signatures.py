@@ -1,8 +1,8 @@
 """torch's signatures of modules whose arguments are others than webgrad's, and what webgrad makes of them.
 
-In: rows such as `MSELoss(size_average=None, …) = …`. Out: `__init__` by the names of classes. Under `[applied]` a
-row gives the options that the function of the same module is called with; under `[own]` the arguments of
-webgrad's class.
+In: rows such as `MSELoss(size_average=None, …) = …`. Out: `__init__` by the names of classes. A row gives the
+options that the module's function is called with (before them, of losses with weights, their tensors); of
+`OWN` what webgrad's class is made with.
 """
 
 from __future__ import annotations

@@ -1,12 +1,22 @@
-"""torch.utils.tensorboard: as with torch, the package tensorboard is needed, and its writer with it."""
+"""torch.utils.tensorboard: `SummaryWriter` is that of the package tensorboardX, which takes these tensors.
+
+In: nothing. Out: the class, or an ImportError that says what to install.
+"""
 
 from __future__ import annotations
 
 import importlib
+from typing import Any
 
-importlib.import_module("tensorboard")  # a ModuleNotFoundError that names it, as torch raises
-raise ImportError(
-    "webgrad.torch has no SummaryWriter: import tensorboardX's, which takes arrays: "
-    "`from tensorboardX import SummaryWriter`",
-    name="torch.utils.tensorboard",
-)
+
+def __getattr__(name: str) -> Any:
+    if name != "SummaryWriter":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        return importlib.import_module("tensorboardX").SummaryWriter
+    except ImportError as error:
+        raise ImportError(
+            "SummaryWriter needs the package tensorboardX, whose files TensorBoard shows: "
+            "`pip install tensorboardX`",
+            name="tensorboardX",
+        ) from error
