@@ -240,7 +240,7 @@ class RReLU(Applied):
 
     def forward(self, *inputs: Any) -> Any:
         """x (…) → the same shape."""
-        return type(self).function(*inputs, self.lower, self.upper, self.training)
+        return F.rrelu(inputs[0], self.lower, self.upper, self.training)
 
 
 class ReLU(Applied):

@@ -74,7 +74,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     def reset_parameters(self) -> None:
         """Draw the weights anew."""
         self.head.reset_parameters()
-        for into, out in self.tail:
+        for into, out in map(tuple, self.tail):  # type: ignore[arg-type]
             into.reset_parameters()
             out.reset_parameters()
 

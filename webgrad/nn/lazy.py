@@ -77,7 +77,8 @@ class LazyModuleMixin(Module):
         size = int(x.shape[axis])
         waiting = [each for each in self._parameters.values() if isinstance(each, UninitializedParameter)]
         place = {"device": waiting[0].device, "dtype": waiting[0].dtype} if waiting else {}
-        made = self.cls_to_become(size, **{**self._arguments, **place})
+        kind: Any = self.cls_to_become
+        made = kind(size, **{**self._arguments, **place})
         for own, new in ((self._parameters, made._parameters), (self._buffers, made._buffers)):
             for name, tensor in list(own.items()):
                 if isinstance(tensor, UninitializedParameter | UninitializedBuffer):
@@ -90,7 +91,7 @@ class LazyModuleMixin(Module):
 
     def _settle(self, kind: type[Module]) -> None:
         """Be a module of another class from now on."""
-        self.__class__ = kind
+        self.__class__ = kind  # type: ignore[assignment]
 
     def forward(self, *inputs: Any, **options: Any) -> Any:
         """What the layer gives, which it becomes by this."""

@@ -83,6 +83,7 @@ _MODES: dict[str, Callable[[_Axis], list[Tap]]] = {
     "nearest": _nearest,
     "bicubic": _cubic,
 }
+_FAR_AWAY = 1e6  # elements; where infinity is
 _PADDINGS = ("zeros", "border", "reflection")
 
 
@@ -96,8 +97,8 @@ def grid_sample(
     """x (N, C, H, W) at the places of a grid (N, h, w, 2) → (N, C, h, w); of volumes (N, d, h, w, 3).
 
     A place is (x, y) or (x, y, z) from -1 to 1: with `align_corners` the centres of the corner elements, else
-    their outer edges. Modes: bilinear (of volumes trilinear), nearest, bicubic (of images). Outside are zeros,
-    the border's elements, or the image's reflection.
+    their outer edges. Modes: bilinear (of volumes trilinear), nearest, bicubic (of images). Outside are
+    zeros, the border's elements, or the image's reflection.
 
     >>> image = wg.asarray([[[[1.0, 3.0]]]])
     >>> wg.nn.functional.grid_sample(image, wg.zeros((1, 1, 1, 2))).tolist()
@@ -124,7 +125,7 @@ def grid_sample(
 def _in_elements(place: wg.Tensor, size: int, align_corners: bool) -> wg.Tensor:
     """Coordinates from -1 to 1 in elements; what is no number is outside."""
     found = (place + 1.0) * ((size - 1) / 2) if align_corners else ((place + 1.0) * size - 1.0) / 2
-    return wg.where(wg.isnan(found), -100.0, found)
+    return wg.where(wg.isnan(found), -100.0, wg.clip(found, -_FAR_AWAY, _FAR_AWAY))
 
 
 def _tap(
@@ -180,7 +181,7 @@ def affine_grid(theta: wg.Tensor, size: Sequence[int], align_corners: bool = Fal
     if min(size) < 1:
         raise wg.ArgumentError(f"affine_grid: every axis has size 1 or more, not {tuple(size)}")
     sizes = tuple(int(each) for each in size[2:])
-    base = []
+    base: list[wg.Tensor] = []
     for at, length in enumerate(sizes):
         steps = wg.arange(length, dtype=theta.dtype, device=theta.device)
         line = _line(steps, length, align_corners).reshape((length, *[1] * (axes - 1 - at)))

@@ -1,4 +1,4 @@
-"""Functions of neural networks that torch has at its top too, some with other arguments than in `nn.functional`.
+"""Functions of neural networks that torch has at its top too, some with arguments of their own.
 
 In: tensors. Out: tensors.
 """
@@ -47,10 +47,10 @@ _softmax_backward_data(grad_output, output, dim, input_dtype) = output * (grad_o
 native_layer_norm(input, normalized_shape, weight, bias, eps) = (F.layer_norm(input, normalized_shape, weight,
     bias, eps), *spread(input, last(normalized_shape), eps))
 native_group_norm(input, weight, bias, N, C, HxW, group, eps) = (F.group_norm(input, group, weight, bias,
-    eps), *(wg.reshape(each, (N, group)) for each in spread(wg.reshape(input, (N, group, C // group
-    * HxW)), (-1,), eps)))
-native_batch_norm _native_batch_norm_legit(input, weight, bias, running_mean, running_var, training, momentum, eps) =
-    (F.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps),
+    eps), *(wg.reshape(each, (N, group)) for each in spread(wg.reshape(input, (N, group, C // group * HxW)),
+    (-1,), eps)))
+native_batch_norm _native_batch_norm_legit(input, weight, bias, running_mean, running_var, training, momentum,
+    eps) = (F.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps),
     *of_batch(input, training, eps))
 """
 

@@ -127,7 +127,10 @@ def _bell(x: float) -> float:
     return ((-0.5 * x + 2.5) * x - 4) * x + 2 if x < 2 else 0.0
 
 
-_SMOOTH: dict[str, tuple[Callable[[float], float], float]] = {"bilinear": (_tent, 1.0), "bicubic": (_bell, 2.0)}
+_SMOOTH: dict[str, tuple[Callable[[float], float], float]] = {
+    "bilinear": (_tent, 1.0),
+    "bicubic": (_bell, 2.0),
+}
 
 
 def _smoothed(axis: _Axis, curve: Callable[[float], float], reach: float) -> Taps:
@@ -144,7 +147,8 @@ def _smoothed(axis: _Axis, curve: Callable[[float], float], reach: float) -> Tap
     most = max(len(weights) for _, weights in rows)
     index = [[min(first + tap, axis.size - 1) for first, _ in rows] for tap in range(most)]
     return index, [
-        axis.rounded(weights[tap] if tap < len(weights) else 0.0 for _, weights in rows) for tap in range(most)
+        axis.rounded(weights[tap] if tap < len(weights) else 0.0 for _, weights in rows)
+        for tap in range(most)
     ]
 
 

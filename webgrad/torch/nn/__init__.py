@@ -15,7 +15,8 @@ from .module import counterpart as _counterpart
 from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
 __all__ = [
-    "Buffer", "Module", "Parameter", "UninitializedBuffer", "UninitializedParameter", "functional", "init", "utils",
+    "Buffer", "Module", "Parameter", "UninitializedBuffer", "UninitializedParameter", "functional", "init",
+    "utils",
 ]  # fmt: skip
 for _name in _wg.nn.__all__:
     _each = getattr(_wg.nn, _name)

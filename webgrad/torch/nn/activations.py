@@ -1,6 +1,6 @@
 """torch.nn.functional: activations, softmax and its kin, dropout.
 
-In: a tensor, and torch's arguments. Out: a tensor of the same shape; with `inplace` the tensor itself, changed.
+In: a tensor, and torch's arguments. Out: a tensor of the same shape; with `inplace` the tensor itself.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 import webgrad as wg
-from webgrad.nn import functional as F
 
 from ..binding import bind
 from ..pointwise import floats
@@ -17,6 +16,8 @@ from ..reductions import cast
 from ..tensor import written
 
 __all__ = ["functions"]
+
+F = wg.nn.functional
 
 ROWS = """
 [function in_place]

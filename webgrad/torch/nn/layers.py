@@ -8,12 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 import webgrad as wg
-from webgrad.nn import functional as F
 
 from ..binding import bind
 from ..reductions import index
 
 __all__ = ["OPTIONS", "functions"]
+
+F = wg.nn.functional
 
 OPTIONS = {
     "$conv": "(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1)",

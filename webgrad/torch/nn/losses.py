@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any
 
 import webgrad as wg
-from webgrad.nn import functional as F
 
 from ..binding import bind
 from ..pointwise import floats
@@ -20,6 +19,8 @@ from ..tensor import Array
 from ._reduction import reduction_of
 
 __all__ = ["OPTIONS", "functions"]
+
+F = wg.nn.functional
 
 OPTIONS = {
     "$reduced": 'size_average=None, reduce=None, reduction="mean"',

@@ -50,10 +50,22 @@ def _load_batch_norm(self: Any, state: Any, prefix: str, local: Any, *args: Any)
     Stateful._load_from_state_dict(self, state, prefix, local, *args)
 
 
+def _shown(self: Any) -> str:
+    """The options of a module that is a function, as torch shows them; losses show none."""
+    hidden = {"return_indices", *(() if getattr(self, "inplace", False) else ("inplace",))}
+    names = () if type(self).__name__.endswith("Loss") else self._options
+    return ", ".join(f"{name}={getattr(self, name)!r}" for name in names if name not in hidden)
+
+
 def _dropped(self: Any, input: Any) -> Any:
     """What a layer of dropout gives."""
     function = getattr(functional, type(self)._function.__name__)
     return function(input, self._watched("p"), self.training, self.inplace)
+
+
+def _linear(self: Any, input: Any) -> Any:
+    """What a linear layer gives."""
+    return functional.linear(input, self.weight, self.bias)
 
 
 def _sloped(self: Any, input: Any) -> Any:
@@ -99,6 +111,8 @@ MEMBERS: dict[str, dict[str, Any]] = {
     "ParameterList": {"__repr__": _listed},
     "ParameterDict": {"__repr__": _listed},
     "_Running": _BATCH_NORM,
+    "Applied": {"extra_repr": _shown},
+    "Linear": {"forward": _linear},
     "_Dropout": {"forward": _dropped},
     "RReLU": {"forward": _sloped},
 }

@@ -224,7 +224,9 @@ def counterpart(original: type, members: Mapping[str, dict[str, Any]] = MappingP
         scope: dict[str, Any] = {"__module__": "webgrad.torch.nn", "__doc__": original.__doc__}
         scope |= members.get(original.__name__, {})
         if "function" in original.__dict__:  # torch's, which takes torch's arguments
-            scope["function"] = staticmethod(getattr(functional, original.function.__name__))
+            scope["function"] = staticmethod(
+                getattr(functional, original.__dict__["function"].__func__.__name__)
+            )
             scope["renamed"] = {}
         if "forward" in original.__dict__:
             scope.setdefault("forward", _forward(original.__dict__["forward"]))
