@@ -19,7 +19,7 @@ CONSTANTS = {
     "newaxis": "None: `x[wg.newaxis]` has a new axis.",
     "pi": "3.14159….",
     "FASHION_CLASSES": "The names of Fashion-MNIST's ten classes, by label.",
-    "PICKLED": "Endings of files that hold pickled objects, which are never read.",
+    "PICKLED": "Endings of files that may hold pickled objects; models are not pulled in these.",
 }
 
 
@@ -225,5 +225,11 @@ PAGES = (
     Page("models", "wg.models", "Published models.", (Section("Models", "wg.models"),)),
     Page("linalg", "wg.linalg", "Linear algebra.", (Section("Linear algebra", "wg.linalg"),)),
     Page("fft", "wg.fft", "Fourier transforms.", (Section("Fourier transforms", "wg.fft"),)),
+    Page(
+        "signal",
+        "wg.signal",
+        "Spectrograms and windows.",
+        (Section("Spectrograms", "wg.signal"), Section("Windows", "wg.signal.windows")),
+    ),
     Page("special", "wg.special", "Special functions.", (Section("Special functions", "wg.special"),)),
 )

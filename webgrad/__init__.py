@@ -66,7 +66,7 @@ _NAMES = {
     "functions.array.sorting": "argsort searchsorted sort topk",
     "functions.array.sets": "isin unique unique_all unique_counts unique_inverse unique_values",
     "functions.array.types": "can_cast finfo iinfo isdtype result_type",
-    "functions.array.inspection": "__array_namespace_info__",
+    "functions.array.inspection": "__array_namespace_info__ memory_layout",
     "functions.array.scatters": (
         "index_add index_max index_min index_set scatter scatter_add scatter_max scatter_min scatter_set"
     ),
@@ -142,7 +142,7 @@ _LATER = {
 
 # namespaces and libraries built on webgrad, loaded when they are first used
 _LIBRARIES = frozenset(
-    {"amp", "data", "fft", "io", "linalg", "models", "nn", "optim", "special", "torch", "training"}
+    {"amp", "data", "fft", "io", "linalg", "models", "nn", "optim", "signal", "special", "torch", "training"}
 )
 
 _HOMES = {name: home for home, names in (_NAMES | _LATER).items() for name in names.split()}

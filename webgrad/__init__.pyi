@@ -25,6 +25,7 @@ from . import models as models
 from . import nn as nn
 from . import observing as observing
 from . import optim as optim
+from . import signal as signal
 from . import special as special
 from . import torch as torch
 from . import training as training
@@ -126,6 +127,7 @@ from .functions.array.histograms import bincount as bincount
 from .functions.array.histograms import histogram as histogram
 from .functions.array.indexing import nonzero as nonzero
 from .functions.array.inspection import __array_namespace_info__ as __array_namespace_info__
+from .functions.array.inspection import memory_layout as memory_layout
 from .functions.array.interop import from_dlpack as from_dlpack
 from .functions.array.interop import from_numpy as from_numpy
 from .functions.array.manipulation import hstack as hstack

@@ -14,6 +14,7 @@ from typing import Any
 import webgrad as _wg
 
 from . import methods as _methods
+from . import settings as _settings
 from .binding import public as _public
 from .compiling import compile
 from .creation import tensor
@@ -25,6 +26,7 @@ from .reductions import return_types
 from .shapes_of import Size
 from .tensor import Tensor
 from .tensor import adopt as adopt
+from .typed import types_of as _types_of
 
 __all__ = [
     "Generator", "Size", "Tensor", "compile", "default_generator", "device", "e", "get_default_device",
@@ -50,6 +52,8 @@ strided, contiguous_format, channels_last, preserve_format = (
 _FUNCTIONS: dict[str, Any] = {}
 for _family in _methods.FAMILIES:
     _FUNCTIONS |= _public(_family.functions)
+_FUNCTIONS |= {name: getattr(_settings, name) for name in _settings.__all__}
+_FUNCTIONS |= _types_of(on_gpu=False)
 globals().update(_FUNCTIONS)
 __all__ += _FUNCTIONS
 
@@ -84,6 +88,7 @@ def numel(input: Any) -> Any:
 
 _LIBRARIES = frozenset(
     {
+        "accelerator",
         "amp",
         "autograd",
         "backends",
@@ -93,11 +98,14 @@ _LIBRARIES = frozenset(
         "func",
         "jit",
         "linalg",
+        "masked",
         "multiprocessing",
         "nn",
         "onnx",
         "optim",
         "profiler",
+        "serialization",
+        "signal",
         "special",
         "testing",
         "utils",
@@ -105,7 +113,12 @@ _LIBRARIES = frozenset(
 )  # loaded when they are first used
 
 
+_LATER = {"load": "serialization", "save": "serialization"}  # functions of modules that few programs need
+
+
 def __getattr__(name: str) -> Any:
     if name in _LIBRARIES:
         return importlib.import_module(f"webgrad.torch.{name}")
+    if name in _LATER:
+        return getattr(importlib.import_module(f"webgrad.torch.{_LATER[name]}"), name)
     raise AttributeError(f"module 'webgrad.torch' has no attribute {name!r}")

@@ -11,15 +11,31 @@ from typing import Any
 
 import webgrad as wg
 
-from . import creation, indexing, neural, pointwise, products, random, reductions, shaping, special
+from . import (
+    creation,
+    indexing,
+    matrices,
+    neural,
+    pointwise,
+    products,
+    random,
+    reductions,
+    shaping,
+    special,
+    spectra,
+)
 from .binding import bind, methods
 from .devices import device as Device
 from .devices import place
 from .tensor import Array, Tensor, adopt
+from .typed import NAMES
 
 __all__ = ["FAMILIES"]
 
-FAMILIES = (pointwise, reductions, shaping, indexing, products, creation, random, special, neural)
+FAMILIES = (
+    *(pointwise, reductions, shaping, indexing, products, creation, random, special, spectra, matrices),
+    neural,
+)
 ROWS = """
 [method]
 to(input, *targets, dtype=None, device=None, non_blocking=False, copy=False, memory_format=None) =
@@ -73,10 +89,6 @@ _CONVERSIONS = {
     "long": wg.int64, "short": wg.int16, "char": wg.int8, "byte": wg.uint8, "bool": wg.bool,
     "cfloat": wg.complex64, "cdouble": wg.complex128,
 }  # fmt: skip
-_NAMES = {
-    wg.float32: "Float", wg.float64: "Double", wg.float16: "Half", wg.bfloat16: "BFloat16", wg.int32: "Int",
-    wg.int64: "Long", wg.int16: "Short", wg.int8: "Char", wg.uint8: "Byte", wg.bool: "Bool",
-}  # fmt: skip
 
 
 def choose(condition: Any, x: Any, other: Any) -> Any:
@@ -104,10 +116,10 @@ def typed(x: Any, dtype: Any) -> Any:
     """The name of its type, or the tensor in another one."""
     if dtype is None:
         gpu = "" if x.device.name == "cpu" else "cuda."
-        return f"torch.{gpu}{_NAMES.get(x.dtype, x.dtype.name)}Tensor"
+        return f"torch.{gpu}{NAMES.get(x.dtype, x.dtype.name)}Tensor"
     if isinstance(dtype, str):
         name = dtype.rpartition(".")[2].removesuffix("Tensor")
-        dtype = next((each for each, known in _NAMES.items() if known == name), dtype)
+        dtype = next((each for each, known in NAMES.items() if known == name), dtype)
     return x.astype(getattr(dtype, "dtype", dtype), copy=False)
 
 
