@@ -87,11 +87,12 @@ def test_places_of_largest_elements_are_torchs_integers() -> None:
 
 
 def test_operands_of_products_have_one_dtype() -> None:
-    for call in (
+    calls: list[Any] = [
         lambda: F.linear(torch.zeros(1, 2), torch.zeros(3, 2).half()),
         lambda: F.conv1d(torch.zeros(1, 1, 3), torch.zeros(1, 1, 2), torch.zeros(1).double()),
         lambda: nn.Linear(2, 2)(torch.zeros(1, 2).double()),
-    ):
+    ]
+    for call in calls:
         with pytest.raises(RuntimeError, match="should be the same"):
             call()
 

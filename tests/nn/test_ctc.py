@@ -68,7 +68,7 @@ def test_the_gradient_of_scores_is_the_slope() -> None:
         log_probs = wg.log_softmax(values, axis=-1)
         return F.ctc_loss(log_probs, wg.asarray([[1, 2], [1, 1]]), [3, 4], [2, 2], reduction="sum")
 
-    x = wg.asarray(scores).requires_grad_()
+    x: Any = wg.asarray(scores).requires_grad_()
     loss(x).backward()
     for place in ((0, 0, 1), (2, 1, 0), (3, 0, 2), (1, 1, 1)):
         step = np.zeros_like(scores)
@@ -78,7 +78,7 @@ def test_the_gradient_of_scores_is_the_slope() -> None:
 
 
 def test_an_infinite_loss_can_count_for_nothing() -> None:
-    x = wg.asarray(drawn(1, 1, 3)).requires_grad_()
+    x: Any = wg.asarray(drawn(1, 1, 3)).requires_grad_()
     loss = F.ctc_loss(x, wg.asarray([[1, 2]]), [1], [2], zero_infinity=True)
     loss.backward()
     assert loss.item() == 0.0

@@ -49,7 +49,7 @@ def test_soft_margins() -> None:
 def test_pdist_is_the_distance_of_each_pair() -> None:
     wanted = [np.abs(X[i] - X[j]).max() for i in range(4) for j in range(i + 1, 4)]
     np.testing.assert_allclose(F.pdist(wg.asarray(X), float("inf")).numpy(), wanted, rtol=1e-5)
-    same = wg.zeros((2, 3)).requires_grad_()
+    same: Any = wg.zeros((2, 3)).requires_grad_()
     F.pdist(same).sum().backward()
     assert not same.grad.numpy().any()
 

@@ -25,14 +25,14 @@ def test_lp_pools_are_norms_of_windows() -> None:
 
 
 def test_a_window_of_zeros_has_no_slope() -> None:
-    x = wg.zeros((1, 4)).requires_grad_()
+    x: Any = wg.zeros((1, 4)).requires_grad_()
     F.lp_pool1d(x, 2, 2).sum().backward()
     assert not x.grad.numpy().any()
 
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("webgpu", marks=pytest.mark.gpu)])
 def test_fractional_windows_cover_the_image(device: str) -> None:
-    x = wg.asarray(RANDOM.normal(size=(1, 2, 9, 9)).astype(np.float32), device=device).requires_grad_()
+    x: Any = wg.asarray(RANDOM.normal(size=(1, 2, 9, 9)).astype(np.float32), device=device).requires_grad_()
     values, places = F.fractional_max_pool2d(x, 3, output_size=(4, 5), return_indices=True)
     flat = x.numpy().reshape(1, 2, -1)
     np.testing.assert_array_equal(
@@ -44,7 +44,7 @@ def test_fractional_windows_cover_the_image(device: str) -> None:
 
 
 def test_where_fractional_windows_begin() -> None:
-    x = wg.asarray(np.arange(49, dtype=np.float32).reshape(1, 7, 7))
+    x: Any = wg.asarray(np.arange(49, dtype=np.float32).reshape(1, 7, 7))
     drawn = wg.asarray([[[0.5, 0.0]]])  # of columns, and of rows
     found = F.fractional_max_pool2d(x, 1, output_size=3, random_samples=drawn).numpy()[0]
     columns, rows = [int((i + 0.5) * 3) - int(0.5 * 3) for i in range(2)], [0, 3]
@@ -66,7 +66,7 @@ def test_what_does_not_fit_is_refused(options: Any, message: str) -> None:
 
 
 def test_random_slopes_lie_in_their_range() -> None:
-    x = wg.full(200, -1.0).requires_grad_()
+    x: Any = wg.full(200, -1.0).requires_grad_()
     found = F.rrelu(x, 0.25, 0.5, training=True)
     slopes = -found.numpy()
     assert slopes.min() >= 0.25
@@ -81,7 +81,7 @@ def test_random_slopes_lie_in_their_range() -> None:
 
 def test_gumbel_samples_follow_the_probabilities() -> None:
     wg.random.seed(0)
-    logits = wg.asarray(np.log([0.2, 0.5, 0.3]).astype(np.float32)).requires_grad_()
+    logits: Any = wg.asarray(np.log([0.2, 0.5, 0.3]).astype(np.float32)).requires_grad_()
     many = wg.broadcast_to(logits, (4000, 3))
     hard = F.gumbel_softmax(many, hard=True)
     values = hard.numpy()

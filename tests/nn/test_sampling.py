@@ -75,8 +75,10 @@ def test_grid_sample_is_its_definition(mode: str, padding: str) -> None:
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("webgpu", marks=pytest.mark.gpu)])
 def test_an_identity_grid_gives_the_image_and_its_gradient(device: str) -> None:
-    image = wg.asarray(RANDOM.normal(size=(2, 1, 2, 3, 4)).astype(np.float32), device=device).requires_grad_()
-    theta = wg.asarray(np.eye(3, 4, dtype=np.float32)[None].repeat(2, 0), device=device).requires_grad_()
+    image: Any = wg.asarray(
+        RANDOM.normal(size=(2, 1, 2, 3, 4)).astype(np.float32), device=device
+    ).requires_grad_()
+    theta: Any = wg.asarray(np.eye(3, 4, dtype=np.float32)[None].repeat(2, 0), device=device).requires_grad_()
     grid = F.affine_grid(theta, (2, 1, 2, 3, 4), align_corners=True)
     found = F.grid_sample(image, grid, align_corners=True, padding_mode="border")
     np.testing.assert_allclose(found.numpy(), image.numpy(), atol=1e-5)
@@ -87,7 +89,7 @@ def test_an_identity_grid_gives_the_image_and_its_gradient(device: str) -> None:
 
 def test_the_gradient_of_a_place_is_the_slope_of_the_image() -> None:
     ramp = wg.asarray(np.arange(5, dtype=np.float32).reshape(1, 1, 1, 5))
-    grid = wg.asarray([[[[0.1, 0.0]]]]).requires_grad_()
+    grid: Any = wg.asarray([[[[0.1, 0.0]]]]).requires_grad_()
     F.grid_sample(ramp, grid, align_corners=True).sum().backward()
     np.testing.assert_allclose(grid.grad.numpy()[0, 0, 0], [2.0, 0.0], atol=1e-5)
 

@@ -24,7 +24,7 @@ FOLDS: dict[str, Any] = {
 @pytest.mark.parametrize("device", ["cpu", pytest.param("webgpu", marks=pytest.mark.gpu)])
 @pytest.mark.parametrize("mode", FOLDS)
 def test_bags_begin_at_offsets(mode: str, device: str) -> None:
-    weight = wg.asarray(TABLE, device=device).requires_grad_()
+    weight: Any = wg.asarray(TABLE, device=device).requires_grad_()
     x, starts = wg.asarray(LINE, device=device), wg.asarray(STARTS, device=device)
     found = F.embedding_bag(x, weight, starts, mode=mode)
     wanted = [FOLDS[mode](TABLE[bag] if bag else TABLE[:0]) for bag in BAGS]
@@ -62,14 +62,14 @@ def test_entries_are_weighed_and_the_last_offset_may_be_the_end() -> None:
 
 
 def test_rows_that_are_read_get_at_most_a_norm() -> None:
-    weight = wg.asarray([[3.0, 4.0], [3.0, 4.0], [0.1, 0.0]]).requires_grad_()
+    weight: Any = wg.asarray([[3.0, 4.0], [3.0, 4.0], [0.1, 0.0]]).requires_grad_()
     found = F.embedding(wg.asarray([0, 2]), weight, max_norm=1.0)
     np.testing.assert_allclose(found.numpy(), [[0.6, 0.8], [0.1, 0.0]], rtol=1e-5)
     np.testing.assert_allclose(weight.numpy()[:2], [[0.6, 0.8], [3.0, 4.0]], rtol=1e-5)
 
 
 def test_gradients_by_frequency() -> None:
-    weight = wg.asarray(TABLE).requires_grad_()
+    weight: Any = wg.asarray(TABLE).requires_grad_()
     found = F.embedding(wg.asarray([1, 1, 2]), weight, scale_grad_by_freq=True)
     np.testing.assert_array_equal(found.numpy(), TABLE[[1, 1, 2]])
     (found * wg.asarray([[1.0], [3.0], [5.0]])).sum().backward()

@@ -74,7 +74,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     def reset_parameters(self) -> None:
         """Draw the weights anew."""
         self.head.reset_parameters()
-        for into, out in map(tuple, self.tail):  # type: ignore[arg-type]
+        for into, out in map(tuple, self.tail):
             into.reset_parameters()
             out.reset_parameters()
 

@@ -60,7 +60,7 @@ class Upsample(Applied):
         scale_factor: Any = None,
         mode: str = "nearest",
         align_corners: bool | None = None,
-        recompute_scale_factor: bool = False,
+        recompute_scale_factor: bool | None = None,
     ) -> None:
         super().__init__(
             size=size,

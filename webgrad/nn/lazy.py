@@ -7,32 +7,39 @@ its parameters have no shape, and `reset_parameters` waits. Make the optimiser a
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 import webgrad as wg
 
-from . import convolution, linear, normalisation
+from .convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
+from .linear import Linear
 from .module import Module
+from .normalisation import (
+    BatchNorm1d,
+    BatchNorm2d,
+    BatchNorm3d,
+    InstanceNorm1d,
+    InstanceNorm2d,
+    InstanceNorm3d,
+)
 from .parameter import UninitializedBuffer, UninitializedParameter
 
-# A layer, and where its features or channels are in inputs of so many axes
-_LAYERS: dict[type[Module], Callable[[int], int]] = {
-    linear.Linear: lambda ndim: -1,
-    convolution.Conv1d: lambda ndim: ndim - 2,
-    convolution.Conv2d: lambda ndim: ndim - 3,
-    convolution.Conv3d: lambda ndim: ndim - 4,
-    convolution.ConvTranspose1d: lambda ndim: ndim - 2,
-    convolution.ConvTranspose2d: lambda ndim: ndim - 3,
-    convolution.ConvTranspose3d: lambda ndim: ndim - 4,
-    normalisation.BatchNorm1d: lambda ndim: 1,
-    normalisation.BatchNorm2d: lambda ndim: 1,
-    normalisation.BatchNorm3d: lambda ndim: 1,
-    normalisation.InstanceNorm1d: lambda ndim: ndim - 2,
-    normalisation.InstanceNorm2d: lambda ndim: ndim - 3,
-    normalisation.InstanceNorm3d: lambda ndim: ndim - 4,
-}
-__all__ = ["LazyModuleMixin", *(f"Lazy{each.__name__}" for each in _LAYERS)]
+__all__ = [
+    "LazyBatchNorm1d",
+    "LazyBatchNorm2d",
+    "LazyBatchNorm3d",
+    "LazyConv1d",
+    "LazyConv2d",
+    "LazyConv3d",
+    "LazyConvTranspose1d",
+    "LazyConvTranspose2d",
+    "LazyConvTranspose3d",
+    "LazyInstanceNorm1d",
+    "LazyInstanceNorm2d",
+    "LazyInstanceNorm3d",
+    "LazyLinear",
+    "LazyModuleMixin",
+]
 
 
 class LazyModuleMixin(Module):
@@ -44,7 +51,6 @@ class LazyModuleMixin(Module):
     """
 
     cls_to_become: ClassVar[type[Module]]
-    size_axis: ClassVar[Callable[[int], int]]
 
     def __init__(self, *args: Any, **options: Any) -> None:
         kind = self.cls_to_become
@@ -71,7 +77,7 @@ class LazyModuleMixin(Module):
 
     def initialize_parameters(self, x: wg.Tensor) -> None:
         """Take the size from an input, and become the plain layer; what was loaded before stays."""
-        axis = type(self).size_axis(x.ndim)
+        axis = self._size_axis(x.ndim)
         if not -1 <= axis < x.ndim or not x.ndim:
             raise wg.ShapeError(f"{type(self).__name__}: x {x.shape} has not enough axes to take a size from")
         size = int(x.shape[axis])
@@ -82,12 +88,17 @@ class LazyModuleMixin(Module):
         for own, new in ((self._parameters, made._parameters), (self._buffers, made._buffers)):
             for name, tensor in list(own.items()):
                 if isinstance(tensor, UninitializedParameter | UninitializedBuffer):
-                    tensor.materialize(new[name].shape)  # type: ignore[union-attr]
+                    tensor.materialize(new[name].shape)
                     tensor.data = new[name]
         setattr(self, self._size_name, size)
         for name in ("_size_name", "_arguments"):
             del self.__dict__[name]
         self._settle(self.cls_to_become)
+
+    @staticmethod
+    def _size_axis(ndim: int) -> int:
+        """Where the features or channels are in inputs of so many axes."""
+        raise NotImplementedError
 
     def _settle(self, kind: type[Module]) -> None:
         """Be a module of another class from now on."""
@@ -99,21 +110,183 @@ class LazyModuleMixin(Module):
         return self.forward(*inputs, **options)
 
 
-_ARGUMENTS = {"Linear": "2", "Conv": "2, 3", "Instance": "affine=True"}  # of an example
+class LazyLinear(LazyModuleMixin, Linear):
+    """`Linear` that takes its size from its first input.
+
+    >>> wg.nn.LazyLinear(2).has_uninitialized_params()
+    True
+    """
+
+    cls_to_become = Linear
+
+    @staticmethod
+    def _size_axis(ndim: int) -> int:
+        return -1
 
 
-def _lazy(kind: type[Module], size_axis: Callable[[int], int]) -> type[Module]:
-    """The lazy form of a layer."""
-    name = f"Lazy{kind.__name__}"
-    given = next((each for word, each in _ARGUMENTS.items() if word in name), "")
-    example = f"wg.nn.{name}({given}).has_uninitialized_params()"
-    scope: dict[str, Any] = {
-        "__module__": __name__,
-        "__doc__": f"`{kind.__name__}` that takes its size from its first input.\n\n>>> {example}\nTrue\n",
-        "cls_to_become": kind,
-        "size_axis": staticmethod(size_axis),
-    }
-    return type(name, (LazyModuleMixin, kind), scope)
+class LazyConv1d(LazyModuleMixin, Conv1d):
+    """`Conv1d` that takes its size from its first input.
+
+    >>> wg.nn.LazyConv1d(2, 3).has_uninitialized_params()
+    True
+    """
+
+    cls_to_become = Conv1d
+
+    @staticmethod
+    def _size_axis(ndim: int) -> int:
+        return ndim - 2
 
 
-globals().update({f"Lazy{each.__name__}": _lazy(each, axis) for each, axis in _LAYERS.items()})
+class LazyConv2d(LazyModuleMixin, Conv2d):
+    """`Conv2d` that takes its size from its first input.
+
+    >>> wg.nn.LazyConv2d(2, 3).has_uninitialized_params()
+    True
+    """
+
+    cls_to_become = Conv2d
+
+    @staticmethod
+    def _size_axis(ndim: int) -> int:
+        return ndim - 3
+
+
+class LazyConv3d(LazyModuleMixin, Conv3d):
+    """`Conv3d` that takes its size from its first input.
+
+    >>> wg.nn.LazyConv3d(2, 3).has_uninitialized_params()
+    True
+    """
+
+    cls_to_become = Conv3d
+
+    @staticmethod
+    def _size_axis(ndim: int) -> int:
+        return ndim - 4
+
+
+class LazyConvTranspose1d(LazyModuleMixin, ConvTranspose1d):
+    """`ConvTranspose1d` that takes its size from its first input.
+
+    >>> wg.nn.LazyConvTranspose1d(2, 3).has_uninitialized_params()
+    True
+    """
+
+    cls_to_become = ConvTranspose1d
+
+    @staticmethod
+    def _size_axis(ndim: int) -> int:
+        return ndim - 2
+
+
+class LazyConvTranspose2d(LazyModuleMixin, ConvTranspose2d):
+    """`ConvTranspose2d` that takes its size from its first input.
+
+    >>> wg.nn.LazyConvTranspose2d(2, 3).has_uninitialized_params()
+    True
+    """
+
+    cls_to_become = ConvTranspose2d
+
+    @staticmethod
+    def _size_axis(ndim: int) -> int:
+        return ndim - 3
+
+
+class LazyConvTranspose3d(LazyModuleMixin, ConvTranspose3d):
+    """`ConvTranspose3d` that takes its size from its first input.
+
+    >>> wg.nn.LazyConvTranspose3d(2, 3).has_uninitialized_params()
+    True
+    """
+
+    cls_to_become = ConvTranspose3d
+
+    @staticmethod
+    def _size_axis(ndim: int) -> int:
+        return ndim - 4
+
+
+class LazyBatchNorm1d(LazyModuleMixin, BatchNorm1d):
+    """`BatchNorm1d` that takes its size from its first input.
+
+    >>> wg.nn.LazyBatchNorm1d().has_uninitialized_params()
+    True
+    """
+
+    cls_to_become = BatchNorm1d
+
+    @staticmethod
+    def _size_axis(ndim: int) -> int:
+        return 1
+
+
+class LazyBatchNorm2d(LazyModuleMixin, BatchNorm2d):
+    """`BatchNorm2d` that takes its size from its first input.
+
+    >>> wg.nn.LazyBatchNorm2d().has_uninitialized_params()
+    True
+    """
+
+    cls_to_become = BatchNorm2d
+
+    @staticmethod
+    def _size_axis(ndim: int) -> int:
+        return 1
+
+
+class LazyBatchNorm3d(LazyModuleMixin, BatchNorm3d):
+    """`BatchNorm3d` that takes its size from its first input.
+
+    >>> wg.nn.LazyBatchNorm3d().has_uninitialized_params()
+    True
+    """
+
+    cls_to_become = BatchNorm3d
+
+    @staticmethod
+    def _size_axis(ndim: int) -> int:
+        return 1
+
+
+class LazyInstanceNorm1d(LazyModuleMixin, InstanceNorm1d):
+    """`InstanceNorm1d` that takes its size from its first input.
+
+    >>> wg.nn.LazyInstanceNorm1d(affine=True).has_uninitialized_params()
+    True
+    """
+
+    cls_to_become = InstanceNorm1d
+
+    @staticmethod
+    def _size_axis(ndim: int) -> int:
+        return ndim - 2
+
+
+class LazyInstanceNorm2d(LazyModuleMixin, InstanceNorm2d):
+    """`InstanceNorm2d` that takes its size from its first input.
+
+    >>> wg.nn.LazyInstanceNorm2d(affine=True).has_uninitialized_params()
+    True
+    """
+
+    cls_to_become = InstanceNorm2d
+
+    @staticmethod
+    def _size_axis(ndim: int) -> int:
+        return ndim - 3
+
+
+class LazyInstanceNorm3d(LazyModuleMixin, InstanceNorm3d):
+    """`InstanceNorm3d` that takes its size from its first input.
+
+    >>> wg.nn.LazyInstanceNorm3d(affine=True).has_uninitialized_params()
+    True
+    """
+
+    cls_to_become = InstanceNorm3d
+
+    @staticmethod
+    def _size_axis(ndim: int) -> int:
+        return ndim - 4

@@ -386,7 +386,7 @@ def test_devices_are_not_mixed() -> None:
 
 def test_weights_are_dropped_by_chance_and_gradients_know_which() -> None:
     q, k = (wg.zeros((1, count, 2)) for count in (300, 4))
-    v = wg.unsqueeze(wg.eye(4), 0).requires_grad_()
+    v: Any = wg.unsqueeze(wg.eye(4), 0).requires_grad_()
     found = attention(q, k, v, dropout_p=0.75)
     values = found.numpy()
     assert set(np.unique(values)) == {0.0, 1.0}

@@ -181,7 +181,7 @@ def interpolate(
     scale_factor: float | Sequence[float] | None = None,
     mode: str = "nearest",
     align_corners: bool | None = None,
-    recompute_scale_factor: bool = False,
+    recompute_scale_factor: bool | None = None,
     antialias: bool = False,
 ) -> Tensor:
     """x (N, C, …) resized along its axes after the channels, to a size or by a factor, as PyTorch does it.

@@ -113,7 +113,7 @@ pixel_unshuffle(input, downscale_factor) = F.pixel_unshuffle(input, downscale_fa
 channel_shuffle native_channel_shuffle(input, groups) = F.channel_shuffle(input, groups)
 interpolate(input, size=None, scale_factor=None, mode="nearest", align_corners=None,
     recompute_scale_factor=None, antialias=False) = F.interpolate(input, size, scale_factor, mode,
-    align_corners, bool(recompute_scale_factor), antialias)
+    align_corners, recompute_scale_factor, antialias)
 upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None) = F.interpolate(input, size,
     scale_factor, mode, align_corners)
 upsample_nearest(input, size=None, scale_factor=None) = F.interpolate(input, size, scale_factor)

@@ -19,7 +19,10 @@ from .parameter import Buffer
 
 __all__ = ["INITS"]
 
-Applied, WeightedLoss = wg.nn.ReLU.__base__, wg.nn.BCELoss.__base__  # a function's module, and one with weights
+Applied, WeightedLoss = (
+    wg.nn.ReLU.__base__,
+    wg.nn.BCELoss.__base__,
+)  # a function's module, and one with weights
 
 APPLIED = """
 [function]
@@ -38,7 +41,8 @@ AvgPool1d(kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pa
     ceil_mode=ceil_mode, count_include_pad=count_include_pad
 FractionalMaxPool2d FractionalMaxPool3d(kernel_size, output_size=None, output_ratio=None,
     return_indices=False, _random_samples=None) = kernel_size=kernel_size, output_size=output_size,
-    output_ratio=output_ratio, return_indices=return_indices, _random_samples=buffer(_random_samples)
+    output_ratio=output_ratio, return_indices=return_indices,
+    _random_samples=buffer(_random_samples)
 Upsample(size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None) =
     size=size, scale_factor=scale_factor, mode=mode, align_corners=align_corners,
     recompute_scale_factor=recompute_scale_factor
