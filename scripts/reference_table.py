@@ -82,7 +82,8 @@ PAGES = (
         _of(
             (
                 "Shapes and arrangement",
-                "functions.array.manipulation functions.array.reshaping functions.array.patterns",
+                "functions.array.manipulation functions.array.reshaping functions.array.patterns "
+                "functions.array.strided",
             ),
             ("Indexing", "functions.array.indexing"),
             ("Writing to computed places", "functions.array.scatters"),

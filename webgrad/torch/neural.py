@@ -42,37 +42,7 @@ embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=Fals
     weight, None if padding_idx == -1 else padding_idx, scale_grad_by_freq=scale_grad_by_freq)
 native_dropout(input, p, train) = dropped(input, p, train)
 native_dropout_backward(grad_output, mask, scale) = grad_output * mask * scale
-_softmax_backward_data(grad_output, output, dim, input_dtype) = output * (grad_output - wg.sum(grad_output *
-    output, dim, keepdims=True))
-native_layer_norm(input, normalized_shape, weight, bias, eps) = (F.layer_norm(input, normalized_shape, weight,
-    bias, eps), *spread(input, last(normalized_shape), eps))
-native_group_norm(input, weight, bias, N, C, HxW, group, eps) = (F.group_norm(input, group, weight, bias,
-    eps), *(wg.reshape(each, (N, group)) for each in spread(wg.reshape(input, (N, group, C // group * HxW)),
-    (-1,), eps)))
-native_batch_norm _native_batch_norm_legit(input, weight, bias, running_mean, running_var, training, momentum,
-    eps) = (F.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps),
-    *of_batch(input, training, eps))
 """
-
-
-def last(shape: Any) -> tuple[int, ...]:
-    """The last dimensions, of such a shape."""
-    return tuple(range(-(1 if isinstance(shape, int) else len(shape)), 0))
-
-
-def spread(x: Any, axes: tuple[int, ...], eps: float) -> tuple[Any, Any]:
-    """The mean, and one over the standard deviation."""
-    wide = x.astype(x.dtype.wide, copy=False)
-    found = wg.mean(wide, axes, keepdims=True), wg.rsqrt(wg.var(wide, axes, keepdims=True) + eps)
-    return found[0].astype(x.dtype, copy=False), found[1].astype(x.dtype, copy=False)
-
-
-def of_batch(x: Any, training: bool, eps: float) -> tuple[Any, Any]:
-    """What a batch norm keeps of the batch for its gradient: nothing when it does not train."""
-    if not training:
-        return wg.zeros(0, x.dtype, device=x.device), wg.zeros(0, x.dtype, device=x.device)
-    found = spread(x, (0, *range(2, x.ndim)), eps)
-    return wg.reshape(found[0], (-1,)), wg.reshape(found[1], (-1,))
 
 
 def dropped(x: Any, p: float, train: bool | None) -> tuple[Any, Any]:

@@ -12,7 +12,7 @@ import webgrad as wg
 
 from ..binding import bind
 from ..pointwise import floats
-from ..reductions import cast
+from ..promotion import cast
 from ..tensor import written
 
 __all__ = ["functions"]
