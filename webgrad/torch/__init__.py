@@ -78,17 +78,14 @@ def numel(input: Any) -> Any:
 
 _LIBRARIES = frozenset(
     {
-        "_dynamo",
         "accelerator",
         "amp",
         "autograd",
         "backends",
         "cuda",
         "distributed",
-        "distributions",
         "fft",
         "func",
-        "hub",
         "jit",
         "linalg",
         "masked",
