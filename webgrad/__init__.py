@@ -16,6 +16,7 @@ from typing import Any
 
 from . import errors, observing
 from .config import settings as _settings
+from .einops_backend import register as _register_with_einops
 from .functions import methods as _methods  # noqa: F401  (which gives Tensor its methods)
 from .functions import random
 from .functions.array import maps as _maps
@@ -200,6 +201,7 @@ def _enter_wanted() -> None:
 
 
 observing.wanted.enter = _enter_wanted
+_register_with_einops()
 
 
 def __getattr__(name: str) -> Any:
