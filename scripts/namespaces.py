@@ -1,9 +1,9 @@
 """Write what other libraries' namespaces have and webgrad has not: `python -m scripts.namespaces`.
 
-In: `webgrad/porting.py`, and the libraries' names, which are stored in scripts/names so that pages can be
-made and tested without them; `--read torch` and `--read numpy` write those files where a library is installed.
-Out: the parts between marks of docs/porting-pytorch.md and docs/porting-numpy.md. A test fails where they are
-not what this would write.
+In: `webgrad/porting.py`, and the libraries' names. These are stored in scripts/names, so that pages can be
+made and tested without the libraries; `--read torch` and `--read numpy` store those of an installed one. Out:
+the parts between marks of docs/porting-pytorch.md and docs/porting-numpy.md. A test fails where they are not
+what this would write.
 """
 
 from __future__ import annotations
