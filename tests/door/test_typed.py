@@ -73,3 +73,24 @@ def test_many_tensors_are_one_and_back() -> None:
     flat = _flatten_dense_tensors(parts)
     assert flat.tolist() == [1, 1, 1, 1, 0, 0, 0]
     assert [each.shape for each in _unflatten_dense_tensors(flat, parts)] == [(2, 2), (3,)]
+
+
+def test_switches_of_backends_are_modules_that_can_be_set() -> None:
+    import webgrad.torch.imports as imports
+
+    imports.install()
+    try:
+        import torch.backends.cudnn as cudnn
+
+        assert cudnn is torch.backends.cudnn
+        assert cudnn.benchmark is False
+    finally:
+        imports.uninstall()
+
+
+def test_a_range_is_an_index() -> None:
+    x = torch.arange(6).view(2, 3)
+    assert x[range(2), [0, 1]].tolist() == [0, 4]
+    x[range(2), torch.tensor([1, 2])] = 9
+    assert x.tolist() == [[0, 9, 2], [3, 4, 9]]
+    assert x[range(0)].shape == (0, 3)

@@ -23,7 +23,6 @@ EXAMPLE_SCRIPTS: tuple[tuple[str, str, int], ...] = (
     ("mnist", "--batch-size 8 --test-batch-size 16 --no-accel", 5),
     ("mnist_rnn", "--batch-size 8 --test-batch-size 16", 5),
     ("mnist_forward_forward", "--epochs 3 --train_size 16 --test_size 16 --no_accel", 6),
-    ("siamese_network", "--batch-size 4 --test-batch-size 8 --no-accel", 5),
     ("vae", "--batch-size 16 --no-accel", 5),
     ("dcgan", "--dataset mnist --dataroot . --batchSize 4 --ngf 8 --ndf 8 --nz 16 --workers 0", 15),
     ("regression", "", 5),
