@@ -224,5 +224,11 @@ PAGES = (
     Page("models", "wg.models", "Published models.", (Section("Models", "wg.models"),)),
     Page("linalg", "wg.linalg", "Linear algebra.", (Section("Linear algebra", "wg.linalg"),)),
     Page("fft", "wg.fft", "Fourier transforms.", (Section("Fourier transforms", "wg.fft"),)),
+    Page(
+        "signal",
+        "wg.signal",
+        "Spectrograms and windows.",
+        (Section("Spectrograms", "wg.signal"), Section("Windows", "wg.signal.windows")),
+    ),
     Page("special", "wg.special", "Special functions.", (Section("Special functions", "wg.special"),)),
 )

@@ -385,6 +385,7 @@ PUBLIC_NAMES = [
     "set_grad_enabled",
     "sigmoid",
     "sign",
+    "signal",
     "signbit",
     "silu",
     "sin",

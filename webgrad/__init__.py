@@ -142,7 +142,7 @@ _LATER = {
 
 # namespaces and libraries built on webgrad, loaded when they are first used
 _LIBRARIES = frozenset(
-    {"amp", "data", "fft", "io", "linalg", "models", "nn", "optim", "special", "torch", "training"}
+    {"amp", "data", "fft", "io", "linalg", "models", "nn", "optim", "signal", "special", "torch", "training"}
 )
 
 _HOMES = {name: home for home, names in (_NAMES | _LATER).items() for name in names.split()}

@@ -25,6 +25,7 @@ from . import models as models
 from . import nn as nn
 from . import observing as observing
 from . import optim as optim
+from . import signal as signal
 from . import special as special
 from . import torch as torch
 from . import training as training

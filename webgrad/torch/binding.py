@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 
 from .tensor import adopt, written
 
-__all__ = ["Row", "bind", "methods", "public", "read"]
+__all__ = ["Row", "absent", "bind", "methods", "public", "read"]
 
 # NumPy's names of arguments, which torch takes too, and names that people try.
 SPELLINGS = {
@@ -86,6 +86,17 @@ def methods(functions: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[.
 def public(functions: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
     """Those that are functions of the namespace: rows that say so, and what is no row."""
     return {name: each for name, each in functions.items() if "function" in each.__dict__.get("forms", FORMS)}
+
+
+def absent(module: str, names: list[str]) -> Callable[[str], Any]:
+    """The `__getattr__` of a namespace: an error that names what is spelled like it."""
+
+    def refuse(name: str) -> NoReturn:
+        near = difflib.get_close_matches(name, names, 1, 0.6)
+        hint = f": did you mean {near[0]!r}?" if near else ""
+        raise AttributeError(f"module {module!r} has no attribute {name!r}{hint}")
+
+    return refuse
 
 
 def _functions(row: Row, words: dict[str, Any]) -> dict[str, Callable[..., Any]]:

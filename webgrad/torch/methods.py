@@ -11,7 +11,7 @@ from typing import Any
 
 import webgrad as wg
 
-from . import creation, indexing, pointwise, products, random, reductions, shaping, special
+from . import creation, indexing, matrices, pointwise, products, random, reductions, shaping, special, spectra
 from .binding import bind, methods
 from .devices import device as Device
 from .devices import place
@@ -20,7 +20,7 @@ from .typed import NAMES
 
 __all__ = ["FAMILIES"]
 
-FAMILIES = (pointwise, reductions, shaping, indexing, products, creation, random, special)
+FAMILIES = (pointwise, reductions, shaping, indexing, products, creation, random, special, spectra, matrices)
 ROWS = """
 [method]
 to(input, *targets, dtype=None, device=None, non_blocking=False, copy=False, memory_format=None) =
