@@ -82,7 +82,8 @@ PAGES = (
         _of(
             (
                 "Shapes and arrangement",
-                "functions.array.manipulation functions.array.reshaping functions.array.patterns",
+                "functions.array.manipulation functions.array.reshaping functions.array.patterns "
+                "functions.array.strided",
             ),
             ("Indexing", "functions.array.indexing"),
             ("Writing to computed places", "functions.array.scatters"),
@@ -180,7 +181,7 @@ PAGES = (
         "Modules by PyTorch's names.",
         _of(
             ("Modules and parameters", "nn.module nn.hooks nn.parameter nn.containers nn.summary"),
-            ("Linear and tables", "nn.linear"),
+            ("Linear and tables", "nn.linear nn.adaptive"),
             ("Convolution", "nn.convolution"),
             ("Pooling", "nn.pooling"),
             ("Normalisation", "nn.normalisation"),
@@ -190,7 +191,8 @@ PAGES = (
             ("Attention and transformers", "nn.attention nn.transformer"),
             ("Images and padding", "nn.images"),
             ("Distances", "nn.distances"),
-            ("Losses", "nn.losses"),
+            ("Losses", "nn.losses nn.class_losses"),
+            ("Layers that take their sizes from their input", "nn.lazy"),
             namespace="wg.nn",
         ),
     ),
