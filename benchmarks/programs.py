@@ -44,7 +44,9 @@ class Side(Runner):
         return interpreter(FOLDER) if self.environment else Path(sys.executable)
 
 
-def measure(name: str, mirrors: Path | None, rounds: int, seconds: float, kind: str) -> dict[str, float] | str:
+def measure(
+    name: str, mirrors: Path | None, rounds: int, seconds: float, kind: str
+) -> dict[str, float] | str:
     """Seconds of a step of each side, and of ours' very first; or what failed."""
     from tests.programs.table import PROGRAMS
 

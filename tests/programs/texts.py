@@ -38,9 +38,7 @@ def cross_entropy(output: Any, y: Any) -> Sequence[Any]:
 def nano_gpt() -> Model:
     """nanoGPT's model, with the sizes that its page names for the cpu."""
     of = loaded("model")
-    model = of.GPT(
-        of.GPTConfig(block_size=64, vocab_size=65, n_layer=4, n_head=4, n_embd=128, dropout=0.0)
-    )
+    model = of.GPT(of.GPTConfig(block_size=64, vocab_size=65, n_layer=4, n_head=4, n_embd=128, dropout=0.0))
     return language(model, 65, 64, model, 12)
 
 

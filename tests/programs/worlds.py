@@ -92,7 +92,7 @@ def differential(adjoint: bool) -> Model:
 
 
 def policy() -> Model:
-    """An episode of the example of REINFORCE: small steps, an action drawn and read in each, then training."""
+    """An episode of the example of REINFORCE: an action is drawn and read in each of its steps."""
     import torch
 
     sys.argv = ["reinforce.py"]
