@@ -111,3 +111,8 @@ def test_pieces_are_asked_for_by_either_name() -> None:
     assert [each.tolist() for each in torch.split(x, split_size_or_sections=3)] == [[0, 1, 2], [3]]
     with pytest.raises(TypeError, match="needs split_size_or_sections"):
         x.split()
+
+
+def test_a_table_says_whether_sparse_gradients_were_asked_for() -> None:
+    assert torch.nn.Embedding(3, 2).sparse is False
+    assert torch.nn.Embedding(3, 2, sparse=True).sparse is True
