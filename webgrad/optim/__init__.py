@@ -7,6 +7,8 @@
 
 from __future__ import annotations
 
+from webgrad.porting import refusing
+
 from . import lr_scheduler
 from .adam import LAMB, Adam, Adamax, AdamW, NAdam, RAdam
 from .lbfgs import LBFGS
@@ -34,3 +36,4 @@ __all__ = [
     "Rprop",
     "lr_scheduler",
 ]
+__getattr__ = refusing("webgrad.optim", "optim", __all__)
