@@ -25,7 +25,7 @@ def given(x: Any, *values: float) -> None:
     x.grad = torch.tensor([*values])
 
 
-class Signs(Optimizer):  # type: ignore[misc, valid-type]
+class Signs(Optimizer):  # type: ignore[misc]
     """A program's own optimiser, written for torch."""
 
     def __init__(self, params: Any, lr: Any = required, beta: float = 0.5) -> None:
