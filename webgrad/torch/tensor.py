@@ -28,13 +28,22 @@ _array_gradient: Any = Array.grad
 _array_data: Any = Array.data
 
 
+_OF_BOOLS: dict[str, Callable[[Any, Any], Any]] = {
+    "__add__": wg.logical_or,
+    "__radd__": wg.logical_or,
+    "__mul__": wg.logical_and,
+    "__rmul__": wg.logical_and,
+}
+
+
 def _operator(name: str) -> Callable[[Any, Any], Any]:
     """An operator with torch's promotion of types."""
     compute = getattr(Array, name)
+    of_bools = _OF_BOOLS.get(name, compute)
 
     def method(self: Any, other: Any) -> Any:
         first, second = matched(self, other)
-        result = compute(first, second)
+        result = (of_bools if first.dtype is wg.bool else compute)(first, second)
         if result.__class__ is Array:
             result.__class__ = Tensor
         return result
@@ -123,6 +132,7 @@ _OPERATORS = (
 )
 for _name in _OPERATORS.split():
     setattr(Tensor, f"__{_name}__", _operator(f"__{_name}__"))
+Tensor.__rdiv__ = Tensor.__rtruediv__  # type: ignore[attr-defined]
 for _name in ("__neg__", "__abs__", "__invert__", "__pos__", "__copy__", "__deepcopy__"):
     setattr(Tensor, _name, adopting(getattr(Array, _name)))
 

@@ -53,9 +53,9 @@ def widened(x: Tensor) -> Tensor:
     return converted(x, compute_dtype(x.dtype))
 
 
-def floating(op: str, x: Tensor) -> Tensor:
+def floating(op: str, x: Tensor, kinds: str = "f") -> Tensor:
     """x in the dtype to compute in, where it is of floats; else an error that names the op."""
-    check_kind(op, "f", x.dtype)
+    check_kind(op, kinds, x.dtype)
     return widened(x)
 
 
@@ -379,8 +379,9 @@ def logsumexp(x: Tensor, axis: Axis = None, *, keepdims: bool = False) -> Tensor
     """
     x = as_tensor("logsumexp", x)
     axes = normalise_axes("logsumexp", axis, x.ndim)
-    wide = floating("logsumexp", x)
-    largest = shift_of(wide, axes)
+    check_kind("logsumexp", "fc", x.dtype)
+    wide = widened(x)
+    largest = shift_of(wide.real, axes)
     # An infinite maximum would make inf - inf of its own row.
     shift = where(isfinite(largest), largest, 0.0)
     total = log(fold("sum", exp(wide - shift), axes, keepdims=True)) + shift

@@ -20,7 +20,7 @@ from ...tensor import Tensor
 from ..complex.parts import imag, real
 from .creation import arange, as_tensor, zeros
 from .elementwise import equal, logical_not, not_equal
-from .indexing import take
+from .indexing import nonzero, take
 from .manipulation import concat
 from .masks import true_indices
 from .reductions import any as any_of
@@ -60,10 +60,12 @@ class _Groups:
     Without `with_indices` the elements themselves are sorted, which is faster on the cpu.
     """
 
-    def __init__(self, op: str, x: Tensor, with_indices: bool) -> None:
+    def __init__(self, op: str, x: Tensor, with_indices: bool, consecutive: bool = False) -> None:
         self.x = as_tensor(op, x)
         self.flat = flatten(self.x)
-        if not with_indices and self.flat.dtype.kind != "c":
+        if consecutive:
+            self.order, self.sorted = arange(self.flat.size, device=self.x.device), self.flat
+        elif not with_indices and self.flat.dtype.kind != "c":
             self.sorted = sort(self.flat)
         else:
             self.order = _order(self.flat)
@@ -101,15 +103,18 @@ class _Groups:
 class _Rows(_Groups):
     """The same of slices along an axis, as rows in the order of their first elements, then of the next."""
 
-    def __init__(self, op: str, x: Tensor, axis: int) -> None:
+    def __init__(self, op: str, x: Tensor, axis: int, consecutive: bool = False) -> None:
         self.x = as_tensor(op, x)
         self.axis = normalise_axis(op, axis, self.x.ndim)
         check_kind(op, "biuf", self.x.dtype)
         first = moveaxis(self.x, self.axis, 0)
         self.rest = tuple(first.shape[1:])
         self.flat = reshape(first, (first.shape[0], math.prod(self.rest)))
-        self.order = _order_of_rows(self.flat)
-        self.sorted = take(self.flat, self.order, axis=0)
+        if consecutive:
+            self.order, self.sorted = arange(self.length, device=self.x.device), self.flat
+        else:
+            self.order = _order_of_rows(self.flat)
+            self.sorted = take(self.flat, self.order, axis=0)
         self.first = _beginnings(self.sorted)
         self.starts = true_indices(self.first)
 
@@ -218,6 +223,27 @@ def unique(
     return (found.values, *more) if more else found.values
 
 
+def unique_consecutive(
+    x: Tensor, return_inverse: bool = False, return_counts: bool = False, axis: int | None = None
+) -> Any:
+    """The elements, or slices along an axis, without those that equal the one before; synchronises.
+
+    With `return_inverse` or `return_counts` a tuple, with the index in the result of each element of x, and
+    how many it stands for.
+
+    >>> wg.unique_consecutive(wg.asarray([1, 1, 2, 1]), return_counts=True)[1].tolist()
+    [2, 1, 1]
+    """
+    found: _Groups
+    if axis is None:
+        found = _Groups("unique_consecutive", x, with_indices=True, consecutive=True)
+    else:
+        found = _Rows("unique_consecutive", x, axis, consecutive=True)
+    more = [found.inverse_indices] if return_inverse else []
+    more += [found.counts] if return_counts else []
+    return (found.values, *more) if more else found.values
+
+
 def isin(x1: Any, x2: Any, /, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Whether each element of x1 is in x2; with `invert` whether it is not. One of them may be a number.
 
@@ -245,3 +271,45 @@ def _search(wanted: Tensor, line: Tensor) -> Tensor:
 
 
 MAX_COMPARED_ONE_BY_ONE = 8  # so many are compared one by one
+
+
+def union1d(x1: Tensor, x2: Tensor) -> Tensor:
+    """The distinct elements of two tensors in order; synchronises.
+
+    >>> wg.union1d(wg.asarray([3, 1]), wg.asarray([2, 3])).tolist()
+    [1, 2, 3]
+    """
+    return unique_values(concat([flatten(as_tensor("union1d", each)) for each in (x1, x2)]))
+
+
+def intersect1d(x1: Tensor, x2: Tensor) -> Tensor:
+    """The distinct elements that are in both of two tensors, in order; synchronises.
+
+    >>> wg.intersect1d(wg.asarray([3, 1, 3]), wg.asarray([2, 3])).tolist()
+    [3]
+    """
+    found = unique_values(as_tensor("intersect1d", x1))
+    return _chosen(found, isin(found, x2))
+
+
+def setdiff1d(x1: Tensor, x2: Tensor) -> Tensor:
+    """The distinct elements of one tensor that are not in another, in order; synchronises.
+
+    >>> wg.setdiff1d(wg.asarray([3, 1, 4]), wg.asarray([2, 3])).tolist()
+    [1, 4]
+    """
+    found = unique_values(as_tensor("setdiff1d", x1))
+    return _chosen(found, isin(found, x2, invert=True))
+
+
+def setxor1d(x1: Tensor, x2: Tensor) -> Tensor:
+    """The distinct elements that are in one of two tensors alone, in order; synchronises.
+
+    >>> wg.setxor1d(wg.asarray([3, 1]), wg.asarray([2, 3])).tolist()
+    [1, 2]
+    """
+    return union1d(setdiff1d(x1, x2), setdiff1d(x2, x1))
+
+
+def _chosen(line: Tensor, flags: Tensor) -> Tensor:
+    return take(line, nonzero(flags)[0])
