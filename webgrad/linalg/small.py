@@ -84,7 +84,9 @@ RESULTS: dict[str, Callable[..., list[tuple[tuple[int, ...], Any]]]] = {
 def _kernel(name: str, lanes: int, device: str) -> wg.Kernel:
     """A kernel of this folder for one kind of adapter."""
     source = "".join((FOLDER / f"{each}.pwgsl").read_text("utf-8") for each in ("common", name))
-    defines: dict[str, Any] = {key: value for key, value in {"LANES": lanes, "SIDE": SIDE}.items() if key in source}
+    defines: dict[str, Any] = {
+        key: value for key, value in {"LANES": lanes, "SIDE": SIDE}.items() if key in source
+    }
     return wg.kernel(source, label=f"linalg {name}", defines=defines, results=RESULTS[name], device=device)
 
 

@@ -1,7 +1,8 @@
 """Systems of equations and determinants: cholesky, det, inv, slogdet, solve, and those that never raise.
 
-In: stacks of matrices. Out: tensors, of LAPACK or of `small.py`. Their gradients are products on the device: what they need beyond the results is computed together with them, where a gradient may be asked
-for. A gradient that is itself to have one is made of these functions again.
+In: stacks of matrices. Out: tensors that LAPACK computed on the host, or kernels of a GPU. Gradients are
+products on the device: what they need beyond the results is computed together with them, where a gradient may
+be asked for. A gradient that is itself to have one is made of these functions again.
 """
 
 from __future__ import annotations
