@@ -27,7 +27,19 @@ from .refcounts import LISTED
 class Signature:
     """What is known of a node without its inputs. Interned: equal ones are the same object."""
 
-    __slots__ = ("attributes", "device", "dtype", "kind", "nbytes", "number", "op", "shape", "size", "smooth")
+    __slots__ = (
+        "attributes",
+        "device",
+        "dtype",
+        "form",
+        "kind",
+        "nbytes",
+        "number",
+        "op",
+        "shape",
+        "size",
+        "smooth",
+    )
 
     def __init__(
         self,
@@ -37,6 +49,7 @@ class Signature:
         device: Any,
         attributes: tuple[Any, ...],
         number: int,
+        form: int,
     ) -> None:
         self.op = op
         self.kind = op.kind
@@ -45,6 +58,7 @@ class Signature:
         self.device = device
         self.attributes = attributes
         self.number = number
+        self.form = form  # one number for those that differ only in where movement begins
         self.size = math.prod(shape)
         self.nbytes = self.size * dtype.itemsize
         self.smooth = dtype.kind in "fc" and bool(op.gradient)  # whether gradients go through it
@@ -83,6 +97,7 @@ class Node:
 _history_of = attrgetter("history")
 _LIMIT = 1 << 16  # signatures kept of each table
 _interned: dict[tuple[Any, ...], Signature] = {}
+_forms: dict[tuple[Any, ...], int] = {}
 _results: dict[tuple[Any, ...], Signature] = {}
 _scalars: dict[tuple[Any, Any], Signature] = {}  # by dtype and device: the most frequent signatures
 _numbers = itertools.count(1)
@@ -91,6 +106,7 @@ _numbers = itertools.count(1)
 def clear_signatures() -> None:
     """Drop every signature; nodes keep theirs, and ids are never reused."""
     _interned.clear()
+    _forms.clear()
     _results.clear()
     _scalars.clear()
 
@@ -105,7 +121,11 @@ def signature(
         if len(_interned) >= _LIMIT:
             clear_signatures()
         # Of several threads here at once, the first one's signature is used by all, and no id is given twice.
-        made = Signature(op, shape, dtype, device, attributes, next(_numbers))
+        number = next(_numbers)
+        form = (
+            _forms.setdefault((*key[:-1], op.form(attributes)), number) if op.form and attributes else number
+        )
+        made = Signature(op, shape, dtype, device, attributes, number, form)
         found = _interned.setdefault(key, made)
     return found
 
