@@ -182,14 +182,11 @@ def closed(start: Any, end: Any, step: Any) -> tuple[Any, Any]:
 def ranged(start: Any, end: Any, step: Any, dtype: Any, device: Any) -> Any:
     """Numbers from start to end by steps; as integers both begin as integers."""
     start, end = bounds(start, end)
-    given = [each.item() if isinstance(each, Array) else each for each in (start, end, step)]
-    if (
-        dtype is None
-        or wg.as_dtype(dtype).kind not in "iu"
-        or not any(isinstance(each, float) for each in given)
-    ):
-        return wg.arange(*given, dtype=dtype or stepped(start, end, step, device=device), device=device)
-    first, last, apart = given
+    first, last, apart = (each.item() if isinstance(each, Array) else each for each in (start, end, step))
+    whole = dtype is not None and wg.as_dtype(dtype).kind in "iu"
+    if not (whole and any(isinstance(each, float) for each in (first, last, apart))):
+        kind = dtype or stepped(start, end, step, device=device)
+        return wg.arange(first, last, apart, dtype=kind, device=device)
     if not apart or (last - first) / apart < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     count = math.ceil((last - first) / apart)
