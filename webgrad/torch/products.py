@@ -20,7 +20,7 @@ __all__ = ["functions"]
 ROWS = """
 [function method out]
 matmul __matmul__(input, other) = product("matmul", wg.matmul, input, other)
-mm(input, mat2) = product("mm", wg.mm, input, mat2, 2, 2)
+mm spmm(input, mat2) = product("mm", wg.mm, input, mat2, 2, 2)
 bmm(input, mat2) = product("bmm", wg.bmm, input, mat2, 3, 3)
 mv(input, vec) = product("mv", wg.matmul, input, vec, 2, 1)
 dot(input, tensor) = product("dot", wg.dot, input, tensor, 1, 1)
