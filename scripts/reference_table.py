@@ -71,7 +71,10 @@ PAGES = (
         "Element by element",
         "Arithmetic, comparisons and functions of single elements; operands are broadcast and promoted.",
         _of(
-            ("Functions", "functions.array.elementwise functions.array.maps functions.array.arithmetic"),
+            (
+                "Functions",
+                "functions.array.elementwise functions.array.maps functions.array.arithmetic special.*",
+            ),
             ("Complex numbers", "functions.complex.parts"),
         ),
     ),
@@ -87,6 +90,8 @@ PAGES = (
             ),
             ("Indexing", "functions.array.indexing"),
             ("Writing to computed places", "functions.array.scatters"),
+            ("Pieces", "functions.array.pieces"),
+            ("Places and choices", "functions.array.places"),
             ("Order", "functions.array.sorting"),
             ("Sets", "functions.array.sets"),
         ),
@@ -99,10 +104,12 @@ PAGES = (
             ("Over axes", "functions.array.reductions"),
             ("Along an axis", "functions.array.scans"),
             ("Statistics", "functions.array.statistics"),
+            ("Without NaN", "functions.array.nan_folds"),
+            ("Lines and polynomials", "functions.series linalg.polynomials"),
             ("Counting", "functions.array.histograms"),
             ("Slopes and areas", "functions.array.calculus"),
             ("Distances", "functions.array.distances"),
-            ("Products", "functions.array.products"),
+            ("Products", "functions.array.products linalg.products"),
         ),
     ),
     Page(
@@ -130,6 +137,12 @@ PAGES = (
         "PyTorch's names",
         "Functions of the other pages under the names that PyTorch gives them.",
         _of(("Functions", "functions.array.pytorch")),
+    ),
+    Page(
+        "numpy-names",
+        "NumPy's names",
+        "Functions of the other pages under NumPy's names, and small ones that only NumPy has.",
+        _of(("Functions", "functions.array.numpy_names")),
     ),
     Page(
         "gradients",

@@ -5,6 +5,8 @@ Like any other program this uses webgrad's public names only.
 
 from __future__ import annotations
 
+from webgrad.porting import refusing
+
 from . import (
     activations,
     adaptive,
@@ -64,3 +66,4 @@ __all__ += normalisation.__all__
 __all__ += pooling.__all__
 __all__ += recurrent.__all__
 __all__ += transformer.__all__
+__getattr__ = refusing("webgrad.nn", "nn", __all__)

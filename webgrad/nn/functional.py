@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import webgrad as wg
 from webgrad.functions.spellings import all_spelled
+from webgrad.porting import refusing
 
 from . import chance, ctc, distances, dropout_functions, margins, pooling_functions, sampling, spatial, tables
 
@@ -37,3 +38,4 @@ for _module in _OTHERS:
     globals().update({name: getattr(_module, name) for name in _module.__all__})
 __all__ = sorted([*_NAMES.split(), *(name for each in _OTHERS for name in each.__all__)])
 globals().update(all_spelled(__all__, globals()))
+__getattr__ = refusing("webgrad.nn.functional", "nn.functional", __all__)
