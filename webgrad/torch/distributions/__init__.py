@@ -16,6 +16,7 @@ from . import (
     constraint_registry,
     constraints,
     continuous,
+    derived,
     discrete,
     distribution,
     gammas,
@@ -27,7 +28,8 @@ from . import (
 )
 
 _FAMILIES = (
-    distribution, continuous, gammas, circular, discrete, multivariate, relaxed, compound, transforms,
+    distribution, continuous, derived, gammas, circular, discrete, multivariate, relaxed, compound,
+    transforms,
 )  # fmt: skip
 _NAMES: dict[str, Any] = {name: getattr(family, name) for family in _FAMILIES for name in family.__all__}
 _NAMES |= {name: getattr(constraint_registry, name) for name in ("biject_to", "transform_to")}

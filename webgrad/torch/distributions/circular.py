@@ -13,7 +13,7 @@ from webgrad.torch import Size
 
 from . import constraints
 from .distribution import Distribution
-from .utils import unit
+from .utils import rules, unit
 
 __all__ = ["VonMises"]
 
@@ -23,7 +23,7 @@ _TRIES = 24  # each is accepted with a chance above 0.65
 class VonMises(Distribution):
     """Angles around a direction, the closer the larger the concentration is."""
 
-    arg_constraints = {"loc": constraints.real, "concentration": constraints.positive}
+    arg_constraints = rules(loc=constraints.real, concentration=constraints.positive)
     support = constraints.real
     has_rsample = False
 
@@ -51,7 +51,7 @@ class VonMises(Distribution):
         part = torch.cos(self._checked(value) - self.loc) - 1
         return self.concentration * part - math.log(2 * math.pi) - torch.special.i0e(self.concentration).log()
 
-    def sample(self, sample_shape: Any = Size()) -> Any:
+    def sample(self, sample_shape: Any = ()) -> Any:
         """By Best and Fisher's rejection from a wrapped Cauchy distribution, several proposals at once."""
         shape = self._extended_shape(sample_shape)
         with torch.no_grad():

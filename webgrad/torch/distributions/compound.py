@@ -12,9 +12,10 @@ import webgrad.torch as torch
 from webgrad.torch import Size
 
 from . import constraints
+from .discrete import Categorical
 from .distribution import Distribution
-from .transforms import ComposeTransform, Transform
-from .utils import sum_rightmost
+from .transform import ComposeTransform, Transform
+from .utils import rules, sum_rightmost
 
 __all__ = ["Independent", "MixtureSameFamily", "TransformedDistribution"]
 
@@ -22,7 +23,7 @@ __all__ = ["Independent", "MixtureSameFamily", "TransformedDistribution"]
 class Independent(Distribution):
     """A distribution whose last batch dimensions are one value."""
 
-    arg_constraints: Any = {}
+    arg_constraints = rules()
 
     def __init__(
         self, base_distribution: Any, reinterpreted_batch_ndims: int, validate_args: bool | None = None
@@ -66,10 +67,10 @@ class Independent(Distribution):
     def variance(self) -> Any:
         return self.base_dist.variance
 
-    def sample(self, sample_shape: Any = Size()) -> Any:
+    def sample(self, sample_shape: Any = ()) -> Any:
         return self.base_dist.sample(sample_shape)
 
-    def rsample(self, sample_shape: Any = Size()) -> Any:
+    def rsample(self, sample_shape: Any = ()) -> Any:
         return self.base_dist.rsample(sample_shape)
 
     def log_prob(self, value: Any) -> Any:
@@ -90,13 +91,11 @@ class Independent(Distribution):
 class MixtureSameFamily(Distribution):
     """One of several distributions of a family, each with its chance."""
 
-    arg_constraints: Any = {}
+    arg_constraints = rules()
 
     def __init__(
         self, mixture_distribution: Any, component_distribution: Any, validate_args: bool | None = None
     ) -> None:
-        from .discrete import Categorical  # here: it is one of what this may be made of
-
         if not isinstance(mixture_distribution, Categorical):
             raise ValueError(
                 "The Mixture distribution needs to be an instance of torch.distributions.Categorical"
@@ -107,13 +106,11 @@ class MixtureSameFamily(Distribution):
             )
         batch = component_distribution.batch_shape
         count = mixture_distribution.logits.shape[-1]
-        for own, other in zip(
-            reversed(mixture_distribution.batch_shape), reversed(batch[:-1]), strict=False
-        ):
+        for own, other in zip(reversed(mixture_distribution.batch_shape), reversed(batch[:-1]), strict=False):
             if own != 1 and other != 1 and own != other:
                 raise ValueError(
-                    f"`mixture_distribution.batch_shape` ({mixture_distribution.batch_shape}) is not compatible "
-                    f"with `component_distribution.batch_shape`({batch})"
+                    f"`mixture_distribution.batch_shape` ({mixture_distribution.batch_shape}) is not "
+                    f"compatible with `component_distribution.batch_shape`({batch})"
                 )
         if count != batch[-1]:
             raise ValueError(
@@ -129,7 +126,10 @@ class MixtureSameFamily(Distribution):
 
     def _expanded_parts(self, shape: Size) -> dict[str, Any]:
         wide = self._component_distribution.expand((*shape, self._component_distribution.batch_shape[-1]))
-        return {"_component_distribution": wide, "_mixture_distribution": self._mixture_distribution.expand(shape)}
+        return {
+            "_component_distribution": wide,
+            "_mixture_distribution": self._mixture_distribution.expand(shape),
+        }
 
     @constraints.dependent_property
     def support(self) -> Any:
@@ -162,7 +162,7 @@ class MixtureSameFamily(Distribution):
         inner = self._component_distribution.log_prob(self._checked(value).unsqueeze(self._axis))
         return torch.logsumexp(inner + torch.log_softmax(self._mixture_distribution.logits, -1), -1)
 
-    def sample(self, sample_shape: Any = Size()) -> Any:
+    def sample(self, sample_shape: Any = ()) -> Any:
         with torch.no_grad():
             chosen = self._mixture_distribution.sample(sample_shape)
             values = self._component_distribution.sample(sample_shape)
@@ -178,16 +178,17 @@ class MixtureSameFamily(Distribution):
 class TransformedDistribution(Distribution):
     """A variable of another distribution, transformed."""
 
-    arg_constraints: Any = {}
+    arg_constraints = rules()
 
     def __init__(
-        self, base_distribution: Any, transforms: Transform | Sequence[Transform], validate_args: bool | None = None
+        self,
+        base_distribution: Any,
+        transforms: Transform | Sequence[Transform],
+        validate_args: bool | None = None,
     ) -> None:
         self.transforms = [transforms] if isinstance(transforms, Transform) else list(transforms)
         if not all(isinstance(each, Transform) for each in self.transforms):
-            raise ValueError(
-                f"transforms must be a Transform or list, but was {transforms}"
-            )
+            raise ValueError(f"transforms must be a Transform or list, but was {transforms}")
         whole = ComposeTransform(self.transforms)
         shape = base_distribution.batch_shape + base_distribution.event_shape
         dims = whole.domain.event_dim
@@ -196,9 +197,11 @@ class TransformedDistribution(Distribution):
                 f"base_distribution needs to have shape with size at least {dims}, but got {shape}."
             )
         made = whole.forward_shape(shape)
-        base = base_distribution.expand(whole.inverse_shape(made)[: len(whole.inverse_shape(made)) - len(base_distribution.event_shape)])
+        base = base_distribution.expand(
+            whole.inverse_shape(made)[: len(whole.inverse_shape(made)) - len(base_distribution.event_shape)]
+        )
         more = dims - len(base.event_shape)
-        self.base_dist = Independent(base, more) if more > 0 else base
+        self.base_dist: Any = Independent(base, more) if more > 0 else base
         event = whole.codomain.event_dim + max(len(base.event_shape) - dims, 0)
         cut = len(made) - event
         super().__init__(made[:cut], made[cut:], validate_args)
@@ -220,11 +223,11 @@ class TransformedDistribution(Distribution):
         more = len(self._event_shape) - found.event_dim
         return constraints.independent(found, more) if more > 0 else found
 
-    def sample(self, sample_shape: Any = Size()) -> Any:
+    def sample(self, sample_shape: Any = ()) -> Any:
         with torch.no_grad():
             return self._forward(self.base_dist.sample(sample_shape))
 
-    def rsample(self, sample_shape: Any = Size()) -> Any:
+    def rsample(self, sample_shape: Any = ()) -> Any:
         return self._forward(self.base_dist.rsample(sample_shape))
 
     def _forward(self, x: Any) -> Any:

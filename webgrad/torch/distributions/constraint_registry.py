@@ -32,7 +32,9 @@ class ConstraintRegistry:
         """The transform to a constraint."""
         factory = self._factories.get(_key(constraint))
         if factory is None:
-            raise NotImplementedError(f"Cannot transform {type(constraint).__name__} constraints: {constraint!r}")
+            raise NotImplementedError(
+                f"Cannot transform {type(constraint).__name__} constraints: {constraint!r}"
+            )
         return factory(constraint)
 
 
@@ -79,7 +81,9 @@ def _registry(simplex: Factory) -> ConstraintRegistry:
         {
             "Real": lambda _: transforms.identity_transform,
             "GreaterThan": lambda each: transforms.ExpTransform() if each.lower_bound == 0 else _above(each),
-            "GreaterThanEq": lambda each: transforms.ExpTransform() if each.lower_bound == 0 else _above(each),
+            "GreaterThanEq": lambda each: (
+                transforms.ExpTransform() if each.lower_bound == 0 else _above(each)
+            ),
             "LessThan": _below,
             "Interval": _between,
             "HalfOpenInterval": _between,

@@ -94,9 +94,7 @@ class independent(Constraint):
     def check(self, value: Any) -> Any:
         found = self.base_constraint.check(value)
         if found.dim() < self.reinterpreted_batch_ndims:
-            raise ValueError(
-                f"Expected value.dim() >= {self.event_dim} but got {value.dim()}"
-            )
+            raise ValueError(f"Expected value.dim() >= {self.event_dim} but got {value.dim()}")
         for _ in range(self.reinterpreted_batch_ndims):
             found = found.all(-1)
         return found
@@ -108,7 +106,9 @@ class independent(Constraint):
 class cat(Constraint):
     """Constraints of parts of a dimension, by their lengths."""
 
-    def __init__(self, cseq: Sequence[Constraint], dim: int = 0, lengths: Sequence[int] | None = None) -> None:
+    def __init__(
+        self, cseq: Sequence[Constraint], dim: int = 0, lengths: Sequence[int] | None = None
+    ) -> None:
         self.cseq, self.dim = list(cseq), dim
         self.lengths = [1] * len(self.cseq) if lengths is None else list(lengths)
         self.is_discrete = any(each.is_discrete for each in self.cseq)
@@ -163,7 +163,9 @@ def less_than(upper_bound: Any) -> Constraint:
     return _Rule("LessThan", lambda value: value < upper_bound, upper_bound=upper_bound)
 
 
-def _between(name: str, check: Callable[[Any, Any, Any], Any], is_discrete: bool = False) -> Callable[..., Any]:
+def _between(
+    name: str, check: Callable[[Any, Any, Any], Any], is_discrete: bool = False
+) -> Callable[..., Any]:
     def made(lower_bound: Any, upper_bound: Any) -> Constraint:
         rule = _Rule(name, lambda value: check(value, lower_bound, upper_bound), is_discrete=is_discrete)
         rule.bounds = {"lower_bound": lower_bound, "upper_bound": upper_bound}
@@ -242,7 +244,7 @@ nonnegative_integer = _Rule(
 positive_integer = _Rule(
     "IntegerGreaterThan", lambda value: _is_whole(value) & (value >= 1), is_discrete=True, lower_bound=1
 )
-real = _Rule("Real", lambda value: value == value)  # noqa: PLR0124  (what is not NaN)
+real = _Rule("Real", lambda value: value == value)  # what is not NaN
 real_vector = independent(real, 1)
 positive = greater_than(0.0)
 nonnegative = greater_than_eq(0.0)

@@ -12,14 +12,11 @@ import webgrad.torch as torch
 from webgrad.torch import Size
 
 from . import constraints
-from .compound import TransformedDistribution
 from .distribution import Distribution, ExponentialFamily
-from .transforms import AffineTransform, ExpTransform
-from .utils import euler_constant, unit
+from .utils import euler_constant, rules, unit
 
 __all__ = [
-    "Cauchy", "Exponential", "Gumbel", "HalfCauchy", "HalfNormal", "Kumaraswamy", "Laplace", "LogNormal",
-    "Normal", "Pareto", "Uniform", "Weibull",
+    "Cauchy", "Exponential", "Gumbel", "Kumaraswamy", "Laplace", "Normal", "Uniform", "Weibull",
 ]  # fmt: skip
 
 _HALF_LOG_TAU = 0.5 * math.log(2 * math.pi)
@@ -28,7 +25,7 @@ _HALF_LOG_TAU = 0.5 * math.log(2 * math.pi)
 class _Located(Distribution):
     """What has a location and a scale: a standard distribution, moved and stretched."""
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    arg_constraints = rules(loc=constraints.real, scale=constraints.positive)
     support: Any = constraints.real
     has_rsample = True
 
@@ -61,7 +58,7 @@ class Normal(_Located, ExponentialFamily):
     def variance(self) -> Any:
         return self.scale**2
 
-    def rsample(self, sample_shape: Any = Size()) -> Any:
+    def rsample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)
         return self.loc + self.scale * torch.randn(shape, dtype=self.loc.dtype, device=self.loc.device)
 
@@ -89,7 +86,7 @@ class Laplace(_Located):
     def stddev(self) -> Any:
         return math.sqrt(2) * self.scale
 
-    def rsample(self, sample_shape: Any = Size()) -> Any:
+    def rsample(self, sample_shape: Any = ()) -> Any:
         return self.icdf(unit(self._extended_shape(sample_shape), self.loc))
 
     def log_prob(self, value: Any) -> Any:
@@ -118,7 +115,7 @@ class Cauchy(_Located):
     def variance(self) -> Any:
         return torch.full_like(self.loc, math.inf)
 
-    def rsample(self, sample_shape: Any = Size()) -> Any:
+    def rsample(self, sample_shape: Any = ()) -> Any:
         return self.icdf(unit(self._extended_shape(sample_shape), self.loc))
 
     def log_prob(self, value: Any) -> Any:
@@ -149,7 +146,7 @@ class Gumbel(_Located):
     def variance(self) -> Any:
         return self.stddev**2
 
-    def rsample(self, sample_shape: Any = Size()) -> Any:
+    def rsample(self, sample_shape: Any = ()) -> Any:
         return self.icdf(unit(self._extended_shape(sample_shape), self.loc))
 
     def log_prob(self, value: Any) -> Any:
@@ -164,103 +161,6 @@ class Gumbel(_Located):
 
     def entropy(self) -> Any:
         return self.scale.log() + (1 + euler_constant)
-
-
-class LogNormal(TransformedDistribution):
-    """exp of a normal number."""
-
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.positive
-    has_rsample = True
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        super().__init__(Normal(loc, scale, validate_args), ExpTransform(), validate_args)
-
-    @property
-    def loc(self) -> Any:
-        return self.base_dist.loc
-
-    @property
-    def scale(self) -> Any:
-        return self.base_dist.scale
-
-    @property
-    def mean(self) -> Any:
-        return (self.loc + self.scale**2 / 2).exp()
-
-    @property
-    def mode(self) -> Any:
-        return (self.loc - self.scale**2).exp()
-
-    @property
-    def variance(self) -> Any:
-        return torch.expm1(self.scale**2) * (2 * self.loc + self.scale**2).exp()
-
-    def entropy(self) -> Any:
-        return self.base_dist.entropy() + self.loc
-
-
-class _Half(TransformedDistribution):
-    """The absolute value of what is symmetric about 0."""
-
-    arg_constraints = {"scale": constraints.positive}
-    support = constraints.nonnegative
-    has_rsample = True
-    whole: Any
-
-    def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
-        from .transforms import AbsTransform  # here: with the transforms that few need
-
-        super().__init__(self.whole(0, scale, validate_args=False), AbsTransform(), validate_args)
-
-    @property
-    def scale(self) -> Any:
-        return self.base_dist.scale
-
-    @property
-    def mode(self) -> Any:
-        return torch.zeros_like(self.scale)
-
-    def log_prob(self, value: Any) -> Any:
-        found = self.base_dist.log_prob(self._checked(value)) + math.log(2)
-        return torch.where(value >= 0, found, -math.inf)
-
-    def cdf(self, value: Any) -> Any:
-        return 2 * self.base_dist.cdf(self._checked(value)) - 1
-
-    def icdf(self, value: Any) -> Any:
-        return self.base_dist.icdf((value + 1) / 2)
-
-    def entropy(self) -> Any:
-        return self.base_dist.entropy() - math.log(2)
-
-
-class HalfNormal(_Half):
-    """The absolute value of a normal number."""
-
-    whole = Normal
-
-    @property
-    def mean(self) -> Any:
-        return self.scale * math.sqrt(2 / math.pi)
-
-    @property
-    def variance(self) -> Any:
-        return self.scale**2 * (1 - 2 / math.pi)
-
-
-class HalfCauchy(_Half):
-    """The absolute value of a number of Cauchy's distribution."""
-
-    whole = Cauchy
-
-    @property
-    def mean(self) -> Any:
-        return torch.full_like(self.scale, math.inf)
-
-    @property
-    def variance(self) -> Any:
-        return self.base_dist.variance
 
 
 class Uniform(Distribution):
@@ -298,7 +198,7 @@ class Uniform(Distribution):
     def stddev(self) -> Any:
         return (self.high - self.low) / math.sqrt(12)
 
-    def rsample(self, sample_shape: Any = Size()) -> Any:
+    def rsample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)
         return self.icdf(torch.rand(shape, dtype=self.low.dtype, device=self.low.device))
 
@@ -319,7 +219,7 @@ class Uniform(Distribution):
 class Exponential(ExponentialFamily):
     """Waiting times of events that come `rate` times in a unit."""
 
-    arg_constraints = {"rate": constraints.positive}
+    arg_constraints = rules(rate=constraints.positive)
     support = constraints.nonnegative
     has_rsample = True
 
@@ -344,7 +244,7 @@ class Exponential(ExponentialFamily):
     def variance(self) -> Any:
         return self.rate**-2
 
-    def rsample(self, sample_shape: Any = Size()) -> Any:
+    def rsample(self, sample_shape: Any = ()) -> Any:
         return -torch.log(unit(self._extended_shape(sample_shape), self.rate)) / self.rate
 
     def log_prob(self, value: Any) -> Any:
@@ -363,7 +263,7 @@ class Exponential(ExponentialFamily):
 class Weibull(Distribution):
     """A power of an exponential number."""
 
-    arg_constraints = {"scale": constraints.positive, "concentration": constraints.positive}
+    arg_constraints = rules(scale=constraints.positive, concentration=constraints.positive)
     support = constraints.positive
     has_rsample = True
 
@@ -389,7 +289,7 @@ class Weibull(Distribution):
     def variance(self) -> Any:
         return self.scale**2 * (self._moment(2) - self._moment(1) ** 2)
 
-    def rsample(self, sample_shape: Any = Size()) -> Any:
+    def rsample(self, sample_shape: Any = ()) -> Any:
         waited = -torch.log(unit(self._extended_shape(sample_shape), self.scale))
         return self.scale * waited ** self.concentration.reciprocal()
 
@@ -409,50 +309,10 @@ class Weibull(Distribution):
         return euler_constant * (1 - k.reciprocal()) + torch.log(self.scale / k) + 1
 
 
-class Pareto(TransformedDistribution):
-    """Incomes: a scale times exp of an exponential number."""
-
-    arg_constraints = {"alpha": constraints.positive, "scale": constraints.positive}
-    has_rsample = True
-
-    def __init__(self, scale: Any, alpha: Any, validate_args: bool | None = None) -> None:
-        from .utils import broadcast_all  # here: beside its only use
-
-        self.scale, self.alpha = broadcast_all(scale, alpha)
-        parts = [ExpTransform(), AffineTransform(0, self.scale)]
-        super().__init__(Exponential(self.alpha, validate_args), parts, validate_args)
-
-    def _expanded_parts(self, shape: Size) -> dict[str, Any]:
-        wide = {"scale": self.scale.expand(shape), "alpha": self.alpha.expand(shape)}
-        parts = [ExpTransform(), AffineTransform(0, wide["scale"])]
-        return {"base_dist": self.base_dist.expand(shape), "transforms": parts, **wide}
-
-    @constraints.dependent_property
-    def support(self) -> Any:
-        return constraints.greater_than_eq(self.scale)
-
-    @property
-    def mean(self) -> Any:
-        a = self.alpha.clamp(min=1)
-        return a * self.scale / (a - 1)
-
-    @property
-    def mode(self) -> Any:
-        return self.scale
-
-    @property
-    def variance(self) -> Any:
-        a = self.alpha.clamp(min=2)
-        return self.scale**2 * a / ((a - 1) ** 2 * (a - 2))
-
-    def entropy(self) -> Any:
-        return torch.log(self.scale / self.alpha) + 1 + self.alpha.reciprocal()
-
-
 class Kumaraswamy(Distribution):
     """Numbers from 0 to 1, much like those of a beta distribution."""
 
-    arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
+    arg_constraints = rules(concentration1=constraints.positive, concentration0=constraints.positive)
     support = constraints.unit_interval
     has_rsample = True
 
@@ -481,7 +341,7 @@ class Kumaraswamy(Distribution):
     def variance(self) -> Any:
         return self._moment(2) - self._moment(1) ** 2
 
-    def rsample(self, sample_shape: Any = Size()) -> Any:
+    def rsample(self, sample_shape: Any = ()) -> Any:
         return self.icdf(unit(self._extended_shape(sample_shape), self.concentration1))
 
     def log_prob(self, value: Any) -> Any:

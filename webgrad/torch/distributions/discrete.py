@@ -15,7 +15,7 @@ from webgrad.torch import Size
 
 from . import constraints
 from .distribution import Distribution, ExponentialFamily
-from .utils import broadcast_all, draw, lazy_property, logits_to_probs, probs_to_logits, unit
+from .utils import broadcast_all, draw, lazy_property, logits_to_probs, probs_to_logits, rules, unit
 
 __all__ = [
     "Bernoulli", "Binomial", "Categorical", "Geometric", "Multinomial", "NegativeBinomial",
@@ -52,7 +52,7 @@ class _Chances(Distribution):
 class Bernoulli(_Chances, ExponentialFamily):
     """1 with a chance, else 0."""
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    arg_constraints = rules(probs=constraints.unit_interval, logits=constraints.real)
     support = constraints.boolean
     has_enumerate_support = True
 
@@ -72,7 +72,7 @@ class Bernoulli(_Chances, ExponentialFamily):
     def variance(self) -> Any:
         return self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape: Any = Size()) -> Any:
+    def sample(self, sample_shape: Any = ()) -> Any:
         with torch.no_grad():
             return torch.bernoulli(self.probs.expand(self._extended_shape(sample_shape)))
 
@@ -92,15 +92,15 @@ class Bernoulli(_Chances, ExponentialFamily):
 class Geometric(_Chances):
     """How many trials fail before the first that succeeds."""
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    arg_constraints = rules(probs=constraints.unit_interval, logits=constraints.real)
     support = constraints.nonnegative_integer
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         self._take_chances(probs, logits, validate_args)
         if self._validate_args and probs is not None and not bool((self.probs > 0).all()):
             raise ValueError(
-                f"Expected parameter probs ({type(self.probs).__name__} of shape {tuple(self.probs.shape)}) of "
-                f"distribution {self!r} to be positive but found invalid values:\n{self.probs}"
+                f"Expected parameter probs ({type(self.probs).__name__} of shape {tuple(self.probs.shape)}) "
+                f"of distribution {self!r} to be positive but found invalid values:\n{self.probs}"
             )
 
     @property
@@ -115,7 +115,7 @@ class Geometric(_Chances):
     def variance(self) -> Any:
         return (1 / self.probs - 1) / self.probs
 
-    def sample(self, sample_shape: Any = Size()) -> Any:
+    def sample(self, sample_shape: Any = ()) -> Any:
         with torch.no_grad():
             number = unit(self._extended_shape(sample_shape), self.probs)
             return (number.log() / torch.log1p(-self.probs)).floor()
@@ -131,11 +131,9 @@ class Geometric(_Chances):
 class Binomial(_Chances):
     """How many of `total_count` trials succeed."""
 
-    arg_constraints = {
-        "total_count": constraints.nonnegative_integer,
-        "probs": constraints.unit_interval,
-        "logits": constraints.real,
-    }
+    arg_constraints = rules(
+        total_count=constraints.nonnegative_integer, probs=constraints.unit_interval, logits=constraints.real
+    )
     has_enumerate_support = True
 
     def __init__(
@@ -162,7 +160,7 @@ class Binomial(_Chances):
     def variance(self) -> Any:
         return self.total_count * self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape: Any = Size()) -> Any:
+    def sample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)
         with torch.no_grad():
             return draw("binomial", self.total_count.expand(shape), self.probs.expand(shape))
@@ -192,11 +190,11 @@ class Binomial(_Chances):
 class NegativeBinomial(_Chances):
     """How many trials succeed before `total_count` have failed."""
 
-    arg_constraints = {
-        "total_count": constraints.greater_than_eq(0),
-        "probs": constraints.half_open_interval(0.0, 1.0),
-        "logits": constraints.real,
-    }
+    arg_constraints = rules(
+        total_count=constraints.greater_than_eq(0),
+        probs=constraints.half_open_interval(0.0, 1.0),
+        logits=constraints.real,
+    )
     support = constraints.nonnegative_integer
 
     def __init__(
@@ -219,7 +217,7 @@ class NegativeBinomial(_Chances):
     def variance(self) -> Any:
         return self.mean / torch.sigmoid(-self.logits)
 
-    def sample(self, sample_shape: Any = Size()) -> Any:
+    def sample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)
         with torch.no_grad():
             rate = draw("gamma", self.total_count.expand(shape)) * torch.exp(self.logits)
@@ -235,7 +233,7 @@ class NegativeBinomial(_Chances):
 class Poisson(ExponentialFamily):
     """Counts of events of which `rate` are expected."""
 
-    arg_constraints = {"rate": constraints.nonnegative}
+    arg_constraints = rules(rate=constraints.nonnegative)
     support = constraints.nonnegative_integer
 
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
@@ -255,7 +253,7 @@ class Poisson(ExponentialFamily):
     def variance(self) -> Any:
         return self.rate
 
-    def sample(self, sample_shape: Any = Size()) -> Any:
+    def sample(self, sample_shape: Any = ()) -> Any:
         with torch.no_grad():
             return draw("poisson", self.rate.expand(self._extended_shape(sample_shape)))
 
@@ -268,7 +266,7 @@ class Poisson(ExponentialFamily):
 class Categorical(Distribution):
     """One of several, by chances or logits along the last dimension."""
 
-    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    arg_constraints = rules(probs=constraints.simplex, logits=constraints.real_vector)
     has_enumerate_support = True
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
@@ -316,7 +314,7 @@ class Categorical(Distribution):
     def variance(self) -> Any:
         return self.mean
 
-    def sample(self, sample_shape: Any = Size()) -> Any:
+    def sample(self, sample_shape: Any = ()) -> Any:
         shape = Size(sample_shape)
         with torch.no_grad():
             flat = self.probs.reshape(-1, self._num_events)
@@ -342,7 +340,7 @@ class Categorical(Distribution):
 class OneHotCategorical(Distribution):
     """A row with a one in the place that was chosen."""
 
-    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    arg_constraints = rules(probs=constraints.simplex, logits=constraints.real_vector)
     support = constraints.one_hot
     has_enumerate_support = True
 
@@ -369,7 +367,7 @@ class OneHotCategorical(Distribution):
     def variance(self) -> Any:
         return self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape: Any = Size()) -> Any:
+    def sample(self, sample_shape: Any = ()) -> Any:
         chosen = self._categorical.sample(sample_shape)
         return F.one_hot(chosen, self._event_shape[0]).to(self.probs.dtype)
 
@@ -391,14 +389,14 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
     has_rsample = True
 
-    def rsample(self, sample_shape: Any = Size()) -> Any:
+    def rsample(self, sample_shape: Any = ()) -> Any:
         return self.sample(sample_shape) + (self.probs - self.probs.detach())
 
 
 class Multinomial(Distribution):
     """How often each of several was chosen in `total_count` draws."""
 
-    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    arg_constraints = rules(probs=constraints.simplex, logits=constraints.real_vector)
 
     def __init__(
         self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
@@ -428,7 +426,7 @@ class Multinomial(Distribution):
     def variance(self) -> Any:
         return self.total_count * self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape: Any = Size()) -> Any:
+    def sample(self, sample_shape: Any = ()) -> Any:
         chosen = self._categorical.sample((self.total_count, *sample_shape))
         return F.one_hot(chosen, self._event_shape[0]).sum(0).to(self.probs.dtype)
 

@@ -16,7 +16,7 @@ from . import constraints
 from .compound import TransformedDistribution
 from .distribution import Distribution, ExponentialFamily
 from .transforms import PowerTransform
-from .utils import draw
+from .utils import draw, rules
 
 __all__ = ["Beta", "Chi2", "Dirichlet", "FisherSnedecor", "Gamma", "InverseGamma", "StudentT"]
 
@@ -29,7 +29,7 @@ def _positive(x: Any) -> Any:
 class Gamma(ExponentialFamily):
     """The gamma distribution: the sum of `concentration` waiting times."""
 
-    arg_constraints: Any = {"concentration": constraints.positive, "rate": constraints.positive}
+    arg_constraints = rules(concentration=constraints.positive, rate=constraints.positive)
     support = constraints.nonnegative
     has_rsample = True
 
@@ -51,13 +51,16 @@ class Gamma(ExponentialFamily):
     def variance(self) -> Any:
         return self.concentration / self.rate**2
 
-    def rsample(self, sample_shape: Any = Size()) -> Any:
+    def rsample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)
         return _positive(draw("gamma", self.concentration.expand(shape)) / self.rate)
 
     def log_prob(self, value: Any) -> Any:
         a, b = self.concentration, self.rate
         return torch.xlogy(a, b) + torch.xlogy(a - 1, self._checked(value)) - b * value - torch.lgamma(a)
+
+    def cdf(self, value: Any) -> Any:
+        return torch.special.gammainc(self.concentration, self.rate * self._checked(value))
 
     def entropy(self) -> Any:
         a = self.concentration
@@ -67,7 +70,7 @@ class Gamma(ExponentialFamily):
 class Chi2(Gamma):
     """The sum of `df` squared normal numbers."""
 
-    arg_constraints = {"df": constraints.positive}
+    arg_constraints = rules(df=constraints.positive)
 
     def __init__(self, df: Any, validate_args: bool | None = None) -> None:
         super().__init__(0.5 * df, 0.5, validate_args)
@@ -84,7 +87,7 @@ class Chi2(Gamma):
 class InverseGamma(TransformedDistribution):
     """The reciprocal of a gamma number."""
 
-    arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
+    arg_constraints = rules(concentration=constraints.positive, rate=constraints.positive)
     support = constraints.positive
     has_rsample = True
 
@@ -122,7 +125,7 @@ class InverseGamma(TransformedDistribution):
 class Dirichlet(ExponentialFamily):
     """Shares of one along the last dimension."""
 
-    arg_constraints = {"concentration": constraints.independent(constraints.positive, 1)}
+    arg_constraints = rules(concentration=constraints.independent(constraints.positive, 1))
     support = constraints.simplex
     has_rsample = True
 
@@ -153,7 +156,7 @@ class Dirichlet(ExponentialFamily):
         total = self._total
         return self.concentration * (total - self.concentration) / (total**2 * (total + 1))
 
-    def rsample(self, sample_shape: Any = Size()) -> Any:
+    def rsample(self, sample_shape: Any = ()) -> Any:
         return draw("dirichlet", self.concentration.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Any) -> Any:
@@ -171,7 +174,7 @@ class Dirichlet(ExponentialFamily):
 class Beta(ExponentialFamily):
     """Numbers from 0 to 1: the first of two shares."""
 
-    arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
+    arg_constraints = rules(concentration1=constraints.positive, concentration0=constraints.positive)
     support = constraints.unit_interval
     has_rsample = True
 
@@ -198,7 +201,7 @@ class Beta(ExponentialFamily):
         total = self.concentration1 + self.concentration0
         return self.concentration1 * self.concentration0 / (total**2 * (total + 1))
 
-    def rsample(self, sample_shape: Any = Size()) -> Any:
+    def rsample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)
         return draw("beta", self.concentration1.expand(shape), self.concentration0.expand(shape))
 
@@ -214,7 +217,7 @@ class Beta(ExponentialFamily):
 class StudentT(Distribution):
     """A normal number over the root of a gamma number: heavier tails for fewer degrees of freedom."""
 
-    arg_constraints = {"df": constraints.positive, "loc": constraints.real, "scale": constraints.positive}
+    arg_constraints = rules(df=constraints.positive, loc=constraints.real, scale=constraints.positive)
     support = constraints.real
     has_rsample = True
 
@@ -238,7 +241,7 @@ class StudentT(Distribution):
         found = self.scale**2 * self.df / (self.df - 2)
         return torch.where(self.df > 2, found, torch.where(self.df > 1, math.inf, math.nan))
 
-    def rsample(self, sample_shape: Any = Size()) -> Any:
+    def rsample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)
         normal = torch.randn(shape, dtype=self.df.dtype, device=self.df.device)
         squares = 2 * _positive(draw("gamma", (self.df / 2).expand(shape)))
@@ -253,13 +256,15 @@ class StudentT(Distribution):
     def entropy(self) -> Any:
         half, more = 0.5 * self.df, 0.5 * (self.df + 1)
         beta = torch.lgamma(half) + math.lgamma(0.5) - torch.lgamma(more)
-        return self.scale.log() + more * (torch.digamma(more) - torch.digamma(half)) + 0.5 * self.df.log() + beta
+        return (
+            self.scale.log() + more * (torch.digamma(more) - torch.digamma(half)) + 0.5 * self.df.log() + beta
+        )
 
 
 class FisherSnedecor(Distribution):
     """The ratio of two variances, by their degrees of freedom."""
 
-    arg_constraints = {"df1": constraints.positive, "df2": constraints.positive}
+    arg_constraints = rules(df1=constraints.positive, df2=constraints.positive)
     support = constraints.positive
     has_rsample = True
 
@@ -284,7 +289,7 @@ class FisherSnedecor(Distribution):
         found = 2 * b**2 * (a + b - 2) / (a * (b - 2) ** 2 * (b - 4))
         return torch.where(b > 4, found, math.nan)
 
-    def rsample(self, sample_shape: Any = Size()) -> Any:
+    def rsample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)
         above, below = (_positive(draw("gamma", (df / 2).expand(shape))) / df for df in (self.df1, self.df2))
         return _positive(above / below)

@@ -12,17 +12,8 @@ from typing import Any
 import webgrad.torch as torch
 
 from .compound import Independent, TransformedDistribution
-from .continuous import (
-    Cauchy,
-    Exponential,
-    Gumbel,
-    HalfNormal,
-    Laplace,
-    LogNormal,
-    Normal,
-    Pareto,
-    Uniform,
-)
+from .continuous import Cauchy, Exponential, Gumbel, Laplace, Normal, Uniform
+from .derived import HalfNormal, LogNormal, Pareto
 from .discrete import Bernoulli, Binomial, Categorical, Geometric, OneHotCategorical, Poisson
 from .gammas import Beta, Dirichlet, Gamma
 from .multivariate import LowRankMultivariateNormal, MultivariateNormal
@@ -173,7 +164,9 @@ def _bernoulli(p: Any, q: Any) -> Any:
 @register_kl(Binomial, Binomial)
 def _binomial(p: Any, q: Any) -> Any:
     if bool((p.total_count < q.total_count).any()):
-        raise NotImplementedError("KL between Binomials where q.total_count > p.total_count is not implemented")
+        raise NotImplementedError(
+            "KL between Binomials where q.total_count > p.total_count is not implemented"
+        )
     found = p.total_count * (p.probs * (p.logits - q.logits) + torch.log1p(-p.probs) - torch.log1p(-q.probs))
     return _where_infinite(p.total_count > q.total_count, found)
 
@@ -212,7 +205,9 @@ def _one_hot(p: Any, q: Any) -> Any:
 @register_kl(LowRankMultivariateNormal, LowRankMultivariateNormal)
 def _multivariate(p: Any, q: Any) -> Any:
     if p.event_shape != q.event_shape:
-        raise ValueError("KL-divergence between two Multivariate Normals with different event shapes cannot be computed")
+        raise ValueError(
+            "KL-divergence between two Multivariate Normals with different event shapes cannot be computed"
+        )
     size = p.event_shape[0]
     batch = torch.broadcast_shapes(tuple(p.batch_shape), tuple(q.batch_shape))
     mine, its = (each.scale_tril.expand((*batch, size, size)) for each in (p, q))

@@ -14,7 +14,7 @@ from webgrad.torch import Size
 
 from . import constraints
 from .distribution import Distribution
-from .utils import lazy_property
+from .utils import lazy_property, rules
 
 __all__ = ["LowRankMultivariateNormal", "MultivariateNormal"]
 
@@ -50,12 +50,12 @@ class _Normal(Distribution):
 class MultivariateNormal(_Normal):
     """Normal vectors of a covariance matrix, or of its inverse, or of its Cholesky factor."""
 
-    arg_constraints = {
-        "loc": constraints.real_vector,
-        "covariance_matrix": constraints.positive_definite,
-        "precision_matrix": constraints.positive_definite,
-        "scale_tril": constraints.lower_cholesky,
-    }
+    arg_constraints = rules(
+        loc=constraints.real_vector,
+        covariance_matrix=constraints.positive_definite,
+        precision_matrix=constraints.positive_definite,
+        scale_tril=constraints.lower_cholesky,
+    )
 
     def __init__(
         self,
@@ -79,7 +79,9 @@ class MultivariateNormal(_Normal):
             )
         [(name, matrix)] = given.items()
         if matrix.dim() < 2:
-            raise ValueError(f"{name} must be at least two-dimensional, with optional leading batch dimensions")
+            raise ValueError(
+                f"{name} must be at least two-dimensional, with optional leading batch dimensions"
+            )
         batch = torch.broadcast_shapes(tuple(matrix.shape[:-2]), tuple(loc.shape[:-1]))
         self.loc = loc.expand((*batch, loc.shape[-1]))
         self.__dict__[name] = matrix.expand((*batch, *matrix.shape[-2:]))
@@ -107,7 +109,7 @@ class MultivariateNormal(_Normal):
         found = (self._unbroadcasted_scale_tril**2).sum(-1)
         return found.expand(self._batch_shape + self._event_shape)
 
-    def rsample(self, sample_shape: Any = Size()) -> Any:
+    def rsample(self, sample_shape: Any = ()) -> Any:
         normal = self._standard(self._extended_shape(sample_shape))
         return self.loc + (self._unbroadcasted_scale_tril @ normal.unsqueeze(-1)).squeeze(-1)
 
@@ -138,11 +140,11 @@ def _factor(name: str, matrix: Any) -> Any:
 class LowRankMultivariateNormal(_Normal):
     """Normal vectors whose covariance is W @ W.T plus a diagonal."""
 
-    arg_constraints = {
-        "loc": constraints.real_vector,
-        "cov_factor": constraints.independent(constraints.real, 2),
-        "cov_diag": constraints.independent(constraints.positive, 1),
-    }
+    arg_constraints = rules(
+        loc=constraints.real_vector,
+        cov_factor=constraints.independent(constraints.real, 2),
+        cov_diag=constraints.independent(constraints.positive, 1),
+    )
 
     def __init__(self, loc: Any, cov_factor: Any, cov_diag: Any, validate_args: bool | None = None) -> None:
         if loc.dim() < 1 or cov_factor.dim() < 2:
@@ -189,7 +191,7 @@ class LowRankMultivariateNormal(_Normal):
     def variance(self) -> Any:
         return (self.cov_factor**2).sum(-1) + self.cov_diag
 
-    def rsample(self, sample_shape: Any = Size()) -> Any:
+    def rsample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)
         few = self._standard((*shape[:-1], self.cov_factor.shape[-1], 1))
         return self.loc + (self.cov_factor @ few).squeeze(-1) + self.cov_diag.sqrt() * self._standard(shape)

@@ -17,7 +17,7 @@ from .continuous import Normal
 from .discrete import Categorical, _Chances
 from .distribution import Distribution, ExponentialFamily
 from .transforms import ExpTransform, SigmoidTransform, StickBreakingTransform
-from .utils import unit
+from .utils import rules, unit
 
 __all__ = [
     "ContinuousBernoulli", "ExpRelaxedCategorical", "LogisticNormal", "LogitRelaxedBernoulli",
@@ -28,7 +28,7 @@ __all__ = [
 class LogitRelaxedBernoulli(_Chances):
     """The logits of relaxed events."""
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    arg_constraints = rules(probs=constraints.unit_interval, logits=constraints.real)
     support = constraints.real
 
     def __init__(
@@ -37,7 +37,7 @@ class LogitRelaxedBernoulli(_Chances):
         self.temperature = temperature
         self._take_chances(probs, logits, validate_args)
 
-    def rsample(self, sample_shape: Any = Size()) -> Any:
+    def rsample(self, sample_shape: Any = ()) -> Any:
         noise = unit(self._extended_shape(sample_shape), self.logits)
         return (noise.log() - torch.log1p(-noise) + self.logits) / self.temperature
 
@@ -49,7 +49,7 @@ class LogitRelaxedBernoulli(_Chances):
 class RelaxedBernoulli(TransformedDistribution):
     """Numbers between 0 and 1 that stand for events."""
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    arg_constraints = rules(probs=constraints.unit_interval, logits=constraints.real)
     support = constraints.unit_interval
     has_rsample = True
 
@@ -66,7 +66,7 @@ class RelaxedBernoulli(TransformedDistribution):
 class ExpRelaxedCategorical(Distribution):
     """Logarithms of relaxed choices."""
 
-    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    arg_constraints = rules(probs=constraints.simplex, logits=constraints.real_vector)
     support = constraints.real_vector
     has_rsample = True
 
@@ -84,7 +84,7 @@ class ExpRelaxedCategorical(Distribution):
     logits = property(lambda self: self._categorical.logits)
     param_shape = property(lambda self: self._categorical.param_shape)
 
-    def rsample(self, sample_shape: Any = Size()) -> Any:
+    def rsample(self, sample_shape: Any = ()) -> Any:
         noise = -torch.log(-torch.log(unit(self._extended_shape(sample_shape), self.logits)))
         return torch.log_softmax((self.logits + noise) / self.temperature, -1)
 
@@ -99,7 +99,7 @@ class ExpRelaxedCategorical(Distribution):
 class RelaxedOneHotCategorical(TransformedDistribution):
     """Shares of one that stand for a choice."""
 
-    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    arg_constraints = rules(probs=constraints.simplex, logits=constraints.real_vector)
     support = constraints.simplex
     has_rsample = True
 
@@ -120,7 +120,7 @@ class ContinuousBernoulli(_Chances, ExponentialFamily):
     Near a chance of 1/2 the formulas divide by nothing: there, within `lims`, Taylor's series stand for them.
     """
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    arg_constraints = rules(probs=constraints.unit_interval, logits=constraints.real)
     support = constraints.unit_interval
     has_rsample = True
 
@@ -159,7 +159,7 @@ class ContinuousBernoulli(_Chances, ExponentialFamily):
         far = probs * (probs - 1) / (1 - 2 * probs) ** 2 + 1 / (torch.log1p(-probs) - probs.log()) ** 2
         return torch.where(near, 1 / 12 - (1 / 15 - 128 / 945 * x**2) * x**2, far)
 
-    def rsample(self, sample_shape: Any = Size()) -> Any:
+    def rsample(self, sample_shape: Any = ()) -> Any:
         return self.icdf(unit(self._extended_shape(sample_shape), self.probs))
 
     def log_prob(self, value: Any) -> Any:
@@ -186,7 +186,7 @@ class ContinuousBernoulli(_Chances, ExponentialFamily):
 class LogisticNormal(TransformedDistribution):
     """Shares of one, made of normal numbers by breaking a stick."""
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    arg_constraints = rules(loc=constraints.real, scale=constraints.positive)
     support = constraints.simplex
     has_rsample = True
 

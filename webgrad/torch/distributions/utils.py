@@ -14,7 +14,7 @@ from ..random import source
 
 __all__ = [
     "broadcast_all", "clamp_probs", "draw", "euler_constant", "lazy_property", "logits_to_probs",
-    "probs_to_logits", "sum_rightmost", "tril_matrix_to_vec", "unit", "vec_to_tril_matrix",
+    "probs_to_logits", "rules", "sum_rightmost", "tril_matrix_to_vec", "unit", "vec_to_tril_matrix",
 ]  # fmt: skip
 
 euler_constant = 0.57721566490153286060
@@ -49,6 +49,11 @@ class lazy_property:
             return self
         value = instance.__dict__[self.name] = self.compute(instance)
         return value
+
+
+def rules(**constraints: Any) -> dict[str, Any]:
+    """The constraints of a distribution's parameters, by their names."""
+    return constraints
 
 
 def clamp_probs(probs: Any) -> Any:
