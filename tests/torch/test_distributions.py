@@ -90,7 +90,8 @@ def made(of: Any, name: str, parameters: dict[str, Any]) -> tuple[Any, list[Any]
 def answer(of: Any, compute: Any) -> Any:
     """What it gives, as arrays; the class of its error where it refuses."""
     try:
-        found = compute()
+        with of.no_grad():
+            found = compute()
     except (NotImplementedError, ValueError):  # torch checks values of its own with supports of its own
         return "not implemented"
     if isinstance(found, of.Tensor):
