@@ -27,19 +27,27 @@ from ..ops.primitives import elementwise
 from ..ops.references import THREEFRY_PARITY, THREEFRY_ROTATIONS
 from ..ops.shapes import broadcast, normalise_axis
 from ..ops.table import TABLE
+from ..porting import refusing
 from ..runtime.device import DeviceLike, open_device
 from ..tensor import Tensor
 from .array.creation import as_number, as_shape, as_tensor
+from .distributions import Sampling
 from .spellings import spelled
 
 __all__ = [
     "Generator",
     "bernoulli",
+    "beta",
+    "binomial",
     "choice",
+    "dirichlet",
+    "exponential",
+    "gamma",
     "get_state",
     "integers",
     "normal",
     "permutation",
+    "poisson",
     "rand",
     "randint",
     "randn",
@@ -67,7 +75,7 @@ def threefry(key: Key, counter: Key) -> Key:
     return x, y
 
 
-class Generator:
+class Generator(Sampling):
     """A stream of random draws; threads may share one. Without a seed it starts at a random one.
 
     >>> one, same = wg.random.Generator(7), wg.random.Generator(7)
@@ -475,11 +483,11 @@ _ADD, _MULTIPLY, _SHIFT, _AND = (TABLE[name] for name in ("add", "multiply", "ri
 # The functions of this module share one generator.
 default_generator = Generator()
 seed, get_state, set_state = default_generator.seed, default_generator.get_state, default_generator.set_state
-uniform, normal, integers, bernoulli = (
-    default_generator.uniform,
-    default_generator.normal,
-    default_generator.integers,
-    default_generator.bernoulli,
-)
+uniform, normal = default_generator.uniform, default_generator.normal
+integers, bernoulli = default_generator.integers, default_generator.bernoulli
 permutation, choice = default_generator.permutation, default_generator.choice
+exponential, gamma, beta = default_generator.exponential, default_generator.gamma, default_generator.beta
+dirichlet, poisson = default_generator.dirichlet, default_generator.poisson
+binomial = default_generator.binomial
 rand, randn, randint = default_generator.rand, default_generator.randn, default_generator.randint
+__getattr__ = refusing("webgrad.random", "random", __all__)
