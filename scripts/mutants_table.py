@@ -386,7 +386,7 @@ CPU = (
             "",
             "the reference lets results go",
         ),
-        tests=("tests/reference/test_plan.py", "tests/cpu/test_plans.py"),
+        tests=("tests/cpu/test_plan.py", "tests/cpu/test_plans.py"),
     ),
     *planted(
         "reference/functions.py",
