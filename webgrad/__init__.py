@@ -115,7 +115,7 @@ _NAMES = {
         "index_select is_floating_point is_tensor le lt masked_fill masked_select mm movedim mul narrow ne "
         "neg numel sub swapdims unbind unflatten"
     ),
-    "functions.array.evaluation": "eval",
+    "functions.array.evaluation": "compute_apart eval",
     "functions.random": "bernoulli rand randint randn",
     "functions.sampling": "manual_seed multinomial rand_like randint_like randn_like randperm",
     "functions.learning.activations": (
