@@ -135,12 +135,6 @@ numpy wg:
     `np.transpose(x, axes)`
     `wg.permute_dims(x, axes)`, `x.permute(2, 0, 1)`; `x.transpose(0, 1)` swaps two axes of any
     number, as in PyTorch
-numpy x: ravel
-    `x.ravel()`
-    `x.flatten()`, `x.reshape(-1)`
-numpy x: copy
-    `x.copy()`
-    `x.clone()`
 numpy x: strides flags base
     `x.strides`, `x.flags`, `x.base`
     not there: a computed tensor is in C order

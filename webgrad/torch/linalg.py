@@ -12,8 +12,8 @@ from typing import Any
 import webgrad as wg
 
 from .binding import absent, bind
-from .promotion import matched
-from .reductions import axes, cast, counted, index
+from .promotion import cast, matched
+from .reductions import axes, counted, index
 
 __all__ = ["LinAlgError"]
 

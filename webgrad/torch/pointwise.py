@@ -13,7 +13,7 @@ import webgrad as wg
 from . import return_types as _return_types
 from .binding import bind
 from .defaults import float_dtype
-from .promotion import matched, result_type
+from .promotion import castable, matched, result_type
 from .tensor import Array
 
 __all__ = ["functions"]
@@ -134,6 +134,8 @@ rsub(input, other, *, alpha=1) = scaled(input, other, 1) - scaled(input, input, 
 
 [function]
 result_type(tensor1, tensor2) = type_of(tensor1, tensor2)
+promote_types(type1, type2) = wg.promote(type1, type2)
+can_cast(from_, to) = castable(from_, to)
 real(input) = wg.real(input)
 imag(input) = imaginary(input)
 view_as_real(input) = wg.view_as_real(input)

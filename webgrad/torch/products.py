@@ -20,7 +20,7 @@ __all__ = ["functions"]
 ROWS = """
 [function method out]
 matmul(input, other) = wg.matmul(input, other)
-mm(input, mat2) = wg.mm(input, mat2)
+mm spmm(input, mat2) = wg.mm(input, mat2)
 bmm(input, mat2) = wg.bmm(input, mat2)
 mv(input, vec) = wg.matmul(input, vec)
 dot(input, tensor) = wg.dot(input, tensor)

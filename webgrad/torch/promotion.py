@@ -13,7 +13,7 @@ import webgrad as wg
 
 from .defaults import integer_of
 
-__all__ = ["cast", "matched", "result_type"]
+__all__ = ["cast", "castable", "matched", "result_type"]
 
 _Array = wg.Tensor
 _KIND = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
@@ -61,3 +61,8 @@ def result_type(first: Any, second: Any) -> Any:
             return full
         return single if full.kind != "f" else wg.promote(single, full)
     return wg.promote(a, b)
+
+
+def castable(before: Any, after: Any) -> bool:
+    """Whether an in-place operation may write results of one dtype to a tensor of another."""
+    return _KIND[wg.as_dtype(before).kind] <= _KIND[wg.as_dtype(after).kind]

@@ -46,7 +46,8 @@ narrow(input, dim, start, length) = narrowed(input, dim, int(start), length)
 select(input, dim, index) = taken(input, dim, index)
 unbind(input, dim=0) = tuple(wg.unbind(input, dim))
 chunk unsafe_chunk(input, chunks, dim=0) = tuple(wg.chunk(input, chunks, dim))
-split unsafe_split(input, split_size_or_sections, dim=0) = cut(input, split_size_or_sections, dim)
+split unsafe_split(input, split_size_or_sections=None, dim=0, *, split_size=None) = cut(input,
+    split_size if split_size_or_sections is None else split_size_or_sections, dim)
 split_with_sizes unsafe_split_with_sizes(input, split_sizes, dim=0) = cut(input, split_sizes, dim)
 tensor_split(input, indices_or_sections, dim=0) = divided(input, indices_or_sections, dim)
 hsplit(input, indices_or_sections) = parted("hsplit", input, indices_or_sections, 1, 0 if input.ndim < 2 else
@@ -189,6 +190,8 @@ def taken(x: Any, dim: int, index: Any) -> Any:
 
 def cut(x: Any, lengths: Any, dim: int) -> Any:
     """Pieces of so many elements, or of these lengths."""
+    if lengths is None:
+        raise TypeError("split() needs split_size_or_sections: the size of the pieces, or their sizes")
     size = x.size(dim)
     if isinstance(lengths, int):
         if not lengths and size:
