@@ -81,7 +81,7 @@ class Module(Hooked):
         """A call without gradients that is in no other one: it is computed by itself."""
         _calls.outermost = False
         try:
-            found = self._call_with_hooks(inputs, options) if self._has_hooks() else self.forward(*inputs, **options)
+            found = self(*inputs, **options)
         finally:
             _calls.outermost = True
         wg.compute_apart((inputs, options), found)
