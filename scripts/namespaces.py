@@ -12,6 +12,7 @@ import argparse
 import importlib
 import inspect
 import sys
+import textwrap
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
@@ -145,7 +146,11 @@ def _coverage() -> str:
         there = whole - (len(absent[space]) if names else sum(map(len, absent.values())))
         lines.append(f"| `{space}` | {whole} | {there} | {100 * there // whole} % |")
     lines[-1] = lines[-1].replace("`all`", "all")
-    lists = [f"- `{space}`: {_words(names)}" for space, names in absent.items() if names]
+    lists = [
+        textwrap.fill(f"- `{space}`: {_words(names)}", 110, subsequent_indent="  ", break_on_hyphens=False)
+        for space, names in absent.items()
+        if names
+    ]
     return "\n".join([*lines, "", "Absent, by namespace:", "", *lists])
 
 
