@@ -33,9 +33,7 @@ def host_array(op: str, value: Any, dtype: DType | None = None) -> Any:
     if isinstance(value, (bytes, bytearray)):
         value = memoryview(value)
     is_plain = value.__class__ in _PLAIN
-    has_dtype = not is_plain and (
-        hasattr(value, "dtype") or hasattr(value, "__array__") or _is_buffer(value)
-    )
+    has_dtype = not is_plain and (hasattr(value, "dtype") or hasattr(value, "__array__") or _is_buffer(value))
     array = _by_numpy(op, value)
     own = as_dtype(array.dtype)
     if array.dtype is not own.numpy:

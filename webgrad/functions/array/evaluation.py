@@ -10,7 +10,7 @@ from ...evaluate.evaluate import evaluate
 from ...gradients.history import grad_mode
 from ...graph.node import Node, backlog
 from ...graph.trace import current_trace
-from ...runtime.device import CpuDevice
+from ...ops.capabilities import has_host_memory
 from ...tensor import Tensor
 
 
@@ -60,7 +60,7 @@ def _waiting(values: Any) -> list[Node]:
     """The nodes among values that wait to be computed on the cpu."""
     tensors = [values] if isinstance(values, Tensor) else _found(values, strict=False)
     nodes = [each.node for each in tensors]
-    return [each for each in nodes if each.storage is None and each.sig.device.__class__ is CpuDevice]
+    return [each for each in nodes if each.storage is None and has_host_memory(each.sig.device)]
 
 
 def _is_long(roots: list[Node]) -> bool:

@@ -199,9 +199,9 @@ def _fits(value: Any, dtype: DType) -> bool:
     kind, given = dtype.kind, value.__class__
     if given is int and kind in "iu":
         low, high = dtype.limits
-        return low <= value <= high
+        return bool(low <= value <= high)
     if kind == "f":
-        return given in (int, float) and not dtype.is_half and -1e38 < value < 1e38
+        return given in (int, float) and not dtype.is_half and bool(-1e38 < value < 1e38)
     return given is bool and kind == "b"
 
 

@@ -122,9 +122,9 @@ def stack(arrays: Sequence[Tensor], axis: int = 0) -> Tensor:
             )
     place = normalise_axis("stack", axis, len(first) + 1)
     nodes = primitives.common("stack", [each.node for each in found])
-    arrays = known_arrays(nodes)
-    if arrays is not None:
-        return Tensor(node_of(np.stack(arrays, place), nodes[0]))
+    known = known_arrays(nodes)
+    if known is not None:
+        return Tensor(node_of(np.stack(known, place), nodes[0]))
     apart = (*first[:place], 1, *first[place:])
     return _joined([primitives.reshape(each, apart) for each in nodes], place)
 
