@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import difflib
 import functools
-import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import NoReturn
 
-__all__ = ["Row", "check_keywords", "hint", "message", "refuse_keyword", "refusing", "rows"]
+__all__ = ["Row", "hint", "message", "refusing", "rows"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,26 +321,3 @@ def refusing(owner: str, scope: str, known: Iterable[str]) -> Callable[[str], No
         raise AttributeError(message(owner, scope, name, tuple(known)))
 
     return refuse
-
-
-def refuse_keyword(function: str, keyword: str, known: Iterable[str]) -> NoReturn:
-    """Say which argument may have been meant."""
-    names = list(known)
-    near = difflib.get_close_matches(keyword, names, 1, 0.5)
-    hint = f": did you mean {near[0]!r}?" if near else f"; it takes {', '.join(names)}"
-    raise TypeError(f"{function}() has no argument {keyword!r}{hint}")
-
-
-def check_keywords(kind: type, given: Mapping[str, Any]) -> None:
-    """Refuse what a class is not made of."""
-    known = _arguments_of(kind.__init__)  # type: ignore[misc]
-    for name in given:
-        if known and name not in known:
-            refuse_keyword(kind.__name__, name, known)
-
-
-@functools.lru_cache(1 << 10)
-def _arguments_of(function: Callable[..., Any]) -> tuple[str, ...]:
-    """The names of arguments without the first one; none where any name is taken."""
-    found = list(inspect.signature(function).parameters.values())[1:]
-    return () if any(each.kind is each.VAR_KEYWORD for each in found) else tuple(each.name for each in found)

@@ -7,12 +7,11 @@ names passes through one more frame, nothing else.
 
 from __future__ import annotations
 
+import difflib
 import functools
 import inspect
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
-
-from ..porting import refuse_keyword
+from typing import Any, NoReturn, TypeVar
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -138,3 +137,11 @@ def _again(function: Callable[..., Any], others: dict[str, Any], given: dict[str
         elif name in values:
             keywords[name] = values[name]
     return function(*positional, **keywords)
+
+
+def refuse_keyword(function: str, keyword: str, known: Iterable[str]) -> NoReturn:
+    """Say which argument may have been meant."""
+    names = list(known)
+    near = difflib.get_close_matches(keyword, names, 1, 0.5)
+    hint = f": did you mean {near[0]!r}?" if near else f"; it takes {', '.join(names)}"
+    raise TypeError(f"{function}() has no argument {keyword!r}{hint}")

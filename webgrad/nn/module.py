@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 from weakref import ref
 
 import webgrad as wg
-from webgrad.porting import check_keywords
 
 from ..arrays import has_numpy
 from .hooks import Hooked
@@ -52,11 +51,6 @@ class Module(Hooked):
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, wg.Tensor | None]
     _modules: dict[str, Module | None]
-
-    def __new__(cls: type[Self], *args: Any, **options: Any) -> Self:
-        if options:
-            check_keywords(cls, options)
-        return super().__new__(cls)
 
     def __init__(self) -> None:
         Hooked.__init__(self)

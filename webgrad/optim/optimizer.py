@@ -14,12 +14,11 @@ from __future__ import annotations
 import functools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 from weakref import ref
 
 import webgrad as wg
 from webgrad import Tensor
-from webgrad.porting import check_keywords
 
 __all__ = ["Clock", "Group", "Inputs", "Numbers", "Optimizer", "State"]
 
@@ -123,11 +122,6 @@ class Optimizer:
     """
 
     _shares = 0  # how many numbers `_shared` gives
-
-    def __new__(cls, *args: Any, **options: Any) -> Self:
-        if options:
-            check_keywords(cls, options)
-        return super().__new__(cls)
 
     def __init__(self, params: Iterable[Any], defaults: Group) -> None:
         self.defaults = defaults
