@@ -53,6 +53,7 @@ CHANCES = ("dropout_p",)  # arguments that make a sample one of random values
 
 # Deliberate differences: what the line about a wrong value matches → why it is not torch's.
 DIFFERENT: dict[str, str] = {
+    r"special\.(airy_ai|bessel_[jy][01])\(float64.*differ": "torch's are exact to 1e-8 only from 5 on",
     r"as_strided_scatter\(.*gradient 0": "torch gives the input the gradients of what was overwritten",
     r"as_strided.partial_views\(.*": "arguments are copied, without the memory before them",
     r"(mode|median|kthvalue)\(.*gradient": "which of equal elements is meant is not determined",
