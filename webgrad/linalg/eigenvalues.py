@@ -1,8 +1,8 @@
 """Eigenvalues and eigenvectors: eig and eigvals of any square matrices, eigh and eigvalsh of symmetric ones.
 
-In: stacks of square matrices. Out: tensors that LAPACK computed on the host, or kernels of a GPU. Gradients are
-products on the device, of the factors themselves; where eigenvalues are equal, those by eigenvectors are not
-finite.
+In: stacks of square matrices. Out: tensors that LAPACK computed on the host, or kernels of a GPU. Gradients
+are products on the device, of the factors themselves; where eigenvalues are equal, those by eigenvectors
+are not finite.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Small matrices on a GPU: factorisations as kernels of `webgrad.kernel`, lazy and without a round trip.
 
-In: stacks of float32 matrices of at most 32 rows and columns, on a GPU (`fits` says so); of complex64 ones for
-some (`fits_elimination`). Out: lazy tensors. A workgroup has one matrix in its memory. The invariant: every
-loop has an end that the numbers in a matrix do not decide, and what has no result (a matrix that is singular,
-or has NaN or infinities) is NaN.
+In: stacks of float32 matrices of at most 32 rows and columns, on a GPU (`fits` says so); of complex64 ones
+for some (`fits_elimination`). Out: lazy tensors. A workgroup has one matrix in its memory. The invariant:
+every loop has an end that the numbers in a matrix do not decide, and what has no result (a matrix that is
+singular, or has NaN or infinities) is NaN.
 """
 
 from __future__ import annotations
