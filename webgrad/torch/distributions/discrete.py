@@ -285,7 +285,7 @@ class Categorical(Distribution):
         del self._not_normalised
 
     def _check_parameters(self) -> None:
-        """By what was given, so that nothing is computed for the check; where that is not sound, as others."""
+        """By what was given: nothing is computed for that. What fails it is checked as others are."""
         rule = constraints.odds if self._given == "logits" else constraints.shares
         if not constraints.holds(rule, self._not_normalised):
             super()._check_parameters()
