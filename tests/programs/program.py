@@ -145,8 +145,13 @@ def trained(
     compute: Callable[..., Sequence[Any]],
     batch: Callable[[int], tuple[Any, ...]],
     rate: float = 0.01,
+    frozen: bool = False,
 ) -> Model:
-    """A model under SGD with momentum: `compute(*batch)` gives outputs, the last of them a loss."""
+    """A model under SGD with momentum: `compute(*batch)` gives outputs, the last of them a loss.
+
+    With `frozen` statistics of batches stay as they are, where those of few samples would make every
+    difference larger from step to step.
+    """
     import torch
 
     optimiser = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=rate, momentum=0.9)
@@ -158,7 +163,7 @@ def trained(
         optimiser.step()
         return outputs
 
-    model.train()
+    model.train(not frozen)
     return Model({"model": model}, step, [batch(seed) for seed in range(STEPS)])
 
 
