@@ -96,7 +96,7 @@ def hard_tanh(x: Any, least: Any, most: Any) -> Any:
 
 
 def channels_dropped(x: Any, p: float, training: bool) -> Any:
-    """dropout2d; of three dimensions the first is the samples', as torch has it for now, and of two as well."""
+    """dropout2d; of two or three dimensions the first is the samples', as torch has it for now."""
     if x.ndim == 2:
         warnings.warn("dropout2d: 2-D input is deprecated: dropout is the same", stacklevel=3)
         return F.dropout(x, p, training)
