@@ -142,8 +142,7 @@ VISION: tuple[tuple[str, str, dict[str, Any], tuple[int, ...]], ...] = (
 
 def cifar(name: str) -> Model:
     """A net of kuangliu's, at its own size of images."""
-    # Some ReLU's input is so near to zero that rounding decides: small steps, so that this is small.
-    return classifier(CIFAR_NETS[name](loaded(f"models.{name}")), 3, 32, 32, samples=8, rate=0.0001)
+    return classifier(CIFAR_NETS[name](loaded(f"models.{name}")), 3, 32, 32, double=True)
 
 
 def vision(file: str, kind: str, arguments: dict[str, Any], shape: tuple[int, ...]) -> Model:
@@ -164,8 +163,8 @@ def unet(bilinear: bool) -> Model:
         output = model(x)
         loss = functional.cross_entropy(output, mask)
         loss = loss + dice(
-            functional.softmax(output, dim=1).float(),
-            functional.one_hot(mask, 2).permute(0, 3, 1, 2).float(),
+            functional.softmax(output, dim=1),
+            functional.one_hot(mask, 2).permute(0, 3, 1, 2).to(output.dtype),
             multiclass=True,
         )
         return output, loss
@@ -173,7 +172,7 @@ def unet(bilinear: bool) -> Model:
     def batch(seed: int) -> Any:
         return floats(2, 3, 32, 32, seed=seed), integers(2, 2, 32, 32, seed=seed)
 
-    return trained(model, compute, batch, 0.001)
+    return trained(model, compute, batch, double=True)
 
 
 def u2net() -> Model:
@@ -189,7 +188,7 @@ def u2net() -> Model:
     def batch(seed: int) -> Any:
         return floats(1, 3, 64, 64, seed=seed), integers(2, 1, 1, 64, 64, seed=seed).float()
 
-    return trained(model, compute, batch, 0.001, frozen=True)
+    return trained(model, compute, batch, 0.001, double=True)
 
 
 def clip(layers: Any, width: int) -> Model:
@@ -257,7 +256,7 @@ def pointnet() -> Model:
     def batch(seed: int) -> Any:
         return floats(8, 3, 64, seed=seed), integers(5, 8, seed=seed)
 
-    return trained(model, compute, batch, 0.001, frozen=True)
+    return trained(model, compute, batch, 0.001, double=True)
 
 
 def programs() -> Iterator[Program]:
