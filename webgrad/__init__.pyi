@@ -119,6 +119,7 @@ from .functions.array.elementwise import reciprocal as reciprocal
 from .functions.array.elementwise import signbit as signbit
 from .functions.array.elementwise import square as square
 from .functions.array.elementwise import where as where
+from .functions.array.evaluation import compute_apart as compute_apart
 from .functions.array.evaluation import eval as eval
 from .functions.array.histograms import bincount as bincount
 from .functions.array.histograms import histogram as histogram

@@ -103,7 +103,7 @@ class HostPlan:
             _store(graph, sorted(each for each in graph.held if graph.sigs[each].kind != "move"))
             plan = ReferencePlan(graph, range(len(graph)))
         _check_room(graph, plan.nodes)
-        self._about = []
+        self._about: list[tuple[Note, int]] = []
         if observers():
             self._announce(_node_by_node(graph, plan))
         return plan
