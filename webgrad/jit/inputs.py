@@ -79,8 +79,7 @@ def fresh(get: Callable[[], Any], device: DeviceLike = None, dtype: Any = None) 
     trace = current_trace()
     numbers = draw() if trace is None else trace.drawn(draw)
     tensors = tuple(
-        Tensor(scalar(each, floats if isinstance(each, float) else dtypes.int32, where))
-        for each in numbers
+        Tensor(scalar(each, floats if isinstance(each, float) else dtypes.int32, where)) for each in numbers
     )
     return tensors if several else tensors[0]
 
