@@ -32,7 +32,6 @@ from .programs import has_program, lowered
 from .row_programs import rows_program
 from .shared_panels import Forms, share_panels
 
-
 PROGRAMS_KEPT = 512
 _programs: dict[object, ProgramRequest] = {}  # by the structure of their groups, which many plans share
 
