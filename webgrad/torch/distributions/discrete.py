@@ -280,8 +280,15 @@ class Categorical(Distribution):
             self.logits = logits - logits.logsumexp(dim=-1, keepdim=True)
         else:
             self.probs = probs / probs.sum(-1, keepdim=True)
-        self._num_events = given.shape[-1]
+        self._num_events, self._not_normalised = given.shape[-1], given
         super().__init__(given.shape[:-1], validate_args=validate_args)
+        del self._not_normalised
+
+    def _check_parameters(self) -> None:
+        """By what was given: nothing is computed for that. What fails it is checked as others are."""
+        rule = constraints.odds if self._given == "logits" else constraints.shares
+        if not constraints.holds(rule, self._not_normalised):
+            super()._check_parameters()
 
     @lazy_property
     def logits(self) -> Any:
