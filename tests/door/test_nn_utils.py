@@ -26,7 +26,7 @@ def test_packed_sequences_go_through_layers() -> None:
     assert output.to("cpu").double().data.dtype is torch.float64
     assert not output.is_cuda
     made: Any = rnn.PackedSequence(packed.data, packed.batch_sizes, packed.sorted_indices)
-    assert made.unsorted_indices.tolist() == rnn.invert_permutation(packed[2]).tolist()  # type: ignore[union-attr]
+    assert made.unsorted_indices.tolist() == rnn.invert_permutation(packed[2]).tolist()
     with pytest.raises(RuntimeError, match="enforce_sorted"):
         rnn.pack_padded_sequence(x, [1, 2, 4], batch_first=True)
 

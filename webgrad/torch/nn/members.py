@@ -82,7 +82,6 @@ def _table(name: str) -> Callable[..., None]:
         given = inspect.signature(plain).bind(self, *args, **options).arguments
         plain(self, *args, **options)
         self.sparse = bool(given.get("sparse", False))  # gradients are dense all the same
-        self.sparse = bool(given.get("sparse", False))  # gradients are dense either way
         if (rows := given.get("_weight")) is not None:
             self.weight = wg.nn.Parameter(rows, not given.get("_freeze", False))
 
