@@ -96,7 +96,8 @@ class AveragedModel(Module):
                 for average, current in floats:
                     average[...] = current
             elif self.multi_avg_fn is not None:
-                self.multi_avg_fn(*map(list, zip(*floats, strict=True)), self.n_averaged)
+                old, new = ([pair[at] for pair in floats] for at in (0, 1))
+                self.multi_avg_fn(old, new, self.n_averaged)
             else:
                 one = self.avg_fn or get_swa_avg_fn()
                 for average, current in floats:
@@ -119,8 +120,8 @@ class SWALR(lr_scheduler.LRScheduler):
     def __init__(
         self,
         optimizer: Any,
-        swa_lr: float,
-        anneal_epochs: int = 10,
+        swa_lr: Any,
+        anneal_epochs: Any = 10,
         anneal_strategy: str = "cos",
         last_epoch: int = -1,
     ) -> None:
