@@ -219,7 +219,14 @@ PAGES = (
         "nn-init",
         "wg.nn.init and wg.nn.utils",
         "Initial values, and clipping.",
-        (Section("Initial values", "wg.nn.init"), Section("Clipping", "wg.nn.utils")),
+        (
+            Section("Initial values", "wg.nn.init"),
+            Section("Gradients, vectors, weights", "wg.nn.utils"),
+            Section("Sequences of different lengths", "wg.nn.utils.rnn"),
+            Section("Parametrisation", "wg.nn.utils.parametrize"),
+            Section("Parametrisations", "wg.nn.utils.parametrizations"),
+            Section("Pruning", "wg.nn.utils.prune"),
+        ),
     ),
     Page(
         "optim",

@@ -189,6 +189,30 @@ def test_checks_can_be_turned_off() -> None:
         D.Distribution.set_default_validate_args(True)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        *(
+            {"probs": [0.5, -0.1]},
+            {"probs": [0.0, 0.0]},
+            {"probs": [math.nan, 1.0]},
+            {"probs": [math.inf, 1.0]},
+        ),
+        *({"logits": [math.nan, 0.0]}, {"logits": [math.inf, 0.0]}, {"logits": [-math.inf, -math.inf]}),
+    ],
+)
+def test_chances_that_are_none(options: dict[str, Any]) -> None:
+    given = {name: T(value) for name, value in options.items()}
+    with pytest.raises(ValueError, match=f"Expected parameter {next(iter(given))}"):
+        D.Categorical(**given)
+
+
+def test_chances_at_the_edge() -> None:
+    assert D.Categorical(T([0.0, 3.0])).sample((5,)).tolist() == [1] * 5
+    assert D.Categorical(logits=T([-math.inf, 0.0])).sample((5,)).tolist() == [1] * 5
+    assert D.Categorical(logits=T([3e38, 3e38])).probs.tolist() == [0.5, 0.5]
+
+
 def test_constraints_are_checked_value_by_value() -> None:
     cases: list[tuple[Any, Any, list[bool]]] = [
         (constraints.simplex, [[0.5, 0.5], [0.5, 0.6]], [True, False]),

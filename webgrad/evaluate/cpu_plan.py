@@ -36,7 +36,7 @@ from .cpu_replay import HostReplay
 
 MUCH = 1 << 24  # elements that all nodes of a graph have, from which it may be compiled at once
 # What making a plan costs, for each node, and a call of NumPy's, in elements that NumPy computes meanwhile
-PLANNED, CALLED = 1 << 18, 1 << 10
+PLANNED, CALLED = 1 << 17, 1 << 9
 FEWEST, MOST = 2, 64  # runs by NumPy before native code, if it is not compiled at once
 
 

@@ -18,6 +18,7 @@ import webgrad as wg
 from .binding import bind
 from .defaults import dtype_of, float_dtype, integer_of
 from .devices import place
+from .promotion import wrapped
 from .tensor import Array, Tensor, adopt
 
 __all__ = ["OPTIONS", "factory", "functions", "made", "sizes", "tensor"]
@@ -33,8 +34,9 @@ full_like(input, fill_value, *, $like) = full(input.shape, fill_value, dtype=dty
 zeros_like(input, *, $like) = made(wg.zeros_like(input, dtype=dtype, device=place(device)), requires_grad)
 ones_like(input, *, $like) = made(wg.ones_like(input, dtype=dtype, device=place(device)), requires_grad)
 empty_like(input, *, $like) = made(wg.empty_like(input, dtype=dtype, device=place(device)), requires_grad)
-full(size, fill_value, *, $options, names=None, out=None) = given(out, made(wg.full(tuple(size), fill_value,
-    dtype=dtype or kind_of(fill_value, device), device=place(device)), requires_grad))
+full(size, fill_value, *, $options, names=None, out=None) = given(out, made(wg.full(tuple(size),
+    turned(fill_value, dtype), dtype=dtype or kind_of(fill_value, device), device=place(device)),
+    requires_grad))
 arange(start, end=None, step=1, *, $options, out=None) = given(out, made(ranged(start, end, step, dtype,
     place(device)), requires_grad))
 range(start=0, end=None, step=1, *, dtype=None, device=None, requires_grad=False) =
@@ -184,16 +186,22 @@ def closed(start: Any, end: Any, step: Any) -> tuple[Any, Any]:
     return start, end + step / 2
 
 
+def turned(value: Any, dtype: Any) -> Any:
+    """A number below 0 as integers without a sign hold it."""
+    below = value.__class__ is int and value < 0 and dtype is not None and wg.as_dtype(dtype).kind == "u"
+    return wrapped(value, wg.as_dtype(dtype)) if below else value
+
+
 def ranged(start: Any, end: Any, step: Any, dtype: Any, device: Any) -> Any:
     """Numbers from start to end by steps; as integers both begin as integers."""
     start, end = bounds(start, end)
     first, last, apart = (each.item() if isinstance(each, Array) else each for each in (start, end, step))
+    if not apart or (last - first) / apart < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     whole = dtype is not None and wg.as_dtype(dtype).kind in "iu"
     if not (whole and any(isinstance(each, float) for each in (first, last, apart))):
         kind = dtype or stepped(start, end, step, device=device)
         return wg.arange(first, last, apart, dtype=kind, device=device)
-    if not apart or (last - first) / apart < 0:
-        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     count = math.ceil((last - first) / apart)
     return wg.arange(count, dtype=dtype, device=device) * int(apart) + int(first)
 

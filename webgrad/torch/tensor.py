@@ -14,7 +14,7 @@ from typing import Any
 import webgrad as wg
 
 from .defaults import float_dtype
-from .promotion import matched
+from .promotion import matched, wrapped
 from .shapes_of import Count, Size
 
 __all__ = ["Array", "Tensor", "adopt", "adopting", "legacy", "written"]
@@ -128,6 +128,11 @@ class Tensor(Array):
 
     def __getitem__(self, key: Any) -> Any:
         return adopt(_array_item(self, key))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if value.__class__ is int and value < 0:
+            value = wrapped(value, self.dtype)
+        _array_set(self, key, value)
 
     def __iter__(self) -> Iterator[Any]:
         if not _array_shape(self):

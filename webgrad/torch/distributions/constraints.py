@@ -5,8 +5,11 @@ In: a tensor. Out: a tensor of bools, one for each value; what is a value has `e
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 import webgrad.torch as torch
 
@@ -20,6 +23,7 @@ __all__ = [
 ]  # fmt: skip
 
 Check = Callable[[Any], Any]
+_FEW = 4096
 
 
 class Constraint:
@@ -27,6 +31,7 @@ class Constraint:
 
     is_discrete = False
     event_dim = 0
+    takes_arrays = False  # whether `check` takes NumPy's arrays as well
 
     def check(self, value: Any) -> Any:
         """Which values follow it."""
@@ -45,6 +50,10 @@ class _Rule(Constraint):
         self.name, self._check, self.bounds = name, check, bounds
         self.event_dim, self.is_discrete = event_dim, is_discrete
         self.__dict__.update(bounds)
+
+    @property
+    def takes_arrays(self) -> bool:  # type: ignore[override]
+        return self.event_dim < 2 and not any(isinstance(each, torch.Tensor) for each in self.bounds.values())
 
     def check(self, value: Any) -> Any:
         return self._check(value)
@@ -90,11 +99,12 @@ class independent(Constraint):
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
         self.is_discrete = base_constraint.is_discrete
         self.event_dim = base_constraint.event_dim + reinterpreted_batch_ndims
+        self.takes_arrays = base_constraint.takes_arrays
 
     def check(self, value: Any) -> Any:
         found = self.base_constraint.check(value)
-        if found.dim() < self.reinterpreted_batch_ndims:
-            raise ValueError(f"Expected value.dim() >= {self.event_dim} but got {value.dim()}")
+        if found.ndim < self.reinterpreted_batch_ndims:
+            raise ValueError(f"Expected value.ndim >= {self.event_dim} but got {value.ndim}")
         for _ in range(self.reinterpreted_batch_ndims):
             found = found.all(-1)
         return found
@@ -142,6 +152,14 @@ class MixtureSameFamilyConstraint(Constraint):
     def check(self, value: Any) -> Any:
         found = self.base_constraint.check(value.unsqueeze(-1 - self.event_dim))
         return found.all(-1)
+
+
+def holds(constraint: Constraint, value: Any) -> bool:
+    """Whether all values follow a constraint: few values on the cpu are looked at by NumPy, at less cost."""
+    if constraint.takes_arrays and value.numel() <= _FEW and value.device.name == "cpu":
+        with np.errstate(all="ignore"):
+            return bool(constraint.check(value.detach().numpy()).all())
+    return bool(constraint.check(value).all())
 
 
 def _is_whole(value: Any) -> Any:
@@ -213,7 +231,11 @@ def _is_lower(value: Any) -> Any:
 
 
 def _is_simplex(value: Any) -> Any:
-    return (value >= 0).all(-1) & ((value.sum(-1) - 1).abs() < 1e-6)
+    return (value >= 0).all(-1) & (abs(value.sum(-1) - 1) < 1e-6)
+
+
+def _has_odds(value: Any) -> Any:
+    return (value.sum(-1) < math.inf) & (value > -math.inf).any(-1)
 
 
 def _is_one_hot(value: Any) -> Any:
@@ -250,6 +272,8 @@ positive = greater_than(0.0)
 nonnegative = greater_than_eq(0.0)
 unit_interval = interval(0.0, 1.0)
 simplex = _Rule("Simplex", _is_simplex, 1)
+shares = _Rule("Shares", lambda value: _is_simplex(value / value.sum(-1)[..., None]), 1)  # once normalised
+odds = _Rule("Odds", _has_odds, 1)  # logits of these
 square = _Rule("Square", _is_square, 2)
 symmetric = _Rule("Symmetric", _is_symmetric, 2)
 lower_triangular = _Rule("LowerTriangular", _is_lower, 2)

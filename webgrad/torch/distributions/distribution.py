@@ -64,7 +64,7 @@ class Distribution:
             if constraints.is_dependent(rule) or (computed and name not in self.__dict__):
                 continue
             value = getattr(self, name)
-            if not bool(rule.check(value).all()):
+            if not constraints.holds(rule, value):
                 raise ValueError(
                     f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of "
                     f"distribution {self!r} to satisfy the constraint {rule!r}, but found invalid values:\n"
@@ -197,7 +197,7 @@ class Distribution:
                 stacklevel=3,
             )
             return
-        if not bool(support.check(value).all()):
+        if not constraints.holds(support, value):
             raise ValueError(
                 f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be "
                 f"within the support ({support!r}) of the distribution {self!r}, but found invalid "
