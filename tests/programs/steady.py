@@ -74,7 +74,12 @@ def steady(torch: Any) -> None:
             chances.dtype
         )
 
-    for each in (randint, randperm, multinomial, bernoulli):
+    def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, **_: Any) -> Any:
+        shapes = [tuple(each.shape) for each in (mean, std) if isinstance(each, torch.Tensor)]
+        unit = torch.randn(np.broadcast_shapes(*shapes) if size is None else tuple(size))
+        return mean + std * unit  # distributions draw by one or the other
+
+    for each in (randint, randperm, multinomial, bernoulli, normal):
         _put(torch, each.__name__, each)
 
 

@@ -6,8 +6,8 @@ layout, pinned memory and memory formats are taken and mean nothing here. Out: t
 
 from __future__ import annotations
 
-import math
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
