@@ -108,6 +108,7 @@ PAGES = (
             ("Lines and polynomials", "functions.series linalg.polynomials"),
             ("Counting", "functions.array.histograms"),
             ("Slopes and areas", "functions.array.calculus"),
+            ("Windows", "signal.windows"),
             ("Distances", "functions.array.distances"),
             ("Products", "functions.array.products linalg.products"),
         ),
