@@ -112,7 +112,7 @@ def _bounds(given: tuple[Any, ...], options: dict[str, Any]) -> tuple[int, int, 
 def without_dropout(module: Any) -> None:
     """Have nothing in a module dropped: what is dropped is the library's own choice."""
     for each in module.modules():
-        for name in ("p", "dropout", "dropout_p", "drop_prob"):
+        for name in ("p", "dropout", "dropout_p", "drop_prob", "drop_rate"):
             if isinstance(each.__dict__.get(name), float):
                 setattr(each, name, 0.0)
 
