@@ -333,6 +333,7 @@ PUBLIC_NAMES = [
     "isreal",
     "ix_",
     "jit",
+    "kaiser",
     "kernel",
     "kl_div",
     "kron",

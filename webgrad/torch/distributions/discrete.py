@@ -23,7 +23,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-class _Chances(Distribution):
+class Chances(Distribution):
     """What has chances of single events, given as such or as logits."""
 
     def _take_chances(self, probs: Any, logits: Any, validate_args: bool | None, **others: Any) -> None:
@@ -49,7 +49,7 @@ class _Chances(Distribution):
         return self.__dict__[self._given].shape
 
 
-class Bernoulli(_Chances, ExponentialFamily):
+class Bernoulli(Chances, ExponentialFamily):
     """1 with a chance, else 0."""
 
     arg_constraints = rules(probs=constraints.unit_interval, logits=constraints.real)
@@ -89,7 +89,7 @@ class Bernoulli(_Chances, ExponentialFamily):
         return values.expand((2, *self._batch_shape)) if expand else values
 
 
-class Geometric(_Chances):
+class Geometric(Chances):
     """How many trials fail before the first that succeeds."""
 
     arg_constraints = rules(probs=constraints.unit_interval, logits=constraints.real)
@@ -128,7 +128,7 @@ class Geometric(_Chances):
         return F.binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none") / self.probs
 
 
-class Binomial(_Chances):
+class Binomial(Chances):
     """How many of `total_count` trials succeed."""
 
     arg_constraints = rules(
@@ -187,7 +187,7 @@ class Binomial(_Chances):
         return values.expand((most + 1, *self._batch_shape)) if expand else values
 
 
-class NegativeBinomial(_Chances):
+class NegativeBinomial(Chances):
     """How many trials succeed before `total_count` have failed."""
 
     arg_constraints = rules(
@@ -344,14 +344,12 @@ class Categorical(Distribution):
         return values.expand((-1, *self._batch_shape)) if expand else values
 
 
-class OneHotCategorical(Distribution):
-    """A row with a one in the place that was chosen."""
+class Choices(Distribution):
+    """What is made of choices: an event is a row of numbers, one for each that could be chosen."""
 
     arg_constraints = rules(probs=constraints.simplex, logits=constraints.real_vector)
-    support = constraints.one_hot
-    has_enumerate_support = True
 
-    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(self, probs: Any, logits: Any, validate_args: bool | None) -> None:
         self._categorical = Categorical(probs, logits, validate_args=validate_args)
         super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args)
 
@@ -361,6 +359,16 @@ class OneHotCategorical(Distribution):
     probs = property(lambda self: self._categorical.probs)
     logits = property(lambda self: self._categorical.logits)
     param_shape = property(lambda self: self._categorical.param_shape)
+
+
+class OneHotCategorical(Choices):
+    """A row with a one in the place that was chosen."""
+
+    support = constraints.one_hot
+    has_enumerate_support = True
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        super().__init__(probs, logits, validate_args)
 
     @property
     def mean(self) -> Any:
@@ -400,10 +408,8 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
         return self.sample(sample_shape) + (self.probs - self.probs.detach())
 
 
-class Multinomial(Distribution):
+class Multinomial(Choices):
     """How often each of several was chosen in `total_count` draws."""
-
-    arg_constraints = rules(probs=constraints.simplex, logits=constraints.real_vector)
 
     def __init__(
         self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
@@ -411,15 +417,7 @@ class Multinomial(Distribution):
         if not isinstance(total_count, int):
             raise NotImplementedError("inhomogeneous total_count is not supported")
         self.total_count = total_count
-        self._categorical = Categorical(probs, logits, validate_args=validate_args)
-        super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args)
-
-    def _expanded_parts(self, shape: Size) -> dict[str, Any]:
-        return {"_categorical": self._categorical.expand(shape)}
-
-    probs = property(lambda self: self._categorical.probs)
-    logits = property(lambda self: self._categorical.logits)
-    param_shape = property(lambda self: self._categorical.param_shape)
+        super().__init__(probs, logits, validate_args)
 
     @constraints.dependent_property
     def support(self) -> Any:

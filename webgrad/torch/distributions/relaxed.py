@@ -14,8 +14,8 @@ from webgrad.torch import Size
 from . import constraints
 from .compound import TransformedDistribution
 from .continuous import Normal
-from .discrete import Categorical, _Chances
-from .distribution import Distribution, ExponentialFamily
+from .discrete import Chances, Choices
+from .distribution import ExponentialFamily
 from .transforms import ExpTransform, SigmoidTransform, StickBreakingTransform
 from .utils import rules, unit
 
@@ -25,7 +25,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-class LogitRelaxedBernoulli(_Chances):
+class LogitRelaxedBernoulli(Chances):
     """The logits of relaxed events."""
 
     arg_constraints = rules(probs=constraints.unit_interval, logits=constraints.real)
@@ -46,43 +46,38 @@ class LogitRelaxedBernoulli(_Chances):
         return torch.log(torch.as_tensor(self.temperature)) + part - 2 * torch.nn.functional.softplus(part)
 
 
-class RelaxedBernoulli(TransformedDistribution):
+class _Relaxed(TransformedDistribution):
+    """What has the temperature and the chances of its base."""
+
+    has_rsample = True
+    temperature = property(lambda self: self.base_dist.temperature)
+    probs = property(lambda self: self.base_dist.probs)
+    logits = property(lambda self: self.base_dist.logits)
+
+
+class RelaxedBernoulli(_Relaxed):
     """Numbers between 0 and 1 that stand for events."""
 
     arg_constraints = rules(probs=constraints.unit_interval, logits=constraints.real)
     support = constraints.unit_interval
-    has_rsample = True
 
     def __init__(
         self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
         super().__init__(LogitRelaxedBernoulli(temperature, probs, logits), SigmoidTransform(), validate_args)
 
-    temperature = property(lambda self: self.base_dist.temperature)
-    probs = property(lambda self: self.base_dist.probs)
-    logits = property(lambda self: self.base_dist.logits)
 
-
-class ExpRelaxedCategorical(Distribution):
+class ExpRelaxedCategorical(Choices):
     """Logarithms of relaxed choices."""
 
-    arg_constraints = rules(probs=constraints.simplex, logits=constraints.real_vector)
     support = constraints.real_vector
     has_rsample = True
 
     def __init__(
         self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        self._categorical = Categorical(probs, logits)
         self.temperature = temperature
-        super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args)
-
-    def _expanded_parts(self, shape: Size) -> dict[str, Any]:
-        return {"_categorical": self._categorical.expand(shape)}
-
-    probs = property(lambda self: self._categorical.probs)
-    logits = property(lambda self: self._categorical.logits)
-    param_shape = property(lambda self: self._categorical.param_shape)
+        super().__init__(probs, logits, validate_args)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         noise = -torch.log(-torch.log(unit(self._extended_shape(sample_shape), self.logits)))
@@ -96,12 +91,11 @@ class ExpRelaxedCategorical(Distribution):
         return score + scale
 
 
-class RelaxedOneHotCategorical(TransformedDistribution):
+class RelaxedOneHotCategorical(_Relaxed):
     """Shares of one that stand for a choice."""
 
     arg_constraints = rules(probs=constraints.simplex, logits=constraints.real_vector)
     support = constraints.simplex
-    has_rsample = True
 
     def __init__(
         self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
@@ -109,12 +103,8 @@ class RelaxedOneHotCategorical(TransformedDistribution):
         base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args)
         super().__init__(base, ExpTransform(), validate_args)
 
-    temperature = property(lambda self: self.base_dist.temperature)
-    probs = property(lambda self: self.base_dist.probs)
-    logits = property(lambda self: self.base_dist.logits)
 
-
-class ContinuousBernoulli(_Chances, ExponentialFamily):
+class ContinuousBernoulli(Chances, ExponentialFamily):
     """Numbers from 0 to 1 whose density is that of an event's chance, made to be one in all.
 
     Near a chance of 1/2 the formulas divide by nothing: there, within `lims`, Taylor's series stand for them.
