@@ -49,11 +49,16 @@ def _vectors(name: str, *tensors: wg.Tensor) -> list[wg.Tensor]:
     return [each if each.dtype.kind == "c" else wide_floats(name, each)[0] for each in tensors]
 
 
-def reduced(name: str, loss: wg.Tensor, reduction: str, like: wg.Tensor) -> wg.Tensor:
-    """The mean or the sum of a loss, or the loss itself, in the dtype of its input."""
+def check_reduction(name: str, reduction: str) -> None:
+    """Raise where a reduction is none."""
     if reduction not in _REDUCTIONS:
         names = ", ".join(f'"{each}"' for each in _REDUCTIONS)
         raise wg.ArgumentError(f"{name}: reduction must be one of {names}, not {reduction!r}")
+
+
+def reduced(name: str, loss: wg.Tensor, reduction: str, like: wg.Tensor) -> wg.Tensor:
+    """The mean or the sum of a loss, or the loss itself, in the dtype of its input."""
+    check_reduction(name, reduction)
     found = _REDUCTIONS[reduction](loss)
     return found if like.dtype.kind == "c" else found.astype(like.dtype, copy=False)
 

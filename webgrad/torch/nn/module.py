@@ -220,7 +220,7 @@ def counterpart(original: type, members: Mapping[str, dict[str, Any]] = MappingP
     if original is wg.nn.Module:
         return Module
     if original not in _COUNTERPARTS:
-        above = next(each for each in original.__mro__[1:] if issubclass(each, wg.nn.Module))
+        above = [each for each in original.__bases__ if issubclass(each, wg.nn.Module)]
         scope: dict[str, Any] = {"__module__": "webgrad.torch.nn", "__doc__": original.__doc__}
         scope |= members.get(original.__name__, {})
         if "function" in original.__dict__:  # torch's, which takes torch's arguments
@@ -232,5 +232,7 @@ def counterpart(original: type, members: Mapping[str, dict[str, Any]] = MappingP
             scope.setdefault("__init__", original.__dict__["__init__"])
         if "forward" in original.__dict__:
             scope.setdefault("forward", _forward(original.__dict__["forward"]))
-        _COUNTERPARTS[original] = type(original.__name__, (counterpart(above, members), original), scope)
+        _COUNTERPARTS[original] = type(
+            original.__name__, (*(counterpart(each, members) for each in above), original), scope
+        )
     return _COUNTERPARTS[original]
