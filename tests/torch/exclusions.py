@@ -90,9 +90,9 @@ def principal(logarithm: Any) -> Any:
     return logarithm.real, logarithm.imag.cos(), logarithm.imag.sin()
 
 
-def low_rank_product(factors: Any) -> Any:
+def product_of_v(factors: Any) -> Any:
     u, s, v = factors
-    return s, (u * s[..., None, :]) @ v.mH
+    return svd_product((u, s, v.mH))
 
 
 def in_order(values: Any) -> Any:
@@ -124,7 +124,8 @@ INVARIANTS: dict[str, Callable[..., Any]] = {
     "median": lambda result: result[0] if isinstance(result, tuple) else result,
     "mode": lambda result: result[0],
     "nanmedian": lambda result: result[0] if isinstance(result, tuple) else result,
-    "pca_lowrank": low_rank_product,
+    "pca_lowrank": product_of_v,
+    "svd": product_of_v,
     "topk": lambda result: result[0],
 }
 
