@@ -6,6 +6,7 @@ layout, pinned memory and memory formats are taken and mean nothing here. Out: t
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -82,6 +83,9 @@ new(input, *data, device=None) = Tensor(*data, device=place(device) or input.dev
 """
 
 
+_NUMBERS = {bool, int, float, complex}
+
+
 def tensor(
     data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
 ) -> Any:
@@ -98,25 +102,19 @@ def tensor(
 
 
 def _dtype_within(data: Any, device: Any) -> Any:
-    """The dtype of nested lists: the widest kind of number in them."""
-    widest: Any = None
-    order = (bool, int, float, complex)
-    waiting = [data]
-    while waiting:
-        each = waiting.pop()
-        if isinstance(each, list | tuple):
-            waiting += each
-        elif isinstance(each, Array | np.ndarray | np.generic):
-            return None if widest is None else _promoted(wg.as_dtype(each.dtype), widest, device)
-        elif type(each) in order and (widest is None or order.index(type(each)) > order.index(widest)):
-            widest = type(each)
-            if widest is complex:
-                break
-    return float_dtype() if widest is None else dtype_of(widest, device)
+    """The dtype of nested lists: what that of all numbers, arrays and tensors in them is promoted to."""
+    dtypes = {dtype_of(each, device) if isinstance(each, type) else each for each in _kinds_within(data)}
+    return functools.reduce(wg.promote, dtypes) if dtypes else float_dtype()
 
 
-def _promoted(dtype: Any, kind: type, device: Any) -> Any:
-    return wg.promote(dtype, dtype_of(kind, device))
+def _kinds_within(data: Any) -> set[Any]:
+    """The types of Python's numbers in nested lists, and the dtypes of arrays and tensors."""
+    if not isinstance(data, list | tuple):
+        if hasattr(data, "dtype"):
+            return {wg.as_dtype(data.dtype)}
+        return {type(data)} & _NUMBERS
+    found = set(map(type, data))
+    return found if found <= _NUMBERS else set().union(*map(_kinds_within, data))
 
 
 def _has_tensors(data: Any) -> bool:
@@ -126,9 +124,16 @@ def _has_tensors(data: Any) -> bool:
 
 
 def _values_of(data: Any) -> Any:
+    """Nested lists with numbers in the place of tensors."""
     if isinstance(data, list | tuple):
         return [_values_of(each) for each in data]
-    return data.tolist() if isinstance(data, Array) else data
+    if not isinstance(data, Array):
+        return data
+    if data.numel() != 1:
+        raise ValueError(
+            "only one element tensors can be converted to Python scalars: torch.stack joins larger ones"
+        )
+    return data.item()
 
 
 def made(x: Any, requires_grad: bool = False) -> Any:
