@@ -80,6 +80,7 @@ _NAMES = {
         "neg numel sub unbind"
     ),
     "functions.array.evaluation": "eval",
+    "functions.pure": "pure",
     "functions.learning.activations": (
         "celu elu gelu glu hardshrink hardsigmoid hardswish hardtanh leaky_relu log_softmax logsigmoid mish "
         "prelu relu relu6 selu silu softmax softmin softplus softshrink softsign swish tanhshrink threshold"

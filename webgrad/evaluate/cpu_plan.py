@@ -44,7 +44,7 @@ class HostPlan:
     """
 
     def __init__(self, graph: Snapshot, device: Any, *, captured: bool = False) -> None:
-        self._count = len(graph)
+        self._count = graph.count
         self.leaves = [at for at, sig in enumerate(graph.sigs) if sig.kind == "leaf"]
         self.scalars = [at for at, sig in enumerate(graph.sigs) if sig.kind == "scalar"]
         self._complex = {at: sig.dtype.numpy for at, sig in enumerate(graph.sigs) if sig.dtype.kind == "c"}

@@ -109,7 +109,7 @@ class GpuPlan:
         scheduler: Callable[..., Schedule] = schedule,
     ) -> None:
         self.device = device
-        count = len(graph)
+        count = graph.count
         self.sources = [at for at, sig in enumerate(graph.sigs) if sig.kind == "leaf"]
         self.source_bytes = [graph.sigs[at].nbytes for at in self.sources]
         with stage("schedule"):

@@ -12,11 +12,14 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any
 
 from ..errors import GradientError
-from ..graph.node import Node, backlog
+from ..graph.node import Node, Signature, backlog
 from ..graph.op import Op
+from ..graph.trace import current_trace
+from ..ops import primitives
 from ..tensor import Tensor
 from . import rules as rules
-from .history import CAPTURED, Call, History
+from .composites import by_rule, through
+from .history import CAPTURED, Call, Composed, History, grad_mode, grad_mode_set
 from .slots import GradientSlot
 
 Vertex = Node | Call
@@ -80,11 +83,14 @@ def _pulled(seeds: Seeds, wanted: dict[int, Node] | None, keep: bool) -> dict[in
         if isinstance(vertex, Call):
             _spread(waiting, vertex.inputs, vertex.pull(gradient), useful)
         elif isinstance(history, History):
-            (first, *_) = history.inputs
+            first = history.inputs[0]
             if isinstance(first, Call):
-                _add_result(waiting, first, history.sig, gradient)
+                _add_result(waiting, first, first.results, history.sig, gradient)
+            elif history.sig.kind == "item":
+                (place,) = history.sig.attributes
+                _add_result(waiting, first, len(first.history.recording.results), place, gradient)
             else:
-                _spread(waiting, history.inputs, _rule(vertex, history, gradient, useful), useful)
+                _spread(waiting, history.inputs, _of_inputs(vertex, history, gradient, useful), useful)
     if not keep:
         for vertex in order:
             if isinstance(vertex.history, History):
@@ -129,9 +135,11 @@ def _add(waiting: dict[int, Any], node: Vertex, gradient: Tensor) -> None:
     waiting[id(node)] = gradient if known is None else known + gradient
 
 
-def _add_result(waiting: dict[int, Any], call: Call, place: int, gradient: Tensor) -> None:
-    """The gradient of one of a call's results."""
-    gathered = waiting.setdefault(id(call), [None] * call.results)
+def _add_result(
+    waiting: dict[int, Any], source: Vertex, count: int, place: int, gradient: Tensor
+) -> None:
+    """The gradient of one of the results of a call, or of a bundle."""
+    gathered = waiting.setdefault(id(source), [None] * count)
     gathered[place] = gradient if gathered[place] is None else gathered[place] + gradient
 
 
@@ -169,20 +177,51 @@ def accumulate(slot: GradientSlot, gradient: Tensor) -> None:
 # Rules
 
 
-def _rule(vertex: Node, history: History, gradient: Tensor, useful: set[int]) -> Sequence[Any]:
-    """The gradients of an op's inputs; only of those in `useful`."""
-    sig, inputs = history.sig, history.inputs
-    xs = tuple(Tensor(each) for each in inputs)
-    values = (gradient, Tensor(vertex), xs, sig.attributes)
+def _of_inputs(vertex: Node, history: History, gradient: Any, useful: set[int]) -> Sequence[Any]:
+    """The gradients of an op's inputs, or of a composite's; only of those in `useful`."""
+    inputs = history.inputs
+    wanted = tuple([id(each) in useful for each in inputs])
+    is_plain = grad_mode.on or current_trace() is not None  # the gradients themselves need histories
+    if isinstance(history, Composed):
+        gradients = gradient if isinstance(gradient, list) else [gradient]
+        nodes = [None if each is None else each.node for each in gradients]
+        found = None if is_plain else through(pull_back, vertex, history, nodes, wanted)
+        if found is None:
+            return _again(history, gradients, wanted)
+    else:
+        found = None if is_plain else by_rule(_rule, history, gradient.node, vertex, wanted)
+        if found is None:
+            xs = tuple([Tensor(each) for each in inputs])
+            return _rule(history.sig, gradient, Tensor(vertex), xs, wanted)
+    return [None if each is None else Tensor(each) for each in found]
+
+
+def _again(history: Composed, gradients: Sequence[Tensor | None], wanted: tuple[bool, ...]) -> Sequence[Any]:
+    """The gradients of a composite's inputs by running its function again, over the inputs themselves."""
+    count = len(history.recording.sigs)
+    with grad_mode_set(True):
+        inner = [primitives.alias(each) for each in history.inputs[:count]]
+        results = history.recording.computed(inner)
+    seeds = [(node, each) for node, each in zip(results, gradients, strict=True) if each is not None]
+    ends = {id(node): node for node, each in zip(inner, wanted, strict=False) if each}
+    found = pull_back(seeds, ends, keep=True)
+    return [found.get(id(node)) for node in inner] + [None] * (len(history.inputs) - count)
+
+
+def _rule(
+    sig: Signature, g: Tensor, y: Tensor, xs: tuple[Tensor, ...], wanted: tuple[bool, ...]
+) -> Sequence[Any]:
+    """The gradients of an op's inputs, as its row says."""
+    values = (g, y, xs, sig.attributes)
     if isinstance(sig.op.gradient, str):
         return _compiled(sig.op.gradient)(*values, 0, *xs)  # type: ignore[no-any-return]
     found = []
-    for at, (node, text) in enumerate(zip(inputs, _texts(sig.op, len(inputs)), strict=True)):
+    for at, (x, text) in enumerate(zip(xs, _texts(sig.op, len(xs)), strict=True)):
         each = None
-        if text != _NONE and id(node) in useful:
+        if text != _NONE and wanted[at]:
             each = _compiled(text)(*values, at, *xs)
             if sig.kind == "map":
-                each = rules.summed_to(each, node.sig.shape)
+                each = rules.summed_to(each, x.shape)
         found.append(each)
     return found
 

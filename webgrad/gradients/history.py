@@ -33,6 +33,16 @@ class History:
         self.sig, self.inputs = None, ()
 
 
+class Composed(History):
+    """The history of a composite: the recording it was made by."""
+
+    __slots__ = ("recording",)
+
+    def __init__(self, sig: Any, inputs: tuple[Any, ...], recording: Any) -> None:
+        History.__init__(self, sig, inputs)
+        self.recording = recording
+
+
 class Call:
     """A call of a function with a custom gradient; its results have it as their only input."""
 

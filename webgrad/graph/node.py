@@ -27,7 +27,10 @@ from .refcounts import LISTED
 class Signature:
     """What is known of a node without its inputs. Interned: equal ones are the same object."""
 
-    __slots__ = ("attributes", "device", "dtype", "kind", "nbytes", "number", "op", "shape", "size", "smooth")
+    __slots__ = (
+        *("attributes", "device", "dtype", "kind", "leaf", "nbytes", "number", "op", "shape", "size"),
+        "smooth",
+    )
 
     def __init__(
         self,
@@ -48,6 +51,7 @@ class Signature:
         self.size = math.prod(shape)
         self.nbytes = self.size * dtype.itemsize
         self.smooth = dtype.kind in "fc" and bool(op.gradient)  # whether gradients go through it
+        self.leaf = self if op is LEAF else signature(LEAF, shape, dtype, device)  # of what is computed
 
     def __repr__(self) -> str:
         sizes = ", ".join(map(str, self.shape))
@@ -73,7 +77,7 @@ class Node:
     def settle(self, storage: Any) -> None:
         """Store the computed value: become a leaf and drop the inputs."""
         sig = self.sig
-        settled = signature(LEAF, sig.shape, sig.dtype, sig.device)
+        settled = sig.leaf
         # No call from here on, so that Ctrl-C cannot come between these.
         self.storage = storage
         self.sig = settled
@@ -125,6 +129,11 @@ def make(op: Op, inputs: tuple[Node, ...], attributes: tuple[Any, ...] = ()) -> 
         if len(_results) >= _LIMIT:
             _results.clear()
         _results[key] = sig
+    return made_of(sig, inputs, has_history)
+
+
+def made_of(sig: Signature, inputs: tuple[Node, ...], has_history: bool) -> Node:
+    """A node that is not computed yet, of a known signature; `has_history` says whether an input has one."""
     node = Node(sig, inputs, None, user_frame())
     if has_history:
         remember(node)
@@ -211,7 +220,7 @@ class Backlog:
         return [
             node
             for node, count in zip(waiting, counts, strict=True)
-            if count - uses.get(id(node), 0) > LISTED
+            if count - uses.get(id(node), 0) > LISTED and node.sig.kind != "bundle"
         ]
 
     def waiting(self) -> list[Node]:

@@ -124,6 +124,19 @@ def tracing(trace: Trace) -> Iterator[None]:
             backlog.restart(backlog.waiting())
 
 
+@contextmanager
+def noting() -> Iterator[Trace]:
+    """A trace in this thread, of a function of which only the graph is wanted."""
+    trace = Trace()
+    with backlog.paused():
+        _local.trace = trace
+        try:
+            yield trace
+        finally:
+            _local.trace = None
+            trace.undo()
+
+
 _OTHERWISE = "Return the tensor and read it outside; use webgrad.where instead of if"
 
 

@@ -17,6 +17,7 @@ from ...ops.shapes import check_kind, normalise_axis
 from ...tensor import Tensor
 from ..complex.parts import conj
 from ..learning.autocast import in_half
+from ..pure import pure
 from .creation import as_tensor
 from .einsum import contracted, parse
 from .reductions import converted, fold, widened
@@ -163,6 +164,7 @@ def einsum(subscripts: Any, *operands: Any) -> Tensor:
     return contracted("einsum", [Tensor(each) for each in nodes], labels, output)
 
 
+@pure
 @in_half
 def linear(x: Tensor, weight: Tensor | QuantisedTensor, bias: Tensor | None = None) -> Tensor:
     """x @ weight.T + bias, with a weight of (outputs, inputs) as in PyTorch, or a quantised one.

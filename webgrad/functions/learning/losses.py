@@ -21,6 +21,7 @@ from ..array.creation import as_tensor
 from ..array.elementwise import abs as absolute
 from ..array.elementwise import clip, exp, log, log1p, where
 from ..array.reductions import average, converted, floating, fold, shift_of
+from ..pure import pure
 from .activations import log_of_sigmoid
 
 _REDUCTIONS: dict[str, Callable[[Tensor, tuple[int, ...]], Tensor]] = {
@@ -44,6 +45,7 @@ def _reduced(loss: Tensor, reduction: str, dtype: DType) -> Tensor:
 # Classes
 
 
+@pure
 def cross_entropy(
     logits: Tensor,
     target: Tensor,
