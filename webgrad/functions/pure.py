@@ -14,6 +14,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from ..dtypes import DType
 from ..errors import CaptureError
+from ..gradients.history import grad_mode
 from ..graph.node import Node
 from ..graph.trace import current_trace, noting
 from ..ops.views import shares_with
@@ -51,7 +52,7 @@ def pure(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
         if current_trace() is not None:
             return function(*args, **named)
         nodes: list[Node] = []
-        parts: list[Any] = [autocast_dtype()]
+        parts: list[Any] = [autocast_dtype(), grad_mode.on]
         if not _take((*args, *named.values()) if named else args, nodes, parts):
             return function(*args, **named)
         if named:
@@ -89,7 +90,7 @@ def _take(values: Sequence[Any], nodes: list[Node], parts: list[Any]) -> bool:
             node = each.node
             nodes.append(node)
             sig = node.sig
-            parts.append(sig if sig.kind == "scalar" else sig.leaf)
+            parts += (sig if sig.kind == "scalar" else sig.leaf, node.history is not None)
         elif each.__class__ in _WORDS:
             parts.append(each)
         elif each.__class__ in _NUMBERS:
@@ -119,7 +120,7 @@ def _kept(function: Callable[..., Any], args: Any, named: dict[str, Any]) -> _Ke
         return [each.node for each in results]
 
     try:
-        given = [placeholder(_plain(each.node.sig)) for each in tensors]
+        given = [placeholder(_plain(each.node.sig), each.node.history is not None) for each in tensors]
         with noting() as trace:
             results = compute(given)
             check_pure(trace)

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..dtypes import float32, int32
 from ..gradients.history import Composed, grad_mode
+from ..gradients.slots import GradientSlot
 from ..graph.composite import BUNDLE, COMPOSITE, ITEM, Body
 from ..graph.node import Node, Signature, made_of, signature
 from ..graph.op import LEAF
@@ -32,13 +33,14 @@ class ImpureError(Exception):
     """What a function computes depends on more than its arguments, or it does more than to compute."""
 
 
-def placeholder(sig: Signature) -> Node:
-    """A node that stands for any of a signature."""
-    if sig.op is LEAF:
-        return Node(sig, (), None, None)
-    if sig.dtype.kind not in "iuf":
+def placeholder(sig: Signature, tracked: bool = False) -> Node:
+    """A node that stands for any of a signature; `tracked` where gradients go through it."""
+    if sig.op is not LEAF and sig.dtype.kind not in "iuf":
         raise ImpureError
-    return Node(sig, (), (RuntimeFloat if sig.dtype.kind == "f" else RuntimeInt)(1), None)
+    number = RuntimeFloat if sig.dtype.kind == "f" else RuntimeInt
+    node = Node(sig, (), None if sig.op is LEAF else number(1), None)
+    node.history = GradientSlot() if tracked else None
+    return node
 
 
 def check_pure(trace: Trace) -> None:
@@ -64,6 +66,7 @@ class Recording:
         self._compute = compute
         self.backwards: dict[Any, Recording | None] = {}  # its gradients, by what is given and wanted
         self.sigs = [each.sig for each in given]
+        self.tracked = [each.history is not None for each in given]
         places = {id(node): at for at, node in enumerate(given)}
         roots = {
             id(node): node

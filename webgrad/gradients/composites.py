@@ -17,7 +17,6 @@ from ..graph.node import Node, Signature
 from ..graph.trace import noting
 from ..tensor import Tensor
 from .history import Composed, History, grad_mode_set
-from .slots import GradientSlot
 
 Found = Sequence[Node | None]
 PullBack = Callable[..., dict[int, Tensor]]
@@ -77,10 +76,8 @@ def _of_composite(
     wanted: tuple[bool, ...],
     seeds: Sequence[Signature | None],
 ) -> Recording:
-    given = [placeholder(each) for each in recording.sigs]
+    given = list(map(placeholder, recording.sigs, recording.tracked))
     inputs = [node for node, each in zip(given, wanted, strict=False) if each]
-    for node in inputs:
-        node.history = GradientSlot()
     with noting() as trace:
         with grad_mode_set(True):
             roots = recording.computed(given)

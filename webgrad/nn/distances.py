@@ -53,6 +53,7 @@ def _reduced(name: str, loss: wg.Tensor, reduction: str, like: wg.Tensor) -> wg.
 # Distances
 
 
+@wg.pure
 def cosine_similarity(x1: wg.Tensor, x2: wg.Tensor, axis: int = 1, eps: float = 1e-8) -> wg.Tensor:
     """The cosine of the angle between vectors along an axis: x₁·x₂ / (|x₁| |x₂|), no norm less than eps.
 
@@ -66,6 +67,7 @@ def cosine_similarity(x1: wg.Tensor, x2: wg.Tensor, axis: int = 1, eps: float = 
     return ((a * b).sum(axis=axis) / (lengths[0] * lengths[1])).astype(x1.dtype, copy=False)
 
 
+@wg.pure
 def pairwise_distance(
     x1: wg.Tensor, x2: wg.Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
 ) -> wg.Tensor:
@@ -82,6 +84,7 @@ def pairwise_distance(
 # Losses of distances
 
 
+@wg.pure
 def cosine_embedding_loss(
     x1: wg.Tensor, x2: wg.Tensor, target: wg.Tensor, margin: float = 0.0, reduction: str = "mean"
 ) -> wg.Tensor:
@@ -99,6 +102,7 @@ def cosine_embedding_loss(
     return _reduced("cosine_embedding_loss", loss, reduction, x1)
 
 
+@wg.pure
 def hinge_embedding_loss(
     x: wg.Tensor, target: wg.Tensor, margin: float = 1.0, reduction: str = "mean"
 ) -> wg.Tensor:
@@ -114,6 +118,7 @@ def hinge_embedding_loss(
     return _reduced("hinge_embedding_loss", loss, reduction, x)
 
 
+@wg.pure
 def margin_ranking_loss(
     x1: wg.Tensor, x2: wg.Tensor, target: wg.Tensor, margin: float = 0.0, reduction: str = "mean"
 ) -> wg.Tensor:
@@ -128,6 +133,7 @@ def margin_ranking_loss(
     return _reduced("margin_ranking_loss", loss, reduction, x1)
 
 
+@wg.pure
 def triplet_margin_loss(
     anchor: wg.Tensor,
     positive: wg.Tensor,
@@ -190,6 +196,7 @@ def _triplets(
 # Losses of likelihoods
 
 
+@wg.pure
 def poisson_nll_loss(
     x: wg.Tensor,
     target: wg.Tensor,
@@ -212,6 +219,7 @@ def poisson_nll_loss(
     return _reduced("poisson_nll_loss", loss, reduction, x)
 
 
+@wg.pure
 def gaussian_nll_loss(
     x: wg.Tensor,
     target: wg.Tensor,

@@ -12,6 +12,7 @@ from .checks import check_tensor
 __all__ = ["bilinear", "embedding"]
 
 
+@wg.pure
 def embedding(x: wg.Tensor, weight: wg.Tensor, padding_idx: int | None = None) -> wg.Tensor:
     """The rows of a weight (rows, features) at integers x; the row `padding_idx` gets no gradient.
 

@@ -132,6 +132,7 @@ class _Moment(NamedTuple):
     after: State  # before the projection
 
 
+@wg.pure
 @wg.custom_gradient
 def unroll(step: Step, given: Tensor, weights: Weights, state: State, backwards: bool) -> Any:
     """The outputs (time, batch, size) and the last state; `backwards` from the last time to the first."""

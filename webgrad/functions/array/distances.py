@@ -15,8 +15,10 @@ from .elementwise import abs, as_floats, sign, where
 from .reductions import sum as total
 from .reductions import vector_norm
 from .reshaping import expand_dims
+from ..pure import pure
 
 
+@pure
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0) -> Tensor:
     """The p-norms of differences of vectors, each of x1 (…, n, d) with each of x2 (…, m, d): (…, n, m).
 

@@ -40,6 +40,7 @@ def _inner(a: Tensor, b: Tensor) -> Tensor:
     return converted(result, promote(a.dtype, b.dtype))
 
 
+@pure
 @in_half
 def matmul(a: Tensor, b: Tensor) -> Tensor:
     """The matrix product, of stacks of matrices too; a vector is a row on the left and a column on the right.
@@ -65,6 +66,7 @@ def matmul(a: Tensor, b: Tensor) -> Tensor:
     return Tensor(primitives.reshape(result, a.shape[:-1]) if b.ndim == 1 else result)
 
 
+@pure
 def vecdot(a: Tensor, b: Tensor, axis: int = -1) -> Tensor:
     """The inner products of vectors along an axis, the first conjugated; the other axes broadcast.
 
@@ -98,6 +100,7 @@ def dot(a: Tensor, b: Tensor) -> Tensor:
     return tensordot(a, b, ((-1,), (-2,)))
 
 
+@pure
 def outer(a: Tensor, b: Tensor) -> Tensor:
     """The products of every element of one tensor with every element of another, both flattened.
 
@@ -108,6 +111,7 @@ def outer(a: Tensor, b: Tensor) -> Tensor:
     return Tensor(primitives.reshape(a.node, (a.size, 1))) * Tensor(primitives.reshape(b.node, (b.size,)))
 
 
+@pure
 @in_half
 def tensordot(a: Tensor, b: Tensor, axes: int | Sequence[int | Sequence[int]] = 2) -> Tensor:
     """The sum of products over axes of both: the last n of `a` and the first n of `b`, or pairs of axes.
@@ -151,6 +155,7 @@ def _summed_axes(a: Tensor, b: Tensor, axes: Any) -> tuple[list[int], list[int]]
     return first, second
 
 
+@pure
 @in_half
 def einsum(subscripts: Any, *operands: Any) -> Tensor:
     """Einstein's sums of products, as NumPy writes them: "bij,bjk->bik"; "..." and diagonals too.

@@ -22,8 +22,10 @@ from ...tensor import Tensor
 from .creation import as_tensor
 from .reductions import ACCUMULATORS, compute_dtype
 from .reshaping import axis_slice
+from ..pure import pure
 
 
+@pure
 def cumulative_sum(
     x: Tensor, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Tensor:
@@ -38,6 +40,7 @@ def cumulative_sum(
     return _total("cumulative_sum", x, axis, dtype, include_initial)
 
 
+@pure
 def cumulative_prod(
     x: Tensor, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Tensor:
@@ -49,6 +52,7 @@ def cumulative_prod(
     return _total("cumulative_prod", x, axis, dtype, include_initial)
 
 
+@pure
 def cumsum(x: Tensor, axis: int | None = None, dtype: Any = None) -> Tensor:
     """`cumulative_sum`, by NumPy's and PyTorch's name.
 
@@ -58,6 +62,7 @@ def cumsum(x: Tensor, axis: int | None = None, dtype: Any = None) -> Tensor:
     return _total("cumsum", x, axis, dtype, False)
 
 
+@pure
 def cumprod(x: Tensor, axis: int | None = None, dtype: Any = None) -> Tensor:
     """`cumulative_prod`, by NumPy's and PyTorch's name.
 
@@ -67,6 +72,7 @@ def cumprod(x: Tensor, axis: int | None = None, dtype: Any = None) -> Tensor:
     return _total("cumprod", x, axis, dtype, False)
 
 
+@pure
 def cumulative_max(x: Tensor, axis: int | None = None) -> Tensor:
     """The largest element so far along an axis; from a NaN on everything is NaN.
 
@@ -85,6 +91,7 @@ def cummax(x: Tensor, axis: int | None = None) -> Tensor:
     return _extreme("cummax", x, axis)
 
 
+@pure
 def cumulative_min(x: Tensor, axis: int | None = None) -> Tensor:
     """The smallest element so far along an axis; from a NaN on everything is NaN.
 

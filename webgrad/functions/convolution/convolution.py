@@ -19,6 +19,7 @@ from ..array.creation import as_tensor
 from ..array.reshaping import whole
 from ..learning.autocast import in_half
 from .windows import PerAxis, Sizes, Widths, batched, check_inside, per_axis, spans, unbatched
+from ..pure import pure
 
 Padding = PerAxis | str
 
@@ -168,6 +169,7 @@ def _transposed(call: _Call, padding: Any, output_padding: Any) -> Tensor:
 # The public functions
 
 
+@pure
 @in_half
 def conv1d(
     x: Tensor,
@@ -186,6 +188,7 @@ def conv1d(
     return _convolution(_called("conv1d", 1, x, weight, bias, stride, dilation, groups), padding)
 
 
+@pure
 @in_half
 def conv2d(
     x: Tensor,
@@ -204,6 +207,7 @@ def conv2d(
     return _convolution(_called("conv2d", 2, x, weight, bias, stride, dilation, groups), padding)
 
 
+@pure
 @in_half
 def conv3d(
     x: Tensor,
@@ -222,6 +226,7 @@ def conv3d(
     return _convolution(_called("conv3d", 3, x, weight, bias, stride, dilation, groups), padding)
 
 
+@pure
 @in_half
 def conv_transpose1d(
     x: Tensor,
@@ -242,6 +247,7 @@ def conv_transpose1d(
     return _transposed(call, padding, output_padding)
 
 
+@pure
 @in_half
 def conv_transpose2d(
     x: Tensor,
@@ -262,6 +268,7 @@ def conv_transpose2d(
     return _transposed(call, padding, output_padding)
 
 
+@pure
 @in_half
 def conv_transpose3d(
     x: Tensor,

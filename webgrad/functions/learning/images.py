@@ -22,6 +22,7 @@ from ...tensor import Tensor
 from ..array.creation import as_tensor, asarray
 from ..array.reductions import converted, floating, fold
 from ..array.reshaping import whole
+from ..pure import pure
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +135,7 @@ def _taps(mode: str, axis: _Axis) -> tuple[Any, Any]:
     return host_array("interpolate", index if found is not None else index[0], dtypes.int32), found
 
 
+@pure
 def interpolate(
     x: Tensor,
     size: int | Sequence[int] | None = None,
