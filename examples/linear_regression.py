@@ -2,7 +2,7 @@
 
 import webgrad as wg
 
-x = wg.random.uniform((256, 1), -1, 1)
+x = wg.random.uniform((256, 1), low=-1, high=1)
 y = 3 * x + 0.5 + wg.random.normal(x.shape, std=0.1)
 model = wg.nn.Linear(1, 1)
 optimiser = wg.optim.SGD(model.parameters(), lr=0.5)

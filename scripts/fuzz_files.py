@@ -10,6 +10,7 @@ import json
 import os
 import random
 import re
+import shutil
 import struct
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 
 import webgrad as wg
+import webgrad.torch as torch
 from scripts.fuzzing import Case
 
 __all__ = ["Damaged", "change", "damaged", "open_all", "seeds", "start"]
@@ -49,6 +51,11 @@ def seeds(folder: Path) -> list[Damaged]:
     wg.io.save(folder / "a.npy", {"x": matrix})
     wg.io.save(folder / "a.npz", tensors)
     np.savez_compressed(folder / "b.npz", **tensors)
+    torch.save(
+        {"model": tensors | {"t": torch.tensor(matrix)}, "step": 3, "lr": [0.1, "x", None]}, folder / "a.pt"
+    )
+    for name in ("torch-zip.pt", "torch-legacy.pt"):
+        shutil.copy(Path(__file__).parents[1] / "tests" / "io" / name, folder / f"{name[6]}.pt")
     index = {"metadata": {"total_size": 24}, "weight_map": dict.fromkeys("abcdefgh", "sound.safetensors")}
     (folder / "c.safetensors.index.json").write_text(json.dumps(index), "utf-8")
     found = [(path.name[1:], path.read_bytes()) for path in sorted(folder.iterdir())]

@@ -19,7 +19,7 @@ CONSTANTS = {
     "newaxis": "None: `x[wg.newaxis]` has a new axis.",
     "pi": "3.14159….",
     "FASHION_CLASSES": "The names of Fashion-MNIST's ten classes, by label.",
-    "PICKLED": "Endings of files that hold pickled objects, which are never read.",
+    "PICKLED": "Endings of files that may hold pickled objects; models are not pulled in these.",
 }
 
 
@@ -63,6 +63,7 @@ PAGES = (
                 ("From other libraries", "functions.array.interop"),
             ),
             Section("Random numbers", "wg.random"),
+            *_of(("Random numbers by PyTorch's names", "functions.random functions.sampling")),
         ),
     ),
     Page(

@@ -90,6 +90,8 @@ EXCEPTIONS: tuple[tuple[str, str, frozenset[str], str], ...] = (
         "`webgrad info` reports on adapters before any device is opened",
     ),
     ("amp", "functions.learning.autocast", frozenset({"autocast"}), "the switch lies where products are"),
+    ("linalg", "functions.spellings", frozenset({"all_spelled"}), "its functions take `dim` as webgrad's do"),
+    ("nn", "functions.spellings", frozenset({"all_spelled"}), "its functions take `dim` as webgrad's do"),
     ("amp", "optim", frozenset({"Optimizer"}), "what it steps, for type checkers"),
     ("models", "nn", frozenset(), "a model is made of its modules"),
     ("io", "runtime.shield", frozenset({"shield"}), "a signal's exception is not taken for a file's"),

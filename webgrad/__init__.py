@@ -19,6 +19,7 @@ from .config import settings as _settings
 from .functions import methods as _methods  # noqa: F401  (which gives Tensor its methods)
 from .functions import random
 from .functions.array import maps as _maps
+from .functions.spellings import spelled as _spelled
 
 __version__ = "0.1.0"
 __array_api_version__ = "2025.12"
@@ -65,7 +66,7 @@ _NAMES = {
     "functions.array.sorting": "argsort searchsorted sort topk",
     "functions.array.sets": "isin unique unique_all unique_counts unique_inverse unique_values",
     "functions.array.types": "can_cast finfo iinfo isdtype result_type",
-    "functions.array.inspection": "__array_namespace_info__",
+    "functions.array.inspection": "__array_namespace_info__ memory_layout",
     "functions.array.scatters": (
         "index_add index_max index_min index_set scatter scatter_add scatter_max scatter_min scatter_set"
     ),
@@ -81,6 +82,8 @@ _NAMES = {
     ),
     "functions.array.evaluation": "eval",
     "functions.pure": "pure",
+    "functions.random": "bernoulli rand randint randn",
+    "functions.sampling": "manual_seed multinomial rand_like randint_like randn_like randperm",
     "functions.learning.activations": (
         "celu elu gelu glu hardshrink hardsigmoid hardswish hardtanh leaky_relu log_softmax logsigmoid mish "
         "prelu relu relu6 selu silu softmax softmin softplus softshrink softsign swish tanhshrink threshold"
@@ -178,4 +181,4 @@ def __dir__() -> list[str]:
 
 for _home, _names in _NAMES.items():  # now, since `tensor` and `jit` would be modules otherwise
     _module = importlib.import_module(f"webgrad.{_home}")
-    globals().update({name: getattr(_module, name) for name in _names.split()})
+    globals().update({name: _spelled(getattr(_module, name)) for name in _names.split()})

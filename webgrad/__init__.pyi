@@ -1,9 +1,20 @@
 # made by `python -m scripts.stubs`
-
-# ruff: noqa: I001  (in the order of their homes)
+# ruff: noqa: I001, E501  (in the order of their homes, a line each)
 
 from collections.abc import Mapping
 
+from builtins import bool as _bool
+from builtins import float as _float
+from builtins import int as _int
+from builtins import list as _list
+from builtins import str as _str
+from builtins import tuple as _tuple
+from collections.abc import Sequence as _Sequence
+from typing import Any as _Any
+from webgrad.functions.array.creation import Shape as _Shape
+from webgrad.functions.array.reductions import Axis as _Axis
+from webgrad.functions.array.scatters import Number as _Number
+from webgrad.runtime.device import DeviceLike as _DeviceLike
 from . import amp as amp
 from . import data as data
 from . import errors as errors
@@ -80,22 +91,15 @@ from .functions.array.arithmetic import lcm as lcm
 from .functions.array.arithmetic import ldexp as ldexp
 from .functions.array.arithmetic import logaddexp2 as logaddexp2
 from .functions.array.arithmetic import rad2deg as rad2deg
-from .functions.array.calculus import cumulative_trapezoid as cumulative_trapezoid
-from .functions.array.calculus import gradient as gradient
-from .functions.array.calculus import trapezoid as trapezoid
 from .functions.array.creation import arange as arange
 from .functions.array.creation import asarray as asarray
-from .functions.array.creation import empty as empty
 from .functions.array.creation import empty_like as empty_like
 from .functions.array.creation import eye as eye
-from .functions.array.creation import full as full
 from .functions.array.creation import full_like as full_like
 from .functions.array.creation import linspace as linspace
 from .functions.array.creation import meshgrid as meshgrid
-from .functions.array.creation import ones as ones
 from .functions.array.creation import ones_like as ones_like
 from .functions.array.creation import tensor as tensor
-from .functions.array.creation import zeros as zeros
 from .functions.array.creation import zeros_like as zeros_like
 from .functions.array.distances import cdist as cdist
 from .functions.array.elementwise import allclose as allclose
@@ -121,27 +125,14 @@ from .functions.array.evaluation import eval as eval
 from .functions.array.histograms import bincount as bincount
 from .functions.array.histograms import histogram as histogram
 from .functions.array.indexing import nonzero as nonzero
-from .functions.array.indexing import take as take
-from .functions.array.indexing import take_along_axis as take_along_axis
 from .functions.array.inspection import __array_namespace_info__ as __array_namespace_info__
+from .functions.array.inspection import memory_layout as memory_layout
 from .functions.array.interop import from_dlpack as from_dlpack
 from .functions.array.interop import from_numpy as from_numpy
-from .functions.array.manipulation import chunk as chunk
-from .functions.array.manipulation import concat as concat
-from .functions.array.manipulation import diag as diag
-from .functions.array.manipulation import diagonal as diagonal
 from .functions.array.manipulation import hstack as hstack
 from .functions.array.manipulation import one_hot as one_hot
 from .functions.array.manipulation import pad as pad
-from .functions.array.manipulation import repeat as repeat
-from .functions.array.manipulation import repeat_interleave as repeat_interleave
-from .functions.array.manipulation import roll as roll
-from .functions.array.manipulation import split as split
-from .functions.array.manipulation import stack as stack
 from .functions.array.manipulation import tile as tile
-from .functions.array.manipulation import tril as tril
-from .functions.array.manipulation import triu as triu
-from .functions.array.manipulation import unstack as unstack
 from .functions.array.manipulation import vstack as vstack
 from .functions.array.maps import abs as abs
 from .functions.array.maps import acos as acos
@@ -205,7 +196,6 @@ from .functions.array.maps import tanh as tanh
 from .functions.array.maps import trunc as trunc
 from .functions.array.patterns import block_diag as block_diag
 from .functions.array.patterns import kron as kron
-from .functions.array.patterns import rot90 as rot90
 from .functions.array.patterns import tril_indices as tril_indices
 from .functions.array.patterns import triu_indices as triu_indices
 from .functions.array.patterns import vander as vander
@@ -215,20 +205,14 @@ from .functions.array.products import linear as linear
 from .functions.array.products import matmul as matmul
 from .functions.array.products import outer as outer
 from .functions.array.products import tensordot as tensordot
-from .functions.array.products import vecdot as vecdot
 from .functions.array.pytorch import addmm as addmm
 from .functions.array.pytorch import addmv as addmv
-from .functions.array.pytorch import amax as amax
-from .functions.array.pytorch import amin as amin
 from .functions.array.pytorch import baddbmm as baddbmm
 from .functions.array.pytorch import bmm as bmm
-from .functions.array.pytorch import cat as cat
 from .functions.array.pytorch import div as div
 from .functions.array.pytorch import eq as eq
-from .functions.array.pytorch import gather as gather
 from .functions.array.pytorch import ge as ge
 from .functions.array.pytorch import gt as gt
-from .functions.array.pytorch import index_select as index_select
 from .functions.array.pytorch import le as le
 from .functions.array.pytorch import lt as lt
 from .functions.array.pytorch import masked_fill as masked_fill
@@ -238,70 +222,21 @@ from .functions.array.pytorch import ne as ne
 from .functions.array.pytorch import neg as neg
 from .functions.array.pytorch import numel as numel
 from .functions.array.pytorch import sub as sub
-from .functions.array.pytorch import unbind as unbind
-from .functions.array.reductions import all as all
-from .functions.array.reductions import any as any
-from .functions.array.reductions import argmax as argmax
-from .functions.array.reductions import argmin as argmin
-from .functions.array.reductions import count_nonzero as count_nonzero
-from .functions.array.reductions import logsumexp as logsumexp
-from .functions.array.reductions import max as max
-from .functions.array.reductions import mean as mean
-from .functions.array.reductions import min as min
-from .functions.array.reductions import norm as norm
-from .functions.array.reductions import prod as prod
-from .functions.array.reductions import std as std
-from .functions.array.reductions import sum as sum
-from .functions.array.reductions import var as var
-from .functions.array.reductions import vector_norm as vector_norm
 from .functions.array.reshaping import broadcast_arrays as broadcast_arrays
 from .functions.array.reshaping import broadcast_shapes as broadcast_shapes
 from .functions.array.reshaping import broadcast_to as broadcast_to
 from .functions.array.reshaping import expand as expand
-from .functions.array.reshaping import expand_dims as expand_dims
-from .functions.array.reshaping import flatten as flatten
-from .functions.array.reshaping import flip as flip
 from .functions.array.reshaping import matrix_transpose as matrix_transpose
 from .functions.array.reshaping import moveaxis as moveaxis
-from .functions.array.reshaping import permute_dims as permute_dims
 from .functions.array.reshaping import reshape as reshape
-from .functions.array.reshaping import squeeze as squeeze
-from .functions.array.reshaping import swapaxes as swapaxes
 from .functions.array.reshaping import transpose as transpose
-from .functions.array.reshaping import unsqueeze as unsqueeze
-from .functions.array.scans import cummax as cummax
-from .functions.array.scans import cummin as cummin
-from .functions.array.scans import cumprod as cumprod
-from .functions.array.scans import cumsum as cumsum
-from .functions.array.scans import cumulative_max as cumulative_max
-from .functions.array.scans import cumulative_min as cumulative_min
-from .functions.array.scans import cumulative_prod as cumulative_prod
-from .functions.array.scans import cumulative_sum as cumulative_sum
-from .functions.array.scans import diff as diff
-from .functions.array.scatters import index_add as index_add
-from .functions.array.scatters import index_max as index_max
-from .functions.array.scatters import index_min as index_min
-from .functions.array.scatters import index_set as index_set
-from .functions.array.scatters import scatter as scatter
-from .functions.array.scatters import scatter_add as scatter_add
-from .functions.array.scatters import scatter_max as scatter_max
-from .functions.array.scatters import scatter_min as scatter_min
-from .functions.array.scatters import scatter_set as scatter_set
 from .functions.array.sets import isin as isin
-from .functions.array.sets import unique as unique
 from .functions.array.sets import unique_all as unique_all
 from .functions.array.sets import unique_counts as unique_counts
 from .functions.array.sets import unique_inverse as unique_inverse
 from .functions.array.sets import unique_values as unique_values
-from .functions.array.sorting import argsort as argsort
 from .functions.array.sorting import searchsorted as searchsorted
-from .functions.array.sorting import sort as sort
-from .functions.array.sorting import topk as topk
 from .functions.array.statistics import corrcoef as corrcoef
-from .functions.array.statistics import cov as cov
-from .functions.array.statistics import median as median
-from .functions.array.statistics import nanquantile as nanquantile
-from .functions.array.statistics import quantile as quantile
 from .functions.array.types import can_cast as can_cast
 from .functions.array.types import finfo as finfo
 from .functions.array.types import iinfo as iinfo
@@ -342,13 +277,11 @@ from .functions.convolution.windows import unfold as unfold
 from .functions.learning.activations import celu as celu
 from .functions.learning.activations import elu as elu
 from .functions.learning.activations import gelu as gelu
-from .functions.learning.activations import glu as glu
 from .functions.learning.activations import hardshrink as hardshrink
 from .functions.learning.activations import hardsigmoid as hardsigmoid
 from .functions.learning.activations import hardswish as hardswish
 from .functions.learning.activations import hardtanh as hardtanh
 from .functions.learning.activations import leaky_relu as leaky_relu
-from .functions.learning.activations import log_softmax as log_softmax
 from .functions.learning.activations import logsigmoid as logsigmoid
 from .functions.learning.activations import mish as mish
 from .functions.learning.activations import prelu as prelu
@@ -356,8 +289,6 @@ from .functions.learning.activations import relu as relu
 from .functions.learning.activations import relu6 as relu6
 from .functions.learning.activations import selu as selu
 from .functions.learning.activations import silu as silu
-from .functions.learning.activations import softmax as softmax
-from .functions.learning.activations import softmin as softmin
 from .functions.learning.activations import softplus as softplus
 from .functions.learning.activations import softshrink as softshrink
 from .functions.learning.activations import softsign as softsign
@@ -379,9 +310,6 @@ from .functions.learning.normalisation import batch_norm as batch_norm
 from .functions.learning.normalisation import batch_norm_training as batch_norm_training
 from .functions.learning.normalisation import group_norm as group_norm
 from .functions.learning.normalisation import instance_norm as instance_norm
-from .functions.learning.normalisation import layer_norm as layer_norm
-from .functions.learning.normalisation import normalize as normalize
-from .functions.learning.normalisation import rms_norm as rms_norm
 from .functions.learning.positions import apply_rotary as apply_rotary
 from .functions.learning.positions import rotary_angles as rotary_angles
 from .functions.learning.positions import rotary_embedding as rotary_embedding
@@ -389,6 +317,15 @@ from .functions.learning.quantised import QuantisedTensor as QuantisedTensor
 from .functions.learning.quantised import from_blocks as from_blocks
 from .functions.learning.quantised import quantise as quantise
 from .functions.learning.quantised import quantised_linear as quantised_linear
+from .functions.random import rand as rand
+from .functions.random import randint as randint
+from .functions.random import randn as randn
+from .functions.sampling import manual_seed as manual_seed
+from .functions.sampling import multinomial as multinomial
+from .functions.sampling import rand_like as rand_like
+from .functions.sampling import randint_like as randint_like
+from .functions.sampling import randn_like as randn_like
+from .functions.sampling import randperm as randperm
 from .gradients.autograd import checkpoint as checkpoint
 from .gradients.autograd import custom_gradient as custom_gradient
 from .gradients.autograd import enable_grad as enable_grad
@@ -442,3 +379,90 @@ __all__: list[str]
 _NAMES: Mapping[str, str]
 _HOMES: Mapping[str, str]
 _LIBRARIES: frozenset[str]
+
+# fmt: off
+def all(x: Tensor, axis: _Axis = ..., *, keepdims: _bool = ..., dim: _Axis = ..., keepdim: _bool = ...) -> Tensor: ...
+def amax(x: Tensor, axis: _Axis = ..., *, keepdims: _bool = ..., dim: _Axis = ..., keepdim: _bool = ...) -> Tensor: ...
+def amin(x: Tensor, axis: _Axis = ..., *, keepdims: _bool = ..., dim: _Axis = ..., keepdim: _bool = ...) -> Tensor: ...
+def any(x: Tensor, axis: _Axis = ..., *, keepdims: _bool = ..., dim: _Axis = ..., keepdim: _bool = ...) -> Tensor: ...
+def argmax(x: Tensor, axis: _int | None = ..., *, keepdims: _bool = ..., dim: _int | None = ..., keepdim: _bool = ...) -> Tensor: ...
+def argmin(x: Tensor, axis: _int | None = ..., *, keepdims: _bool = ..., dim: _int | None = ..., keepdim: _bool = ...) -> Tensor: ...
+def argsort(x: Tensor, axis: _int = ..., descending: _bool = ..., stable: _bool = ..., *, dim: _int = ...) -> Tensor: ...
+def bernoulli(p: _float | Tensor, shape: _Shape | None = ..., dtype: _Any = ..., device: _DeviceLike = ..., *, size: _Shape | None = ...) -> Tensor: ...
+def cat(arrays: _Sequence[Tensor], axis: _int | None = ..., *, dim: _int | None = ...) -> Tensor: ...
+def chunk(x: Tensor, chunks: _int, axis: _int = ..., *, dim: _int = ...) -> _list[Tensor]: ...
+def concat(arrays: _Sequence[Tensor], axis: _int | None = ..., *, dim: _int | None = ...) -> Tensor: ...
+def count_nonzero(x: Tensor, axis: _Axis = ..., *, keepdims: _bool = ..., dim: _Axis = ..., keepdim: _bool = ...) -> Tensor: ...
+def cov(x: Tensor, *, correction: _float = ..., fweights: Tensor | None = ..., aweights: Tensor | None = ..., ddof: _float = ..., unbiased: _float = ...) -> Tensor: ...
+def cummax(x: Tensor, axis: _int | None = ..., *, dim: _int | None = ...) -> Tensor: ...
+def cummin(x: Tensor, axis: _int | None = ..., *, dim: _int | None = ...) -> Tensor: ...
+def cumprod(x: Tensor, axis: _int | None = ..., dtype: _Any = ..., *, dim: _int | None = ...) -> Tensor: ...
+def cumsum(x: Tensor, axis: _int | None = ..., dtype: _Any = ..., *, dim: _int | None = ...) -> Tensor: ...
+def cumulative_max(x: Tensor, axis: _int | None = ..., *, dim: _int | None = ...) -> Tensor: ...
+def cumulative_min(x: Tensor, axis: _int | None = ..., *, dim: _int | None = ...) -> Tensor: ...
+def cumulative_prod(x: Tensor, axis: _int | None = ..., dtype: _Any = ..., include_initial: _bool = ..., *, dim: _int | None = ...) -> Tensor: ...
+def cumulative_sum(x: Tensor, axis: _int | None = ..., dtype: _Any = ..., include_initial: _bool = ..., *, dim: _int | None = ...) -> Tensor: ...
+def cumulative_trapezoid(y: Tensor, x: Tensor | None = ..., dx: _float = ..., axis: _int = ..., *, dim: _int = ...) -> Tensor: ...
+def diag(x: Tensor, k: _int = ..., *, diagonal: _int = ...) -> Tensor: ...
+def diagonal(x: Tensor, offset: _int = ..., axis1: _int = ..., axis2: _int = ..., *, dim1: _int = ..., dim2: _int = ...) -> Tensor: ...
+def diff(x: Tensor, n: _int = ..., axis: _int = ..., prepend: Tensor | None = ..., append: Tensor | None = ..., *, dim: _int = ...) -> Tensor: ...
+def empty(shape: _Shape = ..., *sizes: _Any, dtype: _Any = ..., device: _DeviceLike = ..., size: _Shape = ...) -> Tensor: ...
+def expand_dims(x: Tensor, axis: _int | _Sequence[_int] = ..., *, dim: _int | _Sequence[_int] = ...) -> Tensor: ...
+def flatten(x: Tensor, start_axis: _int = ..., end_axis: _int = ..., *, start_dim: _int = ..., end_dim: _int = ...) -> Tensor: ...
+def flip(x: Tensor, axis: _int | _Sequence[_int] | None = ..., *, dim: _int | _Sequence[_int] | None = ..., dims: _int | _Sequence[_int] | None = ...) -> Tensor: ...
+def full(shape: _Shape = ..., fill_value: _Any = ..., dtype: _Any = ..., *, device: _DeviceLike = ..., size: _Shape = ...) -> Tensor: ...
+def gather(x: Tensor, axis: _int = ..., index: _Any = ..., *, dim: _int = ...) -> Tensor: ...
+def glu(x: Tensor, axis: _int = ..., *, dim: _int = ...) -> Tensor: ...
+def gradient(x: Tensor, *spacing: _Any, axis: _int | _Sequence[_int] | None = ..., edge_order: _int = ..., dim: _int | _Sequence[_int] | None = ...) -> _list[Tensor]: ...
+def index_add(x: Tensor, index: _Any, updates: Tensor | _Number, axis: _int = ..., *, dim: _int = ...) -> Tensor: ...
+def index_max(x: Tensor, index: _Any, updates: Tensor | _Number, axis: _int = ..., *, dim: _int = ...) -> Tensor: ...
+def index_min(x: Tensor, index: _Any, updates: Tensor | _Number, axis: _int = ..., *, dim: _int = ...) -> Tensor: ...
+def index_select(x: Tensor, axis: _int = ..., index: _Any = ..., *, dim: _int = ...) -> Tensor: ...
+def index_set(x: Tensor, index: _Any, updates: Tensor | _Number, axis: _int = ..., *, dim: _int = ...) -> Tensor: ...
+def layer_norm(x: Tensor, normalized_shape: _int | _Sequence[_int] | None = ..., weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ..., *, axis: _int | _Sequence[_int] = ..., dim: _int | _Sequence[_int] = ...) -> Tensor: ...
+def log_softmax(x: Tensor, axis: _int | _Sequence[_int] = ..., *, dim: _int | _Sequence[_int] = ...) -> Tensor: ...
+def logsumexp(x: Tensor, axis: _Axis = ..., *, keepdims: _bool = ..., dim: _Axis = ..., keepdim: _bool = ...) -> Tensor: ...
+def max(x: Tensor, axis: _Axis = ..., *, keepdims: _bool = ..., dim: _Axis = ..., keepdim: _bool = ...) -> Tensor: ...
+def mean(x: Tensor, axis: _Axis = ..., *, dtype: _Any = ..., keepdims: _bool = ..., dim: _Axis = ..., keepdim: _bool = ...) -> Tensor: ...
+def median(x: Tensor, axis: _int | None = ..., *, keepdims: _bool = ..., dim: _int | None = ..., keepdim: _bool = ...) -> Tensor: ...
+def min(x: Tensor, axis: _Axis = ..., *, keepdims: _bool = ..., dim: _Axis = ..., keepdim: _bool = ...) -> Tensor: ...
+def nanquantile(x: Tensor, q: _Any, axis: _int | None = ..., *, method: _str = ..., keepdims: _bool = ..., dim: _int | None = ..., keepdim: _bool = ...) -> Tensor: ...
+def norm(x: Tensor, p: _float | _str = ..., axis: _Axis = ..., keepdims: _bool = ..., *, dim: _Axis = ..., keepdim: _bool = ...) -> Tensor: ...
+def normalize(x: Tensor, p: _float = ..., axis: _int = ..., eps: _float = ..., *, dim: _int = ...) -> Tensor: ...
+def ones(shape: _Shape = ..., *sizes: _Any, dtype: _Any = ..., device: _DeviceLike = ..., size: _Shape = ...) -> Tensor: ...
+def permute_dims(x: Tensor, axes: _Sequence[_int] = ..., *, dims: _Sequence[_int] = ...) -> Tensor: ...
+def prod(x: Tensor, axis: _Axis = ..., *, dtype: _Any = ..., keepdims: _bool = ..., dim: _Axis = ..., keepdim: _bool = ...) -> Tensor: ...
+def quantile(x: Tensor, q: _Any, axis: _int | None = ..., *, method: _str = ..., keepdims: _bool = ..., dim: _int | None = ..., keepdim: _bool = ...) -> Tensor: ...
+def repeat(x: Tensor, repeats: _int | _Sequence[_int] | Tensor, axis: _int | None = ..., *, dim: _int | None = ...) -> Tensor: ...
+def repeat_interleave(x: Tensor, repeats: _int | _Sequence[_int] | Tensor, axis: _int | None = ..., *, dim: _int | None = ...) -> Tensor: ...
+def rms_norm(x: Tensor, normalized_shape: _int | _Sequence[_int] | None = ..., weight: Tensor | None = ..., eps: _float | None = ..., *, axis: _int | _Sequence[_int] = ..., dim: _int | _Sequence[_int] = ...) -> Tensor: ...
+def roll(x: Tensor, shift: _int | _Sequence[_int] = ..., axis: _int | _Sequence[_int] | None = ..., *, dim: _int | _Sequence[_int] | None = ..., dims: _int | _Sequence[_int] | None = ..., shifts: _int | _Sequence[_int] = ...) -> Tensor: ...
+def rot90(x: Tensor, k: _int = ..., axes: _tuple[_int, _int] = ..., *, dims: _tuple[_int, _int] = ...) -> Tensor: ...
+def scatter(x: Tensor, index: _Any, updates: Tensor | _Number, axis: _int = ..., *, dim: _int = ...) -> Tensor: ...
+def scatter_add(x: Tensor, index: _Any, updates: Tensor | _Number, axis: _int = ..., *, dim: _int = ...) -> Tensor: ...
+def scatter_max(x: Tensor, index: _Any, updates: Tensor | _Number, axis: _int = ..., *, dim: _int = ...) -> Tensor: ...
+def scatter_min(x: Tensor, index: _Any, updates: Tensor | _Number, axis: _int = ..., *, dim: _int = ...) -> Tensor: ...
+def scatter_set(x: Tensor, index: _Any, updates: Tensor | _Number, axis: _int = ..., *, dim: _int = ...) -> Tensor: ...
+def softmax(x: Tensor, axis: _int | _Sequence[_int] = ..., *, dim: _int | _Sequence[_int] = ...) -> Tensor: ...
+def softmin(x: Tensor, axis: _int | _Sequence[_int] = ..., *, dim: _int | _Sequence[_int] = ...) -> Tensor: ...
+def sort(x: Tensor, axis: _int = ..., descending: _bool = ..., stable: _bool = ..., *, dim: _int = ...) -> Tensor: ...
+def split(x: Tensor, indices_or_sections: _int | _Sequence[_int], axis: _int = ..., *, dim: _int = ...) -> _list[Tensor]: ...
+def squeeze(x: Tensor, axis: _int | _Sequence[_int] | None = ..., *, dim: _int | _Sequence[_int] | None = ...) -> Tensor: ...
+def stack(arrays: _Sequence[Tensor], axis: _int = ..., *, dim: _int = ...) -> Tensor: ...
+def std(x: Tensor, axis: _Axis = ..., *, correction: _float = ..., keepdims: _bool = ..., dim: _Axis = ..., keepdim: _bool = ..., ddof: _float = ..., unbiased: _float = ...) -> Tensor: ...
+def sum(x: Tensor, axis: _Axis = ..., *, dtype: _Any = ..., keepdims: _bool = ..., dim: _Axis = ..., keepdim: _bool = ...) -> Tensor: ...
+def swapaxes(x: Tensor, axis1: _int = ..., axis2: _int = ..., *, dim0: _int = ..., dim1: _int = ...) -> Tensor: ...
+def take(x: Tensor, indices: _Any, axis: _int | None = ..., *, dim: _int | None = ...) -> Tensor: ...
+def take_along_axis(x: Tensor, indices: _Any, axis: _int = ..., *, dim: _int = ...) -> Tensor: ...
+def topk(x: Tensor, k: _int, axis: _int = ..., largest: _bool = ..., sorted: _bool = ..., *, dim: _int = ...) -> _tuple[Tensor, Tensor]: ...
+def trapezoid(y: Tensor, x: Tensor | None = ..., dx: _float = ..., axis: _int = ..., *, dim: _int = ...) -> Tensor: ...
+def tril(x: Tensor, k: _int = ..., *, diagonal: _int = ...) -> Tensor: ...
+def triu(x: Tensor, k: _int = ..., *, diagonal: _int = ...) -> Tensor: ...
+def unbind(x: Tensor, axis: _int = ..., *, dim: _int = ...) -> _tuple[Tensor, ...]: ...
+def unique(x: Tensor, return_index: _bool = ..., return_inverse: _bool = ..., return_counts: _bool = ..., axis: _int | None = ..., *, dim: _int | None = ...) -> _Any: ...
+def unsqueeze(x: Tensor, axis: _int | _Sequence[_int] = ..., *, dim: _int | _Sequence[_int] = ...) -> Tensor: ...
+def unstack(x: Tensor, axis: _int = ..., *, dim: _int = ...) -> _tuple[Tensor, ...]: ...
+def var(x: Tensor, axis: _Axis = ..., *, correction: _float = ..., keepdims: _bool = ..., dim: _Axis = ..., keepdim: _bool = ..., ddof: _float = ..., unbiased: _float = ...) -> Tensor: ...
+def vecdot(a: Tensor, b: Tensor, axis: _int = ..., *, dim: _int = ...) -> Tensor: ...
+def vector_norm(x: Tensor, /, *, axis: _Axis = ..., keepdims: _bool = ..., ord: _float = ..., dim: _Axis = ..., keepdim: _bool = ...) -> Tensor: ...
+def zeros(shape: _Shape = ..., *sizes: _Any, dtype: _Any = ..., device: _DeviceLike = ..., size: _Shape = ...) -> Tensor: ...

@@ -19,6 +19,7 @@ from .functions.array.manipulation import roll
 from .functions.array.reshaping import moveaxis, part, whole, wholes
 from .functions.complex.parts import conj
 from .functions.fourier import transform
+from .functions.spellings import all_spelled
 from .ops import primitives
 from .ops.shapes import normalise_axis
 from .tensor import Tensor
@@ -404,3 +405,6 @@ def ifftshift(x: Tensor, /, axes: int | Axes = None) -> Tensor:
     True
     """
     return _shifted("ifftshift", x, axes, True)
+
+
+globals().update(all_spelled(__all__, globals()))

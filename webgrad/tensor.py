@@ -19,6 +19,7 @@ from .evaluate.evaluate import read, read_async
 from .graph.node import Node
 from .graph.trace import refuse_in_trace
 from .ops import primitives
+from .ops.count import Count, count_of
 from .ops.host_arrays import host_array, leaf_of
 from .ops.operators import cast_to_target, combiner
 from .ops.primitives import elementwise
@@ -169,9 +170,9 @@ class Tensor(Methods):
         return len(self.node.sig.shape)
 
     @property
-    def size(self) -> int:
-        """How many elements it has."""
-        return self.node.sig.size
+    def size(self) -> Count:
+        """How many elements it has; called, x.size() is the shape and x.size(0) one of its sizes."""
+        return count_of(self.node.sig.shape)
 
     @property
     def nbytes(self) -> int:

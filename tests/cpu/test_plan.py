@@ -190,6 +190,16 @@ def test_a_donated_leaf_that_is_read_later_is_not_written_to() -> None:
         np.testing.assert_array_equal(found, each)
 
 
+def test_a_donated_leaf_that_its_step_reads_twice_is_not_written_to() -> None:
+    x = drawn(5, 3)
+    turned = primitives.scatter(TABLE["scatter_set"], x, node_of(np.asarray([1, 2, 3, 4, 0])), x)
+    planned = Planned(turned, changed=((x, turned),))
+    number = planned.nodes.index(x)
+    want = np.roll(planned.leaves[number], 1, 0)
+    (found,) = planned.run(donated=frozenset((number,)))
+    np.testing.assert_array_equal(found, want)
+
+
 def test_a_donated_leaf_that_cannot_be_written_to_is_not() -> None:
     x = drawn(100)
     after = apply("exp", x)

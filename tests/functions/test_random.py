@@ -199,12 +199,12 @@ def test_uniform(dtype: str, digits: int) -> None:
 
 
 def test_uniform_ranges() -> None:
-    x = drawn().uniform((100, 100), -3, 5, device="cpu").numpy()
+    x = drawn().uniform((100, 100), low=-3, high=5, device="cpu").numpy()
     assert -3 <= x.min() < -2.99
     assert 4.99 < x.max() <= 5
-    assert drawn().uniform(4, 2, 2, device="cpu").tolist() == [2, 2, 2, 2]
+    assert drawn().uniform(4, low=2, high=2, device="cpu").tolist() == [2, 2, 2, 2]
     np.testing.assert_array_equal(
-        drawn().uniform(9, 1, 2, device="cpu").numpy(), 1 + drawn().uniform(9, device="cpu").numpy()
+        drawn().uniform(9, low=1, high=2, device="cpu").numpy(), 1 + drawn().uniform(9, device="cpu").numpy()
     )
 
 
@@ -237,8 +237,10 @@ def test_normal_reaches_far_and_is_never_infinite() -> None:
 
 def test_normal_mean_and_deviation() -> None:
     unit = drawn().normal(50, device="cpu").numpy()
-    np.testing.assert_allclose(drawn().normal(50, 5, 2, device="cpu").numpy(), 5 + 2 * unit, rtol=1e-6)
-    assert drawn().normal(3, 1.5, 0, device="cpu").tolist() == [1.5] * 3
+    np.testing.assert_allclose(
+        drawn().normal(50, mean=5, std=2, device="cpu").numpy(), 5 + 2 * unit, rtol=1e-6
+    )
+    assert drawn().normal(3, mean=1.5, std=0, device="cpu").tolist() == [1.5] * 3
 
 
 def exact_integers(seed: int, low: int, high: int, count: int) -> list[int]:
@@ -353,17 +355,17 @@ def test_empty_shapes() -> None:
     ("call", "error", "words"),
     [
         (
-            lambda g: g.uniform(3, 2, 1),
+            lambda g: g.uniform(3, low=2, high=1),
             ArgumentError,
             r"random.uniform: low 2.0 is above high 1.0",
         ),
         (
-            lambda g: g.uniform(3, 0, math.inf),
+            lambda g: g.uniform(3, high=math.inf),
             ArgumentError,
             "random.uniform: high must be a finite number, not inf",
         ),
         (
-            lambda g: g.uniform(3, "a"),
+            lambda g: g.uniform(3, low="a"),
             DTypeError,
             r"random.uniform \(low\) takes a real number here, not 'a'",
         ),
@@ -372,9 +374,9 @@ def test_empty_shapes() -> None:
         (lambda g: g.uniform((2, -1)), ShapeError, "random.uniform: a shape has no negative sizes"),
         (lambda g: g.uniform(2**33), ShapeError, "more than 2\\*\\*32 elements"),
         (lambda g: g.uniform(3.5), ShapeError, "random.uniform: 3.5 is not a shape"),
-        (lambda g: g.normal(3, 0, -1), ArgumentError, "random.normal: std must be 0 or more, not -1.0"),
+        (lambda g: g.normal(3, std=-1), ArgumentError, "random.normal: std must be 0 or more, not -1.0"),
         (
-            lambda g: g.normal(3, math.nan),
+            lambda g: g.normal(3, mean=math.nan),
             ArgumentError,
             "random.normal: mean must be a finite number, not nan",
         ),
@@ -421,7 +423,7 @@ def test_mistakes_are_named(call: Any, error: type[Exception], words: str) -> No
 def test_mistakes_leave_the_stream_where_it_was() -> None:
     generator = drawn()
     with pytest.raises(ArgumentError):
-        generator.uniform(3, 2, 1)
+        generator.uniform(3, low=2, high=1)
     with pytest.raises(DTypeError):
         generator.integers(0, 300, dtype="uint8")
     assert generator.get_state() == (1, 0)

@@ -119,8 +119,9 @@ def test_paths_are_checked_beforehand(tmp_path: Path) -> None:
 def test_what_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(wg.ModelFileError, match="no such file"):
         wg.io.load(tmp_path / "none.safetensors")
-    with pytest.raises(wg.ModelFileError, match=r"can hold code.*safetensors\.torch\.save_file"):
-        wg.io.load(tmp_path / "model.bin")
+    (tmp_path / "model.pkl").write_bytes(b"hello")
+    with pytest.raises(wg.ModelFileError, match="can hold code"):
+        wg.io.load(tmp_path / "model.pkl")
     (tmp_path / "folder.safetensors").mkdir()
     with pytest.raises(wg.ModelFileError, match="is a folder"):
         wg.io.load(tmp_path / "folder.safetensors")

@@ -7,15 +7,23 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 
 import pytest
 
 import webgrad as wg
 from tests.limits import HANG
 from webgrad.native import compiler
-from webgrad.native.background import Request, request
+from webgrad.native.background import Request
 from webgrad.native.compiler import callable_at
 from webgrad.native.text import Function
+
+
+def request(text: str, names: Sequence[str]) -> Request:
+    """One that is compiled soon."""
+    made = Request(text, names)
+    made.ready()
+    return made
 
 
 def module_of(number: int) -> str:

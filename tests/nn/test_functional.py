@@ -12,6 +12,7 @@ import webgrad as wg
 from scripts.reference_page import names_of
 from webgrad.functions.convolution import adaptive, convolution, pooling, unpooling, windows
 from webgrad.functions.learning import activations, attention, losses, normalisation
+from webgrad.functions.spellings import spelled
 from webgrad.nn import distances, dropout_functions, functional, spatial, tables
 
 MODULES = [activations, adaptive, attention, convolution, losses, normalisation, pooling, unpooling, windows]
@@ -22,7 +23,7 @@ OTHER_NAMES = {"swish", "batch_norm_training"}  # which PyTorch does not have
 def test_every_name_is_webgrads_function_or_one_of_this_folder() -> None:
     own = {name: module for module in OWN for name in module.__all__}
     for name in functional.__all__:
-        assert getattr(functional, name) is getattr(own.get(name, wg), name), name
+        assert getattr(functional, name) is spelled(getattr(own.get(name, wg), name)), name
     assert set(own) <= set(functional.__all__)
 
 

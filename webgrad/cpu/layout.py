@@ -62,7 +62,7 @@ class Command:
 
     group: int
     kernel: ProgramRequest
-    buffers: tuple[int, ...]
+    buffers: tuple[int, ...]  # -1: its own; below that, values that only the plan has
     scalars: tuple[tuple[int, str], ...]
 
 
@@ -87,6 +87,7 @@ class Layout:
         steps: Sequence[Command | HostStep],
         homes: Mapping[int, int],
         in_place: Mapping[int, int],
+        inner: Mapping[int, int],
         *,
         apart: bool,
         steady: Sequence[int],
@@ -110,7 +111,8 @@ class Layout:
         commands = [each for each in steps if isinstance(each, Command)]
         named = list(dict.fromkeys([each for step in steps for each in self._numbers_of(step)]))
         self.scalars = [number for number, _ in named]
-        sizes: dict[Any, int] = {each: graph.sigs[each].nbytes for each in written.difference(ends)}
+        sizes: dict[Any, int] = dict(inner)
+        sizes |= {each: graph.sigs[each].nbytes for each in written.difference(ends)}
         lives: list[list[Any]] = [list(step.buffers) for step in steps]
         for at, step in enumerate(steps):
             if isinstance(step, Command) and step.kernel.program.scratch:
@@ -139,7 +141,7 @@ class Layout:
             table += [(ZERO, program.units), (ZERO, program.cost)]
             fields.append((ZERO, 0))
             for kind, number, place in program.fields:
-                if kind == "buffer" and command.buffers[place] >= 0:
+                if kind == "buffer" and command.buffers[place] != -1:
                     base, offset = places[command.buffers[place]]
                     fields.append((base, offset + number))
                 elif kind == "scalar":

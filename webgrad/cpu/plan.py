@@ -11,21 +11,25 @@ those given for it; every result is an array of its own; several threads may run
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from ..arrays import Array, np
 from ..graph.node import Signature
 from ..graph.snapshot import Snapshot
 from ..lower.in_place import in_place_results
+from ..lower.lane_products import Lowering
 from ..lower.structures import alias_of, structure
-from ..native.background import request
+from ..native.background import Request
 from ..native.processor import chosen
 from ..reference.functions import host_function
 from ..runtime.addresses import address_of
 from ..schedule.plan import Group, Schedule
 from .layout import Command, HostStep, Layout, ProgramRequest, Tell
+from .product_programs import packing_program, product_program
 from .programs import has_program, lowered
 from .row_programs import rows_program
+from .shared_panels import Forms, share_panels
 
 
 class CompiledPlan:
@@ -43,6 +47,10 @@ class CompiledPlan:
                 self._steps.append(self._command(group, number))
             else:
                 self._steps += self._by_host(group, number)
+        self._steps, self._panels = share_panels(self._steps, partial(_packed_forms, schedule))
+        for step in self._steps:
+            if isinstance(step, Command):
+                step.kernel.request.ready()  # from now on it is compiled in the background
         self._in_place = self._in_place_of(schedule.groups)  # result → the leaf whose memory it may take
         self._layouts: dict[bool, Layout] = {}  # by whether its commands are called apart
 
@@ -62,7 +70,7 @@ class CompiledPlan:
         if found is None:
             return [self._host_step(group, each, number) for each in group.outputs]
         program, values = found
-        kernel = ProgramRequest(request(program.text, ["kernel"], "set_rows"), program, (), ())
+        kernel = ProgramRequest(Request(program.text, ["kernel"], "set_rows"), program, (), ())
         return [Command(number, kernel, tuple(map(self._home, values)), ())]
 
     def _host_step(self, group: Group, node: int, number: int) -> HostStep:
@@ -150,7 +158,8 @@ class CompiledPlan:
         `apart` each has a call to itself.
         """
         homes = {each: self._home(each) for each in self._graph.roots}
-        return Layout(self._graph, self._steps, homes, self._in_place, apart=apart, steady=steady)
+        places = self._in_place, self._panels
+        return Layout(self._graph, self._steps, homes, *places, apart=apart, steady=steady)
 
     def _given(self, root: int, values: Mapping[int, Array], scalars: Mapping[int, Any]) -> Array:
         """The array of a root that nothing computes: a leaf, a number, or no elements."""
@@ -165,11 +174,18 @@ class CompiledPlan:
 def _kernel(graph: Snapshot, group: Group, places: Mapping[int, int]) -> ProgramRequest:
     program, kernel = lowered(graph, group, chosen())
     return ProgramRequest(
-        request(program.text, ["kernel"], kernel.name),
+        Request(program.text, ["kernel"], kernel.name),
         program,
         tuple([places.get(each.value, -1) for each in kernel.buffers]),
         tuple([(places[number], dtype.compute) for number, dtype in kernel.scalars]),
     )
+
+
+def _packed_forms(schedule: Schedule, number: int) -> Forms:
+    """A product, and the packing of its second operand."""
+    graph, group, processor = schedule.graph, schedule.groups[number], chosen()
+    product, _ = product_program(Lowering(graph, group), processor, packed=True)
+    return Forms(*packing_program(Lowering(graph, group), processor), product)
 
 
 def _filling(sig: Signature, inputs: list[Signature]) -> Callable[..., Array]:

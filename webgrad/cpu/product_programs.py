@@ -7,18 +7,20 @@ memory are read by the standard functions of `operands.py`, others by holes.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..dtypes import DType
 from ..lower.ir import Kernel, Size
 from ..lower.lane_products import Lowering, Product, Strided
 from ..native.emit import LANES, Field, Program, fields_of, hole_text, module_text
 from ..native.processor import Processor
-from ..native.templates.gemm import Blocks, blocks, gemm_text
+from ..native.templates.gemm import Blocks, blocks, gemm_text, pack_text, packing
 from ..native.templates.operands import LOAD, STORE, Tile, filled_text, load_text, store_text
 from ..native.templates.operands import Field as At
 from ..native.templates.thin import is_thin, strips, thin_text
 from ..runtime.threads import cores
 
-__all__ = ["assembled", "product_program", "tile_for"]
+__all__ = ["assembled", "packing_program", "product_program", "tile_for"]
 
 _KINDS = {"f32": "float", "f64": "double", "i32": "i32", "u32": "i32", "i64": "i64", "u64": "i64"}
 
@@ -34,8 +36,13 @@ def tile_for(sums: DType, processor: Processor) -> Tile:
     )
 
 
-def product_program(lowering: Lowering, processor: Processor) -> tuple[Program, Kernel]:
-    """A contraction with all that is fused with it, and the kernel whose buffers and scalars it has."""
+def product_program(
+    lowering: Lowering, processor: Processor, *, packed: bool = False
+) -> tuple[Program, Kernel]:
+    """A contraction with all that is fused with it, and the kernel whose buffers and scalars it has. The
+    matrix that its program names as `packs` may be packed before (`packing_program`): the panels are then one
+    more buffer.
+    """
     tile = tile_for(lowering.sums, processor)
     sizes = lowering.m, lowering.n, lowering.k, lowering.batch, cores()
     if lowering.at_b is not None and is_thin(lowering.m, lowering.at_b.strides[1:]):
@@ -51,8 +58,39 @@ def product_program(lowering: Lowering, processor: Processor) -> tuple[Program, 
         sizes = lowering.m, lowering.n, lowering.k, lowering.batch, cores()
     heights = (tile.height, tile.width)
     product = lowering.product(heights)
-    texts = [gemm_text(tile, direct=product.c is not None)]
-    return assembled(product, tile, heights, blocks(tile, *sizes), texts, processor)
+    second = product.b
+    if packed and second is not None:
+        panels = replace(_panels(tile, product, second), buffer=len(product.kernel.buffers))
+        product, heights = replace(product, b=panels), (tile.height, 0)
+    texts = [gemm_text(tile, direct=product.c is not None, packed=packed)]
+    made, kernel = assembled(product, tile, heights, blocks(tile, *sizes, packed=packed), texts, processor)
+    if second is None or not product.k or lowering.swapped:
+        return made, kernel
+    sizes_of_panels = (product.n, product.k, product.batch if second.strides[0] else 1)
+    return made._replace(
+        packs=(second.buffer, replace(second, buffer=0), product.sums, sizes_of_panels)
+    ), kernel
+
+
+def packing_program(lowering: Lowering, processor: Processor) -> tuple[Program, int]:
+    """The packing of a product's second operand, and the bytes of its panels: the program's buffers are where
+    the operand lies, and where the panels go.
+    """
+    tile = tile_for(lowering.sums, processor)
+    product = lowering.product((tile.height, tile.width))
+    assert product.b is not None
+    panels = _panels(tile, product, product.b)
+    alone = replace(product, a=None, b=replace(product.b, buffer=0), c=replace(panels, buffer=1))
+    division = packing(tile, product.n, product.k, product.batch if panels.strides[0] else 1)
+    fields = _fields(alone, division)
+    texts = [load_text(tile, "load_b", tile.width, product.b.dtype.name), pack_text(tile)]
+    return Program(module_text(*texts), division.units, division.cost, tuple(fields)), division.scratch
+
+
+def _panels(tile: Tile, product: Product, second: Strided) -> Strided:
+    """Where the panels of a packed operand are: how many elements apart for a next batch, and a next k."""
+    wide = -(-product.n // tile.width) * tile.width
+    return Strided(second.buffer, product.sums, 0, (product.k * wide if second.strides[0] else 0, wide, 0))
 
 
 def assembled(
@@ -79,12 +117,17 @@ def assembled(
         texts.append(store_text(tile))
     else:
         texts.append(hole_text(kernel, holes["finish"], "finish", STORE, processor, LANES, At.END, sizes))
-    known = {**division.fields, At.SHARES_A: int(product.shares_a)}
-    fields = [Field("number", known.get(at, 0)) for at in list(At)[: At.A - At.M]]
+    fields = [*_fields(product, division), *fields_of(kernel, sizes)]
     fields[At.SCRATCH - At.M] = Field("scratch")
-    fields += [*_place(product.a), *_place(product.b), *_place(product.c)[:3], *fields_of(kernel, sizes)]
     made = Program(module_text(*texts), division.units, division.cost, tuple(fields), division.scratch)
     return made, kernel
+
+
+def _fields(product: Product, division: Blocks) -> list[Field]:
+    """The fields that all forms have."""
+    known = {**division.fields, At.SHARES_A: int(product.shares_a)}
+    fields = [Field("number", known.get(at, 0)) for at in list(At)[: At.A - At.M]]
+    return [*fields, *_place(product.a), *_place(product.b), *_place(product.c)[:3]]
 
 
 def _place(matrix: Strided | None) -> list[Field]:

@@ -18,6 +18,7 @@ from .array import (
 )
 from .complex import parts
 from .learning import activations
+from .spellings import spelled
 
 FUNCTIONS = {
     maps: " ".join(name for name in maps.__all__ if name != "equal"),  # x.equal(y) is one bool in PyTorch
@@ -40,6 +41,10 @@ FunctionMethods = type(
     {
         "__slots__": (),
         "__module__": __name__,
-        **{name: getattr(module, name) for module, names in FUNCTIONS.items() for name in names.split()},
+        **{
+            name: spelled(getattr(module, name))
+            for module, names in FUNCTIONS.items()
+            for name in names.split()
+        },
     },
 )

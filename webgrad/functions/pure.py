@@ -17,8 +17,8 @@ from ..errors import CaptureError
 from ..gradients.history import grad_mode
 from ..graph.node import Node
 from ..graph.trace import current_trace, noting
-from ..ops.views import shares_with
 from ..jit.pytree import TreeSpec, flatten, unflatten
+from ..ops.views import shares_with
 from ..tensor import Tensor
 from .learning.autocast import autocast_dtype
 from .recording import ImpureError, Recording, check_pure, placeholder

@@ -30,6 +30,7 @@ from ..ops.table import TABLE
 from ..runtime.device import DeviceLike, open_device
 from ..tensor import Tensor
 from .array.creation import as_number, as_shape, as_tensor
+from .spellings import spelled
 
 __all__ = [
     "Generator",
@@ -176,15 +177,17 @@ class Generator:
 
     # Distributions
 
+    @spelled
     def uniform(
         self,
         shape: Shape = (),
+        *numbers: Any,
         low: float = 0.0,
         high: float = 1.0,
         dtype: Any = dtypes.float32,
         device: DeviceLike = None,
     ) -> Tensor:
-        """Floats from `low` up to and without `high`, all equally likely.
+        """Floats from `low` up to and without `high`, all equally likely; both are given by name.
 
         From 0 to 1 they are the multiples of 2**-24 (float64: 2**-53, float16: 2**-11, bfloat16: 2**-8);
         another range is rounded, and may round to `high`.
@@ -192,6 +195,7 @@ class Generator:
         >>> wg.random.uniform((2, 3)).shape
         (2, 3)
         """
+        _refuse_numbers("uniform", (shape, *numbers), "low", "high")
         sizes, wanted, where = _target("uniform", shape, dtype, device)
         first, last = _finite("uniform", low, "low"), _finite("uniform", high, "high")
         if first > last:
@@ -201,9 +205,11 @@ class Generator:
             unit = elementwise(_MULTIPLY, unit, last - first)
         return Tensor(primitives.cast(elementwise(_ADD, unit, first) if first else unit, wanted))
 
+    @spelled
     def normal(
         self,
         shape: Shape = (),
+        *numbers: Any,
         mean: float = 0.0,
         std: float = 1.0,
         dtype: Any = dtypes.float32,
@@ -211,9 +217,12 @@ class Generator:
     ) -> Tensor:
         """Floats of the normal distribution, by Box and Muller's method; none is further than 6.8 `std` away.
 
+        The mean and the standard deviation are given by name.
+
         >>> wg.random.normal(4).dtype
         webgrad.float32
         """
+        _refuse_numbers("normal", (shape, *numbers), "mean", "std")
         sizes, wanted, where = _target("normal", shape, dtype, device)
         centre, width = _finite("normal", mean, "mean"), _finite("normal", std, "std")
         if width < 0:
@@ -231,6 +240,7 @@ class Generator:
         scaled = elementwise(_MULTIPLY, value, width) if width != 1 else value
         return Tensor(primitives.cast(elementwise(_ADD, scaled, centre) if centre else scaled, wanted))
 
+    @spelled
     def integers(
         self,
         low: int,
@@ -270,6 +280,7 @@ class Generator:
             number = elementwise(_ADD, number, first)
         return Tensor(primitives.cast(number, wanted))
 
+    @spelled
     def bernoulli(
         self,
         p: float | Tensor,
@@ -301,6 +312,7 @@ class Generator:
         unit = self._unit("bernoulli", sizes, dtypes.float32, where)
         return Tensor(primitives.cast(elementwise(TABLE["less"], unit, chance), wanted))
 
+    @spelled
     def permutation(self, x: int | Tensor, axis: int = 0, device: DeviceLike = None) -> Tensor:
         """The numbers below x in random order, int32; or a tensor's slices along an axis in random order.
 
@@ -320,6 +332,7 @@ class Generator:
         (bits,) = self._bits(op, (length,), device)
         return primitives.sort_order(bits)
 
+    @spelled
     def choice(
         self,
         x: int | Tensor,
@@ -403,6 +416,15 @@ def _target(op: str, shape: Shape, dtype: Any, device: DeviceLike) -> tuple[tupl
     return sizes, wanted, where
 
 
+def _refuse_numbers(op: str, given: tuple[Any, ...], first: str, second: str) -> None:
+    """Refuse normal(0, 1, 10), NumPy's order, and normal(10, 0, 1): neither can be told from the other."""
+    if len(given) > 1:
+        raise TypeError(
+            f"random.{op} takes its shape by place and the rest by name: {op}(shape, {first}=…, {second}=…), "
+            f"not {op}({', '.join(map(repr, given))}): NumPy's order is another one"
+        )
+
+
 def _finite(op: str, value: Any, name: str) -> float:
     number = float(as_number(f"random.{op} ({name})", value))
     if not math.isfinite(number):
@@ -451,13 +473,13 @@ def _multiply_high(bits: Node, factor: int) -> Node:
 _ADD, _MULTIPLY, _SHIFT, _AND = (TABLE[name] for name in ("add", "multiply", "right_shift", "bitwise_and"))
 
 # The functions of this module share one generator.
-_default = Generator()
-seed, get_state, set_state = _default.seed, _default.get_state, _default.set_state
+default_generator = Generator()
+seed, get_state, set_state = default_generator.seed, default_generator.get_state, default_generator.set_state
 uniform, normal, integers, bernoulli = (
-    _default.uniform,
-    _default.normal,
-    _default.integers,
-    _default.bernoulli,
+    default_generator.uniform,
+    default_generator.normal,
+    default_generator.integers,
+    default_generator.bernoulli,
 )
-permutation, choice = _default.permutation, _default.choice
-rand, randn, randint = _default.rand, _default.randn, _default.randint
+permutation, choice = default_generator.permutation, default_generator.choice
+rand, randn, randint = default_generator.rand, default_generator.randn, default_generator.randint

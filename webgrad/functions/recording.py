@@ -181,9 +181,7 @@ def body_of(
                 known[id(node)] = len(given) + len(constants)
                 constants.append(node)
             places[number] = known[id(node)]
-    inputs: Sequence[int] = (
-        range(len(given) + len(constants)) if whole else sorted(set(places.values()))
-    )
+    inputs: Sequence[int] = range(len(given) + len(constants)) if whole else sorted(set(places.values()))
     order = {each: at for at, each in enumerate(inputs)}
     placed = {number: order[place] for number, place in places.items()}
     key = (walked.key[: len(walked.key) - len(walked.held)], *placed.values())

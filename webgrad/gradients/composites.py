@@ -85,7 +85,9 @@ def _of_composite(
         if body is not recording.body:
             raise ImpureError
         gradients = [None if each is None else placeholder(each) for each in seeds]
-        pairs = [(root, Tensor(each)) for root, each in zip(roots, gradients, strict=True) if each is not None]
+        pairs = [
+            (root, Tensor(each)) for root, each in zip(roots, gradients, strict=True) if each is not None
+        ]
         found = pull_back(pairs, {id(node): node for node in inputs}, keep=True)
         check_pure(trace)
         given += constants

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..functions.convolution.products import Phases, multiplied, weight_sums
+from ..functions.convolution.products import multiplied, spread, weight_sums
 from ..functions.convolution.windows import Sizes, Widths, cropped_or_padded
 from ..ops import primitives
 from ..tensor import Tensor
@@ -43,18 +43,13 @@ def convolved(x: Tensor, weight: Tensor, how: Geometry) -> Tensor:
 
 
 def transposed(y: Tensor, weight: Tensor, how: Geometry) -> Tensor:
-    """y (N, O, windows) spread with a weight (O, C / groups, kernel) to images (N, C, sizes).
-
-    Of outputs that are `stride` apart, each is a plain convolution with a part of the kernel. All these are
-    one convolution with as many times more output channels, which then are laid length by length.
-    """
+    """y (N, O, windows) spread with a weight (O, C / groups, kernel) to images (N, C, sizes)."""
 
     def compute() -> Tensor:
         if 0 in how.sizes:
             return _zeros(y, (y.shape[0], weight.shape[1] * how.groups, *how.sizes))
         cut = tuple(before for before, _ in how.widths)
-        phases = Phases(y.node, weight.node, how.stride, how.dilation, how.groups, cut, how.sizes)
-        return phases.joined(multiplied(phases.data, phases.weight, *phases.how))
+        return spread(y.node, weight.node, how.stride, how.dilation, how.groups, cut, how.sizes)
 
     return own_gradient(
         compute,

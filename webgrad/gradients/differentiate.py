@@ -135,9 +135,7 @@ def _add(waiting: dict[int, Any], node: Vertex, gradient: Tensor) -> None:
     waiting[id(node)] = gradient if known is None else known + gradient
 
 
-def _add_result(
-    waiting: dict[int, Any], source: Vertex, count: int, place: int, gradient: Tensor
-) -> None:
+def _add_result(waiting: dict[int, Any], source: Vertex, count: int, place: int, gradient: Tensor) -> None:
     """The gradient of one of the results of a call, or of a bundle."""
     gathered = waiting.setdefault(id(source), [None] * count)
     gathered[place] = gradient if gathered[place] is None else gathered[place] + gradient

@@ -11,12 +11,15 @@ from .quantised_rows import Blocks
 from .readers import PICKLED, load, load_metadata, open
 from .replace import replacing
 from .tensors import check_writable, save
+from .torch_files import StoredTensor, TorchNames, read_torch
 from .weights import Weights
 
 __all__ = [
     "PICKLED",
     "Blocks",
     "Ran",
+    "StoredTensor",
+    "TorchNames",
     "Weights",
     "check_writable",
     "load",
@@ -24,6 +27,7 @@ __all__ = [
     "open",
     "part_names",
     "pip_download",
+    "read_torch",
     "replacing",
     "run_client",
     "save",

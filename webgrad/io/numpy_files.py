@@ -6,13 +6,9 @@ are compared with the bytes that are there, and what a zip unpacks to with how l
 
 from __future__ import annotations
 
-import io
 import math
-import os
 import re
-import struct
 import zipfile
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +17,7 @@ import webgrad as wg
 from ..arrays import Array, np
 from .memory_map import is_possible, map_file, view_of
 from .weights import Contents, Row
+from .zips import open_zip, unpacked
 
 __all__ = ["FORMS", "MAGIC", "ONLY", "read_npy", "read_npz"]
 
@@ -71,7 +68,7 @@ def read_npz(path: Path) -> Contents:
     """The arrays in a .npz file, by their names in it."""
     data = map_file(path)
     rows: dict[str, Row] = {}
-    archive = _zip(path, data)
+    archive = open_zip(path, data, _DIRECTORY, ".npz")
     members = archive.infolist()
     _check_sizes(path, len(data), members)
     for member in members:
@@ -103,7 +100,7 @@ def _check_sizes(path: Path, size: int, members: list[zipfile.ZipInfo]) -> None:
 
 def _member_row(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Row:
     name = f"{path}: {member.filename!r}"
-    start, form, dtype, turned, shape = _header(name, _unpacked(path, archive, member, _HEADER + 12))
+    start, form, dtype, turned, shape = _header(name, unpacked(path, archive, member, _HEADER + 12))
     nbytes = math.prod(shape) * dtype.itemsize
     if start + nbytes != member.file_size:
         raise wg.ModelFileError(
@@ -112,71 +109,12 @@ def _member_row(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -
         )
 
     def host() -> Array:
-        data = np.frombuffer(_unpacked(path, archive, member, member.file_size), np.uint8)
+        data = np.frombuffer(unpacked(path, archive, member, member.file_size), np.uint8)
         if len(data) != start + nbytes:
             raise wg.ModelFileError(f"{name} is damaged: it ends too early")
         return _array(data[start:], dtype, turned, shape)
 
     return Row(form, shape, nbytes, host)
-
-
-class _Bounded(io.RawIOBase):
-    """A mapped file with a place of its own in each process, and little read at once until `is_open`.
-
-    `ZipFile` reads the list of files whole, however long it is said to be; and by a descriptor, processes
-    that were forked would move one another's place.
-    """
-
-    is_open = False
-
-    def __init__(self, data: Array) -> None:
-        self._data, self._at = data, 0
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: len(self._data)}[whence]
-        if start + offset < 0:
-            raise zipfile.BadZipFile("it has a place before its beginning")
-        self._at = start + offset
-        return self._at
-
-    def read(self, size: int | None = -1) -> bytes:
-        left = max(len(self._data) - self._at, 0)
-        wanted = left if size is None or size < 0 else min(size, left)
-        if wanted > _DIRECTORY and not self.is_open:
-            raise zipfile.BadZipFile(f"a part of it is longer than {_DIRECTORY:,} bytes")
-        self._at += wanted
-        return self._data[self._at - wanted : self._at].tobytes()
-
-
-_ZIP_ERRORS = (
-    *(zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError),
-    *(OverflowError, struct.error, UnicodeError),
-)
-
-
-def _zip(path: Path, data: Array) -> zipfile.ZipFile:
-    file = _Bounded(data)
-    try:
-        archive = zipfile.ZipFile(file)
-    except _ZIP_ERRORS as error:
-        raise wg.ModelFileError(f"{path} is damaged, or no .npz file: {error}") from None
-    file.is_open = True
-    return archive
-
-
-def _unpacked(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo, count: int) -> bytes:
-    """The first bytes of a member; its check sum is looked at where this is all of them."""
-    try:
-        with archive.open(member) as stream:
-            return stream.read(min(count, member.file_size))
-    except _ZIP_ERRORS as error:
-        raise wg.ModelFileError(f"{path}: {member.filename!r} is damaged: {error}") from None
 
 
 def _header(name: str, head: bytes) -> tuple[int, str, np.dtype[Any], bool, tuple[int, ...]]:

@@ -1,7 +1,7 @@
 """Opening files of weights: which reader a path is for, and what is not read at all.
 
 In: a path to a file or a folder. Out: `Weights`. Which format it is, its name says, or else its first bytes.
-Files that can hold code are refused with the way to convert them.
+Of pickles only those of torch.save are read, by a machine that executes nothing; others are refused.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from ..arrays import Array
 from ..runtime.shield import shield
 from .gguf import MAGIC as GGUF_MAGIC
 from .gguf import part_names, read_gguf
-from .memory_map import head_of, map_file
+from .memory_map import head_of
 from .numpy_files import MAGIC as NUMPY_MAGIC
 from .numpy_files import read_npy, read_npz
 from .quantised_rows import Blocks
 from .safetensors_files import INDEX, read_folder, read_index, read_safetensors
+from .torch_files import is_of_torch, read_pt
 from .weights import Contents, Weights
 
 __all__ = ["PICKLED", "load", "load_metadata", "open"]
@@ -33,13 +34,14 @@ READERS: dict[str, Reader] = {
     ".npz": read_npz,
     ".npy": read_npy,
 }
-PICKLED = (".pt", ".pth", ".bin", ".ckpt", ".pkl", ".pickle", ".joblib")
+TORCH = (".pt", ".pth", ".bin", ".ckpt")  # which others than torch use, too: their first bytes say
+PICKLED = (*TORCH, ".pkl", ".pickle", ".joblib")
 _ZIP = b"PK\x03\x04"
 _PICKLE = tuple(b"\x80" + bytes([protocol]) for protocol in range(2, 6))
 
 
 def open(path: str | os.PathLike[str]) -> Weights:
-    """A file of weights (.gguf, .safetensors, .npz, .npy), or a folder of safetensors, as a mapping.
+    """A file of weights (.gguf, .safetensors, .npz, .npy, .pt), or a folder of safetensors, as a mapping.
 
     Tensors are read when they are asked for. See `Weights`.
 
@@ -91,16 +93,16 @@ def _reader(path: Path) -> Reader:
     if path.name.endswith(INDEX):
         return read_index
     by_name = READERS.get(path.suffix.lower())
-    if path.suffix.lower() in PICKLED:
-        raise _refusal(path)
-    head = head_of(path, 9)
-    if (head.startswith(_PICKLE) and not _is_like_safetensors(head)) or _is_torch_zip(path, head):
+    head = head_of(path, 16)
+    if is_of_torch(path, head):
+        return read_pt
+    is_pickle = head.startswith(_PICKLE) and not _is_like_safetensors(head)
+    if is_pickle or path.suffix.lower() in PICKLED[len(TORCH) :]:
         raise _refusal(path)
     found = by_name or _by_first_bytes(head)
     if found is None:
-        raise wg.ModelFileError(
-            f"{path} is none of the files that webgrad reads, whose names end in {', '.join(READERS)}"
-        )
+        names = ", ".join((*READERS, *TORCH))
+        raise wg.ModelFileError(f"{path} is none of the files that webgrad reads, whose names end in {names}")
     return found
 
 
@@ -118,9 +120,11 @@ def _reader_of_folder(path: Path) -> Reader:
         return lambda folder: read_gguf(folder / models[0])
     if models:
         raise wg.ModelFileError(f"{path} has several .gguf files: give one of them, {', '.join(models[:8])}")
-    pickled = next((name for name in names if name.endswith(PICKLED)), None)
-    if pickled is not None:
-        raise _refusal(path / pickled)
+    pickled = [name for name in names if name.endswith(TORCH)]
+    if pickled:
+        raise wg.ModelFileError(
+            f"{path} has no .safetensors: give one of its files, {', '.join(pickled[:8])}"
+        )
     raise wg.ModelFileError(f"{path} is a folder without .safetensors or .gguf files")
 
 
@@ -136,14 +140,8 @@ def _is_like_safetensors(head: bytes) -> bool:
     return head[4:9] == b"\0\0\0\0{"
 
 
-def _is_torch_zip(path: Path, head: bytes) -> bool:
-    """Whether this is torch.save's zip: the first file in it is named .../data.pkl, or nearly the first."""
-    return head.startswith(_ZIP) and b"/data.pkl" in map_file(path)[:4096].tobytes()
-
-
 def _refusal(path: Path) -> wg.ModelFileError:
     return wg.ModelFileError(
-        f"{path} is a pickle, or named like one, which can hold code: webgrad does not read it. In an "
-        "environment with torch, and if you trust the file, convert it: "
-        'safetensors.torch.save_file(torch.load(path, weights_only=True), "model.safetensors")'
+        f"{path} is a pickle, or named like one, which can hold code: webgrad reads those that torch.save "
+        "writes, as far as they hold tensors and plain values, and no others"
     )

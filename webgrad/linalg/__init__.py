@@ -17,6 +17,7 @@ from webgrad import (
     vecdot,
     vector_norm,
 )
+from webgrad.functions.spellings import all_spelled
 
 from .decompositions import eig, eigh, eigvals, eigvalsh, matrix_rank, pinv, qr, svd, svdvals
 from .products import cross, diagonal, matrix_norm, matrix_power, multi_dot, norm, trace
@@ -55,3 +56,4 @@ __all__ = [
 ]
 
 LinAlgError = LinearAlgebraError  # by NumPy's and PyTorch's name
+globals().update(all_spelled(__all__, globals()))

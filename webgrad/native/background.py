@@ -16,13 +16,13 @@ from collections.abc import Callable, Sequence
 
 from .compiler import functions, load, lock
 
-__all__ = ["Request", "request"]
+__all__ = ["Request"]
 
 GIVE_WAY = 1e-4  # seconds between two modules, in which a thread that waits for LLVM gets it
 
 
 class Request:
-    """A module that is wanted soon."""
+    """A module that is wanted: compiled in the background from when it is first asked whether it is ready."""
 
     __slots__ = ("_error", "_found", "_given", "_worker")
 
@@ -88,13 +88,6 @@ class _Worker:
 
 
 _workers = [_Worker()]
-
-
-def request(text: str, names: Sequence[str], label: str = "") -> Request:
-    """Have functions of a module compiled soon."""
-    made = Request(text, names, label)
-    made.ready()
-    return made
 
 
 def _forget() -> None:

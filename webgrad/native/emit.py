@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ..lower.ir import Hole, Instruction, Kernel, Size, Work
 from .code import Value, llvm_type, number
@@ -32,7 +32,8 @@ KERNEL = [("ptr", "fields"), ("i64", "begin"), ("i64", "end")]
 
 class Program(NamedTuple):
     """A module whose function is `kernel(fields, begin, end)`, and what it is run with: units of work, what
-    one costs, its fields after the first, and bytes of memory that only a run needs.
+    one costs, its fields after the first, and bytes of memory that only a run needs. `packs`: the
+    buffer of the IR of whose matrix it packs panels, and what these depend on: it may be done before.
     """
 
     text: str
@@ -40,6 +41,7 @@ class Program(NamedTuple):
     cost: int
     fields: tuple[Field, ...]
     scratch: int = 0
+    packs: tuple[Any, ...] = ()
 
 
 class Field(NamedTuple):

@@ -92,7 +92,7 @@ class GLU(Applied):
     [1.0]
     """
 
-    function = staticmethod(F.glu)
+    function = staticmethod(wg.glu)
 
     def __init__(self, dim: int = -1) -> None:
         super().__init__(dim=dim)
@@ -180,7 +180,7 @@ class LogSoftmax(Applied):
     [-1000.0, 0.0]
     """
 
-    function = staticmethod(F.log_softmax)
+    function = staticmethod(wg.log_softmax)
 
     def __init__(self, dim: int = -1) -> None:
         super().__init__(dim=dim)
@@ -293,7 +293,7 @@ class Softmax(Applied):
     [0.5, 0.5]
     """
 
-    function = staticmethod(F.softmax)
+    function = staticmethod(wg.softmax)
 
     def __init__(self, dim: int = -1) -> None:
         super().__init__(dim=dim)
@@ -306,7 +306,7 @@ class Softmin(Applied):
     [0.5, 0.5]
     """
 
-    function = staticmethod(F.softmin)
+    function = staticmethod(wg.softmin)
 
     def __init__(self, dim: int = -1) -> None:
         super().__init__(dim=dim)

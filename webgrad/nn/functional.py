@@ -13,6 +13,7 @@ added here by its name, unless its arguments mean something else, as those of `w
 from __future__ import annotations
 
 import webgrad as wg
+from webgrad.functions.spellings import all_spelled
 
 from . import distances, dropout_functions, spatial, tables
 
@@ -33,3 +34,4 @@ globals().update({name: getattr(wg, name) for name in _NAMES.split()})
 for _module in _OTHERS:
     globals().update({name: getattr(_module, name) for name in _module.__all__})
 __all__ = sorted([*_NAMES.split(), *(name for each in _OTHERS for name in each.__all__)])
+globals().update(all_spelled(__all__, globals()))

@@ -1,8 +1,10 @@
 # made by `python -m scripts.stubs`
-# ruff: noqa: I001
+# ruff: noqa: I001, E501  (in the order of their homes, a line each)
 
+from builtins import float as _float
+from builtins import int as _int
+from webgrad import Tensor
 from .distances import cosine_embedding_loss as cosine_embedding_loss
-from .distances import cosine_similarity as cosine_similarity
 from .distances import gaussian_nll_loss as gaussian_nll_loss
 from .distances import hinge_embedding_loss as hinge_embedding_loss
 from .distances import margin_ranking_loss as margin_ranking_loss
@@ -93,3 +95,6 @@ from webgrad import threshold as threshold
 from webgrad import unfold as unfold
 
 __all__: list[str]
+
+# fmt: off
+def cosine_similarity(x1: Tensor, x2: Tensor, axis: _int = ..., eps: _float = ..., *, dim: _int = ...) -> Tensor: ...

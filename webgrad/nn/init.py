@@ -76,7 +76,9 @@ def uniform_(tensor: wg.Tensor, a: float = 0.0, b: float = 1.0) -> wg.Tensor:
     >>> wg.nn.init.uniform_(wg.zeros(3), 2.0, 2.0).tolist()
     [2.0, 2.0, 2.0]
     """
-    return _fill(tensor, wg.random.uniform(tensor.shape, a, b, dtype=tensor.dtype, device=tensor.device))
+    return _fill(
+        tensor, wg.random.uniform(tensor.shape, low=a, high=b, dtype=tensor.dtype, device=tensor.device)
+    )
 
 
 def normal_(tensor: wg.Tensor, mean: float = 0.0, std: float = 1.0) -> wg.Tensor:
@@ -85,7 +87,9 @@ def normal_(tensor: wg.Tensor, mean: float = 0.0, std: float = 1.0) -> wg.Tensor
     >>> wg.nn.init.normal_(wg.zeros(2), mean=3.0, std=0.0).tolist()
     [3.0, 3.0]
     """
-    return _fill(tensor, wg.random.normal(tensor.shape, mean, std, dtype=tensor.dtype, device=tensor.device))
+    return _fill(
+        tensor, wg.random.normal(tensor.shape, mean=mean, std=std, dtype=tensor.dtype, device=tensor.device)
+    )
 
 
 def trunc_normal_(
@@ -100,7 +104,7 @@ def trunc_normal_(
         raise wg.ArgumentError(f"trunc_normal_: a is below b, and std is positive; not {a}, {b}, {std}")
     # The normal distribution's inverse, at uniform places between those of a and b
     low, high = (math.erf((end - mean) / (std * math.sqrt(2))) for end in (a, b))
-    place = wg.random.uniform(tensor.shape, low, high, device=tensor.device)
+    place = wg.random.uniform(tensor.shape, low=low, high=high, device=tensor.device)
     drawn = _inverse_erf(place) * (std * math.sqrt(2)) + mean
     return _fill(tensor, wg.clip(drawn, a, b))
 
@@ -247,7 +251,7 @@ def sparse_(tensor: wg.Tensor, sparsity: float, std: float = 0.01) -> wg.Tensor:
     zeros = math.ceil(sparsity * rows)
     order = wg.argsort(wg.random.uniform((rows, columns), device=tensor.device), axis=0)
     rank = wg.argsort(order, axis=0)
-    drawn = wg.random.normal((rows, columns), 0.0, std, device=tensor.device)
+    drawn = wg.random.normal((rows, columns), mean=0.0, std=std, device=tensor.device)
     return _fill(tensor, wg.where(rank < zeros, 0.0, drawn))
 
 

@@ -34,7 +34,7 @@ def _checked(layer: str, nonlinearity: str) -> str:
 
 
 def _drawn(shape: tuple[int, ...], bound: float, dtype: Any, device: Any) -> Parameter:
-    return Parameter(wg.random.uniform(shape, -bound, bound, dtype=dtype, device=device))
+    return Parameter(wg.random.uniform(shape, low=-bound, high=bound, dtype=dtype, device=device))
 
 
 class _Recurrent(Module):

@@ -118,9 +118,15 @@ def _shown(axis: Any) -> str:
 
 
 def normalise_axes(op: str, axes: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:
-    """Axes counted from the front, in order, each once; None is all of them."""
+    """Axes counted from the front, in order, each once; None is all of them.
+
+    What has no axes may be reduced over its only element: axis 0 or -1, as in PyTorch.
+    """
     if axes is None:
         return tuple(range(rank))
+    if not rank:
+        normalise_axes(op, axes, 1)
+        return ()
     if isinstance(axes, Sequence):
         found = [normalise_axis(op, each, rank) for each in axes]
         if len(set(found)) != len(found):

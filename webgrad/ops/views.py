@@ -325,6 +325,43 @@ _BACK: dict[Any, Callable[[Node, Any, Shape], Node]] = {
 }
 
 
+_Offset = Callable[[Shape, Sequence[int], Any, int], int]  # of shape, strides, argument and the offset before
+_OFFSETS: dict[Any, _Offset] = {
+    primitives.flip: lambda shape, strides, axes, at: (
+        at + sum((shape[axis] - 1) * strides[axis] for axis in axes)
+    ),
+    primitives.slice_: lambda shape, strides, ranges, at: (
+        at + sum(stride * start for stride, (start, _, _) in zip(strides, ranges, strict=True))
+    ),
+    diagonal: lambda shape, strides, ranges, at: (
+        at
+        + sum(each * stride for each, stride in zip(divmod(ranges[0], shape[-1]), strides[-2:], strict=True))
+    ),
+    as_parts: lambda shape, strides, _, at: 2 * at,
+    one_part: lambda shape, strides, which, at: 2 * at + which,
+    as_numbers: lambda shape, strides, _, at: at // 2,
+}
+
+
+class Layout(NamedTuple):
+    """Where a tensor's elements lie: which memory, the place of the first one, and the steps of the axes."""
+
+    memory: int
+    offset: int
+    strides: tuple[int, ...]
+
+
+def layout(tensor: Any) -> Layout:
+    """How a tensor shares elements: by an owner's identity, an offset in it, and strides, in elements."""
+    place = _place(tensor.alias or base_of(tensor))
+    offset, strides = 0, _contiguous(place.owner.shape)
+    for move, argument, shape in place.moves:
+        if move in _OFFSETS:
+            offset = _OFFSETS[move](shape, strides, argument, offset)
+        strides = _STRIDES[move](shape, strides, argument)  # type: ignore[assignment]  # a view has them
+    return Layout(id(place.owner), offset, place.strides)
+
+
 # Writing
 
 

@@ -98,6 +98,7 @@ _LIBRARIES = frozenset(
         "onnx",
         "optim",
         "profiler",
+        "serialization",
         "special",
         "testing",
         "utils",
@@ -105,7 +106,12 @@ _LIBRARIES = frozenset(
 )  # loaded when they are first used
 
 
+_LATER = {"load": "serialization", "save": "serialization"}  # functions of modules that few programs need
+
+
 def __getattr__(name: str) -> Any:
     if name in _LIBRARIES:
         return importlib.import_module(f"webgrad.torch.{name}")
+    if name in _LATER:
+        return getattr(importlib.import_module(f"webgrad.torch.{_LATER[name]}"), name)
     raise AttributeError(f"module 'webgrad.torch' has no attribute {name!r}")

@@ -235,7 +235,7 @@ def test_mistakes_are_named() -> None:
     with pytest.raises(AxisError, match=r"cumulative_sum of a tensor of shape \(2, 3\): give an axis"):
         cumulative_sum(x)
     with pytest.raises(AxisError, match="cumsum"):
-        cumsum(on_cpu(1.0))
+        cumsum(on_cpu(1.0), axis=1)
     with pytest.raises(AxisError, match=r"cumulative_max.*2"):
         cumulative_max(x, 2)
     with pytest.raises(DTypeError, match="cumprod gives numbers, not bool"):

@@ -12,6 +12,7 @@ import pytest
 import webgrad as wg
 from tests.functions.convolution.windows_reference import convolution, transposed
 from webgrad.errors import ArgumentError, DTypeError, ShapeError
+from webgrad.functions.convolution import products
 from webgrad.graph.walk import pending
 
 Array = np.ndarray[Any, Any]
@@ -198,8 +199,12 @@ TRANSPOSED = {
 }
 
 
+@pytest.mark.parametrize("least_work", [0, products._LEAST_WORK])
 @pytest.mark.parametrize(("name", "device"), everywhere(TRANSPOSED))
-def test_transposed_convolutions(name: str, device: str) -> None:
+def test_transposed_convolutions(
+    name: str, device: str, least_work: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(products, "_LEAST_WORK", least_work)  # 0: the parts of a kernel are multiplied apart
     case = TRANSPOSED[name]
     x, weight = drawn(*case.x), drawn(*case.weight)
     bias = drawn(case.weight[1] * case.groups)

@@ -228,8 +228,9 @@ def test_softmax_of_special_rows() -> None:
 def test_softmax_of_nothing() -> None:
     assert activations.softmax(on_cpu(np.zeros((3, 0), np.float32))).shape == (3, 0)
     assert activations.log_softmax(on_cpu(np.zeros((0, 3), np.float32)), 0).shape == (0, 3)
-    with pytest.raises(AxisError, match="softmax: there is no axis -1"):
-        activations.softmax(on_cpu(1.0))
+    assert activations.softmax(on_cpu(1.0)).item() == 1.0
+    with pytest.raises(AxisError, match="softmax: there is no axis 1"):
+        activations.softmax(on_cpu(1.0), 1)
 
 
 def test_softmax_is_two_reduces() -> None:

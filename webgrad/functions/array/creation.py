@@ -139,7 +139,7 @@ def tensor(
 def _target(op: str, dtype: Any, device: DeviceLike) -> tuple[DType, AnyDevice]:
     where = open_device(device)
     if isinstance(dtype, int) and not isinstance(dtype, bool):
-        raise ArgumentError(f"{op}: {dtype} is not a data type; a shape is one argument: {op}((2, 3))")
+        raise ArgumentError(f"{op}: {dtype} is not a data type; the shape is one argument: {op}((2, 3), …)")
     wanted = as_dtype(dtype)
     check_dtype(op, wanted, where)
     return wanted, where
@@ -165,36 +165,50 @@ def _full(op: str, shape: Shape, value: Any, dtype: Any, device: DeviceLike) -> 
     return Tensor(primitives.expand(primitives.constant(op, number, wanted, where), sizes))
 
 
+def _filled(
+    op: str, shape: Shape, sizes: tuple[Any, ...], value: int, dtype: Any, device: DeviceLike
+) -> Tensor:
+    """zeros((2, 3)), zeros((2, 3), float32), zeros(2, 3), zeros(2, 3, dtype=float32)."""
+    last = sizes[-1] if sizes else 0
+    if isinstance(last, type) or not hasattr(last, "__index__"):
+        if dtype is not None:
+            raise TypeError(f"{op}() was given a dtype twice, {last!r} and {dtype!r}: give one of them")
+        dtype, sizes = last, sizes[:-1]
+    if sizes:
+        shape = (shape, *sizes)  # type: ignore[arg-type]  # sizes one by one
+    return _full(op, shape, value, dtypes.float32 if dtype is None else dtype, device)
+
+
 def _plain(number: Any) -> type:
     """The type of a Python number; NumPy's float64 and complex128 are subclasses of them."""
     return next(each for each in _DEFAULTS if isinstance(number, each))
 
 
-def zeros(shape: Shape, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
-    """Zeros, float32 by default.
+def zeros(shape: Shape, *sizes: Any, dtype: Any = None, device: DeviceLike = None) -> Tensor:
+    """Zeros, float32 by default; the shape is one argument, or sizes one by one.
 
-    >>> wg.zeros((2, 3)).shape
-    (2, 3)
+    >>> wg.zeros((2, 3)).shape, wg.zeros(2, 3).shape
+    ((2, 3), (2, 3))
     """
-    return _full("zeros", shape, 0, dtypes.float32 if dtype is None else dtype, device)
+    return _filled("zeros", shape, sizes, 0, dtype, device)
 
 
-def ones(shape: Shape, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
+def ones(shape: Shape, *sizes: Any, dtype: Any = None, device: DeviceLike = None) -> Tensor:
     """Ones, float32 by default.
 
     >>> wg.ones((2, 2)).tolist()
     [[1.0, 1.0], [1.0, 1.0]]
     """
-    return _full("ones", shape, 1, dtypes.float32 if dtype is None else dtype, device)
+    return _filled("ones", shape, sizes, 1, dtype, device)
 
 
-def empty(shape: Shape, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
+def empty(shape: Shape, *sizes: Any, dtype: Any = None, device: DeviceLike = None) -> Tensor:
     """A tensor to be filled later; its values are zeros, which cost nothing.
 
     >>> wg.empty((2, 3)).shape
     (2, 3)
     """
-    return _full("empty", shape, 0, dtypes.float32 if dtype is None else dtype, device)
+    return _filled("empty", shape, sizes, 0, dtype, device)
 
 
 def full_like(x: Tensor, fill_value: Any, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:

@@ -11,11 +11,11 @@ from typing import Any
 from ...errors import ArgumentError, ShapeError
 from ...gradients.own import own_gradient
 from ...tensor import Tensor
+from ..pure import pure
 from .elementwise import abs, as_floats, sign, where
 from .reductions import sum as total
 from .reductions import vector_norm
 from .reshaping import expand_dims
-from ..pure import pure
 
 
 @pure

@@ -262,8 +262,8 @@ def take(x: Tensor, indices: Any, axis: int | None = None) -> Tensor:
     [[3, 1], [6, 4]]
     """
     x = as_tensor("take", x)
-    source = primitives.reshape(x.node, (x.size,)) if axis is None else x.node
-    at = 0 if axis is None else shapes.normalise_axis("take", axis, x.ndim)
+    at = 0 if axis is None else shapes.normalise_axis("take", axis, max(x.ndim, 1))
+    source = primitives.reshape(x.node, (x.size,)) if axis is None or not x.shape else x.node
     return Tensor(primitives.take(source, _indices("take", x, indices, at, source.sig.shape), at))
 
 

@@ -1,4 +1,4 @@
-"""The namespace as the array API asks about it: what it can do, its devices, and their data types.
+"""The namespace as the array API asks about it, its devices and their data types; and tensors' memory.
 
 In: a device, or none for the default one. Out: the truth about it: 64-bit types, and complex numbers made of
 them, are listed for the devices that have them only.
@@ -10,9 +10,11 @@ from typing import Any
 
 from ... import dtypes
 from ...dtypes import DType
+from ...ops import views
 from ...ops.shapes import most_axes
 from ...runtime.adapters import list_adapters, rank
 from ...runtime.device import DeviceLike, open_device
+from ...tensor import Tensor
 from .types import STANDARD, isdtype
 
 
@@ -83,3 +85,19 @@ def __array_namespace_info__() -> Any:
     webgrad.float32
     """
     return Info()
+
+
+def memory_layout(x: Tensor) -> views.Layout:
+    """Where a tensor's elements lie in the memory that it shares with its views: which, offset, strides.
+
+    Offset and strides count elements. Two tensors whose `memory` is equal share it: a write to one is seen in
+    the other where their elements are the same ones.
+
+    >>> x = wg.zeros((2, 3))
+    >>> row = x[1]
+    >>> wg.memory_layout(row)[1:], wg.memory_layout(x.T)[1:]
+    ((3, (1,)), (0, (1, 3)))
+    >>> wg.memory_layout(row).memory == wg.memory_layout(x).memory
+    True
+    """
+    return views.layout(x)

@@ -57,6 +57,8 @@ def gather(x: Tensor, axis: int, index: Any) -> Tensor:
     """
     x = as_tensor("gather", x)
     index = as_tensor("gather", index)
+    if not x.shape:
+        return take(x, index, axis)
     at = normalise_axis("gather", axis, x.ndim)
     sizes = list(zip(index.shape, x.shape, strict=False))
     if index.ndim != x.ndim or any(i > s for place, (i, s) in enumerate(sizes) if place != at):

@@ -21,10 +21,10 @@ from ...ops import primitives
 from ...ops.shapes import check_kind, normalise_axes, normalise_axis
 from ...ops.table import TABLE
 from ...tensor import Tensor
+from ..pure import pure
 from .creation import as_number, as_tensor, zeros_like
 from .elementwise import abs as absolute
 from .elementwise import exp, isfinite, isnan, log, not_equal, sqrt, where
-from ..pure import pure
 
 Axis = int | Sequence[int] | None
 ACCUMULATORS = {  # the dtype of sums and products, where it is not the elements' own
@@ -201,7 +201,8 @@ def count_nonzero(x: Tensor, axis: Axis = None, *, keepdims: bool = False) -> Te
 def _arg_extreme(op: str, x: Any, axis: int | None, keepdims: bool) -> Tensor:
     """The index of the first extreme; of the first NaN, if there is one."""
     x = as_tensor(f"arg{op}", x)
-    if axis is None:
+    if axis is None or not x.shape:
+        normalise_axes(f"arg{op}", axis, x.ndim)
         place = _arg_extreme(op, Tensor(primitives.reshape(x.node, (x.size,))), 0, False)
         return Tensor(primitives.reshape(place.node, (1,) * x.ndim)) if keepdims else place
     axis = normalise_axis(f"arg{op}", axis, x.ndim)

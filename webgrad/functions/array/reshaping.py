@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from ...arrays import np
 from ...errors import AxisError, DTypeError, ShapeError
@@ -19,6 +19,8 @@ from ...ops import primitives, shapes
 from ...ops.shapes import broadcast, normalise_axes, normalise_axis
 from ...tensor import Tensor, view
 from .creation import as_shape, as_tensor
+
+Result = TypeVar("Result", Tensor, tuple[Tensor, Tensor])
 
 Shape = tuple[int, ...]
 
@@ -188,6 +190,15 @@ def expand(x: Tensor, *shape: int | Sequence[int]) -> Tensor:
         )
     kept = tuple(x.shape[axis - new] if size == -1 else size for axis, size in enumerate(sizes))
     return view(x, (primitives.expand, kept))
+
+
+def of_one(function: Callable[..., Result], x: Tensor, axis: int | None, *options: Any) -> Result:
+    """A function along an axis, of a tensor that has none: as of one element, for axis 0 or -1."""
+    found = function(reshape(x, (1,)), axis, *options)
+    if isinstance(found, tuple):
+        first, second = found
+        return reshape(first, ()), reshape(second, ())
+    return reshape(found, ())
 
 
 # The order of axes, and of elements along them

@@ -6,6 +6,7 @@ are added in short runs, then the sums of the runs, on every device.
 
 from __future__ import annotations
 
+from functools import partial
 from operator import index
 from typing import Any
 
@@ -19,10 +20,10 @@ from ...ops.primitives import elementwise
 from ...ops.shapes import check_kind, normalise_axis
 from ...ops.table import TABLE
 from ...tensor import Tensor
+from ..pure import pure
 from .creation import as_tensor
 from .reductions import ACCUMULATORS, compute_dtype
-from .reshaping import axis_slice
-from ..pure import pure
+from .reshaping import axis_slice, of_one
 
 
 @pure
@@ -120,6 +121,8 @@ _ROWS = {
 
 def _total(op: str, x: Tensor, axis: int | None, dtype: Any, include_initial: bool) -> Tensor:
     x = as_tensor(op, x)
+    if not x.shape and not include_initial:
+        return of_one(partial(_total, op), x, axis, dtype, False)
     along = _axis(op, x, axis)
     wanted = ACCUMULATORS.get(x.dtype, x.dtype) if dtype is None else as_dtype(dtype)
     if wanted.kind == "b":
@@ -133,6 +136,8 @@ def _total(op: str, x: Tensor, axis: int | None, dtype: Any, include_initial: bo
 
 def _extreme(op: str, x: Tensor, axis: int | None) -> Tensor:
     x = as_tensor(op, x)
+    if not x.shape:
+        return of_one(partial(_extreme, op), x, axis)
     along = _axis(op, x, axis)
     computed = dtypes.uint8 if x.dtype.kind == "b" else compute_dtype(x.dtype)
     node = primitives.scan(TABLE[_ROWS.get(op, op)], primitives.cast(x.node, computed), along)

@@ -20,6 +20,7 @@ from ...ops.shapes import check_kind, normalise_axis
 from ...ops.table import TABLE
 from ...tensor import Tensor
 from .creation import as_tensor
+from .reshaping import of_one
 
 
 def sort(x: Tensor, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
@@ -31,6 +32,8 @@ def sort(x: Tensor, axis: int = -1, descending: bool = False, stable: bool = Tru
     [3, 2, 1]
     """
     x = _orderable("sort", x)
+    if not x.shape:
+        return of_one(sort, x, axis)
 
     def in_order(line: Node) -> Node:
         return primitives.take_along(line, _sorted_indices(line, descending), x.ndim - 1)
@@ -45,6 +48,8 @@ def argsort(x: Tensor, axis: int = -1, descending: bool = False, stable: bool = 
     [1, 2, 0]
     """
     x = _orderable("argsort", x)
+    if not x.shape:
+        return of_one(argsort, x, axis)
     places = partial(_sorted_indices, descending=descending)
     return Tensor(_along_last(x.node, normalise_axis("argsort", axis, x.ndim), places))
 
@@ -60,6 +65,8 @@ def topk(
     [[5, 4], [4, 2]]
     """
     x = _orderable("topk", x)
+    if not x.shape:
+        return of_one(lambda x, axis: topk(x, k, axis), x, axis)
     along = normalise_axis("topk", axis, x.ndim)
     size = x.shape[along]
     try:

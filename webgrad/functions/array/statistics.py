@@ -10,7 +10,7 @@ from typing import Any
 
 from ... import dtypes
 from ...errors import ArgumentError, ShapeError
-from ...ops.shapes import check_kind, normalise_axis
+from ...ops.shapes import check_kind, normalise_axes, normalise_axis
 from ...tensor import Tensor
 from ..complex.parts import complex as of_parts
 from ..complex.parts import conj, imag, real
@@ -69,8 +69,9 @@ def _quantile(
         raise ArgumentError(f"{op}: method must be one of {', '.join(METHODS)}, not {method!r}")
     values = x if x.dtype.kind == "f" else x.astype(dtypes.float32)
     rank = x.ndim
-    if axis is None:
-        line = reshape(values, (-1,))
+    if axis is None or not rank:
+        normalise_axes(op, axis, rank)
+        axis, line = None, reshape(values, (-1,))
     else:
         axis = normalise_axis(op, axis, rank)
         line = moveaxis(values, axis, -1)

@@ -23,9 +23,9 @@ from ...tensor import Tensor
 from ..array.creation import as_tensor, asarray
 from ..array.elementwise import where
 from ..array.reductions import converted, floating, fold
+from ..pure import pure
 from .pooling import first_largest
 from .windows import Sizes, batched, per_axis, unbatched
-from ..pure import pure
 
 
 def _adaptive(op: str, count: int, x: Any, output_size: Any) -> tuple[Tensor, Sizes, bool]:

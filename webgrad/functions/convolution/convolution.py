@@ -18,8 +18,8 @@ from ...tensor import Tensor
 from ..array.creation import as_tensor
 from ..array.reshaping import whole
 from ..learning.autocast import in_half
-from .windows import PerAxis, Sizes, Widths, batched, check_inside, per_axis, spans, unbatched
 from ..pure import pure
+from .windows import PerAxis, Sizes, Widths, batched, check_inside, per_axis, spans, unbatched
 
 Padding = PerAxis | str
 

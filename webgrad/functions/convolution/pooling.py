@@ -24,8 +24,8 @@ from ..array.creation import as_tensor
 from ..array.elementwise import isnan, maximum, minimum, where
 from ..array.reductions import converted, floating, fold
 from ..array.reshaping import whole
-from .windows import PerAxis, batched, check_inside, per_axis, spans, unbatched
 from ..pure import pure
+from .windows import PerAxis, batched, check_inside, per_axis, spans, unbatched
 
 MANY = 12  # elements of a window from which its axes are folded one after another
 

@@ -6,13 +6,18 @@ product, whose second operand is windows of x, moved and not copied.
 
 from __future__ import annotations
 
+import itertools
 import math
 
 from ...graph.node import Node
 from ...ops import primitives
 from ...tensor import Tensor
+from ..array.manipulation import stack
 from ..array.reductions import converted, fold, widened
 from .windows import Sizes, cropped_or_padded, spans, taps_first
+
+_MOST_WASTE = 1.5  # multiplications for each that a transposed convolution needs
+_LEAST_WORK = 1 << 25  # of these: below, several products take longer than one with zeros
 
 
 def multiplied(x: Node, weight: Tensor, stride: Sizes, dilation: Sizes, groups: int) -> Tensor:
@@ -89,6 +94,40 @@ def _depthwise_sums(taps: Node, g: Node, groups: int, count: int) -> Tensor:
     kernel = taps.sig.shape[3 : 3 + count]
     result = primitives.reshape(total.node, (outputs, 1, *kernel))
     return converted(Tensor(result), Tensor(g).dtype)
+
+
+def spread(
+    x: Node, weight: Node, stride: Sizes, dilation: Sizes, groups: int, cut: Sizes, sizes: Sizes
+) -> Tensor:
+    """The transposed convolution of x with a weight (C, O / groups, kernel), without `cut` elements before.
+
+    Of outputs that are `stride` apart, each is a plain convolution with a part of the kernel. All these are
+    one convolution with as many times more output channels, which are then laid length by length; or, where
+    parts are of such different sizes that this multiplies by zeros for the most part, one for each.
+    """
+    whole = Phases(x, weight, stride, dilation, groups, cut, sizes)
+    kernel, pairs = weight.sig.shape[2:], zip(stride, dilation, strict=True)
+    dilated = any(step > 1 and apart > 1 for step, apart in pairs)
+    taken = math.prod(whole.phase_sizes) * math.prod(stride)
+    work = math.prod(weight.sig.shape) * x.sig.shape[0] * math.prod(x.sig.shape[2:])
+    if dilated or work < _LEAST_WORK or taken < _MOST_WASTE * math.prod(kernel):
+        return whole.joined(multiplied(whole.data, whole.weight, *whole.how))
+    ones = (1,) * len(kernel)
+    parts = []
+    for first in itertools.product(*map(range, stride)):
+        steps = zip(first, kernel, stride, strict=True)
+        ranges = [(min(begin, size), size, step) for begin, size, step in steps]
+        part = primitives.slice_(weight, (*((0, size, 1) for size in weight.sig.shape[:2]), *ranges))
+        if 0 in part.sig.shape:
+            zero = primitives.constant("spread", 0, x.sig.dtype, x.sig.device)
+            shape = (x.sig.shape[0], groups * weight.sig.shape[1], *whole.count)
+            parts.append(Tensor(primitives.expand(zero, shape)))
+            continue
+        phase = Phases(x, part, ones, dilation, groups, whole.first, whole.count)
+        parts.append(phase.joined(multiplied(phase.data, phase.weight, *phase.how)))
+    joined = stack(parts, 2)
+    samples, outputs, count = joined.shape[:3]
+    return whole.joined(Tensor(primitives.reshape(joined.node, (samples, outputs * count, *whole.count))))
 
 
 class Phases:

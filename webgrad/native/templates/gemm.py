@@ -2,8 +2,9 @@
 
 In: a `Tile`, and the texts of three functions, the holes. `load_a` packs rows of A into panels, `load_b`
 columns of B, and `finish` takes a block of C, which lies in scratch memory, to where it belongs. Out: the
-text of `kernel(fields, begin, end)`, which computes some blocks of C. Sizes are fields: another shape is the
-same text. The invariant: how an element of C is summed depends on k alone, not on blocks or threads.
+text of `kernel(fields, begin, end)`, which computes some blocks of C; and of one that packs B whole, for
+several products. Sizes are fields: another shape is the same text. The invariant: how an element of C is
+summed depends on k alone, not on blocks or threads.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from ..text import Function
 from .operands import MOST_DEPTH, MOST_SLOTS, Field, Tile, least, scratch
 
-__all__ = ["Blocks", "blocks", "divided", "gemm_text", "part"]
+__all__ = ["Blocks", "blocks", "divided", "gemm_text", "pack_text", "packing", "part"]
 
 _MOST_BYTES = 1 << 18  # of A, packed: it fits the second cache
 _MOST_COLUMNS = 512
@@ -34,8 +35,10 @@ class Blocks:
     scratch: int
 
 
-def blocks(tile: Tile, m: int, n: int, k: int, batch: int = 1, threads: int = 1) -> Blocks:
-    """How to divide (batch, m, k) @ (batch, k, n)."""
+def blocks(
+    tile: Tile, m: int, n: int, k: int, batch: int = 1, threads: int = 1, *, packed: bool = False
+) -> Blocks:
+    """How to divide (batch, m, k) @ (batch, k, n), whose second operand may be packed already."""
     depth = part(k, MOST_DEPTH, _UNROLL)
     rows = part(m, _MOST_BYTES // (MOST_DEPTH * tile.size), tile.height)
     columns = part(n, _MOST_COLUMNS, tile.width)
@@ -50,10 +53,19 @@ def blocks(tile: Tile, m: int, n: int, k: int, batch: int = 1, threads: int = 1)
             columns = part(columns, columns // 2, tile.width)
     keeps_a = rows * k * tile.size <= _MOST_BYTES
     room_a = rows * (k if keeps_a else depth)
-    room = depth * tile.group(tile.width) * tile.width + rows * columns + room_a + 2 * tile.lanes
+    room_b = 0 if packed else depth * tile.group(tile.width) * tile.width
+    room = room_b + rows * columns + room_a + 2 * tile.lanes
     sizes = {Field.M: m, Field.N: n, Field.K: k, Field.A_STEP: keeps_a * rows}
     fields = {**sizes, Field.ROWS: rows, Field.COLUMNS: columns, Field.DEPTH: depth}
     return divided(tile, fields, units(), rows * columns * k, room, threads)
+
+
+def packing(tile: Tile, n: int, k: int, batch: int) -> Blocks:
+    """How to divide the packing of B (batch, k, n); its `scratch` is the bytes of all panels."""
+    columns = tile.group(tile.width) * tile.width
+    depth, size = part(k, MOST_DEPTH, _UNROLL), batch * k * -(-n // tile.width) * tile.width * tile.size
+    fields = {Field.N: n, Field.K: k, Field.COLUMNS: columns, Field.DEPTH: depth}
+    return Blocks(batch * -(-n // columns), columns * k, fields, size)
 
 
 def divided(tile: Tile, fields: dict[Field, int], units: int, cost: int, room: int, threads: int) -> Blocks:
@@ -68,13 +80,13 @@ def part(size: int, most: int, step: int) -> int:
     return max(-(-size // (parts * step)), 1) * step
 
 
-def gemm_text(tile: Tile, *, direct: bool = False) -> str:
+def gemm_text(tile: Tile, *, direct: bool = False, packed: bool = False) -> str:
     """`kernel`, which calls the holes. What is `direct` sums whole tiles up in C itself: `finish` is then
-    `store_text`'s.
+    `store_text`'s. If B is `packed`, nothing calls `load_b`.
     """
     widths = (tile.width, tile.lanes)
     tiles = (_micro_text(tile, height, width) for width in widths for height in tile.heights)
-    return "\n".join([*tiles, _block_text(tile, direct), _kernel_text(tile)])
+    return "\n".join([*tiles, _block_text(tile, direct, packed), _kernel_text(tile)])
 
 
 def _micro_text(tile: Tile, height: int, width: int) -> str:
@@ -145,13 +157,13 @@ def _kernel_text(tile: Tile) -> str:
     return f.text(private=False)
 
 
-def _block_text(tile: Tile, direct: bool) -> str:
+def _block_text(tile: Tile, direct: bool, packed: bool) -> str:
     """A block of C: for each part of k, A is packed whole, then B, a few panels at a time."""
     f = Function("block", _BLOCK)
     kind, group = tile.kind, tile.group(tile.width) * tile.width
     k, depth, stride = (f.field("i64", each) for each in (Field.K, Field.DEPTH, Field.COLUMNS))
     panels_b = "%scratch"
-    sums = f.at(panels_b, f.multiply(depth, group), kind)
+    sums = panels_b if packed else f.at(panels_b, f.multiply(depth, group), kind)
     kept = f.at(sums, f.multiply(f.field("i64", Field.ROWS), stride), kind)
     step_a = f.field("i64", Field.A_STEP)
     tail = f(f"srem i64 %rows, {tile.height}")
@@ -172,10 +184,14 @@ def _block_text(tile: Tile, direct: bool) -> str:
             f.do(f"call void @load_a(ptr %fields, i64 %batch, i64 %row, {what})")
         with f.loop(0, "%columns", tile.width) as column:
             left = f(f"sub i64 %columns, {column}")
-            inside = f(f"srem i64 {column}, {group}")
-            with f.when(f(f"icmp eq i64 {inside}, 0")):
-                what = f"i64 {at}, i64 {least(f, left, group)}, i64 {ks}, ptr {panels_b}"
-                f.do(f"call void @load_b(ptr %fields, i64 %batch, i64 {f.add('%column', column)}, {what})")
+            across = f.add("%column", column)
+            if packed:
+                panels_b, inside = _packed_part(f, tile, at), across
+            else:
+                inside = f(f"srem i64 {column}, {group}")
+                with f.when(f(f"icmp eq i64 {inside}, 0")):
+                    what = f"i64 {at}, i64 {least(f, left, group)}, i64 {ks}, ptr {panels_b}"
+                    f.do(f"call void @load_b(ptr %fields, i64 %batch, i64 {across}, {what})")
             b, out, step = f.at(panels_b, f.multiply(inside, ks), kind), f.at(sums, column, kind), stride
             if direct:
                 fits = f(f"icmp sge i64 {left}, {tile.width}")
@@ -204,3 +220,28 @@ def _block_text(tile: Tile, direct: bool) -> str:
         where = f"i64 %batch, i64 %row, i64 {f.add('%column', stored)}, i64 %rows, i64 {left}"
         f.do(f"call void @finish(ptr %fields, {where}, ptr {f.at(sums, stored, kind)}, i64 {stride})")
     return f.text()
+
+
+def _packed_part(f: Function, tile: Tile, k: str) -> str:
+    """Where the panels of a batch are from this k on, of a B that is packed: `B + 1` elements for each batch,
+    `B + 2` for each k.
+    """
+    start, batch, step = (f.field(kind, Field.B + at) for at, kind in enumerate(("ptr", "i64", "i64")))
+    return f.at(start, f.add(f.multiply("%batch", batch), f.multiply(k, step)), tile.kind)
+
+
+def pack_text(tile: Tile) -> str:
+    """`kernel` that packs B by `load_b`, part after part of k, to C: `_packed_part` reads it there."""
+    f = Function("kernel", [("ptr", "fields"), ("i64", "begin"), ("i64", "end")])
+    n, k, depth, width = (f.field("i64", each) for each in (Field.N, Field.K, Field.DEPTH, Field.COLUMNS))
+    start, batches, step = (f.field(kind, Field.C + at) for at, kind in enumerate(("ptr", "i64", "i64")))
+    across = f(f"sdiv i64 {f.add(f.add(n, width), -1)}, {width}")
+    with f.loop("%begin", "%end") as unit:
+        batch, column = f(f"sdiv i64 {unit}, {across}"), f.multiply(f(f"srem i64 {unit}, {across}"), width)
+        columns = least(f, width, f(f"sub i64 {n}, {column}"))
+        with f.loop(0, k, depth) as at:
+            ks = least(f, depth, f(f"sub i64 {k}, {at}"))
+            place = f.add(f.add(f.multiply(batch, batches), f.multiply(at, step)), f.multiply(column, ks))
+            what = f"i64 {at}, i64 {columns}, i64 {ks}, ptr {f.at(start, place, tile.kind)}"
+            f.do(f"call void @load_b(ptr %fields, i64 {batch}, i64 {column}, {what})")
+    return f.text(private=False)
