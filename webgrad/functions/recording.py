@@ -1,8 +1,8 @@
 """Recordings: what a function computes of nodes, as a graph that is built anew at once.
 
-In: a function from nodes to nodes, and the signatures of what it is called with. Out: a `Recording`; then, for
-nodes of those signatures, the function's results. The invariant: a recording holds signatures and constants;
-the constants are inputs of what is built, so that recordings of one structure have one body.
+In: placeholders, and what a function computed of them. Out: a `Recording`; then, for nodes of the same
+signatures, the function's results. The invariant: a recording holds signatures and constants; the constants
+are inputs of what is built, so that recordings of one structure have one body.
 """
 
 from __future__ import annotations

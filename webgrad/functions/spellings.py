@@ -54,7 +54,7 @@ def other_names(function: Callable[..., Any]) -> dict[str, str]:
 
 def spelled(function: Function) -> Function:
     """The function with the other names of its arguments; itself, where they have none."""
-    code = getattr(function, "__code__", None)
+    code = getattr(inspect.unwrap(function), "__code__", None)
     if code is None or _OWN.isdisjoint(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]):
         return function
     found = _made.get(function)

@@ -1,9 +1,9 @@
 """Composites: a graph that was built before, as one node. Later stages see what is in it.
 
-In: a node's inputs, and its `Body`: signatures by number, as in a snapshot. Out: a snapshot in which composites
-are what they are made of. A **composite** is its body's only result; a **bundle** is a body of several
-results, and has no value: its **items** have. The invariant: what two bodies compute of the same values is
-there once, so that a gradient's body may compute anew what it needs of the body it goes back through.
+In: a graph with composites. Out: the same graph with what is in them. A **composite** is the only result of
+its `Body`; a **bundle** is a body of several results, and has no value: its **items** have. The invariant:
+what two bodies compute of the same values is there once, so that a gradient's body may compute anew what it
+needs of the body that it goes back through.
 """
 
 from __future__ import annotations
