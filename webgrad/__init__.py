@@ -117,7 +117,7 @@ _LATER = {
     ),
     "gradients.hooks": "HookHandle",
     "gradients.requires_grad": "grad_of",
-    "jit.inputs": "fresh watch",
+    "jit.inputs": "fresh is_captured watch",
     "functions.learning.quantised": "QuantisedTensor from_blocks quantise quantised_linear",
     "custom": "Kernel kernel",
     "batch": "Batch BatchArray",

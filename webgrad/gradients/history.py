@@ -14,7 +14,8 @@ from typing import Any
 
 from .hooks import Hooks
 
-CAPTURED = "captured"  # instead of a signature: the result of a captured function, whose graph is gone
+# Instead of a signature: of the result of a captured function, whose graph is gone; of a call and of a slot
+CAPTURED, CALL, SLOT = "captured", "call", "slot"
 
 
 class History:
@@ -47,6 +48,7 @@ class Call:
     """A call of a function with a custom gradient; its results have it as their only input."""
 
     __slots__ = ("hooks", "inputs", "pull", "results")
+    sig, slot = CALL, None
 
     def __init__(self, inputs: tuple[Any, ...], results: int, pull: Callable[[list[Any]], Any]) -> None:
         self.inputs = inputs
