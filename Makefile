@@ -8,6 +8,7 @@
 #   make format   let ruff mend what it can
 #   make test-browser   exported pages in Chromium and Firefox, Pyodide, Dawn in node; fetches 250 MB where they are missing
 #   make test-torch   layers, functions, losses and optimisers against torch, in an environment of its own
+#   make test-programs   public PyTorch programs, in torch and here from the same weights  (ARGS="gpt --mirrors <folder>")
 #   make test-transformers   every family of models, and SmolLM2's answers, against transformers
 #   make conformance SUITE=<checkout>   the array API's own suite on cpu and GPU  (ARGS="--device cpu")
 #   make tint     check every shader with Tint too; needs npm
@@ -22,7 +23,7 @@
 #   make docs     the documentation as a site, in site/: open site/index.html
 #   make clean    remove .venv, the other environments of tests and benchmarks, and every cache
 
-TARGETS := demo test check test-long format test-browser test-torch test-transformers conformance tint bench bench-peers bench-browser promises fault soak fuzz mutants docs clean
+TARGETS := demo test check test-long format test-browser test-torch test-programs test-transformers conformance tint bench bench-peers bench-browser promises fault soak fuzz mutants docs clean
 MARK := webgrad-python-is-new-enough
 ASK := -c "import sys; print('$(MARK)' if sys.version_info >= (3, 11) else '')" 2>&1
 probe = $(if $(filter $(MARK),$(shell $(1) $(ASK))),$(1))

@@ -382,8 +382,8 @@ CPU = (
             "a leaf is a result of the reference itself",
         ),
         (
-            "if each not in kept:",
-            "if True:",
+            ".difference(self._roots)",
+            "",
             "the reference lets results go",
         ),
         tests=("tests/cpu/test_plans.py",),

@@ -86,7 +86,7 @@ MODULES = (
     ("array.scatters", "Writing to computed places"),
     ("array.histograms array.statistics", "Counting and statistics"),
     ("array.calculus array.distances", "Slopes, areas and distances"),
-    ("array.patterns", "Matrices by a pattern"),
+    ("array.patterns array.strided", "Matrices by a pattern, windows and strides"),
     ("array.products", "Products"),
     ("learning.quantised", "Quantised weights"),
     ("learning.activations", "Activations"),

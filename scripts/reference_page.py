@@ -33,7 +33,8 @@ NAMESPACES: Mapping[str, Any] = {
         f"wg.{name}": importlib.import_module(f"webgrad.{name}")
         for name in (
             *("nn", "nn.functional", "nn.init", "nn.utils", "optim", "optim.lr_scheduler", "amp", "data"),
-            *("data.datasets", "io", "linalg", "fft", "special", "models", "training"),
+            *("data.datasets", "io", "linalg", "fft", "signal", "signal.windows", "special", "models"),
+            "training",
         )
     },
 }

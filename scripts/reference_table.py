@@ -82,7 +82,8 @@ PAGES = (
         _of(
             (
                 "Shapes and arrangement",
-                "functions.array.manipulation functions.array.reshaping functions.array.patterns",
+                "functions.array.manipulation functions.array.reshaping functions.array.patterns "
+                "functions.array.strided",
             ),
             ("Indexing", "functions.array.indexing"),
             ("Writing to computed places", "functions.array.scatters"),
@@ -224,5 +225,11 @@ PAGES = (
     Page("models", "wg.models", "Published models.", (Section("Models", "wg.models"),)),
     Page("linalg", "wg.linalg", "Linear algebra.", (Section("Linear algebra", "wg.linalg"),)),
     Page("fft", "wg.fft", "Fourier transforms.", (Section("Fourier transforms", "wg.fft"),)),
+    Page(
+        "signal",
+        "wg.signal",
+        "Spectrograms and windows.",
+        (Section("Spectrograms", "wg.signal"), Section("Windows", "wg.signal.windows")),
+    ),
     Page("special", "wg.special", "Special functions.", (Section("Special functions", "wg.special"),)),
 )

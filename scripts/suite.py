@@ -33,7 +33,7 @@ GROUPS = (
     ("web", "examples", "libraries"),
     ("scripts", "benchmarks", "tuning"),
     ("tools", "cli"),
-    ("optim", "amp", "data", "io", "linalg", "special", "training"),
+    ("optim", "amp", "data", "io", "linalg", "signal", "special", "training"),
     ("lower",),
     ("jit", "evaluate"),
     ("gradients", "graph"),

@@ -196,6 +196,10 @@ TARGETS: Mapping[str, tuple[Step, ...]] = {
         install_dev,
         python("-m", "scripts.torch_tests", extra=True, environment=TEST_ENVIRONMENT),
     ),
+    "test-programs": (
+        install_dev,
+        python("-m", "scripts.programs", extra=True, environment=TEST_ENVIRONMENT),
+    ),
     "test-transformers": (
         install_dev,
         driver,

@@ -273,3 +273,30 @@ def test_what_a_gpu_cannot_bind_is_refused_at_the_call() -> None:
     count = device.profile.max_binding_bytes // 8
     with pytest.raises(BufferError, match="work in parts"):
         wg.fft.fft(wg.zeros((2, count), dtype=wg.complex64, device=device))
+
+
+def hermitian_by_one(x: Array, inverse: bool, norm: Any) -> Array:
+    """hfft and ihfft along the last axis, fft and ifft along the one before it."""
+    if inverse:
+        return np.asarray(np.fft.ifft(np.fft.ihfft(x, norm=norm), axis=-2, norm=norm))
+    return np.asarray(np.fft.hfft(np.fft.fft(x, axis=-2, norm=norm), norm=norm))
+
+
+@everywhere
+@pytest.mark.parametrize("name", ["hfft2", "hfftn", "ihfft2", "ihfftn"])
+def test_hermitian_signals_along_two_axes(kind: str, name: str) -> None:
+    inverse = name.startswith("i")
+    x = draw((3, 4, 6), real=inverse)
+    for norm in NORMS:
+        options: dict[str, Any] = {"norm": norm} if name.endswith("2") else {"norm": norm, "axes": (-2, -1)}
+        found = getattr(wg.fft, name)(place(kind, x), **options).numpy()
+        np.testing.assert_allclose(found, hermitian_by_one(x, inverse, norm), atol=1e-4)
+
+
+def test_hermitian_signals_and_lengths() -> None:
+    x = draw((4, 6), real=True)
+    assert wg.fft.hfftn(wg.fft.ihfftn(place("cpu", x)), s=(4, 6)).shape == (4, 6)
+    back = wg.fft.hfft2(wg.fft.ihfft2(place("cpu", x)), s=(4, 6)).numpy()
+    np.testing.assert_allclose(back, x, atol=1e-5)
+    with pytest.raises(DTypeError, match="ihfft2"):
+        wg.fft.ihfft2(place("cpu", draw((4, 6))))

@@ -68,6 +68,7 @@ ABOVE = (
     "data",
     "io",
     "linalg",
+    "signal",
     "special",
     "training",
     "models",

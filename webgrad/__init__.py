@@ -61,20 +61,25 @@ _NAMES = {
         "all any argmax argmin count_nonzero logsumexp max mean min norm prod std sum var vector_norm"
     ),
     "functions.array.scans": (
-        "cummax cummin cumprod cumsum cumulative_max cumulative_min cumulative_prod cumulative_sum diff"
+        "cummax cummin cumprod cumsum cumulative_max cumulative_min cumulative_prod cumulative_sum diff "
+        "logcumsumexp"
     ),
     "functions.array.sorting": "argsort searchsorted sort topk",
-    "functions.array.sets": "isin unique unique_all unique_counts unique_inverse unique_values",
+    "functions.array.sets": (
+        "isin unique unique_all unique_consecutive unique_counts unique_inverse unique_values"
+    ),
     "functions.array.types": "can_cast finfo iinfo isdtype result_type",
     "functions.array.inspection": "__array_namespace_info__ memory_layout",
     "functions.array.scatters": (
-        "index_add index_max index_min index_set scatter scatter_add scatter_max scatter_min scatter_set"
+        "index_add index_max index_min index_multiply index_set scatter scatter_add scatter_max scatter_min "
+        "scatter_multiply scatter_set"
     ),
-    "functions.array.histograms": "bincount histogram",
+    "functions.array.histograms": "bincount histogram histogramdd",
     "functions.array.statistics": "corrcoef cov median nanquantile quantile",
     "functions.array.calculus": "cumulative_trapezoid gradient trapezoid",
     "functions.array.patterns": "block_diag kron rot90 tril_indices triu_indices vander",
     "functions.array.distances": "cdist",
+    "functions.array.strided": "as_strided sliding_windows",
     "functions.array.products": "dot einsum linear matmul outer tensordot vecdot",
     "functions.array.pytorch": (
         "addmm addmv amax amin baddbmm bmm cat div eq gather ge gt index_select le lt masked_fill mm mul ne "
@@ -143,7 +148,7 @@ _LATER = {
 
 # namespaces and libraries built on webgrad, loaded when they are first used
 _LIBRARIES = frozenset(
-    {"amp", "data", "fft", "io", "linalg", "models", "nn", "optim", "special", "torch", "training"}
+    {"amp", "data", "fft", "io", "linalg", "models", "nn", "optim", "signal", "special", "torch", "training"}
 )
 
 _HOMES = {name: home for home, names in (_NAMES | _LATER).items() for name in names.split()}

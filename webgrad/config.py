@@ -260,7 +260,7 @@ class Settings:
         "repeated",
         _one_of("captured", "repeated", "always"),
         "Which graphs become native code on the cpu: `captured` and large ones; `repeated`: those, too, that "
-        "are seen a third time; or `always` every one, before it is run.",
+        "are seen again and again; or `always` every one, before it is run.",
     )
     processor: str = _option(
         "",

@@ -31,11 +31,15 @@ __all__ = [
     "fftn",
     "fftshift",
     "hfft",
+    "hfft2",
+    "hfftn",
     "ifft",
     "ifft2",
     "ifftn",
     "ifftshift",
     "ihfft",
+    "ihfft2",
+    "ihfftn",
     "irfft",
     "irfft2",
     "irfftn",
@@ -270,6 +274,23 @@ def _several_back(op: str, x: Any, s: Sizes, axes: Axes, norm: Norm) -> Tensor:
     return _real_along(x, last, length, _scale(op, norm, length, True))
 
 
+def _several_hermitian(op: str, x: Any, s: Sizes, axes: Axes, norm: Norm) -> Tensor:
+    x = _as_complex(_transformable(op, x))
+    *others, (last, length) = _axes_and_lengths(op, x, s, axes, real=True)
+    for axis, size in others:
+        x = _complex_along(x, axis, size, False, _scale(op, norm, size, False))
+    return _real_along(conj(x), last, length, _scale(op, norm, length, False))
+
+
+def _several_hermitian_back(op: str, x: Any, s: Sizes, axes: Axes, norm: Norm) -> Tensor:
+    x = _real_only(op, x)
+    *others, (axis, length) = _axes_and_lengths(op, x, s, axes)
+    half = conj(_half_along(x, axis, length, _scale(op, norm, length, True)))
+    for axis, length in reversed(others):
+        half = _complex_along(half, axis, length, True, _scale(op, norm, length, True))
+    return half
+
+
 def fftn(x: Tensor, /, s: Sizes = None, axes: Axes = None, norm: Norm = "backward") -> Tensor:
     """The transform along several axes, or all, each cut off or filled up with zeros to its size in s.
 
@@ -306,6 +327,26 @@ def irfftn(x: Tensor, /, s: Sizes = None, axes: Axes = None, norm: Norm = "backw
     return _several_back("irfftn", x, s, axes, norm)
 
 
+def hfftn(x: Tensor, /, s: Sizes = None, axes: Axes = None, norm: Norm = "backward") -> Tensor:
+    """The transform of a signal whose other half is conjugate, along several axes: real numbers.
+
+    It is `hfft` along the last axis, `fft` along the others.
+
+    >>> wg.fft.hfftn(wg.ones((2, 3))).shape
+    (2, 4)
+    """
+    return _several_hermitian("hfftn", x, s, axes, norm)
+
+
+def ihfftn(x: Tensor, /, s: Sizes = None, axes: Axes = None, norm: Norm = "backward") -> Tensor:
+    """The inverse of `hfftn`: the half of it that the other one follows from.
+
+    >>> wg.fft.ihfftn(wg.ones((2, 4))).shape
+    (2, 3)
+    """
+    return _several_hermitian_back("ihfftn", x, s, axes, norm)
+
+
 def fft2(x: Tensor, /, s: Sizes = None, axes: Axes = (-2, -1), norm: Norm = "backward") -> Tensor:
     """`fftn` along the last two axes, or two others.
 
@@ -340,6 +381,24 @@ def irfft2(x: Tensor, /, s: Sizes = None, axes: Axes = (-2, -1), norm: Norm = "b
     (3, 2, 8)
     """
     return _several_back("irfft2", x, s, axes, norm)
+
+
+def hfft2(x: Tensor, /, s: Sizes = None, axes: Axes = (-2, -1), norm: Norm = "backward") -> Tensor:
+    """`hfftn` along the last two axes, or two others.
+
+    >>> wg.fft.hfft2(wg.ones((3, 2, 5))).shape
+    (3, 2, 8)
+    """
+    return _several_hermitian("hfft2", x, s, axes, norm)
+
+
+def ihfft2(x: Tensor, /, s: Sizes = None, axes: Axes = (-2, -1), norm: Norm = "backward") -> Tensor:
+    """`ihfftn` along the last two axes, or two others.
+
+    >>> wg.fft.ihfft2(wg.ones((3, 2, 8))).shape
+    (3, 2, 5)
+    """
+    return _several_hermitian_back("ihfft2", x, s, axes, norm)
 
 
 # Frequencies

@@ -21,10 +21,11 @@ from .graph.trace import refuse_in_trace
 from .ops import primitives
 from .ops.count import Count, count_of
 from .ops.host_arrays import host_array, leaf_of
+from .ops.moves import Move
 from .ops.operators import cast_to_target, combiner
 from .ops.primitives import elementwise
 from .ops.table import TABLE
-from .ops.views import Alias, Move, share
+from .ops.views import Alias, share
 from .ops.writes import replace
 from .runtime.device import CpuDevice
 from .runtime.transfer import as_bytes

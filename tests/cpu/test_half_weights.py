@@ -29,7 +29,7 @@ def on_cpu(array: Any) -> wg.Tensor:
 
 def check_stored() -> None:
     """That the last plan is one product whose form reads the weights itself."""
-    plan = list(_state.plans.values())[-1]
+    plan = list(_state.plans.values())[-1].plan
     assert isinstance(plan, HostPlan)
     assert isinstance(plan.plan, CompiledPlan)
     (step,) = plan.plan._steps

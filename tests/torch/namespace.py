@@ -34,7 +34,7 @@ def found(op: Any) -> Any:
     function = op.op
     if isinstance(function, FunctionType) and function.__module__.startswith("torch.testing"):
         return rebound(function)
-    direct = attribute(op.name)
+    direct = attribute(op.name) or attribute(getattr(function, "__name__", op.name))
     if not callable(direct) or isinstance(direct, type):
         direct = getattr(door.Tensor, op.name, None)
     return direct if callable(direct) else None

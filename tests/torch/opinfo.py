@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.torch.checking import torch
-from tests.torch.exclusions import DIFFERENT, HERMITIAN, INVARIANTS, RANDOM, ROUNDING, THEIRS
+from tests.torch.exclusions import DIFFERENT, HERMITIAN, INVARIANTS, RANDOM, ROUNDING, THEIRS, TRIANGULAR
 from tests.torch.namespace import found
 from tests.torch.samples import Call, Tally, compare, raised, seeded, title
 
@@ -51,6 +51,17 @@ def hermitian(function: Any) -> Any:
     return lambda x, *args, **kwargs: function(x + x.mH, *args, **kwargs)
 
 
+def triangular(function: Any, place: int) -> Any:
+    """A function of one triangle of an argument."""
+
+    def call(*args: Any, upper: bool = False, **kwargs: Any) -> Any:
+        x = args[place]
+        given = (*args[:place], x.triu() if upper else x.tril(), *args[place + 1 :])
+        return function(*given, upper=upper, **kwargs)
+
+    return call
+
+
 def chosen(samples: list[Any], most: int) -> list[Any]:
     """At most so many samples, evenly spread."""
     if len(samples) <= most:
@@ -73,6 +84,8 @@ def called(name: str, sample: Any, device: str) -> Call:
     ours, theirs = function(name), THEIRS.get(name, op.op)
     if name in HERMITIAN:
         ours, theirs = hermitian(ours), hermitian(theirs)
+    if name in TRIANGULAR:
+        ours, theirs = triangular(ours, TRIANGULAR[name]), triangular(theirs, TRIANGULAR[name])
     if name in INVARIANTS:
         ours, theirs = chained(INVARIANTS[name], ours), chained(INVARIANTS[name], theirs)
     rounding, _ = ROUNDING.get(name, (1.0, ""))

@@ -96,7 +96,7 @@ def flat(result: Any) -> Iterator[Any]:
     """What nested tuples, lists and dicts hold, in order."""
     if isinstance(result, dict):
         result = list(result.values())
-    if isinstance(result, tuple | list) and not isinstance(result, torch.Size):
+    if isinstance(result, tuple | list) and not isinstance(result, torch.Size | door.Size):
         for each in result:
             yield from flat(each)
     else:

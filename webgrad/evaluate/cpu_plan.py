@@ -8,6 +8,7 @@ again is compiled.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, cast, get_args
@@ -17,7 +18,7 @@ from ..config import settings
 from ..cpu.plan import CompiledPlan
 from ..device_profile import CPU_PROFILE
 from ..errors import OutOfMemoryError
-from ..graph.node import Node
+from ..graph.node import Node, Signature
 from ..graph.snapshot import Snapshot
 from ..lower.threads import name_of
 from ..native.compiler import is_available
@@ -27,44 +28,62 @@ from ..runtime.host import memory_bytes
 from ..runtime.host_buffers import is_own
 from ..runtime.stats import readable_bytes
 from ..schedule.cpu_passes import CPU_PASSES
-from ..schedule.pairs import split_pairs
+from ..schedule.places import Place, begin_anywhere, numbers_at
 from ..schedule.plan import Group, GroupKind, Schedule
 from ..schedule.schedule import schedule
 from ..schedule.work import work_of
 from .cpu_replay import HostReplay
 
-MUCH = 1 << 24  # elements that all nodes of a graph have, from which compiling it costs less than NumPy
+MUCH = 1 << 24  # elements that all nodes of a graph have, from which it may be compiled at once
+# What making a plan costs, for each node, and a call of NumPy's, in elements that NumPy computes meanwhile
+PLANNED, CALLED = 1 << 18, 1 << 10
+FEWEST, MOST = 2, 64  # runs by NumPy before native code, if it is not compiled at once
 
 
 class HostPlan:
     """A graph on the cpu.
 
     One that is captured, or much work, is compiled at once. Another one is computed by NumPy, node by node,
-    the first two times, and compiled beside the program meanwhile, if the option does not say otherwise.
+    until that has taken about as long as compiling it, if the option does not say otherwise. What is seen
+    seldom, such as each length of a growing sequence, is never compiled.
     """
 
-    def __init__(self, graph: Snapshot, device: Any, *, captured: bool = False) -> None:
+    def __init__(
+        self,
+        graph: Snapshot,
+        device: Any,
+        *,
+        captured: bool = False,
+        varying: frozenset[int] = frozenset(),
+    ) -> None:
         self._count = graph.count
+        self._graph, self._begins = graph, len(graph)
+        self._varying = varying
         self.leaves = [at for at, sig in enumerate(graph.sigs) if sig.kind == "leaf"]
         self.scalars = [at for at, sig in enumerate(graph.sigs) if sig.kind == "scalar"]
         self._complex = {at: sig.dtype.numpy for at, sig in enumerate(graph.sigs) if sig.dtype.kind == "c"}
+        self._places: Sequence[Place] = ()
         self.device = device
         self._runs = 0
-        self._waiting: Snapshot | None = None  # to be compiled, if it is seen again
         self._compiled: tuple[Schedule, CompiledPlan] | None = None
         option = settings().compile
-        at_once = captured or option == "always" or _work(graph) >= MUCH
-        if at_once and is_available():
-            self.plan: ReferencePlan | CompiledPlan = self._natively(graph)
-        else:
-            if option == "repeated" and is_available():
-                self._waiting = graph.copy()
-            self.plan = self._by_reference(graph)
+        self._by_numpy = 0 if captured or option == "always" else _runs_by_numpy(graph)
+        if not is_available() or (self._by_numpy and option != "repeated"):
+            self._by_numpy = sys.maxsize
+        self.plan = self._by_reference(graph) if self._by_numpy else self._natively(graph)
         self.stored: tuple[int, ...] = graph.roots
 
+    def vary(self, forms: frozenset[int]) -> bool:
+        """Have movement of these forms begin elsewhere in each run; whether that can be, without another
+        plan: it can before there is native code.
+        """
+        if not isinstance(self.plan, ReferencePlan):
+            return False
+        self._varying, self._compiled, self._runs = forms, None, 0
+        return True
+
     def _natively(self, graph: Snapshot) -> CompiledPlan:
-        with stage("schedule"):
-            made = schedule(graph, CPU_PROFILE, CPU_PASSES)
+        made = self._scheduled(graph)
         outputs = {each for group in made.groups for each in group.outputs}
         _store(graph, sorted(outputs & graph.held))
         _check_room(graph, graph.roots)
@@ -73,12 +92,16 @@ class HostPlan:
         self._announce(made)
         return plan
 
+    def _scheduled(self, graph: Snapshot) -> Schedule:
+        with stage("schedule"):
+            self._places = begin_anywhere(graph, self._varying) if self._varying else ()
+            return schedule(graph, CPU_PROFILE, CPU_PASSES)
+
     def _by_reference(self, graph: Snapshot) -> ReferencePlan:
         """A plan that keeps all computed values that someone holds."""
         with stage("schedule"):
-            split_pairs(graph)
             _store(graph, sorted(each for each in graph.held if graph.sigs[each].kind != "move"))
-            plan = ReferencePlan(graph)
+            plan = ReferencePlan(graph, None if graph.origins else range(len(graph)))
         _check_room(graph, plan.nodes)
         groups = tuple([_alone(graph, each) for each in plan.nodes] if observers() else ())
         self._announce(Schedule(graph, groups, tuple([(at,) for at in range(len(groups))])))
@@ -90,26 +113,24 @@ class HostPlan:
         for each in observers():
             each.planned(self.device, made, ())
 
-    def _compile(self, graph: Snapshot) -> None:
-        """Ask for native code at the second run, and go on to it at the third, however long it takes: results
-        depend on how often a graph was seen, not on the time.
+    def _compile(self) -> None:
+        """Ask for native code at one run, and go on to it at the next, however long it takes: results depend
+        on how often a graph was seen, not on the time.
         """
         if self._compiled is None:
-            graph.roots = self.stored
-            with stage("schedule"):
-                made = schedule(graph, CPU_PROFILE, CPU_PASSES)
+            made = self._scheduled(self._graph.copy())
             with stage("lower"):
                 self._compiled = made, CompiledPlan(made)
         else:
             made, self.plan = self._compiled
             self._announce(made)
-            self._waiting = self._compiled = None
+            self._compiled = None
 
     apart: Sequence[int] = ()
 
     def record(self, steady: Sequence[int] = ()) -> HostPlan | HostReplay:
         """The plan with as little to do in a run as may be: native code's, that computes every root."""
-        if isinstance(self.plan, ReferencePlan) or self._waiting is not None:
+        if isinstance(self.plan, ReferencePlan):
             return self
         return HostReplay.of(self.plan, self.stored, steady, self._complex, self.run) or self
 
@@ -118,13 +139,30 @@ class HostPlan:
     ) -> list[Any]:
         """The arrays of `stored`."""
         self._runs += 1
-        if self._waiting is not None and self._runs > 1:
-            self._compile(self._waiting)
+        tell = self._tell(nodes) if observers() else None
+        if self._runs >= self._by_numpy and isinstance(self.plan, ReferencePlan):
+            self._compile()
+        if isinstance(self.plan, ReferencePlan):
+            arrays: list[Any] = [each.storage for each in nodes]
+            arrays += [None] * (self._begins - len(nodes))
+            return self.plan.compute(arrays, self.scalars, self._sigs(nodes), tell)
         leaves = {at: _floats(nodes[at].storage) for at in self.leaves}
         scalars = {at: nodes[at].storage for at in self.scalars}
+        scalars |= dict(enumerate(numbers_at(self._places, nodes), self._begins))
         free = frozenset(at for at in donated if is_own(leaves[at]))
-        found = self.plan.run(leaves, scalars, free, self._tell(nodes) if observers() else None)
+        found = self.plan.run(leaves, scalars, free, tell)
         return [_as_stored(nodes[each], found[each]) for each in self.stored]
+
+    def _sigs(self, nodes: list[Node]) -> list[Signature]:
+        """The nodes' signatures, since slices may begin elsewhere than the graph's; of composites what is in
+        them.
+        """
+        sigs = [each.sig for each in nodes]
+        if self._graph.origins:
+            sigs += self._graph.sigs[len(nodes) : self._begins]
+            for each in self._graph.origins:
+                sigs[each] = self._graph.sigs[each]
+        return sigs
 
     def _tell(self, nodes: list[Node]) -> Callable[[int, int, int], None]:
         """Has those who watch told of each group's time."""
@@ -177,15 +215,25 @@ def _as_stored(node: Node, array: Array) -> Array:
     return array.view(sig.dtype.numpy)[..., 0] if sig.dtype.kind == "c" else array
 
 
+def _runs_by_numpy(graph: Snapshot) -> int:
+    """How often a graph is computed by NumPy before it is compiled; 0: it is compiled at once."""
+    count = len(graph)
+    if max([sig.size for sig in graph.sigs], default=0) < CALLED:
+        return MOST
+    work = _work(graph)
+    if work >= max(MUCH, count * PLANNED):
+        return 0
+    return min(max(FEWEST, count * PLANNED // (work + count * CALLED)), MOST)
+
+
 def _work(graph: Snapshot) -> int:
     """The elements that are computed, roughly."""
     total = 0
-    for each in graph.order():
-        sig, inputs = graph.sigs[each], graph.inputs[each]
+    for sig, inputs in zip(graph.sigs, graph.inputs, strict=True):
         if sig.kind == "attend":  # by NumPy, with a score for each query and key
             total += math.prod(sig.shape[:-1]) * graph.sigs[inputs[1]].shape[-2]
         if sig.kind not in ("move", "leaf", "scalar"):
-            total += max(graph.sigs[one].size for one in (each, *inputs))
+            total += max(sig.size, *[graph.sigs[one].size for one in inputs], 0)
     return total
 
 

@@ -45,6 +45,10 @@ class Plan(Protocol):
         """Storage for `stored`, from the storage of the leaves among `nodes`."""
         ...
 
+    def vary(self, forms: frozenset[int]) -> bool:
+        """Have movement of these forms begin elsewhere in each run; False where that needs another plan."""
+        ...
+
     def record(self, steady: Sequence[int] = ()) -> Recorded:
         """The same, to be run over other leaves with less ado; `steady` are leaves that seldom change."""
         ...
@@ -60,12 +64,35 @@ class Recorded(Protocol):
         ...
 
 
+class _Structure:
+    """The plan of a structure, for movement that begins where it began when the plan was made, but for that
+    of the `varying` forms, which begins elsewhere in each run.
+    """
+
+    __slots__ = ("begins", "plan", "varying")
+
+    def __init__(self, begins: list[Signature], plan: Plan) -> None:
+        self.begins = begins
+        self.plan = plan
+        self.varying: frozenset[int] = frozenset()
+
+    def serves(self, begins: list[Signature]) -> bool:
+        """Whether the plan can run where movement begins at these places; if not, it varies from now on."""
+        forms = {
+            here.form
+            for here, there in zip(begins, self.begins, strict=True)
+            if here is not there and here.form not in self.varying
+        }
+        self.varying |= forms
+        return not forms or self.plan.vary(self.varying)
+
+
 class _State:
     """The plans, and the lock under which nodes change."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        self.plans: OrderedDict[tuple[int, ...], Plan] = OrderedDict()
+        self.plans: OrderedDict[tuple[int, ...], _Structure] = OrderedDict()
         self.made = 0
         self.checker: Checker | None = None
 
@@ -168,13 +195,16 @@ def _run(roots: list[Node]) -> None:
     key, nodes = walked.key, walked.nodes
     if is_on():
         key = (*key, -1)  # another plan than without tuning
-    plan = _state.plans.get(key)
-    if plan is None:
-        plan = _state.plans[key] = _made(roots, walked)
+    known = _state.plans.get(key)
+    if known is None:
+        known = _state.plans[key] = _Structure(walked.begins, _made(roots, walked))
         if len(_state.plans) > PLANS_KEPT:
             _state.plans.popitem(last=False)
     else:
         _state.plans.move_to_end(key)
+        if known.begins != walked.begins and not known.serves(walked.begins):
+            known.plan = _made(roots, walked, varying=known.varying)
+    plan = known.plan
     with stage("record"):
         found = plan.run(nodes)
     if seen is not None:
@@ -188,12 +218,13 @@ def _made(
     walked: Walk,
     changed: Sequence[tuple[Node, Node]] = (),
     *,
+    varying: frozenset[int] = frozenset(),
     captured: bool = False,
 ) -> Plan:
     """A new plan; an error on the way knows the node that is to blame, where its number is known."""
     try:
         with stage("plan"):
-            return _planned(roots, walked, changed, captured=captured)
+            return _planned(roots, walked, changed, varying, captured=captured)
     except WebgradError as error:
         blamed = getattr(error, "value", len(walked.nodes))
         if blamed < len(walked.nodes):
@@ -202,7 +233,12 @@ def _made(
 
 
 def _planned(
-    roots: list[Node], walked: Walk, changed: Sequence[tuple[Node, Node]], *, captured: bool
+    roots: list[Node],
+    walked: Walk,
+    changed: Sequence[tuple[Node, Node]],
+    varying: frozenset[int],
+    *,
+    captured: bool,
 ) -> Plan:
     _state.made += 1
     graph = snapshot(walked, roots, changed)
@@ -212,10 +248,10 @@ def _planned(
     if isinstance(device, CpuDevice):
         from .cpu_plan import HostPlan  # here: it needs NumPy, which GPUs do without
 
-        return HostPlan(graph, device, captured=captured)
+        return HostPlan(graph, device, captured=captured, varying=varying)
     from .gpu_plan import GpuPlan  # here: whoever uses the cpu alone loads no compiler of kernels
 
-    return GpuPlan(graph, device, fuse=device.settings.fuse, nodes=walked.nodes)
+    return GpuPlan(graph, device, fuse=device.settings.fuse, nodes=walked.nodes, varying=varying)
 
 
 def compute(nodes: Sequence[Node]) -> None:

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..dtypes import int32
 from ..errors import WebgradError
-from ..graph.node import Node
+from ..graph.node import Node, scalar
 from ..graph.snapshot import Snapshot
 from ..kernels.launch import Bound, Launch
 from ..lower.compile import compile_schedule
@@ -21,6 +22,7 @@ from ..runtime.buffers import Buffer
 from ..runtime.command_list import CommandList
 from ..runtime.pipelines import Pipeline
 from ..runtime.webgpu import Device
+from ..schedule.places import begin_anywhere, numbers_at
 from ..schedule.plan import Schedule
 from ..schedule.schedule import schedule
 from ..schedule.work import Work, work_of
@@ -106,10 +108,13 @@ class GpuPlan:
         *,
         fuse: bool = True,
         nodes: Sequence[Node] = (),
+        varying: frozenset[int] = frozenset(),
         scheduler: Callable[..., Schedule] = schedule,
     ) -> None:
         self.device = device
         count = graph.count
+        self._begins = len(graph)
+        self._places = begin_anywhere(graph, varying) if varying else ()
         self.sources = [at for at, sig in enumerate(graph.sigs) if sig.kind == "leaf"]
         self.source_bytes = [graph.sigs[at].nbytes for at in self.sources]
         with stage("schedule"):
@@ -148,8 +153,16 @@ class GpuPlan:
             if each >= 0 and each not in self.stored:
                 step.drop.append(each)
 
+    def vary(self, forms: frozenset[int]) -> bool:
+        """Movement that begins elsewhere in each run needs other kernels."""
+        return False
+
     def run(self, nodes: list[Node]) -> list[Any]:
         """Record the kernels over the nodes' buffers."""
+        if self._places:
+            numbers = numbers_at(self._places, nodes)
+            inner: list[Any] = [None] * (self._begins - len(nodes))  # of composites
+            nodes = nodes + inner + [scalar(each, int32, self.device) for each in numbers]
         step = self._only
         queue = self.device.queue
         annotate = queue.annotate if observers() else None

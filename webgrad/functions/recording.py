@@ -184,16 +184,13 @@ def body_of(
     inputs: Sequence[int] = range(len(given) + len(constants)) if whole else sorted(set(places.values()))
     order = {each: at for at, each in enumerate(inputs)}
     placed = {number: order[place] for number, place in places.items()}
-    key = (walked.key[: len(walked.key) - len(walked.held)], *placed.values())
+    numbers = walked.numbers
+    sigs = tuple([node.sig for node in walked.nodes])
+    sources = tuple([tuple([numbers[each] for each in node.inputs]) for node in walked.nodes])
+    key = (sigs, sources, tuple([numbers[each] for each in roots]), *placed.values())
     body = _bodies.get(key)
     if body is None:
         if len(_bodies) >= MOST_BODIES:
             _bodies.clear()
-        numbers = walked.numbers
-        body = _bodies[key] = Body(
-            tuple([node.sig for node in walked.nodes]),
-            tuple([tuple([numbers[each] for each in node.inputs]) for node in walked.nodes]),
-            tuple([numbers[each] for each in roots]),
-            placed,
-        )
+        body = _bodies[key] = Body(sigs, sources, key[2], placed)
     return body, constants, inputs

@@ -78,6 +78,7 @@ class _Expansion:
         graph, known = self.graph, self.known.get(step)
         if place is not None:
             graph.sigs[place], graph.inputs[place] = step
+            graph.origins[place] = place
             return self.known.setdefault(step, place)
         if known is None:
             known = self.known[step] = graph.add(*step)

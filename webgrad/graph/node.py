@@ -28,7 +28,17 @@ class Signature:
     """What is known of a node without its inputs. Interned: equal ones are the same object."""
 
     __slots__ = (
-        *("attributes", "device", "dtype", "kind", "leaf", "nbytes", "number", "op", "shape", "size"),
+        "attributes",
+        "device",
+        "dtype",
+        "form",
+        "kind",
+        "leaf",
+        "nbytes",
+        "number",
+        "op",
+        "shape",
+        "size",
         "smooth",
     )
 
@@ -40,6 +50,7 @@ class Signature:
         device: Any,
         attributes: tuple[Any, ...],
         number: int,
+        form: int,
     ) -> None:
         self.op = op
         self.kind = op.kind
@@ -48,6 +59,7 @@ class Signature:
         self.device = device
         self.attributes = attributes
         self.number = number
+        self.form = form  # one number for those that differ only in where movement begins
         self.size = math.prod(shape)
         self.nbytes = self.size * dtype.itemsize
         self.smooth = dtype.kind in "fc" and bool(op.gradient)  # whether gradients go through it
@@ -87,6 +99,7 @@ class Node:
 _history_of = attrgetter("history")
 _LIMIT = 1 << 16  # signatures kept of each table
 _interned: dict[tuple[Any, ...], Signature] = {}
+_forms: dict[tuple[Any, ...], int] = {}
 _results: dict[tuple[Any, ...], Signature] = {}
 _scalars: dict[tuple[Any, Any], Signature] = {}  # by dtype and device: the most frequent signatures
 _numbers = itertools.count(1)
@@ -95,6 +108,7 @@ _numbers = itertools.count(1)
 def clear_signatures() -> None:
     """Drop every signature; nodes keep theirs, and ids are never reused."""
     _interned.clear()
+    _forms.clear()
     _results.clear()
     _scalars.clear()
 
@@ -109,7 +123,11 @@ def signature(
         if len(_interned) >= _LIMIT:
             clear_signatures()
         # Of several threads here at once, the first one's signature is used by all, and no id is given twice.
-        made = Signature(op, shape, dtype, device, attributes, next(_numbers))
+        number = next(_numbers)
+        form = (
+            _forms.setdefault((*key[:-1], op.form(attributes)), number) if op.form and attributes else number
+        )
+        made = Signature(op, shape, dtype, device, attributes, number, form)
         found = _interned.setdefault(key, made)
     return found
 

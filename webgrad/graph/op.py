@@ -69,6 +69,8 @@ class Op:
     # result, a, b, c (or xs) the inputs; "0" where it is always that. One text that is not a tuple gives all.
     # (): declared to have none.
     gradient: str | tuple[str, ...] | None = None
+    # of movement: its attributes without the places at which it begins, which each run may have others of
+    form: Callable[[tuple[Any, ...]], tuple[Any, ...]] | None = None
 
     @property
     def public(self) -> str:

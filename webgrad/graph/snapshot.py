@@ -1,8 +1,8 @@
 """A graph as lists of ids: what the later stages see. Nodes get ids, inputs first; tensors are not held.
 
 In: the nodes to compute. Out: a `Snapshot` and its `key`: two graphs of one structure have equal keys,
-whatever their values. The key is a flat tuple of numbers: a hash made while building could not tell a+a from
-a+b.
+whatever their values and wherever their slices begin. The key is a flat tuple of numbers: a hash made while
+building could not tell a+a from a+b.
 """
 
 from __future__ import annotations
@@ -113,12 +113,15 @@ class Snapshot:
 
 
 class Walk(NamedTuple):
-    """A graph as it was walked: its key, its nodes, their numbers, and which of them are held."""
+    """A graph as it was walked: its key, its nodes, their numbers, which of them are held, and the movement
+    that begins somewhere.
+    """
 
     key: Key
     nodes: list[Node]
     numbers: dict[Node, int]
     held: list[int]
+    begins: list[Signature]
 
 
 def walk(roots: Sequence[Node]) -> Walk:
@@ -132,6 +135,7 @@ def walk(roots: Sequence[Node]) -> Walk:
     uses: list[int] = []
     code: list[int] = []
     scalars: dict[tuple[Any, ...], int] = {}
+    begins: list[Signature] = []
     stack = list(roots)
     while stack:
         node = stack[-1]
@@ -160,7 +164,10 @@ def walk(roots: Sequence[Node]) -> Walk:
         if len(stack) > depth:
             continue
         stack.pop()
-        code.append(node.sig.number)
+        sig = node.sig
+        code.append(sig.form)
+        if sig.op.form is not None:
+            begins.append(sig)
         for each in inputs:
             number = numbers[each]
             uses[number] += 1
@@ -179,7 +186,7 @@ def walk(roots: Sequence[Node]) -> Walk:
     code += [numbers[each] for each in roots]
     code.append(-1)
     code += held
-    return Walk(tuple(code), nodes, numbers, held)
+    return Walk(tuple(code), nodes, numbers, held, begins)
 
 
 def snapshot(walked: Walk, roots: Sequence[Node], changed: Iterable[tuple[Node, Node]] = ()) -> Snapshot:

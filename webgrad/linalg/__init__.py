@@ -19,41 +19,25 @@ from webgrad import (
 )
 from webgrad.functions.spellings import all_spelled
 
-from .decompositions import eig, eigh, eigvals, eigvalsh, matrix_rank, pinv, qr, svd, svdvals
+from .decompositions import qr, svd, svdvals
+from .eigenvalues import eig, eigh, eigvals, eigvalsh
+from .functions import cond, matrix_exp, pca_lowrank, svd_lowrank, tensorinv, tensorsolve
+from .ldl import ldl_factor, ldl_solve
+from .lu import lu, lu_factor, lu_solve, lu_unpack
 from .products import cross, diagonal, matrix_norm, matrix_power, multi_dot, norm, trace
-from .solvers import cholesky, det, inv, lstsq, slogdet, solve
+from .ranks import lstsq, matrix_rank, pinv
+from .reflections import geqrf, householder_product, ormqr
+from .solvers import cholesky, cholesky_ex, det, inv, inv_ex, slogdet, solve, solve_ex
+from .triangles import cholesky_inverse, cholesky_solve, solve_triangular
 
 __all__ = [
-    "LinAlgError",
-    "cholesky",
-    "cross",
-    "det",
-    "diagonal",
-    "eig",
-    "eigh",
-    "eigvals",
-    "eigvalsh",
-    "inv",
-    "lstsq",
-    "matmul",
-    "matrix_norm",
-    "matrix_power",
-    "matrix_rank",
-    "matrix_transpose",
-    "multi_dot",
-    "norm",
-    "outer",
-    "pinv",
-    "qr",
-    "slogdet",
-    "solve",
-    "svd",
-    "svdvals",
-    "tensordot",
-    "trace",
-    "vecdot",
-    "vector_norm",
-]
+    "LinAlgError", "cholesky", "cholesky_ex", "cholesky_inverse", "cholesky_solve", "cond", "cross", "det",
+    "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "geqrf", "householder_product", "inv", "inv_ex",
+    "ldl_factor", "ldl_solve", "lstsq", "lu", "lu_factor", "lu_solve", "lu_unpack", "matmul", "matrix_exp",
+    "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "multi_dot", "norm", "ormqr", "outer",
+    "pca_lowrank", "pinv", "qr", "slogdet", "solve", "solve_ex", "solve_triangular", "svd", "svd_lowrank",
+    "svdvals", "tensordot", "tensorinv", "tensorsolve", "trace", "vecdot", "vector_norm",
+]  # fmt: skip
 
 LinAlgError = LinearAlgebraError  # by NumPy's and PyTorch's name
 globals().update(all_spelled(__all__, globals()))

@@ -15,10 +15,13 @@ from webgrad import Tensor
 
 __all__ = [
     "adjoint",
+    "alike",
     "asks_for_gradient",
     "given",
     "identity",
+    "on_diagonal",
     "ready",
+    "reciprocal_gaps",
     "refuse_gradient",
     "refuse_oblong",
     "restored",
@@ -86,6 +89,17 @@ def restored(result: Tensor, x: Any) -> Tensor:
     return result.astype(dtype) if is_narrow and result.dtype.kind == "f" else result
 
 
+def alike(name: str, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    """Two tensors of one device in the dtype that they promote to."""
+    if a.device is not b.device:
+        raise wg.DeviceError(
+            f"linalg.{name}: one tensor is on {a.device.name}, the other on {b.device.name}: move one with "
+            "to_device"
+        )
+    dtype = wg.promote(a.dtype, b.dtype)
+    return a.astype(dtype, copy=False), b.astype(dtype, copy=False)
+
+
 def adjoint(x: Tensor) -> Tensor:
     """The conjugate transpose."""
     return wg.conj(x).mT if x.dtype.kind == "c" else x.mT
@@ -94,6 +108,18 @@ def adjoint(x: Tensor) -> Tensor:
 def identity(x: Tensor) -> Tensor:
     """Where the diagonal of a stack's square matrices is, as bools."""
     return wg.eye(x.shape[-1], dtype=wg.bool, device=x.device)
+
+
+def on_diagonal(values: Tensor, like: Tensor) -> Tensor:
+    """Diagonal matrices of vectors along the last axis."""
+    return wg.where(identity(values), values[..., None, :], 0.0).astype(like.dtype, copy=False)
+
+
+def reciprocal_gaps(values: Tensor) -> Tensor:
+    """1 / (values[j] - values[i]), and 0 on the diagonal; infinite where two are equal."""
+    diagonal = identity(values)
+    gaps = values[..., None, :] - values[..., :, None]
+    return wg.where(diagonal, 0.0, 1.0 / wg.where(diagonal, 1.0, gaps))
 
 
 def asks_for_gradient(x: Tensor) -> bool:

@@ -1,4 +1,4 @@
-"""Systems of equations and determinants: cholesky, det, inv, lstsq, slogdet, solve.
+"""Systems of equations and determinants: cholesky, det, inv, slogdet, solve, and those that never raise.
 
 In: stacks of matrices. Out: tensors that NumPy's LAPACK computed on the host. Their gradients are products on
 the device: what they need beyond the results is computed together with them, where a gradient may be asked
@@ -7,17 +7,31 @@ for. A gradient that is itself to have one is made of these functions again.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import webgrad as wg
 from webgrad import Tensor
 
 from ..arrays import Array, np
-from .decompositions import pinv, rank_and_values
 from .host import each_or_nan, on_host
-from .matrices import adjoint, asks_for_gradient, given, identity, ready, restored, square, wide
+from .lu import eliminated
+from .matrices import adjoint, alike, asks_for_gradient, given, identity, restored, square, wide
 
-__all__ = ["LeastSquares", "SlogDet", "cholesky", "det", "inv", "lstsq", "slogdet", "solve"]
+__all__ = [
+    "CholeskyFactor",
+    "Inverse",
+    "SlogDet",
+    "Solution",
+    "cholesky",
+    "cholesky_ex",
+    "det",
+    "inv",
+    "inv_ex",
+    "slogdet",
+    "solve",
+    "solve_ex",
+]
 
 
 class SlogDet(NamedTuple):
@@ -27,20 +41,28 @@ class SlogDet(NamedTuple):
     logabsdet: Tensor
 
 
-class LeastSquares(NamedTuple):
-    """What is nearest to a solution, how far it is away, and what that was computed from."""
+class Inverse(NamedTuple):
+    """An inverse, and 0, or which pivot of elimination is 0."""
 
-    solution: Tensor
-    residuals: Tensor
-    rank: Tensor
-    singular_values: Tensor
+    inverse: Tensor
+    info: Tensor
 
 
-def _inverses(a: Array) -> Array:
-    return each_or_nan(np.linalg.inv, a)
+class Solution(NamedTuple):
+    """A solution, and 0, or which pivot of elimination is 0."""
+
+    result: Tensor
+    info: Tensor
 
 
-# Inverses and solutions
+class CholeskyFactor(NamedTuple):
+    """A triangle, and 0, or of how many rows the first part is that is not positive definite."""
+
+    L: Tensor
+    info: Tensor
+
+
+# Inverses
 
 
 def inv(x: Tensor, /) -> Tensor:
@@ -49,18 +71,60 @@ def inv(x: Tensor, /) -> Tensor:
     >>> wg.linalg.inv(wg.asarray([[2.0, 0.0], [0.0, 4.0]])).tolist()
     [[0.5, 0.0], [0.0, 0.25]]
     """
-    return restored(_inverse(square("inv", x)), x)
+    return restored(_inverse(square("inv", x), True)[0], x)
+
+
+def inv_ex(x: Tensor, /) -> Inverse:
+    """The inverses of square matrices, and 0, or which pivot is 0: singular ones are NaN, and no error.
+
+    >>> wg.linalg.inv_ex(wg.asarray([[2.0, 0.0], [0.0, 0.0]])).info.item()
+    2
+    """
+    inverse, info = _inverse(square("inv_ex", x), False)
+    return Inverse(restored(inverse, x), info)
 
 
 @wg.custom_gradient
-def _inverse(x: Tensor) -> Any:
-    (result,) = on_host("inv", lambda a: (np.linalg.inv(a),), x)
+def _inverse(x: Tensor, strict: bool) -> Any:
+    result, info = on_host("inv", lambda a: _examined(np.linalg.inv, _first_zero, strict, a), x)
 
-    def pull(g: Tensor) -> Tensor:
-        turned = adjoint(_inverse(x) if wg.is_grad_enabled() else result)
+    def pull(g: Tensor, _: Tensor | None) -> Tensor:
+        turned = adjoint(_inverse(x, strict)[0] if wg.is_grad_enabled() else result)
         return -(turned @ g @ turned)
 
-    return result, pull
+    return (result, info), pull
+
+
+def _examined(
+    compute: Callable[[Array], Array], place: Callable[[Array], int], strict: bool, a: Array
+) -> tuple[Array, Array]:
+    """What NumPy computes, and zeros; unless `strict` NaN where it cannot, and the place that it fails at."""
+    info = np.zeros(a.shape[:-2], np.int32)
+    if strict:
+        return compute(a), info
+    found = each_or_nan(compute, a)
+    for at in np.argwhere(np.isnan(found).any(axis=(-2, -1))):
+        info[tuple(at)] = place(a[tuple(at)])
+    return found, info
+
+
+def _first_zero(a: Array) -> int:
+    """The first pivot that is 0, counted from 1."""
+    zeros = np.flatnonzero(np.diagonal(eliminated(a, True)[0]) == 0)
+    return int(zeros[0]) + 1 if zeros.size else 0
+
+
+def _first_negative(a: Array) -> int:
+    """How many rows the first part of a matrix has that is not positive definite."""
+    least, most = 0, len(a)
+    while most - least > 1:
+        middle = (least + most) // 2
+        fine = np.isfinite(each_or_nan(np.linalg.cholesky, a[:middle, :middle])).all()
+        least, most = (middle, most) if fine else (least, middle)
+    return most
+
+
+# Solutions
 
 
 def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
@@ -69,96 +133,77 @@ def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
     >>> wg.linalg.solve(wg.asarray([[2.0, 0.0], [0.0, 4.0]]), wg.asarray([2.0, 2.0])).tolist()
     [1.0, 0.5]
     """
-    first, second = given("solve", x1), given("solve", x2)
-    a, b = square("solve", first), wide("solve", second)
+    return _any_solution("solve", x1, x2, True)[0]
+
+
+def solve_ex(x1: Tensor, x2: Tensor, /) -> Solution:
+    """`solve`, and 0, or which pivot is 0: of singular matrices it is NaN, and no error.
+
+    >>> wg.linalg.solve_ex(wg.asarray([[2.0, 0.0], [0.0, 4.0]]), wg.asarray([2.0, 2.0])).info.item()
+    0
+    """
+    return Solution(*_any_solution("solve_ex", x1, x2, False))
+
+
+def _any_solution(name: str, x1: Any, x2: Any, strict: bool) -> tuple[Tensor, Tensor]:
+    first, second = given(name, x1), given(name, x2)
+    a, b = square(name, first), wide(name, second)
     is_vector = b.ndim == 1
     if b.ndim == 0 or b.shape[0 if is_vector else -2] != a.shape[-1]:
         raise wg.ShapeError(
-            f"linalg.solve of {a.shape} and {b.shape}: the second is a vector, or matrices, with as many "
+            f"linalg.{name} of {a.shape} and {b.shape}: the second is a vector, or matrices, with as many "
             f"rows as the first, {a.shape[-1]}"
         )
-    if a.device is not b.device:
-        raise wg.DeviceError(
-            f"linalg.solve: the matrices are on {a.device.name}, what they shall give on {b.device.name}: "
-            "move one with to_device"
-        )
-    computed = wg.promote(a.dtype, b.dtype)
-    a, b = a.astype(computed, copy=False), b.astype(computed, copy=False)
-    if is_vector:
-        b = b[:, None]
-    result = _solved(a, b).astype(wg.promote(first.dtype, second.dtype), copy=False)
-    return result[..., 0] if is_vector else result
+    a, b = alike(name, a, b)
+    found, info = _solved(name, a, b[:, None] if is_vector else b, strict)
+    found = found.astype(wg.promote(first.dtype, second.dtype), copy=False)
+    return (found[..., 0] if is_vector else found), info
 
 
-def _solved(a: Tensor, b: Tensor) -> Tensor:
+def _solved(name: str, a: Tensor, b: Tensor, strict: bool) -> tuple[Tensor, Tensor]:
     """The solutions for stacks that broadcast; one matrix is factored once for a whole stack of others."""
     if a.ndim == 2 and b.ndim > 2:
         columns = wg.moveaxis(b, -2, 0)
-        solution = _solution(a, wg.reshape(columns, (b.shape[-2], -1 if b.size else 0)))
-        turned: Tensor = wg.moveaxis(wg.reshape(solution, columns.shape), 0, -2)
-        return turned
-    stack = _broadcast(a.shape[:-2], b.shape[:-2])
+        found, info = _solution(a, wg.reshape(columns, (b.shape[-2], -1 if b.size else 0)), strict)
+        return wg.moveaxis(wg.reshape(found, columns.shape), 0, -2), info
+    stack = _broadcast(name, a.shape[:-2], b.shape[:-2])
     a, b = (wg.broadcast_to(each, (*stack, *each.shape[-2:])) for each in (a, b))
-    result: Tensor = _solution(a, b)
-    return result
+    found, info = _solution(a, b, strict)
+    return found, info
 
 
-def _broadcast(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
+def _broadcast(name: str, first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
     try:
         return np.broadcast_shapes(first, second)
     except ValueError:
         raise wg.ShapeError(
-            f"linalg.solve: stacks of {first} and of {second} matrices do not broadcast: counted from the "
+            f"linalg.{name}: stacks of {first} and of {second} matrices do not broadcast: counted from the "
             "last, sizes must be equal or 1"
         ) from None
 
 
 @wg.custom_gradient
-def _solution(a: Tensor, b: Tensor) -> Any:
+def _solution(a: Tensor, b: Tensor, strict: bool) -> Any:
     wanted = asks_for_gradient(a) or asks_for_gradient(b)
 
     def compute(left: Array, right: Array) -> tuple[Array, ...]:
-        found = np.linalg.solve(left, right)
-        return (found, np.linalg.inv(left)) if wanted else (found,)
+        if strict and not wanted:
+            return np.linalg.solve(left, right), np.zeros(left.shape[:-2], np.int32)
+        inverse, info = _examined(np.linalg.inv, _first_zero, strict, left)
+        found = np.linalg.solve(left, right) if not info.any() else inverse @ right
+        return (found, info, inverse)
 
-    result, *kept = on_host("solve", compute, a, b)
+    result, info, *kept = on_host("solve", compute, a, b)
 
-    def pull(g: Tensor) -> tuple[Tensor, Tensor]:
+    def pull(g: Tensor, _: Tensor | None) -> tuple[Tensor, Tensor]:
         inverse, solution = kept[0], result
         if wg.is_grad_enabled():
-            inverse = _inverse(a)
+            inverse = _inverse(a, strict)[0]
             solution = inverse @ b
         by_b = adjoint(inverse) @ g
         return -(by_b @ adjoint(solution)), by_b
 
-    return result, pull
-
-
-def lstsq(x1: Tensor, x2: Tensor, /, *, rtol: float | None = None) -> LeastSquares:
-    """The X of least squares (x1 @ X - x2)**2, and of these the smallest; computed by `pinv`, on the host.
-
-    Singular values up to `rtol` times the largest count as 0. It works for stacks of matrices, and gradients
-    go through the solution and the residuals.
-
-    >>> a, b = wg.asarray([[1.0], [1.0]]), wg.asarray([1.0, 3.0])
-    >>> [round(each, 4) for each in wg.linalg.lstsq(a, b).solution.tolist()]
-    [2.0]
-    """
-    a, b = ready("lstsq", x1), wide("lstsq", given("lstsq", x2))
-    is_vector = b.ndim == 1
-    if b.ndim == 0 or b.shape[0 if is_vector else -2] != a.shape[-2]:
-        raise wg.ShapeError(
-            f"linalg.lstsq of {a.shape} and {b.shape}: the second is a vector, or matrices, with as many "
-            f"rows as the first, {a.shape[-2]}"
-        )
-    columns = b[:, None] if is_vector else b
-    solution = pinv(a, rtol=rtol) @ columns
-    missed = wg.abs(a @ solution - columns)
-    residuals = wg.sum(missed * missed, axis=-2)
-    if is_vector:
-        solution, residuals = solution[..., 0], residuals[..., 0]
-    rank, values = rank_and_values("lstsq", a, a, rtol)
-    return LeastSquares(restored(solution, x1), restored(residuals, x1), rank, restored(values, x1))
+    return (result, info), pull
 
 
 # Determinants
@@ -187,7 +232,7 @@ def _determinant(x: Tensor) -> Any:
         if not wg.is_grad_enabled():
             return g[..., None, None] * kept[0]
         whole = adjoint(_determinant(x)[..., None, None])
-        return g[..., None, None] * whole * adjoint(_inverse(x))
+        return g[..., None, None] * whole * adjoint(_inverse(x, True)[0])
 
     return result, pull
 
@@ -224,13 +269,13 @@ def _logarithm(x: Tensor) -> Any:
 
     def compute(a: Array) -> tuple[Array, ...]:
         sign, size = np.linalg.slogdet(a)
-        return (sign, size, _inverses(a)) if wanted else (sign, size)
+        return (sign, size, each_or_nan(np.linalg.inv, a)) if wanted else (sign, size)
 
     sign, size, *kept = on_host("slogdet", compute, x)
 
     def pull(by_sign: Tensor | None, by_size: Tensor | None) -> Tensor:
         again = wg.is_grad_enabled()
-        inverse = adjoint(_inverse(x) if again else kept[0])
+        inverse = adjoint(_inverse(x, True)[0] if again else kept[0])
         factor = wg.zeros_like(size) if by_size is None else by_size
         if by_sign is not None and x.dtype.kind == "c":  # a phase turns; a sign of a real number does not
             phase = _logarithm(x)[0] if again else sign
@@ -251,28 +296,38 @@ def cholesky(x: Tensor, /, *, upper: bool = False) -> Tensor:
     >>> wg.linalg.cholesky(wg.asarray([[4.0, 2.0], [2.0, 5.0]])).tolist()
     [[2.0, 0.0], [1.0, 2.0]]
     """
-    lower = _cholesky(square("cholesky", x))
+    lower = _cholesky(square("cholesky", x), True)[0]
     return restored(adjoint(lower) if upper else lower, x)
 
 
+def cholesky_ex(x: Tensor, /, *, upper: bool = False) -> CholeskyFactor:
+    """`cholesky`, and 0; or NaN, and of how many rows the first part is that is not positive definite.
+
+    >>> wg.linalg.cholesky_ex(wg.asarray([[4.0, 2.0], [2.0, 1.0]])).info.item()
+    2
+    """
+    lower, info = _cholesky(square("cholesky_ex", x), False)
+    return CholeskyFactor(restored(adjoint(lower) if upper else lower, x), info)
+
+
 @wg.custom_gradient
-def _cholesky(x: Tensor) -> Any:
+def _cholesky(x: Tensor, strict: bool) -> Any:
     wanted = asks_for_gradient(x)
 
     def compute(a: Array) -> tuple[Array, ...]:
-        found = np.linalg.cholesky(a)
-        return (found, np.linalg.inv(found)) if wanted else (found,)
+        found, info = _examined(np.linalg.cholesky, _first_negative, strict, a)
+        return (found, info, each_or_nan(np.linalg.inv, found)) if wanted else (found, info)
 
-    result, *kept = on_host("cholesky", compute, x)
+    result, info, *kept = on_host("cholesky", compute, x)
 
-    def pull(g: Tensor) -> Tensor:
+    def pull(g: Tensor, _: Tensor | None) -> Tensor:
         lower, inverse = (result, *kept)
         if wg.is_grad_enabled():
-            lower = _cholesky(x)
-            inverse = _inverse(lower)
+            lower = _cholesky(x, strict)[0]
+            inverse = _inverse(lower, strict)[0]
         inner = wg.tril(adjoint(lower) @ g)
         inner = wg.where(identity(inner), inner * 0.5, inner)
         outer = adjoint(inverse) @ inner @ inverse
         return (outer + adjoint(outer)) * 0.5
 
-    return result, pull
+    return (result, info), pull

@@ -132,8 +132,16 @@ def _converted(sigs: tuple[Signature, ...], attributes: tuple[Any, ...]) -> Any:
     return sigs[0].shape, attributes[0]
 
 
-def _move(name: str, reference: Any, infer: Any, *gradient: str) -> Op:
-    return Op(name, "move", len(gradient), reference, infer=infer, gradient=gradient)
+def _move(name: str, reference: Any, infer: Any, *gradient: str, form: Any = None) -> Op:
+    return Op(name, "move", len(gradient), reference, infer=infer, gradient=gradient, form=form)
+
+
+def _padded_by(attributes: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple([before + after for before, after in attributes[0]])
+
+
+def _cut_to(attributes: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple([(stop - start, step) for start, stop, step in attributes[0]])
 
 
 # Folding: `wgsl` names the map op that folds two values, of which `identity` changes none.
@@ -230,8 +238,15 @@ ROWS = (
         "permuted_back(g, *attributes)",
     ),
     _move("expand", lambda sig, x: np.broadcast_to(x, sig.shape), shapes.expanded, "summed_to(g, a.shape)"),
-    _move("pad", _pad, shapes.padded, "unpadded(g, *attributes)", "padding_of(g, *attributes)"),
-    _move("slice", _slice, shapes.sliced, "unsliced(g, a.shape, *attributes)"),
+    _move(
+        "pad",
+        _pad,
+        shapes.padded,
+        "unpadded(g, *attributes)",
+        "padding_of(g, *attributes)",
+        form=_padded_by,
+    ),
+    _move("slice", _slice, shapes.sliced, "unsliced(g, a.shape, *attributes)", form=_cut_to),
     _move("flip", lambda sig, x: np.flip(x, sig.attributes[0]), shapes.same, "flipped(g, *attributes)"),
     _move("window", _window, shapes.windowed, "unwindowed(g, a.shape, *attributes)"),
     # Computed indices

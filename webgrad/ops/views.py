@@ -8,7 +8,6 @@ elements, by PyTorch's rules: every computed tensor is contiguous, and a reshape
 
 from __future__ import annotations
 
-import math
 import threading
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Sequence
@@ -22,11 +21,25 @@ from ..gradients.history import grad_mode, grad_mode_set
 from ..graph.node import Node, scalar
 from ..graph.op import SCALAR
 from . import primitives
+from .moves import (
+    BACK,
+    OFFSETS,
+    REPEATS,
+    SHAPES,
+    STRIDES,
+    Move,
+    Shape,
+    as_numbers,
+    as_parts,
+    contiguous,
+    diagonal,
+    is_dense,
+    one_part,
+    strided,
+    windows,
+)
+from .primitives import elementwise
 from .table import TABLE
-
-Shape = tuple[int, ...]
-Span = tuple[int, int, int]  # start, stop, step
-Move = tuple[Callable[[Node, Any], Node], Any]  # a primitive, and its argument after the node
 
 
 class Alias(NamedTuple):
@@ -154,18 +167,18 @@ def _place(alias: Alias) -> _Place:
         line.append(line[-1].parent)
     owner = tape = line[-1]
     moves: list[_Moved] = []
-    since, strides = 0, _contiguous(owner.shape)
+    since, strides = 0, contiguous(owner.shape)
     shape = owner.shape
     for each in reversed(line[:-1]):
-        found = None if each.kind == "contiguous" and not _is_dense(shape, strides) else strides
+        found = None if each.kind == "contiguous" and not is_dense(shape, strides) else strides
         if each.kind == "detach":
             tape, since = each, len(moves)
         for move, argument in each.moves if found is not None else ():
-            found = _STRIDES[move](shape, found, argument)
+            found = STRIDES[move](shape, found, argument)
             if found is None:
                 break
             moves.append(_Moved(move, argument, shape))
-            shape = _SHAPES[move](shape, argument)
+            shape = SHAPES[move](shape, argument)
         if found is None:
             if each.kind == "strict":
                 raise ShapeError(
@@ -174,173 +187,9 @@ def _place(alias: Alias) -> _Place:
                     "which copies here, or write to the tensor itself"
                 )
             owner = tape = each  # a copy
-            moves, since, found = [], 0, _contiguous(each.shape)
+            moves, since, found = [], 0, contiguous(each.shape)
         shape, strides = each.shape, found
     return _Place(owner, tape, moves, since, strides)
-
-
-def _contiguous(shape: Shape) -> tuple[int, ...]:
-    strides, step = [], 1
-    for size in reversed(shape):
-        strides.append(step)
-        step *= max(1, size)
-    return tuple(reversed(strides))
-
-
-def _is_dense(shape: Shape, strides: Sequence[int]) -> bool:
-    """Whether elements are contiguous, in order."""
-    plain = _contiguous(shape)
-    return 0 in shape or all(size == 1 or a == b for size, a, b in zip(shape, strides, plain, strict=True))
-
-
-def _reshaped(shape: Shape, strides: Sequence[int], new: Shape) -> tuple[int, ...] | None:
-    """The strides of another shape over the same memory; None where it needs a copy.
-
-    Axes that follow each other without a gap are one run of memory; each new axis is within one run.
-    """
-    if 0 in shape:
-        return _contiguous(new)
-    runs: list[tuple[int, int]] = []  # (elements, stride of the last of them)
-    for size, stride in zip(shape, strides, strict=True):
-        if size == 1:
-            continue
-        if runs and runs[-1][1] == size * stride:
-            runs[-1] = (runs[-1][0] * size, stride)
-        else:
-            runs.append((size, stride))
-    found: list[int] = []
-    left, step = 1, 1
-    for size in reversed(new):
-        if size > 1:
-            if left == 1:
-                left, step = runs.pop()
-            if left % size:
-                return None
-        found.append(step)
-        left //= size
-        step *= size
-    return tuple(reversed(found))
-
-
-# The moves that primitives do not have
-
-
-def as_parts(x: Node, _: None = None) -> Node:
-    """Complex numbers as pairs of floats."""
-    return primitives.as_real(x)
-
-
-def as_numbers(x: Node, _: None = None) -> Node:
-    """Pairs of floats as complex numbers."""
-    return primitives.as_complex(x)
-
-
-def one_part(x: Node, which: int) -> Node:
-    """The real (0) or the imaginary (1) parts of complex numbers."""
-    return primitives.parts(x)[which]
-
-
-def _from_one_part(x: Node, which: int, _: Shape) -> Node:
-    zero = primitives.constant("write", 0, x.sig.dtype, x.sig.device)
-    return primitives.join(zero, x) if which else primitives.join(x, zero)
-
-
-def diagonal(x: Node, ranges: Span) -> Node:
-    """Elements of the last two axes, flattened, from start to stop by a step."""
-    *outer, rows, columns = x.sig.shape
-    flat = primitives.reshape(x, (*outer, rows * columns))
-    return primitives.slice_(flat, (*((0, size, 1) for size in outer), ranges))
-
-
-def _from_diagonal(x: Node, ranges: Span, shape: Shape) -> Node:
-    flat = (*shape[:-2], shape[-2] * shape[-1])
-    return primitives.reshape(spread(x, (*((0, size, 1) for size in shape[:-2]), ranges), flat), shape)
-
-
-def spread(x: Node, ranges: Sequence[Span], sizes: Shape) -> Node:
-    """The inverse of a slice by (start, stop, step) ranges: zeros around and between the elements."""
-    if any(step > 1 for _, _, step in ranges):
-        pairs = [(len(range(*each)), each[2]) for each in ranges]
-        apart = primitives.reshape(x, tuple(size for count, _ in pairs for size in (count, 1)))
-        apart = primitives.pad(apart, tuple(each for _, step in pairs for each in ((0, 0), (0, step - 1))))
-        flat = primitives.reshape(apart, tuple(count * step for count, step in pairs))
-        x = primitives.slice_(flat, tuple((0, stop - start, 1) for start, stop, _ in ranges))
-    return primitives.pad(
-        x, tuple((start, size - stop) for (start, stop, _), size in zip(ranges, sizes, strict=True))
-    )
-
-
-def _inverse(axes: Sequence[int]) -> tuple[int, ...]:
-    return tuple(axes.index(axis) for axis in range(len(axes)))
-
-
-def _count(each: Span) -> int:
-    return len(range(*each))
-
-
-def _expanded_strides(shape: Shape, strides: Sequence[int], new: Shape) -> tuple[int, ...]:
-    kept = [0 if size == 1 else stride for size, stride in zip(shape, strides, strict=True)]
-    return (*[0] * (len(new) - len(shape)), *kept)
-
-
-# One row per move: its shape and strides, and its inverse, which puts elements back.
-_SHAPES: dict[Any, Callable[[Shape, Any], Shape]] = {
-    primitives.reshape: lambda shape, new: new,
-    primitives.expand: lambda shape, new: new,
-    primitives.permute: lambda shape, axes: tuple(shape[axis] for axis in axes),
-    primitives.flip: lambda shape, axes: shape,
-    primitives.slice_: lambda shape, ranges: tuple(map(_count, ranges)),
-    diagonal: lambda shape, ranges: (*shape[:-2], _count(ranges)),
-    as_parts: lambda shape, _: (*shape, 2),
-    one_part: lambda shape, _: shape,
-    as_numbers: lambda shape, _: shape[:-1],
-}
-_STRIDES: dict[Any, Callable[[Shape, Any, Any], tuple[int, ...] | None]] = {
-    primitives.reshape: _reshaped,
-    primitives.expand: _expanded_strides,
-    primitives.permute: lambda shape, strides, axes: tuple(strides[axis] for axis in axes),
-    primitives.flip: lambda shape, strides, axes: tuple(
-        -stride if axis in axes else stride for axis, stride in enumerate(strides)
-    ),
-    primitives.slice_: lambda shape, strides, ranges: tuple(
-        stride * step for stride, (_, _, step) in zip(strides, ranges, strict=True)
-    ),
-    diagonal: lambda shape, strides, ranges: (*strides[:-2], strides[-2] + strides[-1]),
-    as_parts: lambda shape, strides, _: (*(2 * stride for stride in strides), 1),
-    one_part: lambda shape, strides, _: tuple(2 * stride for stride in strides),
-    as_numbers: lambda shape, strides, _: tuple(stride // 2 for stride in strides[:-1]),
-}
-_BACK: dict[Any, Callable[[Node, Any, Shape], Node]] = {
-    primitives.reshape: lambda x, _, shape: primitives.reshape(x, shape),
-    primitives.expand: lambda x, _, shape: primitives.reshape(
-        x, shape
-    ),  # a write to repeated elements was refused before
-    primitives.permute: lambda x, axes, shape: primitives.permute(x, _inverse(axes)),
-    primitives.flip: lambda x, axes, shape: primitives.flip(x, axes),
-    primitives.slice_: spread,
-    diagonal: _from_diagonal,
-    as_parts: lambda x, _, shape: as_numbers(x),
-    one_part: _from_one_part,
-    as_numbers: lambda x, _, shape: as_parts(x),
-}
-
-
-_Offset = Callable[[Shape, Sequence[int], Any, int], int]  # of shape, strides, argument and the offset before
-_OFFSETS: dict[Any, _Offset] = {
-    primitives.flip: lambda shape, strides, axes, at: (
-        at + sum((shape[axis] - 1) * strides[axis] for axis in axes)
-    ),
-    primitives.slice_: lambda shape, strides, ranges, at: (
-        at + sum(stride * start for stride, (start, _, _) in zip(strides, ranges, strict=True))
-    ),
-    diagonal: lambda shape, strides, ranges, at: (
-        at
-        + sum(each * stride for each, stride in zip(divmod(ranges[0], shape[-1]), strides[-2:], strict=True))
-    ),
-    as_parts: lambda shape, strides, _, at: 2 * at,
-    one_part: lambda shape, strides, which, at: 2 * at + which,
-    as_numbers: lambda shape, strides, _, at: at // 2,
-}
 
 
 class Layout(NamedTuple):
@@ -354,11 +203,11 @@ class Layout(NamedTuple):
 def layout(tensor: Any) -> Layout:
     """How a tensor shares elements: by an owner's identity, an offset in it, and strides, in elements."""
     place = _place(tensor.alias or base_of(tensor))
-    offset, strides = 0, _contiguous(place.owner.shape)
+    offset, strides = 0, contiguous(place.owner.shape)
     for move, argument, shape in place.moves:
-        if move in _OFFSETS:
-            offset = _OFFSETS[move](shape, strides, argument, offset)
-        strides = _STRIDES[move](shape, strides, argument)  # type: ignore[assignment]  # a view has them
+        if move in OFFSETS:
+            offset = OFFSETS[move](shape, strides, argument, offset)
+        strides = STRIDES[move](shape, strides, argument)  # type: ignore[assignment]  # a view has them
     return Layout(id(place.owner), offset, place.strides)
 
 
@@ -386,9 +235,9 @@ def changes(tensor: Any, node: Node) -> list[Change]:
     repeat = _repeat(place)
     if repeat is not None:
         raise ShapeError(
-            f"a write to a view of shape {tensor.shape} of an expanded tensor: expand repeats the elements "
-            f"of {repeat.shape} to {repeat.argument}, so that one element would get several values. Write to "
-            "the tensor before it is expanded, or to a copy, x.clone()"
+            f"a write to a view of shape {tensor.shape} of an expanded tensor: it repeats the elements of "
+            f"{repeat.shape} to {SHAPES[repeat.move](repeat.shape, repeat.argument)}, so that one element "
+            "would get several values. Write to the tensor before it is expanded, or to a copy, x.clone()"
         )
     return [own, *_pushed(node, place, others)]
 
@@ -407,7 +256,7 @@ def _repeat(place: _Place) -> _Moved | None:
         (
             each
             for each in place.moves
-            if each.move is primitives.expand and math.prod(each.argument) != math.prod(each.shape)
+            if each.move in REPEATS and REPEATS[each.move](each.argument, each.shape)
         ),
         None,
     )
@@ -442,9 +291,9 @@ def _put_back(node: Node, moves: Sequence[_Moved], by_parts: bool) -> tuple[Node
     number = None if by_parts else _constant(node)
     value, mask = node, None
     for move, argument, shape in reversed(moves):
-        back = _BACK[move]
+        back = BACK[move]
         if mask is None and not _is_whole(move, argument, shape):
-            mask = _marks(node if by_parts else None, node.sig.device, _SHAPES[move](shape, argument))
+            mask = _marks(node if by_parts else None, node.sig.device, SHAPES[move](shape, argument))
         if mask is not None:
             mask = back(mask, argument, shape)
         if number is None:
@@ -463,7 +312,7 @@ def _is_whole(move: Any, ranges: Any, shape: Shape) -> bool:
     """Whether a move takes all elements."""
     if move is primitives.slice_:
         return all(each == (0, size, 1) for each, size in zip(ranges, shape, strict=True))
-    return move not in (diagonal, one_part)
+    return move not in (diagonal, one_part, windows, strided)
 
 
 def _marks(numbers: Node | None, device: Any, shape: Shape) -> Node:
@@ -494,7 +343,7 @@ def _chosen(value: Node, mask: Node | None, moves: Sequence[_Moved], old: Node) 
 
 def _chosen_parts(marks: Node, new: Node, old: Node) -> Node:
     if marks.sig.dtype.kind != "b":
-        marks = primitives.elementwise(_NOT_EQUAL, marks, 0)
+        marks = elementwise(_NOT_EQUAL, marks, 0)
     return primitives.choose(marks, new, old)
 
 

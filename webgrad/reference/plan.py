@@ -1,62 +1,54 @@
 """The reference: every node by NumPy, one after another, with nothing fused.
 
-In: nodes, or a `Snapshot` without complex dtypes. Out: NumPy arrays. It computes what is seen for the first
+In: nodes, or a `Snapshot`. Out: NumPy arrays. It computes what is seen for the first
 time, everything where there is no compiler, and what tests compare with. The invariants: inputs are never
 written to; every result is a contiguous array of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter_ns
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..arrays import Array, np
-from ..graph.node import Node
+from ..graph.node import Node, Signature
 from ..graph.snapshot import Snapshot
 from ..graph.walk import pending
 from ..runtime.host_buffers import is_own
-from .functions import host_function, value_of
+from .functions import functions_for, value_of
 
 __all__ = ["ReferencePlan", "compute", "value_of"]
 
-
-class _Step(NamedTuple):
-    """A node to compute, and the values that nobody needs afterwards."""
-
-    node: int
-    inputs: tuple[int, ...]
-    compute: Callable[..., Array]
-    ends: tuple[int, ...]
+LARGE = 1 << 12  # bytes of a value that is let go after its last reader; smaller ones stay to the end
 
 
 class ReferencePlan:
-    """A graph, node by node."""
+    """A graph, node by node. Making one costs little: most graphs that come here are seen once."""
 
-    def __init__(self, graph: Snapshot) -> None:
+    def __init__(self, graph: Snapshot, order: Sequence[int] | None = None) -> None:
+        """`order` are the nodes, inputs first, where that is known."""
+        self._inputs = graph.inputs
         self._roots = graph.roots
-        self._sigs = graph.sigs
-        nodes = graph.order()
-        order = [each for each in nodes if graph.sigs[each].kind not in ("leaf", "scalar")]
-        numbers = [
-            each for each in nodes if graph.sigs[each].kind == "scalar" and graph.sigs[each].attributes
-        ]
-        self._numbers = {each: graph.sigs[each].attributes[0] for each in numbers}
-        last = {each: at for at, node in enumerate(order) for each in (*graph.inputs[node], node)}
-        kept = set(graph.roots)
-        ends: dict[int, list[int]] = {}
-        for each, at in last.items():
-            if each not in kept:
-                ends.setdefault(at, []).append(each)
-        self._steps = [
-            _Step(each, graph.inputs[each], host_function(graph.sigs[each]).compute, tuple(ends.get(at, ())))
-            for at, each in enumerate(order)
-        ]
+        self._sigs = sigs = graph.sigs
+        order = graph.order() if order is None else order
+        self.nodes = [each for each in order if sigs[each].kind not in ("leaf", "scalar")]
+        self._numbers = {
+            each: sigs[each].attributes[0]
+            for each in order
+            if sigs[each].kind == "scalar" and sigs[each].attributes
+        }
+        self._ends = self._last_reads()
 
-    @property
-    def nodes(self) -> list[int]:
-        """What is computed, in order."""
-        return [step.node for step in self._steps]
+    def _last_reads(self) -> dict[int, list[int]]:
+        """The large values that nobody needs after a node."""
+        ends: dict[int, list[int]] = {}
+        large = {at for at, sig in enumerate(self._sigs) if sig.nbytes >= LARGE}.difference(self._roots)
+        if large:
+            last = {each: node for node in self.nodes for each in self._inputs[node] if each in large}
+            for each, node in last.items():
+                ends.setdefault(node, []).append(each)
+        return ends
 
     def run(
         self,
@@ -68,28 +60,51 @@ class ReferencePlan:
         """The roots' arrays from the leaves' arrays and the scalars' numbers. `tell` hears when which node
         was computed, in nanoseconds.
         """
-        arrays = dict(values)
-        for each, number in (self._numbers | dict(scalars)).items():
-            arrays[each] = np.array(number, self._sigs[each].dtype.numpy)
-        for at, step in enumerate(self._steps):
-            began = 0 if tell is None else perf_counter_ns()
-            arrays[step.node] = step.compute(*[arrays[each] for each in step.inputs])
-            if tell is not None:
-                tell(at, began, perf_counter_ns())
-            for each in step.ends:
-                del arrays[each]
-        return self._results(arrays, values)
+        arrays: list[Any] = [None] * len(self._sigs)
+        for each, value in (*values.items(), *scalars.items()):
+            arrays[each] = value
+        return dict(zip(self._roots, self.compute(arrays, [*scalars], tell=tell), strict=True))
 
-    def _results(self, arrays: Mapping[int, Array], values: Mapping[int, Array]) -> dict[int, Array]:
+    def compute(
+        self,
+        arrays: list[Any],
+        numbers: Sequence[int],
+        sigs: Sequence[Signature] | None = None,
+        tell: Callable[[int, int, int], None] | None = None,
+    ) -> list[Array]:
+        """The same from a list that has the leaves' arrays and the scalars' numbers, and is filled up.
+        `numbers` are the scalars; `sigs` are the nodes', where slices begin at other places than the graph's.
+        """
+        sigs = self._sigs if sigs is None else sigs
+        inputs, ends = self._inputs, self._ends
+        functions = functions_for(sigs)
+        leaves = [each for each in arrays if each is not None]
+        for each, number in self._numbers.items():
+            arrays[each] = np.array(number, sigs[each].dtype.numpy)
+        for each in numbers:
+            arrays[each] = np.array(arrays[each], sigs[each].dtype.numpy)
+        with np.errstate(all="ignore"):
+            for at, node in enumerate(self.nodes):
+                began = 0 if tell is None else perf_counter_ns()
+                arrays[node] = functions[sigs[node]](*[arrays[each] for each in inputs[node]])
+                if tell is not None:
+                    tell(at, began, perf_counter_ns())
+                if node in ends:
+                    for each in ends[node]:
+                        arrays[each] = None
+        return self._results(arrays, {id(each) for each in leaves})
+
+    def _results(self, arrays: Sequence[Any], taken: set[int]) -> list[Array]:
         """Arrays that share memory with nothing else; leaves stay what they are."""
-        found: dict[int, Array] = {}
-        taken: set[int] = {id(each) for each in values.values()}
+        found: list[Array] = []
         for root in self._roots:
             array = arrays[root]
-            if root not in values and (id(array) in taken or not is_own(array)):
+            if array.__class__ is not np.ndarray:
+                array = np.asarray(array)  # NumPy's sum of a line, for one, is no array
+            if self._sigs[root].kind != "leaf" and (id(array) in taken or not is_own(array)):
                 array = np.array(array, order="C")
             taken.add(id(array))
-            found[root] = array
+            found.append(array)
         return found
 
 

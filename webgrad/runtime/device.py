@@ -38,6 +38,20 @@ class AnyDevice:
     info: AdapterInfo
     is_gpu = False
 
+    @property
+    def type(self) -> str:
+        """What kind of device it is: "cpu" or "webgpu"."""
+        return self.name.partition(":")[0]
+
+    @property
+    def index(self) -> int | None:
+        """The number behind the kind; None for the cpu."""
+        number = self.name.partition(":")[2]
+        return int(number) if number.isdigit() else None
+
+    def __str__(self) -> str:
+        return self.name
+
     def __deepcopy__(self, memo: Any) -> AnyDevice:
         """Itself: a copied model or optimiser stays where it is."""
         return self

@@ -26,13 +26,15 @@ from .bessel import (
 )
 from .elementary import entr, expit, logit, sinc, xlog1py, xlogy
 from .gamma import betaln, digamma, gammaln, multigammaln, polygamma, zeta
+from .incomplete import gammainc, gammaincc
 from .normal import erfcx, erfinv, log_ndtr, ndtr, ndtri
 from .polynomials import polynomial
 
 __all__ = [
-    "airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "betaln", "digamma", "entr", "erf", "erfc",
-    "erfcx", "erfinv", "exp2", "expit", "expm1", "gammaln", "i0", "i0e", "i1", "i1e", "log1p", "log_ndtr",
-    "log_softmax", "logit", "logsumexp", "modified_bessel_k0", "modified_bessel_k1", "multigammaln", "ndtr",
-    "ndtri", "polygamma", "polynomial", "scaled_modified_bessel_k0", "scaled_modified_bessel_k1", "sinc",
-    "softmax", "spherical_bessel_j0", "xlog1py", "xlogy", "zeta",
+    "airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "betaln", "digamma", "entr", "erf",
+    "erfc", "erfcx", "erfinv", "exp2", "expit", "expm1", "gammainc", "gammaincc", "gammaln", "i0", "i0e",
+    "i1", "i1e", "log1p", "log_ndtr", "log_softmax", "logit", "logsumexp", "modified_bessel_k0",
+    "modified_bessel_k1", "multigammaln", "ndtr", "ndtri", "polygamma", "polynomial",
+    "scaled_modified_bessel_k0", "scaled_modified_bessel_k1", "sinc", "softmax", "spherical_bessel_j0",
+    "xlog1py", "xlogy", "zeta",
 ]  # fmt: skip

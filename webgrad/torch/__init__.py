@@ -14,6 +14,8 @@ from typing import Any
 import webgrad as _wg
 
 from . import methods as _methods
+from . import return_types as return_types
+from . import settings as _settings
 from .binding import public as _public
 from .compiling import compile
 from .creation import tensor
@@ -21,14 +23,14 @@ from .defaults import get_default_dtype, set_default_dtype
 from .devices import device, get_default_device, set_default_device
 from .imports import install, uninstall
 from .random import Generator, default_generator
-from .reductions import return_types
 from .shapes_of import Size
 from .tensor import Tensor
 from .tensor import adopt as adopt
+from .typed import types_of as _types_of
 
 __all__ = [
     "Generator", "Size", "Tensor", "compile", "default_generator", "device", "e", "get_default_device",
-    "get_default_dtype", "inf", "install", "nan", "pi", "return_types", "set_default_device",
+    "get_default_dtype", "inf", "install", "nan", "pi", "set_default_device",
     "set_default_dtype", "tensor", "uninstall",
 ]  # fmt: skip
 __version__ = "2.13.0+webgrad"
@@ -48,8 +50,10 @@ strided, contiguous_format, channels_last, preserve_format = (
 )  # fmt: skip
 
 _FUNCTIONS: dict[str, Any] = {}
-for _family in _methods.FAMILIES:
+for _family in (*_methods.FAMILIES, _methods):
     _FUNCTIONS |= _public(_family.functions)
+_FUNCTIONS |= {name: getattr(_settings, name) for name in _settings.__all__}
+_FUNCTIONS |= _types_of(on_gpu=False)
 globals().update(_FUNCTIONS)
 __all__ += _FUNCTIONS
 
@@ -67,16 +71,6 @@ def is_tensor(obj: Any) -> Any:
     return isinstance(obj, _wg.Tensor)
 
 
-def is_floating_point(input: Any) -> Any:
-    """Whether the dtype is one of floats."""
-    return input.dtype.kind == "f"
-
-
-def is_complex(input: Any) -> Any:
-    """Whether the dtype is complex."""
-    return input.dtype.kind == "c"
-
-
 def numel(input: Any) -> Any:
     """How many elements there are."""
     return input.numel()
@@ -84,6 +78,7 @@ def numel(input: Any) -> Any:
 
 _LIBRARIES = frozenset(
     {
+        "accelerator",
         "amp",
         "autograd",
         "backends",
@@ -93,12 +88,14 @@ _LIBRARIES = frozenset(
         "func",
         "jit",
         "linalg",
+        "masked",
         "multiprocessing",
         "nn",
         "onnx",
         "optim",
         "profiler",
         "serialization",
+        "signal",
         "special",
         "testing",
         "utils",

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 
 from .tensor import adopt, written
 
-__all__ = ["Row", "bind", "methods", "public", "read"]
+__all__ = ["Row", "absent", "bind", "methods", "public", "read"]
 
 # NumPy's names of arguments, which torch takes too, and names that people try.
 SPELLINGS = {
@@ -88,6 +88,17 @@ def public(functions: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..
     return {name: each for name, each in functions.items() if "function" in each.__dict__.get("forms", FORMS)}
 
 
+def absent(module: str, names: list[str]) -> Callable[[str], Any]:
+    """The `__getattr__` of a namespace: an error that names what is spelled like it."""
+
+    def refuse(name: str) -> NoReturn:
+        near = difflib.get_close_matches(name, names, 1, 0.6)
+        hint = f": did you mean {near[0]!r}?" if near else ""
+        raise AttributeError(f"module {module!r} has no attribute {name!r}{hint}")
+
+    return refuse
+
+
 def _functions(row: Row, words: dict[str, Any]) -> dict[str, Callable[..., Any]]:
     main = row.names[0]
     out = ", out=None" if "out" in row.forms else ""
@@ -110,18 +121,18 @@ def _first(signature: str) -> str:
 def _compiled(name: str, signature: str, expression: str, out: bool, words: dict[str, Any]) -> Any:
     """The function of a row; a keyword that it does not know is looked up in `SPELLINGS`."""
     other = "" if "**" in signature else f"{', ' if signature else ''}**other_names"
-    lines = [f"def {name}({signature}{other}):"]
+    lines = [f"def row({signature}{other}):"]
     if other:
-        lines.append(f"    if other_names: return again({name}, {name!r}, other_names, locals())")
+        lines.append(f"    if other_names: return again(row, {name!r}, other_names, locals())")
     if out:
         lines.append(f"    if out is not None: return written(out, {expression}, True)")
     lines.append(f"    return adopt({expression})")
     body = "\n".join(f"    {line}" for line in lines)
-    text = f"def made(adopt, written, again):\n{body}\n    return {name}\n"
+    text = f"def made(adopt, written, again):\n{body}\n    return row\n"
     scope: dict[str, Any] = {}
     exec(compile(text, f"<webgrad.torch {name}>", "exec"), words, scope)
     function = scope["made"](adopt, written, again)
-    function.__qualname__ = name
+    function.__name__ = function.__qualname__ = name
     function.__doc__ = f"torch's {name}({signature}): {expression}."
     return function
 
@@ -132,10 +143,11 @@ def again(function: Callable[..., Any], name: str, others: dict[str, Any], value
     names = [each for each in parameters if each != "other_names"]
     given = {each: values[each] for each in names}
     for other, value in others.items():
-        known = next((each for each in SPELLINGS.get(other, ()) if each in given), None)
+        known = next((each for each in (other, *SPELLINGS.get(other, ())) if each in given), None)
         if known is None:
             _refuse(name, other, names)
-        given[known] = value
+        several = parameters[known].kind is inspect.Parameter.VAR_POSITIONAL
+        given[known] = (value,) if several else value
     positional, keywords = [], {}
     for each, value in given.items():
         kind = parameters[each].kind

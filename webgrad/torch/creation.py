@@ -33,21 +33,31 @@ ones_like(input, *, $like) = made(wg.ones_like(input, dtype=dtype, device=place(
 empty_like(input, *, $like) = made(wg.empty_like(input, dtype=dtype, device=place(device)), requires_grad)
 full(size, fill_value, *, $options, names=None, out=None) = given(out, made(wg.full(tuple(size), fill_value,
     dtype=dtype or kind_of(fill_value, device), device=place(device)), requires_grad))
-arange(start, end=None, step=1, *, $options, out=None) = given(out, made(wg.arange(*bounds(start, end),
-    step, dtype=dtype or stepped(start, end, step, device=device), device=place(device)), requires_grad))
+arange(start, end=None, step=1, *, $options, out=None) = given(out, made(wg.arange(*bounds(start, end), step,
+    dtype=dtype or stepped(start, end, step, device=device), device=place(device)), requires_grad))
 range(start=0, end=None, step=1, *, dtype=None, device=None, requires_grad=False) =
     made(wg.arange(*closed(start, end, step), step, dtype=dtype or float_dtype(), device=place(device)),
     requires_grad)
 linspace(start, end, steps, *, $options, out=None) = given(out, made(spaced(start, end, steps, dtype,
     place(device)), requires_grad))
+logspace(start, end, steps, base=10.0, *, $options, out=None) = given(out, made(powers(start, end, steps,
+    base, dtype, place(device)), requires_grad))
+empty_strided(size, stride, *, $options) = made(empty(sizes((size,)), dtype or float_dtype(), place(device)),
+    requires_grad)
+empty_permuted(size, physical_layout, *, $options) = made(empty(sizes((size,)), dtype or float_dtype(),
+    place(device)), requires_grad)
+tril_indices(row, col, offset=0, *, dtype=None, device=None, layout=None) = wg.tril_indices(row, col, offset,
+    device=place(device)).astype(dtype or integer_of(place(device)))
+triu_indices(row, col, offset=0, *, dtype=None, device=None, layout=None) = wg.triu_indices(row, col, offset,
+    device=place(device)).astype(dtype or integer_of(place(device)))
 eye(n, m=None, *, $options, out=None) = given(out, made(wg.eye(n, m, dtype=dtype or float_dtype(),
     device=place(device)), requires_grad))
 as_tensor asarray(data, dtype=None, device=None, copy=None, requires_grad=False) = shared(data, dtype,
     place(device), requires_grad)
 from_numpy(ndarray) = array_shared(ndarray)
 from_dlpack(ext_tensor) = wg.from_dlpack(ext_tensor)
-frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False) =
-    made(wg.asarray(np.frombuffer(buffer, wg.as_dtype(dtype).numpy, count, offset)), requires_grad)
+frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False) = made(wg.asarray(np.frombuffer(buffer,
+    wg.as_dtype(dtype).numpy, count, offset)), requires_grad)
 scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=None, requires_grad=False) =
     made(wg.asarray(s, dtype=dtype or float_dtype(), device=place(device)), requires_grad)
 complex(real, imag, *, out=None) = given(out, wg.complex(real, imag))
@@ -63,6 +73,8 @@ new_ones(input, *size, $options) = full(sizes(size), 1, dtype=dtype or input.dty
     input.device, requires_grad=requires_grad)
 new_empty(input, *size, $options) = full(sizes(size), 0, dtype=dtype or input.dtype, device=place(device) or
     input.device, requires_grad=requires_grad)
+new_empty_strided(input, size, stride, $options) = full(sizes((size,)), 0, dtype=dtype or input.dtype,
+    device=place(device) or input.device, requires_grad=requires_grad)
 new(input, *data, device=None) = Tensor(*data, device=place(device) or input.device).to(input.dtype)
 """
 
@@ -176,6 +188,18 @@ def spaced(start: Any, end: Any, steps: int, dtype: Any, device: Any) -> Any:
         dtype=None if dtype is not None and wg.as_dtype(dtype).kind in "iu" else dtype or float_dtype(),
         device=device,
     )
+    return values if dtype is None else values.astype(dtype)
+
+
+def powers(start: Any, end: Any, steps: int, base: Any, dtype: Any, device: Any) -> Any:
+    """Powers of a base in equal distances of their exponents; as integers they are truncated."""
+    kind = None if dtype is None else wg.as_dtype(dtype)
+    if kind is not None and kind.kind in "iub":
+        kind = wg.float64 if device is None or "float64" in wg.open_device(device).info.features else None
+    exponents = spaced(start, end, steps, kind, device)
+    if isinstance(base, Array):
+        base = base.item()
+    values = base**exponents
     return values if dtype is None else values.astype(dtype)
 
 

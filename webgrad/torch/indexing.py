@@ -5,7 +5,8 @@ In: tensors, a dimension, integer or bool tensors. Out: tensors.
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, NamedTuple
 
 import webgrad as wg
 
@@ -30,29 +31,32 @@ masked_select(input, mask) = masked(input, mask)
 [function method]
 nonzero(input, *, as_tuple=False) = places(input, as_tuple)
 argwhere(input) = places(input, False)
-searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None, out=None) =
-    at(wg.searchsorted(sorted_sequence, input, side=side or ("right" if right else "left"), sorter=sorter),
-    out_int32)
-bincount(input, weights=None, minlength=0) = wg.bincount(input, weights, minlength) if weights is not None
-    else integers(wg.bincount(input, None, minlength))
-isin(elements, test_elements, *, assume_unique=False, invert=False) = wg.isin(elements, test_elements,
-    invert=invert)
+nonzero_static(input, *, size, fill_value=-1, out=None) = places_in(input, size, fill_value)
 
 [function method in_place]
 scatter(input, dim, index, src=None, *, value=None, reduce=None) = scattered(input, dim, index, src, value,
     reduce)
-scatter_add(input, dim, index, src) = wg.scatter_add(input, index, corner(src, index), axis=dim)
-index_add(input, dim, index, source, *, alpha=1) = wg.index_add(input, index, source if alpha == 1 else
-    source * alpha, axis=dim)
-index_copy(input, dim, index, source) = wg.index_set(input, index, source, axis=dim)
-index_fill(input, dim, index, value) = wg.index_set(input, index, value, axis=dim)
+scatter_add(input, dim, index, src) = by_elements(SUMS, input, dim, index, src)
+scatter_reduce(input, dim, index, src, reduce, *, include_self=True) = reduced(by_elements, input, dim, index,
+    src, reduce, include_self)
+index_add(input, dim, index, source, *, alpha=1) = by_slices(SUMS, input, dim, index, source if alpha == 1
+    else source * alpha)
+index_reduce(input, dim, index, source, reduce, *, include_self=True) = reduced(by_slices, input, dim, index,
+    source, reduce, include_self)
+index_copy(input, dim, index, source) = by_slices(COPIES, input, dim, index, source)
+index_fill(input, dim, index, value) = by_slices(COPIES, input, dim, index, number_of(value))
 masked_fill(input, mask, value) = wg.masked_fill(*wide(input, mask), value)
 masked_scatter(input, mask, source) = filled(input, mask, source)
 index_put(input, indices, values, accumulate=False) = put(input, indices, values, accumulate)
+put(input, index, source, accumulate=False) = put_flat(input, index, source, accumulate)
 
 [function]
-bucketize(input, boundaries, *, out_int32=False, right=False) = at(wg.searchsorted(boundaries, input,
-    side="right" if right else "left"), out_int32)
+unravel_index(indices, shape) = unravelled(indices, shape)
+segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None)
+    = segments(data, reduce, lengths, offsets, axis, initial)
+_unsafe_masked_index(input, mask, indices, fill) = wg.where(mask, input[tuple(indices)], fill)
+_unsafe_masked_index_put_accumulate(input, mask, indices, values) = put(input, indices, wg.where(mask, values,
+    0), True)
 """
 
 
@@ -78,9 +82,11 @@ def places(x: Any, as_tuple: bool) -> Any:
     return tuple(each) if as_tuple else wg.stack(each, axis=1)
 
 
-def at(found: Any, narrow: bool) -> Any:
-    """Places as torch's integers, or of 32 bits."""
-    return found.astype(wg.int32) if narrow else integers(found)
+def places_in(x: Any, size: int, fill_value: int) -> Any:
+    """The first indices of what is not zero, and a number for those that are not there."""
+    found = places(x, False)[:size]
+    rows = size - found.shape[0]
+    return wg.pad(found, ((0, rows), (0, 0)), constant_values=fill_value) if rows and x.ndim else found
 
 
 def corner(src: Any, index: Any) -> Any:
@@ -90,14 +96,155 @@ def corner(src: Any, index: Any) -> Any:
     return src[tuple(slice(0, size) for size in index.shape)]
 
 
+class Writing(NamedTuple):
+    """One way to write, by slices and by single elements; bools have another for what numbers add."""
+
+    slices: Any
+    elements: Any
+    bools: Any = None
+
+
+SUMS = Writing(wg.index_add, wg.scatter_add, Writing(wg.index_max, wg.scatter_max))
+COPIES = Writing(wg.index_set, wg.scatter_set)
+PRODUCTS = Writing(wg.index_multiply, wg.scatter_multiply, Writing(wg.index_min, wg.scatter_min))
+WRITINGS = {
+    "sum": SUMS,
+    "mean": SUMS,
+    "prod": PRODUCTS,
+    "amax": Writing(wg.index_max, wg.scatter_max),
+    "amin": Writing(wg.index_min, wg.scatter_min),
+}
+
+
+def number_of(value: Any) -> Any:
+    """A number from a tensor without dimensions."""
+    if isinstance(value, Array) and value.ndim:
+        raise RuntimeError(
+            "index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+            f"{value.ndim} dimension(s)."
+        )
+    return value
+
+
+def by_slices(writing: Writing, x: Any, dim: int, index: Any, source: Any) -> Any:
+    """x with slices of a dimension written; what has no dimensions has one of size 1 here."""
+    if not x.ndim:
+        given = wg.reshape(source, (-1,)) if isinstance(source, Array) else source
+        return wg.reshape(by_slices(writing, x.reshape(1), dim, index, given), ())
+    way = writing.bools if writing.bools and x.dtype is wg.bool else writing
+    if isinstance(source, Array) and source.dtype is not x.dtype:
+        source = source.astype(x.dtype)
+    return way.slices(x, wg.reshape(index, (-1,)), source, axis=dim)
+
+
+def by_elements(writing: Writing, x: Any, dim: int, index: Any, source: Any) -> Any:
+    """x with single elements written: the first ones, where there are fewer indices than elements."""
+    if not x.ndim or not index.ndim:
+        given = wg.reshape(source, (-1,)) if isinstance(source, Array) else source
+        line = by_elements(writing, x.reshape(-1), dim, index.reshape(-1), given)
+        return wg.reshape(line, tuple(x.shape))
+    way = writing.bools if writing.bools and x.dtype is wg.bool else writing
+    source = corner(source, index)
+    dim %= x.ndim
+    if index.ndim != x.ndim or any(
+        one > size for at, (one, size) in enumerate(zip(index.shape, x.shape, strict=False)) if at != dim
+    ):
+        raise RuntimeError(
+            f"Expected index {list(index.shape)} to be no larger than self {list(x.shape)} apart from "
+            f"dimension {dim}"
+        )
+    there = tuple(slice(None) if at == dim else slice(0, size) for at, size in enumerate(index.shape))
+    if not index.numel():
+        return x.clone()
+    part = x[there]
+    found = way.elements(part, index, source, axis=dim)
+    if tuple(part.shape) == tuple(x.shape):
+        return found
+    changed = x.clone()
+    changed[there] = found
+    return changed
+
+
 def scattered(x: Any, dim: int, index: Any, src: Any, value: Any, reduce: str | None) -> Any:
     """torch's scatter, which also adds and multiplies."""
-    updates = corner(src if src is not None else value, index)
-    if reduce is None:
-        return wg.scatter(x, index, updates, axis=dim)
-    if reduce == "add":
-        return wg.scatter_add(x, index, updates, axis=dim)
-    raise RuntimeError(f"scatter: reduce={reduce!r} is not there: use 'add', or scatter_reduce with 'prod'")
+    ways = {None: COPIES, "add": SUMS, "multiply": PRODUCTS}
+    if reduce not in ways:
+        raise RuntimeError("reduce argument must be either add or multiply.")
+    return by_elements(ways[reduce], x, dim, index, src if src is not None else value)
+
+
+def reduced(write: Any, x: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool) -> Any:
+    """x with what is written to its elements folded into them, or without their own values."""
+    if reduce not in WRITINGS:
+        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}.")
+    start = x
+    if not include_self:
+        written = write(COPIES, wg.zeros_like(x, dtype=wg.bool), dim, index, True)
+        start = wg.masked_fill(x, written, neutral(reduce, x.dtype))
+    found = write(WRITINGS[reduce], start, dim, index, src)
+    if reduce != "mean":
+        return found
+    count = write(
+        SUMS,
+        wg.full_like(x, int(include_self), dtype=wg.int32),
+        dim,
+        index,
+        wg.ones_like(src, dtype=wg.int32),
+    )
+    count = wg.clip(count, 1, None).astype(x.dtype)
+    return found / count if x.dtype.kind in "fc" else found // count
+
+
+def neutral(reduce: str, dtype: Any) -> Any:
+    """What changes nothing: where elements do not count themselves they begin with it."""
+    if reduce in ("sum", "mean", "prod"):
+        return int(reduce == "prod")
+    if dtype.kind == "f":
+        return -math.inf if reduce == "amax" else math.inf
+    if dtype.kind == "b":
+        return reduce == "amin"
+    return wg.iinfo(dtype).min if reduce == "amax" else wg.iinfo(dtype).max
+
+
+def put_flat(x: Any, index: Any, source: Any, accumulate: bool) -> Any:
+    """x with elements written at their places in order."""
+    flat, values = wg.reshape(x, (-1,)), wg.reshape(source, (-1,))
+    found = by_slices(SUMS if accumulate else COPIES, flat, 0, index, values)
+    return wg.reshape(found, tuple(x.shape))
+
+
+def unravelled(indices: Any, shape: Any) -> Any:
+    """Places in order as places along each dimension."""
+    sizes = (shape,) if isinstance(shape, int) else tuple(int(each) for each in shape)
+    found = []
+    rest = integers(indices)
+    for size in reversed(sizes):
+        found.append(rest % size)
+        rest = rest // size
+    return tuple(reversed(found))
+
+
+def segments(data: Any, reduce: str, lengths: Any, offsets: Any, axis: int, initial: Any) -> Any:
+    """Folds of runs along a dimension; lengths or offsets say where these are, for each line."""
+    how = {"max": "amax", "min": "amin"}.get(reduce, reduce)
+    if lengths is None:
+        if offsets is None:
+            raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
+        lengths = offsets[..., 1:] - offsets[..., :-1]
+    outer, rest = tuple(data.shape[:axis]), tuple(data.shape[axis + 1 :])
+    count, size = lengths.shape[-1], data.shape[axis]
+    at = wg.expand(wg.arange(size, device=data.device), (*outer, size))
+    place = wg.searchsorted(wg.cumsum(lengths, -1), at, side="right")  # behind the last run: in one more
+    column = wg.expand(wg.reshape(place, (*outer, size, *[1] * len(rest))), tuple(data.shape))
+    start = neutral(how, data.dtype) if initial is None else initial
+    base = wg.full((*outer, count + 1, *rest), start, dtype=data.dtype, device=data.device)
+    found = by_elements(WRITINGS[how], base, axis, column, data)
+    found = found[(*[slice(None)] * axis, slice(0, count))]
+    if how != "mean":
+        return found
+    number = wg.reshape(lengths, (*outer, count, *[1] * len(rest)))
+    nothing = math.nan if initial is None else initial
+    return wg.where(number == 0, nothing, found / wg.clip(number, 1, None).astype(data.dtype))
 
 
 def wide(x: Any, mask: Any) -> tuple[Any, Any]:
@@ -121,8 +268,7 @@ def put(x: Any, indices: Any, values: Any, accumulate: bool) -> Any:
         return changed
     flat = wg.reshape(wg.arange(x.numel(), device=x.device), tuple(x.shape))[tuple(indices)]
     updates = wg.expand(values.astype(x.dtype), tuple(flat.shape))
-    added = wg.index_add(wg.reshape(x, (-1,)), wg.reshape(flat, (-1,)), wg.reshape(updates, (-1,)), axis=0)
-    return wg.reshape(added, tuple(x.shape))
+    return put_flat(x, flat, updates, True)
 
 
 def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None) -> Any:

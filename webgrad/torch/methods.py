@@ -11,52 +11,71 @@ from typing import Any
 
 import webgrad as wg
 
-from . import creation, indexing, pointwise, products, random, reductions, shaping, special
+from . import (
+    creation,
+    indexing,
+    matrices,
+    native,
+    orders,
+    pointwise,
+    products,
+    random,
+    reductions,
+    shaping,
+    special,
+    spectra,
+)
 from .binding import bind, methods
 from .devices import device as Device
 from .devices import place
+from .promotion import cast
 from .tensor import Array, Tensor, adopt
+from .typed import NAMES
 
-__all__ = ["FAMILIES"]
+__all__ = ["FAMILIES", "functions"]
 
-FAMILIES = (pointwise, reductions, shaping, indexing, products, creation, random, special)
+FAMILIES = (
+    pointwise,
+    reductions,
+    orders,
+    shaping,
+    indexing,
+    products,
+    creation,
+    random,
+    special,
+    spectra,
+    matrices,
+    native,
+)
 ROWS = """
 [method]
 to(input, *targets, dtype=None, device=None, non_blocking=False, copy=False, memory_format=None) =
     moved(input, targets, dtype, device, copy)
-type_as(input, other) = input.astype(other.dtype, copy=False)
+type_as(input, other) = cast(input, other.dtype)
 cpu(input, memory_format=None) = input.to_device("cpu")
 cuda xpu(input, device=None, non_blocking=False, memory_format=None) = input.to_device(place(device or
     "cuda"))
 contiguous(input, memory_format=None) = wg.Tensor.contiguous(input)
 requires_grad_(input, requires_grad=True) = wg.Tensor.requires_grad_(input, requires_grad)
-detach_(input) = detached(input)
-pin_memory share_memory_ resolve_conj resolve_neg coalesce(input) = input
+pin_memory share_memory_ coalesce(input) = input
 copy_(input, src, non_blocking=False) = wg.Tensor.copy_(input, src)
-fill_(input, value) = wg.Tensor.fill_(input, value)
-zero_(input) = wg.Tensor.fill_(input, 0)
 set_(input, source) = replaced(input, source)
 squeeze_(input, dim=None) = replaced(input, input.squeeze(dim) if dim is not None else input.squeeze())
 unsqueeze_(input, dim) = replaced(input, input.unsqueeze(dim))
 transpose_ swapaxes_ swapdims_(input, dim0, dim1) = replaced(input, input.transpose(dim0, dim1))
 t_(input) = replaced(input, input.t())
 fill_diagonal_(input, fill_value, wrap=False) = diagonal_filled(input, fill_value)
-relu(input) = wg.relu(input)
-relu_(input) = written(input, wg.relu(input))
 sum_to_size(input, *size) = summed_to(input, size)
 element_size(input) = input.dtype.itemsize
 nelement numel(input) = int(input.size)
 ndimension dim(input) = input.ndim
-is_floating_point(input) = input.dtype.kind == "f"
-is_complex(input) = input.dtype.kind == "c"
-is_signed(input) = input.dtype.kind in "ifc"
-is_contiguous(input, memory_format=None) = True
-is_pinned is_shared is_inference is_conj is_neg(input) = False
-is_same_size(input, other) = tuple(input.shape) == tuple(other.shape)
+is_contiguous(input, memory_format=None) = strides(input, None) == in_order(input.shape)
+is_pinned is_shared(input) = False
 get_device(input) = -1 if input.device.name == "cpu" else int(input.device.name.partition(":")[2])
 data_ptr(input) = id(input.node)
 stride(input, dim=None) = strides(input, dim)
-storage_offset(input) = 0
+storage_offset(input) = wg.memory_layout(input).offset
 apply_(input, callable) = written(input, wg.asarray([callable(each) for each in input.reshape(-1).tolist()],
     dtype=input.dtype).reshape(tuple(input.shape)))
 map_(input, other, callable) = written(input, wg.asarray([callable(*each) for each in
@@ -64,16 +83,27 @@ map_(input, other, callable) = written(input, wg.asarray([callable(*each) for ea
     dtype=input.dtype).reshape(tuple(input.shape)))
 where(input, condition, other) = choose(condition, input, other)
 type(input, dtype=None, non_blocking=False) = typed(input, dtype)
+
+[function method]
+fill(input, value) = filled(input, value)
+fill_(input, value) = wg.Tensor.fill_(input, value)
+zero_(input) = wg.Tensor.fill_(input, 0)
+detach_(input) = detached(input)
+relu(input) = wg.relu(input)
+relu_(input) = written(input, wg.relu(input))
+is_floating_point(input) = input.dtype.kind == "f"
+is_complex(input) = input.dtype.kind == "c"
+is_signed(input) = input.dtype.kind in "ifc"
+is_same_size(input, other) = tuple(input.shape) == tuple(other.shape)
+is_inference is_conj is_neg(input) = False
+is_nonzero(input) = truth_of(input)
+resize_as_(input, the_template, *, memory_format=None) = shaping.resized(input, tuple(the_template.shape))
 """
 
 _CONVERSIONS = {
     "float": wg.float32, "double": wg.float64, "half": wg.float16, "bfloat16": wg.bfloat16, "int": wg.int32,
     "long": wg.int64, "short": wg.int16, "char": wg.int8, "byte": wg.uint8, "bool": wg.bool,
     "cfloat": wg.complex64, "cdouble": wg.complex128,
-}  # fmt: skip
-_NAMES = {
-    wg.float32: "Float", wg.float64: "Double", wg.float16: "Half", wg.bfloat16: "BFloat16", wg.int32: "Int",
-    wg.int64: "Long", wg.int16: "Short", wg.int8: "Char", wg.uint8: "Byte", wg.bool: "Bool",
 }  # fmt: skip
 
 
@@ -94,7 +124,7 @@ def moved(x: Any, targets: Any, dtype: Any, device: Any, copy: bool) -> Any:
             device = each if hasattr(each, "synchronize") else device
     found = x if device is None else x.to_device(place(device))
     if dtype is not None:
-        found = found.astype(wg.as_dtype(dtype), copy=False)
+        found = cast(found, wg.as_dtype(dtype))
     return x.clone() if copy and found is x else found
 
 
@@ -102,11 +132,23 @@ def typed(x: Any, dtype: Any) -> Any:
     """The name of its type, or the tensor in another one."""
     if dtype is None:
         gpu = "" if x.device.name == "cpu" else "cuda."
-        return f"torch.{gpu}{_NAMES.get(x.dtype, x.dtype.name)}Tensor"
+        return f"torch.{gpu}{NAMES.get(x.dtype, x.dtype.name)}Tensor"
     if isinstance(dtype, str):
         name = dtype.rpartition(".")[2].removesuffix("Tensor")
-        dtype = next((each for each, known in _NAMES.items() if known == name), dtype)
-    return x.astype(getattr(dtype, "dtype", dtype), copy=False)
+        dtype = next((each for each, known in NAMES.items() if known == name), dtype)
+    return cast(x, getattr(dtype, "dtype", dtype))
+
+
+def filled(x: Any, value: Any) -> Any:
+    """A number, or a tensor of one, at all places."""
+    return wg.masked_fill(x, wg.ones_like(x, dtype=wg.bool), value)
+
+
+def truth_of(x: Any) -> bool:
+    """Whether the only element is not zero."""
+    if x.numel() != 1:
+        raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+    return bool(x.item())
 
 
 def detached(x: Any) -> Any:
@@ -131,30 +173,43 @@ def diagonal_filled(x: Any, value: Any) -> Any:
 def summed_to(x: Any, size: Any) -> Any:
     """Summed along what was broadcast from a smaller shape."""
     shape = creation.sizes(size)
+    if not shape:
+        return wg.sum(reductions.counted(x, None))
     lead = x.ndim - len(shape)
     again = [lead + at for at, each in enumerate(shape) if each == 1 and x.shape[lead + at] != 1]
-    found = wg.sum(x, [*range(lead), *again], keepdims=True) if lead or again else x
+    gone = [*range(lead), *again]
+    found = wg.sum(reductions.counted(x, None), gone, keepdims=True) if gone else x
     return wg.reshape(found, shape)
 
 
 def strides(x: Any, dim: int | None) -> Any:
-    """The distances of elements in memory, as if in order: the real layout is up to the compiler."""
+    """The distances of elements in memory, where views share it; what is computed is in order."""
+    found = tuple(
+        step if size > 1 else plain
+        for step, size, plain in zip(wg.memory_layout(x).strides, x.shape, in_order(x.shape), strict=True)
+    )
+    return found if dim is None else found[dim]
+
+
+def in_order(shape: Any) -> tuple[int, ...]:
+    """The distances of elements that lie in order."""
     found, step = [], 1
-    for size in reversed(tuple(x.shape)):
+    for size in reversed(tuple(shape)):
         found.append(step)
         step *= max(size, 1)
-    return tuple(reversed(found)) if dim is None else found[::-1][dim]
+    return tuple(reversed(found))
 
 
 def _converted(name: str, dtype: Any) -> Callable[..., Any]:
     def method(input: Any, memory_format: Any = None) -> Any:
-        return input if input.dtype is dtype else adopt(input.astype(dtype))
+        return input if input.dtype is dtype else adopt(cast(input, dtype))
 
     method.__name__ = name
     return method
 
 
-_MEMBERS = bind(ROWS, globals())
+functions = bind(ROWS, globals())
+_MEMBERS = methods(functions)
 _MEMBERS |= {name: _converted(name, dtype) for name, dtype in _CONVERSIONS.items()}
 for _family in FAMILIES:
     _MEMBERS |= methods(_family.functions)

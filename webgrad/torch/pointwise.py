@@ -10,12 +10,15 @@ from typing import Any
 
 import webgrad as wg
 
+from . import return_types as _return_types
 from .binding import bind
 from .defaults import float_dtype
 from .promotion import matched, result_type
 from .tensor import Array
 
 __all__ = ["functions"]
+
+return_types: Any = _return_types  # whose names a table makes
 
 ROWS = """
 [function method in_place out]
@@ -29,23 +32,26 @@ atanh arctanh(input) = wg.atanh(floats(input))
 ceil(input) = wg.ceil(input)
 cos(input) = wg.cos(floats(input))
 cosh(input) = wg.cosh(floats(input))
+deg2rad(input) = wg.deg2rad(floats(input))
 erf(input) = wg.erf(floats(input))
 erfc(input) = wg.erfc(floats(input))
 exp(input) = wg.exp(floats(input))
 exp2(input) = wg.exp2(floats(input))
 expm1(input) = wg.expm1(floats(input))
 floor(input) = wg.floor(input)
+frac(input) = fraction(input)
 log(input) = wg.log(floats(input))
 log10(input) = wg.log10(floats(input))
 log1p(input) = wg.log1p(floats(input))
 log2(input) = wg.log2(floats(input))
 neg negative(input) = negated(input)
+rad2deg(input) = wg.rad2deg(floats(input))
 reciprocal(input) = wg.reciprocal(floats(input))
 round(input, *, decimals=0) = rounded(input, decimals)
 rsqrt(input) = wg.rsqrt(floats(input))
-sigmoid(input) = wg.sigmoid(floats(input))
+sigmoid(input) = wg.sigmoid(floats(input)) if input.dtype.kind != "c" else wg.reciprocal(1 + wg.exp(-input))
 sign(input) = real_sign(input)
-sgn(input) = wg.sign(input)
+sgn(input) = input.clone() if input.dtype is wg.bool else wg.sign(input)
 sin(input) = wg.sin(floats(input))
 sinh(input) = wg.sinh(floats(input))
 sqrt(input) = wg.sqrt(floats(input))
@@ -53,6 +59,7 @@ square(input) = numbers("square", input) ** 2
 tan(input) = wg.tan(floats(input))
 tanh(input) = wg.tanh(floats(input))
 trunc fix(input) = wg.trunc(input)
+conj_physical(input) = wg.conj(input)
 bitwise_not(input) = wg.bitwise_invert(input)
 logical_not(input) = wg.logical_not(input.bool())
 nan_to_num(input, nan=None, posinf=None, neginf=None) = wg.nan_to_num(input, 0.0 if nan is None else nan,
@@ -66,7 +73,13 @@ mul multiply(input, other) = input * other
 div divide true_divide(input, other, *, rounding_mode=None) = quotient(input, other, rounding_mode)
 floor_divide(input, other) = input // other
 remainder(input, other) = input % other
-fmod(input, other) = pair(fmod, input, other)
+fmod(input, other) = pair(wg.fmod, input, other)
+gcd(input, other) = pair(wg.gcd, input, other)
+lcm(input, other) = pair(wg.lcm, input, other)
+heaviside(input, values) = step(input, values)
+ldexp(input, other) = input * wg.exp2(floats(other))
+igamma(input, other) = pair(wg.special.gammainc, input, other)
+igammac(input, other) = pair(wg.special.gammaincc, input, other)
 pow(input, exponent) = raised(input, exponent)
 float_power(input, exponent) = raised(doubled(input), doubled(exponent))
 atan2 arctan2(input, other) = pair(wg.atan2, floats(input), floats(other))
@@ -94,13 +107,18 @@ lerp(input, end, weight) = input + weight * (end - input)
 [function method out]
 maximum(input, other) = pair(wg.maximum, input, other)
 minimum(input, other) = pair(wg.minimum, input, other)
-fmax(input, other) = pair(fmax, input, other)
-fmin(input, other) = pair(fmin, input, other)
+fmax(input, other) = pair(wg.fmax, input, other)
+fmin(input, other) = pair(wg.fmin, input, other)
 logaddexp(input, other) = pair(wg.logaddexp, input, other)
+logaddexp2(input, other) = pair(wg.logaddexp2, input, other)
+frexp(input) = return_types.frexp(*wg.frexp(input))
+isneginf(input) = wg.isneginf(input)
+isposinf(input) = wg.isposinf(input)
 
 [function method]
 angle(input) = wg.angle(input)
-conj conj_physical(input) = wg.conj(input)
+conj(input) = wg.conj(input)
+isreal(input) = wg.isreal(input)
 resolve_conj resolve_neg(input) = input
 isfinite(input) = wg.isfinite(input)
 isinf(input) = wg.isinf(input)
@@ -116,6 +134,10 @@ rsub(input, other, *, alpha=1) = scaled(input, other, 1) - scaled(input, input, 
 
 [function]
 result_type(tensor1, tensor2) = type_of(tensor1, tensor2)
+real(input) = wg.real(input)
+imag(input) = imaginary(input)
+view_as_real(input) = wg.view_as_real(input)
+view_as_complex(input) = wg.view_as_complex(input)
 complex(real, imag) = wg.complex(real, imag)
 polar(abs, angle) = wg.polar(abs, angle)
 """
@@ -216,20 +238,25 @@ def quotient(first: Any, second: Any, rounding: str | None) -> Any:
     return down + ((down * second != first) & ((first < 0) != (second < 0))).astype(down.dtype)
 
 
-def fmod(first: Any, second: Any) -> Any:
-    """The remainder with the sign of the dividend."""
-    rest = wg.remainder(wg.abs(first), abs(second))
-    return wg.where(first < 0, -rest, rest) if first.dtype.kind != "u" else rest
+def fraction(x: Any) -> Any:
+    """x - trunc(x)."""
+    if x.dtype.kind not in "f":
+        raise RuntimeError(f"frac is for floats, not {x.dtype.name}")
+    return x - wg.trunc(x)
 
 
-def fmax(first: Any, second: Any) -> Any:
-    """The larger one, and of a NaN and a number the number."""
-    return wg.where(wg.isnan(first), second, wg.where(wg.isnan(second), first, wg.maximum(first, second)))
+def step(x: Any, values: Any) -> Any:
+    """0, 1, or the values at 0; torch promotes nothing here."""
+    if x.dtype is not values.dtype:
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+    return wg.heaviside(x, values)
 
 
-def fmin(first: Any, second: Any) -> Any:
-    """The smaller one, and of a NaN and a number the number."""
-    return wg.where(wg.isnan(first), second, wg.where(wg.isnan(second), first, wg.minimum(first, second)))
+def imaginary(x: Any) -> Any:
+    """The imaginary parts, which only complex numbers have."""
+    if x.dtype.kind != "c":
+        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    return wg.imag(x)
 
 
 def raised(base: Any, exponent: Any) -> Any:

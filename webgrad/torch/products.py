@@ -10,7 +10,10 @@ from typing import Any
 import webgrad as wg
 
 from .binding import bind
-from .pointwise import scaled
+from .promotion import matched
+from .reductions import counted
+from .shaping import several
+from .tensor import Array
 
 __all__ = ["functions"]
 
@@ -21,27 +24,110 @@ mm(input, mat2) = wg.mm(input, mat2)
 bmm(input, mat2) = wg.bmm(input, mat2)
 mv(input, vec) = wg.matmul(input, vec)
 dot(input, tensor) = wg.dot(input, tensor)
-outer ger(input, vec2) = wg.outer(input, vec2)
-addmm(input, mat1, mat2, *, beta=1, alpha=1) = scaled(input, input, beta) + scaled(input, wg.mm(mat1, mat2),
+outer ger(input, vec2) = outer_of(input, vec2)
+cross(input, other, dim=None) = crossed(input, other, dim)
+kron(input, other) = by_bytes(wg.kron, input, other)
+
+[function method in_place out]
+addmm(input, mat1, mat2, *, beta=1, alpha=1) = added(input, wg.mm(mat1, mat2), beta, alpha)
+addmv(input, mat, vec, *, beta=1, alpha=1) = added(input, wg.matmul(mat, vec), beta, alpha)
+addr(input, vec1, vec2, *, beta=1, alpha=1) = added(input, outer_of(vec1, vec2), beta, alpha)
+baddbmm(input, batch1, batch2, *, beta=1, alpha=1) = added(input, wg.bmm(batch1, batch2), beta, alpha)
+addbmm(input, batch1, batch2, *, beta=1, alpha=1) = added(input, wg.sum(wg.bmm(batch1, batch2), 0), beta,
     alpha)
-addmv(input, mat, vec, *, beta=1, alpha=1) = scaled(input, input, beta) + scaled(input, wg.matmul(mat, vec),
-    alpha)
-addr(input, vec1, vec2, *, beta=1, alpha=1) = scaled(input, input, beta) + scaled(input, wg.outer(vec1,
-    vec2), alpha)
-baddbmm(input, batch1, batch2, *, beta=1, alpha=1) = scaled(input, input, beta) + scaled(input,
-    wg.bmm(batch1, batch2), alpha)
-addbmm(input, batch1, batch2, *, beta=1, alpha=1) = scaled(input, input, beta) + scaled(input,
-    wg.sum(wg.bmm(batch1, batch2), 0), alpha)
 
 [function method]
 vdot(input, other) = wg.sum(wg.conj(input) * other)
-inner(input, other) = wg.tensordot(input, other, ([-1], [-1])) if input.ndim and other.ndim else input *
-    other
-tensordot(a, b, dims=2, out=None) = wg.tensordot(a, b, dims)
+inner(input, other) = wg.tensordot(input, other, ([-1], [-1])) if input.ndim and other.ndim else input * other
+tensordot(a, b, dims=2, out=None) = contracted(a, b, dims)
 
 [function]
-einsum(equation, *operands) = wg.einsum(equation, *(operands[0] if len(operands) == 1 and
-    isinstance(operands[0], (list, tuple)) else operands))
+cdist(x1, x2, p=2.0, compute_mode=None) = wg.cdist(x1, x2, p)
+chain_matmul(*matrices, out=None) = wg.linalg.multi_dot(several(matrices))
+einsum(equation, *operands) = summed(equation, several(operands))
+vander(x, N=None, increasing=False) = wg.vander(whole(x), N, increasing=increasing)
 """
+
+
+def outer_of(first: Any, second: Any) -> Any:
+    """All products of elements of two vectors."""
+    if first.ndim != 1 or second.ndim != 1:
+        raise RuntimeError(f"outer: Expected 1-D arguments, but got {first.ndim}-D and {second.ndim}-D")
+    return wg.reshape(first, (-1, 1)) * second
+
+
+def times(x: Any, factor: Any) -> Any:
+    """x by a number, which is whole where x is."""
+    if factor == 1:
+        return x
+    return x & bool(factor) if x.dtype.kind == "b" else x * (int(factor) if x.dtype.kind in "iu" else factor)
+
+
+def added(x: Any, product: Any, beta: Any, alpha: Any) -> Any:
+    """beta * x + alpha * product; where beta is 0 nothing of x counts, NaN neither."""
+    scaled = times(product, alpha)
+    if beta == 0:
+        return wg.expand(scaled, wg.broadcast_shapes(tuple(x.shape), tuple(scaled.shape)))
+    return times(x, beta) + scaled
+
+
+def crossed(first: Any, second: Any, dim: int | None) -> Any:
+    """Products of vectors in space; without a dimension the first of size 3."""
+    if first.ndim != second.ndim:
+        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+    if dim is None:
+        shape = wg.broadcast_shapes(tuple(first.shape), tuple(second.shape))
+        dim = next((at for at, size in enumerate(shape) if size == 3), None)
+        if dim is None:
+            raise RuntimeError("no dimension of size 3 in input")
+    return wg.linalg.cross(*matched(first, second), axis=dim)
+
+
+def whole(x: Any) -> Any:
+    """Bools as integers."""
+    return x.long() if x.dtype is wg.bool else x
+
+
+def summed(equation: Any, operands: Any) -> Any:
+    """torch.einsum; integers that are summed alone are int64."""
+    alone = len(operands) == 1 and operands[0].dtype.kind in "iu" and isinstance(equation, str)
+    return wg.einsum(equation, *([counted(operands[0], None)] if alone and sums(equation) else operands))
+
+
+def sums(equation: str) -> bool:
+    """Whether a letter of the operands is not in the result."""
+    given, _, kept = equation.replace(" ", "").partition("->")
+    letters = [each for each in given if each.isalpha()]
+    if "->" not in equation:
+        return len(letters) != len(set(letters))
+    return not set(letters) <= set(kept)
+
+
+def contracted(first: Any, second: Any, dims: Any) -> Any:
+    """torch.tensordot; a size of 1 stands for the other's."""
+    if isinstance(dims, Array):
+        dims = dims.tolist()
+    if isinstance(dims, int):
+        dims = (list(range(first.ndim - dims, first.ndim)), list(range(dims)))
+    ours, theirs = ([each] if isinstance(each, int) else list(each) for each in dims)
+    if len(ours) != len(theirs):
+        raise RuntimeError("both dimension lists should have same length")
+    alone = [
+        one for one, other in zip(ours, theirs, strict=True) if second.shape[other] == 1 != first.shape[one]
+    ]
+    over = [
+        other for one, other in zip(ours, theirs, strict=True) if first.shape[one] == 1 != second.shape[other]
+    ]
+    first = wg.sum(first, alone, keepdims=True).astype(first.dtype) if alone else first
+    second = wg.sum(second, over, keepdims=True).astype(second.dtype) if over else second
+    return wg.tensordot(first, second, (ours, theirs))
+
+
+def by_bytes(function: Any, first: Any, second: Any) -> Any:
+    """A product of what may be bools."""
+    if first.dtype is second.dtype is wg.bool:
+        return function(first.byte(), second.byte()).astype(wg.bool)
+    return function(*matched(first, second))
+
 
 functions: dict[str, Any] = bind(ROWS, globals())

@@ -6,13 +6,14 @@ without dimensions only decides a result's dtype if its kind (bool, integer, flo
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import webgrad as wg
 
 from .defaults import integer_of
 
-__all__ = ["matched", "result_type"]
+__all__ = ["cast", "matched", "result_type"]
 
 _Array = wg.Tensor
 _KIND = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
@@ -32,6 +33,19 @@ def matched(first: Any, second: Any) -> tuple[Any, Any]:
     if kind is int and first.dtype is wg.bool:
         return first.astype(integer_of(first.device)), second
     return first, second
+
+
+def cast(x: Any, dtype: Any) -> Any:
+    """In another dtype, if one is given; of complex numbers a real one keeps the real parts."""
+    if dtype is None or x.dtype is dtype:
+        return x
+    dtype = wg.as_dtype(dtype)
+    if x.dtype.kind == "c" and dtype.kind == "b":
+        return x != 0
+    if x.dtype.kind == "c" and dtype.kind != "c":
+        warnings.warn("Casting complex values to real discards the imaginary part", stacklevel=4)
+        x = wg.real(x)
+    return x.astype(dtype, copy=False)
 
 
 def _as(x: Any, dtype: Any) -> Any:

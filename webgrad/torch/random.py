@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import webgrad as wg
@@ -24,18 +24,18 @@ __all__ = ["Generator", "base_seed", "default_generator", "functions", "own_stre
 
 ROWS = """
 [function]
-rand_like(input, *, generator=None, $like) = made(source(generator).uniform(shape=tuple(input.shape),
-    dtype=dtype or input.dtype, device=place(device) or input.device), requires_grad)
-randn_like(input, *, generator=None, $like) = made(source(generator).normal(shape=tuple(input.shape),
-    dtype=dtype or input.dtype, device=place(device) or input.device), requires_grad)
-randint_like(input, low=0, high=None, *, generator=None, $like) = made(integers(low, high,
-    tuple(input.shape), dtype or input.dtype, place(device) or input.device, generator), requires_grad)
-randint(low=0, high=None, size=None, *, generator=None, out=None, $options) = made(integers(*limits(low,
-    high, size), dtype, place(device), generator), requires_grad)
+rand_like(input, *, generator=None, $like) = made(_rand(tuple(input.shape), dtype or input.dtype,
+    place(device) or input.device, generator), requires_grad)
+randn_like(input, *, generator=None, $like) = made(_randn(tuple(input.shape), dtype or input.dtype,
+    place(device) or input.device, generator), requires_grad)
+randint_like(input, low=0, high=None, *, generator=None, $like) = made(integers(low, high, tuple(input.shape),
+    dtype or input.dtype, place(device) or input.device, generator), requires_grad)
+randint(low=0, high=None, size=None, *, generator=None, out=None, $options) = made(integers(*limits(low, high,
+    size), dtype, place(device), generator), requires_grad)
 randperm(n, *, generator=None, out=None, $options) = source(generator).permutation(n,
     device=place(device)).astype(dtype or integer_of(place(device)))
-normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None, device=None,
-    requires_grad=False) = made(normal_of(mean, std, size, generator, dtype, place(device)), requires_grad)
+normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, $options) = made(normal_of(mean, std, size,
+    generator, dtype, place(device)), requires_grad)
 manual_seed(seed) = seeded(seed)
 seed() = fresh_seed()
 initial_seed() = current().initial_seed()
@@ -66,7 +66,7 @@ log_normal_(input, mean=1, std=2, *, generator=None) = written(input,
     device=input.device)))
 geometric_(input, p, *, generator=None) = written(input,
     wg.ceil(wg.log1p(-source(generator).uniform(shape=tuple(input.shape), device=input.device)) /
-    wg.log1p(wg.asarray(-p, dtype=wg.float32, device=input.device))))
+    wg.log1p(wg.asarray(-p, dtype=wg.float32, device=input.device))).astype(input.dtype))
 cauchy_(input, median=0, sigma=1, *, generator=None) = written(input, median + sigma *
     wg.tan(3.141592653589793 * (source(generator).uniform(shape=tuple(input.shape), dtype=floating(input),
     device=input.device) - 0.5)))
@@ -221,12 +221,22 @@ def chosen(x: Any, count: int, replacement: bool, generator: Any) -> Any:
     return found.astype(integer_of(x.device))
 
 
+def in_parts(draw: Callable[[Any], Any], dtype: Any) -> Any:
+    """Numbers of a dtype; complex ones have two parts."""
+    kind = wg.as_dtype(dtype)
+    if kind.kind != "c":
+        return draw(kind)
+    part = wg.float32 if kind is wg.complex64 else wg.float64
+    return wg.complex(draw(part), draw(part))
+
+
 def _rand(shape: Any, dtype: Any, device: Any, generator: Any = None) -> Any:
-    return source(generator).uniform(shape=shape, dtype=dtype, device=device)
+    return in_parts(lambda kind: source(generator).uniform(shape=shape, dtype=kind, device=device), dtype)
 
 
 def _randn(shape: Any, dtype: Any, device: Any, generator: Any = None) -> Any:
-    return source(generator).normal(shape=shape, dtype=dtype, device=device)
+    found = in_parts(lambda kind: source(generator).normal(shape=shape, dtype=kind, device=device), dtype)
+    return found * 0.5**0.5 if found.dtype.kind == "c" else found
 
 
 functions = bind(ROWS, globals(), OPTIONS) | {"rand": factory(_rand), "randn": factory(_randn)}

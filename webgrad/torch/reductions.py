@@ -5,18 +5,21 @@ In: tensors, `dim` and `keepdim`. Out: tensors, or named pairs of values and ind
 
 from __future__ import annotations
 
-from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
 import webgrad as wg
 
+from . import return_types as _return_types
 from .binding import bind
 from .defaults import integer_of
 from .pointwise import floats, pair
+from .promotion import cast, matched
 from .tensor import Array
 
-__all__ = ["functions", "return_types"]
+__all__ = ["functions", "single"]
+
+return_types: Any = _return_types  # whose names a table makes
 
 ROWS = """
 [function method out]
@@ -24,8 +27,7 @@ sum(input, dim=None, keepdim=False, *, dtype=None) = wg.sum(counted(input, dtype
     keepdims=keepdim, dtype=dtype)
 nansum(input, dim=None, keepdim=False, *, dtype=None) = wg.sum(wg.where(wg.isnan(input), 0, counted(input,
     dtype)), axes(dim), keepdims=keepdim, dtype=dtype)
-prod(input, dim=None, keepdim=False, *, dtype=None) = wg.prod(counted(input, dtype), dim, keepdims=keepdim,
-    dtype=dtype)
+prod(input, dim=None, keepdim=False, *, dtype=None) = product(counted(input, dtype), dim, keepdim)
 mean(input, dim=None, keepdim=False, *, dtype=None) = wg.mean(averaged("mean", input, dtype), axes(dim),
     keepdims=keepdim)
 nanmean(input, dim=None, keepdim=False, *, dtype=None) = nanmean_of(averaged("nanmean", input, dtype),
@@ -36,46 +38,45 @@ amax(input, dim=(), keepdim=False) = wg.max(input, axes(dim), keepdims=keepdim)
 amin(input, dim=(), keepdim=False) = wg.min(input, axes(dim), keepdims=keepdim)
 argmax(input, dim=None, keepdim=False) = index(wg.argmax(numbered(input), dim, keepdims=keepdim))
 argmin(input, dim=None, keepdim=False) = index(wg.argmin(numbered(input), dim, keepdims=keepdim))
-max(input, dim=None, keepdim=False, *, other=None) = extremum(wg.max, wg.argmax, wg.maximum, "max", input,
-    dim if other is None else other, keepdim)
-min(input, dim=None, keepdim=False, *, other=None) = extremum(wg.min, wg.argmin, wg.minimum, "min", input,
-    dim if other is None else other, keepdim)
+max(input, dim=None, keepdim=False, *, other=None) = extremum(wg.max, wg.argmax, wg.maximum, "max", input, dim
+    if other is None else other, keepdim)
+min(input, dim=None, keepdim=False, *, other=None) = extremum(wg.min, wg.argmin, wg.minimum, "min", input, dim
+    if other is None else other, keepdim)
 logsumexp(input, dim, keepdim=False) = wg.logsumexp(floats(input), axes(dim), keepdims=keepdim)
-std(input, dim=None, unbiased=None, keepdim=False, *, correction=None) = spread(wg.std, input, dim,
-    unbiased, keepdim, correction)
-var(input, dim=None, unbiased=None, keepdim=False, *, correction=None) = spread(wg.var, input, dim,
-    unbiased, keepdim, correction)
+std(input, dim=None, unbiased=None, keepdim=False, *, correction=None) = spread(wg.std, input, dim, unbiased,
+    keepdim, correction)
+var(input, dim=None, unbiased=None, keepdim=False, *, correction=None) = spread(wg.var, input, dim, unbiased,
+    keepdim, correction)
 cumsum(input, dim, *, dtype=None) = wg.cumsum(counted(input, dtype), dim)
+logcumsumexp(input, dim) = wg.logcumsumexp(input, dim)
 cumprod(input, dim, *, dtype=None) = wg.cumprod(counted(input, dtype), dim)
 cummax(input, dim) = running(wg.cummax, "cummax", input, dim)
 cummin(input, dim) = running(wg.cummin, "cummin", input, dim)
-sort(input, dim=-1, descending=False, *, stable=False) = ordered(input, dim, descending)
-topk(input, k, dim=-1, largest=True, sorted=True) = largest_of(input, k, dim, largest, sorted)
+aminmax(input, *, dim=None, keepdim=False) = return_types.aminmax(wg.min(input, dim, keepdims=keepdim),
+    wg.max(input, dim, keepdims=keepdim))
+renorm(input, p, dim, maxnorm) = renormed(input, p, dim, maxnorm)
+diff(input, n=1, dim=-1, prepend=None, append=None) = wg.diff(input, n, dim, prepend, append)
 norm(input, p="fro", dim=None, keepdim=False, dtype=None) = norm_of(input, p, dim, keepdim, dtype)
 
 [function method]
-argsort(input, dim=-1, descending=False, *, stable=False) = ordered(input, dim, descending).indices
 count_nonzero(input, dim=None) = index(wg.count_nonzero(input, axes(dim)))
 softmax(input, dim, dtype=None) = wg.softmax(cast(input, dtype), axis=dim)
 log_softmax(input, dim, dtype=None) = wg.log_softmax(cast(input, dtype), axis=dim)
 
+dist(input, other, p=2) = wg.vector_norm(floats(input - other), ord=p)
+cov(input, *, correction=1, fweights=None, aweights=None) = wg.squeeze(wg.cov(input if aweights is None else
+    matched(input, aweights)[0], correction=correction, fweights=fweights, aweights=aweights))
+corrcoef(input) = wg.squeeze(wg.corrcoef(input))
+
 [function]
+trapezoid trapz(y, x=None, *, dx=1, dim=-1) = wg.trapezoid(y, x, dx=dx, axis=dim)
+cumulative_trapezoid(y, x=None, *, dx=1, dim=-1) = wg.cumulative_trapezoid(y, x, dx=dx, axis=dim)
+gradient(input, *, spacing=1, dim=None, edge_order=1) = slopes(input, spacing, dim, edge_order)
 std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None) = with_mean(wg.std, input, dim,
     unbiased, keepdim, correction)
 var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None) = with_mean(wg.var, input, dim,
     unbiased, keepdim, correction)
 """
-
-_PAIRS = "max min median nanmedian mode sort topk kthvalue cummax cummin aminmax"
-
-
-class return_types:
-    """torch.return_types: the pairs that functions return, with names."""
-
-
-for _name in _PAIRS.split():
-    _fields = ("min", "max") if _name == "aminmax" else ("values", "indices")
-    setattr(return_types, _name, namedtuple(_name, _fields))
 
 
 def axes(dim: Any) -> Any:
@@ -83,20 +84,22 @@ def axes(dim: Any) -> Any:
     return None if dim is None or (isinstance(dim, tuple | list) and not dim) else dim
 
 
-def cast(x: Any, dtype: Any) -> Any:
-    """In another dtype, if one is asked for."""
-    return x if dtype is None else x.astype(dtype)
-
-
 def counted(x: Any, dtype: Any) -> Any:
     """Sums and products of integers and bools are int64."""
-    return x if dtype is not None or x.dtype.kind in "fc" else x.astype(integer_of(x.device))
+    if dtype is not None:
+        return cast(x, dtype)
+    return x if x.dtype.kind in "fc" else x.astype(integer_of(x.device))
+
+
+def product(x: Any, dim: Any, keepdim: bool) -> Any:
+    """The product; of bools, whether all are true."""
+    return (wg.all if x.dtype is wg.bool else wg.prod)(x, dim, keepdims=keepdim)
 
 
 def averaged(name: str, x: Any, dtype: Any) -> Any:
     """What has a mean: floats and complex numbers."""
     if dtype is not None:
-        return x.astype(dtype)
+        return cast(x, dtype)
     if x.dtype.kind not in "fc":
         raise RuntimeError(
             f"{name}(): could not infer output dtype. Input dtype must be either a floating point or complex "
@@ -128,6 +131,11 @@ def numbered(x: Any) -> Any:
     return x.astype(wg.uint8) if x.dtype is wg.bool else x
 
 
+def single(kind: Any, x: Any) -> Any:
+    """What a tensor without dimensions has along its only one: its value, at 0."""
+    return kind(x.clone(), index(wg.zeros_like(x, dtype=wg.int32)))
+
+
 def extremum(
     values: Callable[..., Any],
     places: Callable[..., Any],
@@ -144,7 +152,7 @@ def extremum(
         return pair(binary, x, dim)
     kind = getattr(return_types, name)
     if not x.ndim:
-        return kind(x.clone(), index(wg.zeros_like(x, dtype=wg.int32)))
+        return single(kind, x)
     given = numbered(x)
     found = index(places(given, dim, keepdims=True))
     best = wg.take_along_axis(x, found, dim)
@@ -174,7 +182,7 @@ def running(function: Callable[..., Any], name: str, x: Any, dim: int) -> Any:
     """Cumulative extremes, and where each was last found."""
     kind = getattr(return_types, name)
     if not x.ndim:
-        return kind(x.clone(), index(wg.zeros_like(x, dtype=wg.int32)))
+        return single(kind, x)
     best = function(x, dim)
     shape = [1] * x.ndim
     shape[dim] = x.shape[dim]
@@ -183,20 +191,18 @@ def running(function: Callable[..., Any], name: str, x: Any, dim: int) -> Any:
     return kind(best, index(wg.cummax(wg.where(here, places, 0).detach(), dim)))
 
 
-def ordered(x: Any, dim: int, descending: bool) -> Any:
-    """Sorted values and where they were; equal ones stay in order."""
-    if not x.ndim:
-        return return_types.sort(x.clone(), index(wg.zeros_like(x, dtype=wg.int32)))  # type: ignore[attr-defined]
-    places = wg.argsort(numbered(x), dim, descending=descending, stable=True)
-    return return_types.sort(wg.take_along_axis(x, places, dim), index(places))  # type: ignore[attr-defined]
+def renormed(x: Any, p: Any, dim: int, maxnorm: Any) -> Any:
+    """Slices of a dimension whose norms are larger than they may be, scaled down to that."""
+    others = tuple(each for each in range(x.ndim) if each != dim % x.ndim)
+    norms = wg.vector_norm(x, axis=others, keepdims=True, ord=p)
+    return x * wg.where(norms > maxnorm, maxnorm / (norms + 1e-7), 1.0)
 
 
-def largest_of(x: Any, k: int, dim: int, largest: bool, sorted: bool) -> Any:
-    """The k largest and where they were."""
-    if not x.ndim:
-        return return_types.topk(x.clone(), index(wg.zeros_like(x, dtype=wg.int32)))  # type: ignore[attr-defined]
-    values, places = wg.topk(x, k, axis=dim, largest=largest, sorted=sorted)
-    return return_types.topk(values, index(places))  # type: ignore[attr-defined]
+def slopes(x: Any, spacing: Any, dim: Any, edge_order: int) -> Any:
+    """torch.gradient: by one distance, or by one, or places, for each dimension."""
+    steps = list(spacing) if isinstance(spacing, tuple | list) else [1 if spacing is None else spacing]
+    steps = [wg.real(each) if isinstance(each, Array) else each for each in steps]
+    return tuple(wg.gradient(x, *steps, axis=dim, edge_order=edge_order))
 
 
 def norm_of(x: Any, p: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:

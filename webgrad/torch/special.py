@@ -10,7 +10,7 @@ from typing import Any
 
 import webgrad as wg
 
-from .binding import bind
+from .binding import absent, bind
 from .pointwise import floats, pair
 from .pointwise import functions as _elements
 from .reductions import functions as _reductions
@@ -99,3 +99,4 @@ _shared = {**_elements, **_reductions, **functions}
 _own = bind(OWN + polynomials(), globals()) | {name: _shared[name] for name in SHARED.split()}
 globals().update(_own)
 __all__ += _own
+__getattr__ = absent(__name__, __all__)

@@ -8,14 +8,16 @@ of this folder (`methods.py`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from numbers import Integral
 from typing import Any
 
 import webgrad as wg
 
+from .defaults import float_dtype
 from .promotion import matched
 from .shapes_of import Count, Size
 
-__all__ = ["Array", "Tensor", "adopt", "adopting", "written"]
+__all__ = ["Array", "Tensor", "adopt", "adopting", "legacy", "written"]
 
 Array = wg.Tensor
 _REPLACED = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}  # a kind may be written to its own and to higher ones
@@ -26,13 +28,22 @@ _array_gradient: Any = Array.grad
 _array_data: Any = Array.data
 
 
+_OF_BOOLS: dict[str, Callable[[Any, Any], Any]] = {
+    "__add__": wg.logical_or,
+    "__radd__": wg.logical_or,
+    "__mul__": wg.logical_and,
+    "__rmul__": wg.logical_and,
+}
+
+
 def _operator(name: str) -> Callable[[Any, Any], Any]:
     """An operator with torch's promotion of types."""
     compute = getattr(Array, name)
+    of_bools = _OF_BOOLS.get(name, compute)
 
     def method(self: Any, other: Any) -> Any:
         first, second = matched(self, other)
-        result = compute(first, second)
+        result = (of_bools if first.dtype is wg.bool else compute)(first, second)
         if result.__class__ is Array:
             result.__class__ = Tensor
         return result
@@ -55,7 +66,7 @@ class Tensor(Array):
 
     def __new__(cls, *data: Any, device: Any = None) -> Any:
         """As torch.FloatTensor: sizes, a sequence of values, another tensor's values, or nothing."""
-        made = _legacy(data, device)
+        made = legacy(data, device, float_dtype())
         made.__class__ = cls
         return made
 
@@ -121,6 +132,7 @@ _OPERATORS = (
 )
 for _name in _OPERATORS.split():
     setattr(Tensor, f"__{_name}__", _operator(f"__{_name}__"))
+Tensor.__rdiv__ = Tensor.__rtruediv__  # type: ignore[attr-defined]
 for _name in ("__neg__", "__abs__", "__invert__", "__pos__", "__copy__", "__deepcopy__"):
     setattr(Tensor, _name, adopting(getattr(Array, _name)))
 
@@ -164,12 +176,10 @@ def written(target: Any, value: Any, resize: bool = False) -> Any:
     return target
 
 
-def _legacy(data: tuple[Any, ...], device: Any) -> Any:
-    if not data:
-        return wg.zeros((0,), device=device)
-    if len(data) == 1 and not isinstance(data[0], int):
-        given = data[0]
-        if isinstance(given, Size):
-            return wg.zeros(tuple(given), device=device)
-        return wg.asarray(given, dtype=wg.float32, device=device, copy=True)
-    return wg.zeros(data, device=device)
+def legacy(data: tuple[Any, ...], device: Any, dtype: Any) -> Any:
+    """As torch.FloatTensor: zeros of some sizes, the values of a sequence, or nothing."""
+    if len(data) == 1 and not isinstance(data[0], Integral):
+        if not isinstance(data[0], Size):
+            return wg.asarray(data[0], dtype=dtype, device=device, copy=True)
+        data = tuple(data[0])
+    return wg.zeros(data or (0,), dtype=dtype, device=device)

@@ -20,7 +20,7 @@ from ..errors import ArgumentError, DTypeError
 from ..evaluate.evaluate import compute_waiting, evaluation_lock
 from ..graph.node import Node, scalar, signature
 from ..graph.op import LEAF
-from ..graph.snapshot import Snapshot, Walk, snapshot, walk
+from ..graph.snapshot import Snapshot, snapshot, walk
 from ..graph.trace import RuntimeFloat, RuntimeInt, is_runtime, one_at_a_time, plain, refuse_in_trace
 from ..jit.closures import store_numbers, tensors_that_refer_to
 from ..jit.pytree import TreeSpec, flatten, unflatten
@@ -289,7 +289,7 @@ def _apart(
     """The same with nodes that nothing else refers to."""
     every = [*(node for _, node in outputs), *(after for _, after in changed)]
     roots = list({id(node): node for node in every if node.storage is None}.values())
-    walked = walk(roots)._replace(held=[]) if roots else Walk((), [], {}, [])
+    walked = walk(roots)._replace(held=[])
     _refuse_wide([*walked.nodes, *(node for _, node in outputs), *(before for before, _ in changed)])
     made: dict[int, Node] = {}
 

@@ -248,9 +248,9 @@ def test_mistakes_are_named() -> None:
     with pytest.raises(ArgumentError, match=r"topk: k must be an integer, not 1.5"):
         topk(x, 1.5)  # type: ignore[arg-type]
     with pytest.raises(
-        ShapeError, match=r"searchsorted takes a sorted tensor of one dimension, not .*\(1, 3\)"
+        ShapeError, match=r"searchsorted takes a sorted tensor of one dimension, or .*\(1, 3\) and \(2,\)"
     ):
-        searchsorted(x, x)
+        searchsorted(x, on_cpu([1, 2]))
     line = on_cpu([1, 2])
     with pytest.raises(ArgumentError, match="side is 'left' or 'right', not 'middle'"):
         searchsorted(line, line, "middle")

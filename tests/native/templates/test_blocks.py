@@ -70,7 +70,7 @@ def on_cpu(array: Array) -> wg.Tensor:
 
 def steps() -> int:
     """How many steps the last native plan has."""
-    plan = list(_state.plans.values())[-1]
+    plan = list(_state.plans.values())[-1].plan
     assert isinstance(plan, HostPlan)
     assert isinstance(plan.plan, CompiledPlan)
     return len(plan.plan._steps)
@@ -162,6 +162,7 @@ def test_more_rows_than_are_named_at_a_time() -> None:
 def test_what_is_fused_with_a_product(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """One step for what comes before, for the product and for what comes after."""
     monkeypatch.setattr(cpu_plan, "MUCH", 0)
+    monkeypatch.setattr(cpu_plan, "PLANNED", 0)
     q, weights = made("Q4_1", (40, 96))
     x, bias, more = floats(2, count, 96), floats(40), floats(2, count, 40)
 

@@ -210,10 +210,16 @@ def copysign(x1: Any, x2: Any, /) -> Tensor:
 def nextafter(x1: Any, x2: Any, /) -> Tensor:
     """The next number of the dtype after x1 on the way to x2; x2 where they are equal.
 
+    The gradient is x1's.
+
     >>> wg.nextafter(wg.asarray([1.0, 0.0]), 2.0).tolist()
     [1.0000001192092896, 1.401298464324817e-45]
     """
-    start, stop = as_floats("nextafter", x1, x2)
+    start, stop = _broadcast_floats("nextafter", x1, x2)
+    return own_gradient(lambda: _next(start, stop), (start, lambda g: g), (stop, lambda g: g * 0))
+
+
+def _next(start: Tensor, stop: Tensor) -> Tensor:
     # Only by bits, since GPUs may take the smallest numbers for 0: without the sign they count upwards.
     signed = _SIGNED[start.dtype.itemsize]
     low = -(1 << (8 * start.dtype.itemsize - 1))
@@ -262,6 +268,9 @@ def logaddexp(x1: Any, x2: Any, /) -> Tensor:
     >>> wg.logaddexp(wg.asarray([-wg.inf]), wg.asarray([2.0])).tolist()
     [2.0]
     """
+    given = primitives.common("logaddexp", operands("logaddexp", x1, x2))
+    if given[0].sig.dtype.kind == "c":
+        return _complex_logaddexp(*(Tensor(each) for each in given))
     first, second = _broadcast_floats("logaddexp", x1, x2)
     # Equal ones apart, since the difference of two infinities is NaN.
     return own_gradient(
@@ -271,6 +280,13 @@ def logaddexp(x1: Any, x2: Any, /) -> Tensor:
         (first, lambda g: g * sigmoid(_difference(first, second))),
         (second, lambda g: g * sigmoid(_difference(second, first))),
     )
+
+
+def _complex_logaddexp(first: Tensor, second: Tensor) -> Tensor:
+    """By the one with the larger real part, so that the other's power is 1 at most."""
+    falls = first.real >= second.real
+    large, small = where(falls, first, second), where(falls, second, first)
+    return large + log1p(exp(small - large))
 
 
 def _difference(first: Tensor, second: Tensor) -> Tensor:

@@ -106,6 +106,57 @@ def histogram(
     return counts, edges
 
 
+def histogramdd(
+    x: Tensor,
+    bins: int | Sequence[int] | Sequence[Tensor] = 10,
+    range: Sequence[tuple[float, float]] | None = None,
+    weights: Tensor | None = None,
+    density: bool = False,
+) -> tuple[Tensor, list[Tensor]]:
+    """How many points, the rows of x, lie in boxes, and the edges of these along each axis.
+
+    `bins` are as `histogram` takes them, for all axes or for each, and `range` has a pair for each.
+
+    >>> counts, _ = wg.histogramdd(wg.asarray([[0.5, 0.5], [1.5, 0.2]]), 2, range=[(0, 2), (0, 1)])
+    >>> counts.tolist()
+    [[0, 1], [1, 0]]
+    """
+    x = as_tensor("histogramdd", x)
+    check_kind("histogramdd", "biuf", x.dtype)
+    if x.ndim != 2:
+        raise ShapeError(f"histogramdd takes points as rows, two dimensions, not the shape {x.shape}")
+    each = [bins] * x.shape[1] if isinstance(bins, int) else list(bins)
+    spans = [None] * x.shape[1] if range is None else list(range)
+    if not len(each) == len(spans) == x.shape[1]:
+        raise ArgumentError(f"histogramdd: bins and range for each of {x.shape[1]} axes, not {len(each)}")
+    values = x if x.dtype is dtypes.float64 else x.astype(dtypes.float32)
+    edges, place, inside = [], None, None
+    for column, (many, span) in enumerate(zip(each, spans, strict=True)):
+        line = values[:, column]
+        even = isinstance(many, int)
+        found = _even(line, _whole("histogramdd: bins", many), span) if even else _edges_from(many, line)
+        edges.append(found)
+        count = found.size - 1
+        at = Tensor(make(TABLE["bin_places"], (line.node, found.node), (even,)))
+        there = at < count
+        inside = there if inside is None else inside & there
+        place = minimum(at, count - 1) if place is None else place * count + minimum(at, count - 1)
+    sizes = [each.size - 1 for each in edges]
+    total_size = math.prod(sizes)
+    if place is None or inside is None:
+        raise ShapeError("histogramdd of points without coordinates")
+    where_counted = where(inside, place, total_size)
+    counts = _bin_counts("histogramdd", where_counted, weights, where_counted, total_size, outside=True)
+    counts = counts.reshape(sizes)
+    if density:
+        counts = counts.astype(values.dtype) / total(counts).astype(values.dtype)
+        for axis, found in enumerate(edges):
+            ones = [1] * len(sizes)
+            ones[axis] = -1
+            counts = counts / (found[1:] - found[:-1]).reshape(ones)
+    return counts, edges
+
+
 def _whole(what: str, number: Any) -> int:
     try:
         found = index(number)

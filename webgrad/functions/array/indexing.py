@@ -17,9 +17,9 @@ from ...errors import DeviceError, DTypeError, IndexingError, ShapeError
 from ...graph.node import Node, scalar
 from ...ops import primitives, shapes
 from ...ops.host_arrays import converted, host_array
+from ...ops.moves import Move, spread
 from ...ops.primitives import elementwise
 from ...ops.table import TABLE
-from ...ops.views import Move, spread
 from ...tensor import Tensor, view
 from ...values import Values
 from .creation import as_tensor

@@ -15,7 +15,7 @@ from ...dtypes import DType, as_dtype
 from ...errors import DTypeError, ShapeError
 from ...evaluate.evaluate import read
 from ...graph.node import Node
-from ...ops import primitives, views
+from ...ops import moves, primitives
 from ...ops.shapes import check_kind, normalise_axis
 from ...tensor import Tensor, view
 from ...values import Values
@@ -401,7 +401,7 @@ def diagonal(x: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tens
     # In a flat matrix the next element of a diagonal is one row and one column on.
     start = max(offset, 0) - min(offset, 0) * columns if length else 0
     stop = start + (length - 1) * (columns + 1) + 1 if length else 0
-    return view(matrices, (views.diagonal, (start, stop, columns + 1)))
+    return view(matrices, (moves.diagonal, (start, stop, columns + 1)))
 
 
 def diag(x: Tensor, k: int = 0) -> Tensor:

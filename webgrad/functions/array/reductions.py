@@ -395,8 +395,9 @@ def logsumexp(x: Tensor, axis: Axis = None, *, keepdims: bool = False) -> Tensor
     """
     x = as_tensor("logsumexp", x)
     axes = normalise_axes("logsumexp", axis, x.ndim)
-    wide = floating("logsumexp", x)
-    largest = shift_of(wide, axes)
+    check_kind("logsumexp", "fc", x.dtype)
+    wide = widened(x)
+    largest = shift_of(wide.real, axes)
     # An infinite maximum would make inf - inf of its own row.
     shift = where(isfinite(largest), largest, 0.0)
     total = log(fold("sum", exp(wide - shift), axes, keepdims=True)) + shift

@@ -22,8 +22,10 @@ from ...ops.table import TABLE
 from ...tensor import Tensor
 from ..pure import pure
 from .creation import as_tensor
+from .elementwise import logaddexp
+from .manipulation import concat
 from .reductions import ACCUMULATORS, compute_dtype
-from .reshaping import axis_slice, of_one
+from .reshaping import axis_slice, of_one, part
 
 
 @pure
@@ -109,6 +111,26 @@ def cummin(x: Tensor, axis: int | None = None) -> Tensor:
     [3, 1, 1]
     """
     return _extreme("cummin", x, axis)
+
+
+def logcumsumexp(x: Tensor, axis: int | None = None) -> Tensor:
+    """log of the sum of exp of the elements so far along an axis, without overflow.
+
+    >>> [round(each, 2) for each in wg.logcumsumexp(wg.asarray([1000.0, 1000.0, 1001.0])).tolist()]
+    [1000.0, 1000.69, 1001.55]
+    """
+    x = as_tensor("logcumsumexp", x)
+    check_kind("logcumsumexp", "fc", x.dtype)
+    if not x.ndim:
+        return of_one(logcumsumexp, x, axis)
+    along = _axis("logcumsumexp", x, axis)
+    wide = x.astype(compute_dtype(x.dtype), copy=False)
+    size, step = x.shape[along], 1
+    while step < size:  # sums of 2, 4, 8 … elements that follow each other
+        before, after = part(wide, along, 0, size - step), part(wide, along, step, size)
+        wide = concat([part(wide, along, 0, step), logaddexp(after, before)], along)
+        step *= 2
+    return wide.astype(x.dtype)
 
 
 _ROWS = {

@@ -1,4 +1,4 @@
-"""Scatter: slices along an axis, or single elements, at computed indices: set, add, maximum or minimum.
+"""Scatter: slices along an axis, or single elements, at computed indices: set, add, multiply, extremes.
 
 In: a tensor, indices along one axis, updates. Out: a new tensor. Updates of one element are applied in their
 order, so results are the same on every run: the last of several set ones stays. Indices in tensors may be
@@ -14,7 +14,7 @@ from ... import dtypes
 from ...arrays import has_numpy, np
 from ...dtypes import DType, promote
 from ...errors import DeviceError, DTypeError, IndexingError, ShapeError
-from ...graph.node import Node
+from ...graph.node import Node, make
 from ...ops import primitives
 from ...ops.host_arrays import converted
 from ...ops.primitives import elementwise
@@ -64,6 +64,15 @@ def index_min(x: Tensor, index: Any, updates: Tensor | Number, axis: int = 0) ->
     return _by_slices("index_min", "min", x, index, updates, axis)
 
 
+def index_multiply(x: Tensor, index: Any, updates: Tensor | Number, axis: int = 0) -> Tensor:
+    """x with the slices `index` of an axis multiplied by those of `updates`, by all of them in turn.
+
+    >>> wg.index_multiply(wg.asarray([2, 3]), [0, 0], wg.asarray([5, 7])).tolist()
+    [70, 3]
+    """
+    return _by_slices("index_multiply", "multiply", x, index, updates, axis)
+
+
 def scatter_set(x: Tensor, index: Any, updates: Tensor | Number, axis: int = -1) -> Tensor:
     """x with single elements replaced: the inverse of take_along_axis.
 
@@ -109,6 +118,15 @@ def scatter_min(x: Tensor, index: Any, updates: Tensor | Number, axis: int = -1)
     [0.0, -7.0]
     """
     return _by_elements("scatter_min", "min", x, index, updates, axis)
+
+
+def scatter_multiply(x: Tensor, index: Any, updates: Tensor | Number, axis: int = -1) -> Tensor:
+    """x with single elements multiplied by updates, by all of them in turn; `index` as in `scatter_set`.
+
+    >>> wg.scatter_multiply(wg.asarray([2.0, 3.0]), [1, 1], wg.asarray([5.0, 7.0])).tolist()
+    [2.0, 105.0]
+    """
+    return _by_elements("scatter_multiply", "multiply", x, index, updates, axis)
 
 
 def _by_slices(op: str, how: str, x: Tensor, index: Any, updates: Any, axis: int) -> Tensor:
@@ -178,6 +196,10 @@ def write_rows(op: str, how: str, base: Node, indices: Node, values: Node) -> No
         raise DTypeError(f"{op} is not offered for bool: convert it with astype, or use max, which is or")
     if not base.sig.size or not indices.sig.size:
         return base
+    if how == "multiply":
+        wide = compute_dtype(dtype)
+        changed = _multiplied(op, primitives.cast(base, wide), indices, primitives.cast(values, wide))
+        return primitives.cast(changed, dtype)
     if how == "min":  # the maximum of elements in the opposite order
         changed = write_rows(op, "max", _reversed(base), indices, _reversed(values))
         return _reversed(changed)
@@ -186,6 +208,36 @@ def write_rows(op: str, how: str, base: Node, indices: Node, values: Node) -> No
         TABLE[f"scatter_{how}"], primitives.cast(base, computed), indices, primitives.cast(values, computed)
     )
     return primitives.cast(changed, dtype)
+
+
+def _multiplied(op: str, base: Node, indices: Node, values: Node) -> Node:
+    """base with rows multiplied: in the order of their indices, each by those before it of the same one."""
+    if base.sig.dtype.kind == "b":
+        raise DTypeError(f"{op} is not offered for bool: convert it with astype, or use min, which is and")
+    count = indices.sig.size
+    inside = elementwise(TABLE["minimum"], indices, base.sig.shape[0] - 1)
+    order = make(TABLE["sort_places"], (inside,), (False, count))
+    rows, product = primitives.take(inside, order, 0), primitives.take(values, order, 0)
+    one = primitives.constant(op, 1, base.sig.dtype, base.sig.device)
+    step = 1
+    while step < count:  # products of 2, 4, 8 … rows that follow each other
+        same = elementwise(TABLE["equal"], _from(rows, step), _to(rows, count - step))
+        factor = primitives.choose(
+            primitives.reshape(same, (count - step, 1)), _to(product, count - step), one
+        )
+        whole = elementwise(TABLE["multiply"], _from(product, step), factor)
+        product = primitives.concat([_to(product, step), whole], 0)
+        step *= 2
+    ones = primitives.expand(primitives.reshape(one, (1, 1)), base.sig.shape)
+    return elementwise(TABLE["multiply"], base, write_rows(op, "set", ones, rows, product))
+
+
+def _from(x: Node, start: int) -> Node:
+    return primitives.slice_(x, ((start, x.sig.shape[0], 1), *((0, size, 1) for size in x.sig.shape[1:])))
+
+
+def _to(x: Node, stop: int) -> Node:
+    return primitives.slice_(x, ((0, stop, 1), *((0, size, 1) for size in x.sig.shape[1:])))
 
 
 def _reversed(x: Node) -> Node:

@@ -60,10 +60,12 @@ class _Groups:
     Without `with_indices` the elements themselves are sorted, which is faster on the cpu.
     """
 
-    def __init__(self, op: str, x: Tensor, with_indices: bool) -> None:
+    def __init__(self, op: str, x: Tensor, with_indices: bool, consecutive: bool = False) -> None:
         self.x = as_tensor(op, x)
         self.flat = flatten(self.x)
-        if not with_indices and self.flat.dtype.kind != "c":
+        if consecutive:
+            self.order, self.sorted = arange(self.flat.size, device=self.x.device), self.flat
+        elif not with_indices and self.flat.dtype.kind != "c":
             self.sorted = sort(self.flat)
         else:
             self.order = _order(self.flat)
@@ -101,15 +103,18 @@ class _Groups:
 class _Rows(_Groups):
     """The same of slices along an axis, as rows in the order of their first elements, then of the next."""
 
-    def __init__(self, op: str, x: Tensor, axis: int) -> None:
+    def __init__(self, op: str, x: Tensor, axis: int, consecutive: bool = False) -> None:
         self.x = as_tensor(op, x)
         self.axis = normalise_axis(op, axis, self.x.ndim)
         check_kind(op, "biuf", self.x.dtype)
         first = moveaxis(self.x, self.axis, 0)
         self.rest = tuple(first.shape[1:])
         self.flat = reshape(first, (first.shape[0], math.prod(self.rest)))
-        self.order = _order_of_rows(self.flat)
-        self.sorted = take(self.flat, self.order, axis=0)
+        if consecutive:
+            self.order, self.sorted = arange(self.length, device=self.x.device), self.flat
+        else:
+            self.order = _order_of_rows(self.flat)
+            self.sorted = take(self.flat, self.order, axis=0)
         self.first = _beginnings(self.sorted)
         self.starts = true_indices(self.first)
 
@@ -215,6 +220,27 @@ def unique(
         found = _Groups("unique", x, with_indices=return_index or return_inverse)
     asked = {"indices": return_index, "inverse_indices": return_inverse, "counts": return_counts}
     more = tuple(getattr(found, name) for name, wanted in asked.items() if wanted)
+    return (found.values, *more) if more else found.values
+
+
+def unique_consecutive(
+    x: Tensor, return_inverse: bool = False, return_counts: bool = False, axis: int | None = None
+) -> Any:
+    """The elements, or slices along an axis, without those that equal the one before; synchronises.
+
+    With `return_inverse` or `return_counts` a tuple, with the index in the result of each element of x, and
+    how many it stands for.
+
+    >>> wg.unique_consecutive(wg.asarray([1, 1, 2, 1]), return_counts=True)[1].tolist()
+    [2, 1, 1]
+    """
+    found: _Groups
+    if axis is None:
+        found = _Groups("unique_consecutive", x, with_indices=True, consecutive=True)
+    else:
+        found = _Rows("unique_consecutive", x, axis, consecutive=True)
+    more = [found.inverse_indices] if return_inverse else []
+    more += [found.counts] if return_counts else []
     return (found.values, *more) if more else found.values
 
 

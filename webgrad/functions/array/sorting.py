@@ -16,6 +16,7 @@ from ...dtypes import promote
 from ...errors import ArgumentError, DeviceError, DTypeError, ShapeError
 from ...graph.node import Node, make
 from ...ops import primitives
+from ...ops.primitives import elementwise
 from ...ops.shapes import check_kind, normalise_axis
 from ...ops.table import TABLE
 from ...tensor import Tensor
@@ -89,17 +90,21 @@ def _orderable(op: str, x: Any) -> Tensor:
 
 
 def searchsorted(x1: Tensor, x2: Tensor | float, side: str = "left", sorter: Tensor | None = None) -> Tensor:
-    """The indices, int32, at which to insert elements of x2 into x1, 1-d and sorted, so that it stays sorted.
+    """The indices, int32, at which to insert elements of x2 into x1, sorted, so that it stays sorted.
 
-    `side`: left or right of equal elements. `sorter`: argsort(x1), where x1 is not sorted.
+    Where x1 has several axes, it is lines along the last one, and x2 has elements for each of them. `side`:
+    left or right of equal elements. `sorter`: argsort(x1), where x1 is not sorted.
 
     >>> wg.searchsorted(wg.asarray([1, 3, 5]), wg.asarray([0, 3, 9])).tolist()
     [0, 1, 3]
     """
     line = _orderable("searchsorted", x1)
     values = _orderable("searchsorted", _as_operand(x2, line))
-    if line.ndim != 1:
-        raise ShapeError(f"searchsorted takes a sorted tensor of one dimension, not of shape {line.shape}")
+    if not line.ndim or (line.ndim > 1 and line.shape[:-1] != values.shape[:-1]):
+        raise ShapeError(
+            f"searchsorted takes a sorted tensor of one dimension, or as many lines as x2 has, not the "
+            f"shapes {line.shape} and {values.shape}"
+        )
     if side not in ("left", "right"):
         raise ArgumentError(f"searchsorted: side is 'left' or 'right', not {side!r}")
     if line.device is not values.device:
@@ -109,8 +114,35 @@ def searchsorted(x1: Tensor, x2: Tensor | float, side: str = "left", sorter: Ten
     common = promote(line.dtype, values.dtype)
     ordered = primitives.cast(line.node, common)
     if sorter is not None:
-        ordered = primitives.take(ordered, _sorter_node(sorter, line), 0)
+        ordered = primitives.take_along(ordered, _sorter_node(sorter, line), line.ndim - 1)
+    if line.ndim > 1:
+        return _searched(Tensor(ordered), Tensor(primitives.cast(values.node, common)), side)
     return Tensor(make(TABLE["search_places"], (ordered, primitives.cast(values.node, common)), (side,)))
+
+
+def _searched(lines: Tensor, values: Tensor, side: str) -> Tensor:
+    """Binary search in each line by itself."""
+    size = lines.shape[-1]
+    zero = primitives.constant("searchsorted", 0, dtypes.int32, lines.device)
+    low = Tensor(primitives.expand(zero, values.shape))
+    if not size or not values.size:
+        return low
+    high = low + size
+    for _ in range(size.bit_length()):
+        middle = (low + high) // 2
+        at = elementwise(TABLE["minimum"], middle.node, size - 1)
+        before = _is_before(Tensor(primitives.take_along(lines.node, at, lines.ndim - 1)), values, side)
+        before = before & (low < high)
+        low = Tensor(primitives.choose(before.node, (middle + 1).node, low.node))
+        high = Tensor(primitives.choose(before.node, high.node, middle.node))
+    return low
+
+
+def _is_before(x: Tensor, value: Tensor, side: str) -> Tensor:
+    """Whether an element comes before a value; NaN comes last."""
+    if side == "left":
+        return (x < value) | ((value != value) & (x == x))
+    return (x <= value) | (value != value)
 
 
 def _as_operand(value: Any, line: Tensor) -> Any:

@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 from ... import dtypes
-from ...ops import primitives, shapes, views
+from ...ops import moves, primitives, shapes
 from ...tensor import Tensor, view
 from ..array.creation import as_tensor, zeros_like
 from ..array.elementwise import as_floats, atan2, cos, isnan, negative, signbit, sin, where
@@ -22,7 +22,7 @@ def real(x: Tensor) -> Tensor:
     [1.0, 3.0]
     """
     x = as_tensor("real", x)
-    return view(x, (views.one_part, 0)) if x.dtype.kind == "c" else x
+    return view(x, (moves.one_part, 0)) if x.dtype.kind == "c" else x
 
 
 def imag(x: Tensor) -> Tensor:
@@ -32,7 +32,7 @@ def imag(x: Tensor) -> Tensor:
     [2.0, -4.0]
     """
     x = as_tensor("imag", x)
-    return view(x, (views.one_part, 1)) if x.dtype.kind == "c" else zeros_like(x)
+    return view(x, (moves.one_part, 1)) if x.dtype.kind == "c" else zeros_like(x)
 
 
 def conj(x: Tensor) -> Tensor:
@@ -69,7 +69,7 @@ def view_as_real(x: Tensor) -> Tensor:
     """
     x = as_tensor("view_as_real", x)
     shapes.check_kind("view_as_real", "c", x.dtype)
-    return view(x, (views.as_parts, None))
+    return view(x, (moves.as_parts, None))
 
 
 def view_as_complex(x: Tensor) -> Tensor:
@@ -78,7 +78,7 @@ def view_as_complex(x: Tensor) -> Tensor:
     >>> wg.view_as_complex(wg.asarray([[1.0, 2.0]])).tolist()
     [(1+2j)]
     """
-    return view(as_tensor("view_as_complex", x), (views.as_numbers, None))
+    return view(as_tensor("view_as_complex", x), (moves.as_numbers, None))
 
 
 def angle(x: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ import webgrad as wg
 from .. import random as _random
 from ..devices import device as Device
 from ..devices import has_gpu, place
+from ..typed import types_of as _types_of
 from . import amp
 
 __all__ = [
@@ -41,6 +42,8 @@ __all__ = [
     "stream",
     "synchronize",
 ]
+
+globals().update(_types_of(on_gpu=True))
 
 
 def is_available() -> bool:

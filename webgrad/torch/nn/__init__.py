@@ -8,13 +8,24 @@ from typing import Any as _Any
 
 import webgrad as _wg
 
-from . import functional, init, utils
+from . import attention, functional, init, parallel, utils
 from .members import MEMBERS as _MEMBERS
 from .module import Module
 from .module import counterpart as _counterpart
+from .parallel import DataParallel
 from .parameter import Buffer, Parameter
 
-__all__ = ["Buffer", "Module", "Parameter", "functional", "init", "utils"]
+__all__ = [
+    "Buffer",
+    "DataParallel",
+    "Module",
+    "Parameter",
+    "attention",
+    "functional",
+    "init",
+    "parallel",
+    "utils",
+]
 for _name in _wg.nn.__all__:
     _each = getattr(_wg.nn, _name)
     if _inspect.isclass(_each) and issubclass(_each, _wg.nn.Module) and _name != "Module":

@@ -1,0 +1,75 @@
+"""Types of tensors from before there were dtypes, settings of a process, and modules on one device."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import webgrad.torch as torch
+from webgrad.torch._utils import _flatten_dense_tensors, _unflatten_dense_tensors
+
+
+def test_typed_tensors_are_made_of_sizes_and_of_values() -> None:
+    assert torch.FloatTensor(2, 3).shape == (2, 3)
+    assert torch.FloatTensor(np.int64(3)).shape == (3,)
+    assert torch.LongTensor([2**40 + 1]).tolist() == [2**40 + 1]
+    assert torch.ByteTensor([1, 255]).dtype is torch.uint8
+    assert torch.DoubleTensor(np.array([0.1])).tolist() == [0.1]
+    assert torch.BoolTensor([True, False]).tolist() == [True, False]
+    assert torch.FloatTensor().shape == (0,)
+    assert torch.Tensor(torch.Size([2])).shape == (2,)
+
+
+def test_a_typed_tensor_is_an_instance_of_its_type() -> None:
+    assert isinstance(torch.zeros(2), torch.FloatTensor)
+    assert not isinstance(torch.zeros(2), torch.LongTensor)
+    assert not isinstance(torch.zeros(2), torch.cuda.FloatTensor)
+    assert torch.zeros(2).type(torch.LongTensor).dtype is torch.int64
+    assert torch.zeros(2).type("torch.DoubleTensor").dtype is torch.float64
+    assert repr(torch.cuda.HalfTensor) == "<class 'torch.cuda.HalfTensor'>"
+
+
+def test_tensors_are_made_of_the_default_float() -> None:
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert torch.Tensor([0.1]).tolist() == [0.1]
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def test_devices_say_what_they_are() -> None:
+    device = torch.zeros(1).device
+    assert (device.type, device.index, str(device)) == ("cpu", None, "cpu")
+    assert torch.accelerator.current_accelerator() is None or torch.accelerator.is_available()
+
+
+def test_settings_of_a_process_are_taken() -> None:
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high")
+    assert torch.get_float32_matmul_precision() == "high"
+    torch.set_float32_matmul_precision(before)
+    with pytest.raises(RuntimeError, match="is no precision"):
+        torch.set_float32_matmul_precision("exact")
+    with pytest.raises(RuntimeError, match="positive number"):
+        torch.set_num_threads(0)
+    assert torch.get_num_threads() >= 1
+    with np.printoptions():
+        torch.set_printoptions(precision=2)
+        assert np.get_printoptions()["precision"] == 2
+
+
+def test_a_module_on_one_device_has_torchs_names() -> None:
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))
+    assert [name for name, _ in model.named_parameters()] == ["module.weight", "module.bias"]
+    x = torch.ones(3, 2)
+    with model.no_sync():
+        np.testing.assert_array_equal(model(x).detach(), model.module(x).detach())
+    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+        assert torch.nn.parallel.data_parallel(model.module, x).shape == (3, 1)
+
+
+def test_many_tensors_are_one_and_back() -> None:
+    parts = [torch.ones(2, 2), torch.zeros(3)]
+    flat = _flatten_dense_tensors(parts)
+    assert flat.tolist() == [1, 1, 1, 1, 0, 0, 0]
+    assert [each.shape for each in _unflatten_dense_tensors(flat, parts)] == [(2, 2), (3,)]
