@@ -206,7 +206,6 @@ from .functions.array.products import einsum as einsum
 from .functions.array.products import linear as linear
 from .functions.array.products import matmul as matmul
 from .functions.array.products import outer as outer
-from .functions.array.products import tensordot as tensordot
 from .functions.array.pytorch import addmm as addmm
 from .functions.array.pytorch import addmv as addmv
 from .functions.array.pytorch import baddbmm as baddbmm
@@ -320,6 +319,7 @@ from .functions.learning.quantised import QuantisedTensor as QuantisedTensor
 from .functions.learning.quantised import from_blocks as from_blocks
 from .functions.learning.quantised import quantise as quantise
 from .functions.learning.quantised import quantised_linear as quantised_linear
+from .functions.pure import pure as pure
 from .functions.random import rand as rand
 from .functions.random import randint as randint
 from .functions.random import randn as randn
@@ -341,6 +341,7 @@ from .gradients.hooks import HookHandle as HookHandle
 from .gradients.requires_grad import grad_of as grad_of
 from .jit.capture import jit as jit
 from .jit.inputs import fresh as fresh
+from .jit.inputs import is_captured as is_captured
 from .jit.inputs import watch as watch
 from .runtime.adapters import devices as devices
 from .runtime.buffers import Buffer as Buffer
@@ -461,6 +462,7 @@ def sum(x: Tensor, axis: _Axis = ..., *, dtype: _Any = ..., keepdims: _bool = ..
 def swapaxes(x: Tensor, axis1: _int = ..., axis2: _int = ..., *, dim0: _int = ..., dim1: _int = ...) -> Tensor: ...
 def take(x: Tensor, indices: _Any, axis: _int | None = ..., *, dim: _int | None = ...) -> Tensor: ...
 def take_along_axis(x: Tensor, indices: _Any, axis: _int = ..., *, dim: _int = ...) -> Tensor: ...
+def tensordot(a: Tensor, b: Tensor, axes: _int | _Sequence[_int | _Sequence[_int]] = ..., *, dims: _int | _Sequence[_int | _Sequence[_int]] = ...) -> Tensor: ...
 def topk(x: Tensor, k: _int, axis: _int = ..., largest: _bool = ..., sorted: _bool = ..., *, dim: _int = ...) -> _tuple[Tensor, Tensor]: ...
 def trapezoid(y: Tensor, x: Tensor | None = ..., dx: _float = ..., axis: _int = ..., *, dim: _int = ...) -> Tensor: ...
 def tril(x: Tensor, k: _int = ..., *, diagonal: _int = ...) -> Tensor: ...

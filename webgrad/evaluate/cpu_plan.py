@@ -66,6 +66,7 @@ class HostPlan:
         self.device = device
         self._runs = 0
         self._compiled: tuple[Schedule, CompiledPlan] | None = None
+        self._replay: HostReplay | None = None
         option = settings().compile
         self._by_numpy = 0 if captured or option == "always" else _runs_by_numpy(graph)
         if not is_available() or (self._by_numpy and option != "repeated"):
@@ -125,19 +126,27 @@ class HostPlan:
             made, self.plan = self._compiled
             self._announce(made)
             self._compiled = None
+            if not self._places:
+                self._replay = self._replayed(())
 
     apart: Sequence[int] = ()
 
     def record(self, steady: Sequence[int] = ()) -> HostPlan | HostReplay:
         """The plan with as little to do in a run as may be: native code's, that computes every root."""
+        return self._replayed(steady) or self
+
+    def _replayed(self, steady: Sequence[int]) -> HostReplay | None:
+        """Runs with little to do, where there is native code that computes every root."""
         if isinstance(self.plan, ReferencePlan):
-            return self
-        return HostReplay.of(self.plan, self.stored, steady, self._complex, self.run) or self
+            return None
+        return HostReplay.of(self.plan, self.stored, steady, self._complex, self.run)
 
     def run(
         self, nodes: list[Node], donated: frozenset[int] = frozenset(), apart: Sequence[Node] = ()
     ) -> list[Any]:
         """The arrays of `stored`."""
+        if self._replay is not None and not observers():
+            return self._replay.run(nodes, donated)
         self._runs += 1
         tell = self._tell(nodes) if observers() else None
         if self._runs >= self._by_numpy and isinstance(self.plan, ReferencePlan):

@@ -152,7 +152,8 @@ def _found(result: Any, given: Nodes, made: list[Node]) -> Node | None:
         return None
     if isinstance(result, Node):
         return Node(result.sig, (), result.storage, None)
-    return made[result] if result >= 0 else given[~result]
+    place: int = result
+    return made[place] if place >= 0 else given[~place]
 
 
 def _picker(places: Sequence[int]) -> Callable[[Nodes], Nodes]:
@@ -187,10 +188,11 @@ def body_of(
     numbers = walked.numbers
     sigs = tuple([node.sig for node in walked.nodes])
     sources = tuple([tuple([numbers[each] for each in node.inputs]) for node in walked.nodes])
-    key = (sigs, sources, tuple([numbers[each] for each in roots]), *placed.values())
+    ends = tuple([numbers[each] for each in roots])
+    key = (sigs, sources, ends, *placed.values())
     body = _bodies.get(key)
     if body is None:
         if len(_bodies) >= MOST_BODIES:
             _bodies.clear()
-        body = _bodies[key] = Body(sigs, sources, key[2], placed)
+        body = _bodies[key] = Body(sigs, sources, ends, placed)
     return body, constants, inputs

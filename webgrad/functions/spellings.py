@@ -104,9 +104,15 @@ def _with_other_names(function: Callable[..., Any], names: dict[str, str]) -> Ca
     return functools.wraps(function)(scope[name])
 
 
+@functools.cache
+def _names_of(function: Callable[..., Any]) -> tuple[dict[str, str], dict[str, inspect.Parameter]]:
+    """The other names of a function's arguments, and its own ones."""
+    return other_names(function), dict(inspect.signature(function).parameters)
+
+
 def _again(function: Callable[..., Any], others: dict[str, Any], given: dict[str, Any]) -> Any:
     """The function called with all arguments under its own names."""
-    own, parameters = other_names(function), inspect.signature(function).parameters
+    own, parameters = _names_of(function)
     values = {name: given[name] for name in parameters if given[name] is not _ABSENT}
     for other, value in others.items():
         if other not in own:

@@ -37,7 +37,7 @@ def order_of(roots: Iterable[Vertex], ends: Container[int] = ()) -> list[Vertex]
         known = done.get(vertex)
         if known is None:
             done[vertex] = False
-            if not ends or id(vertex) not in ends:
+            if id(vertex) not in ends:
                 stack += [
                     each for each in vertex.history.inputs if each.history is not None and each not in done
                 ]
@@ -75,6 +75,7 @@ def _pulled(
     waiting: dict[Vertex, Any] = {}
     for node, seed in seeds:
         _add(waiting, node, seed)
+    vertex: Any
     for vertex in reversed(order):
         gradient = waiting.pop(vertex, None)
         if gradient is None:
@@ -82,7 +83,7 @@ def _pulled(
         history = vertex.history
         if history.hooks or history.slot is not None:
             gradient = _hooked(history, gradient)
-        sig = history.sig
+        sig: Any = history.sig
         if sig is SLOT if wanted is None else id(vertex) in wanted:
             found[id(vertex)] = _own(gradient)
         elif sig is CALL:
@@ -134,9 +135,7 @@ def _add(waiting: dict[Vertex, Any], node: Vertex, gradient: Tensor) -> None:
     waiting[node] = gradient if known is None else known + gradient
 
 
-def _add_result(
-    waiting: dict[Vertex, Any], source: Vertex, count: int, place: int, gradient: Tensor
-) -> None:
+def _add_result(waiting: dict[Vertex, Any], source: Vertex, count: int, place: int, gradient: Tensor) -> None:
     """The gradient of one of the results of a call, or of a bundle."""
     gathered = waiting.setdefault(source, [None] * count)
     gathered[place] = gradient if gathered[place] is None else gathered[place] + gradient
@@ -175,7 +174,7 @@ def accumulate(slot: GradientSlot, gradient: Tensor) -> None:
 # Rules
 
 
-def _of_inputs(vertex: Any, history: History, gradient: Any, useful: set[Vertex]) -> Sequence[Any]:
+def _of_inputs(vertex: Any, history: Any, gradient: Any, useful: set[Vertex]) -> Sequence[Any]:
     """The gradients of an op's inputs, or of a composite's; only of those in `useful`."""
     inputs = history.inputs
     wanted = tuple([each in useful for each in inputs])
@@ -187,6 +186,7 @@ def _of_inputs(vertex: Any, history: History, gradient: Any, useful: set[Vertex]
         if found is None:
             return _again(history, gradients, wanted)
     else:
+        is_plain = is_plain or history.sig.op.form is not None  # where movement begins is no structure
         found = None if is_plain else by_rule(_rule, history, gradient.node, vertex, wanted)
         if found is None:
             xs = tuple([Tensor(each) for each in inputs])

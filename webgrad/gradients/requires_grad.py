@@ -183,7 +183,7 @@ def backward(x: Tensor, gradient: Any, retain_graph: bool | None, create_graph: 
     with grad_mode_set(create_graph):
         keep = create_graph if retain_graph is None else bool(retain_graph)
         found = pull_back([(x.node, seed)], None, keep=keep, order=order)
-        slots = [node for node in order if node.history.sig is SLOT]
+        slots: list[Any] = [node for node in order if node.history.sig is SLOT]
         del order  # it would count as a holder of every node
         for node in slots:
             known = found.get(id(node))
