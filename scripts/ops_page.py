@@ -77,7 +77,8 @@ MODULES = (
     ("complex.parts", "Complex numbers"),
     ("array.indexing", "Indexing"),
     ("array.manipulation array.reshaping", "Shapes and arrangement"),
-    ("array.reductions", "Over axes"),
+    ("array.pieces array.places", "Pieces, places and choices"),
+    ("array.reductions array.nan_folds", "Over axes"),
     ("array.scans", "Along an axis"),
     ("array.sorting", "Order"),
     ("array.sets", "Sets"),
@@ -88,6 +89,7 @@ MODULES = (
     ("array.calculus array.distances", "Slopes, areas and distances"),
     ("array.patterns array.strided", "Matrices by a pattern, windows and strides"),
     ("array.products", "Products"),
+    ("series", "Lines, polynomials, more products"),
     ("learning.quantised", "Quantised weights"),
     ("learning.activations", "Activations"),
     ("learning.attention", "Attention"),
@@ -101,7 +103,9 @@ MODULES = (
     ("convolution.unpooling", "Pooling backwards"),
     ("convolution.windows", "Windows"),
     ("random", "Random numbers, as `webgrad.random.…`"),
+    ("sampling", "Random numbers that a tensor describes"),
     ("array.pytorch", "By PyTorch's names"),
+    ("array.numpy_names", "By NumPy's names"),
     ("array.evaluation", "Computing now"),
 )
 

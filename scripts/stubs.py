@@ -21,7 +21,7 @@ import webgrad as wg
 from scripts.system import ROOT
 from webgrad.functions.array import maps
 from webgrad.functions.method_table import FUNCTIONS
-from webgrad.functions.spellings import Text, other_names, spelled
+from webgrad.functions.spellings import other_names, spelled
 from webgrad.nn import functional
 
 __all__ = ["in_order", "main", "stubs"]
@@ -67,6 +67,13 @@ FUNCTIONS: Mapping[ModuleType, str]
 class FunctionMethods:
     __slots__ = ()
 """
+
+
+class Text(str):
+    """Text that stands in a signature as it is."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
 
 
 def stubs() -> dict[Path, str]:

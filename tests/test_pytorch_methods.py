@@ -131,3 +131,60 @@ def test_data_is_the_values_without_gradients() -> None:
         w.data = [1.0]
     with pytest.raises(wg.GradientError, match="int32 values have none"):
         w.data = wg.asarray([1])
+
+
+def test_random_in_place() -> None:
+    one, same = wg.random.Generator(3), wg.random.Generator(3)
+    x = wg.zeros((2, 3), dtype=wg.float16)
+    other = x
+    assert x.normal_(2.0, 0.5, generator=one) is other
+    np.testing.assert_array_equal(x.numpy(), same.normal((2, 3), mean=2.0, std=0.5, dtype=wg.float16).numpy())
+    x.uniform_(3, 4, generator=one)
+    assert 3 <= x.min().item() <= x.max().item() <= 4
+    layer = wg.nn.Linear(2, 2)
+    with wg.no_grad():
+        layer.weight.normal_(std=0.0)
+    assert layer.weight.tolist() == [[0.0, 0.0], [0.0, 0.0]]
+
+
+def test_written_places() -> None:
+    index = wg.asarray([[2, 0], [1, 1]])
+    source = wg.asarray([[1.0, 2.0], [3.0, 4.0]])
+    assert wg.zeros((2, 3)).scatter_(1, index, source)[0].tolist() == [2.0, 0.0, 1.0]
+    torchs: dict[str, Any] = {"dim": 1, "index": index, "source": 9.0}
+    assert wg.zeros((2, 3)).scatter_(**torchs)[1].tolist() == [0.0, 9.0, 0.0]
+    assert wg.zeros((2, 3)).scatter_add_(1, index, source)[1].tolist() == [0.0, 7.0, 0.0]
+    x = wg.ones((3, 2))
+    row = x[1]
+    x.index_add_(0, wg.asarray([1, 1]), source, alpha=2)
+    assert x.tolist() == [[1.0, 1.0], [9.0, 13.0], [1.0, 1.0]]
+    assert row.tolist() == [9.0, 13.0]
+
+
+def test_new_ones_like_it() -> None:
+    x = wg.ones((2, 2), dtype=wg.float16)
+    made = [x.new_zeros(2, 3), x.new_ones((2, 3)), x.new_empty(2, 3), x.new_full((2, 3), 7)]
+    assert {each.shape for each in made} == {(2, 3)}
+    assert {each.dtype for each in [*made, x.new_tensor([1])]} == {wg.float16}
+    assert x.new_zeros(2, dtype=wg.int32).dtype is wg.int32
+    assert made[3].tolist() == [[7.0] * 3] * 2
+
+
+def test_names_of_pytorchs() -> None:
+    x = wg.arange(12.0).reshape(2, 6)
+    assert x.unflatten(1, (3, -1)).shape == x.unflatten(dim=1, sizes=(3, 2)).shape == (2, 3, 2)
+    view = x.narrow(1, -2, 2)
+    view.zero_()
+    assert x[0].tolist() == [0.0, 1.0, 2.0, 3.0, 0.0, 0.0]
+    assert x.masked_select(x > 8).tolist() == [9.0]
+    assert wg.masked_select(x, wg.asarray([[True], [False]])).shape == (6,)
+    assert (x.clamp_min(5).min().item(), x.clamp_max(2).max().item()) == (5.0, 2.0)
+    assert x.movedim(0, 1).shape == x.swapdims(0, 1).shape == (6, 2)
+    assert wg.as_tensor([1, 2]).dtype is wg.int32
+    assert (wg.is_tensor(x), wg.is_tensor(1), x.is_floating_point()) == (True, False, True)
+    with pytest.raises(wg.ShapeError, match=r"narrow: axis 1 .* has no 3 elements from 4"):
+        x.narrow(1, 4, 3)
+    with pytest.raises(
+        wg.ShapeError, match=r"unflatten: an axis of 6 elements is not of the sizes \(4, -1\)"
+    ):
+        x.unflatten(1, (4, -1))

@@ -16,10 +16,12 @@ from typing import Any
 
 from . import errors, observing
 from .config import settings as _settings
+from .einops_backend import register as _register_with_einops
 from .functions import methods as _methods  # noqa: F401  (which gives Tensor its methods)
 from .functions import random
 from .functions.array import maps as _maps
 from .functions.spellings import spelled as _spelled
+from .porting import refusing as _refusing
 
 __version__ = "0.1.0"
 __array_api_version__ = "2025.12"
@@ -66,7 +68,8 @@ _NAMES = {
     ),
     "functions.array.sorting": "argsort searchsorted sort topk",
     "functions.array.sets": (
-        "isin unique unique_all unique_consecutive unique_counts unique_inverse unique_values"
+        "intersect1d isin setdiff1d setxor1d union1d unique unique_all unique_consecutive unique_counts "
+        "unique_inverse unique_values"
     ),
     "functions.array.types": "can_cast finfo iinfo isdtype result_type",
     "functions.array.inspection": "__array_namespace_info__ memory_layout",
@@ -75,15 +78,42 @@ _NAMES = {
         "scatter_multiply scatter_set"
     ),
     "functions.array.histograms": "bincount histogram histogramdd",
-    "functions.array.statistics": "corrcoef cov median nanquantile quantile",
+    "functions.array.statistics": (
+        "average corrcoef cov median nanpercentile nanquantile percentile ptp quantile"
+    ),
+    "functions.array.nan_folds": (
+        "nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin nanprod nanstd nansum "
+        "nanvar"
+    ),
+    "functions.array.numpy_names": (
+        "absolute arccos arccosh arcsin arcsinh arctan arctan2 arctanh argpartition around array array_equiv "
+        "asanyarray ascontiguousarray bitwise_not cbrt concatenate conjugate copy degrees divmod fabs fix "
+        "float_power identity invert iscomplex left_shift lexsort mod modf packbits partition promote_types "
+        "radians ravel right_shift rint row_stack true_divide unpackbits"
+    ),
+    "functions.array.pieces": (
+        "append apply_along_axis array_split atleast_1d atleast_2d atleast_3d column_stack delete dsplit "
+        "dstack fliplr flipud hsplit insert trim_zeros vsplit"
+    ),
+    "functions.array.places": (
+        "argwhere choose compress copyto diag_indices diagflat extract fill_diagonal flatnonzero indices ix_ "
+        "put put_along_axis putmask ravel_multi_index select trace unravel_index"
+    ),
+    "functions.series": (
+        "bartlett blackman convolve correlate digitize ediff1d hamming hanning inner interp matvec polyadd "
+        "polyder polyint polymul polyval unwrap vdot vecmat"
+    ),
     "functions.array.calculus": "cumulative_trapezoid gradient trapezoid",
-    "functions.array.patterns": "block_diag kron rot90 tril_indices triu_indices vander",
+    "functions.array.patterns": (
+        "block_diag geomspace kron logspace rot90 tri tril_indices triu_indices vander"
+    ),
     "functions.array.distances": "cdist",
     "functions.array.strided": "as_strided sliding_windows",
     "functions.array.products": "dot einsum linear matmul outer tensordot vecdot",
     "functions.array.pytorch": (
-        "addmm addmv amax amin baddbmm bmm cat div eq gather ge gt index_select le lt masked_fill mm mul ne "
-        "neg numel sub unbind"
+        "addmm addmv amax amin as_tensor baddbmm bmm cat clamp_max clamp_min div eq gather ge gt "
+        "index_select is_floating_point is_tensor le lt masked_fill masked_select mm movedim mul narrow ne "
+        "neg numel sub swapdims unbind unflatten"
     ),
     "functions.array.evaluation": "eval",
     "functions.pure": "pure",
@@ -124,6 +154,9 @@ _LATER = {
     "gradients.requires_grad": "grad_of",
     "jit.inputs": "fresh is_captured watch",
     "functions.learning.quantised": "QuantisedTensor from_blocks quantise quantised_linear",
+    "linalg.polynomials": "polyfit",
+    "linalg.products": "cross",
+    "special.elementary": "sinc",
     "custom": "Kernel kernel",
     "batch": "Batch BatchArray",
     "runtime.device": (
@@ -155,6 +188,7 @@ _HOMES = {name: home for home, names in (_NAMES | _LATER).items() for name in na
 __all__ = ["__array_api_version__", "__version__", "e", "inf", "nan", "newaxis", "pi", "random"]
 __all__ += _HOMES
 __all__ += _LIBRARIES
+_refuse = _refusing("module 'webgrad'", "wg", __all__)
 
 
 def _enter_wanted() -> None:
@@ -168,13 +202,14 @@ def _enter_wanted() -> None:
 
 
 observing.wanted.enter = _enter_wanted
+_register_with_einops()
 
 
 def __getattr__(name: str) -> Any:
     if name in _LIBRARIES:
         return importlib.import_module(f"webgrad.{name}")  # which is an attribute from then on
     if name not in _HOMES:
-        raise AttributeError(f"module 'webgrad' has no attribute '{name}'")
+        _refuse(name)
     value = getattr(importlib.import_module(f"webgrad.{_HOMES[name]}"), name)
     globals()[name] = value
     return value

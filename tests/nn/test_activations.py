@@ -27,6 +27,7 @@ CASES: list[tuple[Any, Any]] = [
     (nn.LogSoftmax(dim=0), lambda x: F.log_softmax(x, 0)),
     (nn.Mish(), F.mish),
     (nn.PReLU(init=0.4, device="cpu"), lambda x: F.leaky_relu(x, 0.4)),
+    (nn.RReLU(0.2, 0.4).eval(), lambda x: F.leaky_relu(x, 0.3)),
     (nn.ReLU(inplace=True), F.relu),
     (nn.ReLU6(), F.relu6),
     (nn.SELU(), F.selu),
@@ -50,7 +51,14 @@ def test_options_reach_the_function(layer: Any, function: Any) -> None:
 
 
 def test_all_of_them_are_tested() -> None:
-    assert {type(layer).__name__ for layer, _ in CASES} == set(activations.__all__)
+    assert {type(layer).__name__ for layer, _ in CASES} == set(activations.__all__) - {"Softmax2d"}
+
+
+def test_softmax_over_channels() -> None:
+    x = wg.random.normal((2, 3, 4, 5))
+    np.testing.assert_allclose(nn.Softmax2d()(x).numpy(), F.softmax(x, 1).numpy(), rtol=1e-6)
+    with pytest.raises(wg.ShapeError, match="Softmax2d takes"):
+        nn.Softmax2d()(x[0, 0])
 
 
 def test_prelu_learns_a_slope_for_each_channel() -> None:

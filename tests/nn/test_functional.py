@@ -13,10 +13,23 @@ from scripts.reference_page import names_of
 from webgrad.functions.convolution import adaptive, convolution, pooling, unpooling, windows
 from webgrad.functions.learning import activations, attention, losses, normalisation
 from webgrad.functions.spellings import spelled
-from webgrad.nn import distances, dropout_functions, functional, spatial, tables
+from webgrad.nn import (
+    chance,
+    ctc,
+    distances,
+    dropout_functions,
+    functional,
+    margins,
+    pooling_functions,
+    sampling,
+    spatial,
+    tables,
+)
 
 MODULES = [activations, adaptive, attention, convolution, losses, normalisation, pooling, unpooling, windows]
-OWN = [distances, dropout_functions, spatial, tables]
+OWN: list[ModuleType] = [
+    *(chance, ctc, distances, dropout_functions, margins, pooling_functions, sampling, spatial, tables)
+]
 OTHER_NAMES = {"swish", "batch_norm_training"}  # which PyTorch does not have
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.torch.checking import torch
 
-__all__ = ["DIFFERENT", "HERMITIAN", "INVARIANTS", "RANDOM", "ROUNDING", "THEIRS", "TRIANGULAR"]
+__all__ = ["CHANCES", "DIFFERENT", "HERMITIAN", "INVARIANTS", "RANDOM", "ROUNDING", "THEIRS", "TRIANGULAR"]
 
 # What has random or unwritten values: shapes and dtypes are compared.
 RANDOM = frozenset(
@@ -34,6 +34,7 @@ RANDOM = frozenset(
         "nn.functional.feature_alpha_dropout.with_train",
         "nn.functional.fractional_max_pool2d",
         "nn.functional.fractional_max_pool3d",
+        "nn.functional.multi_head_attention_forward",
         "nn.functional.rrelu",
         "normal",
         "normal.in_place",
@@ -47,6 +48,8 @@ RANDOM = frozenset(
         "uniform",
     }
 )
+
+CHANCES = ("dropout_p",)  # arguments that make a sample one of random values
 
 # Deliberate differences: what the line about a wrong value matches → why it is not torch's.
 DIFFERENT: dict[str, str] = {
@@ -62,6 +65,7 @@ ROUNDING: dict[str, tuple[float, str]] = {
         4.0,
         "gradients are made of the result as it is stored, in half precision, as flash attention's are",
     ),
+    "nn.functional.normalize": (4.0, "gradients are differences of numbers as large as 1 / x"),
 }
 
 

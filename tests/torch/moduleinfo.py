@@ -34,6 +34,8 @@ def call_of(name: str, info: Any, given: Any, dtype: Any, training: bool, device
     made, used = given.constructor_input, given.forward_input
     options = {key: value for key, value in made.kwargs.items() if key not in FACTORY}
     theirs = info.module_cls(*made.args, **options).to(dtype).train(training)
+    if isinstance(theirs, torch.nn.modules.lazy.LazyModuleMixin):
+        theirs(*used.args, **used.kwargs)
     learnt = {key for key, _ in theirs.named_parameters()}
     state = {
         key: value.detach().clone().requires_grad_(key in learnt)

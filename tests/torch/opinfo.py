@@ -12,7 +12,16 @@ from typing import Any
 import pytest
 
 from tests.torch.checking import torch
-from tests.torch.exclusions import DIFFERENT, HERMITIAN, INVARIANTS, RANDOM, ROUNDING, THEIRS, TRIANGULAR
+from tests.torch.exclusions import (
+    CHANCES,
+    DIFFERENT,
+    HERMITIAN,
+    INVARIANTS,
+    RANDOM,
+    ROUNDING,
+    THEIRS,
+    TRIANGULAR,
+)
 from tests.torch.namespace import found
 from tests.torch.samples import Call, Tally, compare, raised, seeded, title
 
@@ -22,7 +31,18 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from torch.testing._internal.common_methods_invocations import op_db
 
-__all__ = ["DTYPES", "OPS", "PASSING", "chosen", "examined", "excused", "function", "misuses", "verdict"]
+__all__ = [
+    "DTYPES",
+    "OPS",
+    "PASSING",
+    "chosen",
+    "examined",
+    "excused",
+    "function",
+    "misuses",
+    "passing",
+    "verdict",
+]
 
 PASSING = (torch.float32, torch.float16, torch.complex64, torch.int32, torch.bool)  # what an entry passes by
 DTYPES = (*PASSING, torch.float64, torch.int64)
@@ -34,6 +54,11 @@ def titled(op: Any) -> str:
 
 
 OPS: dict[str, Any] = {titled(op): op for op in op_db}
+
+
+def passing(name: str) -> tuple[Any, ...]:
+    """The dtypes by which an entry passes: those of all entries, or what an entry has instead."""
+    return PASSING if any(each in OPS[name].dtypes for each in PASSING) else DTYPES
 
 
 def function(name: str) -> Any:
@@ -90,7 +115,8 @@ def called(name: str, sample: Any, device: str) -> Call:
         ours, theirs = chained(INVARIANTS[name], ours), chained(INVARIANTS[name], theirs)
     rounding, _ = ROUNDING.get(name, (1.0, ""))
     arguments = (sample.input, *sample.args)
-    return Call(name, ours, theirs, arguments, sample.kwargs, name not in RANDOM, device, rounding)
+    by_chance = name in RANDOM or any(sample.kwargs.get(each) for each in CHANCES)
+    return Call(name, ours, theirs, arguments, sample.kwargs, not by_chance, device, rounding)
 
 
 def examined(name: str, most: int, dtypes: tuple[Any, ...] = DTYPES, device: str = "cpu") -> Tally:

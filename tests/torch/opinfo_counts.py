@@ -32,7 +32,7 @@ def options() -> argparse.Namespace:
 
 def functions(given: argparse.Namespace) -> None:
     """A line for each function that does not pass, and a total."""
-    from tests.torch.opinfo import OPS, PASSING, examined, function, misuses, verdict
+    from tests.torch.opinfo import OPS, examined, function, misuses, passing, verdict
     from tests.torch.samples import Tally
 
     passed, names = 0, [name for name in OPS if re.search(given.only, name)]
@@ -42,7 +42,7 @@ def functions(given: argparse.Namespace) -> None:
             why = "\n    ".join(misuses(name, given.device))
         else:
             there = function(name) is not None
-            why = verdict(name, examined(name, given.most, PASSING, given.device) if there else Tally())
+            why = verdict(name, examined(name, given.most, passing(name), given.device) if there else Tally())
         passed += not why
         if why:
             print(f"{name}: {why}", flush=True)

@@ -153,9 +153,9 @@ def as_ours(value: Any, device: str) -> Any:
         return tensor.requires_grad_() if value.requires_grad else tensor
     if isinstance(value, PACKED):
         parts = [as_ours(each, device) for each in value]
-        return door.nn.utils.rnn.PackedSequence(*parts)
+        return door.nn.utils.rnn.PackedSequence(*parts)  # type: ignore[attr-defined]
     if isinstance(value, torch.nn.Module):
-        raise Refusal(f"a {type(value).__name__} of torch as an argument")
+        return as_our_module(value, device)
     if isinstance(value, SYMBOLS):
         if not hasattr(door, named(value)):
             raise Refusal(f"no {named(value)}")
@@ -169,6 +169,33 @@ def as_ours(value: Any, device: str) -> Any:
     if value == "cpu":
         return device
     return door.Size(value) if isinstance(value, torch.Size) else value
+
+
+# Modules that are arguments: what they were made with
+MADE_WITH: dict[str, Callable[[Any], dict[str, Any]]] = {
+    "PairwiseDistance": lambda each: {"p": each.norm, "eps": each.eps, "keepdim": each.keepdim},
+    "TransformerEncoderLayer": lambda each: {
+        "d_model": each.self_attn.embed_dim,
+        "nhead": each.self_attn.num_heads,
+        "dim_feedforward": each.linear1.out_features,
+        "dropout": each.dropout.p,
+        "activation": each.activation.__name__,
+        "layer_norm_eps": each.norm1.eps,
+        "batch_first": each.self_attn.batch_first,
+        "norm_first": each.norm_first,
+        "bias": each.linear1.bias is not None,
+    },
+}
+
+
+def as_our_module(value: Any, device: str) -> Any:
+    """A module of torch as one of `webgrad.torch`, with its state."""
+    name = type(value).__name__
+    if name not in MADE_WITH:
+        raise Refusal(f"a {name} of torch as an argument")
+    made = getattr(door.nn, name)(**MADE_WITH[name](value)).to(device).train(value.training)
+    made.load_state_dict({key: as_ours(each.detach(), device) for key, each in value.state_dict().items()})
+    return made
 
 
 def as_wide(value: Any) -> Any:

@@ -104,15 +104,19 @@ class HostPlan:
             _store(graph, sorted(each for each in graph.held if graph.sigs[each].kind != "move"))
             plan = ReferencePlan(graph, None if graph.origins else range(len(graph)))
         _check_room(graph, plan.nodes)
-        groups = tuple([_alone(graph, each) for each in plan.nodes] if observers() else ())
-        self._announce(Schedule(graph, groups, tuple([(at,) for at in range(len(groups))])))
+        self._about = []
+        if observers():
+            self._announce(_node_by_node(graph, plan))
         return plan
 
     def _announce(self, made: Schedule) -> None:
         """Tell those who watch of a plan, and keep what to tell them of its runs."""
-        self._about = [_about(made.graph, group, self._count) for group in made.groups]
+        self._about = self._notes(made)
         for each in observers():
             each.planned(self.device, made, ())
+
+    def _notes(self, made: Schedule) -> list[tuple[Note, int]]:
+        return [_about(made.graph, group, self._count) for group in made.groups]
 
     def _compile(self) -> None:
         """Ask for native code at one run, and go on to it at the next, however long it takes: results depend
@@ -148,7 +152,11 @@ class HostPlan:
         if self._replay is not None and not observers():
             return self._replay.run(nodes, donated)
         self._runs += 1
-        tell = self._tell(nodes) if observers() else None
+        tell = None
+        if observers():
+            tell = self._tell(nodes)
+            if isinstance(self.plan, ReferencePlan) and not self._about:  # it was made before they watched
+                self._about = self._notes(_node_by_node(self._graph, self.plan))
         if self._runs >= self._by_numpy and isinstance(self.plan, ReferencePlan):
             self._compile()
         if isinstance(self.plan, ReferencePlan):
@@ -244,6 +252,12 @@ def _work(graph: Snapshot) -> int:
         if sig.kind not in ("move", "leaf", "scalar"):
             total += max(sig.size, *[graph.sigs[one].size for one in inputs], 0)
     return total
+
+
+def _node_by_node(graph: Snapshot, plan: ReferencePlan) -> Schedule:
+    """What a plan by NumPy does, for those who watch."""
+    groups = tuple([_alone(graph, each) for each in plan.nodes])
+    return Schedule(graph, groups, tuple([(at,) for at in range(len(groups))]))
 
 
 def _alone(graph: Snapshot, node: int) -> Group:

@@ -9,12 +9,16 @@ from .array import (
     indexing,
     manipulation,
     maps,
+    nan_folds,
+    places,
     products,
     pytorch,
     reductions,
     reshaping,
     scans,
+    sets,
     sorting,
+    statistics,
 )
 from .complex import parts
 from .learning import activations
@@ -25,14 +29,21 @@ FUNCTIONS = {
     reductions: "sum prod mean var std max min argmax argmin any all count_nonzero logsumexp norm",
     reshaping: "flatten squeeze unsqueeze broadcast_to swapaxes moveaxis flip",
     manipulation: "roll repeat tile split chunk unstack tril triu diagonal repeat_interleave",
+    places: "trace",
+    sets: "unique",
+    statistics: "median nanquantile quantile",
+    nan_folds: "nanmean nansum",
     elementwise: "square reciprocal clip clamp pow lerp",
-    parts: "conj angle",
+    parts: "conj angle is_complex",
     activations: "relu gelu silu softmax log_softmax",
     products: "matmul dot outer",
-    scans: "cumsum cumprod",
+    scans: "cumsum cumprod cummax cummin diff",
     sorting: "sort argsort topk",
     indexing: "take take_along_axis nonzero",
-    pytorch: "sub mul div neg eq ne gt ge lt le amax amin mm bmm gather index_select masked_fill unbind",
+    pytorch: (
+        "sub mul div neg eq ne gt ge lt le amax amin mm bmm gather index_select masked_fill unbind addmm "
+        "clamp_max clamp_min is_floating_point masked_select movedim narrow swapdims unflatten"
+    ),
 }
 
 FunctionMethods = type(

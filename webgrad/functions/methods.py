@@ -9,7 +9,7 @@ that they call import `Tensor`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from ..arrays import has_numpy, np
 from ..errors import ArgumentError
@@ -19,6 +19,7 @@ from ..gradients.hooks import HookHandle
 from ..gradients.slots import GradientSlot
 from ..ops.views import share
 from ..ops.writes import replace
+from ..porting import message
 from ..runtime.device import DeviceLike, open_device
 from ..tensor import Tensor, view
 from .array import display, elementwise, indexing, interop, reshaping
@@ -305,6 +306,12 @@ def _one_sequence(values: tuple[Any, ...]) -> tuple[Any, ...]:
     return values
 
 
+def _refuse(x: Any, name: str) -> NoReturn:
+    """Say what a member that tensors do not have is here; no member in a class body, for type checkers."""
+    own = type(x) is Tensor
+    raise AttributeError(message("a Tensor", "x" if own else "", name, tuple(dir(Tensor)) if own else ()))
+
+
 _OF_CLASSES = frozenset(
     ("__annotations__", "__doc__", "__firstlineno__", "__module__", "__slots__", "__static_attributes__")
 )
@@ -312,3 +319,4 @@ for _each in reversed(Methods.__mro__[:-1]):
     for _name, _member in vars(_each).items():
         if _name not in _OF_CLASSES:
             setattr(Tensor, _name, _member)
+setattr(Tensor, "__getattr__", _refuse)  # noqa: B010

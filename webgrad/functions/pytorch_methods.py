@@ -13,6 +13,9 @@ from .. import dtypes
 from ..dtypes import DType
 from ..errors import ShapeError
 from ..gradients.requires_grad import set_data
+from .array import creation, scatters
+from .random import Generator, default_generator
+from .spellings import spelled
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
@@ -25,6 +28,11 @@ def _converted(dtype: DType) -> Callable[[Any], Tensor]:
 
     method.__doc__ = f"As {dtype.name}."
     return method
+
+
+def _like(x: Any, dtype: Any = None, device: Any = None) -> dict[str, Any]:
+    """The dtype and the device of a tensor, where no others are given."""
+    return {"dtype": x.dtype if dtype is None else dtype, "device": x.device if device is None else device}
 
 
 class PytorchMethods:
@@ -164,6 +172,88 @@ class PytorchMethods:
         """Make every element one number where the mask is true."""
         self[...] = self.masked_fill(mask, value)
         return self
+
+    def normal_(self: Any, mean: Any = 0.0, std: Any = 1.0, *, generator: Generator | None = None) -> Any:
+        """Make the elements normally distributed random numbers.
+
+        >>> wg.zeros((2, 3)).normal_(std=0.02).shape
+        (2, 3)
+        """
+        drawn = (generator or default_generator).normal(self.shape, **_like(self), mean=mean, std=std)
+        return self.copy_(drawn)
+
+    def uniform_(self: Any, low: Any = 0.0, high: Any = 1.0, *, generator: Generator | None = None) -> Any:
+        """Make the elements random numbers from `low` to `high`.
+
+        >>> wg.zeros((2, 3)).uniform_(-1, 1).shape
+        (2, 3)
+        """
+        drawn = (generator or default_generator).uniform(self.shape, **_like(self), low=low, high=high)
+        return self.copy_(drawn)
+
+    @spelled
+    def index_add_(self: Any, axis: Any, index: Any, source: Any, *, alpha: Any = 1) -> Any:
+        """Add slices to those of an axis, in PyTorch's order of arguments; repeated ones add up.
+
+        >>> wg.zeros(3).index_add_(0, wg.asarray([0, 0, 2]), wg.ones(3)).tolist()
+        [2.0, 0.0, 1.0]
+        """
+        self[...] = scatters.index_add(self, index, source if alpha == 1 else source * alpha, axis)
+        return self
+
+    @spelled
+    def scatter_(self: Any, axis: Any, index: Any, source: Any) -> Any:
+        """Write elements, or one number, at an index for each along an axis, in PyTorch's order of arguments.
+
+        >>> wg.zeros((2, 2)).scatter_(1, wg.asarray([[1], [0]]), 5.0).tolist()
+        [[0.0, 5.0], [5.0, 0.0]]
+        """
+        self[...] = scatters.scatter_set(self, index, source, axis)
+        return self
+
+    @spelled
+    def scatter_add_(self: Any, axis: Any, index: Any, source: Any) -> Any:
+        """Add elements at an index for each along an axis, in PyTorch's order of arguments.
+
+        >>> wg.zeros((1, 2)).scatter_add_(1, wg.asarray([[1, 1]]), wg.ones((1, 2))).tolist()
+        [[0.0, 2.0]]
+        """
+        self[...] = scatters.scatter_add(self, index, source, axis)
+        return self
+
+    # New ones of its dtype on its device
+
+    def new_zeros(self: Any, *shape: Any, dtype: Any = None, device: Any = None) -> Any:
+        """Zeros of its dtype, on its device, if no others are given.
+
+        >>> wg.ones(1).new_zeros(2, 3).shape
+        (2, 3)
+        """
+        return creation.zeros(*shape, **_like(self, dtype, device))
+
+    def new_ones(self: Any, *shape: Any, dtype: Any = None, device: Any = None) -> Any:
+        """Ones of its dtype, on its device, if no others are given."""
+        return creation.ones(*shape, **_like(self, dtype, device))
+
+    def new_empty(self: Any, *shape: Any, dtype: Any = None, device: Any = None) -> Any:
+        """A tensor to be filled later, of its dtype, on its device, if no others are given."""
+        return creation.empty(*shape, **_like(self, dtype, device))
+
+    def new_full(self: Any, shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Any:
+        """One number in its dtype, on its device, if no others are given.
+
+        >>> wg.ones(1).new_full((2,), 7).tolist()
+        [7.0, 7.0]
+        """
+        return creation.full(shape, fill_value, **_like(self, dtype, device))
+
+    def new_tensor(self: Any, values: Any, *, dtype: Any = None, device: Any = None) -> Any:
+        """Values in its dtype, on its device, if no others are given.
+
+        >>> wg.ones(1).new_tensor([1, 2]).tolist()
+        [1.0, 2.0]
+        """
+        return creation.tensor(values, **_like(self, dtype, device))
 
     def cpu(self: Any) -> Any:
         """The same on the cpu."""

@@ -27,19 +27,27 @@ from ..ops.primitives import elementwise
 from ..ops.references import THREEFRY_PARITY, THREEFRY_ROTATIONS
 from ..ops.shapes import broadcast, normalise_axis
 from ..ops.table import TABLE
+from ..porting import refusing
 from ..runtime.device import DeviceLike, open_device
 from ..tensor import Tensor
 from .array.creation import as_number, as_shape, as_tensor
+from .distributions import Sampling
 from .spellings import spelled
 
 __all__ = [
     "Generator",
     "bernoulli",
+    "beta",
+    "binomial",
     "choice",
+    "dirichlet",
+    "exponential",
+    "gamma",
     "get_state",
     "integers",
     "normal",
     "permutation",
+    "poisson",
     "rand",
     "randint",
     "randn",
@@ -67,7 +75,7 @@ def threefry(key: Key, counter: Key) -> Key:
     return x, y
 
 
-class Generator:
+class Generator(Sampling):
     """A stream of random draws; threads may share one. Without a seed it starts at a random one.
 
     >>> one, same = wg.random.Generator(7), wg.random.Generator(7)
@@ -482,4 +490,11 @@ uniform, normal, integers, bernoulli = (
     default_generator.bernoulli,
 )
 permutation, choice = default_generator.permutation, default_generator.choice
+exponential, gamma, beta = default_generator.exponential, default_generator.gamma, default_generator.beta
+dirichlet, poisson, binomial = (
+    default_generator.dirichlet,
+    default_generator.poisson,
+    default_generator.binomial,
+)
 rand, randn, randint = default_generator.rand, default_generator.randn, default_generator.randint
+__getattr__ = refusing("webgrad.random", "random", __all__)

@@ -31,6 +31,14 @@ SPELLINGS = (
     ("ddof", "correction", ""),
     ("unbiased", "correction", ""),
     ("shifts", "shift", "roll"),
+    ("end", "stop", "linspace"),
+    ("steps", "num", "linspace"),
+    ("n", "n_rows", "eye"),
+    ("m", "n_cols", "eye"),
+    ("dims", "repetitions", "tile"),
+    ("reps", "repetitions", "tile"),
+    ("a_min", "min", "clip"),
+    ("a_max", "max", "clip"),
     ("diagonal", "k", "diag tril triu"),
     ("size", "shape", "empty full ones zeros bernoulli choice integers normal uniform"),
     ("loc", "mean", "normal"),
@@ -43,12 +51,15 @@ _made: dict[Callable[..., Any], Callable[..., Any]] = {}
 
 
 def other_names(function: Callable[..., Any]) -> dict[str, str]:
-    """The other names that a function's arguments have, and its own ones."""
-    name, parameters = function.__name__, inspect.signature(function).parameters
+    """The other names that a function's arguments have, and its own ones; none where it takes any name."""
+    code = function.__code__
+    if code.co_flags & inspect.CO_VARKEYWORDS:
+        return {}
+    name, own = function.__name__, code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     return {
-        other: own
-        for other, own, functions in SPELLINGS
-        if own in parameters and other not in parameters and (not functions or name in functions.split())
+        other: known
+        for other, known, functions in SPELLINGS
+        if known in own and other not in own and (not functions or name in functions.split())
     }
 
 
@@ -71,30 +82,29 @@ def all_spelled(names: Iterable[str], values: dict[str, Any]) -> dict[str, Any]:
     return {name: spelled(each) for name, each in kept.items() if spelled(each) is not each}
 
 
-class Text(str):
-    """Text that stands in a signature as it is."""
-
-    __slots__ = ()
-    __repr__ = str.__str__
-
-
 def _with_other_names(function: Callable[..., Any], names: dict[str, str]) -> Callable[..., Any]:
     """A function of the same signature that calls it, or `_again` where a name is none of its own."""
-    name, parameters = function.__name__, inspect.signature(function).parameters
-    defaults: dict[str, Any] = {}
-    heads, passed = [], []
-    for each in parameters.values():
-        star = "*" if each.kind is _KINDS.VAR_POSITIONAL else ""
-        head = each.replace(annotation=_KINDS.empty)
-        if not star and (each.name in names.values() or defaults or each.default is not _KINDS.empty):
-            defaults[each.name] = _ABSENT if each.default is _KINDS.empty else each.default
-            head = head.replace(default=Text(f"_defaults[{each.name!r}]"))
-        heads.append(head)
-        passed.append(f"{each.name}={each.name}" if each.kind is _KINDS.KEYWORD_ONLY else star + each.name)
-    heads.append(inspect.Parameter("_others", _KINDS.VAR_KEYWORD))
+    code, name = function.__code__, function.__name__
+    given, count = code.co_varnames, code.co_argcount
+    of_places, of_names = given[:count], given[count : count + code.co_kwonlyargcount]
+    values = function.__defaults__ or ()
+    defaults = dict(zip(of_places[count - len(values) :], values, strict=True)) | (
+        function.__kwdefaults__ or {}
+    )
+    first = next(
+        (place for place, each in enumerate(of_places) if each in defaults or each in names.values()), count
+    )
+    defaults = {each: defaults.get(each, _ABSENT) for each in (*of_places[first:], *of_names)}
+    heads = [f"{each}=_defaults[{each!r}]" if each in defaults else each for each in (*of_places, *of_names)]
+    rest = "*" + given[count + len(of_names)] if code.co_flags & inspect.CO_VARARGS else ""
+    if rest or of_names:
+        heads.insert(count, rest or "*")
+    if code.co_posonlyargcount:
+        heads.insert(code.co_posonlyargcount, "/")
     incomplete = "".join(f" or {each} is _absent" for each, value in defaults.items() if value is _ABSENT)
+    passed = [*of_places, *([rest] if rest else []), *(f"{each}={each}" for each in of_names)]
     text = (
-        f"def {name}{inspect.Signature(heads)}:\n"
+        f"def {name}({', '.join(heads)}, **_others):\n"
         f"    if _others{incomplete}:\n"
         f"        return _again(_function, _others, locals())\n"
         f"    return _function({', '.join(passed)})\n"

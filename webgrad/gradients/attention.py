@@ -17,10 +17,11 @@ from ..tensor import Tensor
 LOWEST = -3.4028234e38
 
 
-def composed(inputs: list[Tensor], attributes: tuple[Any, ...]) -> Tensor:
-    """The result of the attend node."""
+def composed(inputs: list[Tensor], attributes: tuple[Any, ...], kept: Tensor | None = None) -> Tensor:
+    """The result of the attend node; `kept` are factors of its weights, where some are dropped."""
     v = widened(inputs[2])
     weights, total = _weights(inputs, attributes)
+    weights = weights if kept is None else weights * kept
     values = where(_is_there(v, inputs[4]), v, 0.0)
     return _mixed(weights, values) / total
 

@@ -31,11 +31,13 @@ __all__ = [
     "LogSoftmax",
     "Mish",
     "PReLU",
+    "RReLU",
     "ReLU",
     "ReLU6",
     "SiLU",
     "Sigmoid",
     "Softmax",
+    "Softmax2d",
     "Softmin",
     "Softplus",
     "Softshrink",
@@ -224,6 +226,23 @@ class PReLU(Module):
         return f"num_parameters={self.num_parameters}"
 
 
+class RReLU(Applied):
+    """y = x where it is positive, else x times a slope drawn from lower to upper; in `eval()` their mean.
+
+    >>> wg.nn.RReLU(0.25, 0.75).eval()(wg.asarray([-2.0, 2.0])).tolist()
+    [-1.0, 2.0]
+    """
+
+    function = staticmethod(F.rrelu)
+
+    def __init__(self, lower: float = 0.125, upper: float = 1 / 3, inplace: bool = False) -> None:
+        super().__init__(lower=lower, upper=upper)
+
+    def forward(self, *inputs: Any) -> Any:
+        """x (…) → the same shape."""
+        return F.rrelu(inputs[0], self.lower, self.upper, self.training)
+
+
 class ReLU(Applied):
     """y = max(x, 0).
 
@@ -297,6 +316,20 @@ class Softmax(Applied):
 
     def __init__(self, dim: int = -1) -> None:
         super().__init__(dim=dim)
+
+
+class Softmax2d(Module):
+    """Softmax over the channels of x (N, C, H, W) or (C, H, W).
+
+    >>> wg.nn.Softmax2d()(wg.zeros((1, 2, 1, 1))).flatten().tolist()
+    [0.5, 0.5]
+    """
+
+    def forward(self, x: wg.Tensor) -> wg.Tensor:
+        """x (N, C, H, W) → the same shape."""
+        if x.ndim not in (3, 4):
+            raise wg.ShapeError(f"Softmax2d takes x (N, C, H, W) or (C, H, W), not {x.shape}")
+        return F.softmax(x, -3)
 
 
 class Softmin(Applied):

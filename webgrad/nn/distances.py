@@ -21,6 +21,7 @@ __all__ = [
     "hinge_embedding_loss",
     "margin_ranking_loss",
     "pairwise_distance",
+    "pdist",
     "poisson_nll_loss",
     "triplet_margin_loss",
     "triplet_margin_with_distance_loss",
@@ -36,18 +37,25 @@ _REDUCTIONS: dict[str, Callable[[wg.Tensor], wg.Tensor]] = {
 _LEAST_SQUARE = 1e-12  # added to squares of lengths in cosine_embedding_loss, as in PyTorch
 
 
-def _wide(name: str, *tensors: wg.Tensor) -> list[wg.Tensor]:
+def wide_floats(name: str, *tensors: wg.Tensor) -> list[wg.Tensor]:
     """Tensors of floats in the dtype that their loss is computed in."""
     for each in tensors:
         check_floats(name, each)
     return [each.astype(each.dtype.wide, copy=False) for each in tensors]
 
 
-def _reduced(name: str, loss: wg.Tensor, reduction: str, like: wg.Tensor) -> wg.Tensor:
+def _vectors(name: str, *tensors: wg.Tensor) -> list[wg.Tensor]:
+    """The same, where complex numbers will do."""
+    return [each if each.dtype.kind == "c" else wide_floats(name, each)[0] for each in tensors]
+
+
+def reduced(name: str, loss: wg.Tensor, reduction: str, like: wg.Tensor) -> wg.Tensor:
+    """The mean or the sum of a loss, or the loss itself, in the dtype of its input."""
     if reduction not in _REDUCTIONS:
         names = ", ".join(f'"{each}"' for each in _REDUCTIONS)
         raise wg.ArgumentError(f"{name}: reduction must be one of {names}, not {reduction!r}")
-    return _REDUCTIONS[reduction](loss).astype(like.dtype, copy=False)
+    found = _REDUCTIONS[reduction](loss)
+    return found if like.dtype.kind == "c" else found.astype(like.dtype, copy=False)
 
 
 # Distances
@@ -60,11 +68,27 @@ def cosine_similarity(x1: wg.Tensor, x2: wg.Tensor, axis: int = 1, eps: float = 
     >>> wg.nn.functional.cosine_similarity(wg.asarray([[3.0, 4.0]]), wg.asarray([[4.0, 3.0]])).tolist()
     [0.9599999785423279]
     """
-    pair = wg.broadcast_arrays(*_wide("cosine_similarity", x1, x2))
+    pair = wg.broadcast_arrays(*wide_floats("cosine_similarity", x1, x2))
     a, b = pair
     # The root of what is never 0, for the gradient's sake
     lengths = [wg.sqrt(wg.clip((each * each).sum(axis=axis), min=eps * eps)) for each in pair]
     return ((a * b).sum(axis=axis) / (lengths[0] * lengths[1])).astype(x1.dtype, copy=False)
+
+
+def pdist(x: wg.Tensor, p: float = 2.0) -> wg.Tensor:
+    """The distance of every pair of rows of x (n, d), the first before the second: n (n - 1) / 2 p-norms.
+
+    >>> wg.nn.functional.pdist(wg.asarray([[0.0], [1.0], [3.0]])).tolist()
+    [1.0, 3.0, 2.0]
+    """
+    (wide,) = wide_floats("pdist", x)
+    if x.ndim != 2:
+        raise wg.ShapeError(f"pdist takes rows (n, d), not {x.shape}")
+    if p < 0:
+        raise wg.ArgumentError(f"pdist: p is 0 or more, not {p!r}")
+    first, second = wg.triu_indices(x.shape[0], x.shape[0], 1, device=x.device)
+    apart = wg.take(wide, first, axis=0) - wg.take(wide, second, axis=0)
+    return wg.vector_norm(apart, axis=-1, ord=p).astype(x.dtype, copy=False)
 
 
 @wg.pure
@@ -76,9 +100,9 @@ def pairwise_distance(
     >>> wg.nn.functional.pairwise_distance(wg.asarray([[3.0, 4.0]]), wg.zeros((1, 2)), eps=0.0).tolist()
     [5.0]
     """
-    a, b = _wide("pairwise_distance", x1, x2)
-    difference = a - b + eps
-    return wg.vector_norm(difference, axis=-1, ord=p, keepdims=keepdim).astype(x1.dtype, copy=False)
+    a, b = _vectors("pairwise_distance", x1, x2)
+    found = wg.vector_norm(a - b + eps, axis=-1, ord=p, keepdims=keepdim)
+    return found if x1.dtype.kind == "c" else found.astype(x1.dtype, copy=False)
 
 
 # Losses of distances
@@ -94,12 +118,12 @@ def cosine_embedding_loss(
     >>> round(wg.nn.functional.cosine_embedding_loss(x, x, wg.asarray([-1])).item(), 4)
     1.0
     """
-    a, b = _wide("cosine_embedding_loss", x1, x2)
+    a, b = wide_floats("cosine_embedding_loss", x1, x2)
     squares = [(each * each).sum(axis=-1) + _LEAST_SQUARE for each in (a, b)]
     cosine = (a * b).sum(axis=-1) / wg.sqrt(squares[0] * squares[1])
     apart = wg.where(target == -1, wg.clip(cosine - margin, min=0.0), 0.0)
     loss = wg.where(target == 1, 1.0 - cosine, apart)
-    return _reduced("cosine_embedding_loss", loss, reduction, x1)
+    return reduced("cosine_embedding_loss", loss, reduction, x1)
 
 
 @wg.pure
@@ -112,10 +136,10 @@ def hinge_embedding_loss(
     >>> wg.nn.functional.hinge_embedding_loss(x, wg.asarray([1, -1]), reduction="none").tolist()
     [0.25, 0.75]
     """
-    (wide,) = _wide("hinge_embedding_loss", x)
+    (wide,) = wide_floats("hinge_embedding_loss", x)
     near = wg.where(target == -1, 0.0, wide)
     loss = near + wg.where(target == 1, 0.0, wg.clip(margin - wide, min=0.0))
-    return _reduced("hinge_embedding_loss", loss, reduction, x)
+    return reduced("hinge_embedding_loss", loss, reduction, x)
 
 
 @wg.pure
@@ -128,9 +152,9 @@ def margin_ranking_loss(
     >>> wg.nn.functional.margin_ranking_loss(one, two, wg.asarray([1.0])).item()
     1.0
     """
-    a, b = _wide("margin_ranking_loss", x1, x2)
+    a, b = wide_floats("margin_ranking_loss", x1, x2)
     loss = wg.clip((b - a) * target + margin, min=0.0)
-    return _reduced("margin_ranking_loss", loss, reduction, x1)
+    return reduced("margin_ranking_loss", loss, reduction, x1)
 
 
 @wg.pure
@@ -150,9 +174,9 @@ def triplet_margin_loss(
     >>> wg.nn.functional.triplet_margin_loss(a, a, n, margin=6.0, eps=0.0).item()
     1.0
     """
-    wide = _wide("triplet_margin_loss", anchor, positive, negative)
+    wide = _vectors("triplet_margin_loss", anchor, positive, negative)
     loss = _triplets(wide, margin, swap, lambda a, b: pairwise_distance(a, b, p, eps))
-    return _reduced("triplet_margin_loss", loss, reduction, anchor)
+    return reduced("triplet_margin_loss", loss, reduction, anchor)
 
 
 def triplet_margin_with_distance_loss(
@@ -173,9 +197,9 @@ def triplet_margin_with_distance_loss(
     >>> F.triplet_margin_with_distance_loss(near, near, far, distance_function=distance).item()
     0.5
     """
-    wide = _wide("triplet_margin_with_distance_loss", anchor, positive, negative)
+    wide = _vectors("triplet_margin_with_distance_loss", anchor, positive, negative)
     loss = _triplets(wide, margin, swap, distance_function or pairwise_distance)
-    return _reduced("triplet_margin_with_distance_loss", loss, reduction, anchor)
+    return reduced("triplet_margin_with_distance_loss", loss, reduction, anchor)
 
 
 def _triplets(
@@ -210,13 +234,13 @@ def poisson_nll_loss(
     >>> wg.nn.functional.poisson_nll_loss(wg.zeros(2), wg.ones(2)).item()
     1.0
     """
-    wide, t = _wide("poisson_nll_loss", x, target)
+    wide, t = wide_floats("poisson_nll_loss", x, target)
     loss = wg.exp(wide) - t * wide if log_input else wide - t * wg.log(wide + eps)
     if full:
         large = wg.maximum(t, 1.0)
         stirling = large * wg.log(large) - large + 0.5 * wg.log(2 * math.pi * large)
         loss = loss + wg.where(t > 1, stirling, 0.0)
-    return _reduced("poisson_nll_loss", loss, reduction, x)
+    return reduced("poisson_nll_loss", loss, reduction, x)
 
 
 @wg.pure
@@ -233,9 +257,9 @@ def gaussian_nll_loss(
     >>> wg.nn.functional.gaussian_nll_loss(wg.zeros(2), wg.ones(2), wg.ones(2)).item()
     0.5
     """
-    wide, t = _wide("gaussian_nll_loss", x, target)
+    wide, t = wide_floats("gaussian_nll_loss", x, target)
     if isinstance(var, wg.Tensor):
-        (variance,) = _wide("gaussian_nll_loss", var)
+        (variance,) = wide_floats("gaussian_nll_loss", var)
         if variance.ndim == wide.ndim - 1 and variance.shape == wide.shape[:-1]:
             variance = variance.reshape((*variance.shape, 1))
     else:
@@ -243,4 +267,4 @@ def gaussian_nll_loss(
     # A variance below eps is eps, with the gradient of the variance itself, as in PyTorch.
     kept = variance + (wg.maximum(variance, eps) - variance).detach()
     loss = 0.5 * (wg.log(kept) + wg.square(wide - t) / kept)
-    return _reduced("gaussian_nll_loss", loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction, x)
+    return reduced("gaussian_nll_loss", loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction, x)

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import webgrad as wg
 from webgrad.functions.spellings import all_spelled
+from webgrad.porting import refusing
 
-from . import distances, dropout_functions, spatial, tables
+from . import chance, ctc, distances, dropout_functions, margins, pooling_functions, sampling, spatial, tables
 
 # webgrad's own
 _NAMES = """
@@ -28,10 +29,13 @@ max_pool3d max_unpool1d max_unpool2d max_unpool3d mish mse_loss nll_loss normali
 rms_norm scaled_dot_product_attention selu sigmoid silu smooth_l1_loss softmax softmin softplus softshrink
 softsign tanh tanhshrink threshold unfold
 """
-_OTHERS = (distances, dropout_functions, spatial, tables)
+_OTHERS = (
+    chance, ctc, distances, dropout_functions, margins, pooling_functions, sampling, spatial, tables,
+)  # fmt: skip
 
 globals().update({name: getattr(wg, name) for name in _NAMES.split()})
 for _module in _OTHERS:
     globals().update({name: getattr(_module, name) for name in _module.__all__})
 __all__ = sorted([*_NAMES.split(), *(name for each in _OTHERS for name in each.__all__)])
 globals().update(all_spelled(__all__, globals()))
+__getattr__ = refusing("webgrad.nn.functional", "nn.functional", __all__)

@@ -1,14 +1,19 @@
 # made by `python -m scripts.stubs`
 # ruff: noqa: I001, E501  (in the order of their homes, a line each)
 
+from builtins import bool as _bool
 from builtins import float as _float
 from builtins import int as _int
 from webgrad import Tensor
+from .chance import rrelu as rrelu
+from .ctc import ctc_loss as ctc_loss
 from .distances import cosine_embedding_loss as cosine_embedding_loss
+from .distances import cosine_similarity as cosine_similarity
 from .distances import gaussian_nll_loss as gaussian_nll_loss
 from .distances import hinge_embedding_loss as hinge_embedding_loss
 from .distances import margin_ranking_loss as margin_ranking_loss
 from .distances import pairwise_distance as pairwise_distance
+from .distances import pdist as pdist
 from .distances import poisson_nll_loss as poisson_nll_loss
 from .distances import triplet_margin_loss as triplet_margin_loss
 from .distances import triplet_margin_with_distance_loss as triplet_margin_with_distance_loss
@@ -18,6 +23,17 @@ from .dropout_functions import dropout1d as dropout1d
 from .dropout_functions import dropout2d as dropout2d
 from .dropout_functions import dropout3d as dropout3d
 from .dropout_functions import feature_alpha_dropout as feature_alpha_dropout
+from .margins import multi_margin_loss as multi_margin_loss
+from .margins import multilabel_margin_loss as multilabel_margin_loss
+from .margins import multilabel_soft_margin_loss as multilabel_soft_margin_loss
+from .margins import soft_margin_loss as soft_margin_loss
+from .pooling_functions import fractional_max_pool2d as fractional_max_pool2d
+from .pooling_functions import fractional_max_pool3d as fractional_max_pool3d
+from .pooling_functions import lp_pool1d as lp_pool1d
+from .pooling_functions import lp_pool2d as lp_pool2d
+from .pooling_functions import lp_pool3d as lp_pool3d
+from .sampling import affine_grid as affine_grid
+from .sampling import grid_sample as grid_sample
 from .spatial import channel_shuffle as channel_shuffle
 from .spatial import local_response_norm as local_response_norm
 from .spatial import pad as pad
@@ -25,6 +41,7 @@ from .spatial import pixel_shuffle as pixel_shuffle
 from .spatial import pixel_unshuffle as pixel_unshuffle
 from .tables import bilinear as bilinear
 from .tables import embedding as embedding
+from .tables import embedding_bag as embedding_bag
 from webgrad import adaptive_avg_pool1d as adaptive_avg_pool1d
 from webgrad import adaptive_avg_pool2d as adaptive_avg_pool2d
 from webgrad import adaptive_avg_pool3d as adaptive_avg_pool3d
@@ -97,4 +114,4 @@ from webgrad import unfold as unfold
 __all__: list[str]
 
 # fmt: off
-def cosine_similarity(x1: Tensor, x2: Tensor, axis: _int = ..., eps: _float = ..., *, dim: _int = ...) -> Tensor: ...
+def gumbel_softmax(x: Tensor, tau: _float = ..., hard: _bool = ..., axis: _int = ..., *, dim: _int = ...) -> Tensor: ...

@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 
-class _Weighted(Applied):
+class WeightedLoss(Applied):
     """A loss with tensors beside its options."""
 
     tensors: ClassVar[tuple[str, ...]] = ("weight",)
@@ -105,7 +105,7 @@ class HuberLoss(Applied):
         super().__init__(reduction=reduction, delta=delta)
 
 
-class CrossEntropyLoss(_Weighted):
+class CrossEntropyLoss(WeightedLoss):
     """-log softmax(x) at the target's classes, which lie along axis 1; or by the target's probabilities.
 
     >>> round(wg.nn.CrossEntropyLoss()(wg.zeros((2, 4)), wg.asarray([0, 3])).item(), 4)
@@ -130,7 +130,7 @@ class CrossEntropyLoss(_Weighted):
         )
 
 
-class NLLLoss(_Weighted):
+class NLLLoss(WeightedLoss):
     """-x at the target's classes, which lie along axis 1; x are logarithms of probabilities.
 
     >>> wg.nn.NLLLoss()(wg.asarray([[-1.0, -2.0], [-3.0, -4.0]]), wg.asarray([0, 1])).item()
@@ -143,7 +143,7 @@ class NLLLoss(_Weighted):
         super().__init__({"weight": weight}, ignore_index=ignore_index, reduction=reduction)
 
 
-class BCELoss(_Weighted):
+class BCELoss(WeightedLoss):
     """-(t log x + (1 - t) log(1 - x)), each logarithm no less than -100.
 
     >>> round(wg.nn.BCELoss()(wg.asarray([0.5]), wg.asarray([1.0])).item(), 4)
@@ -156,7 +156,7 @@ class BCELoss(_Weighted):
         super().__init__({"weight": weight}, reduction=reduction)
 
 
-class BCEWithLogitsLoss(_Weighted):
+class BCEWithLogitsLoss(WeightedLoss):
     """-(pos_weight · t log σ(x) + (1 - t) log(1 - σ(x))), σ being the sigmoid.
 
     >>> round(wg.nn.BCEWithLogitsLoss()(wg.zeros(3), wg.ones(3)).item(), 4)

@@ -86,9 +86,14 @@ class _Running(_Scaled):
             "running_var", wg.ones(num_features, dtype=dtype, device=device) if tracked else None
         )
         self.register_buffer(
-            "num_batches_tracked", wg.zeros((), dtype=wg.int32, device=device) if tracked else None
+            "num_batches_tracked",
+            wg.zeros((), dtype=self._count_dtype(device), device=device) if tracked else None,
         )
         self.reset_parameters()
+
+    def _count_dtype(self, device: Any) -> wg.DType:
+        """The integers that batches are counted in."""
+        return wg.int32
 
     def reset_running_stats(self) -> None:
         """As if nothing had been seen: mean 0, variance 1."""

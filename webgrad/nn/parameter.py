@@ -6,11 +6,12 @@ same object while its values change, dtype and device included, so optimisers an
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import webgrad as wg
 
-__all__ = ["Parameter", "assign"]
+__all__ = ["Parameter", "UninitializedBuffer", "UninitializedParameter", "assign"]
 
 
 class Parameter(wg.Tensor):
@@ -55,6 +56,63 @@ class Parameter(wg.Tensor):
 
 def _restored(values: Any, device: str, requires_grad: bool) -> Parameter:
     return Parameter(wg.asarray(values, device=device), requires_grad)
+
+
+class UninitializedParameter(Parameter):
+    """A parameter of a lazy layer, which has no shape until the layer's first call.
+
+    >>> wg.nn.LazyLinear(2).weight
+    UninitializedParameter
+    """
+
+    __slots__ = ()
+    settled: ClassVar[type] = Parameter  # what it is once it has a shape
+
+    def __init__(self, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> None:
+        super().__init__(wg.zeros(0, dtype=dtype, device=device), requires_grad)
+
+    def materialize(self, shape: Sequence[int]) -> None:
+        """Take a shape; the values are zeros."""
+        _materialise(self, shape)
+
+    def __repr__(self) -> str:
+        return type(self).__name__
+
+    __str__ = __repr__
+
+    def __copy__(self) -> Parameter:
+        return type(self)(self.requires_grad, self.device, self.dtype)
+
+    def __deepcopy__(self, memo: Any) -> Parameter:
+        return self.__copy__()
+
+
+class UninitializedBuffer(wg.Tensor):
+    """A buffer of a lazy layer, which has no shape until the layer's first call.
+
+    >>> wg.nn.LazyBatchNorm1d().running_mean
+    UninitializedBuffer
+    """
+
+    __slots__ = ()
+    settled: ClassVar[type] = wg.Tensor
+
+    def __init__(self, device: Any = None, dtype: Any = None) -> None:
+        super().__init__(wg.zeros(0, dtype=dtype, device=device).node)
+
+    def materialize(self, shape: Sequence[int]) -> None:
+        """Take a shape; the values are zeros."""
+        _materialise(self, shape)
+
+    def __repr__(self) -> str:
+        return type(self).__name__
+
+    __str__ = __repr__
+
+
+def _materialise(tensor: Any, shape: Sequence[int]) -> None:
+    tensor.data = wg.zeros(tuple(shape), dtype=tensor.dtype, device=tensor.device)
+    tensor.__class__ = tensor.settled
 
 
 def assign(tensor: wg.Tensor, value: wg.Tensor) -> None:

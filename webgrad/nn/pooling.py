@@ -23,6 +23,11 @@ __all__ = [
     "AvgPool1d",
     "AvgPool2d",
     "AvgPool3d",
+    "FractionalMaxPool2d",
+    "FractionalMaxPool3d",
+    "LPPool1d",
+    "LPPool2d",
+    "LPPool3d",
     "MaxPool1d",
     "MaxPool2d",
     "MaxPool3d",
@@ -254,3 +259,80 @@ class MaxUnpool3d(_Unpool):
     """
 
     function = staticmethod(F.max_unpool3d)
+
+
+class _LPPool(Applied):
+    def __init__(
+        self, norm_type: float, kernel_size: PerAxis, stride: PerAxis | None = None, ceil_mode: bool = False
+    ) -> None:
+        super().__init__(norm_type=norm_type, kernel_size=kernel_size, stride=stride, ceil_mode=ceil_mode)
+
+
+class LPPool1d(_LPPool):
+    """(Σ x^p)^(1/p) over every window of x (N, C, L).
+
+    >>> wg.nn.LPPool1d(2, 2)(wg.asarray([[3.0, 4.0, 0.0, 2.0]])).tolist()
+    [[5.0, 2.0]]
+    """
+
+    function = staticmethod(F.lp_pool1d)
+
+
+class LPPool2d(_LPPool):
+    """(Σ x^p)^(1/p) over every window of x (N, C, H, W).
+
+    >>> wg.nn.LPPool2d(2, 2)(wg.zeros((1, 2, 4, 4))).shape
+    (1, 2, 2, 2)
+    """
+
+    function = staticmethod(F.lp_pool2d)
+
+
+class LPPool3d(_LPPool):
+    """(Σ x^p)^(1/p) over every window of x (N, C, D, H, W).
+
+    >>> wg.nn.LPPool3d(2, 2)(wg.zeros((1, 2, 4, 4, 4))).shape
+    (1, 2, 2, 2, 2)
+    """
+
+    function = staticmethod(F.lp_pool3d)
+
+
+class _FractionalMaxPool(Applied):
+    def __init__(
+        self,
+        kernel_size: PerAxis,
+        output_size: PerAxis | None = None,
+        output_ratio: Any = None,
+        return_indices: bool = False,
+        random_samples: wg.Tensor | None = None,
+    ) -> None:
+        if (output_size is None) == (output_ratio is None):
+            raise wg.ArgumentError(f"{type(self).__name__} takes output_size or output_ratio, one of them")
+        super().__init__(
+            kernel_size=kernel_size,
+            output_size=output_size,
+            output_ratio=output_ratio,
+            return_indices=return_indices,
+            random_samples=random_samples,
+        )
+
+
+class FractionalMaxPool2d(_FractionalMaxPool):
+    """The largest element of windows of x (N, C, H, W) that overlap by chance.
+
+    >>> wg.nn.FractionalMaxPool2d(2, output_ratio=0.5)(wg.zeros((1, 2, 7, 7))).shape
+    (1, 2, 3, 3)
+    """
+
+    function = staticmethod(F.fractional_max_pool2d)
+
+
+class FractionalMaxPool3d(_FractionalMaxPool):
+    """The largest element of windows of x (N, C, D, H, W) that overlap by chance.
+
+    >>> wg.nn.FractionalMaxPool3d(2, output_size=2)(wg.zeros((1, 2, 5, 5, 5))).shape
+    (1, 2, 2, 2, 2)
+    """
+
+    function = staticmethod(F.fractional_max_pool3d)

@@ -39,9 +39,16 @@ def pad(x: wg.Tensor, pad: int | Sequence[int], mode: str = "constant", value: f
         slice(max(-before, 0), size - max(-after, 0))
         for (before, after), size in zip(pairs, x.shape, strict=True)
     )
+    longer = [(max(before, 0), max(after, 0)) for before, after in pairs]
+    if mode == "replicate" and 0 not in x.shape:  # edges are those of the whole, which may be cut off after
+        x = wg.pad(x, longer, mode=_MODES[mode])
+        inside = [
+            slice(max(-before, 0), size - max(-after, 0))
+            for (before, after), size in zip(pairs, x.shape, strict=True)
+        ]
+        return x[tuple(inside)] if any(width < 0 for width in widths) else x
     if any(width < 0 for width in widths):
         x = x[cut]
-    longer = [(max(before, 0), max(after, 0)) for before, after in pairs]
     if mode == "constant":
         return wg.pad(x, longer, constant_values=value)
     _check_room(x, longer, mode)
@@ -54,7 +61,7 @@ def _check_room(x: wg.Tensor, pairs: Sequence[tuple[int, int]], mode: str) -> No
     """An axis is reflected once at most, and goes round once at most."""
     most = {"reflect": 1, "circular": 0, "replicate": None}[mode]
     for axis, pair in enumerate(pairs):
-        if most is not None and max(pair) > x.shape[axis] - most:
+        if most is not None and max(pair) > max(x.shape[axis] - most, 0):
             raise wg.ShapeError(
                 f"pad with mode={mode!r}: axis {axis} of x {x.shape} is padded by {pair}, and at most by "
                 f"{x.shape[axis] - most}"

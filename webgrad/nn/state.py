@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import webgrad as wg
 
+from .parameter import UninitializedBuffer, UninitializedParameter
+
 __all__ = ["LoadedState", "load_state"]
 
 
@@ -30,6 +32,9 @@ def load_state(module: str, own: dict[str, wg.Tensor], state: Mapping[str, Any],
     found = LoadedState(
         [name for name in own if name not in state], [name for name in state if name not in own]
     )
+    for name, tensor in own.items():
+        if name in state and isinstance(tensor, UninitializedParameter | UninitializedBuffer):
+            tensor.materialize(state[name].shape)
     values = {name: _value(name, state[name], tensor) for name, tensor in own.items() if name in state}
     _check_state(module, own, values, found, strict)
     with wg.no_grad():

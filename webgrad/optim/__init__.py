@@ -7,6 +7,8 @@
 
 from __future__ import annotations
 
+from webgrad.porting import refusing
+
 from . import lr_scheduler
 from .adam import LAMB, Adam, Adamax, AdamW, NAdam, RAdam
 from .optimizer import Optimizer
@@ -27,3 +29,4 @@ __all__ = [
     "RMSprop",
     "lr_scheduler",
 ]
+__getattr__ = refusing("webgrad.optim", "optim", __all__)

@@ -206,6 +206,11 @@ class Optimizer:
         for each in params:
             if not isinstance(each, Tensor):
                 raise wg.DTypeError(f"{name} optimises tensors, not a {type(each).__name__}")
+            if isinstance(each, wg.nn.UninitializedParameter):
+                raise wg.ArgumentError(
+                    f"{name}: a parameter of a lazy layer has no shape yet: call the model once, then make "
+                    "the optimiser"
+                )
             if each.dtype.kind not in "fc":
                 raise wg.DTypeError(
                     f"{name} optimises tensors of floats or complex numbers, not {each.dtype.name}"

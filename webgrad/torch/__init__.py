@@ -78,14 +78,17 @@ def numel(input: Any) -> Any:
 
 _LIBRARIES = frozenset(
     {
+        "_dynamo",
         "accelerator",
         "amp",
         "autograd",
         "backends",
         "cuda",
         "distributed",
+        "distributions",
         "fft",
         "func",
+        "hub",
         "jit",
         "linalg",
         "masked",

@@ -16,6 +16,7 @@ from . import (
     indexing,
     matrices,
     native,
+    neural,
     orders,
     pointwise,
     products,
@@ -47,6 +48,7 @@ FAMILIES = (
     spectra,
     matrices,
     native,
+    neural,
 )
 ROWS = """
 [method]
@@ -66,6 +68,10 @@ unsqueeze_(input, dim) = replaced(input, input.unsqueeze(dim))
 transpose_ swapaxes_ swapdims_(input, dim0, dim1) = replaced(input, input.transpose(dim0, dim1))
 t_(input) = replaced(input, input.t())
 fill_diagonal_(input, fill_value, wrap=False) = diagonal_filled(input, fill_value)
+relu(input) = wg.relu(input)
+relu_(input) = written(input, wg.relu(input))
+prelu(input, weight) = wg.prelu(input, weight)
+hardshrink(input, lambd=0.5) = wg.hardshrink(input, lambd)
 sum_to_size(input, *size) = summed_to(input, size)
 element_size(input) = input.dtype.itemsize
 nelement numel(input) = int(input.size)
@@ -89,8 +95,6 @@ fill(input, value) = filled(input, value)
 fill_(input, value) = wg.Tensor.fill_(input, value)
 zero_(input) = wg.Tensor.fill_(input, 0)
 detach_(input) = detached(input)
-relu(input) = wg.relu(input)
-relu_(input) = written(input, wg.relu(input))
 is_floating_point(input) = input.dtype.kind == "f"
 is_complex(input) = input.dtype.kind == "c"
 is_signed(input) = input.dtype.kind in "ifc"

@@ -10,9 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+import webgrad as wg
 from tests.functions.devices import everywhere, place
 from webgrad import dtypes
 from webgrad.errors import AxisError, DTypeError, IndexingError, ShapeError
+from webgrad.evaluate.evaluate import plans
 from webgrad.functions.array import keys, masks
 from webgrad.functions.array.creation import arange, asarray, zeros
 from webgrad.functions.array.indexing import nonzero, take, take_along_axis
@@ -260,9 +262,9 @@ def test_a_mask_is_not_read_where_a_choice_does(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_slices_are_movement_only() -> None:
-    x = cpu(BOX)
+    x = cpu(BOX) + 0
     kinds = {node.sig.kind for node in pending([x[1:, None, ::-2, 3].node])}
-    assert kinds == {"leaf", "move"}
+    assert kinds == {"leaf", "scalar", "map", "move"}
     x[1:, ::2] = 3.0
     assert {node.sig.kind for node in pending([x.node])} <= {"leaf", "scalar", "move", "map"}
 
@@ -410,3 +412,61 @@ def test_masks_that_stay_on_the_device(kind: str, wanted: float, monkeypatch: py
         x[key(there)] = x[key(there)] + 1
         array[key(mask)] += 1
         np.testing.assert_array_equal(x.numpy(), array)
+
+
+# Few elements on the cpu that are known: moved at once
+
+
+def test_what_is_known_is_moved_at_once() -> None:
+    x = cpu(BOX)
+    part = x[1, ::-1]
+    assert part.node.sig.kind == "leaf"
+    np.testing.assert_array_equal(part.numpy(), BOX[1, ::-1])
+    x[1, 0] = 5  # a view, whose base is written to
+    changed = BOX.copy()
+    changed[1, 0] = 5
+    np.testing.assert_array_equal(part.numpy(), changed[1, ::-1])
+    part[0, 0] = 7
+    changed[1, -1, 0] = 7
+    np.testing.assert_array_equal(x.numpy(), changed)
+
+
+def test_items_that_are_put_together_are_no_graphs() -> None:
+    made = plans()
+    for length in range(1, 9):
+        word = wg.asarray(list(range(1, length + 1)), device="cpu")
+        item = wg.zeros(10, dtype=word.dtype, device="cpu")
+        item[1 : 1 + length] = word
+        item[length + 1 :] = -1
+        wanted = [0, *range(1, length + 1), *[-1] * (9 - length)]
+        assert item.tolist() == wanted
+        with pytest.raises(ShapeError, match="does not broadcast"):
+            item[:2] = wg.asarray([1, 2, 3], dtype=word.dtype, device="cpu")
+        with pytest.raises(IndexingError, match="out of range"):
+            item[10] = 1
+        assert item.tolist() == wanted
+    assert plans() == made
+
+
+def test_gradients_go_through_what_is_known() -> None:
+    w = cpu(BOX).requires_grad_()
+    part = w[1] * 2
+    part.sum().backward()
+    grad: Any = w.grad
+    assert grad.numpy()[1].min() == 2 == grad.numpy().max()
+    with wg.no_grad():
+        assert not w[1].requires_grad
+    x = wg.zeros(3, device="cpu")
+    x[1] = w[0, 0, 0]
+    assert x.requires_grad
+
+
+def test_what_a_captured_function_moves_is_no_constant() -> None:
+    @wg.jit
+    def second(x: wg.Tensor) -> wg.Tensor:
+        y = wg.zeros(3, device="cpu")
+        y[1:] = x[:2]
+        return y
+
+    for at in range(3):
+        assert second(cpu(np.full(4, at, np.float32))).tolist() == [0, at, at]

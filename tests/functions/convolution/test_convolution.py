@@ -276,3 +276,14 @@ def test_transposed_mistakes(options: dict[str, Any], error: type[Exception], wo
     arguments = {"x": X, "weight": np.moveaxis(W, 0, 1)} | options
     with pytest.raises(error, match=words):
         wg.conv_transpose2d(**tensors(arguments))
+
+
+def test_complex_numbers_are_convolved_by_their_parts() -> None:
+    shapes = ((1, 1, 6), (1, 1, 3), (1,))
+    x, weight, bias = (drawn(*each) + 1j * drawn(*each, 1).reshape(each) for each in shapes)
+    given: Any = [wg.asarray(each.astype(np.complex64)) for each in (x, weight, bias)]
+    found = wg.conv1d(*given).numpy()[0, 0]
+    np.testing.assert_allclose(found, np.correlate(x[0, 0], weight[0, 0].conj(), "valid") + bias, rtol=1e-4)
+    own = given[1].requires_grad_()
+    wg.abs(wg.conv1d(wg.asarray(x.real.astype(np.float32)), own)).sum().backward()
+    assert own.grad.dtype is wg.complex64

@@ -358,8 +358,8 @@ def test_masks_that_do_not_fit() -> None:
 
 def test_arguments_that_are_refused() -> None:
     x = made(3, 4)
-    with pytest.raises(ArgumentError, match=r"dropout_p=0\.5"):
-        attention(x, x, x, dropout_p=0.5)
+    with pytest.raises(ArgumentError, match=r"dropout_p is the probability"):
+        attention(x, x, x, dropout_p=1.5)
     with pytest.raises(ArgumentError, match="window=0"):
         attention(x, x, x, window=0)
     for length in (-1, 4):
@@ -382,3 +382,15 @@ def test_devices_are_not_mixed() -> None:
         attention(x, x, x, made(3, 3, device=gpu()))
     with pytest.raises(DeviceError, match="to_device"):
         attention(x, x, x, length=made(dtype=dtypes.int32, device=gpu()))
+
+
+def test_weights_are_dropped_by_chance_and_gradients_know_which() -> None:
+    q, k = (wg.zeros((1, count, 2)) for count in (300, 4))
+    v: Any = wg.unsqueeze(wg.eye(4), 0).requires_grad_()
+    found = attention(q, k, v, dropout_p=0.75)
+    values = found.numpy()
+    assert set(np.unique(values)) == {0.0, 1.0}
+    assert abs(values.mean() - 0.25) < 0.05
+    found.sum().backward()
+    np.testing.assert_allclose(v.grad.numpy()[0, :, 0], values[0].sum(0), rtol=1e-5)
+    assert not attention(q, k, v, dropout_p=1.0).numpy().any()

@@ -199,7 +199,7 @@ def test_no_samples() -> None:
     [
         ((1, 1, 3, 4), {}, "takes size or scale_factor"),
         ((1, 1, 3, 4), {"size": 2, "scale_factor": 2}, "takes size or scale_factor"),
-        ((1, 1, 3, 4), {"size": 2, "mode": "area"}, "mode must be one of 'nearest', .*, not 'area'"),
+        ((1, 1, 3, 4), {"size": 2, "mode": "areal"}, "mode must be one of 'nearest', .*, not 'areal'"),
         ((1, 1, 3, 4), {"size": 2, "mode": "linear"}, "mode='linear' takes 3 axes"),
         ((1, 1, 3), {"size": 2, "mode": "bicubic"}, "mode='bicubic' takes 4 axes"),
         ((3, 4), {"size": 2}, "takes 3 or 4 or 5 axes"),
@@ -226,3 +226,45 @@ def test_mistaken_types() -> None:
         interpolate(on_cpu(IMAGE), 2.5)  # type: ignore[arg-type]
     with pytest.raises(DTypeError, match="interpolate takes a webgrad tensor"):
         interpolate(IMAGE, 4)  # type: ignore[arg-type]
+
+
+def test_area_is_the_mean_of_what_an_element_covers() -> None:
+    found = interpolate(on_cpu(IMAGE), (1, 2), mode="area").numpy()
+    np.testing.assert_allclose(found[0, 0, 0], [IMAGE[0, 0, :, :2].mean(), IMAGE[0, 0, :, 2:].mean()])
+    assert interpolate(on_cpu(IMAGE), scale_factor=0.5, mode="area").shape == (1, 1, 1, 2)
+
+
+def smoothed(values: Array, wanted: int, curve: Any, reach: float) -> Array:
+    """A row in fewer elements, by the definition: a curve as wide as an element of the result."""
+    scale = max(len(values) / wanted, 1.0)
+    rows = []
+    for at in range(wanted):
+        centre = (at + 0.5) * len(values) / wanted - 0.5
+        weights = np.array([curve((place - centre) / scale) for place in range(len(values))])
+        assert (weights[[abs(place - centre) > reach * scale for place in range(len(values))]] == 0).all()
+        rows.append((weights * values).sum() / weights.sum())
+    return np.array(rows)
+
+
+def bell(x: float) -> float:
+    x = abs(x)
+    near = 1.5 * x**3 - 2.5 * x**2 + 1
+    return near if x < 1 else -0.5 * x**3 + 2.5 * x**2 - 4 * x + 2 if x < 2 else 0.0
+
+
+@pytest.mark.parametrize(
+    ("mode", "curve", "reach"), [("bilinear", lambda x: max(1 - abs(x), 0), 1), ("bicubic", bell, 2)]
+)
+def test_what_becomes_smaller_is_smoothed(mode: str, curve: Any, reach: float) -> None:
+    row = np.random.default_rng(4).normal(size=11).astype(np.float32)
+    for wanted in (2, 4, 11, 17):
+        found = interpolate(on_cpu(row.reshape(1, 1, 1, 11)), (1, wanted), mode=mode, antialias=True).numpy()
+        np.testing.assert_allclose(found[0, 0, 0], smoothed(row, wanted, curve, reach), rtol=1e-4, atol=1e-5)
+    with pytest.raises(ArgumentError, match="antialias is for mode"):
+        interpolate(on_cpu(IMAGE), 2, mode="nearest", antialias=True)
+
+
+def test_a_factor_may_be_computed_anew_from_the_sizes() -> None:
+    x = on_cpu(IMAGE)
+    anew = interpolate(x, scale_factor=1.4, mode="bilinear", recompute_scale_factor=True).numpy()
+    np.testing.assert_array_equal(anew, interpolate(x, size=anew.shape[2:], mode="bilinear").numpy())

@@ -15,11 +15,14 @@ from ...arrays import Array, np
 from ...dtypes import DType
 from ...errors import DeviceError, DTypeError, IndexingError, ShapeError
 from ...graph.node import Node, scalar
+from ...graph.op import SCALAR
 from ...ops import primitives, shapes
 from ...ops.host_arrays import converted, host_array
+from ...ops.known import FEW, known_array, node_of
 from ...ops.moves import Move, spread
 from ...ops.primitives import elementwise
 from ...ops.table import TABLE
+from ...ops.views import share
 from ...tensor import Tensor, view
 from ...values import Values
 from .creation import as_tensor
@@ -34,7 +37,13 @@ def get_item(x: Tensor, key: Any) -> Tensor:
     """x[key]."""
     basic = _basic(key)
     if basic is not None:
-        return view(x, *_basic_moves(x.node.sig.shape, basic))
+        moves, count = _basic_moves(x.node.sig.shape, basic)
+        array = known_array(x.node) if count <= FEW else None
+        if array is None:
+            return view(x, *moves)
+        part = Tensor(node_of(array[key], x.node))
+        share(x, part, "view", moves)
+        return part
     selection = select(x, key)
     if not selection.arrays:
         return view(x, *_moves(selection))
@@ -56,9 +65,10 @@ def _basic(key: Any) -> tuple[Any, ...] | None:
 
 
 @lru_cache(4096)
-def _basic_moves(shape: tuple[int, ...], key: tuple[Any, ...]) -> tuple[Move, ...]:
-    """The moves of a basic key on a tensor of some shape."""
-    return _moves(selected([slice(*each) if each.__class__ is tuple else each for each in key], shape))
+def _basic_moves(shape: tuple[int, ...], key: tuple[Any, ...]) -> tuple[tuple[Move, ...], int]:
+    """The moves of a basic key on a tensor of some shape, and how many elements it selects."""
+    found = selected([slice(*each) if each.__class__ is tuple else each for each in key], shape)
+    return _moves(found), math.prod(found.shape)
 
 
 _SLICED = frozenset((int, type(None)))
@@ -153,6 +163,9 @@ def index_shape(selection: Selection) -> tuple[int, ...]:
 def set_item(x: Tensor, key: Any, value: Any) -> Tensor:
     """x after x[key] = value."""
     new = _value(x, value)
+    known = _written_at_once(x.node, key, new)
+    if known is not None:
+        return Tensor(known)
     masked = _by_mask(x, key, new)
     if masked is not None:
         return Tensor(masked)
@@ -160,6 +173,20 @@ def set_item(x: Tensor, key: Any, value: Any) -> Tensor:
     if selection.arrays:
         new = _scattered(_block(x.node, selection), selection, new)
     return Tensor(_written(x.node, selection, _filling(new, selection.shape)))
+
+
+def _written_at_once(x: Node, key: Any, value: Node) -> Node | None:
+    """x with a basic key replaced, where both have few elements that are known."""
+    basic = _basic(key)
+    old = None if basic is None else known_array(x, FEW)
+    new = value.storage if value.sig.op is SCALAR else known_array(value, FEW)
+    if basic is None or old is None or new is None:
+        return None
+    moves, _ = _basic_moves(x.sig.shape, basic)
+    _filling(value, moves[-1][1])
+    result = old.copy()
+    result[key] = new
+    return node_of(result, x)
 
 
 def _value(x: Tensor, value: Any) -> Node:

@@ -5,13 +5,15 @@ In: tensors or sizes. Out: tensors.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ... import dtypes
-from ...errors import ShapeError
+from ...errors import ArgumentError, ShapeError
 from ...runtime.device import DeviceLike
 from ...tensor import Tensor
-from .creation import arange, as_tensor
+from .creation import arange, as_tensor, full_like, linspace
+from .elementwise import exp, pow, where
 from .indexing import nonzero
 from .manipulation import concat, pad, stack
 from .reshaping import expand_dims, flip, reshape, swapaxes
@@ -83,6 +85,58 @@ def triu_indices(row: int, col: int | None = None, offset: int = 0, *, device: D
     [[0, 0, 1], [0, 1, 1]]
     """
     return _places(row, col, lambda i, j: j - i >= offset, device)
+
+
+def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
+    """Ones on a diagonal of a matrix and below it, else zeros.
+
+    >>> wg.tri(2, 3).tolist()
+    [[1.0, 0.0, 0.0], [1.0, 1.0, 0.0]]
+    """
+    rows = expand_dims(arange(N, device=device), 1)
+    columns = expand_dims(arange(N if M is None else M, device=device), 0)
+    return (columns - rows <= k).astype(dtypes.float32 if dtype is None else dtype)
+
+
+def logspace(
+    start: float,
+    stop: float,
+    num: int = 50,
+    endpoint: bool = True,
+    base: float = 10.0,
+    dtype: Any = None,
+    *,
+    device: DeviceLike = None,
+) -> Tensor:
+    """Powers of a base, whose exponents are at equal distances.
+
+    >>> wg.logspace(0, 2, 3).tolist()
+    [1.0, 10.0, 100.0]
+    """
+    exponents = linspace(start, stop, num, dtype, device=device, endpoint=endpoint)
+    return pow(full_like(exponents, base), exponents)
+
+
+def geomspace(
+    start: float,
+    stop: float,
+    num: int = 50,
+    endpoint: bool = True,
+    dtype: Any = None,
+    *,
+    device: DeviceLike = None,
+) -> Tensor:
+    """Numbers from one to another, each the same multiple of the one before.
+
+    >>> print(wg.geomspace(1, 8, 4).numpy().round(4))
+    [1. 2. 4. 8.]
+    """
+    if start * stop <= 0:
+        raise ArgumentError(f"geomspace from {start} to {stop}: both are above zero, or both below")
+    line = linspace(0.0, math.log(stop / start), num, dtype, device=device, endpoint=endpoint)
+    found = exp(line) * start
+    last = arange(found.shape[0], device=found.device) == (num - 1 if endpoint else num)
+    return where(last & (num > 1), stop, found)  # the end itself, not nearly
 
 
 def _places(row: int, col: int | None, chosen: Any, device: DeviceLike) -> Tensor:

@@ -5,6 +5,7 @@ In: tensors. Out: tensors. Arguments come in PyTorch's order; an axis is called 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,8 +14,10 @@ from ...graph.node import Node
 from ...ops.primitives import constant
 from ...ops.shapes import normalise_axis
 from ...tensor import Tensor, operand
-from .creation import as_tensor
+from .creation import as_tensor as tensor_of
+from .creation import asarray
 from .elementwise import (
+    clip,
     divide,
     equal,
     greater,
@@ -32,8 +35,12 @@ from .manipulation import concat, unstack
 from .products import matmul
 from .reductions import max as largest
 from .reductions import min as smallest
+from .reshaping import broadcast_arrays, moveaxis, reshape, swapaxes
 
+as_tensor = asarray
 cat = concat
+movedim = moveaxis
+swapdims = swapaxes
 unbind = unstack
 amax = largest
 amin = smallest
@@ -55,8 +62,8 @@ def gather(x: Tensor, axis: int, index: Any) -> Tensor:
     >>> wg.gather(wg.asarray([[1, 2], [3, 4]]), 1, wg.asarray([[1], [0]])).tolist()
     [[2], [3]]
     """
-    x = as_tensor("gather", x)
-    index = as_tensor("gather", index)
+    x = tensor_of("gather", x)
+    index = tensor_of("gather", index)
     if not x.shape:
         return take(x, index, axis)
     at = normalise_axis("gather", axis, x.ndim)
@@ -85,10 +92,10 @@ def masked_fill(x: Tensor, mask: Any, value: Any) -> Tensor:
     >>> wg.masked_fill(wg.asarray([1.0, 2.0]), wg.asarray([True, False]), 0.0).tolist()
     [0.0, 2.0]
     """
-    x = as_tensor("masked_fill", x)
+    x = tensor_of("masked_fill", x)
     number = operand("masked_fill", value, x.node)
     if isinstance(number, Node) or number is NotImplemented:
-        return where(mask, as_tensor("masked_fill", value).astype(x.dtype), x)
+        return where(mask, tensor_of("masked_fill", value).astype(x.dtype), x)
     return where(mask, Tensor(constant("masked_fill", number, x.dtype, x.device)), x)
 
 
@@ -111,7 +118,7 @@ def bmm(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _product(op: str, a: Any, b: Any, axes: int) -> Tensor:
-    first, second = as_tensor(op, a), as_tensor(op, b)
+    first, second = tensor_of(op, a), tensor_of(op, b)
     if first.ndim != axes or second.ndim != axes or first.shape[:-2] != second.shape[:-2]:
         raise ShapeError(
             f"{op} of shapes {first.shape} and {second.shape}: it takes two tensors of {axes} axes"
@@ -161,4 +168,83 @@ def numel(x: Tensor | Sequence[Any]) -> int:
     >>> wg.numel(wg.ones((2, 3)))
     6
     """
-    return as_tensor("numel", x).size
+    return tensor_of("numel", x).size
+
+
+def is_tensor(x: Any) -> bool:
+    """Whether it is a tensor.
+
+    >>> wg.is_tensor(wg.ones(1)), wg.is_tensor([1.0])
+    (True, False)
+    """
+    return isinstance(x, Tensor)
+
+
+def is_floating_point(x: Tensor) -> bool:
+    """Whether the elements are floats.
+
+    >>> wg.is_floating_point(wg.ones(1))
+    True
+    """
+    return tensor_of("is_floating_point", x).dtype.kind == "f"
+
+
+def clamp_min(x: Tensor, min: Any) -> Tensor:
+    """No element below a bound.
+
+    >>> wg.clamp_min(wg.asarray([-1.0, 2.0]), 0.0).tolist()
+    [0.0, 2.0]
+    """
+    return clip(x, min, None)
+
+
+def clamp_max(x: Tensor, max: Any) -> Tensor:
+    """No element above a bound.
+
+    >>> wg.clamp_max(wg.asarray([-1.0, 2.0]), 0.0).tolist()
+    [-1.0, 0.0]
+    """
+    return clip(x, None, max)
+
+
+def masked_select(x: Tensor, mask: Tensor) -> Tensor:
+    """The elements where a mask is true, as a line; the two broadcast. It computes the mask, and waits.
+
+    >>> wg.masked_select(wg.asarray([1, 2, 3]), wg.asarray([True, False, True])).tolist()
+    [1, 3]
+    """
+    x, mask = broadcast_arrays(tensor_of("masked_select", x), tensor_of("masked_select", mask))
+    return x[mask]
+
+
+def narrow(x: Tensor, axis: int, start: int, length: int) -> Tensor:
+    """A part of an axis, as a view.
+
+    >>> wg.narrow(wg.asarray([[1, 2, 3]]), 1, 1, 2).tolist()
+    [[2, 3]]
+    """
+    x = tensor_of("narrow", x)
+    at = normalise_axis("narrow", axis, x.ndim)
+    first = start + x.shape[at] if start < 0 else start
+    if not 0 <= first <= first + length <= x.shape[at]:
+        raise ShapeError(f"narrow: axis {axis} of shape {x.shape} has no {length} elements from {start} on")
+    return x[(slice(None),) * at + (slice(first, first + length),)]
+
+
+def unflatten(x: Tensor, axis: int, sizes: Sequence[int]) -> Tensor:
+    """An axis as several; one of their sizes may be -1.
+
+    >>> wg.unflatten(wg.ones((2, 6)), 1, (3, -1)).shape
+    (2, 3, 2)
+    """
+    x = tensor_of("unflatten", x)
+    at = normalise_axis("unflatten", axis, x.ndim)
+    return reshape(x, (*x.shape[:at], *_divided(x.shape[at], tuple(sizes)), *x.shape[at + 1 :]))
+
+
+def _divided(size: int, sizes: tuple[int, ...]) -> tuple[int, ...]:
+    known = math.prod(each for each in sizes if each != -1)
+    found = tuple(size // max(known, 1) if each == -1 else each for each in sizes)
+    if sizes.count(-1) > 1 or math.prod(found) != size:
+        raise ShapeError(f"unflatten: an axis of {size} elements is not of the sizes {sizes}")
+    return found

@@ -54,9 +54,9 @@ def widened(x: Tensor) -> Tensor:
     return converted(x, compute_dtype(x.dtype))
 
 
-def floating(op: str, x: Tensor) -> Tensor:
+def floating(op: str, x: Tensor, kinds: str = "f") -> Tensor:
     """x in the dtype to compute in, where it is of floats; else an error that names the op."""
-    check_kind(op, "f", x.dtype)
+    check_kind(op, kinds, x.dtype)
     return widened(x)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from ... import dtypes
 from ...arrays import has_numpy, np
 from ...dtypes import DType, promote
-from ...errors import DeviceError, DTypeError, IndexingError, ShapeError
+from ...errors import AxisError, DeviceError, DTypeError, IndexingError, ShapeError
 from ...graph.node import Node, make
 from ...ops import primitives
 from ...ops.host_arrays import converted
@@ -120,6 +120,15 @@ def scatter_min(x: Tensor, index: Any, updates: Tensor | Number, axis: int = -1)
     return _by_elements("scatter_min", "min", x, index, updates, axis)
 
 
+def _axis(op: str, axis: Any, rank: int) -> int:
+    if isinstance(axis, Tensor):
+        raise AxisError(
+            f"{op}: the axis is the last argument, and a tensor of shape {axis.shape} stands there; "
+            f"PyTorch's {op}(x, axis, index, updates) is {op}(x, index, updates, axis)"
+        )
+    return normalise_axis(op, axis, rank)
+
+
 def scatter_multiply(x: Tensor, index: Any, updates: Tensor | Number, axis: int = -1) -> Tensor:
     """x with single elements multiplied by updates, by all of them in turn; `index` as in `scatter_set`.
 
@@ -131,7 +140,7 @@ def scatter_multiply(x: Tensor, index: Any, updates: Tensor | Number, axis: int 
 
 def _by_slices(op: str, how: str, x: Tensor, index: Any, updates: Any, axis: int) -> Tensor:
     x = as_tensor(op, x)
-    along = normalise_axis(op, axis, x.ndim)
+    along = _axis(op, axis, x.ndim)
     indices = _index_node(op, index, x, along)
     if len(indices.sig.shape) > 1:
         raise ShapeError(f"{op}: the index must have one dimension, not the shape {indices.sig.shape}")
@@ -152,7 +161,7 @@ def _by_slices(op: str, how: str, x: Tensor, index: Any, updates: Any, axis: int
 
 def _by_elements(op: str, how: str, x: Tensor, index: Any, updates: Any, axis: int) -> Tensor:
     x = as_tensor(op, x)
-    along = normalise_axis(op, axis, x.ndim)
+    along = _axis(op, axis, x.ndim)
     indices = _index_node(op, index, x, along)
     if len(indices.sig.shape) != x.ndim:
         raise ShapeError(

@@ -20,7 +20,7 @@ from ...tensor import Tensor
 from ..complex.parts import imag, real
 from .creation import arange, as_tensor, zeros
 from .elementwise import equal, logical_not, not_equal
-from .indexing import take
+from .indexing import nonzero, take
 from .manipulation import concat
 from .masks import true_indices
 from .reductions import any as any_of
@@ -271,3 +271,45 @@ def _search(wanted: Tensor, line: Tensor) -> Tensor:
 
 
 MAX_COMPARED_ONE_BY_ONE = 8  # so many are compared one by one
+
+
+def union1d(x1: Tensor, x2: Tensor) -> Tensor:
+    """The distinct elements of two tensors in order; synchronises.
+
+    >>> wg.union1d(wg.asarray([3, 1]), wg.asarray([2, 3])).tolist()
+    [1, 2, 3]
+    """
+    return unique_values(concat([flatten(as_tensor("union1d", each)) for each in (x1, x2)]))
+
+
+def intersect1d(x1: Tensor, x2: Tensor) -> Tensor:
+    """The distinct elements that are in both of two tensors, in order; synchronises.
+
+    >>> wg.intersect1d(wg.asarray([3, 1, 3]), wg.asarray([2, 3])).tolist()
+    [3]
+    """
+    found = unique_values(as_tensor("intersect1d", x1))
+    return _chosen(found, isin(found, x2))
+
+
+def setdiff1d(x1: Tensor, x2: Tensor) -> Tensor:
+    """The distinct elements of one tensor that are not in another, in order; synchronises.
+
+    >>> wg.setdiff1d(wg.asarray([3, 1, 4]), wg.asarray([2, 3])).tolist()
+    [1, 4]
+    """
+    found = unique_values(as_tensor("setdiff1d", x1))
+    return _chosen(found, isin(found, x2, invert=True))
+
+
+def setxor1d(x1: Tensor, x2: Tensor) -> Tensor:
+    """The distinct elements that are in one of two tensors alone, in order; synchronises.
+
+    >>> wg.setxor1d(wg.asarray([3, 1]), wg.asarray([2, 3])).tolist()
+    [1, 2]
+    """
+    return union1d(setdiff1d(x1, x2), setdiff1d(x2, x1))
+
+
+def _chosen(line: Tensor, flags: Tensor) -> Tensor:
+    return take(line, nonzero(flags)[0])

@@ -19,7 +19,10 @@ from .elementwise import ceil, clip, floor, isnan, lerp, sqrt, where
 from .elementwise import round as to_even
 from .indexing import take_along_axis
 from .products import matmul
+from .reductions import Axis, mean
 from .reductions import any as any_of
+from .reductions import max as largest
+from .reductions import min as smallest
 from .reductions import sum as total
 from .reshaping import expand, expand_dims, moveaxis, reshape
 from .sorting import sort
@@ -58,6 +61,69 @@ def nanquantile(
     2.0
     """
     return _quantile("nanquantile", x, q, axis, method, keepdims, skip=True)
+
+
+def percentile(
+    x: Tensor, q: Any, axis: int | None = None, *, method: str = "linear", keepdims: bool = False
+) -> Tensor:
+    """`quantile` with shares in hundredths: q is from 0 to 100.
+
+    >>> wg.percentile(wg.asarray([1.0, 2.0, 4.0]), 50).item()
+    2.0
+    """
+    return _quantile("percentile", x, _hundredths("percentile", q), axis, method, keepdims, skip=False)
+
+
+def nanpercentile(
+    x: Tensor, q: Any, axis: int | None = None, *, method: str = "linear", keepdims: bool = False
+) -> Tensor:
+    """`percentile` of the elements that are not NaN; NaN where there are none.
+
+    >>> wg.nanpercentile(wg.asarray([1.0, wg.nan, 3.0]), 50).item()
+    2.0
+    """
+    return _quantile("nanpercentile", x, _hundredths("nanpercentile", q), axis, method, keepdims, skip=True)
+
+
+def _hundredths(op: str, q: Any) -> Any:
+    """Percentages as shares."""
+    if isinstance(q, Tensor):
+        return q / 100
+    numbers = [float(each) for each in q] if _is_list(q) else [float(q)]
+    if not all(0 <= each <= 100 for each in numbers):
+        raise ArgumentError(f"{op}: q must be from 0 to 100, not {q!r}")
+    return [each / 100 for each in numbers] if _is_list(q) else numbers[0] / 100
+
+
+def average(x: Tensor, axis: Axis = None, weights: Tensor | None = None, *, keepdims: bool = False) -> Tensor:
+    """The mean over axes with weights: as many as elements, or as there are along the one axis.
+
+    >>> wg.average(wg.asarray([1.0, 4.0]), weights=wg.asarray([2.0, 1.0])).item()
+    2.0
+    """
+    if weights is None:
+        return mean(x, axis, keepdims=keepdims)
+    x, weights = as_tensor("average", x), as_tensor("average", weights)
+    if weights.shape != x.shape:
+        axes = normalise_axes("average", axis, x.ndim)
+        if axis is None or len(axes) != 1 or weights.shape != (x.shape[axes[0]],):
+            raise ShapeError(
+                f"average: weights of shape {weights.shape} for x of shape {x.shape}: they have its shape, "
+                "or one dimension, as long as the axis that is named"
+            )
+        weights = reshape(weights, tuple(size if at in axes else 1 for at, size in enumerate(x.shape)))
+    kind = x.dtype if x.dtype.kind in "fc" else dtypes.float32
+    wide = expand(weights.astype(kind), x.shape)
+    return total(x.astype(kind) * wide, axis, keepdims=keepdims) / total(wide, axis, keepdims=keepdims)
+
+
+def ptp(x: Tensor, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
+    """The largest element less the smallest, over axes.
+
+    >>> wg.ptp(wg.asarray([1, 7, 3])).item()
+    6
+    """
+    return largest(x, axis, keepdims=keepdims) - smallest(x, axis, keepdims=keepdims)
 
 
 def _quantile(

@@ -7,21 +7,26 @@ channels, windows), which are x moved and not copied. 16-bit floats are multipli
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from ...errors import ArgumentError, ShapeError
 from ...gradients.convolution import Geometry, convolved, transposed
 from ...ops import primitives
 from ...ops.shapes import check_kind
 from ...tensor import Tensor
-from ..array.creation import as_tensor
+from ..array.creation import as_tensor, zeros_like
 from ..array.reshaping import whole
+from ..complex.parts import complex as complex_of
+from ..complex.parts import imag, real
 from ..learning.autocast import in_half
 from ..pure import pure
 from .windows import PerAxis, Sizes, Widths, batched, check_inside, per_axis, spans, unbatched
 
 Padding = PerAxis | str
+Function = TypeVar("Function", bound=Callable[..., Tensor])
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,10 +171,37 @@ def _transposed(call: _Call, padding: Any, output_padding: Any) -> Tensor:
     return _finished(call, transposed(call.x, call.weight, how))
 
 
+# Complex numbers
+
+
+def of_parts(function: Function) -> Function:
+    """The convolution, which of complex numbers is that of their parts."""
+
+    @functools.wraps(function)
+    def convolve(x: Any, weight: Any, bias: Any = None, *options: Any, **named: Any) -> Any:
+        given = (x, weight, bias)
+        if not any(isinstance(each, Tensor) and each.dtype.kind == "c" for each in given):
+            return function(x, weight, bias, *options, **named)
+        (a, b), (c, d), (e, f) = (_parts(each) for each in given)
+        re = function(a, c, e, *options, **named) - function(b, d, None, *options, **named)
+        im = function(a, d, f, *options, **named) + function(b, c, None, *options, **named)
+        return complex_of(re, im)
+
+    return cast(Function, convolve)
+
+
+def _parts(x: Any) -> tuple[Any, Any]:
+    """The real and the imaginary part."""
+    if x is None:
+        return None, None
+    return (real(x), imag(x)) if x.dtype.kind == "c" else (x, zeros_like(x))
+
+
 # The public functions
 
 
 @pure
+@of_parts
 @in_half
 def conv1d(
     x: Tensor,
@@ -189,6 +221,7 @@ def conv1d(
 
 
 @pure
+@of_parts
 @in_half
 def conv2d(
     x: Tensor,
@@ -208,6 +241,7 @@ def conv2d(
 
 
 @pure
+@of_parts
 @in_half
 def conv3d(
     x: Tensor,
@@ -227,6 +261,7 @@ def conv3d(
 
 
 @pure
+@of_parts
 @in_half
 def conv_transpose1d(
     x: Tensor,
@@ -248,6 +283,7 @@ def conv_transpose1d(
 
 
 @pure
+@of_parts
 @in_half
 def conv_transpose2d(
     x: Tensor,
@@ -269,6 +305,7 @@ def conv_transpose2d(
 
 
 @pure
+@of_parts
 @in_half
 def conv_transpose3d(
     x: Tensor,

@@ -28,10 +28,10 @@ _SELU_ALPHA = 1.6732632423543772
 _SELU_SCALE = 1.0507009873554805
 
 
-def _applied(op: str, x: Any, function: Callable[[Tensor], Tensor]) -> Tensor:
+def _applied(op: str, x: Any, function: Callable[[Tensor], Tensor], kinds: str = "f") -> Tensor:
     """A function of floats, computed wide and converted back to x's dtype."""
     x = as_tensor(op, x)
-    return converted(function(floating(op, x)), x.dtype)
+    return converted(function(floating(op, x, kinds)), x.dtype)
 
 
 def _up_to(x: Tensor, most: float) -> Tensor:
@@ -150,7 +150,7 @@ def silu(x: Tensor) -> Tensor:
     >>> wg.silu(wg.asarray([0.0, 100.0])).tolist()
     [0.0, 100.0]
     """
-    return _applied("silu", x, lambda x: x * sigmoid(x))
+    return _applied("silu", x, lambda x: x * sigmoid(x) if x.dtype.kind == "f" else x / (exp(-x) + 1.0), "fc")
 
 
 swish = silu
@@ -207,7 +207,7 @@ def softsign(x: Tensor) -> Tensor:
     >>> wg.softsign(wg.asarray([-1.0, 1.0])).tolist()
     [-0.5, 0.5]
     """
-    return _applied("softsign", x, lambda x: x / (absolute(x) + 1.0))
+    return _applied("softsign", x, lambda x: x / (absolute(x) + 1.0), "fc")
 
 
 @pure
@@ -217,7 +217,7 @@ def tanhshrink(x: Tensor) -> Tensor:
     >>> wg.tanhshrink(wg.asarray([0.0, 100.0])).tolist()
     [0.0, 99.0]
     """
-    return _applied("tanhshrink", x, lambda x: x - tanh(x))
+    return _applied("tanhshrink", x, lambda x: x - tanh(x), "fc")
 
 
 @pure

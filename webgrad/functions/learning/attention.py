@@ -23,6 +23,7 @@ from ..array.creation import as_number, as_tensor, zeros
 from ..array.elementwise import where
 from ..array.reductions import converted
 from ..array.reshaping import whole
+from ..random import bernoulli
 from .autocast import in_half
 
 OP = "scaled_dot_product_attention"
@@ -56,7 +57,7 @@ def scaled_dot_product_attention(
     `length` says how many of the s keys there are, as a number or a 0-d tensor of integers: for caches with
     room to grow. Then queries are the last l of these positions: causal query i sees keys up to
     length - l + i. `window`: a query sees only the last so many keys up to its own position, and no later
-    ones.
+    ones. With `dropout_p` each weight is zero with that probability, and else divided by 1 - dropout_p.
 
     >>> q = wg.ones((2, 4)); k = wg.zeros((3, 4)); v = wg.asarray([[1.0], [2.0], [6.0]])
     >>> wg.scaled_dot_product_attention(q, k, v).tolist()
@@ -66,9 +67,9 @@ def scaled_dot_product_attention(
     >>> wg.scaled_dot_product_attention(q, k, v, is_causal=True, length=3).tolist()
     [[1.5], [3.0]]
     """
-    if dropout_p != 0.0:
+    if not 0.0 <= dropout_p <= 1.0:
         raise ArgumentError(
-            f"{OP}: dropout_p={dropout_p!r} is not offered; drop out after it, or leave it at 0"
+            f"{OP}: dropout_p is the probability of a weight to be dropped, not {dropout_p!r}"
         )
     tensors = [as_tensor(OP, each) for each in (query, key, value)]
     nodes = primitives.common(OP, [each.node for each in tensors])
@@ -88,11 +89,20 @@ def scaled_dot_product_attention(
     if mask is not None:
         inputs.append(mask)
     attributes = (causal, reach, length is not None, 0)
-    if 0 < q.shape[-1] <= MOST_COLUMNS and columns <= MOST_COLUMNS:
+    if 0 < q.shape[-1] <= MOST_COLUMNS and columns <= MOST_COLUMNS and not dropout_p:
         result = make(TABLE["attention"], tuple(inputs), attributes)
     else:
-        result = converted(composed([Tensor(each) for each in inputs], attributes), q.dtype).node
+        kept = _kept(dropout_p, (math.prod(before[:-1]), *(before[-1:] or (1,)), queries, keys), wide, q)
+        result = converted(composed([Tensor(each) for each in inputs], attributes, kept), q.dtype).node
     return Tensor(primitives.reshape(result, shape))
+
+
+def _kept(p: float, shape: Shape, dtype: DType, like: Tensor) -> Tensor | None:
+    """Factors of weights of which some are dropped."""
+    if not p:
+        return None
+    kept = converted(bernoulli(1.0 - p, shape, device=like.device), dtype)
+    return kept if p == 1.0 else kept * (1.0 / (1.0 - p))
 
 
 # Checks

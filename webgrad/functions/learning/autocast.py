@@ -49,6 +49,10 @@ class autocast:
     """
 
     def __init__(self, dtype: Any = "float16", enabled: bool = True) -> None:
+        if dtype in ("cuda", "cpu", "mps", "xpu"):
+            raise DTypeError(
+                f"autocast: {dtype!r} is a device; autocast() is for all of them, and takes a dtype"
+            )
         chosen = as_dtype(dtype)
         if not chosen.is_half:
             raise DTypeError(f"autocast computes in float16 or bfloat16, not in {chosen.name}")

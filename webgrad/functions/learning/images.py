@@ -22,6 +22,7 @@ from ...tensor import Tensor
 from ..array.creation import as_tensor, asarray
 from ..array.reductions import converted, floating, fold
 from ..array.reshaping import whole
+from ..convolution.adaptive import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 from ..pure import pure
 
 
@@ -112,6 +113,46 @@ def _polynomial(axis: _Axis, coefficients: Sequence[float], x: array[float]) -> 
     return result
 
 
+# Smoothed where elements come together: as wide as the elements of the output, edges cut off.
+
+
+def _tent(x: float) -> float:
+    return max(1.0 - abs(x), 0.0)
+
+
+def _bell(x: float) -> float:
+    """Keys' convolution with a = -0.5."""
+    x = abs(x)
+    if x < 1:
+        return (1.5 * x - 2.5) * x * x + 1
+    return ((-0.5 * x + 2.5) * x - 4) * x + 2 if x < 2 else 0.0
+
+
+_SMOOTH: dict[str, tuple[Callable[[float], float], float]] = {
+    "bilinear": (_tent, 1.0),
+    "bicubic": (_bell, 2.0),
+}
+
+
+def _smoothed(axis: _Axis, curve: Callable[[float], float], reach: float) -> Taps:
+    scale = (axis.size - 1) / max(axis.wanted - 1, 1) if axis.align_corners else axis.scale
+    wide = max(scale, 1.0)
+    rows = []
+    for at in range(axis.wanted):
+        centre = scale * (at + 0.5)
+        first = max(int(centre - reach * wide + 0.5), 0)
+        last = min(int(centre + reach * wide + 0.5), axis.size)
+        weights = [curve((place - centre + 0.5) / wide) for place in range(first, last)]
+        total = sum(weights) or 1.0
+        rows.append((first, [each / total for each in weights]))
+    most = max(len(weights) for _, weights in rows)
+    index = [[min(first + tap, axis.size - 1) for first, _ in rows] for tap in range(most)]
+    return index, [
+        axis.rounded(weights[tap] if tap < len(weights) else 0.0 for _, weights in rows)
+        for tap in range(most)
+    ]
+
+
 # mode → the taps of one axis, and how many axes it is for
 _MODES: dict[str, tuple[Callable[[_Axis], Taps], tuple[int, ...]]] = {
     "nearest": (_nearest, (1, 2, 3)),
@@ -127,9 +168,9 @@ _KEEP_SIZE = ("linear", "bilinear", "trilinear")
 
 
 @lru_cache(maxsize=128)
-def _taps(mode: str, axis: _Axis) -> tuple[Any, Any]:
+def _taps(mode: str, axis: _Axis, antialias: bool) -> tuple[Any, Any]:
     """The taps of one axis, as arrays."""
-    index, weights = _MODES[mode][0](axis)
+    index, weights = _smoothed(axis, *_SMOOTH[mode]) if antialias else _MODES[mode][0](axis)
     number = dtypes.float64 if axis.precise else dtypes.float32
     found = None if weights is None else host_array("interpolate", list(map(list, weights)), number)
     return host_array("interpolate", index if found is not None else index[0], dtypes.int32), found
@@ -142,10 +183,14 @@ def interpolate(
     scale_factor: float | Sequence[float] | None = None,
     mode: str = "nearest",
     align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
 ) -> Tensor:
     """x (N, C, …) resized along its axes after the channels, to a size or by a factor, as PyTorch does it.
 
-    Modes: nearest, nearest-exact, linear (one axis), bilinear and bicubic (two axes), trilinear (three).
+    Modes: nearest, nearest-exact, linear (one axis), bilinear and bicubic (two axes), trilinear (three), and
+    area, which is `adaptive_avg_pool`. A factor is that of coordinates too, unless it is computed anew from
+    the sizes. `antialias` smooths what becomes smaller, in the modes bilinear and bicubic.
 
     >>> wg.interpolate(wg.asarray([[[1.0, 3.0]]]), size=4, mode="linear").tolist()
     [[[1.0, 1.5, 2.5, 3.0]]]
@@ -153,28 +198,36 @@ def interpolate(
     op = "interpolate"
     x = as_tensor(op, x)
     count = x.ndim - 2
-    _check_mode(op, x, mode, align_corners)
+    _check_mode(op, x, mode, align_corners, antialias)
+    if mode == "area":
+        lengths = tuple(length for length, _ in _targets(op, x, size, scale_factor))
+        pools = (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)
+        return pools[count - 1](x, lengths)
     wide = +x if mode.startswith("nearest") else floating(f"{op} with mode={mode!r}", x)
     precise = x.dtype.itemsize == 8
     targets = _targets(op, x, size, scale_factor)
     for at in reversed(range(count)):
         wanted, factor = targets[at]
         length = x.shape[2 + at]
-        scale = length / wanted if factor is None else 1 / factor
+        scale = length / wanted if factor is None or recompute_scale_factor else 1 / factor
         how = _Axis(length, wanted, scale, bool(align_corners), count == 2, precise)
-        wide = _resized(wide, 2 + at, mode, how)
+        wide = _resized(wide, 2 + at, mode, how, antialias)
     return converted(wide, x.dtype)
 
 
-def _check_mode(op: str, x: Tensor, mode: str, align_corners: bool | None) -> None:
-    if mode not in _MODES:
-        raise ArgumentError(f"{op}: mode must be one of {', '.join(map(repr, _MODES))}, not {mode!r}")
-    if x.ndim - 2 not in _MODES[mode][1]:
-        ranks = " or ".join(str(2 + each) for each in _MODES[mode][1])
+def _check_mode(op: str, x: Tensor, mode: str, align_corners: bool | None, antialias: bool) -> None:
+    if mode not in (*_MODES, "area"):
+        names = ", ".join(map(repr, (*_MODES, "area")))
+        raise ArgumentError(f"{op}: mode must be one of {names}, not {mode!r}")
+    if antialias and mode not in _SMOOTH:
+        raise ArgumentError(f"{op}: antialias is for mode='bilinear' and 'bicubic', not for {mode!r}")
+    possible = (1, 2, 3) if mode == "area" else _MODES[mode][1]
+    if x.ndim - 2 not in possible:
+        ranks = " or ".join(str(2 + each) for each in possible)
         raise ArgumentError(
             f"{op} with mode={mode!r} takes {ranks} axes (samples, channels, …), not {x.shape}"
         )
-    if align_corners is not None and mode.startswith("nearest"):
+    if align_corners is not None and (mode.startswith("nearest") or mode == "area"):
         raise ArgumentError(f"{op}: align_corners has no meaning with mode={mode!r}; leave it out")
     if 0 in x.shape[1:]:
         raise ShapeError(f"{op}: there is nothing to interpolate in a tensor of shape {x.shape}")
@@ -209,11 +262,12 @@ def _targets(op: str, x: Tensor, size: Any, scale_factor: Any) -> list[tuple[int
     return found
 
 
-def _resized(x: Tensor, axis: int, mode: str, how: _Axis) -> Tensor:
+def _resized(x: Tensor, axis: int, mode: str, how: _Axis, antialias: bool) -> Tensor:
     """One axis: a few elements taken for each new one, and their weighted sum."""
-    if how.size == how.wanted and (mode in _KEEP_SIZE or how.align_corners or how.scale == 1):
+    keeps_size = how.scale == 1 or (not antialias and (mode in _KEEP_SIZE or how.align_corners))
+    if how.size == how.wanted and keeps_size:
         return x
-    index, weights = _taps(mode, how)
+    index, weights = _taps(mode, how, antialias)
     places = asarray(index, device=x.device)
     taken = Tensor(primitives.take(x.node, places.node, axis))
     if weights is None:

@@ -223,24 +223,23 @@ def _expected(
 # Regression
 
 
-def _compared(op: str, prediction: Any, target: Any, reduction: str, *more: str) -> tuple[Tensor, Any, DType]:
+def _compared(
+    op: str, prediction: Any, target: Any, reduction: str, *more: str, kinds: str = "f"
+) -> tuple[Tensor, Any, DType]:
     """Both in the dtype to compute in, and the dtype of the result. A number may stand for the target."""
     _check_reduction(op, reduction, *more)
     prediction = as_tensor(op, prediction)
     if isinstance(target, (bool, int, float)):
-        return floating(op, prediction), float(target), prediction.dtype
+        return floating(op, prediction, kinds), float(target), prediction.dtype
     target = as_tensor(op, target)
     if target.shape != prediction.shape:
         raise ShapeError(
             f"{op}: predictions of shape {prediction.shape} and a target of shape {target.shape}; they must "
             "be equal: reshape one, or use broadcast_to"
         )
-    wide = floating(op, prediction)
-    return (
-        wide,
-        converted(target, wide.dtype) if target.dtype.kind != "f" else floating(op, target),
-        prediction.dtype,
-    )
+    wide = floating(op, prediction, kinds)
+    same = converted(target, wide.dtype) if target.dtype.kind not in kinds else floating(op, target, kinds)
+    return wide, same, prediction.dtype
 
 
 @pure
@@ -262,8 +261,9 @@ def l1_loss(prediction: Tensor, target: Any, *, reduction: str = "mean") -> Tens
     >>> wg.l1_loss(wg.asarray([1.0, 2.0]), wg.asarray([1.0, 4.0])).item()
     1.0
     """
-    x, y, dtype = _compared("l1_loss", prediction, target, reduction)
-    return _reduced(absolute(x - y), reduction, dtype)
+    x, y, dtype = _compared("l1_loss", prediction, target, reduction, kinds="fc")
+    apart = absolute(x - y)
+    return _reduced(apart, reduction, apart.dtype if dtype.kind == "c" else dtype)
 
 
 @pure

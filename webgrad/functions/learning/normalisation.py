@@ -17,6 +17,7 @@ from ...ops.shapes import normalise_axes, normalise_axis
 from ...tensor import Tensor
 from ...values import float_limits_of
 from ..array.creation import as_tensor
+from ..array.elementwise import abs as absolute
 from ..array.elementwise import clip, rsqrt
 from ..array.reductions import average, converted, floating, power_norm
 from ..array.reshaping import wholes
@@ -33,17 +34,17 @@ def _trailing(op: str, x: Tensor, normalized_shape: Any) -> tuple[int, ...]:
     return tuple(range(x.ndim - len(sizes), x.ndim))
 
 
-def _broadcastable(op: str, name: str, value: Any, sizes: Shape, shape: Shape) -> Tensor:
+def _broadcastable(op: str, name: str, value: Any, sizes: Shape, shape: Shape, kinds: str = "f") -> Tensor:
     """A weight, bias or statistic of shape `sizes`, computed wide, in a shape that broadcasts."""
     value = as_tensor(op, value)
     if value.shape != sizes:
         raise ShapeError(f"{op}: {name} must have shape {sizes}, not {value.shape}")
-    return Tensor(primitives.reshape(floating(f"{op} (its {name})", value).node, shape))
+    return Tensor(primitives.reshape(floating(f"{op} (its {name})", value, kinds).node, shape))
 
 
 def _scaled(op: str, x: Tensor, weight: Any, bias: Any, sizes: Shape, shape: Shape) -> Tensor:
     if weight is not None:
-        x = x * _broadcastable(op, "weight", weight, sizes, shape)
+        x = x * _broadcastable(op, "weight", weight, sizes, shape, "fc" if x.dtype.kind == "c" else "f")
     return x if bias is None else x + _broadcastable(op, "bias", bias, sizes, shape)
 
 
@@ -103,8 +104,8 @@ def rms_norm(
     x = as_tensor("rms_norm", x)
     axes = _normalised_axes("rms_norm", x, normalized_shape, axis)
     sizes, shape = _weight_shapes(x.shape, axes)
-    wide = floating("rms_norm", x)
-    small = float_limits_of(wide.dtype)[0] if eps is None else eps
+    wide = floating("rms_norm", x, "fc")
+    small = float_limits_of(absolute(wide).dtype)[0] if eps is None else eps
     result = wide * rsqrt(average(wide * wide, axes, keepdims=True) + small)
     return converted(_scaled("rms_norm", result, weight, None, sizes, shape), x.dtype)
 
@@ -202,11 +203,13 @@ def batch_norm_training(
     sizes = (x.shape[1],)
     axes = (0, *range(2, x.ndim))
     count = math.prod(x.shape[axis] for axis in axes)
-    if count < 2:
+    if count == 1:
         raise ShapeError(
             f"batch_norm: in training each channel needs two values or more; x has shape {x.shape}"
         )
     wide = floating(op, x)
+    if not count:  # nothing is seen
+        return converted(_scaled(op, wide, weight, bias, sizes, shape), x.dtype), running_mean, running_var
     mean = average(wide, axes, keepdims=True)
     centred = wide - mean
     var = average(centred * centred, axes, keepdims=True)
@@ -265,5 +268,6 @@ def normalize(x: Tensor, p: float = 2.0, axis: int = 1, eps: float = 1e-12) -> T
     """
     x = as_tensor("normalize", x)
     place = normalise_axis("normalize", axis, x.ndim)
-    wide = floating("normalize", x)
-    return converted(wide / clip(power_norm(wide, (place,), p, keepdims=True), min=eps), x.dtype)
+    wide = floating("normalize", x, "fc")
+    sizes = absolute(wide) if x.dtype.kind == "c" else wide
+    return converted(wide / clip(power_norm(sizes, (place,), p, keepdims=True), min=eps), x.dtype)

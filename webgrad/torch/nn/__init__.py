@@ -13,13 +13,15 @@ from .members import MEMBERS as _MEMBERS
 from .module import Module
 from .module import counterpart as _counterpart
 from .parallel import DataParallel
-from .parameter import Buffer, Parameter
+from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
 __all__ = [
     "Buffer",
     "DataParallel",
     "Module",
     "Parameter",
+    "UninitializedBuffer",
+    "UninitializedParameter",
     "attention",
     "functional",
     "init",

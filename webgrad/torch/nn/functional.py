@@ -1,14 +1,19 @@
 """torch.nn.functional: the functions of neural networks.
 
-In: tensors, and torch's arguments. Out: tensors.
+In: tensors, and torch's arguments. Out: tensors. The rows are in `activations`, `losses` and `layers`.
 """
 
 from __future__ import annotations
 
-import webgrad as _wg
+from typing import TYPE_CHECKING, Any
 
-from ..tensor import adopting
+from . import activations, layers, losses
 
-__all__ = list(_wg.nn.functional.__all__)
+__all__: list[str] = []
+for _family in (activations, losses, layers):
+    globals().update(_family.functions)
+    __all__ += _family.functions
 
-globals().update({name: adopting(getattr(_wg.nn.functional, name)) for name in __all__})
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...

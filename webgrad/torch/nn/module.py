@@ -18,7 +18,8 @@ import webgrad as wg
 from ..devices import device as Device
 from ..devices import place
 from ..tensor import Array, adopt
-from .parameter import Buffer, Parameter, TransientBuffer
+from . import functional
+from .parameter import PLAIN, Buffer, TransientBuffer
 from .state import Stateful
 
 __all__ = ["Module", "counterpart", "own"]
@@ -69,6 +70,10 @@ class Module(Stateful):
         home._put("_modules", name, module)
 
     register_backward_hook = Stateful.register_full_backward_hook
+
+    def _settle(self, kind: type) -> None:
+        """Be what a lazy layer becomes."""
+        super()._settle(_COUNTERPARTS[kind])  # type: ignore[misc]
 
     # Devices and dtypes
 
@@ -177,8 +182,8 @@ def own(value: Any) -> Any:
     if isinstance(value, wg.nn.Module):
         for each in value.modules():
             _become(each)
-    elif value.__class__ is wg.nn.Parameter:
-        value.__class__ = Parameter
+    elif value.__class__ in PLAIN:
+        value.__class__ = PLAIN[value.__class__]
     elif isinstance(value, Array):
         adopt(value)
     return value
@@ -219,6 +224,11 @@ def counterpart(original: type, members: Mapping[str, dict[str, Any]] = MappingP
         above = next(each for each in original.__mro__[1:] if issubclass(each, wg.nn.Module))
         scope: dict[str, Any] = {"__module__": "webgrad.torch.nn", "__doc__": original.__doc__}
         scope |= members.get(original.__name__, {})
+        if "function" in original.__dict__:  # torch's, which takes torch's arguments
+            scope["function"] = staticmethod(
+                getattr(functional, original.__dict__["function"].__func__.__name__)
+            )
+            scope["renamed"] = {}
         if "forward" in original.__dict__:
             scope.setdefault("forward", _forward(original.__dict__["forward"]))
         _COUNTERPARTS[original] = type(original.__name__, (counterpart(above, members), original), scope)

@@ -9,9 +9,10 @@ from typing import Any
 
 import webgrad as wg
 
+from ..devices import place
 from ..tensor import Tensor
 
-__all__ = ["Buffer", "Parameter"]
+__all__ = ["PLAIN", "Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]
 
 
 class Parameter(wg.nn.Parameter, Tensor):
@@ -63,3 +64,40 @@ class TransientBuffer(Buffer):
     """A buffer that is not saved."""
 
     __slots__ = ()
+
+
+class UninitializedParameter(wg.nn.UninitializedParameter, Parameter):
+    """A parameter of a lazy layer, which has no shape yet."""
+
+    __slots__ = ()
+    settled = Parameter
+
+    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:
+        made: Any = wg.nn.UninitializedParameter(requires_grad, place(device), dtype)
+        made.__class__ = cls
+        return made
+
+
+class UninitializedBuffer(wg.nn.UninitializedBuffer, Tensor):
+    """A buffer of a lazy layer, which has no shape yet."""
+
+    __slots__ = ()
+    settled = Tensor
+
+    def __new__(cls, device: Any = None, dtype: Any = None) -> Any:
+        made: Any = wg.nn.UninitializedBuffer(place(device), dtype)
+        made.__class__ = cls
+        return made
+
+
+def is_lazy(param: Any) -> bool:
+    """Whether it has no shape yet."""
+    return isinstance(param, wg.nn.UninitializedParameter | wg.nn.UninitializedBuffer)
+
+
+# webgrad's classes of what modules hold, and torch's
+PLAIN: dict[type, type] = {
+    wg.nn.Parameter: Parameter,
+    wg.nn.UninitializedParameter: UninitializedParameter,
+    wg.nn.UninitializedBuffer: UninitializedBuffer,
+}

@@ -153,6 +153,8 @@ class Stateful(wg.nn.Module):
                 f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object '
                 f"from checkpoint but received {type(given)}"
             )
+        if isinstance(value, wg.nn.UninitializedParameter | wg.nn.UninitializedBuffer):
+            value.materialize(given.shape)
         shape = tuple(value.shape)
         if shape == () and tuple(given.shape) == (1,):
             given = given[0]

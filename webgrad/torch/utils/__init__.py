@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-_PARTS = frozenset({"_pytree", "checkpoint", "data", "tensorboard"})
+_PARTS = frozenset({"_pytree", "checkpoint", "data", "model_zoo", "tensorboard"})
 
 
 def __getattr__(name: str) -> Any:
