@@ -84,8 +84,8 @@ def driver_module() -> str:
 
 
 def _begin_text() -> str:
-    """`begin(frame)`: objects become the addresses they hold, word i becomes base[number[i]] + offset[i], then
-    the first call is made.
+    """`begin(frame)`: objects become the addresses they hold, word i base[number[i]] + offset[i]; then the
+    first call is made.
     """
     f = Function("begin", [("ptr", "fields")], "i64")
     slot, count = f.field("i64", SLOT), f.field("i64", COUNT)
