@@ -16,12 +16,12 @@ from ..dtypes import DType
 from ..errors import CaptureError
 from ..gradients.history import grad_mode
 from ..graph.node import Node
-from ..graph.trace import current_trace, noting
+from ..graph.trace import ImpureError, current_trace, noting
 from ..jit.pytree import TreeSpec, flatten, unflatten
 from ..ops.views import shares_with
 from ..tensor import Tensor
 from .learning.autocast import autocast_dtype
-from .recording import ImpureError, Recording, check_pure, placeholder
+from .recording import Recording, check_pure, placeholder
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")

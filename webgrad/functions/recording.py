@@ -18,7 +18,7 @@ from ..graph.composite import BUNDLE, COMPOSITE, ITEM, Body
 from ..graph.node import Node, Signature, made_of, signature
 from ..graph.op import LEAF
 from ..graph.snapshot import walk
-from ..graph.trace import RuntimeFloat, RuntimeInt, Trace, is_runtime
+from ..graph.trace import ImpureError, RuntimeFloat, RuntimeInt, Trace, is_runtime
 from .learning.autocast import autocast_dtype
 
 Compute = Callable[[Sequence[Node]], Sequence[Node | None]]
@@ -27,10 +27,6 @@ MOST_BODIES = 1 << 13
 _bodies: dict[tuple[Any, ...], Body] = {}
 _history_of = attrgetter("history")
 _GIVEN = ("leaf", "scalar")
-
-
-class ImpureError(Exception):
-    """What a function computes depends on more than its arguments, or it does more than to compute."""
 
 
 def placeholder(sig: Signature, tracked: bool = False) -> Node:

@@ -12,9 +12,9 @@ from typing import Any
 
 from ..errors import CaptureError
 from ..functions.learning.autocast import autocast_dtype
-from ..functions.recording import ImpureError, Recording, body_of, check_pure, placeholder
+from ..functions.recording import Recording, body_of, check_pure, placeholder
 from ..graph.node import Node, Signature
-from ..graph.trace import noting
+from ..graph.trace import ImpureError, noting
 from ..tensor import Tensor
 from .history import Composed, History, grad_mode_set
 

@@ -124,10 +124,22 @@ def tracing(trace: Trace) -> Iterator[None]:
             backlog.restart(backlog.waiting())
 
 
+class ImpureError(Exception):
+    """What a function computes depends on more than its arguments, or it does more than to compute."""
+
+
+class PureTrace(Trace):
+    """The trace of a function of which only the graph is wanted."""
+
+    def drawn(self, draw: Draw) -> list[RuntimeFloat | RuntimeInt]:
+        """Nothing is drawn: the numbers would be missing where they are drawn in earnest."""
+        raise ImpureError
+
+
 @contextmanager
 def noting() -> Iterator[Trace]:
-    """A trace in this thread, of a function of which only the graph is wanted."""
-    trace = Trace()
+    """A `PureTrace` in this thread."""
+    trace = PureTrace()
     with backlog.paused():
         _local.trace = trace
         try:

@@ -22,7 +22,7 @@ from .module import Module
 from .parameter import Parameter
 from .unroll import GRU as GRU_STEP
 from .unroll import LSTM as LSTM_STEP
-from .unroll import PLAIN, State, Step, Weights, unroll
+from .unroll import PLAIN, State, Step, Weights, one_step, unroll
 
 __all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNCell"]
 
@@ -333,9 +333,8 @@ class _Cell(Module):
             if not isinstance(each, Tensor) or each.shape != shape:
                 found = each.shape if isinstance(each, Tensor) else f"a {type(each).__name__}"
                 raise ShapeError(f"{self}: the state is {found}, and must be {shape} for the input {x.shape}")
-        given = wg.linear(x, self.weight_ih, self.bias_ih)
-        hidden = wg.linear(state[0], self.weight_hh, self.bias_hh)
-        return self._step.forward(self._step.gated(given, hidden), tuple(state))
+        inputs, hidden = (self.weight_ih, self.bias_ih), (self.weight_hh, self.bias_hh)
+        return one_step(self._step, x, tuple(state), inputs, hidden)
 
     def extra_repr(self) -> str:
         """The sizes, and whether there is no bias."""
