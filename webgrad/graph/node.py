@@ -10,9 +10,11 @@ from __future__ import annotations
 import itertools
 import math
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from operator import attrgetter
+from itertools import chain
+from operator import attrgetter, call
 from pathlib import Path, PurePath
 from types import CodeType
 from typing import Any
@@ -96,7 +98,7 @@ class Node:
         self.inputs = ()
 
 
-_history_of = attrgetter("history")
+_history_of, _inputs_of = attrgetter("history"), attrgetter("inputs")
 _LIMIT = 1 << 16  # signatures kept of each table
 _interned: dict[tuple[Any, ...], Signature] = {}
 _forms: dict[tuple[Any, ...], int] = {}
@@ -229,11 +231,7 @@ class Backlog:
         The others must not be held here either, since held values are stored.
         """
         waiting = self.waiting()
-        uses: dict[int, int] = {}
-        for each in waiting:
-            for source in each.inputs:
-                uses[id(source)] = uses.get(id(source), 0) + 1
-        each = source = None  # type: ignore[assignment]
+        uses = Counter(map(id, chain.from_iterable(map(_inputs_of, waiting))))
         counts = list(map(sys.getrefcount, waiting))
         return [
             node
@@ -243,8 +241,7 @@ class Backlog:
 
     def waiting(self) -> list[Node]:
         """The nodes that are neither computed nor dropped."""
-        found = [each() for each in self.made]
-        return [each for each in found if each is not None and each.storage is None]
+        return [each for each in map(call, self.made) if each is not None and each.storage is None]
 
     def restart(self, waiting: Sequence[Node] = ()) -> None:
         """Count again, from the waiting nodes."""

@@ -12,13 +12,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import copysign
 from typing import Any, NamedTuple
 
-from .composite import expand
+from .composite import BUNDLE, COMPOSITE, expand
 from .node import Node, Signature, signature
 from .op import SCALAR, Op
 from .refcounts import LISTED
 
 Key = tuple[int, ...]
 _NONE: Mapping[int, int] = {}
+_COMPOSED = (COMPOSITE, BUNDLE)
 _WALKED = LISTED + 1  # references of a node that only the list of nodes and the keys of their numbers hold
 
 
@@ -153,9 +154,10 @@ def walk(roots: Sequence[Node]) -> Walk:
             sig = each.sig  # what has no inputs gets its number at once
             number = len(nodes)
             if sig.kind == "scalar":
-                value = each.storage
+                value, user = each.storage, node.sig
                 sign = value or copysign(1.0, value)  # -0.0 equals 0.0
-                number = scalars.setdefault((node.sig.op, inputs.index(each), sig, value, sign), number)
+                place = user if user.op in _COMPOSED else user.op, inputs.index(each)
+                number = scalars.setdefault((place, sig, value, sign), number)
             numbers[each] = number
             if number == len(nodes):
                 nodes.append(each)

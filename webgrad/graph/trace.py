@@ -14,6 +14,7 @@ from typing import Any
 from weakref import ref
 
 from ..errors import CaptureError
+from ..gradients.history import grad_mode
 from .node import Node, backlog
 
 Draw = Callable[[], Sequence[int | float]]
@@ -140,12 +141,15 @@ class PureTrace(Trace):
 def noting() -> Iterator[Trace]:
     """A `PureTrace` in this thread."""
     trace = PureTrace()
+    collected = grad_mode.made, grad_mode.draws
     with backlog.paused():
         _local.trace = trace
+        grad_mode.made = grad_mode.draws = None
         try:
             yield trace
         finally:
             _local.trace = None
+            grad_mode.made, grad_mode.draws = collected
             trace.undo()
 
 
