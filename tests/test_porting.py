@@ -61,6 +61,7 @@ def test_numpys_names_are_numpys(row: Row) -> None:
         (lambda x: wg.optim.Adem, AttributeError, "did you mean 'Adam'"),
         (lambda x: wg.nn.functional.sofmax, AttributeError, "did you mean 'softmax'"),  # type: ignore[attr-defined]
         (lambda x: wg.__nothing__, AttributeError, "has no attribute '__nothing__'$"),  # type: ignore[attr-defined]
+        (lambda x: x.exp_(), AttributeError, r"'exp_': write x\[...\] = x.exp\(…\), or x = x.exp"),
         (lambda x: x._nothing, AttributeError, "has no attribute '_nothing'$"),
         (
             lambda x: wg.scatter(x, 1, x.argsort(), x),

@@ -111,9 +111,10 @@ _NAMES = {
     "functions.array.strided": "as_strided sliding_windows",
     "functions.array.products": "dot einsum linear matmul outer tensordot vecdot",
     "functions.array.pytorch": (
-        "addmm addmv amax amin as_tensor baddbmm bmm cat clamp_max clamp_min div eq gather ge gt "
-        "index_select is_floating_point is_tensor le lt masked_fill masked_select mm movedim mul narrow ne "
-        "neg numel sub swapdims unbind unflatten"
+        "addcdiv addcmul addmm addmv amax amin aminmax as_tensor baddbmm bmm broadcast_tensors bucketize "
+        "cat clamp_max clamp_min div eq gather ge ger gt index_select is_floating_point is_tensor le lt "
+        "masked_fill masked_select mm movedim mul mv narrow ne neg numel std_mean sub swapdims "
+        "take_along_dim tensor_split trapz unbind unflatten var_mean"
     ),
     "functions.array.evaluation": "eval",
     "functions.pure": "pure",

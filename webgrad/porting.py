@@ -116,6 +116,24 @@ torch wg: profiler
 torch wg: distributed
     `torch.distributed`
     tensors on several devices, moved by you
+torch wg: inverse svd qr cholesky pinverse slogdet logdet matrix_power det lu eig
+    `torch.inverse(x)`, `torch.svd(x)`, `torch.cholesky(x)`
+    `wg.linalg.inv(x)`, `wg.linalg.svd(x)`, `wg.linalg.cholesky(x)`, and others of `wg.linalg`
+torch wg: lgamma digamma erfinv logit polygamma xlogy i0
+    `torch.lgamma(x)`, `torch.erfinv(x)`
+    `wg.special.gammaln(x)`, `wg.special.erfinv(x)`, and others of `wg.special`
+torch wg: stft istft hann_window
+    `torch.stft`, `torch.hann_window`
+    `webgrad.torch`, which has them; `wg.fft`, and `wg.hanning` and other windows
+torch x: ndimension nelement element_size
+    `x.ndimension()`, `x.nelement()`, `x.element_size()`
+    `x.ndim`, `x.size`, `x.dtype.itemsize`
+torch x: stride is_contiguous storage data_ptr
+    `x.stride()`, `x.is_contiguous()`, `x.data_ptr()`
+    not there: where elements lie in memory is up to the compiler
+torch x: unfold
+    `x.unfold(dim, size, step)`
+    `wg.sliding_windows(x, size, step, dim)`
 torch wg: sparse sparse_coo_tensor
     `torch.sparse`
     masks, and `wg.index_add`
@@ -135,12 +153,6 @@ numpy wg:
     `np.transpose(x, axes)`
     `wg.permute_dims(x, axes)`, `x.permute(2, 0, 1)`; `x.transpose(0, 1)` swaps two axes of any
     number, as in PyTorch
-numpy x: ravel
-    `x.ravel()`
-    `x.flatten()`, `x.reshape(-1)`
-numpy x: copy
-    `x.copy()`
-    `x.clone()`
 numpy x: strides flags base
     `x.strides`, `x.flags`, `x.base`
     not there: a computed tensor is in C order
@@ -210,6 +222,8 @@ def hint(scope: str, name: str) -> str:
 @functools.lru_cache(1 << 10)
 def message(owner: str, scope: str, name: str, known: tuple[str, ...]) -> str:
     """That a name is not there, and what is written instead, or which name is near to it."""
+    if scope == "x" and name.endswith("_") and name[:-1] in known:
+        return f"{owner} has no attribute {name!r}: write x[...] = x.{name[:-1]}(…), or x = x.{name[:-1]}(…)"
     near = [] if name.startswith("_") else difflib.get_close_matches(name, known, 1, 0.75)
     instead = hint(scope, name) or (f": did you mean {near[0]!r}?" if near else "")
     return f"{owner} has no attribute {name!r}{instead}"

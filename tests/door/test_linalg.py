@@ -103,3 +103,17 @@ def test_errors() -> None:
         torch.lobpcg(torch.eye(9), k=1)
     with pytest.raises(TypeError, match="full_matrices"):
         torch.linalg.svd(torch.eye(2), full_matrixes=False)
+
+
+@pytest.mark.gpu
+def test_errors_on_a_gpu() -> None:
+    eye = torch.eye(2, device="webgpu")
+    for call in (torch.linalg.inv, torch.inverse, lambda x: torch.linalg.solve(x, eye)):
+        with pytest.raises(torch.linalg.LinAlgError, match="singular"):
+            call(torch.zeros(2, 2, device="webgpu"))
+        same(call(2 * eye), np.eye(2) / 2)
+    with pytest.raises(RuntimeError, match="positive definite"):
+        torch.linalg.cholesky(-eye)
+    captured = torch.compile(lambda x: torch.linalg.inv(x) + 1)
+    for scale in (1.0, 2.0, 4.0):
+        same(captured(scale * eye), np.eye(2) / scale + 1)

@@ -73,3 +73,46 @@ def test_many_tensors_are_one_and_back() -> None:
     flat = _flatten_dense_tensors(parts)
     assert flat.tolist() == [1, 1, 1, 1, 0, 0, 0]
     assert [each.shape for each in _unflatten_dense_tensors(flat, parts)] == [(2, 2), (3,)]
+
+
+def test_switches_of_backends_are_modules_that_can_be_set() -> None:
+    import webgrad.torch.imports as imports
+
+    imports.install()
+    try:
+        import torch.backends.cudnn as cudnn
+
+        assert cudnn is torch.backends.cudnn
+        assert cudnn.benchmark is False
+    finally:
+        imports.uninstall()
+
+
+def test_a_range_is_an_index() -> None:
+    x = torch.arange(6).view(2, 3)
+    assert x[range(2), [0, 1]].tolist() == [0, 4]
+    x[range(2), torch.tensor([1, 2])] = 9
+    assert x.tolist() == [[0, 9, 2], [3, 4, 9]]
+    assert x[range(0)].shape == (0, 3)
+
+
+def test_dtypes_are_promoted_and_cast_as_torch_does() -> None:
+    assert torch.promote_types(torch.int64, torch.float16) is torch.float16
+    assert torch.promote_types(torch.uint8, torch.int8) is torch.int16
+    assert torch.can_cast(torch.float64, torch.float16)
+    assert torch.can_cast(torch.bool, torch.uint8)
+    assert not torch.can_cast(torch.float32, torch.int64)
+    assert not torch.can_cast(torch.int8, torch.bool)
+
+
+def test_pieces_are_asked_for_by_either_name() -> None:
+    x = torch.arange(4)
+    assert [each.tolist() for each in x.split(split_size=[1, 3])] == [[0], [1, 2, 3]]
+    assert [each.tolist() for each in torch.split(x, split_size_or_sections=3)] == [[0, 1, 2], [3]]
+    with pytest.raises(TypeError, match="needs split_size_or_sections"):
+        x.split()
+
+
+def test_a_table_says_whether_sparse_gradients_were_asked_for() -> None:
+    assert torch.nn.Embedding(3, 2).sparse is False
+    assert torch.nn.Embedding(3, 2, sparse=True).sparse is True

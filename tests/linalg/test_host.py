@@ -14,7 +14,7 @@ from webgrad import linalg
 
 @BOTH
 def test_round_trips_are_counted(kind: str) -> None:
-    x, y = place(kind, positive(3, 3)), place(kind, numbers(3, 2))
+    x, y = place(kind, positive(33, 33)), place(kind, numbers(33, 2))  # too large for kernels of a GPU
     device = x.device
     wg.reset_stats(device)
     for call, trips in (
@@ -34,11 +34,11 @@ def test_round_trips_are_counted(kind: str) -> None:
 
 @BOTH
 def test_captured_functions_refuse_them(kind: str) -> None:
-    x = place(kind, positive(3, 3))
+    x = place(kind, positive(33, 33))
     with pytest.raises(wg.CaptureError, match=r"linalg\.inv is computed on the host"):
         wg.jit(lambda x: linalg.inv(x) + 1)(x)
     np.testing.assert_allclose(
-        wg.jit(lambda x: linalg.matrix_norm(x, ord=1))(x).item(), np.linalg.norm(x.numpy(), 1), rtol=1e-6
+        wg.jit(lambda x: linalg.matrix_norm(x, ord=1))(x).item(), np.linalg.norm(x.numpy(), 1), rtol=1e-5
     )
 
 

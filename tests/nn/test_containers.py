@@ -74,6 +74,18 @@ def test_module_list() -> None:
     assert repr(both) == repr(nn.Sequential(nn.ReLU(), nn.Tanh()))
 
 
+def test_a_place_of_a_list_may_be_empty() -> None:
+    row = nn.ModuleList([nn.Linear(2, 2), None])
+    first, *rest = row
+    assert len(row) == 2
+    assert rest == [None]
+    assert first is row[0]
+    assert list(row.state_dict()) == ["0.weight", "0.bias"]
+    row.append(nn.ReLU())
+    del row[0]
+    assert [type(each).__name__ for each in row] == ["NoneType", "ReLU"]
+
+
 def test_module_dict() -> None:
     named = nn.ModuleDict({"a": nn.Linear(2, 2)})
     named["b"] = nn.ReLU()

@@ -107,3 +107,8 @@ def test_embedding_of_rows_that_are_there() -> None:
 def test_mistakes(call: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+def test_numpys_integers_are_sizes() -> None:
+    features: Any = np.int64(3)
+    assert nn.Linear(features, 4).weight.shape == (4, 3)

@@ -189,6 +189,66 @@ def adadelta(
     return p - lr * change
 
 
+def asgd(
+    p: Array,
+    g: Array,
+    state: State,
+    lr: float = 1e-2,
+    lambd: float = 1e-4,
+    alpha: float = 0.75,
+    t0: float = 1e6,
+    weight_decay: float = 0.0,
+    maximize: bool = False,
+) -> Any:
+    t = state["t"] = state.get("t", 0) + 1
+    g = _decayed(p, g, weight_decay, maximize)
+    rate = lr / (1 + lambd * lr * (t - 1)) ** alpha
+    return p * (1 - lambd * rate) - rate * g
+
+
+def rprop(
+    p: Array,
+    g: Array,
+    state: State,
+    lr: float = 1e-2,
+    etas: tuple[float, float] = (0.5, 1.2),
+    step_sizes: tuple[float, float] = (1e-6, 50.0),
+    maximize: bool = False,
+) -> Any:
+    g = -g if maximize else g
+    same = np.sign(g * state.get("g", 0 * g))
+    factor = np.where(same > 0, etas[1], np.where(same < 0, etas[0], 1.0))
+    size = state["size"] = np.clip(state.get("size", lr) * factor, *step_sizes)
+    g = state["g"] = np.where(same < 0, 0.0, g)
+    return p - np.sign(g) * size
+
+
+def adafactor(
+    p: Array,
+    g: Array,
+    state: State,
+    lr: float = 1e-2,
+    beta2_decay: float = -0.8,
+    eps: tuple[float | None, float] = (None, 1e-3),
+    d: float = 1.0,
+    weight_decay: float = 0.0,
+    maximize: bool = False,
+) -> Any:
+    t = state["t"] = state.get("t", 0) + 1
+    g, new = -g if maximize else g, t**beta2_decay
+    small = np.finfo(np.float32).eps if eps[0] is None else eps[0]
+    length = max(eps[1], np.sqrt((p * p).mean())) * min(lr, 1 / np.sqrt(t))
+    kept = {}
+    for name, axis in (("rows", -1), ("columns", -2)) if p.ndim > 1 else (("all", ()),):
+        mean = (g * g).mean(axis, keepdims=True)
+        kept[name] = state[name] = state.get(name, 0 * mean) * (1 - new) + mean * new
+    found = kept.get("all")
+    if found is None:
+        found = kept["rows"] * kept["columns"] / np.maximum(kept["rows"].mean(-2, keepdims=True), small)
+    update = g / np.sqrt(np.maximum(found, small**2))
+    return p * (1 - lr * weight_decay) - length * update / max(1.0, np.sqrt((update * update).mean()) / d)
+
+
 def lion(
     p: Array,
     g: Array,
@@ -233,6 +293,9 @@ RULES: dict[str, Rule] = {
     "RMSprop": rmsprop,
     "Adagrad": adagrad,
     "Adadelta": adadelta,
+    "ASGD": asgd,
+    "Rprop": rprop,
+    "Adafactor": adafactor,
     "Lion": lion,
     "LAMB": lamb,
 }

@@ -303,3 +303,62 @@ def test_a_model_that_is_moved_later_is_refused_and_its_state_is_not_lost() -> N
     again.load_state_dict(optimizer.state_dict())
     trained(again, 1)
     assert again.state_dict()["state"][0]["step"].item() == 3
+
+
+def quadratic(w: Any, opt: Any) -> Any:
+    """A closure for a valley whose lowest place is at ones."""
+
+    def closure() -> Any:
+        opt.zero_grad()
+        loss = ((w - 1.0) ** 2 * wg.asarray([1.0, 10.0, 100.0], device=w.device)).sum()
+        loss.backward()
+        return loss
+
+    return closure
+
+
+@DEVICES
+@pytest.mark.parametrize("search", [None, "strong_wolfe"])
+def test_lbfgs_goes_down_a_valley(kind: str, search: str | None) -> None:
+    w = wg.asarray([3.0, -2.0, 0.5], device=device_of(kind)).requires_grad_()
+    opt = wg.optim.LBFGS([w], lr=0.5 if search is None else 1.0, line_search_fn=search)
+    closure = quadratic(w, opt)
+    first = float(opt.step(closure))
+    for _ in range(3):
+        opt.step(closure)
+    assert first == pytest.approx(119.0)
+    np.testing.assert_allclose(w.numpy(), 1.0, atol=1e-2)
+
+
+def test_lbfgs_goes_on_from_its_state() -> None:
+    results = []
+    for stop in (False, True):
+        w = wg.asarray([3.0, -2.0, 0.5]).requires_grad_()
+        opt = wg.optim.LBFGS([w], max_iter=3)
+        opt.step(quadratic(w, opt))
+        if stop:
+            state, opt = opt.state_dict(), wg.optim.LBFGS([w], max_iter=9)
+            opt.load_state_dict(state)
+        opt.step(quadratic(w, opt))
+        results.append(w.tolist())
+    assert results[0] == results[1]
+    with pytest.raises(wg.ArgumentError, match="takes a closure"):
+        opt.step()
+    with pytest.raises(wg.ArgumentError, match="one group"):
+        wg.optim.LBFGS([{"params": [w]}, {"params": [wg.zeros(1).requires_grad_()]}])
+    with pytest.raises(wg.ArgumentError, match="line_search_fn is"):
+        wg.optim.LBFGS([w], line_search_fn="armijo")
+
+
+def test_muon_moves_matrices_by_orthogonal_ones() -> None:
+    w = wg.zeros((4, 6)).requires_grad_()
+    opt = wg.optim.Muon([w], lr=0.1, weight_decay=0.0)
+    w.grad = wg.asarray(np.random.default_rng(0).normal(size=(4, 6)).astype(np.float32))
+    opt.step()
+    sizes = np.linalg.svd(w.numpy() / 0.1, compute_uv=False)
+    assert (sizes > 0.5).all()
+    assert (sizes < 1.3).all()
+    with pytest.raises(wg.ShapeError, match="Muon optimises matrices"):
+        wg.optim.Muon([wg.zeros(3).requires_grad_()])
+    with pytest.raises(wg.ArgumentError, match="adjust_lr_fn is"):
+        wg.optim.Muon([w], adjust_lr_fn="most")

@@ -204,3 +204,26 @@ def test_what_cannot_be_right_is_refused(name: str) -> None:
     call, message = REFUSED[name]
     with pytest.raises((wg.ArgumentError, wg.DTypeError), match=message):
         call(optimizer())
+
+
+def test_waves_rise_and_fall_with_momentum_the_other_way() -> None:
+    opt = wg.optim.SGD([wg.ones(1).requires_grad_()], lr=9.0, momentum=0.5)
+    rates = schedules.CyclicLR(opt, 0.1, 0.5, 2, 4, mode="triangular2", base_momentum=0.8, max_momentum=0.9)
+    found = []
+    for _ in range(9):
+        found.append((opt.param_groups[0]["lr"], opt.param_groups[0]["momentum"]))
+        opt.step()
+        rates.step()
+    wanted = [0.1, 0.3, 0.5, 0.4, 0.3, 0.2, 0.1, 0.2, 0.3]
+    np.testing.assert_allclose([lr for lr, _ in found], wanted, atol=1e-9)
+    np.testing.assert_allclose([m for _, m in found], [0.9 - (each - 0.1) / 4 for each in wanted], atol=1e-9)
+
+
+def test_waves_of_a_mode_that_is_none_are_refused() -> None:
+    opt = wg.optim.SGD([wg.ones(1).requires_grad_()], lr=1.0)
+    with pytest.raises(wg.ArgumentError, match="mode is one of"):
+        schedules.CyclicLR(opt, 0.1, 0.5, mode="square")
+    plain = wg.optim.Adagrad([wg.ones(1).requires_grad_()], lr=1.0)
+    with pytest.raises(wg.ArgumentError, match="neither betas nor a momentum"):
+        schedules.CyclicLR(plain, 0.1, 0.5)
+    assert schedules.CyclicLR(plain, 0.1, 0.5, cycle_momentum=False).get_last_lr() == [0.1]

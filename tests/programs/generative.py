@@ -192,7 +192,7 @@ def programs() -> Iterator[Program]:
         "denoising-diffusion-1d", "lucidrains/denoising-diffusion-pytorch", partial(lucidrains_unet, 1)
     )
     yield Program("guided-diffusion", "openai/guided-diffusion", guided)
-    small: dict[str, Any] = {"latent_dim": 8, "hidden_dims": [8, 16, 16, 16, 32]}
+    small: dict[str, Any] = {"latent_dim": 8, "hidden_dims": [8, 16, 16, 16, 512]}
     for name, kind, options in (
         ("vanilla_vae", "VanillaVAE", small),
         ("beta_vae", "BetaVAE", small),

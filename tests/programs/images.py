@@ -93,15 +93,15 @@ VISION: tuple[tuple[str, str, dict[str, Any], tuple[int, ...]], ...] = (
     (
         "crossformer",
         "CrossFormer",
-        {"dim": (16, 32), "depth": (1, 1), "global_window_size": (4, 2), "local_window_size": 4}
-        | {"cross_embed_kernel_sizes": ((4, 8), (2, 4)), "cross_embed_strides": (4, 2), "num_classes": 10},
-        (3, 32, 32),
+        {"dim": (8, 8, 16, 32), "depth": (1, 1, 1, 1), "global_window_size": (4, 2, 1, 1)}
+        | {"local_window_size": (4, 4, 2, 1), "num_classes": 10},
+        (3, 64, 64),
     ),
     (
         "sep_vit",
         "SepViT",
-        {"num_classes": 10, "dim": 16, "depth": (1, 1), "heads": (1, 2), "window_size": 4, "dim_head": 8},
-        (3, 32, 32),
+        {"num_classes": 10, "dim": 16, "depth": (1, 1), "heads": (1, 2), "window_size": 7, "dim_head": 8},
+        (3, 56, 56),
     ),
     (
         "scalable_vit",

@@ -19,11 +19,23 @@ from typing import Any
 import numpy as np
 
 __all__ = [
-    *("STEPS", "Model", "Program", "Script", "classifier", "floats", "inert", "integers", "language"),
+    *(
+        "STAND_INS",
+        "STEPS",
+        "Model",
+        "Program",
+        "Script",
+        "classifier",
+        "floats",
+        "inert",
+        "integers",
+        "language",
+    ),
     *("loaded", "trained"),
 ]
 
 STEPS = 5
+STAND_INS = Path(__file__).with_name("stand_ins")  # of packages that are not here
 
 
 @dataclass(frozen=True, slots=True)

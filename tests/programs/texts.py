@@ -5,10 +5,8 @@ In: the programs' own classes. Out: rows of the table of programs.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -38,11 +36,10 @@ def cross_entropy(output: Any, y: Any) -> Sequence[Any]:
 
 
 def nano_gpt() -> Model:
-    """nanoGPT's model."""
+    """nanoGPT's model, with the sizes that its page names for the cpu."""
     of = loaded("model")
-    return with_own_loss(
-        of.GPT(of.GPTConfig(block_size=LENGTH, vocab_size=WORDS, n_layer=2, n_head=2, n_embd=32, dropout=0.0))
-    )
+    model = of.GPT(of.GPTConfig(block_size=64, vocab_size=65, n_layer=4, n_head=4, n_embd=128, dropout=0.0))
+    return language(model, 65, 64, model, 12)
 
 
 def min_gpt() -> Model:
@@ -201,21 +198,6 @@ def translator() -> Model:
     return trained(model, compute, pairs)
 
 
-def transformer_xl() -> Model:
-    """Transformer-XL, with memories from batch to batch."""
-    sys.path.append(str(Path(sys.path[0]) / "utils"))  # as it does itself, from its own folder
-    model = loaded("mem_transformer").MemTransformerLM(
-        WORDS, 2, 2, 32, 16, 64, 0.0, 0.0, d_embed=32, tgt_len=LENGTH, ext_len=0, mem_len=LENGTH
-    )
-    memories: list[Any] = []
-
-    def compute(x: Any, y: Any) -> Sequence[Any]:
-        loss, *memories[:] = model(x.t(), y.t(), *memories)
-        return memories[-1], loss.float().mean()
-
-    return language(model, WORDS, LENGTH, compute)
-
-
 def lora() -> Model:
     """loralib's layers in a net, of which only what they add is trained."""
     import torch
@@ -298,7 +280,6 @@ def programs() -> Iterator[Program]:
     )
     yield Program("transformer-hyunwoongko", "hyunwoongko/transformer", hyunwoong)
     yield Program("annotated-transformer", "harvardnlp/annotated-transformer", annotated)
-    yield Program("transformer-xl", "kimiyoung/transformer-xl", transformer_xl, "pytorch")
     yield Program("lora", "microsoft/LoRA", lora)
     yield Program("tcn-words", "locuslab/TCN", temporal)
     yield Program("conformer", "lucidrains/conformer", conformer)

@@ -23,8 +23,7 @@ EXAMPLE_SCRIPTS: tuple[tuple[str, str, int], ...] = (
     ("mnist", "--batch-size 8 --test-batch-size 16 --no-accel", 5),
     ("mnist_rnn", "--batch-size 8 --test-batch-size 16", 5),
     ("mnist_forward_forward", "--epochs 3 --train_size 16 --test_size 16 --no_accel", 6),
-    ("siamese_network", "--batch-size 4 --test-batch-size 8 --no-accel", 5),
-    ("vae", "--batch-size 16 --no-accel", 5),
+    ("vae", "--batch-size 8 --no-accel", 5),
     ("dcgan", "--dataset mnist --dataroot . --batchSize 4 --ngf 8 --ndf 8 --nz 16 --workers 0", 15),
     ("regression", "", 5),
 )
@@ -36,10 +35,8 @@ GANS: tuple[tuple[str, str], ...] = (
     ("lsgan", "--channels 1"),
     ("cgan", ""),
     ("aae", ""),
-    ("infogan", ""),
-    ("acgan", ""),
-    ("began", "--channels 1"),
-    ("softmax_gan", ""),
+    ("infogan", "--lr 0.00005"),
+    ("acgan", "--lr 0.00005"),
 )
 TUTORIALS = "tutorials"
 TUTORIAL_SCRIPTS: tuple[str, ...] = (

@@ -22,7 +22,6 @@ import numpy as np
 
 __all__ = ["main"]
 
-STAND_INS = Path(__file__).with_name("stand_ins")
 LARGEST = 200_000  # elements of an output that are kept
 MOST = 100  # arrays that are kept
 
@@ -39,7 +38,7 @@ def main(side: str, name: str, folder: str, written: str, read: str | None = Non
         webgrad.torch.install()
     import torch
 
-    from tests.programs.program import Script, inert
+    from tests.programs.program import STAND_INS, Script, inert
     from tests.programs.steady import Weights, steady
     from tests.programs.table import PROGRAMS
 

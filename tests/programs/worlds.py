@@ -5,18 +5,19 @@ In: the programs' own classes. Out: rows of the table of programs.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from tests.programs.program import Model, Program, classifier, floats, integers, loaded, trained
+from tests.programs.program import STEPS, Model, Program, classifier, floats, integers, loaded, trained
 
 __all__ = ["programs"]
 
 NODES = 20
 
 
-def graph(model: Any, swapped: bool = False) -> Model:
+def graph(model: Any) -> Model:
     """A net that tells the classes of a graph's nodes."""
     import torch
 
@@ -37,14 +38,6 @@ def convolution() -> Model:
 def attention() -> Model:
     """The graph attention net of Diego999's."""
     return graph(loaded("models").GAT(12, 8, 4, 0.0, 0.2, 2))
-
-
-def example_attention() -> Model:
-    """The graph attention net of the examples."""
-    from tests.programs.program import inert
-
-    inert("requests")
-    return graph(loaded("main").GAT(12, 8, 2, 4, True, 0.0, 0.2))
 
 
 def kan() -> Model:
@@ -98,8 +91,28 @@ def differential(adjoint: bool) -> Model:
     return trained(model, compute, lambda seed: (floats(8, 2, seed=seed), floats(4, 8, 2, seed=seed)))
 
 
+def policy() -> Model:
+    """An episode of the example of REINFORCE: an action is drawn and read in each of its steps."""
+    import torch
+
+    sys.argv = ["reinforce.py"]
+    of = loaded("reinforce")
+    states = [floats(4, seed=seed).numpy() for seed in range(20)]
+
+    def step(shift: Any) -> Sequence[Any]:
+        for state in states:
+            action = of.select_action(state + shift.numpy())
+            of.policy.rewards.append(float(action) + state[0])
+        chances = torch.exp(torch.cat(of.policy.saved_log_probs))
+        of.finish_episode()
+        return chances, chances.detach().sum()
+
+    return Model({"policy": of.policy}, step, [(floats(4, seed=seed + 30),) for seed in range(STEPS)])
+
+
 def programs() -> Iterator[Program]:
     """All of them."""
+    yield Program("policy", "pytorch/examples", policy, "reinforcement_learning")
     yield Program("gat", "Diego999/pyGAT", attention)
     yield Program("gcn", "tkipf/pygcn", convolution)
     yield Program("kan", "Blealtan/efficient-kan", kan, "src")

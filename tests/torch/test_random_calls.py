@@ -1,4 +1,4 @@
-"""Random programs over torch's interface run with `webgrad.torch` as they do with torch: dtypes, shapes, values.
+"""Random programs over torch's interface give with `webgrad.torch` the dtypes, shapes and values of torch.
 
 What torch refuses may have an answer here; what has one there may only be refused for a reason.
 """

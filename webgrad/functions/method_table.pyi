@@ -100,6 +100,8 @@ class FunctionMethods:
     triu: Callable[..., Tensor]
     diagonal: Callable[..., Tensor]
     repeat_interleave: Callable[..., Tensor]
+    copy: Callable[..., Tensor]
+    ravel: Callable[..., Tensor]
     trace: Callable[..., Tensor]
     unique: Callable[..., Any]
     median: Callable[..., Tensor]

@@ -483,18 +483,11 @@ _ADD, _MULTIPLY, _SHIFT, _AND = (TABLE[name] for name in ("add", "multiply", "ri
 # The functions of this module share one generator.
 default_generator = Generator()
 seed, get_state, set_state = default_generator.seed, default_generator.get_state, default_generator.set_state
-uniform, normal, integers, bernoulli = (
-    default_generator.uniform,
-    default_generator.normal,
-    default_generator.integers,
-    default_generator.bernoulli,
-)
+uniform, normal = default_generator.uniform, default_generator.normal
+integers, bernoulli = default_generator.integers, default_generator.bernoulli
 permutation, choice = default_generator.permutation, default_generator.choice
 exponential, gamma, beta = default_generator.exponential, default_generator.gamma, default_generator.beta
-dirichlet, poisson, binomial = (
-    default_generator.dirichlet,
-    default_generator.poisson,
-    default_generator.binomial,
-)
+dirichlet, poisson = default_generator.dirichlet, default_generator.poisson
+binomial = default_generator.binomial
 rand, randn, randint = default_generator.rand, default_generator.randn, default_generator.randint
 __getattr__ = refusing("webgrad.random", "random", __all__)

@@ -1,9 +1,9 @@
 """Linear algebra, by the names of the array API standard: `webgrad.linalg`.
 
 In: tensors. Out: tensors on the same device. Products, norms and sums are computed there, when they are
-needed. Factorisations (cholesky, det, eig, eigh, inv, lstsq, pinv, qr, slogdet, solve, svd, and what is made
-of them) are computed by NumPy's LAPACK on the host: they wait, `webgrad.stats()` counts their round trips,
-and a captured function cannot contain them.
+needed; so are factorisations of float32 matrices of at most 32 rows and columns on a GPU. All others are
+computed by NumPy's LAPACK on the host: they wait, `webgrad.stats()` counts their round trips, and a captured
+function cannot contain them.
 """
 
 from __future__ import annotations

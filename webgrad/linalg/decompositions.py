@@ -13,6 +13,7 @@ import webgrad as wg
 from webgrad import Tensor
 
 from ..arrays import Array, np
+from . import small
 from .host import each_or_nan, on_host, read
 from .matrices import (
     adjoint,
@@ -47,7 +48,7 @@ class SVD(NamedTuple):
 
 
 def qr(x: Tensor, /, *, mode: str = "reduced") -> QR:
-    """Orthonormal columns Q and an upper triangle R with x = Q @ R; computed on the host.
+    """Orthonormal columns Q and an upper triangle R with x = Q @ R.
 
     Of `mode="complete"` Q is square; where x has more rows than columns that has no gradient.
 
@@ -60,7 +61,10 @@ def qr(x: Tensor, /, *, mode: str = "reduced") -> QR:
         raise wg.ArgumentError(f"linalg.qr: mode is 'reduced' or 'complete', not {mode!r}")
     if mode == "complete" and rows > columns:
         refuse_gradient("qr(mode='complete')", matrices, "use mode='reduced'")
-        q, r = on_host("qr", lambda a: tuple(np.linalg.qr(a, "complete")), matrices)
+        if small.fits(matrices):
+            q, r = _reflected(matrices, rows)
+        else:
+            q, r = on_host("qr", lambda a: tuple(np.linalg.qr(a, "complete")), matrices)
     else:
         q, r = _orthogonal_triangle(matrices)
     return QR(restored(q, x), restored(r, x))
@@ -76,7 +80,11 @@ def _orthogonal_triangle(x: Tensor) -> Any:
         # of the columns that Q is made of
         return (q, r, each_or_nan(np.linalg.inv, r[..., :rows])) if wanted else (q, r)
 
-    q, r, *kept = on_host("qr", compute, x)
+    if small.fits(x):
+        q, r = _reflected(x, min(x.shape[-2:]))
+        kept = [small.inverse(r[..., :rows])[0]] if wanted else []
+    else:
+        q, r, *kept = on_host("qr", compute, x)
 
     def pull(by_q: Tensor | None, by_r: Tensor | None) -> Tensor:
         if not wg.is_grad_enabled():
@@ -85,6 +93,12 @@ def _orthogonal_triangle(x: Tensor) -> Any:
         return _through_qr(x, again_q, again_r, wg.linalg.inv(again_r[..., :rows]), by_q, by_r)
 
     return (q, r), pull
+
+
+def _reflected(x: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The first columns of Q, and as many rows of R, on the device."""
+    compact, tau = small.reflected(x)
+    return small.orthogonal(compact, tau, count), wg.triu(compact[..., :count, :])
 
 
 def _through_qr(
@@ -113,7 +127,7 @@ def _through_tall_qr(q: Tensor, r: Tensor, inverse: Tensor, by_q: Tensor, by_r: 
 
 
 def svd(x: Tensor, /, *, full_matrices: bool = True) -> SVD:
-    """Singular vectors U and Vh and values S with x = U @ diag(S) @ Vh; computed on the host.
+    """Singular vectors U and Vh and values S with x = U @ diag(S) @ Vh.
 
     With `full_matrices=False` U has min(rows, columns) columns, and Vh as many rows. The further ones are
     arbitrary, so no gradient goes through those.
@@ -131,13 +145,13 @@ def svd(x: Tensor, /, *, full_matrices: bool = True) -> SVD:
 
 
 def svdvals(x: Tensor, /) -> Tensor:
-    """The singular values of matrices, in descending order; computed on the host.
+    """The singular values of matrices, in descending order.
 
     >>> wg.linalg.svdvals(wg.asarray([[0.0, 2.0], [3.0, 0.0]])).tolist()
     [3.0, 2.0]
     """
     matrices = ready("svdvals", x)
-    if asks_for_gradient(matrices):
+    if asks_for_gradient(matrices) or small.fits(matrices):
         return restored(_singular(matrices, False)[1], x)
     (values,) = on_host("svdvals", lambda a: (np.linalg.svd(a, compute_uv=False),), matrices)
     return restored(values, x)
@@ -148,15 +162,17 @@ def _singular(x: Tensor, full: bool) -> Any:
     """U, S and Vh; where a gradient may be asked for, what `full` adds to U or Vh stands alone, last."""
     apart = asks_for_gradient(x) and full and x.shape[-2] != x.shape[-1]
 
-    def compute(a: Array) -> tuple[Array, ...]:
-        u, s, vh = np.linalg.svd(a, full_matrices=full)
+    def parts(u: Any, s: Any, vh: Any) -> tuple[Any, ...]:
         if not apart:
             return u, s, vh
         least = s.shape[-1]
         others = u[..., least:] if u.shape[-1] > least else vh[..., least:, :]
         return u[..., :least], s, vh[..., :least, :], others
 
-    found = on_host("svd", compute, x)
+    if small.fits(x):
+        found = parts(*small.singular(x, full))
+    else:
+        found = on_host("svd", lambda a: parts(*np.linalg.svd(a, full_matrices=full)), x)
 
     def pull(
         by_u: Tensor | None, by_s: Tensor | None, by_vh: Tensor | None, by_others: Tensor | None = None

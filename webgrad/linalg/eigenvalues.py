@@ -13,6 +13,7 @@ import webgrad as wg
 from webgrad import Tensor
 
 from ..arrays import Array, np
+from . import small
 from .host import each_or_nan, on_host
 from .matrices import (
     adjoint,
@@ -112,7 +113,7 @@ def _through_eig(
 
 
 def eigh(x: Tensor, /) -> Eigh:
-    """The eigenvalues and eigenvectors of symmetric (Hermitian) matrices; computed on the host.
+    """The eigenvalues and eigenvectors of symmetric (Hermitian) matrices.
 
     Only the lower triangle of x is looked at.
 
@@ -124,13 +125,13 @@ def eigh(x: Tensor, /) -> Eigh:
 
 
 def eigvalsh(x: Tensor, /) -> Tensor:
-    """The eigenvalues of symmetric (Hermitian) matrices, in ascending order; computed on the host.
+    """The eigenvalues of symmetric (Hermitian) matrices, in ascending order.
 
     >>> wg.linalg.eigvalsh(wg.asarray([[3.0, 0.0], [0.0, 2.0]])).tolist()
     [2.0, 3.0]
     """
     matrices = square("eigvalsh", x)
-    if asks_for_gradient(matrices):
+    if asks_for_gradient(matrices) or small.fits(matrices):
         return restored(_symmetric_eigensystem(matrices)[0], x)
     (values,) = on_host("eigvalsh", lambda a: (np.linalg.eigvalsh(a),), matrices)
     return restored(values, x)
@@ -138,7 +139,7 @@ def eigvalsh(x: Tensor, /) -> Tensor:
 
 @wg.custom_gradient
 def _symmetric_eigensystem(x: Tensor) -> Any:
-    found = on_host("eigh", lambda a: tuple(np.linalg.eigh(a)), x)
+    found = small.eigensystem(x) if small.fits(x) else on_host("eigh", lambda a: tuple(np.linalg.eigh(a)), x)
 
     def pull(by_values: Tensor | None, by_vectors: Tensor | None) -> Tensor:
         values, vectors = _symmetric_eigensystem(x) if wg.is_grad_enabled() else found

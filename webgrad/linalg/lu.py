@@ -13,6 +13,7 @@ import webgrad as wg
 from webgrad import Tensor
 
 from ..arrays import Array, np
+from . import small
 from .host import on_host
 from .matrices import adjoint, given, ready, restored, square
 from .triangles import solve_triangular, substituted
@@ -38,7 +39,7 @@ class LU(NamedTuple):
 
 
 def lu_factor(x: Tensor, /, *, pivot: bool = True) -> LUFactor:
-    """The triangles L and U with x = P @ L @ U in one matrix, and pivots from 1; computed on the host.
+    """The triangles L and U with x = P @ L @ U in one matrix, and pivots from 1.
 
     A singular matrix has a zero on the diagonal of U, and is no error.
 
@@ -50,7 +51,7 @@ def lu_factor(x: Tensor, /, *, pivot: bool = True) -> LUFactor:
 
 
 def lu(x: Tensor, /, *, pivot: bool = True) -> LU:
-    """P, L and U with x = P @ L @ U; computed on the host.
+    """P, L and U with x = P @ L @ U.
 
     >>> wg.linalg.lu(wg.asarray([[1.0, 2.0], [2.0, 2.0]])).P.tolist()
     [[0.0, 1.0], [1.0, 0.0]]
@@ -87,13 +88,19 @@ def permutation(pivots: Tensor, rows: int) -> Tensor:
             order[:, at], order[every, other] = there, here
         return (order.reshape(*given.shape[:-1], rows),)
 
-    (order,) = on_host("lu_unpack", compute, pivots)
+    if small.fits_pivots(pivots, rows):
+        order: Tensor = small.permuted(pivots, rows)
+    else:
+        (order,) = on_host("lu_unpack", compute, pivots)
     return order
 
 
 @wg.custom_gradient
 def _elimination(x: Tensor, pivot: bool) -> Any:
-    compact, pivots = on_host("lu_factor", lambda a: eliminated(a, pivot), x)
+    if small.fits(x):
+        compact, pivots = small.eliminated(x, pivot)
+    else:
+        compact, pivots = on_host("lu_factor", lambda a: eliminated(a, pivot), x)
 
     def pull(g: Tensor, _: Tensor | None) -> Tensor:
         again = _elimination(x, pivot)[0] if wg.is_grad_enabled() else compact

@@ -1,7 +1,7 @@
 """Products, sums and norms of matrices and vectors: computed on the device, when they are needed.
 
 In: tensors. Out: tensors made of webgrad's own functions. Only norms that are made of singular values, and
-negative powers, go through the host.
+negative powers, may go through the host.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def trace(x: Tensor, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
 def matrix_power(x: Tensor, n: int, /) -> Tensor:
     """The product of n equal matrices, by squaring; of a negative n that of their inverses.
 
-    Inverses are computed on the host, everything else on the device.
+    Inverses are those of `inv`.
 
     >>> wg.linalg.matrix_power(wg.asarray([[1.0, 1.0], [0.0, 1.0]]), 5).tolist()
     [[1.0, 5.0], [0.0, 1.0]]
@@ -162,7 +162,7 @@ def _chained(factors: list[Tensor], cuts: dict[tuple[int, int], int]) -> Tensor:
 def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: Any = "fro") -> Tensor:
     """The norms of matrices along the last two axes: "fro", "nuc", 1, -1, 2, -2, inf, -inf; None is "fro".
 
-    "nuc", 2 and -2 are made of singular values, which are computed on the host; the others on the device.
+    "nuc", 2 and -2 are made of singular values, as `svdvals` has them.
 
     >>> wg.linalg.matrix_norm(wg.asarray([[1.0, -2.0], [3.0, 4.0]]), ord=1).item()
     6.0

@@ -13,6 +13,7 @@ import webgrad as wg
 from webgrad import Tensor
 
 from ..arrays import Array, np
+from . import small
 from .host import on_host
 from .matrices import adjoint, given, ready, refuse_gradient, restored, wide
 from .triangles import solve_triangular
@@ -28,7 +29,7 @@ class Reflections(NamedTuple):
 
 
 def geqrf(x: Tensor, /) -> Reflections:
-    """The triangle R and the reflections whose product is Q, as LAPACK has them; computed on the host.
+    """The triangle R and the reflections whose product is Q, as LAPACK has them.
 
     It has no gradient; `qr` has.
 
@@ -42,7 +43,7 @@ def geqrf(x: Tensor, /) -> Reflections:
         compact, tau = np.linalg.qr(a, "raw")
         return compact.swapaxes(-1, -2).astype(a.dtype), tau.astype(a.dtype)
 
-    found, tau = on_host("geqrf", compute, matrices)
+    found, tau = small.reflected(matrices) if small.fits(matrices) else on_host("geqrf", compute, matrices)
     return Reflections(restored(found, x), restored(tau, x))
 
 

@@ -1,8 +1,8 @@
 """Systems of equations and determinants: cholesky, det, inv, slogdet, solve, and those that never raise.
 
-In: stacks of matrices. Out: tensors that NumPy's LAPACK computed on the host. Their gradients are products on
-the device: what they need beyond the results is computed together with them, where a gradient may be asked
-for. A gradient that is itself to have one is made of these functions again.
+In: stacks of matrices. Out: tensors that LAPACK computed on the host, or kernels of a GPU. Gradients are
+products on the device: what they need beyond the results is computed together with them, where a gradient may
+be asked for. A gradient that is itself to have one is made of these functions again.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import webgrad as wg
 from webgrad import Tensor
 
 from ..arrays import Array, np
+from . import small
 from .host import each_or_nan, on_host
 from .lu import eliminated
 from .matrices import adjoint, alike, asks_for_gradient, given, identity, restored, square, wide
@@ -66,7 +67,7 @@ class CholeskyFactor(NamedTuple):
 
 
 def inv(x: Tensor, /) -> Tensor:
-    """The inverses of square matrices; computed on the host.
+    """The inverses of square matrices.
 
     >>> wg.linalg.inv(wg.asarray([[2.0, 0.0], [0.0, 4.0]])).tolist()
     [[0.5, 0.0], [0.0, 0.25]]
@@ -86,7 +87,10 @@ def inv_ex(x: Tensor, /) -> Inverse:
 
 @wg.custom_gradient
 def _inverse(x: Tensor, strict: bool) -> Any:
-    result, info = on_host("inv", lambda a: _examined(np.linalg.inv, _first_zero, strict, a), x)
+    if small.fits(x):
+        result, info = small.inverse(x)
+    else:
+        result, info = on_host("inv", lambda a: _examined(np.linalg.inv, _first_zero, strict, a), x)
 
     def pull(g: Tensor, _: Tensor | None) -> Tensor:
         turned = adjoint(_inverse(x, strict)[0] if wg.is_grad_enabled() else result)
@@ -128,7 +132,7 @@ def _first_negative(a: Array) -> int:
 
 
 def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
-    """The solution X of x1 @ X = x2, where x2 is one vector or matrices of columns; computed on the host.
+    """The solution X of x1 @ X = x2, where x2 is one vector or matrices of columns.
 
     >>> wg.linalg.solve(wg.asarray([[2.0, 0.0], [0.0, 4.0]]), wg.asarray([2.0, 2.0])).tolist()
     [1.0, 0.5]
@@ -193,7 +197,11 @@ def _solution(a: Tensor, b: Tensor, strict: bool) -> Any:
         found = np.linalg.solve(left, right) if not info.any() else inverse @ right
         return (found, info, inverse)
 
-    result, info, *kept = on_host("solve", compute, a, b)
+    if small.fits(a, b):
+        result, info = small.solved(a, b)
+        kept = [small.inverse(a)[0]] if wanted else []
+    else:
+        result, info, *kept = on_host("solve", compute, a, b)
 
     def pull(g: Tensor, _: Tensor | None) -> tuple[Tensor, Tensor]:
         inverse, solution = kept[0], result
@@ -210,7 +218,7 @@ def _solution(a: Tensor, b: Tensor, strict: bool) -> Any:
 
 
 def det(x: Tensor, /) -> Tensor:
-    """The determinants of square matrices; computed on the host. Singular matrices have a gradient too.
+    """The determinants of square matrices. Singular matrices have a gradient too.
 
     >>> round(wg.linalg.det(wg.asarray([[1.0, 2.0], [3.0, 4.0]])).item(), 4)
     -2.0
@@ -226,7 +234,10 @@ def _determinant(x: Tensor) -> Any:
         found = np.linalg.det(a)
         return (found, each_or_nan(_cofactors, a)) if wanted else (found,)
 
-    result, *kept = on_host("det", compute, x)
+    if small.fits(x):
+        result, kept = small.determinant(x), [small.cofactors(x)] if wanted else []
+    else:
+        result, *kept = on_host("det", compute, x)
 
     def pull(g: Tensor) -> Tensor:
         if not wg.is_grad_enabled():
@@ -251,7 +262,7 @@ def _cofactors(a: Array) -> Array:
 
 
 def slogdet(x: Tensor, /) -> SlogDet:
-    """The sign of a determinant and the logarithm of its absolute value; computed on the host.
+    """The sign of a determinant and the logarithm of its absolute value.
 
     Where the determinant is 0 the sign is 0 and the logarithm -inf; gradients are NaN there.
 
@@ -271,7 +282,11 @@ def _logarithm(x: Tensor) -> Any:
         sign, size = np.linalg.slogdet(a)
         return (sign, size, each_or_nan(np.linalg.inv, a)) if wanted else (sign, size)
 
-    sign, size, *kept = on_host("slogdet", compute, x)
+    if small.fits(x):
+        sign, size = small.logarithm(x)
+        kept = [small.inverse(x)[0]] if wanted else []
+    else:
+        sign, size, *kept = on_host("slogdet", compute, x)
 
     def pull(by_sign: Tensor | None, by_size: Tensor | None) -> Tensor:
         again = wg.is_grad_enabled()
@@ -289,7 +304,7 @@ def _logarithm(x: Tensor) -> Any:
 
 
 def cholesky(x: Tensor, /, *, upper: bool = False) -> Tensor:
-    """The lower triangle L of positive definite matrices L @ L^H, or the upper one L^H; computed on the host.
+    """The lower triangle L of positive definite matrices L @ L^H, or the upper one L^H.
 
     Only the lower triangle of x is looked at; its gradient is a symmetric matrix.
 
@@ -318,7 +333,12 @@ def _cholesky(x: Tensor, strict: bool) -> Any:
         found, info = _examined(np.linalg.cholesky, _first_negative, strict, a)
         return (found, info, each_or_nan(np.linalg.inv, found)) if wanted else (found, info)
 
-    result, info, *kept = on_host("cholesky", compute, x)
+    if small.fits(x):
+        result, info = small.cholesky(x)
+        one = wg.broadcast_to(wg.eye(x.shape[-1], dtype=x.dtype, device=x.device), x.shape)
+        kept = [small.substituted(result, one, False, False)] if wanted else []
+    else:
+        result, info, *kept = on_host("cholesky", compute, x)
 
     def pull(g: Tensor, _: Tensor | None) -> Tensor:
         lower, inverse = (result, *kept)

@@ -13,6 +13,7 @@ import webgrad as wg
 from webgrad import Tensor
 
 from ..arrays import Array, np
+from . import small
 from .host import on_host
 from .matrices import adjoint, alike, given, refuse_oblong, restored, square, stacked, wide
 
@@ -57,9 +58,12 @@ def _solution(a: Tensor, b: Tensor, upper: bool, unit: bool) -> Tensor:
 
 @wg.custom_gradient
 def _substitution(a: Tensor, b: Tensor, upper: bool, unit: bool) -> Any:
-    (result,) = on_host(
-        "solve_triangular", lambda left, right: (substituted(left, right, upper, unit),), a, b
-    )
+    if small.fits(a, b):
+        result = small.substituted(a, b, upper, unit)
+    else:
+        (result,) = on_host(
+            "solve_triangular", lambda left, right: (substituted(left, right, upper, unit),), a, b
+        )
 
     def pull(g: Tensor) -> tuple[Tensor, Tensor]:
         by_b = _substitution(adjoint(a), g, not upper, unit)

@@ -30,9 +30,9 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     The frequent classes and the clusters are classes of a head; each cluster projects its features to
     div_value times fewer than the one before.
 
-    >>> layer = wg.nn.AdaptiveLogSoftmaxWithLoss(8, 20, cutoffs=[5, 10])
-    >>> output, loss = layer(wg.ones((3, 8)), wg.asarray([0, 7, 19]))
-    >>> output.shape, loss.shape, layer.log_prob(wg.ones((3, 8))).shape
+    >>> layer = wg.nn.AdaptiveLogSoftmaxWithLoss(16, 20, cutoffs=[5, 10])
+    >>> output, loss = layer(wg.ones((3, 16)), wg.asarray([0, 7, 19]))
+    >>> output.shape, loss.shape, layer.log_prob(wg.ones((3, 16))).shape
     ((3,), (), (3, 20))
     """
 

@@ -5,6 +5,7 @@ In: a layer or its name, and what it was given. Out: nothing, or an error.
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import webgrad as wg
@@ -53,5 +54,5 @@ def check_channels(layer: object, x: Any, channels: int, axes: int, *, batch: bo
 def check_sizes(layer: str, **sizes: Any) -> None:
     """Raise where a number of features or channels is none."""
     for name, size in sizes.items():
-        if not isinstance(size, int) or isinstance(size, bool) or size < 1:
+        if isinstance(size, bool) or not isinstance(size, Integral) or int(size) < 1:
             raise wg.ArgumentError(f"{layer}: {name} must be an integer from 1 on, not {size!r}")

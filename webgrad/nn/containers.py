@@ -42,12 +42,12 @@ def _place(owner: Module, at: Any, length: int) -> int:
 
 
 class _Row(Module):
-    """Modules under the names "0", "1" …; the row stays without gaps."""
+    """Modules under the names "0", "1" …, or None in a module's place; the row stays without gaps."""
 
-    def _row(self) -> list[Module]:
-        return [module for module in self._modules.values() if module is not None]
+    def _row(self) -> list[Any]:
+        return list(self._modules.values())
 
-    def _rename(self, modules: Iterable[Module]) -> None:
+    def _rename(self, modules: Iterable[Module | None]) -> None:
         held = list(modules)
         self._modules.clear()
         self._changes += 1
@@ -75,12 +75,12 @@ class _Row(Module):
             del row[_place(self, at, len(row))]
         self._rename(row)
 
-    def append(self, module: Module) -> Any:
+    def append(self, module: Module | None) -> Any:
         """One more at the end."""
         self.register_module(str(len(self)), module)
         return self
 
-    def extend(self, modules: Iterable[Module]) -> Any:
+    def extend(self, modules: Iterable[Module | None]) -> Any:
         """Several more at the end."""
         for module in list(modules):
             self.append(module)
@@ -88,7 +88,7 @@ class _Row(Module):
 
     __iadd__ = extend
 
-    def insert(self, at: int, module: Module) -> Any:
+    def insert(self, at: int, module: Module | None) -> Any:
         """One more before the module at an index."""
         row = self._row()
         row.insert(at, module)
@@ -98,7 +98,7 @@ class _Row(Module):
     def pop(self, at: int = -1) -> Module:
         """Take one out."""
         row = self._row()
-        found = row.pop(_place(self, at, len(row)))
+        found: Module = row.pop(_place(self, at, len(row)))
         self._rename(row)
         return found
 
@@ -124,7 +124,8 @@ class Sequential(_Row):
     def __getitem__(self, at: int | slice) -> Module:
         if isinstance(at, slice):
             return type(self)(dict(list(self._modules.items())[at]))
-        return self._row()[_place(self, at, len(self))]
+        found: Module = self._row()[_place(self, at, len(self))]
+        return found
 
     def __add__(self, others: Iterable[Module]) -> Sequential:
         return Sequential(*self, *others)
@@ -152,7 +153,7 @@ class ModuleList(_Row):
     (3, ['0.weight', '0.bias'])
     """
 
-    def __init__(self, modules: Iterable[Module] | None = None) -> None:
+    def __init__(self, modules: Iterable[Module | None] | None = None) -> None:
         super().__init__()
         self.extend(modules or ())
 

@@ -1,7 +1,7 @@
 """The functions of neural networks under the names of `torch.nn.functional`.
 
-Most are webgrad's own, the others those of this folder. They take PyTorch's arguments in its order; only axes
-are called `axis`, as in NumPy, and the first argument is no `input`. A function that is added to webgrad is
+Most are webgrad's own, the others those of this folder. They take PyTorch's arguments in its order; axes are
+called `axis` or `dim`, and the first argument is no `input`. A function that is added to webgrad is
 added here by its name, unless its arguments mean something else, as those of `webgrad.pad` do.
 `functional.pyi`, which `python -m scripts.stubs` writes, tells type checkers and editors of them.
 

@@ -11,22 +11,29 @@ from webgrad.porting import refusing
 
 from . import lr_scheduler
 from .adam import LAMB, Adam, Adamax, AdamW, NAdam, RAdam
+from .lbfgs import LBFGS
+from .matrices import Adafactor, Muon
 from .optimizer import Optimizer
-from .sgd import SGD, Adadelta, Adagrad, Lion, RMSprop
+from .sgd import ASGD, SGD, Adadelta, Adagrad, Lion, RMSprop, Rprop
 
 __all__ = [
+    "ASGD",
     "LAMB",
+    "LBFGS",
     "SGD",
     "Adadelta",
+    "Adafactor",
     "Adagrad",
     "Adam",
     "AdamW",
     "Adamax",
     "Lion",
+    "Muon",
     "NAdam",
     "Optimizer",
     "RAdam",
     "RMSprop",
+    "Rprop",
     "lr_scheduler",
 ]
 __getattr__ = refusing("webgrad.optim", "optim", __all__)

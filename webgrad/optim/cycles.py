@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import webgrad as wg
 
 from .optimizer import Group, Optimizer
-from .schedules import LambdaLR, LRScheduler, _for_each, _positive
+from .schedules import LambdaLR, LRScheduler, _positive, for_each
 
 __all__ = [
     "ChainedScheduler",
@@ -151,7 +151,7 @@ class OneCycleLR(LRScheduler):
             )
         self.anneal_strategy, self.cycle_momentum = anneal_strategy, cycle_momentum
         self._phases = _phases(total_steps, pct_start, three_phase)
-        tops = _for_each("OneCycleLR", "max_lr", max_lr, optimizer)
+        tops = for_each("OneCycleLR", "max_lr", max_lr, optimizer)
         if last_epoch == -1:
             for group, top in zip(optimizer.param_groups, tops, strict=True):
                 group["initial_lr"] = top / div_factor
@@ -168,8 +168,8 @@ class OneCycleLR(LRScheduler):
                 "OneCycleLR: the optimiser has neither betas nor a momentum to cycle: say "
                 "cycle_momentum=False"
             )
-        lows = _for_each("OneCycleLR", "base_momentum", base, optimizer)
-        highs = _for_each("OneCycleLR", "max_momentum", top, optimizer)
+        lows = for_each("OneCycleLR", "base_momentum", base, optimizer)
+        highs = for_each("OneCycleLR", "max_momentum", top, optimizer)
         for group, low, high in zip(optimizer.param_groups, lows, highs, strict=True):
             if first:
                 group["base_momentum"], group["max_momentum"] = low, high
@@ -196,7 +196,7 @@ class OneCycleLR(LRScheduler):
 
         if self.cycle_momentum:
             for group in self._groups:
-                _set_momentum(group, between(group, phase.momenta))
+                set_momentum(group, between(group, phase.momenta))
         return [between(group, phase.rates) for group in self._groups]
 
 
@@ -212,7 +212,8 @@ def _phases(total: int, part: float, three: bool) -> list[_Phase]:
     ]
 
 
-def _set_momentum(group: Group, value: float) -> None:
+def set_momentum(group: Group, value: float) -> None:
+    """Write a group's momentum, or the first of its betas."""
     if "betas" in group:
         group["betas"] = (value, *group["betas"][1:])
     else:
@@ -256,7 +257,7 @@ class ReduceLROnPlateau(LRScheduler):
             cooldown,
             eps,
         )
-        self.min_lrs = _for_each("ReduceLROnPlateau", "min_lr", min_lr, optimizer)
+        self.min_lrs = for_each("ReduceLROnPlateau", "min_lr", min_lr, optimizer)
         self.best = math.inf if mode == "min" else -math.inf
         self.num_bad_epochs = self.cooldown_counter = 0
         super().__init__(optimizer)

@@ -12,6 +12,7 @@ expression for each, so that one kernel takes many of them.
 from __future__ import annotations
 
 import functools
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 from weakref import ref
@@ -125,7 +126,7 @@ class Optimizer:
     def __init__(self, params: Iterable[Any], defaults: Group) -> None:
         self.defaults = defaults
         self.param_groups: list[Group] = []
-        self.state: dict[Tensor, State] = {}
+        self.state: dict[Tensor, State] = defaultdict(dict)
         self._clocks: list[dict[Any, Clock]] = []  # of each group, by device
         self._steps = 0
         groups = _groups_of(type(self).__name__, params)
@@ -161,6 +162,10 @@ class Optimizer:
     def _is_number(self, name: str) -> bool:
         """Whether what is kept is one number for a parameter, not one for each of its elements."""
         return False
+
+    def _state_shapes(self, parameter: Tensor, group: Group) -> dict[str, tuple[int, ...]]:
+        """What is kept for a parameter, and its shape."""
+        return {name: () if self._is_number(name) else parameter.shape for name in self._state_names(group)}
 
     def _initial(self, name: str, group: Group) -> float:
         """What state begins with."""
@@ -231,10 +236,10 @@ class Optimizer:
     def _new_state(self, parameter: Tensor, group: Group) -> State:
         dtype = _state_dtype(parameter)
         state = {}
-        for name in self._state_names(group):
+        for name, shape in self._state_shapes(parameter, group).items():
             is_number = self._is_number(name)
             state[name] = wg.full(
-                () if is_number else parameter.shape,
+                shape,
                 self._beginning(name, group, dtype),
                 dtype=_part(dtype) if is_number else dtype,
                 device=parameter.device,

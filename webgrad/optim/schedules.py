@@ -122,7 +122,7 @@ class LambdaLR(LRScheduler):
         lr_lambda: Callable[[int], float] | Sequence[Callable[[int], float]],
         last_epoch: int = -1,
     ) -> None:
-        self.lr_lambdas = _for_each(type(self).__name__, "lr_lambda", lr_lambda, optimizer)
+        self.lr_lambdas = for_each(type(self).__name__, "lr_lambda", lr_lambda, optimizer)
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
@@ -342,7 +342,7 @@ def _positive(name: str, what: str, value: Any) -> int:
     return value
 
 
-def _for_each(name: str, what: str, value: Any, optimizer: Optimizer) -> list[Any]:
+def for_each(name: str, what: str, value: Any, optimizer: Optimizer) -> list[Any]:
     """One value for each group: those given, or the same for all."""
     count = len(optimizer.param_groups)
     if not isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""Gradient descent, and what scales it by an average of squares: SGD, RMSprop, Adagrad, Adadelta, Lion."""
+"""Gradient descent, and what scales it by averages of squares, or by signs: SGD, RMSprop, Rprop, Lion …"""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from webgrad import Tensor
 
 from .optimizer import Group, Inputs, Numbers, Optimizer, State
 
-__all__ = ["SGD", "Adadelta", "Adagrad", "Lion", "RMSprop"]
+__all__ = ["ASGD", "SGD", "Adadelta", "Adagrad", "Lion", "RMSprop", "Rprop"]
 
 
 class _Descent(Optimizer):
@@ -272,6 +272,119 @@ class Adadelta(_Descent):
         change = wg.sqrt(state["acc_delta"] + eps) / wg.sqrt(square + eps) * gradient
         moved = state["acc_delta"] * old + new * change * change
         return parameter - numbers["lr"] * change, {"square_avg": square, "acc_delta": moved}
+
+
+class ASGD(_Descent):
+    """Descent whose rate falls, with the average of where it has been as "ax" (Polyak and Juditsky, 1992).
+
+    >>> w = wg.asarray([1.0, 2.0]).requires_grad_()
+    >>> opt = wg.optim.ASGD([w], lr=0.1, lambd=0.0)
+    >>> w.grad = wg.asarray([0.5, -3.0])
+    >>> opt.step()
+    >>> [round(each, 4) for each in w.tolist()]
+    [0.95, 2.3]
+    """
+
+    _shares = 2
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-2,
+        lambd: float = 1e-4,
+        alpha: float = 0.75,
+        t0: float = 1e6,
+        weight_decay: float = 0.0,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        settings = {"lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay}
+        super().__init__(params, {**settings, "maximize": maximize})
+
+    def _state_names(self, group: Group) -> tuple[str, ...]:
+        return ("eta", "mu", "ax")
+
+    def _is_number(self, name: str) -> bool:
+        return name in ("eta", "mu")
+
+    def _initial(self, name: str, group: Group) -> float:
+        return {"eta": float(group["lr"]), "mu": 1.0}.get(name, 0.0)
+
+    def _numbers(self, group: Group) -> dict[str, float]:
+        return {
+            **super()._numbers(group),
+            "lambd": group["lambd"],
+            "alpha": group["alpha"],
+            "t0": group["t0"],
+        }
+
+    def _shared(self, options: Group, numbers: Numbers, step: Tensor) -> tuple[Tensor, ...]:
+        falling = wg.exp(-numbers["alpha"] * wg.log1p(numbers["lambd"] * numbers["lr"] * step))
+        return numbers["lr"] * falling, 1.0 / wg.maximum(step - numbers["t0"], 1.0)
+
+    def _update(self, inputs: Inputs) -> tuple[Tensor, State]:
+        options, numbers, shared, parameter, gradient, state = inputs
+        gradient = self._decayed(options, numbers, parameter, gradient)
+        eta, mu, mean = state["eta"], state["mu"], state["ax"]
+        parameter = parameter - parameter * (numbers["lambd"] * eta) - eta * gradient
+        return parameter, {"ax": mean + (parameter - mean) * mu, "eta": shared[0], "mu": shared[1]}
+
+
+class Rprop(Optimizer):
+    """Steps of a size of their own, larger while a gradient keeps its sign (Riedmiller and Braun, 1993).
+
+    >>> w = wg.asarray([1.0, 2.0]).requires_grad_()
+    >>> opt = wg.optim.Rprop([w], lr=0.1)
+    >>> for _ in range(2):
+    ...     w.grad = wg.asarray([0.5, -3.0])
+    ...     opt.step()
+    >>> [round(each, 4) for each in w.tolist()]
+    [0.78, 2.22]
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-2,
+        etas: tuple[float, float] = (0.5, 1.2),
+        step_sizes: tuple[float, float] = (1e-6, 50.0),
+        *,
+        maximize: bool = False,
+    ) -> None:
+        settings = {"lr": lr, "etas": tuple(etas), "step_sizes": tuple(step_sizes), "maximize": maximize}
+        super().__init__(params, settings)
+
+    def _check(self, group: Group) -> None:
+        super()._check(group)
+        less, more = group["etas"]
+        if not 0.0 < less < 1.0 < more:
+            raise wg.ArgumentError(f"Rprop: etas are {less!r} and {more!r}: between 0 and 1, and above 1")
+
+    def _counts(self, group: Group) -> bool:
+        return False
+
+    def _options(self, group: Group) -> Group:
+        return {"maximize": group["maximize"]}
+
+    def _state_names(self, group: Group) -> tuple[str, ...]:
+        return ("prev", "step_size")
+
+    def _initial(self, name: str, group: Group) -> float:
+        return float(group["lr"]) if name == "step_size" else 0.0
+
+    def _numbers(self, group: Group) -> dict[str, float]:
+        (less, more), (least, most) = group["etas"], group["step_sizes"]
+        return {"less": less, "more": more, "least": least, "most": most}
+
+    def _update(self, inputs: Inputs) -> tuple[Tensor, State]:
+        options, numbers, _, parameter, gradient, state = inputs
+        if options["maximize"]:
+            gradient = -gradient
+        kept = gradient * state["prev"]
+        factor = wg.where(kept > 0, numbers["more"], wg.where(kept < 0, numbers["less"], 1.0))
+        size = wg.minimum(wg.maximum(state["step_size"] * factor, numbers["least"]), numbers["most"])
+        gradient = wg.where(kept < 0, 0.0, gradient)  # a step too far is not followed by another
+        return parameter - wg.sign(gradient) * size, {"prev": gradient, "step_size": size}
 
 
 class Lion(Optimizer):

@@ -6,6 +6,7 @@ layout, pinned memory and memory formats are taken and mean nothing here. Out: t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -33,8 +34,8 @@ ones_like(input, *, $like) = made(wg.ones_like(input, dtype=dtype, device=place(
 empty_like(input, *, $like) = made(wg.empty_like(input, dtype=dtype, device=place(device)), requires_grad)
 full(size, fill_value, *, $options, names=None, out=None) = given(out, made(wg.full(tuple(size), fill_value,
     dtype=dtype or kind_of(fill_value, device), device=place(device)), requires_grad))
-arange(start, end=None, step=1, *, $options, out=None) = given(out, made(wg.arange(*bounds(start, end), step,
-    dtype=dtype or stepped(start, end, step, device=device), device=place(device)), requires_grad))
+arange(start, end=None, step=1, *, $options, out=None) = given(out, made(ranged(start, end, step, dtype,
+    place(device)), requires_grad))
 range(start=0, end=None, step=1, *, dtype=None, device=None, requires_grad=False) =
     made(wg.arange(*closed(start, end, step), step, dtype=dtype or float_dtype(), device=place(device)),
     requires_grad)
@@ -178,29 +179,43 @@ def closed(start: Any, end: Any, step: Any) -> tuple[Any, Any]:
     return start, end + step / 2
 
 
+def ranged(start: Any, end: Any, step: Any, dtype: Any, device: Any) -> Any:
+    """Numbers from start to end by steps; as integers both begin as integers."""
+    start, end = bounds(start, end)
+    first, last, apart = (each.item() if isinstance(each, Array) else each for each in (start, end, step))
+    whole = dtype is not None and wg.as_dtype(dtype).kind in "iu"
+    if not (whole and any(isinstance(each, float) for each in (first, last, apart))):
+        kind = dtype or stepped(start, end, step, device=device)
+        return wg.arange(first, last, apart, dtype=kind, device=device)
+    if not apart or (last - first) / apart < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    count = math.ceil((last - first) / apart)
+    return wg.arange(count, dtype=dtype, device=device) * int(apart) + int(first)
+
+
 def spaced(start: Any, end: Any, steps: int, dtype: Any, device: Any) -> Any:
-    """Numbers in equal distances; as integers they are truncated."""
+    """Numbers in equal distances."""
     first, last = (each.item() if isinstance(each, Array) else each for each in (start, end))
-    values = wg.linspace(
-        first,
-        last,
-        steps,
-        dtype=None if dtype is not None and wg.as_dtype(dtype).kind in "iu" else dtype or float_dtype(),
-        device=device,
-    )
-    return values if dtype is None else values.astype(dtype)
+    if dtype is not None and wg.as_dtype(dtype).kind in "iu":
+        return wg.asarray(whole_steps(first, last, steps), dtype=dtype, device=device)
+    return wg.linspace(first, last, steps, dtype=dtype or float_dtype(), device=device)
+
+
+def whole_steps(start: Any, end: Any, steps: int, base: Any = None) -> Any:
+    """Numbers in equal distances from one integer to another, or powers by them, truncated."""
+    first, last = int(start), int(end)
+    at = np.arange(steps, dtype=np.float64)
+    step = (last - first) / max(steps - 1, 1)
+    values = np.where(at < steps / 2, first + step * at, last - step * (steps - 1 - at))
+    return np.trunc(values if base is None else float(base) ** values).astype(np.int64)
 
 
 def powers(start: Any, end: Any, steps: int, base: Any, dtype: Any, device: Any) -> Any:
-    """Powers of a base in equal distances of their exponents; as integers they are truncated."""
-    kind = None if dtype is None else wg.as_dtype(dtype)
-    if kind is not None and kind.kind in "iub":
-        kind = wg.float64 if device is None or "float64" in wg.open_device(device).info.features else None
-    exponents = spaced(start, end, steps, kind, device)
-    if isinstance(base, Array):
-        base = base.item()
-    values = base**exponents
-    return values if dtype is None else values.astype(dtype)
+    """Powers of a base in equal distances of their exponents."""
+    first, last, by = (each.item() if isinstance(each, Array) else each for each in (start, end, base))
+    if dtype is not None and wg.as_dtype(dtype).kind in "iu":
+        return wg.asarray(whole_steps(first, last, steps, by), dtype=dtype, device=device)
+    return by ** spaced(first, last, steps, dtype, device)
 
 
 def shared(data: Any, dtype: Any, device: Any, requires_grad: bool) -> Any:

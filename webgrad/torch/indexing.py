@@ -12,16 +12,16 @@ import webgrad as wg
 
 from .binding import bind
 from .defaults import dtype_of, integer_of
-from .promotion import matched
+from .promotion import matched, wrapped
 from .reductions import index as integers
+from .shapes_of import axis_of
 from .tensor import Array, adopt
 
 __all__ = ["functions"]
 
 ROWS = """
 [function method out]
-gather(input, dim, index, *, sparse_grad=False) = wg.gather(input, dim, index) if input.ndim else
-    input.reshape(1)[index]
+gather(input, dim, index, *, sparse_grad=False) = gathered(input, dim, index)
 index_select(input, dim, index) = wg.index_select(input, dim, index.reshape(-1)) if input.ndim else
     input.clone()
 take(input, index) = wg.reshape(input, (-1,))[index]
@@ -45,7 +45,7 @@ index_reduce(input, dim, index, source, reduce, *, include_self=True) = reduced(
     source, reduce, include_self)
 index_copy(input, dim, index, source) = by_slices(COPIES, input, dim, index, source)
 index_fill(input, dim, index, value) = by_slices(COPIES, input, dim, index, number_of(value))
-masked_fill(input, mask, value) = wg.masked_fill(*wide(input, mask), value)
+masked_fill(input, mask, value) = wg.masked_fill(*wide(input, mask), wrapped(value, input.dtype))
 masked_scatter(input, mask, source) = filled(input, mask, source)
 index_put(input, indices, values, accumulate=False) = put(input, indices, values, accumulate)
 put(input, index, source, accumulate=False) = put_flat(input, index, source, accumulate)
@@ -58,6 +58,18 @@ _unsafe_masked_index(input, mask, indices, fill) = wg.where(mask, input[tuple(in
 _unsafe_masked_index_put_accumulate(input, mask, indices, values) = put(input, indices, wg.where(mask, values,
     0), True)
 """
+
+
+def gathered(x: Any, dim: int, index: Any) -> Any:
+    """Elements of a dimension, by an index for each."""
+    if index.dtype.kind not in "iu":
+        raise RuntimeError("gather(): Expected dtype int64 for index")
+    axis_of(dim, x.ndim)
+    if not index.numel():
+        return wg.reshape(wg.reshape(x, (-1,))[:0], tuple(index.shape))
+    if not x.ndim or not index.ndim:
+        return wg.reshape(wg.gather(wg.reshape(x, (-1,)), 0, wg.reshape(index, (-1,))), tuple(index.shape))
+    return wg.gather(x, dim, index)
 
 
 def along(x: Any, indices: Any, dim: int | None) -> Any:
@@ -126,15 +138,31 @@ def number_of(value: Any) -> Any:
     return value
 
 
+def prepared(writing: Writing, x: Any, source: Any) -> tuple[Any, Any]:
+    """How a dtype is written, and what is written, in that dtype."""
+    way = writing.bools if writing.bools and x.dtype is wg.bool else writing
+    if isinstance(source, Array):
+        return way, source.astype(x.dtype, copy=False)
+    if x.dtype.kind in "iu" and not isinstance(source, complex):
+        return way, wrapped(int(source), x.dtype)
+    return way, bool(source) if x.dtype is wg.bool else source
+
+
 def by_slices(writing: Writing, x: Any, dim: int, index: Any, source: Any) -> Any:
     """x with slices of a dimension written; what has no dimensions has one of size 1 here."""
     if not x.ndim:
         given = wg.reshape(source, (-1,)) if isinstance(source, Array) else source
         return wg.reshape(by_slices(writing, x.reshape(1), dim, index, given), ())
-    way = writing.bools if writing.bools and x.dtype is wg.bool else writing
-    if isinstance(source, Array) and source.dtype is not x.dtype:
-        source = source.astype(x.dtype)
-    return way.slices(x, wg.reshape(index, (-1,)), source, axis=dim)
+    way, source = prepared(writing, x, source)
+    index = wg.reshape(index, (-1,))
+    if isinstance(source, Array):
+        shape = [*x.shape]
+        shape[axis_of(dim, x.ndim)] = index.shape[0]
+        if source.ndim and list(source.shape) != shape:
+            raise RuntimeError(
+                f"source of shape {list(source.shape)} for slices of shape {shape}: these must be equal"
+            )
+    return way.slices(x, index, source, axis=dim)
 
 
 def by_elements(writing: Writing, x: Any, dim: int, index: Any, source: Any) -> Any:
@@ -143,9 +171,9 @@ def by_elements(writing: Writing, x: Any, dim: int, index: Any, source: Any) -> 
         given = wg.reshape(source, (-1,)) if isinstance(source, Array) else source
         line = by_elements(writing, x.reshape(-1), dim, index.reshape(-1), given)
         return wg.reshape(line, tuple(x.shape))
-    way = writing.bools if writing.bools and x.dtype is wg.bool else writing
+    way, source = prepared(writing, x, source)
     source = corner(source, index)
-    dim %= x.ndim
+    dim = axis_of(dim, x.ndim)
     if index.ndim != x.ndim or any(
         one > size for at, (one, size) in enumerate(zip(index.shape, x.shape, strict=False)) if at != dim
     ):

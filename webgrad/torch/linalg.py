@@ -6,20 +6,22 @@ tuples of them. `driver` names a routine of LAPACK or cuSOLVER: it is taken, and
 
 from __future__ import annotations
 
+import contextlib
+import functools
 from collections import namedtuple
 from typing import Any
 
 import webgrad as wg
 
 from .binding import absent, bind
-from .promotion import matched
-from .reductions import axes, cast, counted, index
+from .promotion import cast, matched
+from .reductions import axes, counted, index
 
 __all__ = ["LinAlgError"]
 
 ROWS = """
 [function out]
-cholesky(A, *, upper=False) = la.cholesky(A.mH if upper else A, upper=upper)
+cholesky(A, *, upper=False) = sure("cholesky", A.mH if upper else A, upper=upper)
 cholesky_ex(A, *, upper=False, check_errors=False) = checked("cholesky", la.cholesky_ex(A.mH if upper else A,
     upper=upper), check_errors)
 cond(A, p=None) = la.cond(A, p)
@@ -30,7 +32,7 @@ eigh(A, UPLO="L") = la.eigh(lower(A, UPLO))
 eigvals(A) = la.eigvals(A)
 eigvalsh(A, UPLO="L") = la.eigvalsh(lower(A, UPLO))
 householder_product(A, tau) = la.householder_product(A, tau)
-inv(A) = la.inv(A)
+inv(A) = sure("inv", A)
 inv_ex(A, *, check_errors=False) = checked("inv", la.inv_ex(A), check_errors)
 ldl_factor(A, *, hermitian=False) = la.ldl_factor(A, hermitian=hermitian)
 ldl_factor_ex(A, *, hermitian=False, check_errors=False) = with_info("ldl_factor", LDLFactorEx,
@@ -53,7 +55,7 @@ pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None) = la.pinv(A, atol=
     None else rtol, hermitian=hermitian)
 qr(A, mode="reduced") = triangle_only(A) if mode == "r" else la.qr(A, mode=mode)
 slogdet(A) = la.slogdet(A)
-solve(A, B, *, left=True) = solution(la.solve, A, B, left)
+solve(A, B, *, left=True) = solution(functools.partial(sure, "solve"), A, B, left)
 solve_ex(A, B, *, left=True, check_errors=False) = checked("solve", solution(la.solve_ex, A, B, left),
     check_errors)
 solve_triangular(A, B, *, upper, left=True, unitriangular=False) = la.solve_triangular(A, B, upper=upper,
@@ -76,6 +78,7 @@ la: Any = wg.linalg
 LinAlgError = wg.LinearAlgebraError
 LUFactorEx = namedtuple("LUFactorEx", "LU pivots info")
 LDLFactorEx = namedtuple("LDLFactorEx", "LD pivots info")
+REASONS = {"cholesky": "not positive definite"}
 DRIVERS = (None, "gels", "gelsy", "gelsd", "gelss")
 
 
@@ -86,11 +89,23 @@ def lower(x: Any, uplo: str) -> Any:
     return x.mH if uplo.upper() == "U" else x
 
 
-def checked(name: str, found: Any, check: bool) -> Any:
+def checked(name: str, found: Any, check: bool = True) -> Any:
     """Results with `info`, which is read and must be 0 where the program asks for that."""
     if check and wg.any(found.info != 0).item():
-        raise LinAlgError(f"linalg.{name}_ex: a matrix has no such factors (info = {found.info.tolist()})")
+        raise LinAlgError(
+            f"linalg.{name}: a matrix is {REASONS.get(name, 'singular')}; info = {found.info.tolist()}"
+        )
     return found
+
+
+def sure(name: str, x: Any, *others: Any, **options: Any) -> Any:
+    """inv, solve or cholesky: where a GPU's kernels give NaN, info is read, and is an error as in torch."""
+    if not x.device.is_gpu:
+        return getattr(la, name)(x, *others, **options)
+    found = getattr(la, f"{name}_ex")(x, *others, **options)
+    with contextlib.suppress(wg.CaptureError):  # a captured function reads nothing, and goes on with NaN
+        checked(name, found)
+    return found[0]
 
 
 def with_info(name: str, kind: Any, factors: Any, check: bool) -> Any:

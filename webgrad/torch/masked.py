@@ -12,7 +12,8 @@ import webgrad as wg
 
 from .binding import absent, bind
 from .pointwise import floats, pair
-from .reductions import axes, cast, counted
+from .promotion import cast
+from .reductions import axes, counted
 from .reductions import functions as _plain
 
 __all__: list[str] = []

@@ -15,6 +15,7 @@ from . import return_types as _return_types
 from .binding import bind
 from .reductions import index as integers
 from .reductions import numbered, single
+from .shapes_of import axis_of
 from .tensor import Array
 
 __all__ = ["functions"]
@@ -62,7 +63,7 @@ histogramdd(input, bins, *, range=None, weight=None, density=False) = histogram_
 def ordered(x: Any, dim: int, descending: bool) -> Any:
     """Sorted values and where they were; equal ones stay in order."""
     if not x.ndim:
-        return single(return_types.sort, x)
+        return single(return_types.sort, x, dim)
     found = wg.argsort(numbered(x), dim, descending=descending, stable=True)
     return return_types.sort(wg.take_along_axis(x, found, dim), integers(found))
 
@@ -70,7 +71,7 @@ def ordered(x: Any, dim: int, descending: bool) -> Any:
 def largest_of(x: Any, k: int, dim: int, largest: bool, sorted: bool) -> Any:
     """The k largest and where they were."""
     if not x.ndim:
-        return single(return_types.topk, x)
+        return single(return_types.topk, x, dim)
     values, found = wg.topk(x, k, axis=dim, largest=largest, sorted=sorted)
     return return_types.topk(values, integers(found))
 
@@ -86,11 +87,11 @@ def rank_of(x: Any, k: int, dim: int) -> int:
 def ranked(kind: Any, x: Any, rank: Any, dim: int, keepdim: bool) -> Any:
     """The element of each line that comes at a rank, and where it is."""
     if not x.ndim:
-        return single(kind, x)
+        return single(kind, x, dim)
     order = wg.argsort(numbered(x), dim, stable=True)
     if isinstance(rank, int):
         rank = wg.full(
-            [1 if each == dim % x.ndim else size for each, size in enumerate(x.shape)],
+            [1 if each == axis_of(dim, x.ndim) else size for each, size in enumerate(x.shape)],
             rank,
             wg.int32,
             device=x.device,
@@ -112,7 +113,7 @@ def middle(kind: Any, x: Any, dim: int | None, keepdim: bool, skip: bool) -> Any
         same = (line == found) | (wg.isnan(line) & wg.isnan(found))
         return wg.max(wg.where(same, line, -math.inf))
     if not x.ndim:
-        return single(kind, x)
+        return single(kind, x, dim)
     missing = wg.sum(wg.isnan(x), dim, keepdims=True, dtype=wg.int32)
     size = x.shape[dim]
     last = wg.full_like(missing, size - 1)
@@ -125,20 +126,27 @@ def middle(kind: Any, x: Any, dim: int | None, keepdim: bool, skip: bool) -> Any
 def commonest(x: Any, dim: int, keepdim: bool) -> Any:
     """The element that occurs most often in each line, the smallest of several, and where it is last."""
     if not x.ndim:
-        return single(return_types.mode, x)
+        return single(return_types.mode, x, dim)
     order = wg.moveaxis(wg.argsort(numbered(x), dim, stable=True), dim, -1)
     line = wg.take_along_axis(wg.moveaxis(numbered(x), dim, -1), order, -1).detach()
     count = line.shape[-1]
     if not count:
         raise IndexError(f"mode(): Expected reduction dim {dim} to have non-zero size.")
     at = wg.arange(count, device=x.device)
-    begins = wg.concat([wg.ones_like(line[..., :1], dtype=wg.bool), line[..., 1:] != line[..., :-1]], -1)
+    begins = wg.concat(
+        [wg.ones_like(line[..., :1], dtype=wg.bool), differ(line[..., 1:], line[..., :-1])], -1
+    )
     length = at - wg.cummax(wg.where(begins, at, 0), -1)
     best = wg.argmax(length, -1, keepdims=True)
     found = wg.moveaxis(wg.take_along_axis(order, best, -1), -1, dim)
     values = wg.take_along_axis(x, found, dim)
     pair = (values, integers(found))
     return return_types.mode(*(each if keepdim else wg.squeeze(each, dim) for each in pair))
+
+
+def differ(first: Any, second: Any) -> Any:
+    """Whether elements are not the same; NaN is itself here."""
+    return (first != second) & ~((first != first) & (second != second))
 
 
 def shared(

@@ -13,7 +13,7 @@ import webgrad as wg
 from . import return_types as _return_types
 from .binding import bind
 from .defaults import float_dtype
-from .promotion import matched, result_type
+from .promotion import castable, matched, result_type, wrapped
 from .tensor import Array
 
 __all__ = ["functions"]
@@ -82,8 +82,8 @@ igamma(input, other) = pair(wg.special.gammainc, input, other)
 igammac(input, other) = pair(wg.special.gammaincc, input, other)
 pow(input, exponent) = raised(input, exponent)
 float_power(input, exponent) = raised(doubled(input), doubled(exponent))
-atan2 arctan2(input, other) = pair(wg.atan2, floats(input), floats(other))
-copysign(input, other) = pair(wg.copysign, floats(input), other)
+atan2 arctan2(input, other) = float_pair(wg.atan2, input, other)
+copysign(input, other) = float_pair(wg.copysign, input, other)
 hypot(input, other) = pair(wg.hypot, input, other)
 nextafter(input, other) = pair(wg.nextafter, input, other)
 bitwise_and(input, other) = input & other
@@ -91,9 +91,9 @@ bitwise_or(input, other) = input | other
 bitwise_xor(input, other) = input ^ other
 bitwise_left_shift(input, other) = input << other
 bitwise_right_shift(input, other) = input >> other
-logical_and(input, other) = wg.logical_and(input.bool(), other.bool())
-logical_or(input, other) = wg.logical_or(input.bool(), other.bool())
-logical_xor(input, other) = wg.logical_xor(input.bool(), other.bool())
+logical_and(input, other) = wg.logical_and(true_of(input), true_of(other))
+logical_or(input, other) = wg.logical_or(true_of(input), true_of(other))
+logical_xor(input, other) = wg.logical_xor(true_of(input), true_of(other))
 eq(input, other) = input == other
 ne not_equal(input, other) = input != other
 lt less(input, other) = input < other
@@ -134,6 +134,8 @@ rsub(input, other, *, alpha=1) = scaled(input, other, 1) - scaled(input, input, 
 
 [function]
 result_type(tensor1, tensor2) = type_of(tensor1, tensor2)
+promote_types(type1, type2) = wg.promote(type1, type2)
+can_cast(from_, to) = castable(from_, to)
 real(input) = wg.real(input)
 imag(input) = imaginary(input)
 view_as_real(input) = wg.view_as_real(input)
@@ -160,10 +162,29 @@ def pair(function: Callable[..., Any], first: Any, second: Any, *more: Any) -> A
     return function(*matched(first, second), *more)
 
 
+def float_pair(function: Callable[..., Any], first: Any, second: Any) -> Any:
+    """A function of two floats, promoted."""
+    other = float(second) if second.__class__ is int else second
+    return function(*(floats(each) for each in matched(first, other)))
+
+
+def true_of(x: Any) -> Any:
+    """Whether elements are not zero."""
+    if not isinstance(x, Array):
+        raise TypeError(
+            f"a logical operation takes tensors, not a {type(x).__name__}: use torch.tensor({x!r})"
+        )
+    return x.bool()
+
+
 def scaled(like: Any, other: Any, alpha: Any) -> Any:
     """alpha * other; floats scale no integers."""
     if alpha == 1:
         return other
+    if like.dtype is wg.bool and isinstance(other, Array) and other.dtype is wg.bool:
+        if isinstance(alpha, float):
+            raise RuntimeError("For boolean input tensors, argument alpha must be a boolean.")
+        return other & bool(alpha)
     whole = like.dtype.kind in "iu" and not (isinstance(other, Array) and other.dtype.kind in "fc")
     if whole and isinstance(alpha, float) and not isinstance(other, float):
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
@@ -212,7 +233,9 @@ def clamped(x: Any, least: Any, most: Any) -> Any:
     if not isinstance(least, Array) and not isinstance(most, Array):
         if x.dtype.kind in "iub" and (isinstance(least, float) or isinstance(most, float)):
             x = floats(x)
-        return wg.clip(x, least, most)
+        elif x.dtype is wg.bool:
+            x = x.long()
+        return wg.clip(x, *(wrapped(each, x.dtype) for each in (least, most)))
     for bound, limit in ((least, wg.maximum), (most, wg.minimum)):
         if bound is not None:
             x = pair(limit, x, bound if isinstance(bound, Array) else wg.full((), bound, x.dtype))

@@ -19,20 +19,23 @@ __all__ = ["functions"]
 
 ROWS = """
 [function method out]
-matmul(input, other) = wg.matmul(input, other)
-mm(input, mat2) = wg.mm(input, mat2)
-bmm(input, mat2) = wg.bmm(input, mat2)
-mv(input, vec) = wg.matmul(input, vec)
-dot(input, tensor) = wg.dot(input, tensor)
+matmul __matmul__(input, other) = product("matmul", wg.matmul, input, other)
+mm spmm(input, mat2) = product("mm", wg.mm, input, mat2, 2, 2)
+bmm(input, mat2) = product("bmm", wg.bmm, input, mat2, 3, 3)
+mv(input, vec) = product("mv", wg.matmul, input, vec, 2, 1)
+dot(input, tensor) = product("dot", wg.dot, input, tensor, 1, 1)
 outer ger(input, vec2) = outer_of(input, vec2)
 cross(input, other, dim=None) = crossed(input, other, dim)
 kron(input, other) = by_bytes(wg.kron, input, other)
 
 [function method in_place out]
-addmm(input, mat1, mat2, *, beta=1, alpha=1) = added(input, wg.mm(mat1, mat2), beta, alpha)
-addmv(input, mat, vec, *, beta=1, alpha=1) = added(input, wg.matmul(mat, vec), beta, alpha)
+addmm(input, mat1, mat2, *, beta=1, alpha=1) = added(input, product("addmm", wg.mm, mat1, mat2, 2, 2), beta,
+    alpha)
+addmv(input, mat, vec, *, beta=1, alpha=1) = added(input, product("addmv", wg.matmul, mat, vec, 2, 1), beta,
+    alpha)
 addr(input, vec1, vec2, *, beta=1, alpha=1) = added(input, outer_of(vec1, vec2), beta, alpha)
-baddbmm(input, batch1, batch2, *, beta=1, alpha=1) = added(input, wg.bmm(batch1, batch2), beta, alpha)
+baddbmm(input, batch1, batch2, *, beta=1, alpha=1) = added(input, product("baddbmm", wg.bmm, batch1, batch2,
+    3, 3), beta, alpha)
 addbmm(input, batch1, batch2, *, beta=1, alpha=1) = added(input, wg.sum(wg.bmm(batch1, batch2), 0), beta,
     alpha)
 
@@ -47,6 +50,23 @@ chain_matmul(*matrices, out=None) = wg.linalg.multi_dot(several(matrices))
 einsum(equation, *operands) = summed(equation, several(operands))
 vander(x, N=None, increasing=False) = wg.vander(whole(x), N, increasing=increasing)
 """
+
+
+def product(name: str, function: Any, first: Any, second: Any, *ranks: int) -> Any:
+    """A product of tensors of one dtype and of so many dimensions."""
+    if not isinstance(second, Array):
+        raise TypeError(f"{name}(): argument 'other' must be Tensor, not {type(second).__name__}")
+    if ranks and (first.ndim, second.ndim) != ranks:
+        raise RuntimeError(
+            f"{name}: tensors of {ranks[0]} and {ranks[1]} dimensions are expected, not of {first.ndim} and "
+            f"{second.ndim}"
+        )
+    if first.dtype is not second.dtype:
+        raise RuntimeError(
+            f"{name}: expected both to have the same dtype, but got: {first.dtype.name} != "
+            f"{second.dtype.name}"
+        )
+    return function(first, second)
 
 
 def outer_of(first: Any, second: Any) -> Any:
@@ -89,18 +109,22 @@ def whole(x: Any) -> Any:
 
 
 def summed(equation: Any, operands: Any) -> Any:
-    """torch.einsum; integers that are summed alone are int64."""
-    alone = len(operands) == 1 and operands[0].dtype.kind in "iu" and isinstance(equation, str)
-    return wg.einsum(equation, *([counted(operands[0], None)] if alone and sums(equation) else operands))
-
-
-def sums(equation: str) -> bool:
-    """Whether a letter of the operands is not in the result."""
-    given, _, kept = equation.replace(" ", "").partition("->")
+    """torch.einsum; integers of which one operand is summed alone are int64, bools are true or not."""
+    if all(each.dtype is wg.bool for each in operands):
+        return wg.einsum(equation, *(each.astype(wg.int32) for each in operands)) != 0
+    if not isinstance(equation, str):
+        return wg.einsum(equation, *operands)
+    given, arrow, kept = equation.replace(" ", "").partition("->")
     letters = [each for each in given if each.isalpha()]
-    if "->" not in equation:
-        return len(letters) != len(set(letters))
-    return not set(letters) <= set(kept)
+    whole = all(each.dtype.kind in "iu" for each in operands)
+    alone = {each for each in letters if sum(each in term for term in given.split(",")) == 1} - set(kept)
+    if whole and (alone if arrow else len(letters) != len(set(letters)) and len(operands) == 1):
+        operands = [counted(each, None) for each in operands]
+    if not arrow or "..." in kept or "..." not in given:
+        return wg.einsum(equation, *operands)
+    found = wg.einsum(f"{given}->...{kept}", *operands)  # whose axes under the dots are left out
+    lead = tuple(range(found.ndim - len(kept)))
+    return wg.sum(counted(found, None), lead) if lead else found
 
 
 def contracted(first: Any, second: Any, dims: Any) -> Any:

@@ -13,7 +13,7 @@ import webgrad as wg
 
 from .defaults import integer_of
 
-__all__ = ["cast", "matched", "result_type"]
+__all__ = ["cast", "castable", "matched", "result_type", "wrapped"]
 
 _Array = wg.Tensor
 _KIND = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
@@ -29,10 +29,20 @@ def matched(first: Any, second: Any) -> tuple[Any, Any]:
             return first, second
         wanted = result_type(first, second)
         return _as(first, wanted), _as(second, wanted)
-    kind = second.__class__
-    if kind is int and first.dtype is wg.bool:
-        return first.astype(integer_of(first.device)), second
+    if second.__class__ is int:
+        if first.dtype is wg.bool:
+            return first.astype(integer_of(first.device)), second
+        if first.dtype.kind in "iu":
+            return first, wrapped(second, first.dtype)
     return first, second
+
+
+def wrapped(number: Any, dtype: Any) -> Any:
+    """An integer as a dtype of integers holds it: modulo its range."""
+    if number.__class__ is not int or dtype.kind not in "iu":
+        return number
+    least, most = dtype.limits
+    return number if least <= number <= most else (number - least) % (most - least + 1) + least
 
 
 def cast(x: Any, dtype: Any) -> Any:
@@ -61,3 +71,8 @@ def result_type(first: Any, second: Any) -> Any:
             return full
         return single if full.kind != "f" else wg.promote(single, full)
     return wg.promote(a, b)
+
+
+def castable(before: Any, after: Any) -> bool:
+    """Whether an in-place operation may write results of one dtype to a tensor of another."""
+    return _KIND[wg.as_dtype(before).kind] <= _KIND[wg.as_dtype(after).kind]

@@ -15,6 +15,7 @@ from .binding import bind
 from .defaults import integer_of
 from .pointwise import floats, pair
 from .promotion import cast, matched
+from .shapes_of import axis_of
 from .tensor import Array
 
 __all__ = ["functions", "single"]
@@ -131,8 +132,9 @@ def numbered(x: Any) -> Any:
     return x.astype(wg.uint8) if x.dtype is wg.bool else x
 
 
-def single(kind: Any, x: Any) -> Any:
+def single(kind: Any, x: Any, dim: int) -> Any:
     """What a tensor without dimensions has along its only one: its value, at 0."""
+    axis_of(dim, 0)
     return kind(x.clone(), index(wg.zeros_like(x, dtype=wg.int32)))
 
 
@@ -152,7 +154,7 @@ def extremum(
         return pair(binary, x, dim)
     kind = getattr(return_types, name)
     if not x.ndim:
-        return single(kind, x)
+        return single(kind, x, dim)
     given = numbered(x)
     found = index(places(given, dim, keepdims=True))
     best = wg.take_along_axis(x, found, dim)
@@ -165,6 +167,8 @@ def spread(
     """var and std: by n - 1 where nothing is said."""
     if isinstance(dim, bool):
         dim, unbiased = None, dim
+    if x.dtype.kind not in "fc":
+        raise RuntimeError("std and var only support floating point and complex dtypes")
     if correction is None:
         correction = 0 if unbiased is False else 1
     return function(x, axes(dim), correction=correction, keepdims=keepdim)
@@ -182,7 +186,7 @@ def running(function: Callable[..., Any], name: str, x: Any, dim: int) -> Any:
     """Cumulative extremes, and where each was last found."""
     kind = getattr(return_types, name)
     if not x.ndim:
-        return single(kind, x)
+        return single(kind, x, dim)
     best = function(x, dim)
     shape = [1] * x.ndim
     shape[dim] = x.shape[dim]
@@ -193,7 +197,7 @@ def running(function: Callable[..., Any], name: str, x: Any, dim: int) -> Any:
 
 def renormed(x: Any, p: Any, dim: int, maxnorm: Any) -> Any:
     """Slices of a dimension whose norms are larger than they may be, scaled down to that."""
-    others = tuple(each for each in range(x.ndim) if each != dim % x.ndim)
+    others = tuple(each for each in range(x.ndim) if each != axis_of(dim, x.ndim))
     norms = wg.vector_norm(x, axis=others, keepdims=True, ord=p)
     return x * wg.where(norms > maxnorm, maxnorm / (norms + 1e-7), 1.0)
 
@@ -208,6 +212,11 @@ def slopes(x: Any, spacing: Any, dim: Any, edge_order: int) -> Any:
 def norm_of(x: Any, p: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     """torch.norm: of vectors by a number, of matrices by a name."""
     x = cast(x, dtype)
+    if x.dtype.kind not in "fc":
+        raise RuntimeError(
+            "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+            + x.dtype.name.title()
+        )
     if p == "nuc":
         return wg.linalg.norm(x, "nuc", dim, keepdim)
     return wg.vector_norm(x, axis=axes(dim), keepdims=keepdim, ord=2 if p in (None, "fro") else p)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-__all__ = ["Count", "Size"]
+__all__ = ["Count", "Size", "axis_of"]
 
 
 class Size(tuple[int, ...]):
@@ -31,6 +31,16 @@ class Size(tuple[int, ...]):
         return Size(tuple.__add__(self, tuple(other)))
 
 
+def axis_of(dim: int, rank: int) -> int:
+    """A dimension counted from 0; a tensor without dimensions has one here."""
+    least = max(rank, 1)
+    if not -least <= dim < least:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-least}, {least - 1}], but got {dim})"
+        )
+    return int(dim) % least
+
+
 class Count(int):
     """The number of elements, which called gives the shape: x.size(), x.size(0)."""
 
@@ -44,9 +54,6 @@ class Count(int):
     def __call__(self, dim: int | None = None) -> Any:
         if dim is None:
             return Size(self._shape)
-        if not -len(self._shape) <= dim < max(1, len(self._shape)):
-            raise IndexError(
-                f"Dimension out of range (expected to be in range of [{-len(self._shape)}, "
-                f"{len(self._shape) - 1}], but got {dim})"
-            )
-        return self._shape[dim]
+        if not self._shape:
+            raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+        return self._shape[axis_of(dim, len(self._shape))]

@@ -13,7 +13,7 @@ import webgrad as wg
 from .binding import bind
 from .creation import sizes
 from .reductions import counted
-from .shapes_of import Size
+from .shapes_of import Size, axis_of
 from .tensor import Array, written
 
 __all__ = ["functions"]
@@ -40,13 +40,15 @@ flatten(input, start_dim=0, end_dim=-1) = wg.flatten(input, start_dim, end_dim)
 ravel(input) = wg.reshape(input, (-1,))
 squeeze(input, dim=None) = squeezed(input, dim)
 unsqueeze(input, dim) = wg.unsqueeze(input, dim)
-movedim moveaxis(input, source, destination) = wg.moveaxis(input, source, destination)
+movedim moveaxis(input, source, destination) = wg.moveaxis(input, source, destination) if input.ndim else
+    input.view(())
 broadcast_to(input, size) = wg.expand(input, tuple(size))
 narrow(input, dim, start, length) = narrowed(input, dim, int(start), length)
 select(input, dim, index) = taken(input, dim, index)
 unbind(input, dim=0) = tuple(wg.unbind(input, dim))
 chunk unsafe_chunk(input, chunks, dim=0) = tuple(wg.chunk(input, chunks, dim))
-split unsafe_split(input, split_size_or_sections, dim=0) = cut(input, split_size_or_sections, dim)
+split unsafe_split(input, split_size_or_sections=None, dim=0, *, split_size=None) = cut(input,
+    split_size if split_size_or_sections is None else split_size_or_sections, dim)
 split_with_sizes unsafe_split_with_sizes(input, split_sizes, dim=0) = cut(input, split_sizes, dim)
 tensor_split(input, indices_or_sections, dim=0) = divided(input, indices_or_sections, dim)
 hsplit(input, indices_or_sections) = parted("hsplit", input, indices_or_sections, 1, 0 if input.ndim < 2 else
@@ -178,17 +180,19 @@ def narrowed(x: Any, dim: int, start: int, length: int) -> Any:
         start += size
     if not 0 <= start <= size or start + length > size:
         raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
-    return x[(*[slice(None)] * (dim % x.ndim), slice(start, start + length))]
+    return x[(*[slice(None)] * axis_of(dim, x.ndim), slice(start, start + length))]
 
 
 def taken(x: Any, dim: int, index: Any) -> Any:
     """One slice of a dimension."""
     x.size(dim)
-    return x[(*[slice(None)] * (dim % x.ndim), int(index))]
+    return x[(*[slice(None)] * axis_of(dim, x.ndim), int(index))]
 
 
 def cut(x: Any, lengths: Any, dim: int) -> Any:
     """Pieces of so many elements, or of these lengths."""
+    if lengths is None:
+        raise TypeError("split() needs split_size_or_sections: the size of the pieces, or their sizes")
     size = x.size(dim)
     if isinstance(lengths, int):
         if not lengths and size:
@@ -267,7 +271,7 @@ def changed(x: Any, part: str, src: Any, *where: Any) -> Any:
 def sliced(x: Any, dim: int, start: Any, end: Any, step: int) -> Any:
     """x[start:end:step] of a dimension."""
     x.size(dim)
-    return x[(*[slice(None)] * (dim % x.ndim), slice(start, end, step))]
+    return x[(*[slice(None)] * axis_of(dim, x.ndim), slice(start, end, step))]
 
 
 def laid_out(x: Any, size: Any, stride: Any, offset: int | None) -> Any:
@@ -330,7 +334,7 @@ def chosen(x: Any, r: int, again: bool) -> Any:
 
 def chunks_joined(tensors: Any, dim: int, count: int) -> Any:
     """Each tensor in so many equal pieces along a dimension, flattened behind it, and all joined."""
-    dim = dim % tensors[0].ndim
+    dim = axis_of(dim, tensors[0].ndim)
     pieces = []
     for x in alike(tensors):
         size = -(-x.shape[dim] // count)
@@ -359,7 +363,7 @@ def copying(function: Any, name: str) -> Any:
 
 def unflattened(x: Any, dim: int, parts: Any) -> Any:
     """One dimension as several."""
-    dim = dim % x.ndim
+    dim = axis_of(dim, x.ndim)
     return wg.Tensor.view(x, (*x.shape[:dim], *parts, *x.shape[dim + 1 :]))
 
 

@@ -23,11 +23,12 @@ Array = wg.Tensor
 _REPLACED = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}  # a kind may be written to its own and to higher ones
 _array_shape = Array.shape.fget  # type: ignore[attr-defined]
 _array_item, _array_set = Array.__getitem__, Array.__setitem__
-_array_transposed: Any = Array.T
 _array_gradient: Any = Array.grad
 _array_data: Any = Array.data
 
 
+_BOOL = wg.bool
+_TRUTHS = (wg.bool, bool)
 _OF_BOOLS: dict[str, Callable[[Any, Any], Any]] = {
     "__add__": wg.logical_or,
     "__radd__": wg.logical_or,
@@ -39,17 +40,40 @@ _OF_BOOLS: dict[str, Callable[[Any, Any], Any]] = {
 def _operator(name: str) -> Callable[[Any, Any], Any]:
     """An operator with torch's promotion of types."""
     compute = getattr(Array, name)
+    divides = name in ("__truediv__", "__rtruediv__")
     of_bools = _OF_BOOLS.get(name, compute)
 
     def method(self: Any, other: Any) -> Any:
-        first, second = matched(self, other)
-        result = (of_bools if first.dtype is wg.bool else compute)(first, second)
+        first, second = matched(self, float(other) if divides and other.__class__ is int else other)
+        if first.dtype is _BOOL and getattr(second, "dtype", second.__class__) in _TRUTHS:
+            result = of_bools(first, second)
+        else:
+            result = compute(first, second)
         if result.__class__ is Array:
             result.__class__ = Tensor
         return result
 
     method.__name__ = name
     return method
+
+
+def _in_place(name: str) -> Callable[[Any, Any], Any]:
+    """The same, written to the first operand, which keeps its dtype."""
+    change, compute = getattr(Array, f"__i{name}__"), f"__{name}__"
+
+    def method(self: Any, other: Any) -> Any:
+        first, second = matched(self, other)
+        if first is self and self.dtype is not _BOOL:
+            return change(self, second)
+        return written(self, getattr(self, compute)(other))
+
+    method.__name__ = f"__i{name}__"
+    return method
+
+
+def _adopted_property(name: str) -> property:
+    read: Any = getattr(Array, name).fget
+    return property(lambda self: adopt(read(self)), doc=getattr(Array, name).__doc__)
 
 
 class Tensor(Array):
@@ -82,11 +106,6 @@ class Tensor(Array):
     def size(self) -> Any:
         """x.size() is the shape, x.size(dim) one of its sizes; the number of elements is x.numel()."""
         return Count(_array_shape(self))
-
-    @property
-    def T(self) -> Any:
-        """The dimensions in reverse order."""
-        return adopt(_array_transposed.fget(self))
 
     @property
     def grad(self) -> Any:
@@ -128,10 +147,15 @@ def adopting(function: Callable[..., Any]) -> Callable[..., Any]:
 
 _OPERATORS = (
     "add sub mul truediv floordiv mod pow and or xor lshift rshift radd rsub rmul rtruediv rfloordiv rmod "
-    "rpow rand ror rxor rlshift rrshift eq ne lt le gt ge matmul rmatmul"
+    "rpow rand ror rxor rlshift rrshift eq ne lt le gt ge"
 )
+_IN_PLACE = "add sub mul truediv floordiv mod pow and or xor lshift rshift"
 for _name in _OPERATORS.split():
     setattr(Tensor, f"__{_name}__", _operator(f"__{_name}__"))
+for _name in _IN_PLACE.split():
+    setattr(Tensor, f"__i{_name}__", _in_place(_name))
+for _name in ("T", "mT", "H", "mH", "real", "imag"):
+    setattr(Tensor, _name, _adopted_property(_name))
 Tensor.__rdiv__ = Tensor.__rtruediv__  # type: ignore[attr-defined]
 for _name in ("__neg__", "__abs__", "__invert__", "__pos__", "__copy__", "__deepcopy__"):
     setattr(Tensor, _name, adopting(getattr(Array, _name)))

@@ -90,3 +90,29 @@ def test_masked_fill_stays_in_the_dtype() -> None:
     for value in (math.inf, 1 << 40, 1j):
         with pytest.raises(wg.DTypeError, match=r"masked_fill: .* int32"):
             wg.masked_fill(x, mask, value)
+
+
+def test_pairs_and_products() -> None:
+    values = np.array([[1, 5, -2], [4, 0, 3]], np.float32)
+    x = wg.asarray(values, device="cpu")
+    for pair, first, second in (
+        (wg.std_mean(x, dim=1, unbiased=True), values.std(1, ddof=1), values.mean(1)),
+        (wg.var_mean(x, 0, keepdim=True), values.var(0, keepdims=True), values.mean(0, keepdims=True)),
+        (wg.aminmax(x, dim=0), values.min(0), values.max(0)),
+    ):
+        np.testing.assert_allclose(pair[0].numpy(), first, rtol=1e-6)
+        np.testing.assert_allclose(pair[1].numpy(), second, rtol=1e-6)
+    np.testing.assert_allclose(wg.mv(x, x[0]).numpy(), values @ values[0])
+    np.testing.assert_allclose(wg.addcmul(x, x, x, value=0.5).numpy(), values + 0.5 * values * values)
+    np.testing.assert_allclose(
+        wg.addcdiv(x, x, x * x + 1, value=2).numpy(), values + 2 * values / (values**2 + 1)
+    )
+    with pytest.raises(wg.ShapeError, match="mv of shapes"):
+        wg.mv(x, x)
+
+
+def test_bucketize() -> None:
+    edges = wg.asarray(np.array([0, 1, 2], np.float32), device="cpu")
+    x = wg.asarray(np.array([[-1, 0, 0.5], [1, 2, 9]], np.float32), device="cpu")
+    assert wg.bucketize(x, edges).tolist() == [[0, 0, 1], [1, 2, 3]]
+    assert wg.bucketize(x, edges, right=True).tolist() == [[0, 1, 1], [2, 3, 3]]

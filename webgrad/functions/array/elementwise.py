@@ -241,18 +241,22 @@ def hypot(x1: Any, x2: Any, /) -> Tensor:
     >>> wg.hypot(wg.asarray([3.0]), wg.asarray([4.0])).tolist()
     [5.0]
     """
-    first, second = _broadcast_floats("hypot", x1, x2)
+    given = _broadcast_floats("hypot", x1, x2)
+    dtype = given[0].dtype
+    wide = dtypes.float32 if dtype.is_half else dtype
+    first, second = (each.astype(wide, copy=False) for each in given)
 
     def cosine(leg: Tensor) -> Tensor:
         length = hypot(first, second)
         origin = length == 0  # where norms have 0
         return where(origin, 0.0, leg / where(origin, 1.0, length))
 
-    return own_gradient(
+    found = own_gradient(
         lambda: _length(abs(first), abs(second)),
         (first, lambda g: g * cosine(first)),
         (second, lambda g: g * cosine(second)),
     )
+    return found.astype(dtype, copy=False)
 
 
 def _length(first: Tensor, second: Tensor) -> Tensor:

@@ -81,7 +81,7 @@ def _entry(x: Tensor, each: Any) -> Any:
         return each
     if isinstance(each, Tensor):
         return _tensor_entry(x, each)
-    if isinstance(each, (list, tuple, np.ndarray, bool, np.bool_)):
+    if isinstance(each, (list, tuple, range, np.ndarray, bool, np.bool_)):
         return _array_entry(each)
     try:
         return whole(each)

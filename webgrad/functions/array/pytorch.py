@@ -1,6 +1,6 @@
 """Functions by PyTorch's names, where NumPy and the array API have another name or no such function.
 
-In: tensors. Out: tensors. Arguments come in PyTorch's order; an axis is called `axis`, as everywhere.
+In: tensors. Out: tensors. Arguments come in PyTorch's order; an axis is called `axis`, or `dim`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from ...graph.node import Node
 from ...ops.primitives import constant
 from ...ops.shapes import normalise_axis
 from ...tensor import Tensor, operand
+from .calculus import trapezoid
 from .creation import as_tensor as tensor_of
 from .creation import asarray
 from .elementwise import (
@@ -32,15 +33,23 @@ from .elementwise import (
 )
 from .indexing import take, take_along_axis
 from .manipulation import concat, unstack
-from .products import matmul
+from .pieces import array_split
+from .products import matmul, outer
+from .reductions import Axis, mean, std, var
 from .reductions import max as largest
 from .reductions import min as smallest
 from .reshaping import broadcast_arrays, moveaxis, reshape, swapaxes
+from .sorting import searchsorted
 
 as_tensor = asarray
+broadcast_tensors = broadcast_arrays
 cat = concat
+ger = outer
 movedim = moveaxis
 swapdims = swapaxes
+take_along_dim = take_along_axis
+tensor_split = array_split
+trapz = trapezoid
 unbind = unstack
 amax = largest
 amin = smallest
@@ -248,3 +257,75 @@ def _divided(size: int, sizes: tuple[int, ...]) -> tuple[int, ...]:
     if sizes.count(-1) > 1 or math.prod(found) != size:
         raise ShapeError(f"unflatten: an axis of {size} elements is not of the sizes {sizes}")
     return found
+
+
+def mv(a: Tensor, v: Tensor) -> Tensor:
+    """The product of a matrix and a vector.
+
+    >>> wg.mv(wg.eye(2), wg.asarray([1.0, 2.0])).tolist()
+    [1.0, 2.0]
+    """
+    first, second = tensor_of("mv", a), tensor_of("mv", v)
+    if (first.ndim, second.ndim) != (2, 1):
+        raise ShapeError(f"mv of shapes {first.shape} and {second.shape}: it takes a matrix and a vector")
+    return matmul(first, second)
+
+
+def addcmul(x: Tensor, a: Tensor, b: Tensor, *, value: float = 1) -> Tensor:
+    """x + value * a * b.
+
+    >>> wg.addcmul(wg.ones(2), wg.ones(2), wg.asarray([1.0, 2.0]), value=10).tolist()
+    [11.0, 21.0]
+    """
+    return x + (a * b if value == 1 else a * b * value)
+
+
+def addcdiv(x: Tensor, a: Tensor, b: Tensor, *, value: float = 1) -> Tensor:
+    """x + value * a / b.
+
+    >>> wg.addcdiv(wg.ones(2), wg.ones(2), wg.asarray([1.0, 2.0]), value=2).tolist()
+    [3.0, 2.0]
+    """
+    return x + (a / b if value == 1 else a / b * value)
+
+
+def std_mean(
+    x: Tensor, axis: Axis = None, *, correction: float = 0.0, keepdims: bool = False
+) -> tuple[Tensor, Tensor]:
+    """The standard deviation and the mean over axes.
+
+    >>> [each.item() for each in wg.std_mean(wg.asarray([1.0, 3.0]))]
+    [1.0, 2.0]
+    """
+    return std(x, axis, correction=correction, keepdims=keepdims), mean(x, axis, keepdims=keepdims)
+
+
+def var_mean(
+    x: Tensor, axis: Axis = None, *, correction: float = 0.0, keepdims: bool = False
+) -> tuple[Tensor, Tensor]:
+    """The variance and the mean over axes.
+
+    >>> [each.item() for each in wg.var_mean(wg.asarray([1.0, 3.0]))]
+    [1.0, 2.0]
+    """
+    return var(x, axis, correction=correction, keepdims=keepdims), mean(x, axis, keepdims=keepdims)
+
+
+def aminmax(x: Tensor, axis: Axis = None, *, keepdims: bool = False) -> tuple[Tensor, Tensor]:
+    """The smallest and the largest element over axes.
+
+    >>> [each.item() for each in wg.aminmax(wg.asarray([3, 1, 2]))]
+    [1, 3]
+    """
+    return smallest(x, axis, keepdims=keepdims), largest(x, axis, keepdims=keepdims)
+
+
+def bucketize(x: Any, boundaries: Tensor, *, right: bool = False) -> Tensor:
+    """The number, int32, of the bin between increasing boundaries in which each element lies.
+
+    A bin has its upper boundary, or with `right` its lower one: the other way round than in `digitize`.
+
+    >>> wg.bucketize(wg.asarray([0.5, 1.0, 9.0]), wg.asarray([0.0, 1.0, 2.0])).tolist()
+    [1, 1, 3]
+    """
+    return searchsorted(boundaries, x, side="right" if right else "left")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 __all__ = ["cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp", "opt_einsum"]
@@ -17,7 +17,15 @@ def _flags(**options: Any) -> Any:
     return nullcontext()
 
 
-cudnn = SimpleNamespace(
+def _switches(name: str, **values: Any) -> ModuleType:
+    """A module, as programs import it, whose switches can be read and set."""
+    module = ModuleType(f"{__name__}.{name}", f"torch.backends.{name}: taken, and without effect.")
+    vars(module).update(values)
+    return module
+
+
+cudnn = _switches(
+    "cudnn",
     enabled=True,
     benchmark=False,
     deterministic=False,
@@ -26,7 +34,8 @@ cudnn = SimpleNamespace(
     version=lambda: None,
     flags=_flags,
 )
-cuda = SimpleNamespace(
+cuda = _switches(
+    "cuda",
     matmul=SimpleNamespace(
         allow_tf32=False,
         allow_fp16_reduced_precision_reduction=True,
@@ -39,7 +48,9 @@ cuda = SimpleNamespace(
     sdp_kernel=_flags,
     flash_sdp_enabled=lambda: True,
 )
-mps = SimpleNamespace(is_available=_no, is_built=_no)
-mkl = mkldnn = openmp = SimpleNamespace(is_available=_no, enabled=False)
-opt_einsum = SimpleNamespace(is_available=_no, enabled=False, strategy=None)
-cpu = SimpleNamespace(get_cpu_capability=lambda: "DEFAULT")
+mps = _switches("mps", is_available=_no, is_built=_no)
+mkl, mkldnn, openmp = (
+    _switches(each, is_available=_no, enabled=False) for each in ("mkl", "mkldnn", "openmp")
+)
+opt_einsum = _switches("opt_einsum", is_available=_no, enabled=False, strategy=None)
+cpu = _switches("cpu", get_cpu_capability=lambda: "DEFAULT")

@@ -18,6 +18,7 @@ class SyncVectorEnv:
         self.num_envs = len(self.envs)
         self.single_observation_space = self.envs[0].observation_space
         self.single_action_space = self.envs[0].action_space
+        self.action_space = self.single_action_space
 
     def reset(self, seed: int | None = None) -> tuple[Any, dict[str, Any]]:
         """All of them from their beginnings."""

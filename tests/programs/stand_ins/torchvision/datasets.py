@@ -10,7 +10,7 @@ import torch
 
 __all__ = ["CIFAR10", "MNIST", "FakeData", "FashionMNIST"]
 
-COUNT, CLASSES = 64, 10
+COUNT, CLASSES = 200, 10
 
 
 class _Images(torch.utils.data.Dataset):  # type: ignore[misc]

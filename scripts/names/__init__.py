@@ -1,0 +1,1 @@
+"""Other libraries' public names, and what webgrad has instead of some."""

@@ -1,0 +1,42 @@
+"""What other libraries have and webgrad has not: the pages say it as it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import webgrad as wg
+from scripts import namespaces
+from scripts.names.instead import INSTEAD
+
+
+@pytest.mark.parametrize("path", namespaces.pages(), ids=lambda path: path.name)
+def test_pages_are_what_the_script_writes(path: Path) -> None:
+    assert path.read_text("utf-8") == namespaces.pages()[path], "run python -m scripts.namespaces"
+
+
+def test_every_absent_name_of_numpys_has_something_instead() -> None:
+    told = [name for names, _ in INSTEAD for name in names.split()]
+    assert sorted(told) == sorted(namespaces.absent_of_numpy())
+
+
+def test_stored_names_are_names() -> None:
+    numpys, torchs = namespaces.names_of("numpy"), namespaces.names_of("torch")
+    assert len(numpys["numpy"]) > 300
+    assert {"sum", "interp", "concatenate"} < {*numpys["numpy"]}
+    assert "float32" not in numpys["numpy"]
+    assert [name for name in numpys["numpy.fft"] if not hasattr(np.fft, name)] == []
+    assert {"sum", "float32", "no_grad", "Generator"} < {*torchs["torch"]}
+    assert {"view", "is_leaf", "masked_fill_"} < {*torchs["torch.Tensor"]}
+    assert len(torchs["torch"]) > 500
+    assert [name for names in torchs.values() for name in names if name.startswith("_")] == []
+
+
+def test_what_is_there_is_not_absent() -> None:
+    absent = namespaces.absent_of_torch()
+    assert "sum" not in absent["torch"]
+    assert "sparse_coo_tensor" in absent["torch"]
+    assert namespaces._here("torch.no_such_module") is None
+    assert not any(hasattr(wg, name) for name in namespaces.absent_of_numpy() if "." not in name)
