@@ -7,8 +7,9 @@ are inputs of what is built, so that recordings of one structure have one body.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter, itemgetter
+from types import MappingProxyType
 from typing import Any
 
 from ..dtypes import float32, int32
@@ -17,7 +18,7 @@ from ..gradients.slots import GradientSlot
 from ..graph.composite import BUNDLE, COMPOSITE, ITEM, Body
 from ..graph.node import Node, Signature, made_of, signature
 from ..graph.op import LEAF
-from ..graph.snapshot import walk
+from ..graph.snapshot import Walk, walk
 from ..graph.trace import ImpureError, RuntimeFloat, RuntimeInt, Trace, is_runtime
 from .learning.autocast import autocast_dtype
 
@@ -49,6 +50,7 @@ def check_pure(trace: Trace) -> None:
 class Recording:
     """What a function computed of nodes: few steps are built one by one, more as a composite, or as a bundle
     and its items. With `whole` all nodes that were given are inputs of that, else those that are used.
+    `places` are other nodes that stand for one that was given, by identity.
     """
 
     def __init__(
@@ -58,12 +60,13 @@ class Recording:
         *,
         whole: bool = False,
         compute: Compute | None = None,
+        places: Mapping[int, int] = MappingProxyType({}),
     ) -> None:
         self._compute = compute
         self.backwards: dict[Any, Recording | None] = {}  # its gradients, by what is given and wanted
         self.sigs = [each.sig for each in given]
         self.tracked = [each.history is not None for each in given]
-        places = {id(node): at for at, node in enumerate(given)}
+        places = {**places, **{id(node): at for at, node in enumerate(given)}}
         roots = {
             id(node): node
             for node in results
@@ -78,13 +81,13 @@ class Recording:
         self._roots: list[int] = []
         self._items: list[Signature] = []
         if roots:
-            self._take([*roots.values()], given, whole)
+            self._take([*roots.values()], len(given), places, whole)
 
-    def _take(self, roots: list[Node], given: Sequence[Node], whole: bool) -> None:
+    def _take(self, roots: list[Node], given: int, places: dict[int, int], whole: bool) -> None:
         """Note how to build the roots."""
-        body, constants, inputs = body_of(roots, given, whole)
+        body, constants, inputs, _ = body_of(roots, given, places, whole)
         self.body, self.constants = body, tuple(constants)
-        count = len(given) + len(constants)
+        count = given + len(constants)
         if len(body.sigs) - len(body.given) <= max(1, len(roots)):
             places = {at: inputs[place] for at, place in body.given.items()}
             for at, sig in enumerate(body.sigs):
@@ -159,26 +162,26 @@ def _picker(places: Sequence[int]) -> Callable[[Nodes], Nodes]:
 
 
 def body_of(
-    roots: Sequence[Node], given: Sequence[Node], whole: bool
-) -> tuple[Body, list[Node], Sequence[int]]:
-    """The body with these results; its constants, which are given behind the rest; and which of both are
-    inputs of a node that has it.
+    roots: Sequence[Node], given: int, known: Mapping[int, int], whole: bool
+) -> tuple[Body, list[Node], Sequence[int], Walk]:
+    """The body with these results; its constants, which are given behind the rest; which of both are inputs
+    of a node that has it; and the walk. `known` are the places of what is given, by identity.
     """
     walked = walk(roots)
-    known = {id(node): at for at, node in enumerate(given)}
     constants: list[Node] = []
     places: dict[int, int] = {}
     for number, node in enumerate(walked.nodes):
         if node.sig.device is not roots[0].sig.device:
             raise ImpureError
         if node.sig.kind in _GIVEN:
-            if id(node) not in known:
+            place = known.get(id(node))
+            if place is None:
                 if node.sig.kind == "leaf" or is_runtime(node.storage):
                     raise ImpureError
-                known[id(node)] = len(given) + len(constants)
+                place = given + len(constants)
                 constants.append(node)
-            places[number] = known[id(node)]
-    inputs: Sequence[int] = range(len(given) + len(constants)) if whole else sorted(set(places.values()))
+            places[number] = place
+    inputs: Sequence[int] = range(given + len(constants)) if whole else sorted(set(places.values()))
     order = {each: at for at, each in enumerate(inputs)}
     placed = {number: order[place] for number, place in places.items()}
     numbers = walked.numbers
@@ -191,4 +194,4 @@ def body_of(
         if len(_bodies) >= MOST_BODIES:
             _bodies.clear()
         body = _bodies[key] = Body(sigs, sources, ends, placed)
-    return body, constants, inputs
+    return body, constants, inputs, walked

@@ -52,7 +52,7 @@ _made: dict[Callable[..., Any], Callable[..., Any]] = {}
 
 def other_names(function: Callable[..., Any]) -> dict[str, str]:
     """The other names that a function's arguments have, and its own ones; none where it takes any name."""
-    code = function.__code__
+    code = inspect.unwrap(function).__code__
     if code.co_flags & inspect.CO_VARKEYWORDS:
         return {}
     name, own = function.__name__, code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
@@ -84,13 +84,12 @@ def all_spelled(names: Iterable[str], values: dict[str, Any]) -> dict[str, Any]:
 
 def _with_other_names(function: Callable[..., Any], names: dict[str, str]) -> Callable[..., Any]:
     """A function of the same signature that calls it, or `_again` where a name is none of its own."""
-    code, name = function.__code__, function.__name__
+    own = inspect.unwrap(function)
+    code, name = own.__code__, function.__name__
     given, count = code.co_varnames, code.co_argcount
     of_places, of_names = given[:count], given[count : count + code.co_kwonlyargcount]
-    values = function.__defaults__ or ()
-    defaults = dict(zip(of_places[count - len(values) :], values, strict=True)) | (
-        function.__kwdefaults__ or {}
-    )
+    values = own.__defaults__ or ()
+    defaults = dict(zip(of_places[count - len(values) :], values, strict=True)) | (own.__kwdefaults__ or {})
     first = next(
         (place for place, each in enumerate(of_places) if each in defaults or each in names.values()), count
     )

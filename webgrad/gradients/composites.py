@@ -81,9 +81,12 @@ def _of_composite(
     with noting() as trace:
         with grad_mode_set(True):
             roots = recording.computed(given)
-        body, constants, _ = body_of(roots, given, whole=True)
+        places = {id(node): at for at, node in enumerate(given)}
+        body, constants, _, walked = body_of(roots, len(given), places, whole=True)
         if body is not recording.body:
             raise ImpureError
+        # of equal constants the body has one, and what goes back through it may meet another
+        places = {id(node): body.given[at] for node, at in walked.numbers.items() if at in body.given}
         gradients = [None if each is None else placeholder(each) for each in seeds]
         pairs = [
             (root, Tensor(each)) for root, each in zip(roots, gradients, strict=True) if each is not None
@@ -97,7 +100,8 @@ def _of_composite(
             given.append(result)
         given += [each for each in gradients if each is not None]
         tensors = [found.get(id(node)) for node in given[: len(wanted)]]
-        return Recording(given, [None if each is None else each.node for each in tensors])
+        found_nodes = [None if each is None else each.node for each in tensors]
+        return Recording(given, found_nodes, places=places)
 
 
 def _recorded(make: Callable[[], Recording]) -> Recording | None:
