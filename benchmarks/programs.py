@@ -90,7 +90,9 @@ def main(arguments: Sequence[str]) -> int:
     if hasattr(os, "sched_setaffinity"):  # both take as many threads as there are cores
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: given.cores])
     kind = "processor" if given.cores == 1 else "wall"
-    names_of(())  # adapters can be imported from now on
+    unknown = set(given.names) - set(names_of(()))  # from now on adapters can be imported
+    if unknown:
+        parser.error(f"there are no programs {' '.join(sorted(unknown))}")
     ratios: dict[str, list[float]] = {side: [] for side in GOALS}
     print(f"{'program':24} {'torch ms':>9} {'eager ms':>9} {'×':>6} {'compiled':>9} {'×':>6} {'first s':>8}")
     for name in given.names or TWENTY:

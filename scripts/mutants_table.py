@@ -275,9 +275,9 @@ OPS = (
     *planted(
         "gradients/pooling.py",
         (
-            "where(taps == Tensor(kept), places, end)",
-            "where(taps >= Tensor(kept), places, end - 1)",
-            "what is not the largest of a window gives its gradient to the last element",
+            'fold("min", where(taps == Tensor(kept), places, end), axes)',
+            'fold("max", where(taps == Tensor(kept), places, -1), axes)',
+            "of equal elements that are the largest of a window the last one gets the gradient",
         ),
     ),
 )
@@ -322,7 +322,7 @@ CPU = (
             "if across and self._mask is None:",
             "what is behind the end of a row is folded with it",
         ),
-        tests=("tests/cpu/test_plans.py", "tests/lower/test_lanes.py"),
+        tests=("tests/cpu/test_plan.py", "tests/cpu/test_plans.py", "tests/lower/test_lanes.py"),
     ),
     *planted(
         "runtime/host_buffers.py",
@@ -331,7 +331,7 @@ CPU = (
             "if whole.shape == x.shape and whole.dtype == x.dtype:",
             "what is between two transposes of equal sizes stays transposed",
         ),
-        tests=("tests/cpu/test_transposes.py",),
+        tests=("tests/runtime/test_host_buffers.py", "tests/cpu/test_transposes.py"),
     ),
     *planted(
         "reference/ordering.py",
@@ -378,15 +378,15 @@ CPU = (
         "reference/plan.py",
         (
             "(id(array) in taken or not is_own(array))",
-            "not is_own(array)",
-            "a leaf is a result of the reference itself",
+            "id(array) in taken",
+            "a view of a leaf is a result of the reference",
         ),
         (
             ".difference(self._roots)",
             "",
             "the reference lets results go",
         ),
-        tests=("tests/cpu/test_plans.py",),
+        tests=("tests/cpu/test_plan.py", "tests/cpu/test_plans.py"),
     ),
     *planted(
         "reference/functions.py",

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from scripts.figures import put_between
-from scripts.names.instead import INSTEAD
 from scripts.system import ROOT
+from webgrad.porting import rows
 
 __all__ = ["FOLDER", "absent_of_numpy", "main", "names_of", "pages"]
 
@@ -132,8 +132,7 @@ def absent_of_numpy() -> list[str]:
 
 
 def _names(source: str, title: str) -> str:
-    rows = importlib.import_module("webgrad.porting").ROWS
-    lines = [f"| {row.theirs} | {row.here} |" for row in rows if row.source == source]
+    lines = [f"| {row.theirs} | {row.here} |" for row in rows() if row.source == source and row.theirs != "*"]
     return "\n".join([f"| {title} | here |", "|---|---|", *lines])
 
 
@@ -161,14 +160,15 @@ def _words(names: list[str]) -> str:
 def _instead() -> str:
     """NumPy's names that webgrad has not, with what there is instead."""
     absent = set(absent_of_numpy())
-    told = {name for names, _ in INSTEAD for name in names.split()}
-    if absent != told & absent or told - absent:
-        raise SystemExit(
-            f"scripts/names/instead.py: say what there is instead of {sorted(absent - told)}; "
-            f"there are, or NumPy has not: {sorted(told - absent)}"
-        )
-    rows = [f"| {_words(names.split())} | {instead} |" for names, instead in INSTEAD]
-    return "\n".join(["| NumPy | instead |", "|---|---|", *rows])
+    lines = []
+    for row in rows():
+        names = [name for name in row.names.split() if name in absent]
+        if row.source == "numpy" and row.scope == "wg" and names:
+            lines.append(f"| {_words(names)} | {row.here} |")
+            absent -= {*names}
+    if absent:
+        raise ValueError(f"webgrad/porting.py: say what there is instead of NumPy's {sorted(absent)}")
+    return "\n".join(["| NumPy | instead |", "|---|---|", *lines])
 
 
 PARTS: Mapping[str, Mapping[str, Callable[[], str]]] = {

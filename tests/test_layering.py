@@ -261,6 +261,7 @@ def test_functions_do_not_test_devices() -> None:
 
 # What they ask for all the same, by module; the reasons are in `ops/capabilities.py`.
 QUESTIONS = {
+    "functions.array.evaluation": {"has_host_memory"},
     "functions.array.masks": {"has_host_memory"},
     "functions.fourier.transform": {"has_real_transform", "has_transform"},
     "functions.learning.quantised": {"has_host_memory"},

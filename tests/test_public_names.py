@@ -168,6 +168,7 @@ PUBLIC_NAMES = [
     "complex128",
     "complex64",
     "compress",
+    "compute_apart",
     "concat",
     "concatenate",
     "conj",

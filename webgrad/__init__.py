@@ -116,7 +116,7 @@ _NAMES = {
         "masked_fill masked_select mm movedim mul mv narrow ne neg numel std_mean sub swapdims "
         "take_along_dim tensor_split trapz unbind unflatten var_mean"
     ),
-    "functions.array.evaluation": "eval",
+    "functions.array.evaluation": "compute_apart eval",
     "functions.pure": "pure",
     "functions.random": "bernoulli rand randint randn",
     "functions.sampling": "manual_seed multinomial rand_like randint_like randn_like randperm",

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NoReturn
 
-__all__ = ["ROWS", "Row", "hint", "message", "refusing"]
+__all__ = ["Row", "hint", "message", "refusing", "rows"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Row:
     source: str  # the library: torch or numpy
     scope: str  # where the names are looked for: wg, x (a tensor), nn, nn.functional, optim, random, io
     names: str  # which it has; none where the row is for readers only
-    theirs: str
+    theirs: str  # as one writes it there; a star: each of the names by itself
     here: str
 
 
@@ -183,6 +183,87 @@ numpy wg: float_ int_ single
 numpy wg: savez savetxt loadtxt genfromtxt
     `np.savez(path, a=x)`
     `wg.io.save(path, {"a": x})`: `.npy`, `.npz`, `.safetensors`, `.gguf`
+numpy wg: shape ndim size
+    *
+    `x.shape`, `x.ndim`, `x.size`
+numpy wg: iscomplexobj isrealobj isscalar iterable typename
+    *
+    `wg.is_complex(x)`, `x.dtype`, `x.ndim`
+numpy wg: issubdtype common_type min_scalar_type mintypecode isfortran
+    *
+    `wg.isdtype`, `wg.result_type`
+numpy wg: require asfortranarray asarray_chkfinite
+    *
+    `wg.asarray`: a computed tensor is in C order
+numpy wg: asmatrix bmat block
+    *
+    `wg.concat` of rows: `wg.concat([wg.concat([a, b], 1), wg.concat([c, d], 1)])`
+numpy wg: frombuffer fromiter fromstring fromregex
+    *
+    `wg.asarray` of a buffer or of a list; NumPy's own, and `wg.asarray` of what it gives
+numpy wg: load save savez_compressed fromfile
+    *
+    `wg.io.load(path)`, `wg.io.save(path, tensors)`: `.npy`, `.npz`, `.safetensors`, `.gguf`
+numpy wg: apply_over_axes piecewise
+    *
+    the expression itself, `wg.where`, `wg.select`: it is fused
+numpy wg: place
+    *
+    `x[mask] = values`, `wg.putmask`
+numpy wg: resize
+    *
+    `wg.tile`, `x[:n]`, `x.reshape`
+numpy wg: rollaxis
+    *
+    `wg.moveaxis`
+numpy wg: diag_indices_from tril_indices_from triu_indices_from mask_indices
+    *
+    `wg.diag_indices(n)`, `wg.tril_indices(n)`
+numpy wg: einsum_path
+    *
+    `wg.einsum`, which chooses the order of products itself
+numpy wg: i0
+    *
+    `wg.special.i0`
+numpy wg: kaiser
+    *
+    `wg.special.i0` of what the window is made of; `wg.hamming`, `wg.blackman`
+numpy wg: histogram2d histogram_bin_edges
+    *
+    `wg.histogramdd`, `wg.histogram`, which give their edges
+numpy wg: poly polydiv polysub roots
+    *
+    `wg.polyadd(a, -b)`; `wg.linalg.eigvals` of the companion matrix
+numpy wg: real_if_close sort_complex
+    *
+    `wg.real(x)`; complex numbers have no order
+numpy wg: spacing
+    *
+    `wg.nextafter(x, wg.inf) - x`
+numpy wg: bitwise_count
+    *
+    `wg.unpackbits(x).sum()` of bytes
+numpy wg: array2string array_repr array_str get_printoptions printoptions set_printoptions
+    *
+    tensors are printed as NumPy's arrays, by NumPy's options
+numpy wg: base_repr binary_repr format_float_positional format_float_scientific
+    *
+    Python's format(x.item(), …)
+numpy wg: may_share_memory shares_memory
+    *
+    slices and reshapes are views of `x`; a copy is `x.clone()`
+numpy wg: nested_iters
+    *
+    `for row in x` waits for each row: whole arrays
+numpy wg: busday_count busday_offset is_busday datetime_as_string datetime_data isnat
+    *
+    dates and strings are not there
+numpy wg: geterr seterr geterrcall seterrcall getbufsize setbufsize
+    *
+    nothing warns: a division by zero is infinite, or NaN; of integers 0
+numpy wg: get_include info show_config show_runtime test
+    *
+    `webgrad info`, `webgrad doctor`
 numpy random: default_rng
     `np.random.default_rng(0)`
     `wg.random.Generator(0)`
@@ -198,7 +279,13 @@ numpy random: shuffle
 """
 
 
-def _rows() -> Iterator[Row]:
+@functools.cache
+def rows() -> tuple[Row, ...]:
+    """The rows of the table."""
+    return tuple(_read())
+
+
+def _read() -> Iterator[Row]:
     """A row is a line without indentation, a line of theirs, and ours."""
     for entry in re.split(r"\n(?=\S)", TABLE.strip()):
         head, theirs, *here = (line.strip() for line in entry.splitlines())
@@ -207,15 +294,13 @@ def _rows() -> Iterator[Row]:
         yield Row(source, scope, names.strip(), theirs, " ".join(here))
 
 
-ROWS = tuple(_rows())
-
-
 def hint(scope: str, name: str) -> str:
     """What is written instead of a name that a scope does not have; empty where nothing is known."""
-    for row in ROWS:
+    for row in rows():
         if row.scope == scope and name in row.names.split():
-            library = "PyTorch" if row.source == "torch" else "NumPy"
-            return f": {library}'s {row.theirs} is here: {row.here}".replace("`", "")
+            library, short = ("PyTorch", "torch") if row.source == "torch" else ("NumPy", "np")
+            theirs = f"{short}.{name}" if row.theirs == "*" else row.theirs
+            return f": {library}'s {theirs} is here: {row.here}".replace("`", "")
     return ""
 
 

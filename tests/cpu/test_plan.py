@@ -138,6 +138,13 @@ def test_empty_and_single_values() -> None:
     check(apply("exp", drawn()), fold("sum", drawn(1), 0))
 
 
+@pytest.mark.parametrize("size", LENGTHS)
+def test_folds_of_bools(size: int) -> None:
+    for value in (False, True):
+        x = node_of(np.full((3, size), value))
+        check(*(fold(name, x, axis) for name in ("min", "max") for axis in (0, 1)))
+
+
 def test_leaves_that_are_not_contiguous() -> None:
     x = drawn(8, 8)
     planned = Planned(apply("add", x, 1.0))

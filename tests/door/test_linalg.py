@@ -27,7 +27,7 @@ def test_signatures() -> None:
     same(torch.linalg.matrix_norm(b, ord=1, dim=(0, 1)), 7)
     same(torch.linalg.norm(b, dim=1), np.linalg.norm(B, axis=1))
     same(torch.linalg.pinv(b, rcond=1e-6), np.linalg.inv(B))
-    same(torch.linalg.cross(torch.tensor([1.0, 0, 0]), torch.tensor([[0.0, 1, 0]]), dim=-1), [[0, 0, 1]])
+    same(torch.linalg.cross(torch.tensor([[1.0, 0, 0]]), torch.tensor([[0.0, 1, 0]]), dim=-1), [[0, 0, 1]])
     same(torch.linalg.vander(torch.tensor([2, 3])), [[1, 2], [1, 3]])
     assert torch.linalg.vander(torch.tensor([2, 3], dtype=torch.int32)).dtype == torch.int64
     assert torch.linalg.matrix_rank(b, tol=100.0).item() == 0
@@ -93,6 +93,8 @@ def test_errors() -> None:
         torch.linalg.inv(torch.zeros(2, 2))
     with pytest.raises(RuntimeError, match="positive definite"):
         torch.linalg.cholesky(-torch.eye(2))
+    with pytest.raises(RuntimeError, match="number of dimensions"):
+        torch.linalg.cross(torch.ones(3), torch.ones(2, 3))
     with pytest.raises(RuntimeError, match="UPLO"):
         torch.linalg.eigh(torch.eye(2), UPLO="X")
     with pytest.raises(RuntimeError, match="driver"):

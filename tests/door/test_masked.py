@@ -34,6 +34,14 @@ def test_reductions() -> None:
     np.testing.assert_allclose(found, np.log(np.nansum(np.exp(nan), 1)), rtol=1e-6)
 
 
+def test_medians() -> None:
+    x, mask = torch.tensor(X), torch.tensor(MASK)
+    assert masked.median(x, 1, mask=mask).tolist() == [2, -6]
+    assert masked.median(x.int(), 1, mask=mask).dtype == torch.int32
+    with pytest.raises(ValueError, match="fully masked out"):
+        masked.median(x.int(), 1, mask=torch.zeros(2, 3, dtype=torch.bool))
+
+
 def test_the_same_shape() -> None:
     x, mask = torch.tensor(X), torch.tensor(MASK)
     np.testing.assert_allclose(masked.cumsum(x, 1, mask=mask).numpy(), np.cumsum(np.where(MASK, X, 0), 1))

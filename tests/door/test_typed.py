@@ -116,3 +116,10 @@ def test_pieces_are_asked_for_by_either_name() -> None:
 def test_a_table_says_whether_sparse_gradients_were_asked_for() -> None:
     assert torch.nn.Embedding(3, 2).sparse is False
     assert torch.nn.Embedding(3, 2, sparse=True).sparse is True
+
+
+def test_channels_of_a_matrix_are_dropped_with_a_warning() -> None:
+    x = torch.ones(20, 50)
+    with pytest.warns(UserWarning, match="dropout2d"):
+        dropped = torch.nn.functional.dropout2d(x, 0.5)
+    assert set(dropped.flatten().tolist()) == {0.0, 2.0}

@@ -146,7 +146,7 @@ case(
 case("max pooled by reshape", lambda x: x.reshape(2, 2, 3).max(axis=1), (4, 3))
 
 # Scans and order
-for each in ("cumsum", "cumprod", "cummax", "cummin"):
+for each in ("cumsum", "cumprod", "cummax", "cummin", "logcumsumexp"):
     case(each, lambda x, each=each: getattr(wg, each)(x, axis=1), (3, 5))
     case(f"{each} of the first axis", lambda x, each=each: getattr(wg, each)(x, axis=0), (4, 3))
 case("cumulative_sum with the start", lambda x: wg.cumulative_sum(x, axis=1, include_initial=True), (3, 4))
@@ -237,7 +237,7 @@ case(
 )
 case("x[bools] = y", assigned(None), (3, 4), (), more=[MASK])
 case("x[bools] = values", assigned(MASK), (3, 4), (8,))
-for each in ("set", "add", "max", "min"):
+for each in ("set", "add", "max", "min", "multiply"):
     case(
         f"index_{each}",
         lambda x, y, i, each=each: getattr(wg, f"index_{each}")(x, i, y, axis=1),

@@ -49,7 +49,7 @@ ON_GPU = (
 # Public functions whose results have no gradient: bools, integers, and what only looks at values
 WITHOUT = (
     *("all", "any", "allclose", "array_equal", "isclose", "signbit", "argmax", "argmin", "argsort"),
-    *("bincount", "histogram", "count_nonzero", "nonzero", "searchsorted", "one_hot"),
+    *("bincount", "histogram", "histogramdd", "count_nonzero", "nonzero", "searchsorted", "one_hot"),
     *("bitwise_left_shift", "bitwise_right_shift", "vector_norm", "nextafter", "broadcast_shapes"),
 )
 MODULES = (

@@ -400,7 +400,7 @@ def test_gradients_that_are_left_are_not_searched_for(monkeypatch: pytest.Monkey
 
 def test_a_gradient_that_is_left_and_kept_elsewhere_is_refused() -> None:
     w = wg.asarray([1.0, 2.0], device="cpu").requires_grad_()
-    kept = []
+    kept: list[wg.Tensor | None] = []
 
     @wg.jit
     def step(x: wg.Tensor) -> wg.Tensor:

@@ -11,7 +11,10 @@ import pytest
 import webgrad as wg
 from tests.functions.devices import device_of, everywhere, place
 from tests.linalg.helpers import close, numbers, positive
+from tests.wgsl.tint import ask, needs_tint
 from webgrad import linalg
+from webgrad.linalg import small
+from webgrad.wgsl.renderer import render
 
 pytestmark = pytest.mark.gpu
 EPS = float(np.finfo(np.float32).eps)
@@ -82,6 +85,53 @@ def test_singular_values_of_hard_matrices(a: Array, columns: int | None) -> None
         assert np.abs(q.swapaxes(-1, -2) @ q - np.eye(q.shape[-1])).max() <= 8 * EPS
 
 
+def nearest(found: Array, wanted: Array) -> float:
+    """How far numbers are from others, each from one of its own, whatever their order is."""
+    left, far = list(wanted), 0.0
+    for value in found:
+        at = int(np.argmin(np.abs(np.asarray(left) - value)))
+        far = max(far, abs(value - left.pop(at)))
+    return far
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
+@pytest.mark.parametrize("side", [1, 2, 7, 32])
+def test_eigenvalues_of_any_matrices(dtype: Any, side: int) -> None:
+    a = numbers(3, side, side, dtype=dtype)
+    x = place("software", a)
+    before = x.device.stats()["host_round_trips"]
+    found = linalg.eig(x)
+    wg.eval(*found)
+    assert x.device.stats()["host_round_trips"] == before
+    values, vectors = (each.numpy() for each in found)
+    bound = 4 * side * EPS * np.abs(np.linalg.norm(a, 2, axis=(-2, -1))).max()
+    wanted = np.linalg.eigvals(a.astype(np.complex128))
+    assert max(nearest(*each) for each in zip(values, wanted, strict=True)) <= 4 * bound
+    assert np.abs(a @ vectors - vectors * values[:, None, :]).max() <= bound
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=-2), 1, rtol=1e-6)
+
+
+def test_eigenvalues_of_odd_matrices() -> None:
+    quarter = np.asarray([[0.0, -1.0], [1.0, 0.0]])
+    a = np.stack(
+        [
+            np.zeros((4, 4)),
+            np.eye(4) + np.diag(np.ones(3), 1),  # one eigenvector
+            np.kron(np.eye(2), quarter),
+            np.roll(np.eye(4), 1, 0),  # on a circle, where steps without shifts stand still
+            np.tril(np.arange(16.0).reshape(4, 4)),
+            1e30 * np.ones((4, 4)),
+        ]
+    )
+    values, vectors = (each.numpy() for each in linalg.eig(gpu(a)))
+    for found, turn, matrix in zip(values, vectors, a, strict=True):
+        size = max(np.abs(matrix).max(), 1e-9)
+        assert np.abs(matrix @ turn - turn * found).max() <= 32 * EPS * size
+    assert values[1].tolist() == [1, 1, 1, 1]
+    assert nearest(values[3], np.asarray([1, -1, 1j, -1j])) <= 16 * EPS
+    assert (values[4].imag == 0).all()  # as LAPACK gives them for real matrices
+
+
 @everywhere
 def test_every_factor(kind: str) -> None:
     """With as many threads to a matrix as discrete adapters have, too."""
@@ -102,6 +152,7 @@ def test_every_factor(kind: str) -> None:
         linalg.matrix_rank(x),
         wg.matmul(*linalg.qr(x)),
         linalg.cond(x),
+        wg.sum(linalg.eigvals(x), axis=-1).real,
     ]
     wg.eval(*found)
     assert x.device.stats()["host_round_trips"] == before
@@ -118,6 +169,7 @@ def test_every_factor(kind: str) -> None:
         np.full(3, 7),
         a,
         np.linalg.cond(a),
+        np.trace(a, axis1=-2, axis2=-1),
     ]
     for mine, other in zip(found, wanted, strict=True):
         np.testing.assert_allclose(mine.numpy(), other, rtol=1e-3, atol=1e-4 * max(1, np.abs(other).max()))
@@ -135,6 +187,7 @@ def test_numbers_that_are_not_finite_have_no_factors(bad: float) -> None:
         lambda x: linalg.svd(x).S,
         lambda x: linalg.eigh(x).eigenvectors,
         lambda x: linalg.qr(x).Q,
+        lambda x: wg.abs(linalg.eig(x).eigenvectors),
     )
     for call in calls:
         found = call(x).numpy()
@@ -172,6 +225,7 @@ def test_captured_functions_have_them() -> None:
 
 
 GRADIENTS: dict[str, Callable[[Any], Any]] = {
+    "eig": lambda x: wg.sum(wg.abs(linalg.eig(x - wg.tril(x, -1)).eigenvectors) ** 3),
     "solve": lambda x: wg.sum(linalg.solve(x, x[..., :2] ** 2) ** 2) + wg.sum(linalg.slogdet(x).logabsdet),
     "cholesky": lambda x: wg.sum(linalg.cholesky(x) ** 3),
     "eigh": lambda x: wg.sum(linalg.eigh(x).eigenvectors ** 4) + wg.sum(linalg.eigvalsh(x) ** 2),
@@ -200,6 +254,21 @@ def test_determinants_of_singular_matrices_have_a_gradient() -> None:
     np.testing.assert_allclose(x.grad.numpy(), wanted, atol=1e-5)
 
 
+def test_triangles_of_complex_matrices() -> None:
+    a, b = numbers(2, 6, 6, dtype=np.complex64), numbers(2, 6, 2, dtype=np.complex64)
+    x, y = place("software", a), place("software", b)
+    before = x.device.stats()["host_round_trips"]
+    inverse, solution, product = linalg.inv(x), linalg.solve(x, y), wg.matmul(*linalg.lu(x)[1:])
+    sign, size = linalg.slogdet(x)
+    wg.eval(inverse, solution, product, sign, size)
+    assert x.device.stats()["host_round_trips"] == before
+    close(inverse, np.linalg.inv(a), 1e-4)
+    close(solution, np.linalg.solve(a, b), 1e-4)
+    close(sign.numpy() * np.exp(size.numpy()), np.linalg.det(a), 1e-3)
+    wanted = wg.grad(lambda x: wg.real(wg.sum(linalg.inv(x))))(place("cpu", a)).numpy()
+    close(wg.grad(lambda x: wg.real(wg.sum(linalg.inv(x))))(x), wanted, 1e-3)
+
+
 def test_others_go_through_the_host() -> None:
     device = device_of("software")
     for shape, dtype in (((33, 33), np.float32), ((3, 3), np.complex64), ((0, 3, 3), np.float32)):
@@ -214,3 +283,16 @@ def test_halves_and_views() -> None:
     x = gpu(a).astype(wg.float16)
     close(linalg.cholesky(x).astype(wg.float32), np.linalg.cholesky(x.numpy().astype(np.float64)), 1e-2)
     close(linalg.inv(gpu(a)[1:, 1:].mT), np.linalg.inv(a[1:, 1:].T), 1e-4)
+
+
+@needs_tint
+def test_tint_takes_every_kernel() -> None:
+    texts = {}
+    for name in small.RESULTS:
+        for lanes in (8, 32):
+            for is_complex in (False, True):
+                if is_complex != (name in ("schur", "eigenvectors")) and name not in ("lu", "substitution"):
+                    continue
+                program = small._kernel(name, lanes, is_complex, "webgpu").program
+                texts[f"{name} {lanes} {is_complex}"] = render(program, dialect="tint", parameters="group")
+    assert not [f"{label}: {errors[0]}" for label, errors in ask(texts).items() if errors]

@@ -362,3 +362,22 @@ def test_muon_moves_matrices_by_orthogonal_ones() -> None:
         wg.optim.Muon([wg.zeros(3).requires_grad_()])
     with pytest.raises(wg.ArgumentError, match="adjust_lr_fn is"):
         wg.optim.Muon([w], adjust_lr_fn="most")
+
+
+@pytest.mark.parametrize("mixed", [False, True])
+def test_doubles_are_stepped_in_double_precision(mixed: bool) -> None:
+    start = np.linspace(0.5, 1.5, 7)
+    weights, expected = wg.asarray(start).requires_grad_(), start.copy()
+    others = [wg.ones(3).requires_grad_()] if mixed else []
+    optimiser = wg.optim.Adam([weights, *others], lr=0.003, betas=(0.9, 0.99))
+    first, second = np.zeros(7), np.zeros(7)
+    for step in range(1, 7):  # the third and later ones are captured
+        optimiser.zero_grad()
+        ((weights**3).sum() + sum((each**3).sum() for each in others)).backward()
+        optimiser.step()
+        slope = 3 * expected**2
+        first, second = 0.9 * first + 0.1 * slope, 0.99 * second + 0.01 * slope**2
+        expected -= 0.003 * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.99**step)) + 1e-8)
+    assert weights.dtype is wg.float64
+    np.testing.assert_allclose(weights.numpy(), expected, rtol=1e-13)
+    assert all(each.dtype is wg.float32 for each in others)

@@ -93,7 +93,7 @@ VISION: tuple[tuple[str, str, dict[str, Any], tuple[int, ...]], ...] = (
     (
         "crossformer",
         "CrossFormer",
-        {"dim": (8, 8, 16, 32), "depth": (1, 1, 1, 1), "global_window_size": (4, 2, 1, 1)}
+        {"dim": (32, 32, 32, 32), "depth": (1, 1, 1, 1), "global_window_size": (4, 2, 1, 1)}
         | {"local_window_size": (4, 4, 2, 1), "num_classes": 10},
         (3, 64, 64),
     ),
@@ -142,21 +142,13 @@ VISION: tuple[tuple[str, str, dict[str, Any], tuple[int, ...]], ...] = (
 
 def cifar(name: str) -> Model:
     """A net of kuangliu's, at its own size of images."""
-    return classifier(CIFAR_NETS[name](loaded(f"models.{name}")), 3, 32, 32, samples=8, rate=0.001)
+    return classifier(CIFAR_NETS[name](loaded(f"models.{name}")), 3, 32, 32, double=True)
 
 
 def vision(file: str, kind: str, arguments: dict[str, Any], shape: tuple[int, ...]) -> Model:
     """A vision transformer of lucidrains'."""
     given = {name: value for name, value in arguments.items() if value is not None}
     return classifier(getattr(loaded(f"vit_pytorch.{file}"), kind)(**given), *shape)
-
-
-def masked(file: str, kind: str, arguments: dict[str, Any]) -> Model:
-    """A vision transformer that is trained on images with masked patches."""
-    model = getattr(loaded(f"vit_pytorch.{file}"), kind)(
-        encoder=loaded("vit_pytorch.vit").ViT(**HEADS), **arguments
-    )
-    return trained(model, lambda x: (model(x),), lambda seed: (floats(4, 3, 32, 32, seed=seed),))
 
 
 def unet(bilinear: bool) -> Model:
@@ -171,16 +163,16 @@ def unet(bilinear: bool) -> Model:
         output = model(x)
         loss = functional.cross_entropy(output, mask)
         loss = loss + dice(
-            functional.softmax(output, dim=1).float(),
-            functional.one_hot(mask, 2).permute(0, 3, 1, 2).float(),
+            functional.softmax(output, dim=1),
+            functional.one_hot(mask, 2).permute(0, 3, 1, 2).to(output.dtype),
             multiclass=True,
         )
         return output, loss
 
     def batch(seed: int) -> Any:
-        return floats(1, 3, 32, 32, seed=seed), integers(2, 1, 32, 32, seed=seed)
+        return floats(2, 3, 32, 32, seed=seed), integers(2, 2, 32, 32, seed=seed)
 
-    return trained(model, compute, batch)
+    return trained(model, compute, batch, double=True)
 
 
 def u2net() -> Model:
@@ -196,7 +188,7 @@ def u2net() -> Model:
     def batch(seed: int) -> Any:
         return floats(1, 3, 64, 64, seed=seed), integers(2, 1, 1, 64, 64, seed=seed).float()
 
-    return trained(model, compute, batch, 0.001)
+    return trained(model, compute, batch, 0.001, double=True)
 
 
 def clip(layers: Any, width: int) -> Model:
@@ -264,7 +256,7 @@ def pointnet() -> Model:
     def batch(seed: int) -> Any:
         return floats(8, 3, 64, seed=seed), integers(5, 8, seed=seed)
 
-    return trained(model, compute, batch, 0.001)
+    return trained(model, compute, batch, 0.001, double=True)
 
 
 def programs() -> Iterator[Program]:
@@ -273,9 +265,6 @@ def programs() -> Iterator[Program]:
         yield Program(f"cifar-{name}", CIFAR, partial(cifar, name))
     for row in VISION:
         yield Program(f"vit-{row[0]}", VIT, partial(vision, *row))
-    mae = {"decoder_dim": 32, "decoder_heads": 2, "decoder_dim_head": 16}
-    yield Program("vit-mae", VIT, partial(masked, "mae", "MAE", mae))
-    yield Program("vit-simmim", VIT, partial(masked, "simmim", "SimMIM", {}))
     yield Program("unet", "milesial/Pytorch-UNet", partial(unet, False))
     yield Program("unet-bilinear", "milesial/Pytorch-UNet", partial(unet, True))
     yield Program("u2net", "xuebinqin/U-2-Net", u2net)

@@ -145,10 +145,17 @@ def trained(
     compute: Callable[..., Sequence[Any]],
     batch: Callable[[int], tuple[Any, ...]],
     rate: float = 0.01,
+    double: bool = False,
 ) -> Model:
-    """A model under SGD with momentum: `compute(*batch)` gives outputs, the last of them a loss."""
+    """A model under SGD with momentum: `compute(*batch)` gives outputs, the last of them a loss.
+
+    With `double` all floats have 64 bits: in a deep net with batch normalisation some ReLU's input is so near
+    to zero that the rounding of 32 bits decides, and few samples make the difference larger at every step.
+    """
     import torch
 
+    if double:
+        model.double()
     optimiser = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=rate, momentum=0.9)
 
     def step(*given: Any) -> Sequence[Any]:
@@ -158,11 +165,15 @@ def trained(
         optimiser.step()
         return outputs
 
+    def widened(each: Any) -> Any:
+        return each.double() if double and each.is_floating_point() else each
+
     model.train()
-    return Model({"model": model}, step, [batch(seed) for seed in range(STEPS)])
+    batches = [tuple(map(widened, batch(seed))) for seed in range(STEPS)]
+    return Model({"model": model}, step, batches)
 
 
-def classifier(model: Any, *shape: int, classes: int = 10, samples: int = 4, rate: float = 0.01) -> Model:
+def classifier(model: Any, *shape: int, classes: int = 10, samples: int = 4, double: bool = False) -> Model:
     """A model that is trained to tell classes from inputs of a shape."""
     import torch
 
@@ -173,7 +184,7 @@ def classifier(model: Any, *shape: int, classes: int = 10, samples: int = 4, rat
     def batch(seed: int) -> tuple[Any, ...]:
         return floats(samples, *shape, seed=seed), integers(classes, samples, seed=seed)
 
-    return trained(model, compute, batch, rate)
+    return trained(model, compute, batch, double=double)
 
 
 def language(

@@ -29,6 +29,16 @@ def index(*values: int, dtype: Any = dtypes.int32) -> Node:
     return leaf(np.array(values, dtype.numpy), (len(values),), dtype, CPU)
 
 
+def attended(heads: int, kept: int, queries: int, keys: int, length: int = 9) -> tuple[Node, ...]:
+    """Queries, keys, values, a scale, and how many keys there are."""
+    arrays = [drawn(2, count, rows, 4) for count, rows in ((heads, queries), (kept, keys), (kept, keys))]
+    return (
+        *arrays,
+        leaf(np.array(0.5, np.float32), (), dtypes.float32, CPU),
+        leaf(np.array(length, np.int32), (), dtypes.int32, CPU),
+    )
+
+
 NUMBER = leaf(np.array(2.5, np.float32), (), dtypes.float32, CPU)
 CASES: dict[str, list[tuple[tuple[Node, ...], tuple[Any, ...]]]] = {
     "reshape": [((drawn(2, 6),), ((3, 4),)), ((drawn(1),), ((),))],
@@ -58,6 +68,14 @@ CASES: dict[str, list[tuple[tuple[Node, ...], tuple[Any, ...]]]] = {
     ],
     "max": [((drawn(3, 4),), ((1,),)), ((drawn(3, dtype=dtypes.int32),), ((0,),)), ((drawn(0, 2),), ((0,),))],
     "min": [((drawn(3, 4),), ((0,),)), ((drawn(3, dtype=dtypes.uint8),), ((0,),))],
+    "attention": [
+        (attended(2, 2, 5, 5), (False, 0, False, 0)),
+        (attended(2, 2, 5, 5), (True, 0, False, 0)),
+        (attended(4, 2, 3, 7), (True, 2, True, 0)),
+        (attended(2, 1, 3, 7, length=4), (False, 0, False, 0)),
+        (attended(2, 1, 3, 7, length=0), (True, 0, True, 0)),
+        ((*attended(2, 2, 3, 4), drawn(1, 1, 3, 4)), (True, 0, False, 0)),
+    ],
     "matmul": [((drawn(2, 3, 4), drawn(4, 5)), ()), ((drawn(1, 2), drawn(2, 1)), ())],
     "where": [((leaf(np.array([True, False]), (2,), dtypes.bool, CPU), drawn(2), NUMBER), ())],
 }

@@ -271,3 +271,13 @@ def test_what_is_lent_and_what_waits_is_counted() -> None:
     arrays.clear()
     memory.clear()
     assert (host_memory.live, host_memory.pooled) == (lent, 0)
+
+
+def test_a_view_of_a_transposed_square_is_not_its_base() -> None:
+    base = np.asfortranarray(np.arange(9.0).reshape(3, 3))
+    view = base.T
+    assert view.base is base
+    assert view.flags.c_contiguous
+    found = rewrapped(view)
+    np.testing.assert_array_equal(found, np.arange(9.0).reshape(3, 3).T)
+    assert is_own(found)

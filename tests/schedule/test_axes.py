@@ -15,7 +15,7 @@ from tests.graph.helpers import value
 from webgrad.graph.node import make
 from webgrad.ops import primitives
 from webgrad.ops.table import TABLE
-from webgrad.schedule.axes import nontrivial, through_map, through_move
+from webgrad.schedule.axes import nontrivial, runs_of, through_map, through_move
 
 Shape = tuple[int, ...]
 Array = np.ndarray[Any, Any]
@@ -138,3 +138,11 @@ def test_windows_depend_on_what_they_are_cut_from() -> None:
 def test_nontrivial() -> None:
     assert nontrivial((1, 4, 1, 0, 2)) == {1, 3, 4}
     assert nontrivial(()) == frozenset()
+
+
+@given(st.sets(st.integers(0, 9)))
+def test_runs(axes: set[int]) -> None:
+    runs = runs_of(sorted(axes))
+    assert [axis for run in runs for axis in run] == sorted(axes)
+    assert all(run == list(range(run[0], run[-1] + 1)) for run in runs)
+    assert all(after[0] > before[-1] + 1 for before, after in itertools.pairwise(runs))

@@ -85,6 +85,14 @@ def test_the_first_few_of_many_are_found_in_parts(descending: bool) -> None:
         assert len(check(node, x)) > 1
 
 
+@pytest.mark.parametrize("descending", [False, True])
+def test_of_equal_ones_in_different_parts_the_first_are_taken(descending: bool) -> None:
+    x = np.zeros((1, 20_000), np.int32)
+    x[0, 15_000] = 1 if descending else -1
+    node = make(TABLE["sort_places"], (node_of(x, dtypes.int32),), (descending, 3))
+    assert len(check(node, x)) > 1
+
+
 @pytest.mark.parametrize("even", [False, True])
 @pytest.mark.parametrize("dtype", [dtypes.float32, dtypes.float64], ids=lambda dtype: dtype.name)
 def test_bins_and_counts(dtype: DType, even: bool) -> None:

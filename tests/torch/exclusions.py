@@ -53,6 +53,7 @@ CHANCES = ("dropout_p",)  # arguments that make a sample one of random values
 
 # Deliberate differences: what the line about a wrong value matches → why it is not torch's.
 DIFFERENT: dict[str, str] = {
+    r"special\.(airy_ai|bessel_[jy][01])\(float64.*differ": "torch's are exact to 1e-8 only from 5 on",
     r"as_strided_scatter\(.*gradient 0": "torch gives the input the gradients of what was overwritten",
     r"as_strided.partial_views\(.*": "arguments are copied, without the memory before them",
     r"(mode|median|kthvalue)\(.*gradient": "which of equal elements is meant is not determined",
@@ -94,15 +95,25 @@ def low_rank_product(factors: Any) -> Any:
     return s, (u * s[..., None, :]) @ v.mH
 
 
-def eig_sizes(factors: Any) -> Any:
+def in_order(values: Any) -> Any:
+    return (values.real + 0.37 * values.imag).detach().argsort(-1)
+
+
+def sorted_values(values: Any) -> Any:
+    return values.gather(-1, in_order(values))
+
+
+def sorted_sizes(factors: Any) -> Any:
     values, vectors = factors
-    return values, abs(vectors)
+    order = in_order(values)
+    return values.gather(-1, order), abs(vectors).gather(-1, order[..., None, :].expand(vectors.shape))
 
 
 # Results that are determined up to signs, phases or the order of ties only: name → what all of them have in
 # common, a function of the results of either library.
 INVARIANTS: dict[str, Callable[..., Any]] = {
-    "linalg.eig": eig_sizes,
+    "linalg.eig": sorted_sizes,
+    "linalg.eigvals": sorted_values,
     "linalg.eigh": eigh_product,
     "linalg.lstsq": lambda result: result[0],  # torch leaves residuals and ranks out with some drivers
     "linalg.lstsq.grad_oriented": lambda result: result[0],

@@ -24,12 +24,16 @@ from ..native.background import Request
 from ..native.processor import chosen
 from ..reference.functions import host_function
 from ..runtime.addresses import address_of
+from ..runtime.threads import cores
 from ..schedule.plan import Group, Schedule
 from .layout import Command, HostStep, Layout, ProgramRequest, Tell
 from .product_programs import packing_program, product_program
 from .programs import has_program, lowered
 from .row_programs import rows_program
 from .shared_panels import Forms, share_panels
+
+PROGRAMS_KEPT = 512
+_programs: dict[object, ProgramRequest] = {}  # by the structure of their groups, which many plans share
 
 
 class CompiledPlan:
@@ -39,7 +43,6 @@ class CompiledPlan:
         self._graph = graph = schedule.graph
         self._homes: dict[int, int] = {}  # value → the value whose memory it has
         self._steps: list[Command | HostStep] = []
-        self._kernels: dict[object, ProgramRequest] = {}
         for number, group in enumerate(schedule.groups):
             if not graph.sigs[group.outputs[0]].size or self._is_alias(group):
                 continue
@@ -56,10 +59,13 @@ class CompiledPlan:
 
     def _command(self, group: Group, number: int) -> Command:
         code, values = structure(self._graph, (group,))
-        kernel = self._kernels.get(code)
+        key = (chosen(), cores(), code)
+        kernel = _programs.get(key)
         if kernel is None:
+            if len(_programs) >= PROGRAMS_KEPT:
+                _programs.clear()
             places = {each: at for at, each in enumerate(values)}
-            kernel = self._kernels[code] = _kernel(self._graph, group, places)
+            kernel = _programs[key] = _kernel(self._graph, group, places)
         buffers = tuple([-1 if at < 0 else self._home(values[at]) for at in kernel.buffers])
         scalars = tuple([(values[at], kind) for at, kind in kernel.scalars])
         return Command(number, kernel, buffers, scalars)

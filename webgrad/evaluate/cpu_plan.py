@@ -36,7 +36,7 @@ from .cpu_replay import HostReplay
 
 MUCH = 1 << 24  # elements that all nodes of a graph have, from which it may be compiled at once
 # What making a plan costs, for each node, and a call of NumPy's, in elements that NumPy computes meanwhile
-PLANNED, CALLED = 1 << 18, 1 << 10
+PLANNED, CALLED = 1 << 17, 1 << 9
 FEWEST, MOST = 2, 64  # runs by NumPy before native code, if it is not compiled at once
 
 
@@ -104,7 +104,7 @@ class HostPlan:
             _store(graph, sorted(each for each in graph.held if graph.sigs[each].kind != "move"))
             plan = ReferencePlan(graph, None if graph.origins else range(len(graph)))
         _check_room(graph, plan.nodes)
-        self._about = []
+        self._about: list[tuple[Note, int]] = []
         if observers():
             self._announce(_node_by_node(graph, plan))
         return plan

@@ -56,11 +56,11 @@ def is_captured() -> bool:
     return current_trace() is not None
 
 
-def fresh(get: Callable[[], Any], device: DeviceLike = None) -> Any:
+def fresh(get: Callable[[], Any], device: DeviceLike = None, dtype: Any = None) -> Any:
     """The number that `get` gives as a 0-d tensor, or a tuple of them for a tuple of numbers.
 
     In a function that `webgrad.jit` captures `get` is called anew at every call, and kernels take what it
-    gives as parameters. Floats become float32, whole numbers int32.
+    gives as parameters. Floats become float32, or another `dtype` of floats, and whole numbers int32.
 
     >>> settings = {"rate": 0.5}
     >>> @wg.jit
@@ -73,6 +73,7 @@ def fresh(get: Callable[[], Any], device: DeviceLike = None) -> Any:
     0.75
     """
     where = open_device(device)
+    floats = dtypes.float32 if dtype is None else dtypes.as_dtype(dtype)
     several = False
 
     def draw() -> Sequence[int | float]:
@@ -87,8 +88,7 @@ def fresh(get: Callable[[], Any], device: DeviceLike = None) -> Any:
     trace = current_trace()
     numbers = draw() if trace is None else trace.drawn(draw)
     tensors = tuple(
-        Tensor(scalar(each, dtypes.float32 if isinstance(each, float) else dtypes.int32, where))
-        for each in numbers
+        Tensor(scalar(each, floats if isinstance(each, float) else dtypes.int32, where)) for each in numbers
     )
     return tensors if several else tensors[0]
 

@@ -1,8 +1,8 @@
 """Eigenvalues and eigenvectors: eig and eigvals of any square matrices, eigh and eigvalsh of symmetric ones.
 
-In: stacks of square matrices. Out: tensors that LAPACK computed on the host, or Jacobi's rotations on a GPU.
-Gradients are products on the device, of the factors themselves; where eigenvalues are equal, those by
-eigenvectors are not finite.
+In: stacks of square matrices. Out: tensors that LAPACK computed on the host, or kernels of a GPU. Gradients
+are products on the device, of the factors themselves; where eigenvalues are equal, those by eigenvectors
+are not finite.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Eigh(NamedTuple):
 
 
 def eig(x: Tensor, /) -> Eig:
-    """The eigenvalues and eigenvectors of square matrices, as complex numbers; computed on the host.
+    """The eigenvalues and eigenvectors of square matrices, as complex numbers.
 
     Eigenvectors are of length 1, and may be turned by any phase: a loss must not depend on it.
 
@@ -56,13 +56,13 @@ def eig(x: Tensor, /) -> Eig:
 
 
 def eigvals(x: Tensor, /) -> Tensor:
-    """The eigenvalues of square matrices, as complex numbers; computed on the host.
+    """The eigenvalues of square matrices, as complex numbers.
 
     >>> wg.real(wg.linalg.eigvals(wg.asarray([[2.0, 0.0], [0.0, 3.0]]))).tolist()
     [2.0, 3.0]
     """
     x = square("eigvals", x)
-    if asks_for_gradient(x):
+    if asks_for_gradient(x) or small.fits_elimination(x):
         found: Tensor = _eigensystem(x)[0]
         return found
     (values,) = on_host("eigvals", lambda a: (_complex(np.linalg.eigvals(a)),), x)
@@ -82,7 +82,11 @@ def _eigensystem(x: Tensor) -> Any:
         values, vectors = map(_complex, np.linalg.eig(a))
         return (values, vectors, each_or_nan(np.linalg.inv, vectors)) if wanted else (values, vectors)
 
-    values, vectors, *kept = on_host("eig", compute, x)
+    if small.fits_elimination(x):
+        values, vectors = small.general_eigensystem(x)
+        kept = [small.inverse(vectors)[0]] if wanted else []
+    else:
+        values, vectors, *kept = on_host("eig", compute, x)
 
     def pull(by_values: Tensor | None, by_vectors: Tensor | None) -> Tensor:
         if wg.is_grad_enabled():

@@ -97,7 +97,7 @@ def permutation(pivots: Tensor, rows: int) -> Tensor:
 
 @wg.custom_gradient
 def _elimination(x: Tensor, pivot: bool) -> Any:
-    if small.fits(x):
+    if small.fits_elimination(x):
         compact, pivots = small.eliminated(x, pivot)
     else:
         compact, pivots = on_host("lu_factor", lambda a: eliminated(a, pivot), x)

@@ -1,8 +1,9 @@
 """Small matrices on a GPU: factorisations as kernels of `webgrad.kernel`, lazy and without a round trip.
 
-In: stacks of float32 matrices of at most 32 rows and columns, on a GPU (`fits` says so). Out: lazy tensors. A
-workgroup has one matrix in its memory. The invariant: every loop has an end that the numbers in a matrix do
-not decide, and what has no result (a matrix that is singular, or has NaN or infinities) is NaN.
+In: stacks of float32 matrices of at most 32 rows and columns, on a GPU (`fits` says so); of complex64 ones
+for some (`fits_elimination`). Out: lazy tensors. A workgroup has one matrix in its memory. The invariant:
+every loop has an end that the numbers in a matrix do not decide, and what has no result (a matrix that is
+singular, or has NaN or infinities) is NaN.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ __all__ = [
     "eigensystem",
     "eliminated",
     "fits",
+    "fits_elimination",
     "fits_pivots",
+    "general_eigensystem",
     "inverse",
     "logarithm",
     "orthogonal",
@@ -39,15 +42,26 @@ SIDE = 32  # the most rows and columns
 LANES = {"software": 8}  # threads to a matrix, by the kind of adapter
 MOST_GROUPS = 65_535
 MOST_SWEEPS = 30  # of Jacobi's rotations: about 5 to 9 are needed
+MOST_STEPS = 30  # of shifted QR for each eigenvalue: about 3 are needed
 FOLDER = Path(__file__).parent / "kernels"
 
 
 def fits(*matrices: Tensor) -> bool:
-    """Whether matrices are factored where they are."""
+    """Whether real matrices are factored where they are."""
+    return _all_small(matrices, (wg.float32,))
+
+
+def fits_elimination(*matrices: Tensor) -> bool:
+    """The same of what is made of triangles, and of eigenvalues: of complex matrices too."""
+    return _all_small(matrices, (wg.float32, wg.complex64))
+
+
+def _all_small(matrices: tuple[Tensor, ...], dtypes: tuple[Any, ...]) -> bool:
     first = matrices[0]
     return (
         first.device.is_gpu
-        and all(each.dtype is wg.float32 and each.size > 0 for each in matrices)
+        and first.dtype in dtypes
+        and all(each.dtype is first.dtype and each.size > 0 for each in matrices)
         and max(first.shape[-2:]) <= SIDE
     )
 
@@ -58,43 +72,67 @@ def fits_pivots(pivots: Tensor, rows: int) -> bool:
     return bool(on_gpu and pivots.size > 0 and rows <= SIDE)
 
 
-def _stack(x: Tensor) -> tuple[int, ...]:
-    return tuple(x.shape[:-2])
-
-
-# kernel → the shapes and dtypes of its results
-RESULTS: dict[str, Callable[..., list[tuple[tuple[int, ...], Any]]]] = {
-    "lu": lambda x, rows, columns, **_: [
-        (x.shape, wg.float32),
-        ((*_stack(x), min(rows, columns)), wg.int32),
-    ],
-    "permutation": lambda pivots, rows, **_: [((*pivots.shape[:-1], rows), wg.int32)],
-    "cholesky": lambda x, **_: [(x.shape, wg.float32), (_stack(x), wg.int32)],
-    "substitution": lambda x, b, **_: [(b.shape, wg.float32)],
-    "reflections": lambda x, rows, columns, **_: [
-        (x.shape, wg.float32),
-        ((*_stack(x), min(rows, columns)), wg.float32),
-    ],
-    "orthogonal": lambda x, tau, rows, count, **_: [((*_stack(x), rows, count), wg.float32)],
-    "jacobi": lambda x, columns, **_: [((*_stack(x), columns, columns), wg.float32)],
+Shape = tuple[int, ...]
+FLOAT, INTEGER = True, False
+# kernel → the shapes of its results, by those of its arguments, and whether they have numbers as those have
+RESULTS: dict[str, Callable[..., list[tuple[Shape, bool]]]] = {
+    "lu": lambda x, rows, columns, **_: [(x, FLOAT), ((*x[:-2], min(rows, columns)), INTEGER)],
+    "permutation": lambda pivots, rows, **_: [((*pivots[:-1], rows), INTEGER)],
+    "cholesky": lambda x, **_: [(x, FLOAT), (x[:-2], INTEGER)],
+    "substitution": lambda x, b, **_: [(b, FLOAT)],
+    "reflections": lambda x, rows, columns, **_: [(x, FLOAT), ((*x[:-2], min(rows, columns)), FLOAT)],
+    "orthogonal": lambda x, tau, rows, count, **_: [((*x[:-2], rows, count), FLOAT)],
+    "schur": lambda x, **_: [(x, FLOAT), (x, FLOAT), (x[:-2], INTEGER)],
+    "eigenvectors": lambda t, **_: [(t, FLOAT)],
+    "jacobi": lambda x, columns, **_: [((*x[:-2], columns, columns), FLOAT)],
 }
 
 
-@functools.lru_cache(maxsize=32)
-def _kernel(name: str, lanes: int, device: str) -> wg.Kernel:
+def _results(name: str, is_complex: bool) -> Callable[..., list[tuple[Shape, Any]]]:
+    """The results of a kernel, complex numbers as pairs along a last axis."""
+    pair = (2,) if is_complex else ()
+
+    def results(*tensors: Tensor, **sizes: Any) -> list[tuple[Shape, Any]]:
+        shapes = [
+            tuple(each.shape[: each.ndim - len(pair)] if each.dtype is wg.float32 else each.shape)
+            for each in tensors
+        ]
+        return [
+            ((*shape, *pair), wg.float32) if is_float else (shape, wg.int32)
+            for shape, is_float in RESULTS[name](*shapes, **sizes)
+        ]
+
+    return results
+
+
+@functools.lru_cache(maxsize=64)
+def _kernel(name: str, lanes: int, is_complex: bool, device: str) -> wg.Kernel:
     """A kernel of this folder for one kind of adapter."""
     source = "".join((FOLDER / f"{each}.pwgsl").read_text("utf-8") for each in ("common", name))
-    defines: dict[str, Any] = {
-        key: value for key, value in {"LANES": lanes, "SIDE": SIDE}.items() if key in source
-    }
-    return wg.kernel(source, label=f"linalg {name}", defines=defines, results=RESULTS[name], device=device)
+    return wg.kernel(
+        source,
+        label=f"linalg {name}",
+        defines={"LANES": lanes, "SIDE": SIDE, "COMPLEX": int(is_complex)},
+        results=_results(name, is_complex),
+        device=device,
+    )
 
 
 def _launched(name: str, *tensors: Tensor, **sizes: Any) -> Any:
     """The results of a kernel, a workgroup for each matrix."""
-    device = tensors[0].device
-    kernel = _kernel(name, LANES.get(device.profile.kind, SIDE), device.name)
-    return kernel(*tensors, grid=min(sizes["batch"], MOST_GROUPS), **sizes)
+    device, is_complex = tensors[0].device, tensors[0].dtype.kind == "c"
+    kernel = _kernel(name, LANES.get(device.profile.kind, SIDE), is_complex, device.name)
+    given = [wg.view_as_real(each) if each.dtype.kind == "c" else each for each in tensors]
+    found = kernel(*given, grid=min(sizes["batch"], MOST_GROUPS), **sizes)
+    if not is_complex:
+        return found
+    results = found if isinstance(found, tuple) else (found,)
+    back = tuple(wg.view_as_complex(each) if each.dtype is wg.float32 else each for each in results)
+    return back if isinstance(found, tuple) else back[0]
+
+
+def _stack(x: Tensor) -> Shape:
+    return tuple(x.shape[:-2])
 
 
 def _sizes(x: Tensor) -> dict[str, int]:
@@ -108,7 +146,7 @@ def _finite(x: Tensor) -> Tensor:
 
 def _or_nan(there: Tensor, x: Tensor) -> Tensor:
     """Matrices where they are there, NaN elsewhere."""
-    return wg.where(there, x, math.nan)
+    return wg.where(there, x, math.nan).astype(x.dtype, copy=False)
 
 
 def _scaled(x: Tensor) -> tuple[Tensor, Tensor]:
@@ -256,6 +294,28 @@ def _rotations(x: Tensor) -> Tensor:
 def _columns(x: Tensor, order: Tensor) -> Tensor:
     """Columns of matrices in another order."""
     return wg.take_along_axis(x, wg.broadcast_to(order[..., None, :], x.shape), -1)
+
+
+@_untracked
+def general_eigensystem(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Eigenvalues of any square matrices, and eigenvectors of length 1 whose largest number is real."""
+    there = _finite(x)
+    scaled, scale = _scaled(wg.where(there, x, 0.0))
+    count = x.shape[-1]
+    sizes = {"batch": math.prod(_stack(x)), "count": count}
+    triangle, z, left = _launched("schur", scaled.astype(wg.complex64), **sizes, steps=MOST_STEPS * count)
+    vectors = z @ _launched("eigenvectors", triangle, **sizes)
+    lengths = wg.abs(vectors)
+    largest = wg.argmax(lengths, axis=-2, keepdims=True)
+    phase = wg.take_along_axis(vectors, largest, -2)
+    vectors = vectors * (wg.conj(phase) / (wg.abs(phase) * wg.vector_norm(lengths, axis=-2, keepdims=True)))
+    values = wg.linalg.diagonal(triangle)
+    if x.dtype.kind != "c":  # what is rounding of a real one is none of it
+        rounding = 4 * count * wg.finfo(wg.float32).eps * wg.vector_norm(scaled, axis=(-2, -1))[..., None]
+        parts = wg.real(values), wg.imag(values)
+        values = wg.complex(parts[0], wg.where(wg.abs(parts[1]) <= rounding, 0.0, parts[1]))
+    there = there & (left == 0)[..., None, None]
+    return _or_nan(there[..., 0], values * scale[..., 0]), _or_nan(there, vectors)
 
 
 @_untracked

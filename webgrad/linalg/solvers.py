@@ -87,7 +87,7 @@ def inv_ex(x: Tensor, /) -> Inverse:
 
 @wg.custom_gradient
 def _inverse(x: Tensor, strict: bool) -> Any:
-    if small.fits(x):
+    if small.fits_elimination(x):
         result, info = small.inverse(x)
     else:
         result, info = on_host("inv", lambda a: _examined(np.linalg.inv, _first_zero, strict, a), x)
@@ -197,7 +197,7 @@ def _solution(a: Tensor, b: Tensor, strict: bool) -> Any:
         found = np.linalg.solve(left, right) if not info.any() else inverse @ right
         return (found, info, inverse)
 
-    if small.fits(a, b):
+    if small.fits_elimination(a, b):
         result, info = small.solved(a, b)
         kept = [small.inverse(a)[0]] if wanted else []
     else:
@@ -282,7 +282,7 @@ def _logarithm(x: Tensor) -> Any:
         sign, size = np.linalg.slogdet(a)
         return (sign, size, each_or_nan(np.linalg.inv, a)) if wanted else (sign, size)
 
-    if small.fits(x):
+    if small.fits_elimination(x):
         sign, size = small.logarithm(x)
         kept = [small.inverse(x)[0]] if wanted else []
     else:

@@ -58,7 +58,7 @@ def _solution(a: Tensor, b: Tensor, upper: bool, unit: bool) -> Tensor:
 
 @wg.custom_gradient
 def _substitution(a: Tensor, b: Tensor, upper: bool, unit: bool) -> Any:
-    if small.fits(a, b):
+    if small.fits_elimination(a, b):
         result = small.substituted(a, b, upper, unit)
     else:
         (result,) = on_host(

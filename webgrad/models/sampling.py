@@ -96,7 +96,7 @@ def choose(
         logits = wg.where(logits >= _least(logits, kind, top_k, top_p), logits, -math.inf)
     if kind.min_p:
         logits = wg.where(logits >= logits.max() + log_min_p, logits, -math.inf)
-    noise = -wg.log(-wg.log(generator.uniform(logits.shape, 1e-20, 1.0, device=logits.device)))
+    noise = -wg.log(-wg.log(generator.uniform(logits.shape, low=1e-20, high=1.0, device=logits.device)))
     return wg.argmax(logits + noise).astype(wg.int32)
 
 

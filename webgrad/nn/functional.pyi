@@ -8,7 +8,6 @@ from webgrad import Tensor
 from .chance import rrelu as rrelu
 from .ctc import ctc_loss as ctc_loss
 from .distances import cosine_embedding_loss as cosine_embedding_loss
-from .distances import cosine_similarity as cosine_similarity
 from .distances import gaussian_nll_loss as gaussian_nll_loss
 from .distances import hinge_embedding_loss as hinge_embedding_loss
 from .distances import margin_ranking_loss as margin_ranking_loss
@@ -114,4 +113,5 @@ from webgrad import unfold as unfold
 __all__: list[str]
 
 # fmt: off
+def cosine_similarity(x1: Tensor, x2: Tensor, axis: _int = ..., eps: _float = ..., *, dim: _int = ...) -> Tensor: ...
 def gumbel_softmax(x: Tensor, tau: _float = ..., hard: _bool = ..., axis: _int = ..., *, dim: _int = ...) -> Tensor: ...

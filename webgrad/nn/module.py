@@ -7,6 +7,7 @@ invariant: loading, moving and converting change tensors in place, so whoever ho
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 from weakref import ref
@@ -24,6 +25,13 @@ __all__ = ["Module"]
 Self = TypeVar("Self", bound="Module")
 Named = TypeVar("Named")
 _MEMBERS = ("_parameters", "_buffers", "_modules")  # what attributes may be, by where they are kept
+
+
+class _Calls(threading.local):
+    outermost = True  # whether a call of a module that comes now is in no other one
+
+
+_calls = _Calls()
 
 
 class Module(Hooked):
@@ -64,9 +72,21 @@ class Module(Hooked):
     def __call__(self, *inputs: Any, **options: Any) -> Any:
         if wg.is_captured():
             wg.watch(functools.partial(_members_of, ref(self, version.changed)), version)
+        if not wg.is_grad_enabled() and _calls.outermost:
+            return self._call_apart(inputs, options)
         if not self._has_hooks():
             return self.forward(*inputs, **options)
         return self._call_with_hooks(inputs, options)
+
+    def _call_apart(self, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        """A call without gradients that is in no other one: it is computed by itself."""
+        _calls.outermost = False
+        try:
+            found = self(*inputs, **options)
+        finally:
+            _calls.outermost = True
+        wg.compute_apart((inputs, options), found)
+        return found
 
     # Attributes
 

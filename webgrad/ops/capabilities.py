@@ -7,7 +7,8 @@ passes (`schedule/legalise.py`, `schedule/sorting.py`). These are composed at th
   none of, and which exports, captures and checks would each have to learn of beside a user's leaves;
 - gradients of pooling, because what suits NumPy and what suits kernels are two algorithms, not one op: as
   slices, windows of 3 × 3 that overlap are four kernels, and as a gather two;
-- what reads values to know a shape, or where bytes lie.
+- what reads values to know a shape, or where bytes lie;
+- what is computed apart (`compute_apart`): only where the host computes is nothing gained by waiting.
 """
 
 from __future__ import annotations

@@ -32,14 +32,19 @@ def host_array(op: str, value: Any, dtype: DType | None = None) -> Any:
         return values_of(op, value, dtype)
     if isinstance(value, (bytes, bytearray)):
         value = memoryview(value)
-    has_dtype = hasattr(value, "dtype") or hasattr(value, "__array__") or _is_buffer(value)
+    is_plain = value.__class__ in _PLAIN
+    has_dtype = not is_plain and (hasattr(value, "dtype") or hasattr(value, "__array__") or _is_buffer(value))
     array = _by_numpy(op, value)
     own = as_dtype(array.dtype)
-    array = array.astype(own.numpy, copy=False)  # to this machine's byte order
+    if array.dtype is not own.numpy:
+        array = array.astype(own.numpy, copy=False)  # to this machine's byte order
     wanted = dtype or (own if has_dtype else NARROW.get(own, own))
-    if not has_dtype and wanted.kind in "iu" and own.kind in "iu":
+    if not has_dtype and wanted is not own and wanted.kind in "iu" and own.kind in "iu":
         _refuse_overflow(op, array, wanted)
     return array if wanted is own else converted(array, wanted)
+
+
+_PLAIN = frozenset((list, tuple, bool, int, float))
 
 
 def _is_buffer(value: Any) -> bool:

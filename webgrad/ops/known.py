@@ -7,6 +7,7 @@ small graph, which costs more to find than to compute. The invariant: nobody wri
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..arrays import Array, np
@@ -15,7 +16,7 @@ from ..graph.node import Node, leaf
 from ..graph.op import SCALAR
 from ..graph.trace import current_trace
 
-__all__ = ["FEW", "known_array", "node_of"]
+__all__ = ["FEW", "known_array", "known_arrays", "node_of"]
 
 FEW = 1 << 12  # elements
 
@@ -27,12 +28,26 @@ def known_array(node: Node, most: int | None = None) -> Array | None:
         return None
     if current_trace() is not None or (most is not None and sig.size > most):
         return None
-    if node.storage is not None:
-        return np.asarray(node.storage, sig.dtype.numpy)
+    storage: Any = node.storage
+    if storage is not None:
+        return storage if storage.__class__ is np.ndarray else np.asarray(storage, sig.dtype.numpy)
     inputs = node.inputs  # read once: another thread may compute the node, which then has no inputs
     if most is None or sig.op.name != "expand" or not inputs or inputs[0].sig.op is not SCALAR:
         return None
     return np.full(sig.shape, inputs[0].storage, sig.dtype.numpy)
+
+
+def known_arrays(nodes: Sequence[Node]) -> list[Array] | None:
+    """The arrays of values that are all known, and few elements together."""
+    if sum([each.sig.size for each in nodes]) > FEW:
+        return None
+    found: list[Array] = []
+    for each in nodes:
+        array = known_array(each)
+        if array is None:
+            return None
+        found.append(array)
+    return found
 
 
 def node_of(array: Any, like: Node) -> Node:

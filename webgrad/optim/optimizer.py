@@ -57,11 +57,11 @@ class Clock:
     """
 
     def __init__(self, members: Sequence[Tensor], shared: int) -> None:
-        device = members[0].device
+        device, dtype = members[0].device, _widest(members)
         self.members = list(members)
         self.places = {id(each): at for at, each in enumerate(members)}
-        self.numbers = wg.zeros((1 + shared,), dtype=wg.float32, device=device)
-        self.missed = wg.zeros((len(members),), dtype=wg.float32, device=device)
+        self.numbers = wg.zeros((1 + shared,), dtype=dtype, device=device)
+        self.missed = wg.zeros((len(members),), dtype=dtype, device=device)
         self.late: set[int] = set()  # places of those that ever missed a step
         wg.eval(self.numbers, self.missed)
 
@@ -332,7 +332,11 @@ class Optimizer:
         numbers = dict(
             zip(
                 names,
-                wg.fresh(lambda: tuple(map(float, _alive(itself)._numbers(group).values())), device=device),
+                wg.fresh(
+                    lambda: tuple(map(float, _alive(itself)._numbers(group).values())),
+                    device=device,
+                    dtype=clock.numbers.dtype,
+                ),
                 strict=True,
             )
         )
@@ -355,6 +359,8 @@ class Optimizer:
         dtype = _state_dtype(parameter)
         wide, slope = (_floats(each.astype(dtype, copy=False)) for each in (parameter, gradient))
         known = {name: _floats(value) for name, value in state.items()}
+        numbers = {name: value.astype(wide.dtype, copy=False) for name, value in numbers.items()}
+        shared = [each.astype(wide.dtype, copy=False) for each in shared]
         new, changed = self._update(Inputs(options, numbers, shared, wide, slope, known))
         put(parameter, _as_before(new, parameter))
         for name, value in changed.items():
@@ -480,6 +486,12 @@ def _check_numbers(name: str, group: Group) -> None:
 def _state_dtype(parameter: Tensor) -> wg.DType:
     """State and arithmetic of half-precision parameters are float32."""
     return parameter.dtype.wide
+
+
+def _widest(parameters: Iterable[Tensor]) -> wg.DType:
+    """The floats in which numbers that several parameters share are exact enough for each of them."""
+    wide = any(_part(_state_dtype(each)) is wg.float64 for each in parameters)
+    return wg.float64 if wide else wg.float32
 
 
 def _part(dtype: wg.DType) -> wg.DType:

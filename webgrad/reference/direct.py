@@ -14,6 +14,7 @@ from typing import Any
 
 from ..arrays import Array, np
 from ..graph.node import Signature
+from .attention import attention
 
 __all__ = ["DIRECT"]
 
@@ -102,6 +103,7 @@ DIRECT: dict[str, Callable[[Signature], Function]] = {
     "sum": _sum,
     "max": _extreme(np.maximum),
     "min": _extreme(np.minimum),
+    "attention": attention,
     "matmul": lambda sig: np.matmul,
     "where": lambda sig: np.where,
 }

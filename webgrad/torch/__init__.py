@@ -106,7 +106,12 @@ _LIBRARIES = frozenset(
 )  # loaded when they are first used
 
 
-_LATER = {"load": "serialization", "save": "serialization"}  # functions of modules that few programs need
+_LATER = {
+    "autocast": "amp",
+    "load": "serialization",
+    "save": "serialization",
+    "vmap": "func",
+}  # functions of modules that few programs need
 
 
 def __getattr__(name: str) -> Any:

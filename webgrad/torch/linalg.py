@@ -25,7 +25,7 @@ cholesky(A, *, upper=False) = sure("cholesky", A.mH if upper else A, upper=upper
 cholesky_ex(A, *, upper=False, check_errors=False) = checked("cholesky", la.cholesky_ex(A.mH if upper else A,
     upper=upper), check_errors)
 cond(A, p=None) = la.cond(A, p)
-cross(input, other, *, dim=-1) = la.cross(*matched(input, other), axis=dim)
+cross(input, other, *, dim=-1) = la.cross(*of_one_rank(input, other), axis=dim)
 det(A) = la.det(A)
 eig(A) = la.eig(A)
 eigh(A, UPLO="L") = la.eigh(lower(A, UPLO))
@@ -80,6 +80,15 @@ LUFactorEx = namedtuple("LUFactorEx", "LU pivots info")
 LDLFactorEx = namedtuple("LDLFactorEx", "LD pivots info")
 REASONS = {"cholesky": "not positive definite"}
 DRIVERS = (None, "gels", "gelsy", "gelsd", "gelss")
+
+
+def of_one_rank(x: Any, other: Any) -> tuple[Any, Any]:
+    """Two tensors with as many dimensions, promoted."""
+    if x.ndim != other.ndim:
+        raise RuntimeError(
+            f"linalg.cross: inputs must have the same number of dimensions, not {x.ndim} and {other.ndim}"
+        )
+    return matched(x, other)
 
 
 def lower(x: Any, uplo: str) -> Any:

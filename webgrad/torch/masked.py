@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 import webgrad as wg
+import webgrad.torch as torch
 
 from .binding import absent, bind
 from .pointwise import floats, pair
 from .promotion import cast
 from .reductions import axes, counted
-from .reductions import functions as _plain
 
 __all__: list[str] = []
 
@@ -26,16 +26,16 @@ prod(input, $some) = wg.prod(counted(kept(input, mask, 1), dtype), axes(dim), ke
 amax(input, $some) = cast(wg.max(kept(input, mask, least(input)), axes(dim), keepdims=keepdim), dtype)
 amin(input, $some) = cast(wg.min(kept(input, mask, most(input)), axes(dim), keepdims=keepdim), dtype)
 mean(input, $some) = averaged(input, dim, keepdim, dtype, mask)
-logsumexp(input, $some) = cast(_plain["logsumexp"](kept(floats(input), mask, -wg.inf),
+logsumexp(input, $some) = cast(torch.logsumexp(kept(floats(input), mask, -wg.inf),
     range(input.ndim) if dim is None else dim, keepdim), dtype or input.dtype)
 norm(input, ord=2.0, $some) = sized(input, ord, axes(dim), keepdim, dtype, mask)
 var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None) = spread(input,
     dim, unbiased, correction, keepdim, dtype, mask)
 std(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None) =
     wg.sqrt(spread(input, dim, unbiased, correction, keepdim, dtype, mask))
-argmax(input, $some) = _plain["argmax"](kept(input, mask, least(input)), dim, keepdim).astype(dtype or
+argmax(input, $some) = torch.argmax(kept(input, mask, least(input)), dim, keepdim).astype(dtype or
     input.dtype)
-argmin(input, $some) = _plain["argmin"](kept(input, mask, most(input)), dim, keepdim).astype(dtype or
+argmin(input, $some) = torch.argmin(kept(input, mask, most(input)), dim, keepdim).astype(dtype or
     input.dtype)
 median(input, dim=-1, *, keepdim=False, dtype=None, mask=None) = middle(input, dim, keepdim, dtype, mask)
 cumsum(input, dim, *, dtype=None, mask=None) = wg.cumsum(kept(input, mask, 0), dim, dtype=dtype or
@@ -114,7 +114,7 @@ def spread(x: Any, dim: Any, unbiased: Any, correction: Any, keepdim: bool, dtyp
 
 def middle(x: Any, dim: int, keepdim: bool, dtype: Any, mask: Any) -> Any:
     """The median of what is kept; of integers there must be one in every row."""
-    found = _plain["nanmedian"](kept(floats(x), mask, wg.nan), dim, keepdim).values
+    found = torch.nanmedian(kept(floats(x), mask, wg.nan), dim, keepdim).values
     if x.dtype.kind == "f":
         return found
     if wg.any(wg.isnan(found)).item():

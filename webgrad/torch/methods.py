@@ -67,6 +67,11 @@ squeeze_(input, dim=None) = replaced(input, input.squeeze(dim) if dim is not Non
 unsqueeze_(input, dim) = replaced(input, input.unsqueeze(dim))
 transpose_ swapaxes_ swapdims_(input, dim0, dim1) = replaced(input, input.transpose(dim0, dim1))
 t_(input) = replaced(input, input.t())
+as_strided_(input, size, stride, storage_offset=None) = replaced(input, input.as_strided(size, stride,
+    storage_offset))
+is_coalesced is_sparse_csr(input) = False
+is_set_to(input, tensor) = wg.memory_layout(input) == wg.memory_layout(tensor)
+to_dense(input, dtype=None, *, masked_grad=True) = cast(input, dtype)
 fill_diagonal_(input, fill_value, wrap=False) = diagonal_filled(input, fill_value)
 relu(input) = wg.relu(input)
 relu_(input) = written(input, wg.relu(input))

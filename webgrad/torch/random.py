@@ -20,7 +20,7 @@ from .defaults import integer_of
 from .devices import place
 from .tensor import Array, written
 
-__all__ = ["Generator", "base_seed", "default_generator", "functions", "own_stream"]
+__all__ = ["Generator", "base_seed", "default_generator", "fork_rng", "functions", "own_stream"]
 
 ROWS = """
 [function]
@@ -36,6 +36,8 @@ randperm(n, *, generator=None, out=None, $options) = source(generator).permutati
     device=place(device)).astype(dtype or integer_of(place(device)))
 normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, $options) = made(normal_of(mean, std, size,
     generator, dtype, place(device)), requires_grad)
+poisson(input, generator=None) = source(generator).poisson(input, dtype=input.dtype)
+binomial(count, prob, generator=None) = source(generator).binomial(count, prob, dtype=count.dtype)
 manual_seed(seed) = seeded(seed)
 seed() = fresh_seed()
 initial_seed() = current().initial_seed()
@@ -239,4 +241,18 @@ def _randn(shape: Any, dtype: Any, device: Any, generator: Any = None) -> Any:
     return found * 0.5**0.5 if found.dtype.kind == "c" else found
 
 
+@contextlib.contextmanager
+def fork_rng(devices: Any = None, enabled: bool = True, **names: Any) -> Iterator[None]:
+    """What is drawn while it is entered changes nothing for what is drawn afterwards."""
+    state = current().get_state()
+    try:
+        yield
+    finally:
+        if enabled:
+            current().set_state(state)
+
+
 functions = bind(ROWS, globals(), OPTIONS) | {"rand": factory(_rand), "randn": factory(_randn)}
+_own = ("get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state")  # torch.random's own
+globals().update({name: functions[name] for name in _own})
+__all__ += _own

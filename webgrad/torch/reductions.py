@@ -48,16 +48,18 @@ std(input, dim=None, unbiased=None, keepdim=False, *, correction=None) = spread(
     keepdim, correction)
 var(input, dim=None, unbiased=None, keepdim=False, *, correction=None) = spread(wg.var, input, dim, unbiased,
     keepdim, correction)
-cumsum(input, dim, *, dtype=None) = wg.cumsum(counted(input, dtype), dim)
 logcumsumexp(input, dim) = wg.logcumsumexp(input, dim)
-cumprod(input, dim, *, dtype=None) = wg.cumprod(counted(input, dtype), dim)
 cummax(input, dim) = running(wg.cummax, "cummax", input, dim)
 cummin(input, dim) = running(wg.cummin, "cummin", input, dim)
 aminmax(input, *, dim=None, keepdim=False) = return_types.aminmax(wg.min(input, dim, keepdims=keepdim),
     wg.max(input, dim, keepdims=keepdim))
-renorm(input, p, dim, maxnorm) = renormed(input, p, dim, maxnorm)
 diff(input, n=1, dim=-1, prepend=None, append=None) = wg.diff(input, n, dim, prepend, append)
 norm(input, p="fro", dim=None, keepdim=False, dtype=None) = norm_of(input, p, dim, keepdim, dtype)
+
+[function method in_place out]
+cumsum(input, dim, *, dtype=None) = wg.cumsum(counted(input, dtype), dim)
+cumprod(input, dim, *, dtype=None) = wg.cumprod(counted(input, dtype), dim)
+renorm(input, p, dim, maxnorm) = renormed(input, p, dim, maxnorm)
 
 [function method]
 count_nonzero(input, dim=None) = index(wg.count_nonzero(input, axes(dim)))

@@ -12,6 +12,7 @@ import webgrad as wg
 
 from .binding import bind
 from .creation import sizes
+from .pointwise import functions as _elements
 from .reductions import counted
 from .shapes_of import Size, axis_of
 from .tensor import Array, written
@@ -390,8 +391,8 @@ def joined(tensors: Any, dim: int) -> Any:
 
 _COPIES = (
     "alias as_strided detach diagonal expand narrow permute select slice split split_with_sizes squeeze t "
-    "transpose unbind unsqueeze view"
+    "transpose unbind unsqueeze view view_as_complex view_as_real"
 )
 functions = bind(ROWS, globals())
-_viewing = functions | {"alias": functions["clone"], "slice": functions["_slice"]}
+_viewing = functions | _elements | {"alias": functions["clone"], "slice": functions["_slice"]}
 functions |= {f"{name}_copy": copying(_viewing[name], f"{name}_copy") for name in _COPIES.split()}

@@ -73,7 +73,8 @@ def _in_place(name: str) -> Callable[[Any, Any], Any]:
 
 def _adopted_property(name: str) -> property:
     read: Any = getattr(Array, name).fget
-    return property(lambda self: adopt(read(self)), doc=getattr(Array, name).__doc__)
+    turns = name in ("mT", "mH", "H")
+    return property(lambda self: self if turns and not self.ndim else adopt(read(self)))
 
 
 class Tensor(Array):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import webgrad as wg
 from tests.functions.devices import Array, everywhere, place
 from webgrad import dtypes
 from webgrad.errors import ArgumentError, DTypeError, ShapeError
@@ -129,3 +130,30 @@ def test_mistakes_are_named() -> None:
         histogram(x, x.reshape(1, 2))
     with pytest.raises(ShapeError, match="histogram: weights of shape"):
         histogram(x, 3, weights=place("cpu", np.ones(3, np.float32)))
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("webgpu", marks=pytest.mark.gpu)])
+@pytest.mark.parametrize("density", [False, True])
+def test_counts_in_boxes_are_numpys(device: str, density: bool) -> None:
+    generator = np.random.default_rng(5)
+    points, weights = generator.integers(-3, 4, (40, 2)) / 2, generator.integers(1, 4, 40)
+    for bins, span in (
+        (3, None),
+        ([2, 4], [(-1.0, 1.0), (-1.5, 1.5)]),
+        ([[-1.0, 0.0, 1.5], [0.0, 1.0]], None),
+    ):
+        for weight in (None, weights):
+            wanted, edges = np.histogramdd(points, bins, span, density, weight)
+            given = None if weight is None else wg.asarray(weight.astype(np.float32), device=device)
+            x = wg.asarray(points.astype(np.float32), device=device)
+            found, places = wg.histogramdd(x, bins, span, given, density)
+            np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-5)
+            for one, other in zip(places, edges, strict=True):
+                np.testing.assert_allclose(one.numpy(), other, rtol=1e-6)
+
+
+def test_boxes_need_points_and_bins_for_each_axis() -> None:
+    with pytest.raises(wg.ShapeError, match="points as rows"):
+        wg.histogramdd(wg.zeros(3))
+    with pytest.raises(wg.ArgumentError, match="for each of 2 axes, not 1"):
+        wg.histogramdd(wg.zeros((3, 2)), [4])

@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import webgrad as wg
 from tests.functions.devices import everywhere, place
 from webgrad import dtypes
 from webgrad.errors import AxisError, DTypeError, ShapeError
@@ -251,3 +252,22 @@ def test_mistakes_are_named() -> None:
             ShapeError, match=r"diff: prepend and append need the shape of x \(2, 3\).*reshape"
         ):
             diff(x, prepend=on_cpu(other))
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("webgpu", marks=pytest.mark.gpu)])
+def test_logcumsumexp_is_numpys_and_does_not_overflow(device: str) -> None:
+    x = np.asarray([[-500.0, 3.0, 2.0, 900.0, -np.inf], [1.0, 2.0, -3.0, 0.0, 4.0]], np.float32)
+    for axis in (0, 1):
+        given = wg.asarray(x, device=device)
+        np.testing.assert_allclose(
+            wg.logcumsumexp(given, axis).numpy(), np.logaddexp.accumulate(x, axis), rtol=1e-6
+        )
+    z = (x[1] * (1 + 2j)).astype(np.complex64)
+    found = wg.logcumsumexp(wg.asarray(z, device=device)).numpy()
+    np.testing.assert_allclose(np.exp(found), np.cumsum(np.exp(z)), rtol=1e-4)
+    line: Any = wg.asarray([0.0, 0.0, 0.0], device=device).requires_grad_()
+    wg.logcumsumexp(line)[2].backward()
+    np.testing.assert_allclose(line.grad.numpy(), [1 / 3] * 3, rtol=1e-6)
+    assert wg.logcumsumexp(wg.asarray(2.5, device=device), 0).item() == 2.5
+    with pytest.raises(DTypeError, match="logcumsumexp"):
+        wg.logcumsumexp(wg.asarray([1], device=device))

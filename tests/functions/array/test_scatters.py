@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import webgrad as wg
 from tests.functions.devices import everywhere, place
 from webgrad import dtypes
 from webgrad.errors import AxisError, DTypeError, IndexingError, ShapeError
@@ -295,3 +296,22 @@ def test_mistakes_are_named() -> None:
         index_max(x, [0], 1, 4)
     with pytest.raises(DTypeError, match="index_max takes a webgrad tensor"):
         index_max([1], [0], 1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("webgpu", marks=pytest.mark.gpu)])
+def test_products_at_indices_are_numpys(device: str) -> None:
+    x = np.asarray([2.0, -1.0, 3.0, 0.5], np.float32)
+    index, factors = np.asarray([2, 0, 2, 2, 3]), np.asarray([2.0, 4.0, 0.0, 5.0, -1.0], np.float32)
+    wanted = x.copy()
+    np.multiply.at(wanted, index, factors)
+    given: list[Any] = [wg.asarray(each, device=device).requires_grad_() for each in (x, factors)]
+    found = wg.index_multiply(given[0], wg.asarray(index.astype(np.int32), device=device), given[1])
+    np.testing.assert_array_equal(found.numpy(), wanted)
+    found.sum().backward()
+    assert given[0].grad.tolist() == [4.0, 1.0, 0.0, -1.0]
+    assert given[1].grad.tolist() == [0.0, 2.0, 30.0, 0.0, 0.5]
+    rows = wg.asarray([[1, 2], [3, 4]], device=device)
+    changed = wg.scatter_multiply(rows, wg.asarray([[0, 0], [1, 1]], device=device), rows, 1)
+    assert changed.tolist() == [[2, 2], [3, 48]]
+    with pytest.raises(wg.DTypeError, match="index_multiply is not offered for bool"):
+        wg.index_multiply(wg.ones(2, wg.bool, device=device), [0], True)

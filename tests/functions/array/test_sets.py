@@ -139,3 +139,17 @@ def test_distinct_slices_are_numpys(axis: int | None) -> None:
 def test_of_no_slices_none_is_distinct() -> None:
     assert tuple(wg.unique(wg.zeros((0, 3)), axis=0).shape) == (0, 3)
     assert tuple(wg.unique(wg.zeros((2, 0)), axis=0).shape) == (1, 0)
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("webgpu", marks=pytest.mark.gpu)])
+def test_equal_neighbours_are_one(device: str) -> None:
+    x = wg.asarray([[2, 2, 1], [1, 2, 2]], device=device)
+    values, inverse, counts = wg.unique_consecutive(x, return_inverse=True, return_counts=True)
+    assert values.tolist() == [2, 1, 2]
+    assert inverse.tolist() == [[0, 0, 1], [1, 2, 2]]
+    assert counts.tolist() == [2, 2, 2]
+    rows = wg.asarray([[1, 5], [1, 5], [0, 5], [1, 5]], device=device)
+    values, counts = wg.unique_consecutive(rows, return_counts=True, axis=0)
+    assert (values.tolist(), counts.tolist()) == ([[1, 5], [0, 5], [1, 5]], [2, 1, 1])
+    assert wg.unique_consecutive(rows, axis=1).tolist() == rows.tolist()
+    assert wg.unique_consecutive(wg.asarray([], device=device)).tolist() == []

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import webgrad as wg
 from tests.functions.devices import everywhere, place
 from webgrad import dtypes
 from webgrad.errors import ArgumentError, AxisError, DTypeError, ShapeError
@@ -262,3 +263,26 @@ def test_searchsorted_takes_a_number() -> None:
     x = on_cpu([1, 3, 5], dtypes.uint8)
     assert searchsorted(x, 3).item() == 1
     assert searchsorted(x, 4.5, side="right").tolist() == 2
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("webgpu", marks=pytest.mark.gpu)])
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_searchsorted_of_lines_searches_each(device: str, side: Any) -> None:
+    generator = np.random.default_rng(3)
+    lines = np.sort(generator.integers(0, 6, (2, 3, 7)).astype(np.float32), -1)
+    lines[0, 0, -2:] = np.nan
+    values = generator.integers(-1, 7, (2, 3, 5)).astype(np.float32)
+    values[0, 0, 0] = np.nan
+    wanted = [
+        np.searchsorted(line, each, side)
+        for line, each in zip(lines.reshape(-1, 7), values.reshape(-1, 5), strict=True)
+    ]
+    found = searchsorted(wg.asarray(lines, device=device), wg.asarray(values, device=device), side)
+    np.testing.assert_array_equal(found.numpy(), np.reshape(wanted, values.shape))
+    order = wg.argsort(wg.asarray(-lines, device=device))
+    again = searchsorted(wg.asarray(-lines, device=device), wg.asarray(values, device=device), side, order)
+    turned = [
+        np.searchsorted(np.sort(-line), each, side)
+        for line, each in zip(lines.reshape(-1, 7), values.reshape(-1, 5), strict=True)
+    ]
+    np.testing.assert_array_equal(again.numpy(), np.reshape(turned, values.shape))

@@ -231,7 +231,7 @@ REFUSED: dict[str, Callable[[Any], Any]] = {
             "sigmoid",
             "signbit",
         ),
-        *("erf", "relu", "gelu", "logsumexp", "histogram"),
+        *("erf", "relu", "gelu", "histogram"),
     )
 } | {
     "cumulative_max": lambda z: wg.cumulative_max(z[0]),

@@ -108,7 +108,7 @@ def histogram(
 
 def histogramdd(
     x: Tensor,
-    bins: int | Sequence[int] | Sequence[Tensor] = 10,
+    bins: int | Sequence[Any] = 10,
     range: Sequence[tuple[float, float]] | None = None,
     weights: Tensor | None = None,
     density: bool = False,

@@ -15,7 +15,6 @@ from ...arrays import Array, np
 from ...dtypes import DType
 from ...errors import DeviceError, DTypeError, IndexingError, ShapeError
 from ...graph.node import Node, scalar
-from ...graph.op import SCALAR
 from ...ops import primitives, shapes
 from ...ops.host_arrays import converted, host_array
 from ...ops.known import FEW, known_array, node_of
@@ -162,10 +161,10 @@ def index_shape(selection: Selection) -> tuple[int, ...]:
 
 def set_item(x: Tensor, key: Any, value: Any) -> Tensor:
     """x after x[key] = value."""
-    new = _value(x, value)
-    known = _written_at_once(x.node, key, new)
+    known = _written_at_once(x.node, key, value)
     if known is not None:
         return Tensor(known)
+    new = _value(x, value)
     masked = _by_mask(x, key, new)
     if masked is not None:
         return Tensor(masked)
@@ -175,18 +174,35 @@ def set_item(x: Tensor, key: Any, value: Any) -> Tensor:
     return Tensor(_written(x.node, selection, _filling(new, selection.shape)))
 
 
-def _written_at_once(x: Node, key: Any, value: Node) -> Node | None:
-    """x with a basic key replaced, where both have few elements that are known."""
-    basic = _basic(key)
+def _written_at_once(x: Node, key: Any, value: Any) -> Node | None:
+    """x with a basic key replaced by a number or a tensor, where all have few elements that are known."""
+    if isinstance(value, Tensor):
+        node = value.node
+        is_same = node.sig.dtype is x.sig.dtype and node.sig.device is x.sig.device
+        new: Any = known_array(node, FEW) if is_same else None
+    else:
+        new = value if _fits(value, x.sig.dtype) else None
+    basic = None if new is None else _basic(key)
     old = None if basic is None else known_array(x, FEW)
-    new = value.storage if value.sig.op is SCALAR else known_array(value, FEW)
-    if basic is None or old is None or new is None:
+    if basic is None or old is None:
         return None
     moves, _ = _basic_moves(x.sig.shape, basic)
-    _filling(value, moves[-1][1])
+    if new is not value:
+        _filling(node, moves[-1][1])
     result = old.copy()
     result[key] = new
     return node_of(result, x)
+
+
+def _fits(value: Any, dtype: DType) -> bool:
+    """Whether NumPy writes a number as it is; of others, and of what is refused, `_value` knows more."""
+    kind, given = dtype.kind, value.__class__
+    if given is int and kind in "iu":
+        low, high = dtype.limits
+        return bool(low <= value <= high)
+    if kind == "f":
+        return given in (int, float) and not dtype.is_half and bool(-1e38 < value < 1e38)
+    return given is bool and kind == "b"
 
 
 def _value(x: Tensor, value: Any) -> Node:

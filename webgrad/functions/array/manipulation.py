@@ -16,6 +16,7 @@ from ...errors import DTypeError, ShapeError
 from ...evaluate.evaluate import read
 from ...graph.node import Node
 from ...ops import moves, primitives
+from ...ops.known import known_arrays, node_of
 from ...ops.shapes import check_kind, normalise_axis
 from ...tensor import Tensor, view
 from ...values import Values
@@ -92,7 +93,14 @@ def _concatenated(op: str, tensors: list[Tensor], axis: int | None) -> Tensor:
                 f"{op} along axis {axis}: the shapes {first} and {each.shape} must be equal on every other "
                 "axis"
             )
-    nodes: Sequence[Node] = primitives.common(op, [each.node for each in tensors])
+    return _joined(primitives.common(op, [each.node for each in tensors]), place)
+
+
+def _joined(nodes: Sequence[Node], place: int) -> Tensor:
+    """Nodes of one dtype along an axis; few elements that are known at once."""
+    arrays = known_arrays(nodes)
+    if arrays is not None:
+        return Tensor(node_of(np.concatenate(arrays, place), nodes[0]))
     while len(nodes) > MAX_CONCAT_INPUTS:
         starts = range(0, len(nodes), MAX_CONCAT_INPUTS)
         nodes = [primitives.concat(nodes[start : start + MAX_CONCAT_INPUTS], place) for start in starts]
@@ -113,7 +121,12 @@ def stack(arrays: Sequence[Tensor], axis: int = 0) -> Tensor:
                 f"stack: the shapes {first} and {each.shape} differ; use concat, or pad one of them"
             )
     place = normalise_axis("stack", axis, len(first) + 1)
-    return _concatenated("stack", [expand_dims(each, place) for each in found], place)
+    nodes = primitives.common("stack", [each.node for each in found])
+    known = known_arrays(nodes)
+    if known is not None:
+        return Tensor(node_of(np.stack(known, place), nodes[0]))
+    apart = (*first[:place], 1, *first[place:])
+    return _joined([primitives.reshape(each, apart) for each in nodes], place)
 
 
 def hstack(tensors: Sequence[Tensor]) -> Tensor:

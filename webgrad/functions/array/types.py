@@ -40,6 +40,11 @@ class FloatLimits:
     smallest_normal: float
     dtype: DType
 
+    @property
+    def tiny(self) -> float:
+        """The smallest normal number, by NumPy's and PyTorch's name."""
+        return self.smallest_normal
+
 
 @dataclass(frozen=True, slots=True)
 class IntegerLimits:

@@ -5,6 +5,7 @@ In: a tensor, and torch's arguments. Out: a tensor of the same shape; with `inpl
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -95,7 +96,10 @@ def hard_tanh(x: Any, least: Any, most: Any) -> Any:
 
 
 def channels_dropped(x: Any, p: float, training: bool) -> Any:
-    """dropout2d; of three dimensions the first is the samples', as torch has it for now."""
+    """dropout2d; of two or three dimensions the first is the samples', as torch has it for now."""
+    if x.ndim == 2:
+        warnings.warn("dropout2d: 2-D input is deprecated: dropout is the same", stacklevel=3)
+        return F.dropout(x, p, training)
     return F.dropout1d(x, p, training) if x.ndim == 3 else F.dropout2d(x, p, training)
 
 

@@ -5,6 +5,7 @@ In: a length, and what shapes the window. Out: a tensor of torch's default float
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import webgrad as wg
@@ -24,7 +25,8 @@ cosine(M, *, sym=True, $options) = window("cosine", M, sym, $given)
 exponential(M, *, center=None, tau=1.0, sym=True, $options) = window("exponential", M, sym, $given,
     center=center, tau=tau)
 gaussian(M, *, std=1.0, sym=True, $options) = window("gaussian", M, sym, $given, std=std)
-general_cosine(M, *, a, sym=True, $options) = window("general_cosine", M, sym, $given, a=a)
+general_cosine(M, *, a, sym=True, $options) = window("general_cosine", M, sym, $given,
+    a=coefficients(a))
 general_hamming(M, *, alpha=0.54, sym=True, $options) = window("general_hamming", M, sym, $given,
     alpha=alpha)
 hamming(M, *, sym=True, $options) = window("hamming", M, sym, $given)
@@ -47,6 +49,13 @@ def window(
         raise ValueError(f"{name} expects float32 or float64 dtypes, got: {wanted.name}")
     make = getattr(wg.signal.windows, name)
     return made(make(count, sym=sym, dtype=wanted, device=place(device), **shape), requires_grad)
+
+
+def coefficients(a: Any) -> list[float]:
+    """The numbers before the cosines."""
+    if not isinstance(a, Iterable):
+        raise TypeError("Coefficients must be a list/tuple")
+    return list(a)
 
 
 _functions = bind(ROWS, globals(), SHORT)
