@@ -203,6 +203,19 @@ def test_an_error_is_the_functions_own_at_each_call() -> None:
             function(wg.ones((2, 3), device="cpu"), wg.ones((2, 3), device="cpu"))
 
 
+def test_an_error_that_is_kept_holds_nothing_that_waits() -> None:
+    function = wg.pure(lambda x, y: (x * 2.0) @ y)
+    kept = None
+    try:
+        function(wg.ones((2, 3), device="cpu"), wg.ones((2, 3), device="cpu"))
+    except wg.ShapeError as error:
+        kept = error
+    waiting = wg.ones(3, device="cpu") * 2.0
+    wg.eval()  # placeholders have no values
+    assert waiting.node.storage is not None
+    assert kept is not None
+
+
 def test_what_it_is_in_a_captured_function() -> None:
     function = Counted(distance)
     step = wg.jit(lambda x, y: function(x, y) * 2.0)

@@ -249,11 +249,30 @@ class Backlog:
         self.limit = len(waiting) + max(1, self.most - len(waiting) // 2)
         self.nbytes, self.full = 0, False
 
+    def forget_placeholders(self, start: int) -> None:
+        """Leave out what was made of placeholders since there were `start` nodes: an exception that somebody
+        keeps may hold it, and it can never be computed.
+        """
+        made, end = self.made, len(self.made)
+        opened: set[Node] = set()
+        kept: list[ref[Node]] = []
+        for each in made[start:end]:
+            node = each()
+            if node is not None and any(map(_is_placeholder, node.inputs)):
+                opened.add(node)
+            elif node is not None:
+                (kept.append(each) if opened.isdisjoint(node.inputs) else opened.add(node))
+        made[start:end] = kept  # one step: other threads append behind these
+
     def added(self, nbytes: int) -> None:
         """A leaf was made."""
         self.nbytes += nbytes
         if self.nbytes > self.most_bytes:
             self.limit = 0
+
+
+def _is_placeholder(node: Node) -> bool:
+    return node.storage is None and node.sig.op is LEAF
 
 
 backlog = Backlog()

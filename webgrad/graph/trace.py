@@ -142,6 +142,7 @@ def noting() -> Iterator[Trace]:
     """A `PureTrace` in this thread."""
     trace = PureTrace()
     collected = grad_mode.made, grad_mode.draws
+    made, start = backlog.made, len(backlog.made)
     with backlog.paused():
         _local.trace = trace
         grad_mode.made = grad_mode.draws = None
@@ -151,6 +152,7 @@ def noting() -> Iterator[Trace]:
             _local.trace = None
             grad_mode.made, grad_mode.draws = collected
             trace.undo()
+            backlog.forget_placeholders(start if made is backlog.made else 0)
 
 
 _OTHERWISE = "Return the tensor and read it outside; use webgrad.where instead of if"
