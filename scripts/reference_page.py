@@ -32,7 +32,8 @@ NAMESPACES: Mapping[str, Any] = {
     **{
         f"wg.{name}": importlib.import_module(f"webgrad.{name}")
         for name in (
-            *("nn", "nn.functional", "nn.init", "nn.utils", "optim", "optim.lr_scheduler", "amp", "data"),
+            *("nn", "nn.functional", "nn.init", "nn.utils", "nn.utils.rnn", "nn.utils.parametrize"),
+            *("nn.utils.parametrizations", "nn.utils.prune", "optim", "optim.lr_scheduler", "amp", "data"),
             *("data.datasets", "io", "linalg", "fft", "signal", "signal.windows", "special", "models"),
             "training",
         )

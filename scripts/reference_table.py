@@ -108,6 +108,7 @@ PAGES = (
             ("Lines and polynomials", "functions.series linalg.polynomials"),
             ("Counting", "functions.array.histograms"),
             ("Slopes and areas", "functions.array.calculus"),
+            ("Windows", "signal.windows"),
             ("Distances", "functions.array.distances"),
             ("Products", "functions.array.products linalg.products"),
         ),
@@ -219,7 +220,14 @@ PAGES = (
         "nn-init",
         "wg.nn.init and wg.nn.utils",
         "Initial values, and clipping.",
-        (Section("Initial values", "wg.nn.init"), Section("Clipping", "wg.nn.utils")),
+        (
+            Section("Initial values", "wg.nn.init"),
+            Section("Gradients, vectors, weights", "wg.nn.utils"),
+            Section("Sequences of different lengths", "wg.nn.utils.rnn"),
+            Section("Parametrisation", "wg.nn.utils.parametrize"),
+            Section("Parametrisations", "wg.nn.utils.parametrizations"),
+            Section("Pruning", "wg.nn.utils.prune"),
+        ),
     ),
     Page(
         "optim",

@@ -334,6 +334,7 @@ PUBLIC_NAMES = [
     "isreal",
     "ix_",
     "jit",
+    "kaiser",
     "kernel",
     "kl_div",
     "kron",

@@ -35,7 +35,8 @@ x = wg.asarray(ROWS)
 found["numpy"] = said(x.numpy)
 found["text"] = [repr(x), str(x), repr(wg.arange(5000)), repr(wg.zeros((0, 3))), repr(wg.asarray([1 - 2j]))]
 found["large"] = repr(wg.arange(100000.0).reshape((100, 1000)))
-found["inverse"] = said(lambda: wg.linalg.inv(x[:, :2]))
+found["inverse"] = said(lambda: wg.linalg.inv(wg.eye(33)))
+found["small inverse"] = (wg.linalg.inv(x[:, :2]) @ x[:, :2] - wg.eye(2)).abs().max().item()
 found["lists"] = said(lambda: wg.asarray([[1, 2], [3]]))
 found["words"] = said(lambda: wg.asarray(["a"]))
 found["too large"] = said(lambda: wg.asarray([1 << 40]))
@@ -83,6 +84,7 @@ def test_what_needs_numpy_says_so(without: dict[str, Any]) -> None:
     assert without["numpy"].endswith("Without it x.tolist() and x.memoryview() do")
     assert without["cpu"].startswith("MissingPackageError: the cpu device needs NumPy")
     assert without["inverse"].startswith("MissingPackageError: ")
+    assert without["small inverse"] < 1e-5  # by a kernel of the GPU
 
 
 def test_the_default_is_a_gpu_then(without: dict[str, Any]) -> None:

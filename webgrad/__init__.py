@@ -100,7 +100,7 @@ _NAMES = {
         "put put_along_axis putmask ravel_multi_index select trace unravel_index"
     ),
     "functions.series": (
-        "bartlett blackman convolve correlate digitize ediff1d hamming hanning inner interp matvec polyadd "
+        "convolve correlate digitize ediff1d inner interp matvec polyadd "
         "polyder polyint polymul polyval unwrap vdot vecmat"
     ),
     "functions.array.calculus": "cumulative_trapezoid gradient trapezoid",
@@ -154,6 +154,7 @@ _LATER = {
     "gradients.hooks": "HookHandle",
     "gradients.requires_grad": "grad_of",
     "jit.inputs": "fresh is_captured watch",
+    "signal.windows": "bartlett blackman hamming hanning kaiser",
     "functions.learning.quantised": "QuantisedTensor from_blocks quantise quantised_linear",
     "linalg.polynomials": "polyfit",
     "linalg.products": "cross",

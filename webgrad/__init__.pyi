@@ -408,14 +408,10 @@ from .functions.sampling import rand_like as rand_like
 from .functions.sampling import randint_like as randint_like
 from .functions.sampling import randn_like as randn_like
 from .functions.sampling import randperm as randperm
-from .functions.series import bartlett as bartlett
-from .functions.series import blackman as blackman
 from .functions.series import convolve as convolve
 from .functions.series import correlate as correlate
 from .functions.series import digitize as digitize
 from .functions.series import ediff1d as ediff1d
-from .functions.series import hamming as hamming
-from .functions.series import hanning as hanning
 from .functions.series import inner as inner
 from .functions.series import interp as interp
 from .functions.series import matvec as matvec
@@ -454,6 +450,11 @@ from .runtime.device import set_default_device as set_default_device
 from .runtime.device import stats as stats
 from .runtime.device import synchronize as synchronize
 from .runtime.webgpu import Device as Device
+from .signal.windows import bartlett as bartlett
+from .signal.windows import blackman as blackman
+from .signal.windows import hamming as hamming
+from .signal.windows import hanning as hanning
+from .signal.windows import kaiser as kaiser
 from .special.elementary import sinc as sinc
 from .tensor import Tensor as Tensor
 from .tools.checking.check import check as check

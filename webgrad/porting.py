@@ -124,7 +124,7 @@ torch wg: lgamma digamma erfinv logit polygamma xlogy i0
     `wg.special.gammaln(x)`, `wg.special.erfinv(x)`, and others of `wg.special`
 torch wg: stft istft hann_window
     `torch.stft`, `torch.hann_window`
-    `webgrad.torch`, which has them; `wg.fft`, and `wg.hanning` and other windows
+    `wg.signal.stft`, `wg.signal.istft`, `wg.signal.windows.hann(n, sym=False)` and other windows
 torch x: ndimension nelement element_size
     `x.ndimension()`, `x.nelement()`, `x.element_size()`
     `x.ndim`, `x.size`, `x.dtype.itemsize`
@@ -225,9 +225,6 @@ numpy wg: einsum_path
 numpy wg: i0
     *
     `wg.special.i0`
-numpy wg: kaiser
-    *
-    `wg.special.i0` of what the window is made of; `wg.hamming`, `wg.blackman`
 numpy wg: histogram2d histogram_bin_edges
     *
     `wg.histogramdd`, `wg.histogram`, which give their edges

@@ -123,3 +123,38 @@ def test_channels_of_a_matrix_are_dropped_with_a_warning() -> None:
     with pytest.warns(UserWarning, match="dropout2d"):
         dropped = torch.nn.functional.dropout2d(x, 0.5)
     assert set(dropped.flatten().tolist()) == {0.0, 2.0}
+
+
+def test_bytes_are_masks() -> None:
+    x = torch.arange(4)
+    mask = torch.tensor([1, 0, 2, 0], dtype=torch.uint8)
+    assert x[mask].tolist() == [0, 2]
+    x.view(2, 2)[:, torch.tensor([0, 1]).byte()] = 7
+    assert x.tolist() == [0, 7, 2, 7]
+
+
+def test_a_device_is_no_other_word() -> None:
+    assert torch.device("cpu") != "auto"
+    assert torch.device("cpu") == "cpu"
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype"),
+    [
+        ([np.float64(3)], torch.float64),
+        ([np.float32(3), 1.0], torch.float32),
+        ([np.int32(1), 2], torch.int64),
+        ([np.array([1.0]), [2]], torch.float64),
+        ([True, np.float16(1)], torch.float16),
+        ([torch.tensor(1), 2.5], torch.float32),
+        ([[]], torch.float32),
+    ],
+)
+def test_lists_have_the_dtype_that_all_in_them_are_promoted_to(values: list[object], dtype: object) -> None:
+    assert torch.tensor(values).dtype is dtype
+
+
+def test_tensors_of_one_element_are_numbers_in_lists() -> None:
+    assert torch.tensor([[torch.tensor([[2.0]])], [torch.tensor(3.0)]]).tolist() == [[2.0], [3.0]]
+    with pytest.raises(ValueError, match="only one element tensors"):
+        torch.tensor([torch.ones(2)])

@@ -185,3 +185,11 @@ def test_mistakes(call: Any, error: type[Exception], words: str) -> None:
 def test_two_devices() -> None:
     with pytest.raises(wg.DeviceError, match="to_device"):
         linalg.solve(place("cpu", np.eye(2)), place("software", np.ones(2, np.float32)))
+
+
+def test_parameters_have_gradients() -> None:
+    values = np.array([[2.0, 1.0], [0.5, 3.0]], np.float32)
+    weights = wg.nn.Parameter(values)
+    wg.log(wg.linalg.det(weights)).backward()
+    assert weights.grad is not None
+    np.testing.assert_allclose(weights.grad.numpy(), np.linalg.inv(values).T, rtol=1e-5)

@@ -197,7 +197,6 @@ def programs() -> Iterator[Program]:
         ("vanilla_vae", "VanillaVAE", small),
         ("beta_vae", "BetaVAE", small),
         ("wae_mmd", "WAE_MMD", small),
-        ("logcosh_vae", "LogCoshVAE", small),
         (
             "vq_vae",
             "VQVAE",

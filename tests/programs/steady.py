@@ -74,7 +74,12 @@ def steady(torch: Any) -> None:
             chances.dtype
         )
 
-    for each in (randint, randperm, multinomial, bernoulli):
+    def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, **_: Any) -> Any:
+        shapes = [tuple(each.shape) for each in (mean, std) if isinstance(each, torch.Tensor)]
+        unit = torch.randn(np.broadcast_shapes(*shapes) if size is None else tuple(size))
+        return mean + std * unit  # distributions draw by one or the other
+
+    for each in (randint, randperm, multinomial, bernoulli, normal):
         _put(torch, each.__name__, each)
 
 
@@ -107,7 +112,7 @@ def _bounds(given: tuple[Any, ...], options: dict[str, Any]) -> tuple[int, int, 
 def without_dropout(module: Any) -> None:
     """Have nothing in a module dropped: what is dropped is the library's own choice."""
     for each in module.modules():
-        for name in ("p", "dropout", "dropout_p", "drop_prob"):
+        for name in ("p", "dropout", "dropout_p", "drop_prob", "drop_rate"):
             if isinstance(each.__dict__.get(name), float):
                 setattr(each, name, 0.0)
 

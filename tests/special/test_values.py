@@ -205,3 +205,10 @@ def test_small_functions() -> None:
     assert clipped == pytest.approx([-math.log(3), math.log(3)], rel=1e-6)
     z = np.array([0.3 + 0.4j, 0], np.complex64)
     np.testing.assert_allclose(special.sinc(wg.asarray(z)).numpy(), np.sinc(z), rtol=1e-5)
+
+
+def test_parameters_have_gradients() -> None:
+    weights = wg.nn.Parameter([0.5, 2.0])
+    wg.special.gammaln(weights).sum().backward()
+    assert weights.grad is not None
+    np.testing.assert_allclose(weights.grad.numpy(), [-1.9635100260, 0.4227843351], rtol=1e-5)

@@ -153,7 +153,7 @@ def as_ours(value: Any, device: str) -> Any:
         return tensor.requires_grad_() if value.requires_grad else tensor
     if isinstance(value, PACKED):
         parts = [as_ours(each, device) for each in value]
-        return door.nn.utils.rnn.PackedSequence(*parts)  # type: ignore[attr-defined]
+        return door.nn.utils.rnn.PackedSequence(*parts)
     if isinstance(value, torch.nn.Module):
         return as_our_module(value, device)
     if isinstance(value, SYMBOLS):

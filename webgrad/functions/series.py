@@ -11,11 +11,10 @@ from typing import Any
 from .. import dtypes
 from ..errors import ArgumentError, ShapeError
 from ..ops.shapes import check_kind
-from ..runtime.device import DeviceLike
 from ..tensor import Tensor
 from .array.creation import arange, as_tensor, asarray
 from .array.elementwise import abs as absolute
-from .array.elementwise import clip, cos, where
+from .array.elementwise import clip, where
 from .array.indexing import take
 from .array.manipulation import concat
 from .array.pieces import beside
@@ -279,48 +278,3 @@ def ediff1d(x: Tensor) -> Tensor:
     [3, 5]
     """
     return diff(flatten(as_tensor("ediff1d", x)))
-
-
-# Windows: symmetric, of M points
-
-
-def bartlett(M: int, *, device: DeviceLike = None) -> Tensor:
-    """A triangle from 0 to 1 and back.
-
-    >>> wg.bartlett(5).tolist()
-    [0.0, 0.5, 1.0, 0.5, 0.0]
-    """
-    return _window(M, lambda t: 1 - absolute(2 * t - 1), device)
-
-
-def blackman(M: int, *, device: DeviceLike = None) -> Tensor:
-    """Blackman's window: 0.42 - 0.5 cos(2πt) + 0.08 cos(4πt).
-
-    >>> print(wg.blackman(3).numpy().round(4))
-    [-0.  1. -0.]
-    """
-    return _window(M, lambda t: 0.42 - 0.5 * cos(2 * math.pi * t) + 0.08 * cos(4 * math.pi * t), device)
-
-
-def hamming(M: int, *, device: DeviceLike = None) -> Tensor:
-    """Hamming's window: 0.54 - 0.46 cos(2πt).
-
-    >>> print(wg.hamming(3).numpy().round(4))
-    [0.08 1.   0.08]
-    """
-    return _window(M, lambda t: 0.54 - 0.46 * cos(2 * math.pi * t), device)
-
-
-def hanning(M: int, *, device: DeviceLike = None) -> Tensor:
-    """Hann's window: 0.5 - 0.5 cos(2πt).
-
-    >>> print(wg.hanning(3).numpy().round(4))
-    [0. 1. 0.]
-    """
-    return _window(M, lambda t: 0.5 - 0.5 * cos(2 * math.pi * t), device)
-
-
-def _window(count: int, shape: Any, device: DeviceLike) -> Tensor:
-    """A function of 0 to 1 at so many points; of one point 1."""
-    points = arange(max(count, 0), dtype=dtypes.float32, device=device)
-    return points + 1 if count < 2 else shape(points / (count - 1))

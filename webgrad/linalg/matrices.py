@@ -7,7 +7,6 @@ name.
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import webgrad as wg
@@ -34,7 +33,7 @@ __all__ = [
 def given(name: str, x: Any) -> Tensor:
     """A tensor of our own with the values that a user gave."""
     if isinstance(x, Tensor):
-        return copy.copy(x)
+        return Tensor.__copy__(x)  # that of a parameter would be a parameter without its history
     if isinstance(x, bool | int | float | complex | str | bytes) or x is None:
         raise wg.DTypeError(f"linalg.{name} takes tensors, not a {type(x).__name__}: use webgrad.asarray")
     return wg.asarray(x)

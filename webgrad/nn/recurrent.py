@@ -7,8 +7,9 @@ product for a layer and direction; what is left for the loop over time is the pr
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import webgrad as wg
@@ -22,8 +23,10 @@ from .module import Module
 from .parameter import Parameter
 from .unroll import GRU as GRU_STEP
 from .unroll import LSTM as LSTM_STEP
-from .unroll import PLAIN, State, Step, Weights, one_step, unroll
+from .unroll import PLAIN, State, Step, Weights, one_step, unroll, unroll_packed
+from .utils.rnn import PackedSequence
 
+Unroll = Callable[[Step, Tensor, Weights, State, bool], tuple[Tensor, State]]
 __all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNCell"]
 
 
@@ -94,8 +97,10 @@ class _Recurrent(Module):
     def _parameter(self, name: str, place: str) -> Tensor | None:
         return getattr(self, f"{name}_l{place}", None)
 
-    def _run(self, x: Tensor, hx: Any) -> tuple[Tensor, State]:
+    def _run(self, x: Any, hx: Any) -> tuple[Any, State]:
         """Every output, and the last states, stacked over layers and directions."""
+        if isinstance(x, PackedSequence):
+            return self._run_packed(x, hx)
         self._check_input(x)
         batched = x.ndim == 3
         first = self._first_states(x, hx)
@@ -104,22 +109,47 @@ class _Recurrent(Module):
             first = [tuple(each.reshape((1, -1)) for each in state) for state in first]
         elif self.batch_first:
             x = x.permute(1, 0, 2)
+        x, ends = self._layers(x, first, unroll)
+        if not batched:
+            return x[:, 0], tuple(each[:, 0] for each in ends)
+        return (x.permute(1, 0, 2) if self.batch_first else x), ends
+
+    def _run_packed(self, x: PackedSequence, hx: Any) -> tuple[PackedSequence, State]:
+        """The same of sequences of different lengths."""
+        sizes = [int(each) for each in x.batch_sizes.tolist()]
+        if x.data.ndim != 2 or x.data.shape[-1] != self.input_size:
+            raise ShapeError(f"{self}: the packed data {x.data.shape} must be (…, {self.input_size})")
+        if x.sorted_indices is not None and hx is not None:
+            parts = (hx,) if self._step.states == 1 else hx
+            hx = tuple(wg.take(each, x.sorted_indices, axis=1) for each in parts)
+            hx = hx[0] if self._step.states == 1 else hx
+        shape = (len(sizes), sizes[0], self.input_size)
+        first = self._first_states(
+            x.data, hx, shape if not self.batch_first else (shape[1], shape[0], shape[2])
+        )
+        data, ends = self._layers(x.data, first, functools.partial(unroll_packed, sizes))
+        if x.unsorted_indices is not None:
+            ends = tuple(wg.take(each, x.unsorted_indices, axis=1) for each in ends)
+        return x._replace(data=data), ends
+
+    def _layers(self, x: Tensor, first: list[State], unroll: Unroll) -> tuple[Tensor, State]:
+        """All layers, one after the other: the outputs of the last, and the last states of all."""
         last: list[State] = []
         for layer in range(self.num_layers):
             if layer:
                 x = F.dropout(x, self.dropout, self.training)
             outputs = []
             for direction in self._directions:
-                output, state = self._sweep(x, first[len(last)], f"{layer}{direction}", bool(direction))
+                place = f"{layer}{direction}"
+                output, state = self._sweep(x, first[len(last)], place, bool(direction), unroll)
                 outputs.append(output)
                 last.append(state)
             x = outputs[0] if len(outputs) == 1 else wg.concat(outputs, axis=-1)
-        ends = tuple(wg.stack([state[number] for state in last]) for number in range(self._step.states))
-        if not batched:
-            return x[:, 0], tuple(each[:, 0] for each in ends)
-        return (x.permute(1, 0, 2) if self.batch_first else x), ends
+        return x, tuple(wg.stack([state[number] for state in last]) for number in range(self._step.states))
 
-    def _sweep(self, x: Tensor, state: State, place: str, backwards: bool) -> tuple[Tensor, State]:
+    def _sweep(
+        self, x: Tensor, state: State, place: str, backwards: bool, unroll: Unroll
+    ) -> tuple[Tensor, State]:
         """One layer in one direction: its outputs in order of time, and its last state."""
         inputs, hidden = self._parameter("weight_ih", place), self._parameter("weight_hh", place)
         assert inputs is not None
@@ -146,10 +176,11 @@ class _Recurrent(Module):
         if not x.shape[1 if self.batch_first and x.ndim == 3 else 0]:
             raise ShapeError(f"{self}: the input {x.shape} has no times; a sequence has one at least")
 
-    def _first_states(self, x: Tensor, hx: Any) -> list[State]:
+    def _first_states(self, x: Tensor, hx: Any, shape: tuple[int, ...] | None = None) -> list[State]:
         """For every layer and direction its first state; zeros where there are none."""
         count = self.num_layers * len(self._directions)
-        batch = x.shape[0 if self.batch_first else 1 : 1 if self.batch_first else 2] if x.ndim == 3 else ()
+        shape = x.shape if shape is None else shape
+        batch = shape[0 if self.batch_first else 1 : 1 if self.batch_first else 2] if len(shape) == 3 else ()
         wanted = [(count, *batch, self._size), (count, *batch, self.hidden_size)][: self._step.states]
         if hx is None:
             zeros = tuple(wg.zeros(each[1:], x.dtype, device=x.device) for each in wanted)

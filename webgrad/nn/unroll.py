@@ -8,13 +8,14 @@ taken op by op, there would be one for each time, and every slice's gradient wou
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import webgrad as wg
 from webgrad import Tensor
 
-__all__ = ["GRU", "LSTM", "PLAIN", "State", "Step", "Weights", "one_step", "unroll"]
+__all__ = ["GRU", "LSTM", "PLAIN", "State", "Step", "Weights", "one_step", "unroll", "unroll_packed"]
 
 State = tuple[Tensor, ...]  # (h,), or (h, c)
 Gates = tuple[Tensor, ...]  # (x + h,), or (x, h)
@@ -164,6 +165,35 @@ def unroll(step: Step, given: Tensor, weights: Weights, state: State, backwards:
         )
 
     return (_in_order(outputs, backwards), state), pull
+
+
+def unroll_packed(
+    sizes: Sequence[int], step: Step, given: Tensor, weights: Weights, state: State, backwards: bool
+) -> tuple[Tensor, State]:
+    """The same of packed sequences, `sizes` of which there are at each time, the longest first.
+
+    Times with equally many sequences are a run, which `unroll` takes; between runs the states of sequences
+    that end are put aside, or those of sequences that begin are added.
+    """
+    runs = [(size, len(list(times))) for size, times in itertools.groupby(sizes)]
+    starts = list(itertools.accumulate((size * count for size, count in runs), initial=0))
+    now = tuple(part[:0] for part in state) if backwards else state
+    ended: list[State] = []
+    outputs = []
+    for at in reversed(range(len(runs))) if backwards else range(len(runs)):
+        size, count = runs[at]
+        there = now[0].shape[0]
+        if backwards:
+            now = tuple(wg.concat([old, new[there:size]]) for old, new in zip(now, state, strict=True))
+        elif size < there:
+            ended.append(tuple(part[size:] for part in now))
+            now = tuple(part[:size] for part in now)
+        part = given[starts[at] : starts[at + 1]].reshape((count, size, given.shape[-1]))
+        output, now = unroll(step, part, weights, now, backwards)
+        outputs.append(output.reshape((count * size, output.shape[-1])))
+    for each in reversed(ended):
+        now = tuple(wg.concat([old, new]) for old, new in zip(now, each, strict=True))
+    return wg.concat(outputs[::-1] if backwards else outputs), now
 
 
 def _in_order(tensors: Sequence[Tensor], backwards: bool) -> Tensor:

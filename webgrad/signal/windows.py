@@ -23,6 +23,7 @@ __all__ = [
     "general_hamming",
     "hamming",
     "hann",
+    "hanning",
     "kaiser",
     "nuttall",
 ]
@@ -45,17 +46,17 @@ def _window(
 
 
 def general_cosine(
-    n: int, a: Sequence[float], *, sym: bool = True, dtype: Any = None, device: Any = None
+    M: int, a: Sequence[float], *, sym: bool = True, dtype: Any = None, device: Any = None
 ) -> Tensor:
     """The sum of cosines a[0] - a[1] cos(t) + a[2] cos(2t) - …, for t from 0 to 2π.
 
     >>> [round(each, 4) for each in wg.signal.windows.general_cosine(5, [0.5, 0.5]).tolist()]
     [0.0, 0.5, 1.0, 0.5, 0.0]
     """
-    return _cosines("general_cosine", n, a, sym, dtype, device)
+    return _cosines("general_cosine", M, a, sym, dtype, device)
 
 
-def _cosines(name: str, n: int, a: Sequence[float], sym: bool, dtype: Any, device: Any) -> Tensor:
+def _cosines(name: str, M: int, a: Sequence[float], sym: bool, dtype: Any, device: Any) -> Tensor:
     if not a:
         raise wg.ArgumentError(f"signal.windows.{name}: a is a sequence of numbers, not {a!r}")
 
@@ -66,80 +67,83 @@ def _cosines(name: str, n: int, a: Sequence[float], sym: bool, dtype: Any, devic
             total = total + (-1) ** order * float(factor) * wg.cos(angles)
         return wg.broadcast_to(wg.asarray(total, dtype=places.dtype, device=places.device), places.shape)
 
-    return _window(name, n, sym, dtype, device, formula)
+    return _window(name, M, sym, dtype, device, formula)
 
 
 def general_hamming(
-    n: int, *, alpha: float = 0.54, sym: bool = True, dtype: Any = None, device: Any = None
+    M: int, *, alpha: float = 0.54, sym: bool = True, dtype: Any = None, device: Any = None
 ) -> Tensor:
     """alpha - (1 - alpha) cos(t), for t from 0 to 2π.
 
     >>> [round(each, 4) for each in wg.signal.windows.general_hamming(3, alpha=0.6).tolist()]
     [0.2, 1.0, 0.2]
     """
-    return _cosines("general_hamming", n, [alpha, 1.0 - alpha], sym, dtype, device)
+    return _cosines("general_hamming", M, [alpha, 1.0 - alpha], sym, dtype, device)
 
 
-def hann(n: int, *, sym: bool = True, dtype: Any = None, device: Any = None) -> Tensor:
+def hann(M: int, *, sym: bool = True, dtype: Any = None, device: Any = None) -> Tensor:
     """Half a cosine and a half: 0 at both ends.
 
     >>> [round(each, 4) for each in wg.signal.windows.hann(4, sym=False).tolist()]
     [0.0, 0.5, 1.0, 0.5]
     """
-    return _cosines("hann", n, [0.5, 0.5], sym, dtype, device)
+    return _cosines("hann", M, [0.5, 0.5], sym, dtype, device)
 
 
-def hamming(n: int, *, sym: bool = True, dtype: Any = None, device: Any = None) -> Tensor:
+hanning = hann  # by NumPy's name
+
+
+def hamming(M: int, *, sym: bool = True, dtype: Any = None, device: Any = None) -> Tensor:
     """`general_hamming` of 0.54.
 
     >>> [round(each, 4) for each in wg.signal.windows.hamming(3).tolist()]
     [0.08, 1.0, 0.08]
     """
-    return _cosines("hamming", n, [0.54, 0.46], sym, dtype, device)
+    return _cosines("hamming", M, [0.54, 0.46], sym, dtype, device)
 
 
-def blackman(n: int, *, sym: bool = True, dtype: Any = None, device: Any = None) -> Tensor:
+def blackman(M: int, *, sym: bool = True, dtype: Any = None, device: Any = None) -> Tensor:
     """`general_cosine` of 0.42, 0.5 and 0.08.
 
     >>> [round(abs(each), 4) for each in wg.signal.windows.blackman(5).tolist()]
     [0.0, 0.34, 1.0, 0.34, 0.0]
     """
-    return _cosines("blackman", n, [0.42, 0.5, 0.08], sym, dtype, device)
+    return _cosines("blackman", M, [0.42, 0.5, 0.08], sym, dtype, device)
 
 
-def nuttall(n: int, *, sym: bool = True, dtype: Any = None, device: Any = None) -> Tensor:
+def nuttall(M: int, *, sym: bool = True, dtype: Any = None, device: Any = None) -> Tensor:
     """`general_cosine` of four terms whose side lobes are lowest.
 
     >>> [round(each, 4) for each in wg.signal.windows.nuttall(3).tolist()]
     [0.0004, 1.0, 0.0004]
     """
-    return _cosines("nuttall", n, [0.3635819, 0.4891775, 0.1365995, 0.0106411], sym, dtype, device)
+    return _cosines("nuttall", M, [0.3635819, 0.4891775, 0.1365995, 0.0106411], sym, dtype, device)
 
 
-def bartlett(n: int, *, sym: bool = True, dtype: Any = None, device: Any = None) -> Tensor:
+def bartlett(M: int, *, sym: bool = True, dtype: Any = None, device: Any = None) -> Tensor:
     """A triangle: 0 at both ends.
 
     >>> wg.signal.windows.bartlett(5).tolist()
     [0.0, 0.5, 1.0, 0.5, 0.0]
     """
     return _window(
-        "bartlett", n, sym, dtype, device, lambda places, length: 1 - wg.abs(places * (2 / (length - 1)) - 1)
+        "bartlett", M, sym, dtype, device, lambda places, length: 1 - wg.abs(places * (2 / (length - 1)) - 1)
     )
 
 
-def cosine(n: int, *, sym: bool = True, dtype: Any = None, device: Any = None) -> Tensor:
+def cosine(M: int, *, sym: bool = True, dtype: Any = None, device: Any = None) -> Tensor:
     """Half a wave of a sine.
 
     >>> [round(each, 4) for each in wg.signal.windows.cosine(3).tolist()]
     [0.5, 1.0, 0.5]
     """
     return _window(
-        "cosine", n, sym, dtype, device, lambda places, length: wg.sin((places + 0.5) * (math.pi / length))
+        "cosine", M, sym, dtype, device, lambda places, length: wg.sin((places + 0.5) * (math.pi / length))
     )
 
 
 def exponential(
-    n: int,
+    M: int,
     *,
     center: float | None = None,
     tau: float = 1.0,
@@ -161,10 +165,10 @@ def exponential(
         middle = (length - 1) / 2 if center is None else center
         return wg.exp(-wg.abs(places - middle) / tau)
 
-    return _window("exponential", n, sym, dtype, device, formula)
+    return _window("exponential", M, sym, dtype, device, formula)
 
 
-def gaussian(n: int, *, std: float = 1.0, sym: bool = True, dtype: Any = None, device: Any = None) -> Tensor:
+def gaussian(M: int, *, std: float = 1.0, sym: bool = True, dtype: Any = None, device: Any = None) -> Tensor:
     """The bell of a normal distribution, `std` elements wide.
 
     >>> [round(each, 4) for each in wg.signal.windows.gaussian(3).tolist()]
@@ -176,7 +180,7 @@ def gaussian(n: int, *, std: float = 1.0, sym: bool = True, dtype: Any = None, d
         )
     return _window(
         "gaussian",
-        n,
+        M,
         sym,
         dtype,
         device,
@@ -184,7 +188,7 @@ def gaussian(n: int, *, std: float = 1.0, sym: bool = True, dtype: Any = None, d
     )
 
 
-def kaiser(n: int, *, beta: float = 12.0, sym: bool = True, dtype: Any = None, device: Any = None) -> Tensor:
+def kaiser(M: int, beta: float = 12.0, *, sym: bool = True, dtype: Any = None, device: Any = None) -> Tensor:
     """A Bessel function of a half circle: the larger beta, the narrower it is.
 
     >>> [round(each, 4) for each in wg.signal.windows.kaiser(3, beta=2.0).tolist()]
@@ -200,4 +204,4 @@ def kaiser(n: int, *, beta: float = 12.0, sym: bool = True, dtype: Any = None, d
         scale = wg.special.i0e(wg.asarray(float(beta), dtype=places.dtype, device=places.device))
         return wg.special.i0e(inside) / scale * wg.exp(inside - beta)
 
-    return _window("kaiser", n, sym, dtype, device, formula)
+    return _window("kaiser", M, sym, dtype, device, formula)

@@ -6,7 +6,6 @@ and numbers. Integers and bools are computed as float32; float16 and bfloat16 in
 
 from __future__ import annotations
 
-import copy
 import functools
 import inspect
 from collections.abc import Callable
@@ -24,7 +23,7 @@ Function = Callable[..., Tensor]
 def floats(name: str, *values: Any) -> tuple[list[Tensor], wg.DType]:
     """Tensors in the dtype in which they are computed, and the dtype of the result."""
     # copies: a user's tensor may get another value before a gradient is asked for
-    tensors = [copy.copy(each) if isinstance(each, Tensor) else each for each in values]
+    tensors = [Tensor.__copy__(each) if isinstance(each, Tensor) else each for each in values]
     kinds = [each.dtype for each in tensors if isinstance(each, Tensor)]
     result: wg.DType = functools.reduce(wg.promote, kinds) if kinds else wg.float32
     if result.kind == "c":

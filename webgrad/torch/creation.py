@@ -6,6 +6,7 @@ layout, pinned memory and memory formats are taken and mean nothing here. Out: t
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +18,7 @@ import webgrad as wg
 from .binding import bind
 from .defaults import dtype_of, float_dtype, integer_of
 from .devices import place
+from .promotion import wrapped
 from .tensor import Array, Tensor, adopt
 
 __all__ = ["OPTIONS", "factory", "functions", "made", "sizes", "tensor"]
@@ -32,8 +34,9 @@ full_like(input, fill_value, *, $like) = full(input.shape, fill_value, dtype=dty
 zeros_like(input, *, $like) = made(wg.zeros_like(input, dtype=dtype, device=place(device)), requires_grad)
 ones_like(input, *, $like) = made(wg.ones_like(input, dtype=dtype, device=place(device)), requires_grad)
 empty_like(input, *, $like) = made(wg.empty_like(input, dtype=dtype, device=place(device)), requires_grad)
-full(size, fill_value, *, $options, names=None, out=None) = given(out, made(wg.full(tuple(size), fill_value,
-    dtype=dtype or kind_of(fill_value, device), device=place(device)), requires_grad))
+full(size, fill_value, *, $options, names=None, out=None) = given(out, made(wg.full(tuple(size),
+    turned(fill_value, dtype), dtype=dtype or kind_of(fill_value, device), device=place(device)),
+    requires_grad))
 arange(start, end=None, step=1, *, $options, out=None) = given(out, made(ranged(start, end, step, dtype,
     place(device)), requires_grad))
 range(start=0, end=None, step=1, *, dtype=None, device=None, requires_grad=False) =
@@ -80,6 +83,9 @@ new(input, *data, device=None) = Tensor(*data, device=place(device) or input.dev
 """
 
 
+_NUMBERS = {bool, int, float, complex}
+
+
 def tensor(
     data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
 ) -> Any:
@@ -96,25 +102,19 @@ def tensor(
 
 
 def _dtype_within(data: Any, device: Any) -> Any:
-    """The dtype of nested lists: the widest kind of number in them."""
-    widest: Any = None
-    order = (bool, int, float, complex)
-    waiting = [data]
-    while waiting:
-        each = waiting.pop()
-        if isinstance(each, list | tuple):
-            waiting += each
-        elif isinstance(each, Array | np.ndarray | np.generic):
-            return None if widest is None else _promoted(wg.as_dtype(each.dtype), widest, device)
-        elif type(each) in order and (widest is None or order.index(type(each)) > order.index(widest)):
-            widest = type(each)
-            if widest is complex:
-                break
-    return float_dtype() if widest is None else dtype_of(widest, device)
+    """The dtype of nested lists: what that of all numbers, arrays and tensors in them is promoted to."""
+    dtypes = {dtype_of(each, device) if isinstance(each, type) else each for each in _kinds_within(data)}
+    return functools.reduce(wg.promote, dtypes) if dtypes else float_dtype()
 
 
-def _promoted(dtype: Any, kind: type, device: Any) -> Any:
-    return wg.promote(dtype, dtype_of(kind, device))
+def _kinds_within(data: Any) -> set[Any]:
+    """The types of Python's numbers in nested lists, and the dtypes of arrays and tensors."""
+    if not isinstance(data, list | tuple):
+        if hasattr(data, "dtype"):
+            return {wg.as_dtype(data.dtype)}
+        return {type(data)} & _NUMBERS
+    found = set(map(type, data))
+    return found if found <= _NUMBERS else set().union(*map(_kinds_within, data))
 
 
 def _has_tensors(data: Any) -> bool:
@@ -124,9 +124,16 @@ def _has_tensors(data: Any) -> bool:
 
 
 def _values_of(data: Any) -> Any:
+    """Nested lists with numbers in the place of tensors."""
     if isinstance(data, list | tuple):
         return [_values_of(each) for each in data]
-    return data.tolist() if isinstance(data, Array) else data
+    if not isinstance(data, Array):
+        return data
+    if data.numel() != 1:
+        raise ValueError(
+            "only one element tensors can be converted to Python scalars: torch.stack joins larger ones"
+        )
+    return data.item()
 
 
 def made(x: Any, requires_grad: bool = False) -> Any:
@@ -179,16 +186,22 @@ def closed(start: Any, end: Any, step: Any) -> tuple[Any, Any]:
     return start, end + step / 2
 
 
+def turned(value: Any, dtype: Any) -> Any:
+    """A number below 0 as integers without a sign hold it."""
+    below = value.__class__ is int and value < 0 and dtype is not None and wg.as_dtype(dtype).kind == "u"
+    return wrapped(value, wg.as_dtype(dtype)) if below else value
+
+
 def ranged(start: Any, end: Any, step: Any, dtype: Any, device: Any) -> Any:
     """Numbers from start to end by steps; as integers both begin as integers."""
     start, end = bounds(start, end)
     first, last, apart = (each.item() if isinstance(each, Array) else each for each in (start, end, step))
+    if not apart or (last - first) / apart < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     whole = dtype is not None and wg.as_dtype(dtype).kind in "iu"
     if not (whole and any(isinstance(each, float) for each in (first, last, apart))):
         kind = dtype or stepped(start, end, step, device=device)
         return wg.arange(first, last, apart, dtype=kind, device=device)
-    if not apart or (last - first) / apart < 0:
-        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     count = math.ceil((last - first) / apart)
     return wg.arange(count, dtype=dtype, device=device) * int(apart) + int(first)
 

@@ -71,7 +71,8 @@ class device:
         if isinstance(other, device):
             return bool(self.place is other.place)
         if isinstance(other, str):
-            return self == device(other)
+            known = _parts(other)[0] in (*_ACCELERATORS, "cpu")
+            return known and self == device(other)
         return self.place is other
 
     def __hash__(self) -> int:

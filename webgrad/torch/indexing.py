@@ -44,8 +44,10 @@ index_add(input, dim, index, source, *, alpha=1) = by_slices(SUMS, input, dim, i
 index_reduce(input, dim, index, source, reduce, *, include_self=True) = reduced(by_slices, input, dim, index,
     source, reduce, include_self)
 index_copy(input, dim, index, source) = by_slices(COPIES, input, dim, index, source)
-index_fill(input, dim, index, value) = by_slices(COPIES, input, dim, index, number_of(value))
-masked_fill(input, mask, value) = wg.masked_fill(*wide(input, mask), wrapped(value, input.dtype))
+index_fill(input, dim, index, value) = by_slices(COPIES, input, dim, index, number_of("index_fill",
+    value))
+masked_fill(input, mask, value) = wg.masked_fill(*wide(input, mask), wrapped(number_of("masked_fill", value),
+    input.dtype))
 masked_scatter(input, mask, source) = filled(input, mask, source)
 index_put(input, indices, values, accumulate=False) = put(input, indices, values, accumulate)
 put(input, index, source, accumulate=False) = put_flat(input, index, source, accumulate)
@@ -128,12 +130,11 @@ WRITINGS = {
 }
 
 
-def number_of(value: Any) -> Any:
+def number_of(name: str, value: Any) -> Any:
     """A number from a tensor without dimensions."""
     if isinstance(value, Array) and value.ndim:
         raise RuntimeError(
-            "index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
-            f"{value.ndim} dimension(s)."
+            f"{name} only supports a 0-dimensional value tensor, but got one with {value.ndim} dimension(s)."
         )
     return value
 
@@ -142,6 +143,10 @@ def prepared(writing: Writing, x: Any, source: Any) -> tuple[Any, Any]:
     """How a dtype is written, and what is written, in that dtype."""
     way = writing.bools if writing.bools and x.dtype is wg.bool else writing
     if isinstance(source, Array):
+        if source.dtype is not x.dtype and source.ndim:
+            raise RuntimeError(
+                f"self ({x.dtype.name}) and source ({source.dtype.name}) must have the same dtype: convert"
+            )
         return way, source.astype(x.dtype, copy=False)
     if x.dtype.kind in "iu" and not isinstance(source, complex):
         return way, wrapped(int(source), x.dtype)
@@ -283,6 +288,12 @@ def wide(x: Any, mask: Any) -> tuple[Any, Any]:
 def filled(x: Any, mask: Any, source: Any) -> Any:
     """The next element of the source wherever the mask is true."""
     x, mask = wide(x, mask)
+    if source.dtype is not x.dtype:
+        raise RuntimeError("masked_scatter: expected self and source to have same dtypes")
+    if source.numel() < mask.numel() and source.numel() < wg.count_nonzero(mask).item():
+        raise RuntimeError(
+            "masked_scatter: expected number of elements in source to be >= number of ones in mask"
+        )
     order = wg.cumsum(wg.reshape(mask, (-1,)).astype(wg.int32), 0) - 1
     values = wg.take(wg.reshape(source, (-1,)), wg.clip(order, 0, max(0, source.numel() - 1)))
     return wg.where(mask, wg.reshape(values, tuple(x.shape)), x)

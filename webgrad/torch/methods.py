@@ -97,7 +97,7 @@ type(input, dtype=None, non_blocking=False) = typed(input, dtype)
 
 [function method]
 fill(input, value) = filled(input, value)
-fill_(input, value) = wg.Tensor.fill_(input, value)
+fill_(input, value) = wg.Tensor.fill_(input, creation.turned(value, input.dtype))
 zero_(input) = wg.Tensor.fill_(input, 0)
 detach_(input) = detached(input)
 is_floating_point(input) = input.dtype.kind == "f"

@@ -40,7 +40,7 @@ addbmm(input, batch1, batch2, *, beta=1, alpha=1) = added(input, wg.sum(wg.bmm(b
     alpha)
 
 [function method]
-vdot(input, other) = wg.sum(wg.conj(input) * other)
+vdot(input, other) = product("vdot", lambda x, y: wg.sum(wg.conj(x) * y), input, other, 1, 1)
 inner(input, other) = wg.tensordot(input, other, ([-1], [-1])) if input.ndim and other.ndim else input * other
 tensordot(a, b, dims=2, out=None) = contracted(a, b, dims)
 

@@ -62,16 +62,16 @@ random_(input, from_=0, to=None, *, generator=None) = written(input, integers(*s
     tuple(input.shape), None, input.device, generator).astype(input.dtype))
 exponential_(input, lambd=1, *, generator=None) = written(input,
     -wg.log1p(-source(generator).uniform(shape=tuple(input.shape), dtype=floating(input),
-    device=input.device)) / lambd)
+    device=input.device)) / above(0, lambd, "exponential_", "lambda"))
 log_normal_(input, mean=1, std=2, *, generator=None) = written(input,
-    wg.exp(source(generator).normal(shape=tuple(input.shape), mean=mean, std=std, dtype=floating(input),
-    device=input.device)))
+    wg.exp(source(generator).normal(shape=tuple(input.shape), mean=mean, std=above(0, std, "log_normal_",
+    "std"), dtype=floating(input), device=input.device)))
 geometric_(input, p, *, generator=None) = written(input,
     wg.ceil(wg.log1p(-source(generator).uniform(shape=tuple(input.shape), device=input.device)) /
     wg.log1p(wg.asarray(-p, dtype=wg.float32, device=input.device))).astype(input.dtype))
-cauchy_(input, median=0, sigma=1, *, generator=None) = written(input, median + sigma *
-    wg.tan(3.141592653589793 * (source(generator).uniform(shape=tuple(input.shape), dtype=floating(input),
-    device=input.device) - 0.5)))
+cauchy_(input, median=0, sigma=1, *, generator=None) = written(input, median + above(0, sigma, "cauchy_",
+    "sigma") * wg.tan(3.141592653589793 * (source(generator).uniform(shape=tuple(input.shape),
+    dtype=floating(input), device=input.device) - 0.5)))
 """
 
 
@@ -149,6 +149,13 @@ def fresh_seed() -> int:
     return current().seed()
 
 
+def above(least: float, value: Any, name: str, what: str) -> Any:
+    """A parameter that is larger than a number."""
+    if not value > least:
+        raise RuntimeError(f"{name} expects {what} > {least}, but found {what}={value}")
+    return value
+
+
 def floating(x: Any) -> Any:
     """The dtype of floats to draw for a tensor."""
     return x.dtype if x.dtype.kind == "f" else wg.float32
@@ -207,6 +214,10 @@ def chosen(x: Any, count: int, replacement: bool, generator: Any) -> Any:
     """Indices of a row's weights, drawn by them: the largest of log weight + Gumbel noise."""
     if x.ndim not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
+    if count < 1:
+        raise RuntimeError("cannot sample n_sample <= 0 samples")
+    if x.dtype.kind != "f":
+        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {x.dtype.name}")
     categories = x.shape[-1]
     if not replacement and count > categories:
         raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")

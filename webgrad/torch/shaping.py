@@ -59,7 +59,7 @@ dsplit(input, indices_or_sections) = parted("dsplit", input, indices_or_sections
 flip(input, *dims) = wg.flip(input, sizes(dims))
 fliplr(input) = wg.flip(input, 1)
 flipud(input) = wg.flip(input, 0)
-roll(input, shifts, dims=None) = wg.roll(input, shifts, dims)
+roll(input, shifts, dims=None) = rolled(input, shifts, dims)
 rot90(input, k=1, dims=(0, 1)) = wg.rot90(input, k, tuple(dims))
 tile(input, *dims) = wg.tile(input, sizes(dims))
 diagonal(input, offset=0, dim1=0, dim2=1) = wg.diagonal(input, offset, dim1, dim2)
@@ -179,7 +179,13 @@ def narrowed(x: Any, dim: int, start: int, length: int) -> Any:
     size = x.size(dim)
     if start < 0:
         start += size
-    if not 0 <= start <= size or start + length > size:
+    if not 0 <= start <= size:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-size}, {size}], but got {start})"
+        )
+    if length < 0:
+        raise RuntimeError("narrow(): length must be non-negative.")
+    if start + length > size:
         raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
     return x[(*[slice(None)] * axis_of(dim, x.ndim), slice(start, start + length))]
 
@@ -222,6 +228,18 @@ def divided(x: Any, at: Any, dim: int) -> Any:
     return tuple(wg.split(x, ends, axis=dim)) if ends else (x.view(x.shape),)
 
 
+def rolled(x: Any, shifts: Any, dims: Any) -> Any:
+    """Shifted along dimensions, by as many numbers."""
+    many = [
+        len(each) if isinstance(each, tuple | list) else 1 for each in (shifts, () if dims is None else dims)
+    ]
+    if not many[0]:
+        raise RuntimeError("`shifts` required")
+    if many[1] and many[0] != many[1]:
+        raise RuntimeError(f"shifts and dimensions must align. shifts: {many[0]}, dims:{many[1]}")
+    return wg.roll(x, shifts, dims if many[1] else None)
+
+
 def parted(name: str, x: Any, at: Any, least: int, dim: int) -> Any:
     """Equal pieces, or pieces that begin at indices."""
     if x.ndim < least:
@@ -247,7 +265,7 @@ def matrix(name: str, x: Any) -> Any:
 def embedded(x: Any, offset: int, dim1: int, dim2: int) -> Any:
     """The last dimension as the diagonals of matrices."""
     rank = x.ndim + 1
-    first, second = dim1 % rank, dim2 % rank
+    first, second = axis_of(dim1, rank), axis_of(dim2, rank)
     if first == second:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     size = x.shape[-1] + abs(offset)

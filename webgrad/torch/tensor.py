@@ -14,7 +14,7 @@ from typing import Any
 import webgrad as wg
 
 from .defaults import float_dtype
-from .promotion import matched
+from .promotion import matched, wrapped
 from .shapes_of import Count, Size
 
 __all__ = ["Array", "Tensor", "adopt", "adopting", "legacy", "written"]
@@ -27,7 +27,7 @@ _array_gradient: Any = Array.grad
 _array_data: Any = Array.data
 
 
-_BOOL = wg.bool
+_BOOL, _BYTE = wg.bool, wg.uint8
 _TRUTHS = (wg.bool, bool)
 _OF_BOOLS: dict[str, Callable[[Any, Any], Any]] = {
     "__add__": wg.logical_or,
@@ -127,12 +127,24 @@ class Tensor(Array):
         _array_data.fset(self, value)
 
     def __getitem__(self, key: Any) -> Any:
-        return adopt(_array_item(self, key))
+        return adopt(_array_item(self, _with_masks(key)))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if value.__class__ is int and value < 0:
+            value = wrapped(value, self.dtype)
+        _array_set(self, _with_masks(key), value)
 
     def __iter__(self) -> Iterator[Any]:
         if not _array_shape(self):
             raise TypeError("iteration over a 0-d tensor")
         return (self[each] for each in range(len(self)))
+
+
+def _with_masks(key: Any) -> Any:
+    """A key in which bytes, which torch still takes for masks, are bools."""
+    if key.__class__ is tuple:
+        return tuple([_with_masks(each) for each in key])
+    return key.astype(_BOOL) if isinstance(key, Array) and key.dtype is _BYTE else key
 
 
 def adopting(function: Callable[..., Any]) -> Callable[..., Any]:

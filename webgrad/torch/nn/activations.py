@@ -57,10 +57,12 @@ log_softmax(input, dim=None, _stacklevel=3, dtype=None) = along(F.log_softmax, i
 gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1) = F.gumbel_softmax(logits, tau, hard, dim)
 normalize(input, p=2.0, dim=1, eps=1e-12, out=None) = stored(F.normalize(input, p, dim, eps), out)
 dropout(input, p=0.5, training=True, inplace=False) = kept(input, F.dropout(input, p, training), inplace)
-dropout1d(input, p=0.5, training=True, inplace=False) = kept(input, F.dropout1d(input, p, training), inplace)
-dropout2d(input, p=0.5, training=True, inplace=False) = kept(input, channels_dropped(input, p, training),
-    inplace)
-dropout3d(input, p=0.5, training=True, inplace=False) = kept(input, F.dropout3d(input, p, training), inplace)
+dropout1d(input, p=0.5, training=True, inplace=False) = kept(input, channels_dropped("dropout1d", 1, input, p,
+    training), inplace)
+dropout2d(input, p=0.5, training=True, inplace=False) = kept(input, channels_dropped("dropout2d", 2, input, p,
+    training), inplace)
+dropout3d(input, p=0.5, training=True, inplace=False) = kept(input, channels_dropped("dropout3d", 3, input, p,
+    training), inplace)
 alpha_dropout(input, p=0.5, training=False, inplace=False) = kept(input, F.alpha_dropout(input, p, training),
     inplace)
 feature_alpha_dropout(input, p=0.5, training=False, inplace=False) = kept(input,
@@ -95,12 +97,22 @@ def hard_tanh(x: Any, least: Any, most: Any) -> Any:
     return F.hardtanh(x, least, most)
 
 
-def channels_dropped(x: Any, p: float, training: bool) -> Any:
-    """dropout2d; of two or three dimensions the first is the samples', as torch has it for now."""
-    if x.ndim == 2:
-        warnings.warn("dropout2d: 2-D input is deprecated: dropout is the same", stacklevel=3)
-        return F.dropout(x, p, training)
-    return F.dropout1d(x, p, training) if x.ndim == 3 else F.dropout2d(x, p, training)
+def channels_dropped(name: str, axes: int, x: Any, p: float, training: bool) -> Any:
+    """Dropout of the second dimension's slices; of other numbers of dimensions than there should be too."""
+    if x.ndim == 3 and axes == 2:  # samples, channels, positions, as torch has it for now
+        return F.dropout1d(x, p, training)
+    if x.ndim in (axes + 1, axes + 2):
+        return getattr(F, name)(x, p, training)
+    warnings.warn(
+        f"{name}: Received a {x.ndim}-D input to {name}, which is deprecated and will result in an error in "
+        "a future release.",
+        stacklevel=4,
+    )
+    if x.ndim < 2:
+        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+    if not training or not p:
+        return x
+    return x * F.dropout(wg.ones((*x.shape[:2], *[1] * (x.ndim - 2)), x.dtype, device=x.device), p)
 
 
 functions = bind(ROWS, globals())

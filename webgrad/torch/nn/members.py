@@ -81,7 +81,7 @@ def _table(name: str) -> Callable[..., None]:
     def init(self: Any, *args: Any, **options: Any) -> None:
         given = inspect.signature(plain).bind(self, *args, **options).arguments
         plain(self, *args, **options)
-        self.sparse = bool(given.get("sparse", False))  # gradients are dense either way
+        self.sparse = bool(given.get("sparse", False))  # gradients are dense all the same
         if (rows := given.get("_weight")) is not None:
             self.weight = wg.nn.Parameter(rows, not given.get("_freeze", False))
 

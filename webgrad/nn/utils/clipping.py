@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import webgrad as wg
 from webgrad import Tensor
 
-__all__ = ["clip_grad_norm_", "clip_grad_value_", "get_total_norm"]
+__all__ = ["clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
 
 
 def _gradients(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
@@ -68,10 +68,27 @@ def clip_grad_norm_(
                 f"clip_grad_norm_: the norm of order {norm_type} of the gradients is {_read(norm)}, so they "
                 "cannot be clipped; look for the loss that overflowed, or say error_if_nonfinite=False"
             )
-        factor = wg.minimum(max_norm / (norm + 1e-6), 1.0)
-        for each in gradients:
-            each *= factor.astype(each.dtype, copy=False)
+        _scale(gradients, max_norm, norm)
     return norm
+
+
+def _scale(gradients: Iterable[Tensor], max_norm: float, norm: Tensor) -> None:
+    factor = wg.minimum(max_norm / (norm + 1e-6), 1.0)
+    for each in gradients:
+        each *= factor.astype(each.dtype, copy=False)
+
+
+def clip_grads_with_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, total_norm: Tensor) -> None:
+    """Scale all gradients, whose norm is known already, so that it is at most `max_norm`.
+
+    >>> w = wg.zeros(2).requires_grad_()
+    >>> w.grad = wg.asarray([3.0, 4.0])
+    >>> wg.nn.utils.clip_grads_with_norm_([w], 2.5, wg.asarray(5.0))
+    >>> [round(each, 4) for each in w.grad.tolist()]
+    [1.5, 2.0]
+    """
+    with wg.no_grad():
+        _scale(_gradients(parameters), max_norm, total_norm)
 
 
 def _read(norm: Tensor) -> float:
