@@ -188,7 +188,7 @@ def u2net() -> Model:
     def batch(seed: int) -> Any:
         return floats(1, 3, 64, 64, seed=seed), integers(2, 1, 1, 64, 64, seed=seed).float()
 
-    return trained(model, compute, batch, 0.0001, double=True)
+    return trained(model, compute, batch, 0.00001, double=True)
 
 
 def clip(layers: Any, width: int) -> Model:
