@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import webgrad as wg
 import webgrad.torch as torch
 from webgrad.torch import nn
 from webgrad.torch.nn import functional as F
@@ -156,3 +157,25 @@ def test_batches_are_counted_in_torchs_integers() -> None:
     assert layer.running_mean.isfinite().all()
     with pytest.raises(ValueError, match="two values or more"):
         layer(torch.zeros(1, 2))
+
+
+def test_a_class_keeps_its_own_beginning_over_that_of_the_class_above() -> None:
+    x = torch.arange(4.0).reshape(1, 1, 2, 2)
+    found = nn.UpsamplingBilinear2d(scale_factor=2)(x)
+    np.testing.assert_allclose(found.numpy()[0, 0, 0], [0, 1 / 3, 2 / 3, 1], rtol=1e-5)
+    assert nn.UpsamplingNearest2d(size=3)(x).shape == (1, 1, 3, 3)
+    for name in nn.__all__:
+        original, kind = getattr(wg.nn, name, None), getattr(nn, name)
+        if isinstance(original, type) and "__init__" in vars(original) and issubclass(original, wg.nn.Module):
+            assert "__init__" in vars(kind) or kind is nn.Module, name
+
+
+def test_modules_of_several_names() -> None:
+    model = nn.SyncBatchNorm.convert_sync_batchnorm(nn.Sequential(nn.Conv2d(1, 2, 1), nn.BatchNorm2d(2)))
+    assert isinstance(model[1], nn.BatchNorm2d)
+    assert nn.SyncBatchNorm(2)(torch.randn(3, 2, 4)).shape == (3, 2, 4)
+    assert isinstance(nn.GRU(2, 2), nn.RNNBase)
+    assert isinstance(nn.GRUCell(2, 2), nn.RNNCellBase)
+    assert nn.NLLLoss2d()(torch.zeros(1, 2, 1, 1), torch.zeros(1, 1, 1, dtype=torch.long)).item() == 0
+    same = nn.LocalResponseNorm(3)(torch.ones(1, 4, 2, 2)) == nn.CrossMapLRN2d(3)(torch.ones(1, 4, 2, 2))
+    assert same.all()

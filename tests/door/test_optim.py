@@ -251,3 +251,35 @@ def test_import_paths() -> None:
     assert import_module("webgrad.torch.optim.adamw").AdamW is torch.optim.AdamW
     assert import_module("webgrad.torch.optim.sgd").SGD is torch.optim.SGD
     assert issubclass(torch.optim.AdamW, torch.optim.Adam)
+
+
+def test_models_are_averaged() -> None:
+    from webgrad.torch.optim import swa_utils
+
+    model = torch.nn.Linear(1, 1, bias=False)
+    plain = swa_utils.AveragedModel(model)
+    moving = swa_utils.AveragedModel(model, multi_avg_fn=swa_utils.get_ema_multi_avg_fn(0.5))
+    for value in (1.0, 2.0, 6.0):
+        torch.nn.init.constant_(model.weight, value)
+        plain.update_parameters(model)
+        moving.update_parameters(model)
+    assert plain(torch.ones(1, 1)).item() == 3.0
+    assert moving.module.weight.item() == 3.75
+    assert list(plain.state_dict()) == ["n_averaged", "module.weight"]
+    opt = torch.optim.SGD(model.parameters(), lr=1.0)
+    rates = swa_utils.SWALR(opt, swa_lr=0.2, anneal_epochs=4, anneal_strategy="linear")
+    found = []
+    for _ in range(6):
+        found.append(opt.param_groups[0]["lr"])
+        opt.step()
+        rates.step()
+    assert found == pytest.approx([1.0, 0.8, 0.6, 0.4, 0.2, 0.2])
+
+
+def test_statistics_are_computed_anew() -> None:
+    from webgrad.torch.optim import swa_utils
+
+    model = torch.nn.Sequential(torch.nn.BatchNorm1d(1)).eval()
+    swa_utils.update_bn([torch.tensor([[1.0], [3.0]]), (torch.tensor([[5.0], [9.0]]), 0)], model)
+    assert model[0].running_mean.tolist() == [4.5]
+    assert (model.training, model[0].momentum) == (False, 0.1)

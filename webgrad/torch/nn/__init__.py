@@ -34,6 +34,11 @@ for _name in _wg.nn.__all__:
         globals()[_name] = _counterpart(_each, _MEMBERS)
         __all__ += [_name]
 
+from . import common_types, others  # noqa: E402
+from .others import *  # noqa: E402, F403
+
+__all__ += ["common_types", *others.__all__]
+
 from . import modules  # noqa: E402  (which names the classes above)
 
 __all__ += ["modules"]

@@ -228,6 +228,8 @@ def counterpart(original: type, members: Mapping[str, dict[str, Any]] = MappingP
                 getattr(functional, original.__dict__["function"].__func__.__name__)
             )
             scope["renamed"] = {}
+        if "__init__" in original.__dict__:  # before one of the class above
+            scope.setdefault("__init__", original.__dict__["__init__"])
         if "forward" in original.__dict__:
             scope.setdefault("forward", _forward(original.__dict__["forward"]))
         _COUNTERPARTS[original] = type(original.__name__, (counterpart(above, members), original), scope)

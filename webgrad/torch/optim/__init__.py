@@ -9,11 +9,11 @@ from typing import Any as _Any
 
 import webgrad as _wg
 
-from . import lr_scheduler as lr_scheduler
+from . import lr_scheduler, swa_utils
 from .optimizer import Optimizer
 from .rules import CLASSES as _CLASSES
 
-__all__ = ["Optimizer", "lr_scheduler", *_CLASSES]
+__all__ = ["Optimizer", "lr_scheduler", "swa_utils", *_CLASSES]
 globals().update(_CLASSES)
 for _name in ("LAMB", "Lion"):  # which torch does not have
     globals()[_name] = type(_name, (getattr(_wg.optim, _name), Optimizer), {"__module__": __name__})
