@@ -27,7 +27,7 @@ CIFAR_NETS: dict[str, Callable[[Any], Any]] = {
     "shufflenetv2": lambda of: of.ShuffleNetV2(0.5),
     "senet": lambda of: of.SENet18(),
     "googlenet": lambda of: of.GoogLeNet(),
-    "efficientnet": lambda of: of.EfficientNetB0(),
+    "efficientnet": lambda of: without_rates(of.EfficientNetB0()),
     "regnet": lambda of: of.RegNetX_200MF(),
     "dpn": lambda of: of.DPN26(),
     "pnasnet": lambda of: of.PNASNetA(),
@@ -138,6 +138,12 @@ VISION: tuple[tuple[str, str, dict[str, Any], tuple[int, ...]], ...] = (
     ("simple_vit_with_fft", "SimpleViT", {**HEADS, "freq_patch_size": 8}, (3, 32, 32)),
     ("rvt", "RvT", HEADS, (3, 32, 32)),
 )
+
+
+def without_rates(model: Any) -> Any:
+    """A net that keeps the rate of its dropout in its settings."""
+    model.cfg |= {"dropout_rate": 0.0}
+    return model
 
 
 def cifar(name: str) -> Model:

@@ -149,5 +149,5 @@ def programs() -> Iterator[Program]:
     yield Program(
         "neural-ode-demo",
         "rtqichen/torchdiffeq",
-        Script("examples/ode_demo.py", ("--data_size", "40", "--batch_time", "5"), most=5),
+        Script("examples/ode_demo.py", ("--data_size", "40", "--batch_time", "5"), double=True),
     )
