@@ -81,7 +81,7 @@ def steady(torch: Any) -> None:
         return mean + std * unit  # distributions draw by one or the other
 
     if (drawing := sys.modules.get("torch.distributions.normal")) is not None:
-        drawing._standard_normal = lambda shape, dtype, device: torch.randn(shape, dtype=dtype)
+        vars(drawing)["_standard_normal"] = lambda shape, dtype, device: torch.randn(shape, dtype=dtype)
 
     for each in (randint, randperm, multinomial, bernoulli, normal):
         _put(torch, each.__name__, each)
