@@ -130,5 +130,7 @@ def test_kernels_by_their_names() -> None:
     assert (mean.tolist(), means.tolist(), spreads.tolist()) == ([1.5, 4.5], [0.75, 2.25], [0.75, 2.75])
     assert out.tolist() == [[-1, -1], [1, 1]]
     assert torch.native_batch_norm(x, None, None, means, spreads, False, 0.5, 0.0)[1].shape == (0,)
+    image, grid = torch.tensor([[[[1.0, 3.0]]]]), torch.zeros(1, 1, 1, 2)
+    assert torch.grid_sampler(image, grid, 0, 1, False).item() == 2
     rows = torch.native_group_norm(x[:, :, None], None, None, 2, 2, 1, 1, 0.0)
     assert (rows[0][..., 0].tolist(), rows[1].tolist()) == ([[-1, 1]] * 2, [[2], [4]])

@@ -29,6 +29,7 @@ INPUTS = (
     *("input", "log_probs", "input1", "anchor", "input2", "positive", "negative", "target", "targets"),
     *("var", "input_lengths", "target_lengths", "offsets"),
 )
+_called = Stateful.__call__
 _COUNTERPARTS: dict[type, type] = {}  # webgrad's class → torch's
 
 
@@ -36,7 +37,7 @@ class Module(Stateful):
     """What every layer and model is."""
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
-        return adopt(super().__call__(*inputs, **options))
+        return adopt(_called(self, *inputs, **options))
 
     def _call_hook(self, hook: Callable[..., Any], *args: Any) -> Any:
         return hook(self, *adopt(args))
