@@ -276,7 +276,7 @@ class Optimizer:
             self._captured(skip, self._identity())
         else:
             self._take(skip)
-        wg.eval()
+            wg.eval()
         return loss
 
     def _take(self, skip: Tensor | None) -> None:
