@@ -41,7 +41,7 @@ class DType:
         self._numpy: np.dtype[Any] | None = None
 
     @property
-    def is_floating_point(self) -> bool:
+    def is_floating_point(self) -> Any:
         """Whether it is one of floats.
 
         >>> wg.float16.is_floating_point, wg.complex64.is_floating_point
